@@ -7,7 +7,7 @@ PYTEST_ARGS ?= -n 2
 # set in many images: each of some hundred processes of the tests would compile all sources again
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup test fuzz coverage mutants lint format types compare bench bench-compare dist-check release-check docs sbom clean
+.PHONY: help setup test fuzz coverage mutants reproduce lint format types compare bench bench-compare dist-check release-check docs sbom clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "%-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ compare: $(STAMP) ## every policy of five families against a proven bound; then 
 	$(BIN)/optgap compare --json out/overview.json --plot out/overview.png
 	$(BIN)/optgap compare placement --preset alibaba --sweep load=0.3,0.5,0.7,0.85 --methods 'patterns(rounds=12)' \
 	  --json out/compare.json --plot out/compare.png
+
+reproduce: $(STAMP) ## the papers' figures and tables again, PAPER=cats; page and results; an hour or two for all
+	$(BIN)/python -m reproduction $(PAPER)
 
 bench: $(STAMP) ## every family beside its rivals, 1x to 16x: out/bench.json and a table
 	@mkdir -p out

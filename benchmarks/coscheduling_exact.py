@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +21,12 @@ import numpy as np
 import optgap
 from optgap.models.coscheduling import Application, CoschedulingProblem, Mode
 from optgap.models.limits import Limits
-from optgap.reproduce.coscheduling import profiles
-from optgap.reproduce.coscheduling.queues import PLATFORMS, queue
 from optgap.solvers.coscheduling.intervals import Intervals
 from optgap.solvers.coscheduling.lists import best_of
 from optgap.solvers.coscheduling.oracle import Bounded, _searched
+
+sys.path.insert(0, str(Path(__file__).parent.parent))  # reproduction/ is no part of the package
+from reproduction.ecosched import PLATFORMS, profiles, queue
 
 CASES = (
     (17, 4, 2),

@@ -27,7 +27,6 @@ from optgap.models.result import Result, Status
 
 METHODS: dict[str, tuple[str, dict[str, str]]] = {
     "exact": ("exact", {}),
-    "cpsat": ("cpsat", {}),
     "milp (HiGHS)": ("milp", {"backend": "highs"}),
     "milp (CBC)": ("milp", {"backend": "cbc"}),
 }

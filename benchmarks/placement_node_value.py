@@ -36,11 +36,10 @@ Make = Callable[[int], PlacementProblem]
 
 @dataclass(frozen=True)
 class Case:
-    """A row: how its problem is made of a seed, and parameters of `node-value`."""
+    """A row: how its problem is made of a seed."""
 
     name: str
     make: Make
-    params: dict[str, Any]
 
 
 def drift(seed: int, load: float = 0.7) -> PlacementProblem:
@@ -54,21 +53,13 @@ def drift(seed: int, load: float = 0.7) -> PlacementProblem:
 
 def cases(data: Path | None) -> Iterator[Case]:
     for load in (0.3, 0.5, 0.7, 0.85, 0.9, 0.95, 1.0):
-        yield Case(f"load {load}", lambda seed, load=load: alibaba(seed=seed, load=load), {})
-    for load in (0.3, 0.5, 0.7, 0.85, 0.95):
-        yield Case(
-            f"workload seen, load {load}",
-            lambda seed, load=load: alibaba(seed=seed, load=load),
-            {"workload": "seen"},
-        )
-    for workload in ("target", "seen"):
-        yield Case(f"drift, workload {workload}", drift, {"workload": workload})
+        yield Case(f"load {load}", lambda seed, load=load: alibaba(seed=seed, load=load))
+    yield Case("drift", drift)
     for size in (100, 300):
         for load in (0.5, 0.85):
             yield Case(
                 f"{size} nodes, load {load}",
                 lambda seed, size=size, load=load: alibaba(seed=seed, size=size, load=load),
-                {},
             )
     for size, load in ((8152, 0.4), (20_000, 0.3), (20_000, 0.6), (20_000, 0.9)):
         yield Case(
@@ -76,7 +67,6 @@ def cases(data: Path | None) -> Iterator[Case]:
             lambda seed, size=size, load=load: alibaba_time(
                 seed=seed, size=size, load=load, queue="backfill"
             ),
-            {},
         )
     for trace in TRACES if data is not None else ():
         files = (data / "openb_node_list_gpu_node.csv", data / f"openb_pod_list_{trace}.csv")
@@ -84,7 +74,6 @@ def cases(data: Path | None) -> Iterator[Case]:
             yield Case(
                 f"trace {trace}, load {load}",
                 lambda seed, files=files, load=load: from_csv(*files, seed=seed, load=load),
-                {},
             )
 
 
@@ -104,7 +93,7 @@ def measured(case: Case, seeds: range, bounds: int, given: dict[str, Any]) -> st
         problem = case.make(seed)
         watts = {}
         for name in lost:
-            params = {**case.params, **given} if name == "node-value" else {}
+            params = given if name == "node-value" else {}
             started = time.process_time()
             result = optgap.run(problem, name, **params)
             if name == "node-value":
@@ -115,7 +104,7 @@ def measured(case: Case, seeds: range, bounds: int, given: dict[str, Any]) -> st
         best = min(watts["pwr"], watts["pwr+fgd"])
         change.append(100 * (watts["node-value"] / best - 1))
         if number < bounds and problem.over_time is None:
-            hindsight = optgap.solve(problem, "patterns", time_limit=120)
+            hindsight = optgap.solve(problem, "patterns")
             least = float(hindsight.objective or np.nan)
             closed.append(100 * (best - watts["node-value"]) / (best - least))
             floor = float(hindsight.bound or np.nan)

@@ -5,15 +5,12 @@ and three loads: what each policy needs less than FGD, in all and beyond the emp
 least and most). Then seconds of CPU time of one run on 8,152 tasks, and on 200,000 tasks and
 1,213 nodes, with everything compiled, and the largest memory.
 
-With `--sleep-after` and `--wake`, s, the same where nodes that hold nothing are switched off, 0 W.
-
-    python benchmarks/placement_over_time.py [--seeds 10] [--quick] [--sleep-after 600 --wake 120]
+    python benchmarks/placement_over_time.py [--seeds 10] [--quick]
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 import resource
 import time
 from typing import Any
@@ -24,7 +21,6 @@ import optgap
 from optgap.heuristics.placement import POLICIES
 from optgap.models.placement import PlacementProblem
 from optgap.models.placement.presets_over_time import alibaba_time
-from optgap.models.placement.sleeping import unused_w
 from optgap.models.placement.timeline import rest_values
 
 LOADS = (0.3, 0.6, 0.9)
@@ -34,13 +30,13 @@ SIZE = 20_000
 def idle_j(problem: PlacementProblem) -> float:
     """What the cluster draws over the horizon where nothing runs."""
     assert problem.over_time is not None
-    cpu_w, gpu_w = unused_w(problem, rest_values(problem))
-    return float((cpu_w + gpu_w).sum()) * problem.over_time.horizon_s
+    rest = rest_values(problem)
+    return float((rest.cpu_w + rest.gpu_w).sum()) * problem.over_time.horizon_s
 
 
-def energies(load: float, seed: int, **rules: float) -> dict[str, tuple[float, float, float]]:
+def energies(load: float, seed: int) -> dict[str, tuple[float, float, float]]:
     """Energy, the part beyond the empty cluster, J, and the mean wait, s, by policy."""
-    problem = alibaba_time(seed=seed, size=SIZE, load=load, queue="backfill", **rules)  # type: ignore[arg-type]
+    problem = alibaba_time(seed=seed, size=SIZE, load=load, queue="backfill")
     empty, found = idle_j(problem), {}
     for name in POLICIES:
         result = optgap.run(problem, name, seed=seed)
@@ -51,16 +47,13 @@ def energies(load: float, seed: int, **rules: float) -> dict[str, tuple[float, f
     return found
 
 
-def savings(seeds: int, **rules: float) -> None:
-    words = "".join(f", {name}={value:g}" for name, value in rules.items())
-    print(
-        f"{SIZE:,} tasks in 14 days, seeds 0 to {seeds - 1}, queue=backfill{words}; less than fgd"
-    )
+def savings(seeds: int) -> None:
+    print(f"{SIZE:,} tasks in 14 days, seeds 0 to {seeds - 1}, queue=backfill; less than fgd")
     print(
         f"{'load':>5} {'policy':14} {'in all':>22} {'beyond the empty cluster':>26} {'wait s':>8}"
     )
     for load in LOADS:
-        runs = [energies(load, seed, **rules) for seed in range(seeds)]
+        runs = [energies(load, seed) for seed in range(seeds)]
         for name in POLICIES:
             cells = []
             for part in (0, 1):
@@ -84,12 +77,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--quick", action="store_true", help="8,152 tasks only")
-    parser.add_argument("--sleep-after", type=float, default=math.inf, metavar="S")
-    parser.add_argument("--wake", type=float, default=0.0, metavar="S")
     options = parser.parse_args()
-    if options.sleep_after < math.inf:
-        savings(options.seeds, sleep_after_s=options.sleep_after, wake_s=options.wake)
-        raise SystemExit
     savings(options.seeds)
     speed()
     if not options.quick:

@@ -6,7 +6,7 @@ the time-indexed program proves beside prices, and that of the best schedule it 
 their time and the gap of every policy at 1,000 jobs, and the bound at 100,000.
 
     python benchmarks/queueing_bounds.py [--quick | --growth]
-    python benchmarks/queueing_bounds.py --certified count --seeds 0-9 --seconds 60
+    python benchmarks/queueing_bounds.py --certified count --seeds 0-9
 
 The second prints how far above its own bound the best schedule of `time-indexed` is, stream by
 stream, on the mean wait and on the mean JCT.
@@ -29,12 +29,11 @@ from optgap.solvers.queueing import METHODS
 GOALS: tuple[Goal, ...] = ("mean_wait", "mean_jct", "makespan")
 BOUNDS = ("time-indexed", "bound-prices", "bound-area")
 SEEDS = 20
-LIMIT_S = 60.0
 
 
 def timed(method: str, problem: object, **params: float) -> tuple[float, Outcome]:
     """Seconds of one method, and what it gave."""
-    started, limits = time.perf_counter(), Limits(params.get("seconds", LIMIT_S))
+    started, limits = time.perf_counter(), Limits(effort=params.pop("effort", 1.0))
     outcome = METHODS[method].load()(problem, limits=limits, seed=0, **params)
     return time.perf_counter() - started, outcome
 
@@ -67,7 +66,7 @@ def growth() -> None:
         for size in (50, 200, 1000, 20_000):
             problem = mixed(seed=0, size=size, placement=placement)
             prices = timed("bound-prices", problem)[1].bound or 0.0
-            _, found = timed("time-indexed", problem, seconds=LIMIT_S)
+            _, found = timed("time-indexed", problem)
             bound, value = found.bound or 0.0, found.claimed or 0.0
             print(
                 f"{placement:6} {size:6} jobs {prices:8,.0f} {bound:13,.1f} {value:9,.1f} "
@@ -76,13 +75,13 @@ def growth() -> None:
             )
 
 
-def certified(placement: Placement, seeds: list[int], seconds: float, jobs: int) -> None:
-    timed("time-indexed", mixed(seed=99, placement=placement, size=70), seconds=5.0)  # compiled
+def certified(placement: Placement, seeds: list[int], effort: float, jobs: int) -> None:
+    timed("time-indexed", mixed(seed=99, placement=placement, size=70))  # compiled
     print(f"{jobs} jobs, placement {placement}; seconds  bound  schedule   wait    JCT  cells")
     gaps = []
     for seed in seeds:
         problem = mixed(seed=seed, placement=placement, size=jobs)
-        spent, found = timed("time-indexed", problem, seconds=seconds)
+        spent, found = timed("time-indexed", problem, effort=effort)
         bound, value = found.bound or 0.0, found.claimed or 0.0
         run = float(problem.jobs.duration_s.mean())
         gaps.append((value / bound - 1 if bound else 0.0, (value - bound) / (bound + run)))
@@ -127,13 +126,13 @@ if __name__ == "__main__":
     parser.add_argument("--growth", action="store_true", help="only as the stream grows")
     parser.add_argument("--certified", choices=("count", "node"), help="of this placement")
     parser.add_argument("--seeds", default="0-9", help="of its streams, as 0-9 or 3")
-    parser.add_argument("--seconds", type=float, default=LIMIT_S, help="for each of them")
+    parser.add_argument("--effort", type=float, default=1.0, help="work for each of them")
     parser.add_argument("--jobs", type=int, default=200, help="in each of them")
     options = parser.parse_args()
     if options.certified:
         first, _, last = options.seeds.partition("-")
         seeds = list(range(int(first), int(last or first) + 1))
-        certified(options.certified, seeds, options.seconds, options.jobs)
+        certified(options.certified, seeds, options.effort, options.jobs)
         raise SystemExit
     if options.growth:
         growth()

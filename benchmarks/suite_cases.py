@@ -117,8 +117,8 @@ def placement() -> Iterator[Case]:
         params = {"preset": "alibaba", "size": 76 * size}
         small = {"preset": "alibaba", "size": 2}
         ours = solving("placement", "patterns", params, small, time_limit=LIMIT)
-        rival = solving("placement", "bound-types", params)
-        yield Case("placement", "bound", size, "linear program over types", ours, rival)
+        rival = solving("placement", "bound-pooled", params)
+        yield Case("placement", "bound", size, "pooled nodes", ours, rival)
 
 
 def consolidation() -> Iterator[Case]:

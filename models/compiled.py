@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 from numba.core import config, event
+from numba.core.caching import FunctionCache
 from numba.core.registry import CPUDispatcher
 
 from optgap.models.clock import COMPILING
@@ -68,8 +69,28 @@ class _Listener(event.Listener):
 event.register("numba:compile", _Listener())  # type: ignore[no-untyped-call]
 
 
+class _Kept(FunctionCache):
+    """Machine code of earlier processes; what cannot be read or kept is compiled again."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        except Exception:  # a file that was cut off: pickle raises whatever it comes upon
+            with suppress(OSError):  # a full disk
+                self.flush()  # type: ignore[no-untyped-call]
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        with suppress(OSError, EOFError):
+            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+
+
 class Kernel(CPUDispatcher):
     """A function with two ways to run it: compiled on its first call, or by Python as it stands."""
+
+    def enable_caching(self) -> None:
+        """Keep machine code for the next process, where a folder for it can be written to."""
+        self._cache = _Kept(self.py_func)  # type: ignore[no-untyped-call]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if _INTERPRETED.get() and not (self.overloads and loaded(self, args)):

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from optgap.models.errors import InputError, NoQuote
 
 LOGGER = logging.getLogger("optgap.units")
-GO_ON = "strict=False (--no-strict, --set strict=false) goes on"
+GO_ON = "strict=False (--set strict=false) goes on"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,11 @@ VARIABLE = "OPTGAP_READ_LIMIT"
 """The environment variable that raises or lowers the limit: bytes, or a size such as ``4GiB``."""
 LIMIT = 1 << 30
 """Bytes of a file, unpacked, without that variable: a log of ten million jobs is smaller."""
+UNPACKED = 200
+"""Times its own size that a gzip file may hold without that variable: tables and logs pack ten- to
+fiftyfold, and a gibibyte of one character a thousandfold."""
+FREE = 1 << 26
+"""Bytes that any gzip file may hold."""
 STANDARD_INPUT = "-"
 MAGIC = b"\x1f\x8b"
 """How a gzip file begins."""
@@ -235,18 +240,20 @@ def _size(file: IO[bytes], source: str) -> int:
     return status.st_size
 
 
-def _chunks(file: Readable, source: str, known: str = "") -> Iterator[bytes]:
+def _chunks(
+    file: Readable, source: str, known: str = "", limit: int | None = None
+) -> Iterator[bytes]:
     """What is left of a stream, piece by piece.
 
     Raises
     ------
     InputError: once it is more than the limit.
     """
-    limit, total = read_limit(), 0
+    limit, total = read_limit() if limit is None else limit, 0
     while chunk := file.read(CHUNK):
         total += len(chunk)
         if total > limit:
-            raise _too_large(source, None, known)
+            raise _too_large(source, None, known, limit)
         yield chunk
 
 
@@ -257,17 +264,22 @@ def _unpacked(data: bytes, source: str) -> bytes:
     try:
         # The last four bytes of a whole file tell its size, modulo 4 GiB. Where that is too much
         # it is unpacked into nothing: to see whether the file is too large, or cut off.
-        if int.from_bytes(data[-4:], "little") > read_limit():
+        limit = read_limit()
+        if not os.environ.get(VARIABLE, "").strip():
+            limit = min(limit, max(FREE, UNPACKED * len(data)))
+        if int.from_bytes(data[-4:], "little") > limit:
             with gzip.open(io.BytesIO(data)) as stream:
-                deque(_chunks(stream, source, " unpacked"), maxlen=0)
+                deque(_chunks(stream, source, " unpacked", limit), maxlen=0)
         with gzip.open(io.BytesIO(data)) as stream:
-            return b"".join(_chunks(stream, source, " unpacked"))
+            return b"".join(_chunks(stream, source, " unpacked", limit))
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(source, "", NoQuote(error), "a whole gzip file") from None
 
 
-def _too_large(source: str, size: int | None, known: str = "") -> InputError:
-    limit = _shown(read_limit())
+def _too_large(
+    source: str, size: int | None, known: str = "", most: int | None = None
+) -> InputError:
+    limit = _shown(read_limit() if most is None else most)
     found = NoQuote((f"more than {limit}" if size is None else _shown(size)) + known)
     expected = f"at most {limit} (the environment variable {VARIABLE}=8GiB would allow 8 GiB)"
     return InputError(source, "", found, expected)

@@ -125,7 +125,8 @@ class Result:
 
     `objective` is the referee's; `bound` is in the same unit and sense. `seconds` is wall
     time of the method alone, without reading files, compiling or refereeing. `problem` is what was
-    solved, where that is known: the JSON form needs it to name things.
+    solved, where that is known: the JSON form needs it to name things. `repeatable` says that
+    another run, on any number of cores, gives the same result.
     """
 
     family: str
@@ -145,6 +146,7 @@ class Result:
     solution: Any | None = None
     message: str = ""
     problem: Any | None = field(default=None, repr=False, compare=False)
+    repeatable: bool = True
 
     def __repr__(self) -> str:
         unit = f" {self.unit}" if self.unit else ""
@@ -211,6 +213,7 @@ class Result:
             "seconds": self.seconds,
             "seed": self.seed,
             "message": self.message,
+            "repeatable": self.repeatable,
             "versions": dict(self.versions),
             "metrics": dict(self.metrics),
             "solution": solution,
@@ -255,6 +258,7 @@ class Result:
             solution=solution,
             message=fields.text("message", ""),
             problem=problem,
+            repeatable=fields.document.get("repeatable", True) is not False,
         )
 
 

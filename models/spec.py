@@ -119,6 +119,11 @@ class Entry:
             defaults = {f.name: f.default for f in fields(self.options)}
             object.__setattr__(self, "params", defaults)
 
+    @property
+    def repeatable(self) -> bool:
+        """Whether it gives the same result on any number of cores, with its default parameters."""
+        return self.params.get("workers", 1) in (0, 1)
+
     def load(self) -> Callable[..., Any]:
         """Import the function."""
         function: Callable[..., Any] = imported(self.target)

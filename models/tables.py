@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,8 @@ MAX_LINE = 1 << 20
 DATE = "2026-03-01T12:00:00Z"
 MILLISECONDS = 1e11
 """From here on a time is taken for Unix milliseconds: as seconds it is after the year 5000."""
+_COMPUTED = re.compile(r"'*[=+\-@\t\r]")
+"""How text begins that a spreadsheet would compute, and text that `guarded` has changed."""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
@@ -47,6 +50,28 @@ class Column:
         article = "an integer" if self.kind == "integer" else "a number"
         least = f"{article} of at least {self.minimum:g}"
         return f"{least}, or a date such as {DATE}" if self.kind == "time" else least
+
+
+def guarded(text: str) -> str:
+    """Return CSV text whose names no spreadsheet computes: ``=1+1`` becomes ``'=1+1``.
+
+    Numbers stay. `read_table` takes the apostrophe away again.
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    for row in csv.reader(io.StringIO(text, newline="")):
+        writer.writerow([f"'{cell}" if _is_computed(cell) else cell for cell in row])
+    return out.getvalue()
+
+
+def _is_computed(cell: str) -> bool:
+    if not _COMPUTED.match(cell):
+        return False
+    try:
+        float(cell)
+    except ValueError:
+        return True
+    return False
 
 
 def require_commas(header: Sequence[str], source: str, where: str) -> None:
@@ -221,7 +246,7 @@ def _cell(text: str, column: Column, source: str, row: int) -> Any:
             raise InputError(source, where, NoQuote("nothing"), column.expected)
         return column.empty
     if column.kind == "text":
-        return text
+        return text[1:] if text.startswith("'") and _COMPUTED.match(text) else text
     try:
         value: float | int
         if column.kind == "integer":

@@ -21,6 +21,9 @@ ROUNDING = 2.0**-51
 """The same relative to the time itself: two to four of the last digits that a float has."""
 SHORTEST_S = TOLERANCE_S
 """The least that anything may last, s."""
+LATEST_S = 1e12
+"""The latest start in a schedule after the problem's first event, s: later, rounding hides too
+much."""
 
 Seconds = TypeVar("Seconds", float, NDArray[np.float64])
 

@@ -25,6 +25,19 @@ class Work:
         and column.
     cpsat
         CP-SAT, per unit of its deterministic time.
+    patterns, pattern_unit
+        Placement: a pricing of node patterns, and per CPU unit of one node of every type.
+    placed_row, moved_row
+        Placement over time: a task that is put, and a move of annealing, per row of the books of
+        the nodes that are looked at.
+    queueing_start
+        A job started on trial in a list of queueing.
+    queueing_event
+        An event of a queue that a policy serves.
+    queueing_look
+        A start that the bound by prices looks at.
+    coscheduling_start
+        A job started on trial in a list of coscheduling.
     """
 
     lp: float = 1.5e-4
@@ -33,6 +46,14 @@ class Work:
     mip_look: float = 3.4e-3
     mip_entry: float = 1.7e-7
     cpsat: float = 1.2
+    patterns: float = 0.03
+    pattern_unit: float = 1.95e-7
+    placed_row: float = 5e-8
+    moved_row: float = 3.2e-7
+    queueing_start: float = 1e-7
+    queueing_event: float = 1e-5
+    queueing_look: float = 3e-8
+    coscheduling_start: float = 3e-6
 
     def linear(self, iterations: int, rows: int) -> float:
         """Return the work of a linear program that took so many simplex iterations."""
@@ -47,6 +68,10 @@ class Work:
     def integer(self, looks: int, iterations: int, columns: int) -> float:
         """Return the work of an integer program in HiGHS."""
         return self.mip_look * looks + self.mip_entry * max(0, iterations) * columns
+
+    def pricing(self, cpu_units: int) -> float:
+        """Return the work of a pricing of node patterns."""
+        return self.patterns + self.pattern_unit * cpu_units
 
     def looks(self, units: float) -> float:
         """Return after how many looks an integer program is stopped; infinite without a budget."""

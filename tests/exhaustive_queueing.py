@@ -10,7 +10,7 @@ from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.result import Outcome, Status
 from optgap.models.times import slack_s
-from optgap.solvers.queueing.lists import Held, settled
+from optgap.solvers.queueing.incumbents import Held, settled
 
 MOST_JOBS = 6
 MOST_NODES = 4

@@ -42,14 +42,14 @@ def write(folder: Path, name: str = "two nodes") -> list[str]:
 
     problem = replace(two_nodes_problem(extra=1), name=name)
     result = optgap.run(problem, "fgd")
-    comparison = optgap.compare(problem, "fgd,pwr,random", "bound-types")
+    comparison = optgap.compare(problem, "fgd,pwr,random", "bound-pooled")
     overview = Overview((comparison,), {"queueing": f"ZeroDivisionError: {name}"}, {}, 1.0)
     items = {
         "problem": problem,
         "result": result,
         "compare": comparison,
         "overview": overview,
-        "explain": explain(problem, "random", "bound-types", seed=1),
+        "explain": explain(problem, "random", "bound-pooled", seed=1),
         "check": optgap.check(problem, result.solution),
     }
     made = []

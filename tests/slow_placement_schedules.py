@@ -24,21 +24,18 @@ def optimum(problem: PlacementProblem, only: Sequence[Place] | None = None) -> f
     assert problem.over_time is not None
     accepting = problem.objective.goal == "mean_accepted_gpu"
     begin, horizon = problem.over_time.begin_s, problem.over_time.horizon_s
-    rules = problem.over_time
     tasks = [problem.tasks.task_class(k) for k in range(len(problem.tasks))]
     lives = []
     for submit, duration in zip(problem.tasks.submit_s, problem.tasks.duration_s, strict=True):
         first = float(submit) - begin
         lives.append((first, min(first + float(duration), horizon)))
-    latest = horizon + (rules.wake_s if rules.sleeps else 0)
-    steps = [0.5 * i for i in range(math.ceil(2 * latest))]
+    steps = [0.5 * i for i in range(math.ceil(2 * horizon))]
     best: float | None = None
-    held: list[tuple[float, float]] = []  # from when to when each task placed has its place
 
     def fits(places: list[Place], node: int) -> bool:
         here = [k for k, place in enumerate(places) if place is not None and place[0] == node]
         for now in steps:
-            some = [k for k in here if held[k][0] <= now < held[k][1]]
+            some = [k for k in here if lives[k][0] <= now < lives[k][1]]
             gpus = [0] * int(problem.cluster.gpus[node])
             for k in some:
                 for g in places[k][1]:  # type: ignore[index]
@@ -49,27 +46,6 @@ def optimum(problem: PlacementProblem, only: Sequence[Place] | None = None) -> f
             if full or memory > problem.cluster.memory_mib[node]:
                 return False
         return True
-
-    def idle_until(places: list[Place], node: int, before: int, now: float) -> float:
-        """When a node that holds nothing now is switched off: its last end so far, and a while."""
-        ends = [held[k][1] for k in range(before) if places[k] and places[k][0] == node]  # type: ignore[index]
-        return max((end for end in ends if end <= now), default=-math.inf) + rules.sleep_after_s
-
-    def held_by(places: list[Place], k: int, node: int) -> tuple[float, float]:
-        """While the node boots task k holds its place, and runs after that."""
-        submit, end = lives[k]
-        there = [held[i] for i in range(k) if places[i] and places[i][0] == node]  # type: ignore[index]
-        if not rules.sleeps:
-            return lives[k]
-        if not any(first <= submit < last for first, last in there):
-            off = submit > idle_until(places, node, k, submit)
-            return submit, end + (rules.wake_s if off else 0.0)
-        # what was switched on for the first of those that have been there without a break
-        first = submit
-        for begun, last in sorted(there, reverse=True):
-            if begun <= first <= last + rules.sleep_after_s:
-                first = begun
-        return submit, max(submit, first + rules.wake_s) + end - submit
 
     def extend(places: list[Place]) -> None:
         nonlocal best
@@ -97,29 +73,16 @@ def optimum(problem: PlacementProblem, only: Sequence[Place] | None = None) -> f
                 if only is not None and only[k] != (n, gpus):
                     continue
                 more = [*places, (n, gpus)]
-                held.append(held_by(places, k, n))
                 if fits(more, n):
                     extend(more)
-                held.pop()
         if accepting and not any(before) and (only is None or only[k] is None):
-            held.append(lives[k])
             extend([*places, None])
-            held.pop()
 
     def watts(places: list[Place], now: float) -> float:
         total = 0.0
         for n in range(len(problem.cluster)):
             mine = [k for k, place in enumerate(places) if place is not None and place[0] == n]
-            some = [k for k in mine if held[k][0] <= now < held[k][1]]
-            off = rules.off_w if now < horizon else 0.0
-            if rules.sleeps and not some:
-                before = [k for k in mine if held[k][1] <= now]
-                ended = max((held[k][1] for k in before), default=-math.inf)
-                if now >= min(ended + rules.sleep_after_s, horizon):
-                    total += off
-                    continue
-            if rules.sleeps and now >= horizon:
-                total -= rules.off_w
+            some = [k for k in mine if lives[k][0] <= now < lives[k][1]]
             capacity = int(problem.cluster.cpu_milli[n])
             total += cpu_watts(problem, capacity, sum(tasks[k].cpu_milli for k in some))
             busy = {g for k in some for g in places[k][1]}  # type: ignore[index]

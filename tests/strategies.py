@@ -174,14 +174,12 @@ def timed_placement_problems(
     *,
     goals: Sequence[TimeGoal] = TIME_GOALS,
     queues: Sequence[Queue] = QUEUES,
-    sleeping: bool = False,
     gangs: bool = False,
     **sizes: int,
 ) -> PlacementProblem:
     """`placement_problems` whose tasks come and leave: many at one time, some at the horizon.
 
-    With `sleeping`, nodes that hold nothing are switched off, after a while or at once; with
-    `gangs`, some tasks take two nodes or three.
+    With `gangs`, some tasks take two nodes or three.
     """
     still = draw(placement_problems(**sizes))
     count = len(still.tasks)
@@ -192,12 +190,6 @@ def timed_placement_problems(
     horizon = draw(st.sampled_from((math.nan, 4.5, 8.0)))
     if math.inf in duration and math.isnan(horizon):
         horizon = 6.0
-    sleep = {}
-    if sleeping:
-        least = min(still.power.idle_w(node) for node in still.cluster.types)
-        off_w = draw(st.sampled_from((0.0, 0.25, 1.0))) * least
-        waits = [draw(st.sampled_from((0.0, 0.5, 1.5))) for _ in range(2)]
-        sleep = {"sleep_after_s": waits[0], "wake_s": waits[1], "off_w": off_w}
     times = {"submit_s": begin + np.array(submit), "duration_s": np.array(duration, dtype=float)}
     tasks = replace(still.tasks, **times)
     if gangs:
@@ -214,5 +206,5 @@ def timed_placement_problems(
         replace(still.objective, goal=draw(st.sampled_from(list(goals)))),
         "random",
         "synthetic",
-        over_time=OverTime(draw(st.sampled_from(list(queues))), begin, horizon, **sleep),
+        over_time=OverTime(draw(st.sampled_from(list(queues))), begin, horizon),
     )

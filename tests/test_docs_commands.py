@@ -12,7 +12,7 @@ import json
 import re
 import shlex
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +24,11 @@ from optgap.cli import COMMANDS, UsageProblem, load_command
 from optgap.models.spec import Entry
 from optgap.registry import FAMILIES, family
 from optgap.sweeping import Engine
-from optgap.sweeping.cell import Cell, Row, run_cell
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 PARSED = {
-    r"optgap reproduce (?!list)\S+.*": "minutes, or the public traces; tests/reproduce",
-    r"optgap data (fetch|path).*": "needs a network, and what it brought; tests/face/test_datasets",
+    r"optgap info --fetch.*": "needs a network; tests/face/test_datasets",
     r"optgap --install-completion": "changes the shell's files",
     r"optgap generate elastic --trace .*": "needs a published trace; tests/models/elastic",
     r"optgap fit powerflow-energy .*": "needs a profile over clocks and GPUs; tests/fitting",
@@ -159,16 +157,13 @@ def require_options(words: list[str]) -> None:
 
 
 def require_names(words: list[str]) -> None:
-    from optgap.datasets import catalogue, choose
-    from optgap.reproduce import find
+    from optgap.datasets import choose
 
     if words[1].startswith("--"):
         return require_options(words)
     given = arguments(words)
-    if words[1] == "reproduce" and given["name"] not in ("all", "NAME"):
-        find(given["name"])
-    if words[1] == "data":
-        choose(catalogue(), given["names"] or ["all"])
+    if words[1] == "info":
+        choose(given["fetch"])
     if words[1] == "generate":
         family(given["name"])
     return None
@@ -213,13 +208,10 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
         return make
 
-    def serial(engine: Engine, cells: Sequence[Cell], stopped: Callable[[], bool]) -> Iterator[Row]:
-        return (run_cell(cell) for cell in cells)
-
     monkeypatch.setattr(Entry, "load", loaded)
     pages.solve_once(monkeypatch)
     monkeypatch.setattr("optgap.processes.cores", lambda: 1)
-    monkeypatch.setattr(Engine, "_processes", serial)
+    monkeypatch.setattr(Engine, "processes", Engine.serial)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
 

@@ -9,13 +9,6 @@ from pathlib import Path
 from typing import Any
 
 FAMILIES = ("placement", "consolidation", "coscheduling", "elastic", "queueing")
-PAPERS = {
-    "placement": "PWR and FGD",
-    "consolidation": "CATS",
-    "coscheduling": "EcoSched",
-    "elastic": "PowerFlow",
-    "queueing": "HPS, PBS and SBS",
-}
 KINDS = {"": "Problem", "policies": "Policies", "bounds": "Bounds and proofs", "results": "Results"}
 
 API = {
@@ -28,10 +21,9 @@ API = {
         "optgap.registry.table", "optgap.registry.runnable", "optgap.registry.outside",
         "optgap.exchange.export", "optgap.exchange.reading", "optgap.exchange.solutionfiles",
     ]),
-    "api/work.md": ("Reproduce, sweep, data", [
-        "optgap.reproduce", "optgap.reproduce.report", "optgap.reproduce.cache",
+    "api/work.md": ("Sweep, data", [
         "optgap.sweeping.spec", "optgap.sweeping.engines", "optgap.sweeping.driver",
-        "optgap.datasets.store", "optgap.datasets.catalogue", "optgap.datasets.places",
+        "optgap.datasets", "optgap.sweeping.cells",
         "optgap.views",
     ]),
     "api/contract.md": ("Results, limits, errors", [
@@ -106,13 +98,10 @@ def nav(pages: Iterable[str], root: Path) -> list[Any]:
         if inner:
             families.append({name.capitalize(): inner})
     papers = taken(("Every figure and table", "reproduction.md"))
-    papers += taken(*((title, f"reproduction-{name}.md") for name, title in PAPERS.items()))
     papers += taken(("What we found in them", "errata.md"))
-    reproduced = sorted(page for page in left if page.startswith("reproduction"))
-    left.difference_update(reproduced)
     sections += [
         {"Families": families},
-        {"Papers": papers + [{_title(root, page): page} for page in reproduced]},
+        {"Papers": papers},
         {
             "Reference": [
                 *taken(("Command line", "cli.md")),

@@ -4,7 +4,6 @@ from optgap.heuristics.coscheduling.parameters import (
     EcoSchedParams,
     ExactWindowParams,
     LookaheadParams,
-    MarbleParams,
 )
 from optgap.models.spec import Entry, entries
 
@@ -22,7 +21,6 @@ POLICIES = entries(
         "marble",
         f"{HERE}.marble:marble",
         "Marble: every job on its fastest GPU count, first fit in queue order",
-        options=MarbleParams,
     ),
     Entry(
         "sequential_max_gpu",

@@ -18,7 +18,6 @@ import numpy as np
 from optgap.heuristics.coscheduling.engine import Action, State, replay
 from optgap.heuristics.coscheduling.parameters import EcoSchedParams
 from optgap.models.coscheduling import Application, CoschedulingProblem
-from optgap.models.coscheduling.predicted import dram_fit, predicted_s
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
@@ -42,16 +41,13 @@ def ecosched(problem: CoschedulingProblem, *, limits: Limits, seed: int, **given
         ("tau", options.tau >= 0, "a slow-down of at least 0"),
         ("window", options.window >= 0, "a number of jobs, or 0 for all"),
         ("sigma", 0 <= options.sigma <= 10, "a standard deviation from 0 to 10"),
-        ("profiling_s", 0 <= options.profiling_s < 1e9, "a time in s of at least 0"),
-        ("model", not options.model or options.signal == "fitted", "none unless signal=fitted"),
     ):
         _require(name, getattr(options, name), holds, expected)
-    _require_signal(problem, options.signal, options.model)
+    _require_signal(problem, options.signal)
     weight = weight_of(problem, options.idle_weight)
     rng = np.random.default_rng(seed)
-    queued = sorted(set(problem.jobs))
     signal = _signal_of(problem) if options.signal == "auto" else options.signal
-    times = phase_one(problem, signal, options.sigma, rng, options.model)
+    times = phase_one(problem, signal, options.sigma, rng)
     blind = [a.name for a, t in zip(problem.applications, times, strict=True) if _alike(a, t)]
     only = options.normalise == "kept"
     kept = [
@@ -64,17 +60,11 @@ def ecosched(problem: CoschedulingProblem, *, limits: Limits, seed: int, **given
         offers = [(job, kept[problem.jobs[job]]) for job in jobs]
         return best_action(offers, state.free_gpus, state.free_domains, weight, problem.gpus)
 
-    outcome = replay(problem, choose, limits, options.repeat)
-    profiled = [problem.applications[a].modes for a in queued]
-    profiling_j = math.fsum(m.power_w * options.profiling_s for modes in profiled for m in modes)
-    info = {**outcome.info, "profiling_j": profiling_j}
-    if options.count_profiling and outcome.solution is not None:
-        energy_j = problem.evaluate(outcome.solution).metrics["energy_j"]
-        info["energy_with_profiling_j"] = energy_j + profiling_j
+    outcome = replay(problem, choose, limits)
     message = outcome.message
     if blind and signal == "dram":
         message = f"no DRAM activity of {', '.join(blind)} on some GPU count: all taken as alike"
-    return dataclasses.replace(outcome, info=info, message=message)
+    return dataclasses.replace(outcome, message=message)
 
 
 def _signal_of(problem: CoschedulingProblem) -> str:
@@ -89,16 +79,16 @@ def _alike(app: Application, times: Sequence[float]) -> bool:
     return len(app.modes) > 1 and set(times) == {1.0}
 
 
-def _require_signal(problem: CoschedulingProblem, signal: str, model: str) -> None:
+def _require_signal(problem: CoschedulingProblem, signal: str) -> None:
     """Raise InputError for a signal of which the problem has nothing at all."""
     several = [app for app in problem.applications if len(app.modes) > 1]
     lacks = {
         "dram": not any(m.dram_util_sum for app in several for m in app.modes),
-        "fitted": not model and any(m.fitted_s is None for app in several for m in app.modes),
+        "fitted": any(m.fitted_s is None for app in several for m in app.modes),
     }
     if several and lacks.get(signal):
         what = {"dram": "DRAM activity (dram_util_sum)", "fitted": "fitted run times"}[signal]
-        more = "model=FILE, or models=[fit of dram-runtime] where the problem is made"
+        more = "models=[fit of dram-runtime] where the problem is made"
         expected = "a problem with it, such as preset measured" if signal == "dram" else more
         raise InputError("ecosched", "signal", NoQuote(f"a problem without {what}"), expected)
 
@@ -123,10 +113,8 @@ def phase_one(
     signal: str,
     sigma: float,
     rng: np.random.Generator,
-    model: str = "",
 ) -> list[list[float]]:
     """Phase I: per application, run times of its modes up to a factor."""
-    fit = dram_fit(model) if model else None
     found = []
     for app in problem.applications:
         times: list[float] | None = [mode.runtime_s for mode in app.modes]
@@ -136,8 +124,6 @@ def phase_one(
         elif signal == "dram":
             activity = [mode.dram_util_sum for mode in app.modes]
             times = [1 / x for x in activity if x]
-        elif fit is not None:
-            times = predicted_s(app, fit, model)
         elif signal in ("auto", "fitted"):
             fitted = [mode.fitted_s for mode in app.modes]
             known = [t for t in fitted if t is not None]

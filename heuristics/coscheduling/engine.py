@@ -46,9 +46,8 @@ def replay(
     problem: CoschedulingProblem,
     choose: Callable[[State], Action],
     limits: Limits,
-    repeat: bool = False,
 ) -> Outcome:
-    """Run a policy to the end of the queue; with `repeat`, ask again until it starts nothing.
+    """Run a policy to the end of the queue.
 
     `choose` returns only what fits, and something whenever nothing runs.
     """
@@ -58,13 +57,10 @@ def replay(
         stopped = limits.stop
         if stopped is not None:
             break
-        while clock.waiting and clock.node.free and clock.node.domains:
-            action = choose(clock.state)
+        if clock.waiting and clock.node.free and clock.node.domains:
             asked += 1
-            for job, count in action:
+            for job, count in choose(clock.state):
                 clock.start(job, count)
-            if not action or not repeat:
-                break
         clock.proceed()
     runs, done = clock.runs, len(clock.runs)
     return Outcome(
@@ -106,11 +102,8 @@ class _Clock:
 
     def start(self, job: int, count: int) -> None:
         """Start a waiting job now."""
-        mode = self.problem.application(job).mode(count)
-        if mode is None:
-            raise ValueError(f"job {job} has no mode on {count} GPUs")
+        end = self.now + self.problem.mode(job, count).runtime_s
         self.waiting.remove(job)
-        end = self.now + mode.runtime_s
         self.begun[job] = (self.now, count)
         self.runs.append(Run(job, self.now, end, self.node.start(job, count)))
         heapq.heappush(self.ends, (end, job))

@@ -34,8 +34,8 @@ def exact_window(
     window = options.window
     if window < 0:
         raise InputError("exact-window", "window", window, "a number of jobs, or 0 for all")
-    if not options.seconds > 0:
-        raise InputError("exact-window", "seconds", options.seconds, "a positive time in s")
+    if not options.units > 0:
+        raise InputError("exact-window", "units", options.units, "a positive number")
     planner = _Planner(problem, limits, seed, options)
 
     def choose(state: State) -> Action:
@@ -79,12 +79,12 @@ class _Planner:
         return action
 
     def _make(self, jobs: tuple[int, ...], state: State) -> None:
-        limits = self.limits.within(self.options.seconds)
+        limits = self.limits.within(self.options.units * self.limits.effort)
         begun = zip(state.running, state.started, strict=True)
         running = [(job, count, start) for job, (start, count) in begun]
         rest = remaining(self.problem, jobs, running, state.time_s)
         first = range(len(state.running))
-        found = best_schedule(rest, limits, self.seed, self.options.workers, first)
+        found = best_schedule(rest, limits, self.seed, first=first)
         self.plans += 1
         self.unproven += not found.proven
         self.plan = {

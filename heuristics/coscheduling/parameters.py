@@ -50,27 +50,11 @@ class EcoSchedParams:
     sigma: float = parameter(
         0.05, "standard deviation of the logarithm of run times' error (signal=noisy)"
     )
-    repeat: bool = parameter(False, "choose again at the same instant until nothing more fits")
-    model: str = parameter("", "file of a dram-runtime fit (signal=fitted)", "path")
-    profiling_s: float = parameter(
-        15.0, "how long each GPU count is profiled, on other nodes", "s", "EcoSched, Sec. V-C"
-    )
-    count_profiling: bool = parameter(False, "count the energy of profiling as a metric")
     normalise: str = parameter(
         "kept",
         "least energy of an application over all its GPU counts, or those that τ keeps",
         source="EcoSched, Eq. 1",
         choices=("all", "kept"),
-    )
-
-
-@dataclass(frozen=True)
-class MarbleParams:
-    """Marble."""
-
-    strict: bool = parameter(False, "the first job that does not fit ends the scan of the queue")
-    numa_limit: bool = parameter(
-        True, "no more jobs at a time than NUMA domains", source="EcoSched"
     )
 
 
@@ -86,10 +70,7 @@ class LookaheadParams:
 
 @dataclass(frozen=True)
 class ExactWindowParams:
-    """The exact window; the metrics tell how many plans were not proven optimal in their time."""
+    """The exact window; the metrics tell how many plans were not proven optimal."""
 
     window: int = _window(0)
-    seconds: float = parameter(10.0, "time for one plan", "s")
-    workers: int = parameter(
-        0, "threads of CP-SAT; 0 for one per core, and no fewer than eight", "threads"
-    )
+    units: float = parameter(10.0, "work for one plan, about a second of a core each", "units")

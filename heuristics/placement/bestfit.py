@@ -34,10 +34,10 @@ def best_fit_score(request: Row, now: Row) -> int:
 
 
 @compiled
-def best_fit_gpu(gpu_free: IntArray, gpus: int, wanted: int, limit: int) -> int:
+def best_fit_gpu(gpu_free: IntArray, gpus: int, wanted: int) -> int:
     """The GPU with the least free amount that suffices, the lowest of equals; -1 for none."""
     chosen = -1
     for g in range(gpus):
-        if wanted <= gpu_free[g] <= limit and (chosen < 0 or gpu_free[g] < gpu_free[chosen]):
+        if gpu_free[g] >= wanted and (chosen < 0 or gpu_free[g] < gpu_free[chosen]):
             chosen = g
     return chosen

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -12,18 +11,9 @@ import numpy as np
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.result import Termination
-from optgap.models.times import freed_s, slack_s
+from optgap.models.times import freed_s
 
 Decision = tuple[int, tuple[int, ...]]
-
-
-@dataclass
-class On:
-    """A node that has been used: tasks on it, and when it has booted and is switched off, s."""
-
-    tasks: int = 0
-    ready_s: float = -math.inf
-    off_s: float = -math.inf
 
 
 @dataclass
@@ -49,7 +39,6 @@ class Events:
     arrived: int = 0
     running: list[tuple[float, int, float]] = field(default_factory=list)
     waiting: list[int] = field(default_factory=list)
-    on: dict[int, On] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.placed = [None] * len(self.problem.tasks)
@@ -91,37 +80,23 @@ class Events:
                     self.release(k + j, given)
                 return False
             held.append(decision)
-        begins = max([self._ready_s(node, now) for node, _ in held])
-        end = begins + float(self.problem.lasting_s[k])
+        end = now + float(self.problem.lasting_s[k])
         for i, decision in zip(self._rows(k), held, strict=True):
             self.placed[i], self.start_s[i] = decision, now
         freed: float = freed_s(now, end)
         heapq.heappush(self.running, (freed, k, end))
         return True
 
-    def _ready_s(self, node: int, now: float) -> float:
-        """When what is placed on a node now begins to run: at once, or when it has booted."""
-        rules = self.problem.over_time
-        assert rules is not None
-        there = self.on.setdefault(node, On())
-        slept = there.tasks == 0 and now - slack_s(now) > there.off_s
-        if rules.sleeps and slept:
-            there.ready_s = now + rules.wake_s
-        there.tasks += 1
-        return max(now, there.ready_s)
-
     def _leave(self) -> None:
         """All that leave at this moment, and then what waits, in the order of the queue."""
         now, rules = self.running[0][2], self.problem.over_time
         assert rules is not None
         while self.running and self.running[0][0] <= now:
-            _, k, end = heapq.heappop(self.running)
+            _, k, _ = heapq.heappop(self.running)
             for i in self._rows(k):
                 decision = self.placed[i]
                 assert decision is not None
                 self.release(i, decision)
-                self.on[decision[0]].tasks -= 1
-                self.on[decision[0]].off_s = end + rules.sleep_after_s
         tasks = self.problem.tasks
         full: set[tuple[int, int]] = set()
         left: list[int] = []

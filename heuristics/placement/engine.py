@@ -16,9 +16,8 @@ from optgap.heuristics.placement.leaving import (
     follow,
 )
 from optgap.heuristics.placement.loop import place_arrivals, refresh_all
-from optgap.heuristics.placement.rule import NONE, Renew, Rule
+from optgap.heuristics.placement.rule import NONE, Rule
 from optgap.heuristics.placement.tables import ARRIVAL, CANDIDATE, REQUEST, SCORES, STATE, Run
-from optgap.models.clock import working_time
 from optgap.models.compiled import UP_TO, interpreted
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
@@ -34,8 +33,8 @@ from optgap.models.placement.kernels import (
 )
 from optgap.models.result import Outcome, Status, Termination
 
-LOOK_EVERY = 0.05
-"""Seconds between two looks at the limits, about."""
+LOOK_CELLS = 5_000_000
+"""Nodes times classes of the target workload times events between two looks at the limits."""
 
 QUEUES = {"reject": REJECT, "fifo": FIFO, "backfill": BACKFILL}
 
@@ -44,13 +43,7 @@ CACHE_CELLS = 8_000_000
 
 
 def simulate(
-    problem: PlacementProblem,
-    rule: Rule,
-    *,
-    limits: Limits,
-    seed: int,
-    label: str,
-    renew: Renew | None = None,
+    problem: PlacementProblem, rule: Rule, *, limits: Limits, seed: int, label: str
 ) -> Outcome:
     """Run a policy over all arrivals, or until `limits` say stop.
 
@@ -58,7 +51,7 @@ def simulate(
     """
     with interpreted(len(problem.cluster) * len(problem.tasks) <= UP_TO.placement_cells):
         simulated = _simulate if problem.over_time is None else _simulate_over_time
-        return simulated(problem, rule, limits, seed, label, renew)
+        return simulated(problem, rule, limits, seed, label)
 
 
 def _simulate(
@@ -67,7 +60,6 @@ def _simulate(
     limits: Limits,
     seed: int,
     label: str,
-    renew: Renew | None,
 ) -> Outcome:
     order = np.argsort(problem.ranks)
     run = set_up(problem, rule, order, seed)
@@ -82,8 +74,7 @@ def _simulate(
         place_arrivals(run, start, done, rank, mask)
         return done < total
 
-    renewal = Renewal(run, renew)
-    termination = _driven(advance, lambda: done, renewal, f"of {total}", label, limits)
+    termination = _driven(problem, advance, lambda: done, label, limits)
     solution = PlacementSolution.of_arrays(np.where(rank >= 0, order[rank], -1), mask)
     return _outcome(problem, solution, termination, _claim(problem, run.state, rank), done)
 
@@ -94,17 +85,14 @@ def _simulate_over_time(
     limits: Limits,
     seed: int,
     label: str,
-    renew: Renew | None,
 ) -> Outcome:
     order = np.argsort(problem.ranks)
     run = set_up(problem, rule, order, seed)
     flow = set_up_flow(problem, run)
-    total = len(problem.tasks)
     termination = _driven(
+        problem,
         lambda step: follow(run, flow, step),
         lambda: int(flow.counts[ARRIVED]),
-        Renewal(run, renew),
-        f"of {total}",
         label,
         limits,
     )
@@ -116,45 +104,22 @@ def _simulate_over_time(
     return _outcome(problem, solution, termination, claim, int(flow.counts[ARRIVED]))
 
 
-class Renewal:
-    """When a policy's `renew` is due, by arrivals; never where it has none."""
-
-    def __init__(self, run: Run, renew: Renew | None) -> None:
-        self.run, self.renew = run, renew
-        self.due = None if renew is None else renew(0)
-
-    def steps(self, come: int, most: int) -> int:
-        """How many events may pass before the next one, which is done if it is due now."""
-        if self.renew is None or self.due is None:
-            return most
-        if come >= self.due:
-            self.due = self.renew(come)
-            self.run.cache["stamp"] = -1
-        return min(most, self.due - come)
-
-
 def _driven(
+    problem: PlacementProblem,
     advance: Callable[[int], bool],
     come: Callable[[], int],
-    renewal: Renewal,
-    of: str,
     label: str,
     limits: Limits,
 ) -> Termination:
-    """Advance by as many events at a time as take about `LOOK_EVERY`, until none is left."""
-    step, left = 1, True
-    while left:
+    """Advance until no event is left, and look at the limits often."""
+    step = max(1, LOOK_CELLS // (len(problem.cluster) * len(problem.workload)))
+    while True:
         stopped = limits.stop
         if stopped is not None:
             return stopped
-        limits.progress(f"{label}: arrival {come()} {of}", None, None)
-        events = renewal.steps(come(), step)
-        started = working_time()
-        left = advance(events)
-        # How long an arrival takes hangs on nodes, target workload and policy: feel for it.
-        brief = working_time() - started < LOOK_EVERY
-        step = 2 * step if brief else max(1, step // 2)
-    return Termination.COMPLETED
+        limits.progress(f"{label}: arrival {come()} of {len(problem.tasks)}", None, None)
+        if not advance(step):
+            return Termination.COMPLETED
 
 
 def _outcome(
@@ -234,12 +199,6 @@ def set_up_flow(problem: PlacementProblem, run: Run) -> Flow:
         np.zeros(nodes, dtype=np.int64),
         np.full(nodes, rules.begin_s),
         run.state.copy(),
-        rules.sleep_after_s,
-        rules.wake_s,
-        rules.off_w,
-        rules.end_s,
-        np.full(nodes, -math.inf if rules.sleeps else math.inf),
-        np.full(nodes, -math.inf),
         np.zeros(2),
         np.zeros(3, dtype=np.int64),
     )
@@ -298,10 +257,6 @@ def _claim_over_time(problem: PlacementProblem, flow: Flow) -> float:
     per_watt, per_milli = goal.weights
     horizon, rest = problem.over_time.horizon_s, flow.rest
     watts = math.fsum(rest["power"]) * horizon + flow.totals[0]
-    if problem.over_time.sleeps:  # and at the end every node is still on for a while
-        idle = np.minimum(flow.off_s, flow.until_s) - flow.since_s
-        tail = (rest["power"] - flow.off_w) * np.maximum(idle, 0.0)
-        watts = len(rest) * flow.off_w * horizon + flow.totals[0] + math.fsum(tail)
     fragments = math.fsum(rest["fragment"]) * horizon + flow.totals[1]
     return float(problem.per_second * (per_watt * watts + per_milli * fragments))
 

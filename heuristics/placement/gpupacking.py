@@ -30,7 +30,7 @@ def packing_score(request: Row, now: Row, gpu_free: IntArray, gpus: int) -> int:
         return max(33 - gpus, gpus)
     if request["gpu_milli"] == 1000:
         return max(50 - request["num_gpu"], 33)
-    free = gpu_free[best_fit_gpu(gpu_free, gpus, request["gpu_milli"], 1000)]
+    free = gpu_free[best_fit_gpu(gpu_free, gpus, request["gpu_milli"])]
     if free == 1000:
         return 49
     return max(100 - free // 10 // 10, 50)

@@ -6,7 +6,6 @@ then those that wait are asked in the order of the queue, then tasks arrive.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 from optgap.heuristics.placement.loop import choose_gpus, choose_node, commit, feasible, refresh
@@ -49,9 +48,6 @@ class Flow(NamedTuple):
     changed: (N,) work space: the nodes that tasks leave at one moment.
     since_s: (N,) when each node last changed.
     rest: (N,) `STATE` with nothing on it.
-    sleep_after_s, wake_s, off_w: as in `OverTime`. until_s: when the horizon ends, s.
-    off_s, ready_s: (N,) when each node is switched off that holds nothing, s, and when it has
-        booted.
     totals: (2,) ∫ (P − P₀) dt in J and ∫ (F − F₀) dt in milli-GPU·s.
     counts: tasks that arrived, that run, and that wait.
     """
@@ -76,12 +72,6 @@ class Flow(NamedTuple):
     changed: IntArray
     since_s: FloatArray
     rest: Table
-    sleep_after_s: float
-    wake_s: float
-    off_w: float
-    until_s: float
-    off_s: FloatArray
-    ready_s: FloatArray
     totals: FloatArray
     counts: IntArray
 
@@ -90,13 +80,7 @@ class Flow(NamedTuple):
 def settle(run: Run, flow: Flow, n: int, now: float) -> None:
     """Count what node `n` drew since it last changed."""
     lasted = now - flow.since_s[n]
-    least = flow.rest[n]["power"]
-    drawn = lasted
-    if flow.sleep_after_s < math.inf:
-        least = flow.off_w
-        if run.state[n]["tasks"] == 0:
-            drawn = max(0.0, min(now, flow.off_s[n], flow.until_s) - flow.since_s[n])
-    flow.totals[0] += (run.state[n]["power"] - least) * drawn
+    flow.totals[0] += (run.state[n]["power"] - flow.rest[n]["power"]) * lasted
     flow.totals[1] += (run.state[n]["fragment"] - flow.rest[n]["fragment"]) * lasted
     flow.since_s[n] = now
 
@@ -160,14 +144,10 @@ def place(run: Run, flow: Flow, k: int, now: float) -> bool:
         flow.mask[i] = mask
         if parts > 1:
             run.state[n]["tasks"] += TASKS_PER_NODE  # no other row of it fits there
-    begins = now
     for i in range(k, k + parts):
-        n = flow.node[i]
         if parts > 1:
-            run.state[n]["tasks"] -= TASKS_PER_NODE
-        begins = max(begins, booted(run, flow, n, now))
-    for i in range(k, k + parts):
-        begin(run, flow, i, now, begins + flow.lasting_s[i])
+            run.state[flow.node[i]]["tasks"] -= TASKS_PER_NODE
+        begin(run, flow, i, now, now + flow.lasting_s[i])
     return True
 
 
@@ -184,15 +164,6 @@ def take_back(run: Run, flow: Flow, k: int) -> None:
     refresh(run, n)
     flow.node[k] = -1
     flow.mask[k] = 0
-
-
-@inner
-def booted(run: Run, flow: Flow, n: int, now: float) -> float:
-    """When node `n`, which has just been given something, is ready: it may have been off."""
-    slack = TOLERANCE_S + ROUNDING * abs(now)
-    if run.state[n]["tasks"] == 1 and now - slack > flow.off_s[n]:
-        flow.ready_s[n] = now + flow.wake_s
-    return float(flow.ready_s[n])
 
 
 @inner
@@ -227,7 +198,6 @@ def leave(run: Run, flow: Flow, k: int, now: float) -> None:
     n = flow.node[k]
     settle(run, flow, n, now)
     give_back(run, k, n, flow.mask[k])
-    flow.off_s[n] = now + flow.sleep_after_s
     request = run.requests[run.arrivals[k]["request"]]
     bit = request["bit"]
     if bit >= 0:
@@ -246,13 +216,6 @@ def wait(flow: Flow, k: int) -> None:
         flow.behind[flow.last[line]] = k
     flow.last[line] = k
     flow.counts[WAITING] += 1
-
-
-@inner
-def go(flow: Flow, k: int) -> None:
-    """Task `k`, the first of its line, waits no longer."""
-    flow.first[flow.line[k]] = flow.behind[k]
-    flow.counts[WAITING] -= 1
 
 
 @inner
@@ -282,16 +245,6 @@ def next_in_queue(run: Run, flow: Flow, changed: int) -> int:
     return head
 
 
-@inner
-def note_change(flow: Flow, n: int, changed: int) -> int:
-    """Note that a task has left node `n`; returns how many nodes tasks have left at this moment."""
-    for i in range(changed):
-        if flow.changed[i] == n:
-            return changed
-    flow.changed[changed] = n
-    return changed + 1
-
-
 @compiled
 def follow(run: Run, flow: Flow, events: int) -> bool:
     """Pass up to so many arrivals and moments at which tasks leave; whether any is left.
@@ -309,7 +262,9 @@ def follow(run: Run, flow: Flow, events: int) -> bool:
                 gone = pop(flow)
                 leave(run, flow, gone, end)
                 refresh(run, flow.node[gone])
-                changed = note_change(flow, flow.node[gone], changed)
+                if not (flow.changed[:changed] == flow.node[gone]).any():
+                    flow.changed[changed] = flow.node[gone]
+                    changed += 1
             flow.blocked[:] = False
             k = next_in_queue(run, flow, changed)
         elif k < total:
@@ -333,6 +288,7 @@ def follow(run: Run, flow: Flow, events: int) -> bool:
                 continue
             if changed == 0:  # it has just come
                 break
-            go(flow, k)
+            flow.first[flow.line[k]] = flow.behind[k]  # it waits no longer
+            flow.counts[WAITING] -= 1
             k = next_in_queue(run, flow, changed)
     return bool(flow.counts[ARRIVED] < total or flow.counts[RUNNING] > 0)

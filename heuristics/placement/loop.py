@@ -24,8 +24,7 @@ def refresh(run: Run, n: int) -> None:
     most = -1
     whole = 0
     for g in range(node["gpus"]):
-        if most < gpu_free[g] <= run.rule.share_limit:
-            most = gpu_free[g]
+        most = max(most, gpu_free[g])
         if gpu_free[g] == 1000:
             whole += 1
     workload = run.workload[node["model"]]
@@ -126,18 +125,18 @@ def choose_share_gpu(run: Run, k: int, n: int) -> int:
     r = run.arrivals[k]["request"]
     wanted = run.requests[r]["gpu_milli"]
     if rule.gpu == BEST:
-        return best_fit_gpu(gpu_free, gpus, wanted, rule.share_limit)
+        return best_fit_gpu(gpu_free, gpus, wanted)
     if rule.gpu <= VALUE:
         return best_move(run, rule.gpu, r, n)[1]
     skip = 0
     if rule.gpu == RANDOM:
         size = 0
         for g in range(gpus):
-            if wanted <= gpu_free[g] <= rule.share_limit:
+            if gpu_free[g] >= wanted:
                 size += 1
         skip = min(size - 1, int(run.arrivals[k]["gpu_draw"] * size))
     for g in range(gpus):
-        if wanted <= gpu_free[g] <= rule.share_limit:
+        if gpu_free[g] >= wanted:
             if skip == 0:
                 return g
             skip -= 1

@@ -7,14 +7,10 @@ ties go to the lowest rank. With ``q=1, rent_w=0`` W is nothing, and this is PWR
 
 ``fragment_w`` adds the watts that a GPU's worth of fragmentation F_n(M) costs: a little of it
 breaks ties towards nodes that keep GPUs usable, for the time when the cluster is full.
-
-``workload=seen`` computes W from the latest arrivals, again and again; the first ones meet no W.
-The fragments are those of the target workload, as FGD's are.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from optgap.heuristics.placement.parameters import NodeValueParams
@@ -24,28 +20,8 @@ from optgap.models.compiled import compiled
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
 from optgap.models.placement.arrays import IntArray
-from optgap.models.placement.tasks import TargetWorkload
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
-
-
-@dataclass(frozen=True)
-class Seen:
-    """From which arrivals ``workload=seen`` computes W, and when.
-
-    Parameters
-    ----------
-    first: arrivals before the first time; from then on when they have doubled, but at latest
-    every: so many arrivals later.
-    window: the latest arrivals that count.
-    """
-
-    first: int = 50
-    every: int = 500
-    window: int = 2000
-
-
-SEEN = Seen()
 
 
 def node_value(problem: PlacementProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
@@ -53,24 +29,13 @@ def node_value(problem: PlacementProblem, *, limits: Limits, seed: int, **given:
 
     Raises
     ------
-    InputError: for an unknown `workload`, or a number out of its range.
+    InputError: for a number out of its range.
     """
     options = chosen(NodeValueParams, given, "policy node-value", "parameter ")
     values = NodeValues.empty(problem, Grid())
     rule = Rule.of(VALUE, gpu=VALUE, watts=1.0, fragments=options.fragment_w / 1000, values=values)
-
-    def renew(come: int) -> int:
-        if come:
-            recent = problem.tasks.take(range(max(0, come - SEEN.window), come))
-            worth_of_nodes(problem, TargetWorkload.from_tasks(recent), options, values)
-        return min(max(SEEN.first, 2 * come), come + SEEN.every)
-
-    seen = options.workload == "seen"
-    if not seen:
-        worth_of_nodes(problem, problem.workload, options, values)
-    return simulate(
-        problem, rule, limits=limits, seed=seed, label="node-value", renew=renew if seen else None
-    )
+    worth_of_nodes(problem, options, values)
+    return simulate(problem, rule, limits=limits, seed=seed, label="node-value")
 
 
 @compiled

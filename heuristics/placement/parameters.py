@@ -15,20 +15,11 @@ def _score() -> Any:
     )
 
 
-def _strict_fraction() -> Any:
-    return parameter(
-        False,
-        "shares of a GPU go only to GPUs that are in use, D <= u - floor(u)",
-        source="PWR+FGD, Cond. 3",
-    )
-
-
 @dataclass(frozen=True)
 class PwrParams:
     """PWR."""
 
     score: str = _score()
-    strict_fraction: bool = _strict_fraction()
 
 
 @dataclass(frozen=True)
@@ -46,7 +37,6 @@ class PwrFgdParams:
         0.1, "weight α of power; 1 - α is fragmentation's", source="PWR+FGD, Eq. 5"
     )
     score: str = _score()
-    strict_fraction: bool = _strict_fraction()
 
 
 @dataclass(frozen=True)
@@ -65,8 +55,3 @@ class NodeValueParams:
         60.0, "worth of a GPU that is cheap to wake staying usable", "W", within=(0.0, 1e6)
     )
     fragment_w: float = parameter(1.0, "cost of a GPU's fragmentation", "W", within=(0.0, 1e6))
-    workload: str = parameter(
-        "target",
-        "the workload that is expected: the problem's target workload, or the arrivals so far",
-        choices=("target", "seen"),
-    )

@@ -4,9 +4,8 @@ Score of a task on a node n, its GPUs g: −ΔP, P = P_CPU + P_GPU of Eq. 1-2, a
 (Eq. 6). The simulator truncates the difference to whole W and stretches the scores of the feasible
 nodes to 0..100; ``score="exact"`` is Alg. 1's argmin of Δ as printed.
 
-Cond. 3 as printed, D ≤ u − ⌊u⌋, lets fractional tasks use only GPUs that are in use already
-(``strict_fraction``). On an idle cluster none can then ever start; the simulator accepts any GPU
-with enough left.
+Cond. 3 as printed, D ≤ u − ⌊u⌋, lets fractional tasks use only GPUs that are in use already. On an
+idle cluster none can then ever start; like the simulator, this accepts any GPU with enough left.
 """
 
 from __future__ import annotations
@@ -33,17 +32,14 @@ def pwr(problem: PlacementProblem, *, limits: Limits, seed: int, **given: Any) -
     """
     options = chosen(PwrParams, given, "policy pwr", "parameter ")
     if options.score == "exact":
-        rule = Rule.of(EXACT, gpu=EXACT, watts=1.0, strict=options.strict_fraction)
+        rule = Rule.of(EXACT, gpu=EXACT, watts=1.0)
     else:
-        rule = Rule.of(PWR, gpu=PWR, normalise=True, strict=options.strict_fraction)
+        rule = Rule.of(PWR, gpu=PWR, normalise=True)
     return simulate(problem, rule, limits=limits, seed=seed, label="pwr")
 
 
 @compiled
-def pwr_score(node: Row, now: Row, cpu_left: int, woken: int, switched_w: float) -> float:
-    """−ΔP in whole W where `cpu_left` milli-vCPU stay free and `woken` idle GPUs come into use.
-
-    `switched_w`: what switching the node on adds to its empty power, W; 0 for one that stays on.
-    """
+def pwr_score(node: Row, now: Row, cpu_left: int, woken: int) -> float:
+    """−ΔP in whole W where `cpu_left` milli-vCPU stay free and `woken` idle GPUs come into use."""
     drawn = gpu_w(node, node["gpus"] - now["whole"] + woken) + cpu_w(node, cpu_left)
-    return float(math.trunc(now["power"] - drawn - switched_w))
+    return float(math.trunc(now["power"] - drawn))

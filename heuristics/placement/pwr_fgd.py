@@ -28,16 +28,14 @@ def pwr_fgd(problem: PlacementProblem, *, limits: Limits, seed: int, **given: An
     InputError: for an α outside 0..1 or an unknown `score`.
     """
     options = chosen(PwrFgdParams, given, "policy pwr+fgd", "parameter ")
-    alpha, strict = options.alpha, options.strict_fraction
+    alpha = options.alpha
     if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not 0 <= alpha <= 1:
         raise InputError("policy pwr+fgd", "parameter alpha", alpha, "a number from 0 to 1")
     if options.score == "exact":
         per_milli = (1 - alpha) / 1000
-        rule = Rule.of(EXACT, gpu=EXACT, watts=alpha, fragments=per_milli, strict=strict)
+        rule = Rule.of(EXACT, gpu=EXACT, watts=alpha, fragments=per_milli)
     else:
         weights = (float(round(alpha * 1000)), float(round((1 - alpha) * 1000)))
         gpu = PWR if weights[0] > weights[1] else FGD
-        rule = Rule.of(
-            PWR, FGD, weights, gpu=gpu, normalise=True, strict=strict, steps=sigmoid_steps()
-        )
+        rule = Rule.of(PWR, FGD, weights, gpu=gpu, normalise=True, steps=sigmoid_steps())
     return simulate(problem, rule, limits=limits, seed=seed, label="pwr+fgd")

@@ -17,7 +17,6 @@ from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.arrays import FloatArray, IntArray
 from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.placement.kernels import gpu_profile
-from optgap.models.placement.sleeping import runs
 from optgap.models.regret import Regret, by_its_own_clock
 from optgap.models.times import freed_s
 
@@ -79,8 +78,8 @@ def _events(
         return every, every.astype(float), np.ones(len(every))
     placed = np.flatnonzero(solution.node >= 0)
     start = np.where(solution.node >= 0, solution.start_s, problem.tasks.submit_s)
-    ran = runs(problem, solution)
-    freed = freed_s(ran.begin_s[placed], ran.end_s[placed])
+    begun = solution.start_s[placed]
+    freed = freed_s(begun, begun + problem.lasting_s[placed])
     moments = np.concatenate([freed, start])
     kinds = np.repeat([0, 1], [len(placed), len(every)])
     order = np.lexsort((np.concatenate([placed, every]), kinds, moments))

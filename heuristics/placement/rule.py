@@ -6,13 +6,11 @@ rank settles ties; then GPUs are selected in the chosen node. k whole GPUs are a
 lowest-indexed idle ones.
 
 Where a paper and its implementation disagree, the implementation is the default, because it is
-what the published numbers were made with; ``score="exact"`` and ``strict_fraction=True`` follow
-the paper's words.
+what the published numbers were made with; ``score="exact"`` follows the paper's words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -57,7 +55,6 @@ class Rule(NamedTuple):
     gpu: how a fractional task's GPU is selected.
     random_node: draw a feasible node instead of scoring.
     watt_weight, fragment_weight: the EXACT score is −(watt_weight·ΔP + fragment_weight·ΔF).
-    share_limit: the largest free milli-GPU of a GPU that fractional tasks may use.
     steps: (100,) the smallest fragment decrease in GPUs that earns 1..100 FGD points.
     values: what is left of a node; the VALUE score is EXACT's plus its change.
     """
@@ -71,7 +68,6 @@ class Rule(NamedTuple):
     random_node: bool
     watt_weight: float
     fragment_weight: float
-    share_limit: int
     steps: FloatArray
     values: NodeValues
 
@@ -87,11 +83,10 @@ class Rule(NamedTuple):
         random_node: bool = False,
         watts: float = 0.0,
         fragments: float = 0.0,
-        strict: bool = False,
         steps: FloatArray = NO_STEPS,
         values: NodeValues = NO_VALUES,
     ) -> Rule:
-        """A rule of what differs from the plainest; `strict`: shares only of GPUs in use."""
+        """A rule of what differs from the plainest."""
         return cls(
             first,
             second,
@@ -102,14 +97,9 @@ class Rule(NamedTuple):
             random_node,
             float(watts),
             float(fragments),
-            999 if strict else 1000,
             steps,
             values,
         )
-
-
-Renew = Callable[[int], int]
-"""Given how many tasks have come: computes `values` anew, says at how many to do so again."""
 
 
 def simulate(
@@ -119,10 +109,9 @@ def simulate(
     limits: Limits,
     seed: int,
     label: str,
-    renew: Renew | None = None,
 ) -> Outcome:
     """Run a policy over all arrivals, or until `limits` say stop: `engine.simulate`."""
     # here, as the engine's loop calls the compiled scores that stand beside each policy
     from optgap.heuristics.placement.engine import simulate as run
 
-    return run(problem, rule, limits=limits, seed=seed, label=label, renew=renew)
+    return run(problem, rule, limits=limits, seed=seed, label=label)

@@ -39,17 +39,14 @@ def move_value(
     before = now["free_cpu"]
     after = before - run.requests[r]["cpu_milli"]
     woken = moved if old == 1000 else 0
-    # a node that holds nothing is off, or about to be
-    switched = node["switch_w"] if now["tasks"] == 0 else 0.0
     if kind == FGD:
         return fgd_score(rule.steps, workload, now, after, free, run.profile, moved, old, new)
     if kind == PWR:
-        return pwr_score(node, now, after, woken, switched)
+        return pwr_score(node, now, after, woken)
     least = exact_score(
         rule.watt_weight, rule.fragment_weight, node, workload, before, after, woken, free,
         run.profile, moved, old, new,
     )  # fmt: skip
-    least -= rule.watt_weight * switched
     if kind == VALUE:
         gpu_free = run.gpu_free[n]
         least += value_of_rest(rule.values, n, gpu_free, after, moved, old, new)
@@ -73,7 +70,7 @@ def best_move(run: Run, kind: int, r: int, n: int) -> tuple[float, int]:
     chosen = -1
     for g in range(node["gpus"]):
         old = gpu_free[g]
-        if not wanted <= old <= run.rule.share_limit:
+        if old < wanted:
             continue
         fresh = True  # a GPU like an earlier one cannot score higher
         for h in range(g):

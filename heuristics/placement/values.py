@@ -30,7 +30,6 @@ from optgap.models.compiled import compiled
 from optgap.models.placement import PlacementProblem
 from optgap.models.placement.arrays import FloatArray, IntArray
 from optgap.models.placement.kernels import Table, cpu_w, node_table
-from optgap.models.placement.tasks import TargetWorkload
 
 OFFER = np.dtype(
     [
@@ -135,16 +134,11 @@ def _best_pattern(shares: IntArray, worth: FloatArray) -> IntArray:
     return pattern
 
 
-def worth_of_nodes(
-    problem: PlacementProblem,
-    workload: TargetWorkload,
-    options: NodeValueParams,
-    values: NodeValues,
-) -> None:
-    """Fill the table of `values` from a workload."""
-    cluster = problem.cluster
+def worth_of_nodes(problem: PlacementProblem, options: NodeValueParams, values: NodeValues) -> None:
+    """Fill the table of `values` from the target workload."""
+    cluster, workload = problem.cluster, problem.workload
     q = options.q or (Q if problem.over_time is None else Q_LEAVING)
-    offers, w_gpu = offers_of(problem, workload, values)
+    offers, w_gpu = offers_of(problem, values)
     for k, kind in enumerate(cluster.types):
         n = int(np.flatnonzero(cluster.type_of == k)[0])
         node = node_table(problem, np.array([n]))[0]
@@ -164,11 +158,9 @@ def worth_of_nodes(
         )
 
 
-def offers_of(
-    problem: PlacementProblem, workload: TargetWorkload, values: NodeValues
-) -> tuple[Table, float]:
-    """The classes of a workload as `OFFER`, and w_gpu."""
-    cluster, power = problem.cluster, problem.power
+def offers_of(problem: PlacementProblem, values: NodeValues) -> tuple[Table, float]:
+    """The classes of the target workload as `OFFER`, and w_gpu."""
+    cluster, power, workload = problem.cluster, problem.power, problem.workload
     counts: dict[str, int] = {}
     for model, gpus in zip(cluster.models, cluster.gpus.tolist(), strict=True):
         counts[model] = counts.get(model, 0) + gpus

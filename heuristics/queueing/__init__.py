@@ -1,14 +1,11 @@
 """Queueing policies: asked whenever a job arrives, ends or leaves, without knowing later jobs."""
 
 from optgap.heuristics.queueing.parameters import (
-    AdaptiveParams,
     ConservativeParams,
-    FifoParams,
     HpsParams,
     PbsParams,
     ReplanParams,
     SbsParams,
-    ShortestParams,
     ShortestReserveParams,
     SjfParams,
 )
@@ -21,7 +18,6 @@ POLICIES = entries(
         "fifo",
         f"{HERE}.fifo:fifo",
         "FIFO: by arrival, the first job blocks the queue",
-        options=FifoParams,
     ),
     Entry(
         "sjf",
@@ -33,7 +29,6 @@ POLICIES = entries(
         "shortest",
         f"{HERE}.shortest:shortest",
         "Shortest: the least run time first",
-        options=ShortestParams,
         knows=("run times",),
     ),
     Entry(
@@ -47,14 +42,12 @@ POLICIES = entries(
         "shortest-gpu",
         f"{HERE}.shortest_gpu:shortest_gpu",
         "Shortest-GPU: the least run time x GPUs first",
-        options=ShortestParams,
         knows=("run times",),
     ),
     Entry(
         "adaptive",
         f"{HERE}.adaptive:adaptive",
         "a reconstruction of the multi-factor scheduler that the paper gave up",
-        options=AdaptiveParams,
         knows=("run times",),
     ),
     Entry(

@@ -11,46 +11,24 @@ queue: up to 10, up to 50, and more waiting.
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from optgap.heuristics.queueing.parameters import AdaptiveParams
 from optgap.heuristics.queueing.rounding import rounded
 from optgap.heuristics.queueing.rule import ADAPTIVE, INF, Rule, simulate
 from optgap.heuristics.queueing.tables import BY_TIME, QUEUE, Run
 from optgap.heuristics.queueing.trees import first_waiting, last_waiting
 from optgap.models.compiled import inner
-from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem
 from optgap.models.result import Outcome
-from optgap.models.spec import chosen
+
+WEIGHTS = (0.5, 0.2, 0.3, 0.3, 0.4, 0.3, 0.2, 0.6, 0.2)
+"""w_E, w_F and w_R for short, middle and long queues, row by row."""
 
 
-def adaptive(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """The adaptive rule; `given` as in `AdaptiveParams`.
-
-    Raises
-    ------
-    InputError: for weights that are not three numbers of at least 0.
-    """
-    options = chosen(AdaptiveParams, given, "adaptive")
-    weights = (
-        *_weights("short_queue", options.short_queue),
-        *_weights("middle_queue", options.middle_queue),
-        *_weights("long_queue", options.long_queue),
-    )
-    return simulate(problem, Rule(ADAPTIVE, weights=weights), limits=limits, label="adaptive")
-
-
-def _weights(name: str, text: str) -> tuple[float, float, float]:
-    try:
-        first, second, third = (float(part) for part in text.split("-"))
-    except ValueError:
-        raise InputError("adaptive", name, text, "three numbers, as 0.5-0.2-0.3") from None
-    if not all(0 <= weight < math.inf for weight in (first, second, third)):
-        raise InputError("adaptive", name, text, "three numbers of at least 0")
-    return first, second, third
+def adaptive(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
+    """The adaptive rule."""
+    return simulate(problem, Rule(ADAPTIVE), limits=limits, label="adaptive")
 
 
 class Scale(NamedTuple):
@@ -80,8 +58,8 @@ def adaptive_scale(run: Run) -> Scale:
         from_size, to_size = min(from_size, n), max(to_size, n)
     queue = run.tally[QUEUE]
     row = 0 if queue <= 10 else 3 if queue <= 50 else 6
-    w = run.rule.weights
-    return Scale(from_work, to_work, from_size, to_size, w[row], w[row + 1], w[row + 2])
+    of_three = WEIGHTS[row], WEIGHTS[row + 1], WEIGHTS[row + 2]
+    return Scale(from_work, to_work, from_size, to_size, *of_three)
 
 
 @inner

@@ -17,17 +17,17 @@ from optgap.heuristics.queueing.tables import (
     Run,
     Table,
 )
-from optgap.models.clock import working_time
 from optgap.models.compiled import UP_TO, interpreted
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.queueing.arrays import FloatArray, IntArray
 from optgap.models.result import Outcome, Status, Termination
+from optgap.models.work import WORK
 from optgap.solvers.queueing.list_schedule import held_gpus
 from optgap.solvers.queueing.online import EVENTS, LONGEST, Online
 
-LOOK_EVERY_S = 0.05
-"""Seconds between two looks at the limits, about."""
+EVENTS_A_LOOK = 512
+"""Events of a fixed rule between two looks at the limits."""
 
 
 def simulate(
@@ -50,24 +50,22 @@ def drive(
     label: str,
     weight: int = 1,
 ) -> Termination:
-    """Call `step` with growing numbers of events until it says that there are no more.
+    """Call `step` with a number of events until it says that there are no more.
 
     Parameters
     ----------
     tally: how many jobs have arrived stands first.
     weight: how much work a job is, beside one of a fixed rule.
     """
-    events, more = 1, True
+    events, more = max(1, EVENTS_A_LOOK // weight), True
     while more:
         stopped = limits.stop
         if stopped is not None:
             return stopped
         limits.progress(f"{label}: {tally[0]} of {len(problem)} jobs", None, None)
-        began = working_time()
         with interpreted(weight * len(problem) <= UP_TO.queueing_jobs):
             more = step(events)
-        brief = working_time() - began < LOOK_EVERY_S
-        events = 2 * events if brief else max(1, events // 2)
+        limits.spend(WORK.queueing_event * events * weight)
     return Termination.COMPLETED
 
 

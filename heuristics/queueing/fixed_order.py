@@ -16,8 +16,8 @@ from optgap.models.queueing.kernels import fits
 
 @inner
 def next_in_order(run: Run) -> int:
-    """The first job of the order that fits; if strict, the first of all, or -1 if it does not."""
-    if run.rule.strict:
+    """The first job of the order that fits; of FIFO, the first of all, or -1 if it does not."""
+    if run.rule.kind == FIFO:
         look(run, True)
     j = _first(run)
     free = fits(run.free[NOW], run.level[NOW], run.jobs[j]["gpus"], run.g)

@@ -1,30 +1,15 @@
 """What can be set of each policy, what it means, and where it stands in a paper."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from optgap.models.spec import parameter
 from optgap.solvers.queueing.parameters import RESERVE_AFTER_S
-
-
-def _strict() -> Any:
-    return parameter(False, "the first job of the order blocks while it does not fit")
-
-
-@dataclass(frozen=True)
-class FifoParams:
-    """FIFO."""
-
-    fit_first: bool = parameter(
-        False, "jobs that do not fit are skipped; otherwise the first blocks"
-    )
 
 
 @dataclass(frozen=True)
 class SjfParams:
     """SJF."""
 
-    strict: bool = _strict()
     sjf_key: str = parameter(
         "gpus",
         "fewest GPUs first (the text), or shortest first (Table I)",
@@ -34,33 +19,11 @@ class SjfParams:
 
 
 @dataclass(frozen=True)
-class ShortestParams:
-    """Shortest and Shortest-GPU."""
-
-    strict: bool = _strict()
-
-
-@dataclass(frozen=True)
 class ShortestReserveParams:
     """Shortest with bookings."""
 
     reserve_after_s: float = parameter(
         RESERVE_AFTER_S, "wait after which a job of a whole node or more books nodes", "s"
-    )
-
-
-@dataclass(frozen=True)
-class AdaptiveParams:
-    """The adaptive rule: w_E-w_F-w_R by the length of the queue."""
-
-    short_queue: str = parameter(
-        "0.5-0.2-0.3", "weights of efficiency, fairness and size, with up to 10 waiting"
-    )
-    middle_queue: str = parameter(
-        "0.3-0.4-0.3", "weights of efficiency, fairness and size, with up to 50 waiting"
-    )
-    long_queue: str = parameter(
-        "0.2-0.6-0.2", "weights of efficiency, fairness and size, with more waiting"
     )
 
 
@@ -90,15 +53,8 @@ class PbsParams:
         "share",
         "HPS/PBS/SBS, PBS",
     )
-    gamma: int = parameter(4, "γ: jobs of fewer GPUs fill gaps", "GPUs", "HPS/PBS/SBS, PBS")
-    medium_s: float = parameter(
-        7200.0, "T: jobs below it are taken to avoid blocking", "s", "HPS/PBS/SBS, PBS"
-    )
     delta: float = parameter(
         0.25, "Δ, by which run times of a pair may differ", "share", "HPS/PBS/SBS, PBS"
-    )
-    node_cap: int = parameter(
-        8, "most GPUs of a pair, which shares a node", "GPUs", "HPS/PBS/SBS, PBS"
     )
     pair_stage: str = parameter(
         "after_rule1",
@@ -113,19 +69,11 @@ class SbsParams:
     """SBS."""
 
     theta: float = parameter(0.5, "θ, least similarity of a batch", source="HPS/PBS/SBS, SBS")
-    batch_gpus: int = parameter(8, "G_max, most GPUs of a batch", "GPUs", "HPS/PBS/SBS, SBS")
-    batch_jobs: int = parameter(4, "most jobs of a batch, up to 4", "jobs")
     time_unit_s: float = parameter(
         3600.0,
         "run times of a batch are compared in this unit; 1 as printed",
         "s",
         "HPS/PBS/SBS, SBS",
-    )
-    start: str = parameter(
-        "all",
-        "all jobs of a batch are started, or its first",
-        source="HPS/PBS/SBS, SBS",
-        choices=("all", "first"),
     )
     lookahead: int = parameter(256, "waiting jobs of each family looked at; 0 for all", "jobs")
     every: int = parameter(

@@ -33,6 +33,12 @@ from optgap.models.queueing.kernels import node_with, tightest
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
 
+GAMMA = 4
+"""γ: jobs of fewer GPUs fill gaps."""
+MEDIUM_S = 7200.0
+"""T: shorter jobs are taken to avoid blocking, s."""
+NODE_CAP = 8
+"""GPUs of a pair, which shares a node, at most."""
 STAGES = {"off": 0, "after_rule1": 1, "first": 2}
 
 
@@ -44,22 +50,10 @@ def pbs(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) ->
     InputError: for a parameter out of range.
     """
     options = chosen(PbsParams, given, "pbs")
-    tau, gamma, medium_s = options.tau, options.gamma, options.medium_s
-    delta, node_cap = options.delta, options.node_cap
+    tau, delta = options.tau, options.delta
     require("pbs", "tau", tau, 0 <= tau < 1e6, "at least 0")
-    require("pbs", "gamma", gamma, gamma >= 1, "GPUs, at least 1")
-    require("pbs", "medium_s", medium_s, 0 <= medium_s < 1e12, "seconds, at least 0")
     require("pbs", "delta", delta, 0 <= delta <= 1, "from 0 to 1")
-    require("pbs", "node_cap", node_cap, node_cap >= 1, "GPUs, at least 1")
-    rule = Rule(
-        PBS,
-        tau=float(tau),
-        small=gamma,
-        medium=float(medium_s),
-        spread=float(delta),
-        cap=node_cap,
-        pairs=STAGES[options.pair_stage],
-    )
+    rule = Rule(PBS, tau=float(tau), spread=float(delta), pairs=STAGES[options.pair_stage])
     return simulate(problem, rule, limits=limits, label="pbs")
 
 
@@ -76,12 +70,12 @@ def pbs_picks(run: Run) -> int:
     if j < 0 and rule.pairs == 1 and _best_pair(run, room):
         return 2
     if j < 0:
-        j = _shortest(run, rule.small - 1)
+        j = _shortest(run, GAMMA - 1)
     if j < 0:  # the smallest of those that are not long
         for c in range(len(classes)):
             if j < 0 and classes[c]["fit"] != 0:
                 candidate = first_waiting(run, BY_TIME, c)
-                if jobs[candidate]["estimate"] < rule.medium:
+                if jobs[candidate]["estimate"] < MEDIUM_S:
                     j = candidate
     if j < 0:
         j = _shortest(run, classes[-1]["gpus"])
@@ -131,7 +125,7 @@ def _best_pair(run: Run, room: int) -> bool:
     room: most GPUs free on one node.
     """
     jobs, classes = run.jobs, run.classes
-    cap = min(run.rule.cap, room)
+    cap = min(NODE_CAP, room)
     at = np.zeros(len(classes), dtype=np.int64)
     best, first, second = -1.0, -1, -1
     while True:

@@ -24,36 +24,24 @@ class Rule(NamedTuple):
     Parameters
     ----------
     kind: one of the constants above.
-    strict: only the first job of the order is looked at.
     threshold, boost, full, fixed: HPS's aging.
     reserve: s after which the oldest job's start is protected (HPS); infinite for never.
-    weights: the adaptive rule's (efficiency, fairness, resources) for short, middle and long
-        queues, row by row.
-    tau, small, medium, spread, cap, pairs: PBS's τ, γ, T, Δ, GPUs of a pair, and where pairs
-        stand (0 off, 1 after rule 1, 2 first).
-    similar, batch_gpus, batch_jobs, unit, whole, every: SBS's θ, G_max, jobs in a batch, seconds in
-        a unit of time, whether the whole batch is started, and of how many jobs all sets are tried.
+    tau, spread, pairs: PBS's τ, Δ, and where pairs stand (0 off, 1 after rule 1, 2 first).
+    similar, unit, every: SBS's θ, seconds in a unit of time, and of how many jobs all sets are
+        tried.
     """
 
     kind: int
-    strict: bool = False
     threshold: float = 0.0
     boost: float = 0.0
     full: float = 0.0
     fixed: bool = False
     reserve: float = INF
-    weights: tuple[float, ...] = (0.0,) * 9
     tau: float = 0.0
-    small: int = 0
-    medium: float = 0.0
     spread: float = 0.0
-    cap: int = 0
     pairs: int = 0
     similar: float = 0.0
-    batch_gpus: int = 0
-    batch_jobs: int = 0
     unit: float = 0.0
-    whole: bool = False
     every: int = 0
 
 

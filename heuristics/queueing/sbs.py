@@ -31,6 +31,9 @@ from optgap.models.queueing.kernels import fits, place
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
 
+BATCH_GPUS, BATCH_JOBS = 8, 4
+"""GPUs of a batch, G_max, and jobs of a batch, at most."""
+
 
 def sbs(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
     """SBS; `given` as in `SbsParams`.
@@ -41,22 +44,11 @@ def sbs(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) ->
     """
     options = chosen(SbsParams, given, "sbs")
     theta, unit_s, lookahead = options.theta, options.time_unit_s, options.lookahead
-    gpus, jobs = options.batch_gpus, options.batch_jobs
     require("sbs", "theta", theta, 0 <= theta <= 1, "from 0 to 1")
-    require("sbs", "batch_gpus", gpus, gpus >= 1, "GPUs, at least 1")
-    require("sbs", "batch_jobs", jobs, 2 <= jobs <= 4, "from 2 to 4")
     require("sbs", "time_unit_s", unit_s, 0 < unit_s < 1e12, "positive seconds")
     require("sbs", "lookahead", lookahead, lookahead >= 0, "a number of jobs, or 0 for all")
     require("sbs", "every", options.every, 0 <= options.every <= 64, "from 0 to 64 jobs")
-    rule = Rule(
-        SBS,
-        similar=float(theta),
-        batch_gpus=gpus,
-        batch_jobs=jobs,
-        unit=float(unit_s),
-        whole=options.start == "all",
-        every=options.every,
-    )
+    rule = Rule(SBS, similar=float(theta), unit=float(unit_s), every=options.every)
     return simulate(problem, rule, limits=limits, lookahead=lookahead, label="sbs")
 
 
@@ -69,7 +61,7 @@ def sbs_picks(run: Run) -> int:
         free += f
     size = _best_batch(run, free)
     if size > 0:
-        return size if run.rule.whole else 1
+        return size
     best, best_score = -1, -1.0
     for c in range(len(classes)):
         if classes[c]["fit"] == 0:
@@ -85,7 +77,7 @@ def sbs_picks(run: Run) -> int:
 @inner
 def _best_batch(run: Run, free: int) -> int:
     """Leave the best batch in `picks` and return its size; 0 when there is none."""
-    most = min(run.rule.batch_gpus, free)
+    most = min(BATCH_GPUS, free)
     best, size = -1.0, 0
     for f in range(len(run.families)):
         count = run.families[f]["count"]
@@ -113,7 +105,7 @@ def _subsets(
             if classes[jobs[j]["cls"]]["fit"] == 0 or pair > most:
                 continue
             best, size = _better(run, (-1, -1, i, j), 2, most, best, size)
-            if run.rule.batch_jobs == 2 or pair == most:
+            if pair == most:
                 continue
             for c in range(b + 1, count):
                 k = listed[c]
@@ -121,7 +113,7 @@ def _subsets(
                 if classes[jobs[k]["cls"]]["fit"] == 0 or triple > most:
                     continue
                 best, size = _better(run, (-1, i, j, k), 3, most, best, size)
-                if run.rule.batch_jobs == 3 or triple == most:
+                if triple == most:
                     continue
                 for d in range(c + 1, count):
                     m = listed[d]
@@ -152,7 +144,7 @@ def _windows(
     run: Run, listed: IntArray, count: int, most: int, best: float, size: int
 ) -> tuple[float, int]:
     """The best of the runs of two to four jobs that fit, in one list of one family."""
-    jobs, classes, rule = run.jobs, run.classes, run.rule
+    jobs, classes = run.jobs, run.classes
     found = 0  # jobs of the list that fit, the last of them in `recent`
     recent = (-1, -1, -1, -1)
     for k in range(count):
@@ -161,7 +153,7 @@ def _windows(
             continue
         recent = (recent[1], recent[2], recent[3], j)
         found += 1
-        for length in range(2, min(rule.batch_jobs, found) + 1):
+        for length in range(2, min(BATCH_JOBS, found) + 1):
             best, size = _better(run, recent, length, most, best, size)
     return best, size
 
@@ -198,7 +190,7 @@ def _together(run: Run, recent: tuple[int, int, int, int], length: int) -> bool:
     run.free[AHEAD][:] = run.free[NOW]
     run.level[AHEAD][:] = run.level[NOW]
     left = length
-    for size in range(run.rule.batch_gpus, 0, -1):
+    for size in range(BATCH_GPUS, 0, -1):
         for i in range(4 - length, 4):
             n = jobs[recent[i]]["gpus"]
             if n != size:

@@ -6,17 +6,12 @@ first in order is found in `fixed_order`.
 
 from __future__ import annotations
 
-from typing import Any
-
-from optgap.heuristics.queueing.parameters import ShortestParams
 from optgap.heuristics.queueing.rule import SHORTEST, Rule, simulate
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem
 from optgap.models.result import Outcome
-from optgap.models.spec import chosen
 
 
-def shortest(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """Shortest; `given` as in `ShortestParams`."""
-    rule = Rule(SHORTEST, strict=chosen(ShortestParams, given, "shortest").strict)
-    return simulate(problem, rule, limits=limits, label="shortest")
+def shortest(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
+    """Shortest."""
+    return simulate(problem, Rule(SHORTEST), limits=limits, label="shortest")

@@ -25,5 +25,5 @@ def sjf(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) ->
     InputError: for an unknown `sjf_key`.
     """
     options = chosen(SjfParams, given, "sjf")
-    rule = Rule(SJF if options.sjf_key == "gpus" else SHORTEST, strict=options.strict)
+    rule = Rule(SJF if options.sjf_key == "gpus" else SHORTEST)
     return simulate(problem, rule, limits=limits, label="sjf")

@@ -50,10 +50,8 @@ def placed(
         for run in [run for run in running if run.end_s <= start + slack_s(start)]:
             node.end(run.job)
             running.remove(run)
-        mode = problem.application(job).mode(count)
-        if mode is None:
-            raise ValueError(f"job {job} has no mode on {count} GPUs")
-        run = Run(job, start, start + mode.runtime_s, node.start(job, count))
+        end = start + problem.mode(job, count).runtime_s
+        run = Run(job, start, end, node.start(job, count))
         running.append(run)
         runs.append(run)
     return CoschedulingSolution.of(runs)

@@ -129,7 +129,7 @@ def as_measured(
         )
         jobs.append(len(applications))
         applications.append(Application(problem.job_names[run.job], modes))
-        releases.append(problem.release_s(run.job))
+        releases.append(min(problem.release_s(run.job), run.start_s))
     return replace(
         problem,
         applications=tuple(applications),

@@ -46,13 +46,6 @@ PRESETS = entries(
         seeded=True,
     ),
     Entry(
-        "synthetic-25",
-        "optgap.models.coscheduling.presets:synthetic_25",
-        "the synthetic pool, with 25 jobs as in the paper's main queue on H100",
-        params={"size": 25, **NODE_PARAMS},
-        seeded=True,
-    ),
-    Entry(
         "stream",
         "optgap.models.coscheduling.presets:stream",
         "the synthetic pool as a stream: exponential times between jobs (mean between_s)",
@@ -203,7 +196,6 @@ def _scaled(item: Scaling, g: int) -> Mode:
     return Mode(g, round(time, 3), round(watts - fall * (g - 1), 2), round(x * g**m, 5))
 
 
-synthetic_25 = partial(synthetic, size=25)
 stream = partial(synthetic, between_s=20.0)
 
 

@@ -17,7 +17,7 @@ from optgap.models.performance.saved import FittedParameters
 from optgap.models.result import Evaluation, Objective, Violation
 from optgap.models.shortage import WAITING
 from optgap.models.shown import Shown
-from optgap.models.times import SHORTEST_S, shown
+from optgap.models.times import LATEST_S, SHORTEST_S, shown
 
 SCHEMA = "optgap.coscheduling.problem/1"
 MOST_GPUS = 1024
@@ -185,6 +185,18 @@ class CoschedulingProblem(Shown):
         """What job number `job` runs."""
         return self.applications[self.jobs[job]]
 
+    def mode(self, job: int, gpu_count: int) -> Mode:
+        """The mode of job number `job` on `gpu_count` GPUs.
+
+        Raises
+        ------
+        ValueError: where there is none.
+        """
+        mode = self.application(job).mode(gpu_count)
+        if mode is None:
+            raise ValueError(f"job {job} has no mode on {gpu_count} GPUs")
+        return mode
+
     def release_s(self, job: int) -> float:
         """When job number `job` comes, s."""
         return self.releases[job] if self.releases else 0.0
@@ -193,6 +205,14 @@ class CoschedulingProblem(Shown):
     def epoch_s(self) -> float:
         """The first release, s; makespan and energy count from here."""
         return min(self.releases, default=0.0)
+
+    @property
+    def latest_s(self) -> float:
+        """The latest start that the referee accepts, s: nothing useful starts after it."""
+        modes = (self.application(job).modes for job in range(len(self)))
+        longest = math.fsum(max(m.runtime_s for m in each) for each in modes)
+        last = max(self.releases, default=0.0) - self.epoch_s
+        return self.epoch_s + max(LATEST_S, last + longest)
 
     def delay_s(self, job: int) -> float:
         """By how much job number `job` comes after the first one, s."""

@@ -17,8 +17,12 @@ def check(problem: CoschedulingProblem, solution: CoschedulingSolution) -> list[
     """
     broken: list[Violation] = []
     seen: set[int] = set()
+    latest_s = problem.latest_s
     for run in solution.runs:
-        broken += _alone(problem, run, solution)
+        alone = _alone(problem, run, solution)
+        broken += alone
+        if not alone and run.start_s > latest_s:
+            broken.append(Violation("latest start_s", f"job {run.job}", run.start_s, latest_s))
         if run.job in seen:
             broken.append(Violation("runs per job", f"job {run.job}", 2, 1))
         seen.add(run.job)
@@ -55,23 +59,28 @@ def _alone(
     elif not solution.measured and mode is not None and abs(lasted - mode.runtime_s) > near:
         broken.append(Violation("runtime_s", where, lasted, mode.runtime_s))
     released = problem.releases[run.job] if problem.releases else 0.0
-    if run.start_s < released - slack_s(run.start_s) - _more_s(solution):
+    if run.start_s < released - slack_s(run.start_s) - _more_s(solution, run):
         broken.append(Violation("release_s", where, run.start_s, released))
     return broken
 
 
-def _more_s(solution: CoschedulingSolution) -> float:
-    """By how much more than rounding times that a clock showed may be off, s."""
-    return solution.tolerance_s if solution.measured else 0.0
+def _more_s(solution: CoschedulingSolution, run: Run) -> float:
+    """By how much more than rounding times that a clock showed may be off, s.
+
+    By half of the run at most: runs that are shorter than the tolerance are not side by side.
+    """
+    return min(solution.tolerance_s, (run.end_s - run.start_s) / 2) if solution.measured else 0.0
 
 
 def _together(problem: CoschedulingProblem, solution: CoschedulingSolution) -> list[Violation]:
     """GPUs held twice, and more jobs at a time than NUMA domains; each shown once per start."""
     broken = []
     running: list[Run] = []
+    until = {
+        run.job: freed_s(run.start_s, run.end_s) - _more_s(solution, run) for run in solution.runs
+    }
     for run in sorted(solution.runs, key=lambda run: run.start_s):
-        since = run.start_s + _more_s(solution)
-        running = [other for other in running if freed_s(other.start_s, other.end_s) > since]
+        running = [other for other in running if until[other.job] > run.start_s]
         where = f"job {run.job} ({problem.job_names[run.job]}) at {shown(run.start_s)} s"
         for other in running:
             shared = sorted(set(other.gpu_index) & set(run.gpu_index))
@@ -96,9 +105,7 @@ def evaluate(problem: CoschedulingProblem, solution: CoschedulingSolution) -> Ev
     makespan, epoch_s = 0.0, problem.epoch_s
     for run in solution.runs:
         app = problem.application(run.job)
-        mode = app.mode(len(run.gpu_index))
-        if mode is None:
-            raise ValueError(f"job {run.job} has no mode on {len(run.gpu_index)} GPUs")
+        mode = problem.mode(run.job, len(run.gpu_index))
         lasted = run.end_s - run.start_s if solution.measured else mode.runtime_s
         active.append(mode.power_w * lasted)
         held.append(mode.gpu_count * lasted)

@@ -26,9 +26,7 @@ def remaining(
     """
     applications: list[Application] = []
     for job, count, start in running:
-        mode = problem.application(job).mode(count)
-        if mode is None:
-            raise ValueError(f"job {job} runs on {count} GPUs without a mode")
+        mode = problem.mode(job, count)
         left = max(start + mode.runtime_s - now_s, LEAST_S)
         power = Mode(count, left, mode.power_per_gpu_w)
         applications.append(Application(f"runs: {problem.job_names[job]}", (power,)))

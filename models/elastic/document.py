@@ -8,7 +8,7 @@ import numpy as np
 
 from optgap.models.elastic.jobs import JobClass, Jobs, Overhead
 from optgap.models.errors import NoQuote
-from optgap.models.jsonio import Fields
+from optgap.models.jsonio import TOO_LARGE, Fields
 from optgap.models.performance import saved
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _class_from_json(item: Fields, clocks: int) -> JobClass:
         if len(rows) != len(counts) or any(
             not isinstance(row, list)
             or len(row) != clocks
-            or any(type(x) not in (int, float) for x in row)
+            or any(type(x) not in (int, float) or abs(x) >= TOO_LARGE for x in row)
             for row in rows
         ):
             raise item.fail(name, NoQuote("other rows"), f"{len(counts)} rows of {clocks} numbers")

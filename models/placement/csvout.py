@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from optgap.models.placement.problem import PlacementProblem
 from optgap.models.placement.series import replay
-from optgap.models.placement.sleeping import runs
 from optgap.models.placement.solution import PlacementSolution
 from optgap.models.placement.timeline import timeline
 
@@ -17,7 +16,7 @@ def placements(problem: PlacementProblem, solution: PlacementSolution) -> str:
     """
     names = problem.cluster.names
     timed = solution.start_s is not None
-    ends = runs(problem, solution).end_s.tolist() if timed else []
+    ends = (solution.start_s + problem.lasting_s).tolist() if solution.start_s is not None else []
     lines = ["seq,node,gpu_index" + (",start_s,end_s" if timed else "")]
     for k, node in enumerate(solution.node.tolist()):
         name = _quoted(names[node]) if node >= 0 else ""

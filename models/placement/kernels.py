@@ -47,7 +47,6 @@ NODE = np.dtype(
         ("cpu_idle_w", "f8"),
         ("cpu_full_w", "f8"),
         ("cpu_eq1", "?"),
-        ("switch_w", "f8"),  # what it draws less when it is off than empty, 0 where it stays on
     ]
 )
 """What never changes about a node."""
@@ -93,9 +92,6 @@ def node_table(problem: PlacementProblem, order: IntArray) -> Table:
     table["cpu_idle_w"] = power.cpu.idle_w
     table["cpu_full_w"] = power.cpu.full_w
     table["cpu_eq1"] = power.cpu_rule == "eq1"
-    if problem.over_time is not None and problem.over_time.sleeps:
-        types = [cluster.types[t] for t in cluster.type_of[order].tolist()]
-        table["switch_w"] = [power.idle_w(node) - problem.over_time.off_w for node in types]
     return table
 
 
@@ -191,16 +187,6 @@ def fragment(values: BucketValues) -> float:
 
 
 @compiled
-def usable(wanted: Row, free_cpu: int, free: int, fitting: int, below: int) -> int:
-    """The free milli-GPU of a node that a class of M, one row of `WORKLOAD`, could use."""
-    if wanted["gpu_milli"] == 0 or wanted["refused"]:
-        return 0
-    if fitting < wanted["num_gpu"] or free_cpu < wanted["cpu_milli"]:
-        return 0
-    return free - below
-
-
-@compiled
 def fragment_increase(
     workload: Table,
     cpu_before: int,
@@ -219,10 +205,14 @@ def fragment_increase(
     increase = 0.0
     left = free + moved * (new - old)
     for m in range(len(workload)):
-        fitting, below = profile[m]["fitting"], profile[m]["below"]
-        before = free - usable(workload[m], cpu_before, free, fitting, below)
-        fitting, below = after_move(fitting, below, workload[m]["gpu_milli"], moved, old, new)
-        after = left - usable(workload[m], cpu_after, left, fitting, below)
+        wanted, fitting, below = workload[m], profile[m]["fitting"], profile[m]["below"]
+        before, after = free, left  # what the class can use of it is taken off
+        if wanted["gpu_milli"] > 0 and not wanted["refused"]:
+            if fitting >= wanted["num_gpu"] and cpu_before >= wanted["cpu_milli"]:
+                before = below
+            fitting, below = after_move(fitting, below, wanted["gpu_milli"], moved, old, new)
+            if fitting >= wanted["num_gpu"] and cpu_after >= wanted["cpu_milli"]:
+                after = below
         increase += workload[m]["popularity"] * (after - before)
     return increase
 

@@ -10,6 +10,7 @@ from typing import get_args
 from optgap.models.errors import InputError, one_of
 from optgap.models.placement.alibaba import TASK_CLASSES
 from optgap.models.placement.cluster import Cluster
+from optgap.models.placement.objective import Goal, PlacementObjective, TimeGoal
 from optgap.models.placement.power import CpuRule, PowerModel
 from optgap.models.placement.tasks import TargetWorkload, Tasks
 
@@ -26,6 +27,16 @@ def power_model(cpu_rule: CpuRule = "packages") -> PowerModel:
     if cpu_rule not in get_args(CpuRule):
         raise InputError("cpu_rule", "", cpu_rule, one_of(get_args(CpuRule)))
     return PowerModel(cpu_rule=cpu_rule)
+
+
+def aims_of(
+    goal: Goal | TimeGoal = "power",
+    alpha: float = 0.5,
+    watts_per_gpu: float = 120.0,
+    cpu_rule: CpuRule = "packages",
+) -> tuple[PowerModel, PlacementObjective]:
+    """What every preset lets one choose: the CPU rule, and what is optimised."""
+    return power_model(cpu_rule), PlacementObjective(goal, alpha, watts_per_gpu)
 
 
 def cluster_of(types: Sequence[tuple[str, int, int, int, int]]) -> Cluster:

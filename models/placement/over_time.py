@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from optgap.models.placement.tasks import Tasks
 
 Queue = Literal["reject", "fifo", "backfill"]
-LONGEST_BOOT_S = 1e6
+GONE = ("sleep_after_s", "wake_s", "off_w")
+"""Fields of nodes that are switched off, which problems had once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,24 +36,11 @@ class OverTime:
     begin_s: when the horizon begins, s; NaN for the first submission.
     horizon_s: its length, s; NaN for what is needed so that every task ends within it that is
         started when it is submitted.
-    sleep_after_s: how long a node holds nothing until it is switched off, s; infinity where nodes
-        stay on. All are off at first.
-    wake_s: how long one takes to boot, s: it then draws what it does with what is placed on it,
-        which does not run yet.
-    off_w: power of a node that is off, W.
     """
 
     queue: Queue = "reject"
     begin_s: float = math.nan
     horizon_s: float = math.nan
-    sleep_after_s: float = math.inf
-    wake_s: float = 0.0
-    off_w: float = 0.0
-
-    @property
-    def sleeps(self) -> bool:
-        """Whether nodes that hold nothing are switched off."""
-        return self.sleep_after_s < math.inf
 
     @property
     def end_s(self) -> float:
@@ -89,7 +77,6 @@ class OverTime:
         if length < SHORTEST_S:
             expected = f"a time of at least {SHORTEST_S:g} s"
             raise InputError(source, "field over_time.horizon_s", length, expected)
-        self._require_sleep(source)
         settled = replace(self, begin_s=begin, horizon_s=length)
         outside = (tasks.submit_s < begin) | (tasks.submit_s >= settled.end_s)
         if outside.any():
@@ -99,21 +86,10 @@ class OverTime:
             raise InputError(source, where, float(tasks.submit_s[k]), expected)
         return settled
 
-    def _require_sleep(self, source: str) -> None:
-        for name, most in (("sleep_after_s", math.inf), ("wake_s", LONGEST_BOOT_S), ("off_w", 1e6)):
-            value = getattr(self, name)
-            if not 0 <= value <= most:
-                expected = "at least 0" if most == math.inf else f"0 to {most:g}"
-                raise InputError(source, f"field over_time.{name}", value, expected)
-            if value and not self.sleeps and name != "sleep_after_s":
-                expected = "sleep_after_s beside it: nodes stay on"
-                raise InputError(source, f"field over_time.{name}", value, expected)
-
     def lasting_s(self, tasks: Tasks) -> FloatArray:
         """(T,) how long each task runs: its duration, or to the horizon's end if that is less.
 
-        A task that waited, or whose node booted, runs as long as if it had not, beyond the
-        horizon's end if need be.
+        A task that waited runs as long as if it had not, beyond the horizon's end if need be.
         """
         lasting: FloatArray = np.where(
             tasks.submit_s + tasks.duration_s <= self.end_s,
@@ -128,23 +104,26 @@ class OverTime:
         return replace(self, begin_s=self.begin_s + by_s)
 
     def to_json(self) -> dict[str, Any]:
-        document = {"queue": self.queue, "begin_s": self.begin_s, "horizon_s": self.horizon_s}
-        if self.sleeps:
-            names = ("sleep_after_s", "wake_s", "off_w")
-            document |= {name: getattr(self, name) for name in names}
-        return document
+        return {"queue": self.queue, "begin_s": self.begin_s, "horizon_s": self.horizon_s}
 
     @classmethod
     def from_json(cls, fields: Fields) -> OverTime:
-        """Read the JSON form; what is left out is as in `OverTime`."""
+        """Read the JSON form; what is left out is as in `OverTime`.
+
+        Raises
+        ------
+        InputError: for nodes that are switched off, which is no longer modelled.
+        """
+        for name in GONE:
+            if name in fields.document:
+                expected = "no such field: nodes stay on"
+                raise InputError(
+                    fields.source, f"field over_time.{name}", fields.document[name], expected
+                )
         begin = fields.known_number("begin_s")
         length = fields.known_number("horizon_s")
-        sleep_after = fields.known_number("sleep_after_s", 0.0)
         return cls(
             fields.text("queue", "reject"),  # type: ignore[arg-type]  # checked by settled
             math.nan if begin is None else begin,
             math.nan if length is None else length,
-            math.inf if sleep_after is None else sleep_after,
-            fields.number("wake_s", default=0.0),
-            fields.number("off_w", default=0.0),
         )

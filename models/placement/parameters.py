@@ -27,9 +27,7 @@ PARAMETERS = {
         choices=("power", "fragmentation", "weighted", "accepted_gpu"),
     ),
     "alibaba-time.goal": _OVER_TIME,
-    "small-time.goal": _OVER_TIME,
     "alibaba-time.size": Parameter("tasks; the trace has 8,152", "tasks"),
-    "small-time.load": Parameter("mean GPU demand over the GPUs there are", "share"),
     "alibaba-time.load": Parameter(
         "highest GPU demand over the GPUs there are, where nodes is 0", "share"
     ),
@@ -42,19 +40,11 @@ PARAMETERS = {
         choices=("synthetic", "recorded"),
     ),
     "days": Parameter("how long synthetic times go on", "days"),
-    "diurnal": Parameter(
-        "a of the rate of synthetic arrivals, 1 + a·sin(2π·t / day)", within=(0.0, 1.0)
-    ),
     "data": Parameter("folder with openb/, for recorded times; empty for $OPTGAP_DATA", "path"),
     "queue": Parameter(
         "a task that does not fit: turned away, in line with all behind it, or overtaken",
         choices=("reject", "fifo", "backfill"),
     ),
-    "sleep_after_s": Parameter(
-        "how long a node holds nothing until it is switched off; inf: it stays on", "s"
-    ),
-    "wake_s": Parameter("how long a node that was off takes to boot", "s"),
-    "off_w": Parameter("power of a node that is off", "W"),
     "alpha": Parameter("weight α of power under goal=weighted", source="PWR+FGD, Eq. 5"),
     "watts_per_gpu": Parameter(
         "what a GPU of fragmentation counts as under goal=weighted", "W/GPU"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,6 +17,7 @@ from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.fits import matches, refit, watts_of
 from optgap.models.placement.making import (
     ORIGIN,
+    aims_of,
     cluster_of,
     power_model,
     proportional,
@@ -52,9 +52,6 @@ OBJECTIVE_PARAMS = {
 }
 OVER_TIME = {
     "queue": "reject",
-    "sleep_after_s": math.inf,
-    "wake_s": 0.0,
-    "off_w": 0.0,
     **OBJECTIVE_PARAMS,
     "goal": "energy",
 }
@@ -90,19 +87,11 @@ PRESETS = entries(
             "size": 8152,
             "times": "synthetic",
             "days": 14.0,
-            "diurnal": 0.0,
             "load": 0.4,
             "nodes": 0,
             "data": "",
             **OVER_TIME,
         },
-        seeded=True,
-    ),
-    Entry(
-        "small-time",
-        f"{HERE}_over_time:small_time",
-        "tasks that leave (size, 30) on five nodes: exact methods",
-        params={"size": 30, "load": 0.3, **OVER_TIME},
         seeded=True,
     ),
 )
@@ -128,10 +117,7 @@ def alibaba(
     size: int = 1213,
     load: float = 0.7,
     sampling: Sampling = "monte-carlo",
-    goal: Goal = "power",
-    alpha: float = 0.5,
-    watts_per_gpu: float = 120.0,
-    cpu_rule: CpuRule = "packages",
+    **aims: Any,
 ) -> PlacementProblem:
     """The Alibaba cluster with `size` nodes in its own proportions, loaded up to `load`.
 
@@ -155,31 +141,21 @@ def alibaba(
         trace.take(chosen.tolist()),
         target_of_classes(),
         ranks.permutation(size),
-        power_model(cpu_rule),
-        PlacementObjective(goal, alpha, watts_per_gpu),
+        *aims_of(**aims),
         f"alibaba, load {load:g}, seed {seed}" + ("" if size == 1213 else f", {size} nodes"),
         ORIGIN,
     )
 
 
-def small(
-    *,
-    seed: int,
-    size: int = 40,
-    goal: Goal = "power",
-    alpha: float = 0.5,
-    watts_per_gpu: float = 120.0,
-    cpu_rule: CpuRule = "packages",
-) -> PlacementProblem:
+def small(*, seed: int, size: int = 40, **aims: Any) -> PlacementProblem:
     """Eight nodes with 38 GPUs, and `size` tasks drawn from the Default workload.
 
     Raises
     ------
     InputError: for a size below 1 or a parameter out of range.
     """
-    objective = PlacementObjective(goal, alpha, watts_per_gpu)
     name = f"small, {size} tasks, seed {seed}"
-    return _of_types(SMALL_CLUSTER, name, seed, size, None, cpu_rule, objective)
+    return _of_types(SMALL_CLUSTER, name, seed, size, None, *aims_of(**aims))
 
 
 def _of_types(
@@ -188,7 +164,7 @@ def _of_types(
     seed: int,
     size: int,
     fit: FittedParameters | None,
-    cpu_rule: CpuRule,
+    power: PowerModel,
     objective: PlacementObjective,
 ) -> PlacementProblem:
     """Nodes of these types, and tasks drawn from the Default workload that fit them."""
@@ -198,7 +174,6 @@ def _of_types(
     cluster = cluster_of(types)
     trace = that_fit(trace_of_classes(), cluster)
     chosen = arrivals.integers(len(trace), size=size)
-    power = power_model(cpu_rule)
     if fit is not None:  # so that the nodes' models have power figures
         idle = {name: p["idle_w"] for name, p in fit.groups.items()}
         full = {name: p["full_w"] for name, p in fit.groups.items()}
@@ -216,15 +191,7 @@ def _of_types(
     return made if fit is None else refit(made, [fit])
 
 
-def measured(
-    *,
-    seed: int,
-    size: int = 40,
-    goal: Goal = "power",
-    alpha: float = 0.5,
-    watts_per_gpu: float = 120.0,
-    cpu_rule: CpuRule = "packages",
-) -> PlacementProblem:
+def measured(*, seed: int, size: int = 40, **aims: Any) -> PlacementProblem:
     """`small` on nodes whose GPUs' idle and full power were measured.
 
     Raises
@@ -232,8 +199,7 @@ def measured(
     InputError: for a size below 1 or a parameter out of range.
     """
     name, fit = f"measured, {size} tasks, seed {seed}", measured_devices()
-    objective = PlacementObjective(goal, alpha, watts_per_gpu)
-    made = _of_types(MEASURED_CLUSTER, name, seed, size, fit, cpu_rule, objective)
+    made = _of_types(MEASURED_CLUSTER, name, seed, size, fit, *aims_of(**aims))
     return replace(made, origin=f"{ORIGIN}; power: fits of public measurements")
 
 
@@ -250,9 +216,6 @@ def from_csv(
     sampling: Sampling = "trace-first",
     queue: str = "",
     horizon_s: float = 0.0,
-    sleep_after_s: float = math.inf,
-    wake_s: float = 0.0,
-    off_w: float = 0.0,
     goal: Goal | TimeGoal = "power",
     alpha: float = 0.5,
     watts_per_gpu: float = 120.0,
@@ -270,7 +233,7 @@ def from_csv(
     With a `queue` (``reject``, ``fifo`` or ``backfill``) every task comes once, at its own time,
     and leaves; so do tasks in a file that has ``submit_s`` and ``duration_s``, turned away where
     they do not fit unless `queue` says more. `horizon_s` cuts what is later; a goal stands for
-    the one over time; `sleep_after_s`, `wake_s` and `off_w` are as in `OverTime`.
+    the one over time.
 
     Raises
     ------
@@ -289,12 +252,7 @@ def from_csv(
             found = NoQuote("an order beside times")
             raise InputError(str(order), "", found, "one or the other: tasks come when they come")
         over_time, chosen = _horizon(queue, horizon_s, trace)
-        over_time = replace(over_time, sleep_after_s=sleep_after_s, wake_s=wake_s, off_w=off_w)
         goal = over_time_goal(goal)
-    elif sleep_after_s < math.inf or wake_s or off_w:
-        found = NoQuote("tasks without times")
-        expected = "tasks that leave: submit_s and duration_s in their file, or a queue"
-        raise InputError("--set", "sleep_after_s, wake_s, off_w", found, expected)
     elif order is not None:
         chosen = read_order(order, trace)
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -14,28 +15,21 @@ from optgap.models.placement.arrays import FloatArray
 from optgap.models.placement.cluster import Cluster
 from optgap.models.placement.making import (
     ORIGIN,
+    aims_of,
     cluster_of,
-    power_model,
     proportional,
     target_of_classes,
     that_fit,
     trace_of_classes,
 )
-from optgap.models.placement.objective import Goal, PlacementObjective, TimeGoal, over_time_goal
+from optgap.models.placement.objective import Goal, TimeGoal, over_time_goal
 from optgap.models.placement.openb import read_tasks
 from optgap.models.placement.over_time import OverTime, Queue
-from optgap.models.placement.power import CpuRule
 from optgap.models.placement.problem import PlacementProblem
 from optgap.models.placement.tasks import Tasks
 
 DAY_S = 86_400.0
 TRACE = "openb/openb_pod_list_default.csv"
-FEW = (
-    ("G2", 8, 96_000, 393_216, 2),
-    ("T4", 2, 104_000, 524_288, 1),
-    ("P100", 2, 16_000, 122_880, 1),
-    ("V100M16", 4, 32_000, 131_072, 1),
-)
 MOST_TASKS = 1_000_000
 WHOLE = 8152
 """Tasks of the trace, one of which ends when it begins."""
@@ -47,18 +41,12 @@ def alibaba_time(
     size: int = 8152,
     times: str = "synthetic",
     days: float = 14.0,
-    diurnal: float = 0.0,
     load: float = 0.4,
     nodes: int = 0,
     queue: Queue = "reject",
-    sleep_after_s: float = math.inf,
-    wake_s: float = 0.0,
-    off_w: float = 0.0,
     data: str = "",
     goal: Goal | TimeGoal = "energy",
-    alpha: float = 0.5,
-    watts_per_gpu: float = 120.0,
-    cpu_rule: CpuRule = "packages",
+    **aims: Any,
 ) -> PlacementProblem:
     """`size` tasks of the Default workload that come and leave, on a cluster that fits them.
 
@@ -70,16 +58,14 @@ def alibaba_time(
         ``OPTGAP_DATA`` names); or ``synthetic``: arrivals at random, lives drawn from the trace's
         quantiles (`LIVES_S`).
     days: the horizon of synthetic times.
-    diurnal: a of the rate of synthetic arrivals, which goes with 1 + a·sin(2π·t / day).
     load, nodes: the nodes, in the cluster's own proportions; 0 for as many as keep the GPU
         demand, were everything to run when it comes, at `load` of the GPUs at its peak.
-    sleep_after_s, wake_s, off_w: as in `OverTime`.
 
     Raises
     ------
     InputError: for a parameter out of range, or a trace that is not there.
     """
-    _require(size=(size, 1, MOST_TASKS), days=(days, 1e-3, 1e4), diurnal=(diurnal, 0.0, 1.0))
+    _require(size=(size, 1, MOST_TASKS), days=(days, 1e-3, 1e4))
     _require(load=(load, 1e-3, 1e3), nodes=(nodes, 0, 100_000))
     arrivals, ranks, lives = np.random.default_rng(seed).spawn(3)
     if times == "recorded":
@@ -90,11 +76,11 @@ def alibaba_time(
         over = "recorded times"
     elif times == "synthetic":
         horizon_s = days * DAY_S
-        tasks = _synthetic(size, horizon_s, diurnal, arrivals, lives)
+        tasks = _synthetic(size, horizon_s, arrivals, lives)
         origin, over = f"{ORIGIN}; synthetic times after its quantiles of lives", f"{days:g} days"
     else:
         raise InputError("--set", "times", times, one_of(("synthetic", "recorded")))
-    rules = OverTime(queue, math.nan, horizon_s, sleep_after_s, wake_s, off_w)
+    rules = OverTime(queue, math.nan, horizon_s)
     cluster = _matching(tasks, rules, load, nodes)
     kept = that_fit(tasks, cluster)
     if len(kept) < len(tasks):
@@ -104,61 +90,10 @@ def alibaba_time(
         kept,
         target_of_classes(),
         ranks.permutation(len(cluster)),
-        power_model(cpu_rule),
-        PlacementObjective(over_time_goal(goal), alpha, watts_per_gpu),
+        *aims_of(over_time_goal(goal), **aims),
         f"alibaba-time, {len(kept)} tasks, {over}, {len(cluster)} nodes, seed {seed}",
         origin,
         over_time=rules,
-    )
-
-
-def small_time(
-    *,
-    seed: int,
-    size: int = 30,
-    load: float = 0.3,
-    queue: Queue = "reject",
-    sleep_after_s: float = math.inf,
-    wake_s: float = 0.0,
-    off_w: float = 0.0,
-    goal: Goal | TimeGoal = "energy",
-    alpha: float = 0.5,
-    watts_per_gpu: float = 120.0,
-    cpu_rule: CpuRule = "packages",
-) -> PlacementProblem:
-    """Five nodes with 24 GPUs, and `size` tasks that ask for `load` of them on average.
-
-    Arrivals at random, lives from the trace's quantiles, and a horizon that cuts them: as long as
-    makes the tasks ask for that much, a minute at least.
-
-    Raises
-    ------
-    InputError: for a parameter out of range.
-    """
-    _require(size=(size, 1, MOST_TASKS), load=(load, 1e-3, 1e3))
-    arrivals, ranks, lives = np.random.default_rng(seed).spawn(3)
-    cluster = cluster_of(FEW)
-    trace = that_fit(trace_of_classes(), cluster)
-    chosen = trace.take(arrivals.integers(len(trace), size=size).tolist())
-    duration, when = _lives(size, lives), np.sort(arrivals.random(size))
-    share = chosen.demand_milli / cluster.gpu_capacity_milli
-    low, high = 60.0, 1e9  # lives of which more is cut ask for more on average
-    while high - low > 1:
-        middle = (low + high) / 2
-        asked = float(share @ np.minimum(duration, (1 - when) * middle)) / middle
-        low, high = (middle, high) if asked > load else (low, middle)
-    horizon_s = float(math.ceil(high))
-    submit = np.floor(when * horizon_s)
-    return PlacementProblem.of(
-        cluster,
-        replace(chosen, submit_s=submit - submit[0], duration_s=duration),
-        target_of_classes(),
-        ranks.permutation(len(cluster)),
-        power_model(cpu_rule),
-        PlacementObjective(over_time_goal(goal), alpha, watts_per_gpu),
-        f"small-time, {size} tasks, seed {seed}",
-        f"{ORIGIN}; synthetic times after its quantiles of lives",
-        over_time=OverTime(queue, math.nan, horizon_s, sleep_after_s, wake_s, off_w),
     )
 
 
@@ -169,7 +104,7 @@ def _require(**values: tuple[float, float, float]) -> None:
             raise InputError("--set", name, value, f"{least:g} to {most:g}")
 
 
-def _lives(size: int, rng: np.random.Generator) -> FloatArray:
+def drawn_lives(size: int, rng: np.random.Generator) -> FloatArray:
     """Lives by the trace's quantiles, geometric between them, whole s."""
     shares, lives = zip(*LIVES_S, strict=True)
     drawn = np.exp(np.interp(rng.random(size), shares, np.log(lives)))
@@ -180,19 +115,14 @@ def _lives(size: int, rng: np.random.Generator) -> FloatArray:
 def _synthetic(
     size: int,
     horizon_s: float,
-    diurnal: float,
     arrivals: np.random.Generator,
     lives: np.random.Generator,
 ) -> Tasks:
     trace = trace_of_classes()
     chosen = trace.take(arrivals.integers(len(trace), size=size).tolist())
-    # the rate's integral, inverted on a grid of minutes
-    grid = np.linspace(0.0, horizon_s, 1 + max(1, round(horizon_s / 60)))
-    turn = 2 * np.pi * grid / DAY_S
-    came = grid + diurnal * DAY_S / (2 * np.pi) * (1 - np.cos(turn))
-    submit = np.interp(np.sort(arrivals.random(size)) * came[-1], came, grid)
-    submit = np.minimum(np.floor(submit), math.ceil(horizon_s) - 1)
-    return replace(chosen, submit_s=submit - submit[0], duration_s=_lives(size, lives))
+    submit = np.floor(np.sort(arrivals.random(size)) * horizon_s)
+    submit = np.minimum(submit, math.ceil(horizon_s) - 1)
+    return replace(chosen, submit_s=submit - submit[0], duration_s=drawn_lives(size, lives))
 
 
 def _recorded(data: str) -> Tasks:
@@ -200,7 +130,7 @@ def _recorded(data: str) -> Tasks:
     path = os.path.join(folder, TRACE)
     if not os.path.exists(path):
         found = NoQuote(f"no {TRACE} in {folder}")
-        expected = "the trace, which `optgap data fetch openb` gets, or times=synthetic"
+        expected = "the trace, which `optgap info --fetch openb` gets, or times=synthetic"
         raise InputError("--set", "data", found, expected)
     return read_tasks(path, cluster_of(NODE_TYPES), times=True)
 

@@ -35,11 +35,9 @@ class PlacementProblem(Shown):
     interruption or migration. With P(t) the power of the cluster, P₀ that of the empty one, and a
     horizon of H s, ``energy`` is H·P₀ + ∫ (P(t) − P₀) dt, the integral over *all* time: what a task
     that waited draws after the horizon's end counts, and the horizon is the same for every
-    schedule. Where nodes that hold nothing are switched off, P₀ is the power of the cluster with
-    all of them off, and what an empty node draws after the horizon's end does not count; a task
-    that is placed while its node boots runs from the end of that on. ``mean_fragmentation`` is F₀ +
-    ∫ (F(t) − F₀) dt / H, ``mean_weighted`` the weighted sum of the means of F and P,
-    ``mean_accepted_gpu`` the GPU demand of the tasks that run times `lasting_s`, summed, over H.
+    schedule. ``mean_fragmentation`` is F₀ + ∫ (F(t) − F₀) dt / H, ``mean_weighted`` the weighted
+    sum of the means of F and P, ``mean_accepted_gpu`` the GPU demand of the tasks that run times
+    `lasting_s`, summed, over H.
 
     Parameters
     ----------
@@ -132,7 +130,6 @@ class PlacementProblem(Shown):
             k = self.tasks.gangs[0][0]
             where, expected = "field tasks.nodes", "1 where tasks do not leave"
             raise InputError(source, where, int(self.tasks.parts[k]), expected)
-        self._validate_sleep(source)
         for k, model in enumerate(self.cluster.models):
             if self.cluster.gpus[k] and model not in self.power.gpu_full_w:
                 raise InputError(
@@ -162,19 +159,6 @@ class PlacementProblem(Shown):
                         getattr(task_class, name),
                         f"at most {most}, the most that any node has",
                     )
-
-    def _validate_sleep(self, source: str) -> None:
-        rules = self.over_time
-        if rules is None or not rules.sleeps:
-            return
-        if self.objective.weights[1]:
-            expected = "energy or mean_accepted_gpu where nodes are switched off"
-            raise InputError(source, "field objective.goal", self.objective.goal, expected)
-        for node in self.cluster.types:
-            idle = self.power.idle_w(node)
-            if rules.off_w > idle:
-                expected = f"at most {idle:g} W, what a node draws that is on and empty"
-                raise InputError(source, "field over_time.off_w", rules.off_w, expected)
 
     # -- time -----------------------------------------------------------------------------
 
@@ -314,8 +298,7 @@ class PlacementProblem(Shown):
             share = float(self.tasks.demand_milli @ self.lasting_s)
             share /= capacity * self.over_time.horizon_s
             rules = self.over_time
-            off = f", nodes off after {span(rules.sleep_after_s)}" if rules.sleeps else ""
-            when = f" over {span(rules.horizon_s)} ({rules.queue}{off})"
+            when = f" over {span(rules.horizon_s)} ({rules.queue})"
         return (
             f"{len(self.cluster)} nodes, {int(self.cluster.gpus.sum())} GPUs, "
             f"{self.tasks.count} tasks asking for {100 * share:.1f} % of the GPUs{when}; "

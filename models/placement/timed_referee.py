@@ -11,10 +11,9 @@ import numpy as np
 from optgap.models.placement.arrays import BoolArray, FloatArray
 from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.placement.referee import check_tasks
-from optgap.models.placement.sleeping import drawn_s, runs, unused_w
 from optgap.models.placement.timeline import NodeEvents, node_events, node_values, rest_values
 from optgap.models.result import Evaluation, Violation
-from optgap.models.times import shown, slack_s
+from optgap.models.times import LATEST_S, shown, slack_s
 
 if TYPE_CHECKING:
     from optgap.models.placement.problem import PlacementProblem
@@ -58,12 +57,19 @@ def _starts(
     problem: PlacementProblem, start_s: FloatArray, solution: PlacementSolution
 ) -> Iterator[Violation]:
     assert problem.over_time is not None
-    submit = problem.tasks.submit_s
+    submit, lasting = problem.tasks.submit_s, problem.lasting_s
     placed, slack = solution.node >= 0, slack_s(submit)
-    early = placed & ~((start_s >= submit - slack) & (start_s < math.inf))
-    for k in np.flatnonzero(early).tolist():
+    for k in np.flatnonzero(placed & ~(start_s >= submit - slack)).tolist():
         limit = float(submit[k])
         yield Violation("start after submission", f"task {k}", float(start_s[k]), limit)
+    latest = problem.epoch_s + LATEST_S
+    for k in np.flatnonzero(placed & (start_s > latest)).tolist():
+        yield Violation("latest start", f"task {k}", float(start_s[k]), latest)
+    for k in np.flatnonzero(placed & (start_s <= latest)).tolist():
+        start, asked = float(start_s[k]), float(lasting[k])
+        lasts = (start + asked) - start
+        if lasts < asked / 2:  # so late that rounding leaves nothing of it
+            yield Violation("a run as long as the task", f"task {k}", lasts, asked)
     if not problem.over_time.waits:
         for k in np.flatnonzero(placed & (start_s > submit + slack)).tolist():
             limit = float(submit[k])
@@ -119,9 +125,7 @@ def evaluate(problem: PlacementProblem, solution: PlacementSolution) -> Evaluati
     `mean_allocated_share`: over the horizon, see `PlacementProblem`; `arrived_gpu_milli`,
     `used_gpu_milli`, `grar` (used / arrived) by the demand of tasks, `grar_time` by demand times
     `lasting_s`; `mean_wait_s` and `max_wait_s` of the tasks placed, `waited_tasks`; `horizon_s`,
-    `last_end_s` (from the horizon's begin); where nodes are switched off, `boots` and
-    `mean_nodes_on` (over the horizon, with what is later); `tasks`, `failed_tasks`,
-    `never_fit_tasks`.
+    `last_end_s` (from the horizon's begin); `tasks`, `failed_tasks`, `never_fit_tasks`.
 
     A solution that `check` objects to is evaluated all the same; its numbers mean nothing.
     """
@@ -131,24 +135,23 @@ def evaluate(problem: PlacementProblem, solution: PlacementSolution) -> Evaluati
     events, rest = node_events(problem, solution), rest_values(problem)
     values = node_values(problem, events.node, events.free_cpu_milli, events.gpu_free_milli)
     horizon, at = rules.horizon_s, events.node
-    (unused_cpu, unused_gpu), drawn = unused_w(problem, rest), drawn_s(problem, events)
 
-    def mean(after: FloatArray, empty: FloatArray, lasts_s: FloatArray) -> float:
-        return math.fsum(empty) + math.fsum((after - empty[at]) * lasts_s) / horizon
+    def mean(after: FloatArray, empty: FloatArray) -> float:
+        return math.fsum(empty) + math.fsum((after - empty[at]) * events.lasts_s) / horizon
 
-    cpu_w, gpu_w = mean(values.cpu_w, unused_cpu, drawn), mean(values.gpu_w, unused_gpu, drawn)
-    fragment = mean(values.fragment, rest.fragment, events.lasts_s)
-    extra = values.cpu_w + values.gpu_w - (unused_cpu + unused_gpu)[at]
-    late = np.minimum(drawn, events.time_s + drawn - rules.end_s)
+    cpu_w, gpu_w = mean(values.cpu_w, rest.cpu_w), mean(values.gpu_w, rest.gpu_w)
+    fragment = mean(values.fragment, rest.fragment)
+    extra = values.cpu_w + values.gpu_w - (rest.cpu_w + rest.gpu_w)[at]
+    late = np.minimum(events.lasts_s, events.time_s + events.lasts_s - rules.end_s)
     placed, whole = solution.node >= 0, problem.tasks.first
     demand = tasks.demand_milli
     lasting = demand * problem.lasting_s
     used = math.fsum(lasting[placed]) / horizon
     asked = math.fsum(lasting) / horizon
-    ran = runs(problem, solution)
-    wait = np.maximum(0.0, (ran.begin_s - tasks.submit_s)[placed & whole])
+    start_s = solution.start_s
+    wait = np.maximum(0.0, (start_s - tasks.submit_s)[placed & whole])
     waited = wait > slack_s(tasks.submit_s[placed & whole])
-    end = ran.end_s[placed]
+    end = (start_s + problem.lasting_s)[placed]
     capacity, arrived = cluster.gpu_capacity_milli, int(demand.sum())
     metrics: dict[str, float | int] = {
         "energy_j": (cpu_w + gpu_w) * horizon,
@@ -173,9 +176,6 @@ def evaluate(problem: PlacementProblem, solution: PlacementSolution) -> Evaluati
         "failed_tasks": int((whole & ~placed).sum()),
         "never_fit_tasks": int(whole[list(problem.never_fits)].sum()),
     }
-    if rules.sleeps:
-        metrics["boots"] = int(ran.switching.sum())
-        metrics["mean_nodes_on"] = math.fsum(drawn) / horizon
     return Evaluation(_objective(problem, metrics), metrics)
 
 

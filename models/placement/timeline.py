@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from optgap.models.placement.arrays import BoolArray, FloatArray, IntArray
-from optgap.models.placement.sleeping import drawn_s, runs, unused_w
+from optgap.models.placement.arrays import FloatArray, IntArray
 from optgap.models.times import freed_s
 
 if TYPE_CHECKING:
@@ -55,9 +54,9 @@ def node_events(problem: PlacementProblem, solution: PlacementSolution) -> NodeE
     assert solution.start_s is not None
     cluster, tasks = problem.cluster, problem.tasks
     placed = np.flatnonzero((solution.node >= 0) & (solution.node < len(cluster)))
-    ran = runs(problem, solution)
-    start, end = solution.start_s[placed], ran.end_s[placed]
-    freed = freed_s(ran.begin_s[placed], end)
+    start = solution.start_s[placed]
+    end = start + problem.lasting_s[placed]
+    freed = freed_s(start, end)
     task = np.concatenate([placed, placed])
     node = solution.node[task]
     starts = np.repeat(np.array([1, 0]), len(placed))
@@ -204,27 +203,23 @@ def timeline(problem: PlacementProblem, solution: PlacementSolution) -> Timeline
     assert problem.over_time is not None
     events, rest = node_events(problem, solution), rest_values(problem)
     values = node_values(problem, events.node, events.free_cpu_milli, events.gpu_free_milli)
-    unused = np.sum(unused_w(problem, rest), axis=0)
-    drawn = drawn_s(problem, events)
-    off = np.flatnonzero((events.running == 0) & _is_off(events, drawn) & problem.over_time.sleeps)
+    empty_w = rest.cpu_w + rest.gpu_w
     sign = 2 * events.start - 1
     came = problem.tasks.submit_s[events.task[events.start == 1]]
-    moments = np.concatenate([events.time_s, came, (events.time_s + drawn)[off]])
+    moments = np.concatenate([events.time_s, came])
     order = np.argsort(moments, kind="stable")
     moments = moments[order]
 
-    def followed(base: Any, steps: Any, coming: int = 0, switched: Any = 0) -> Any:
+    def followed(base: Any, steps: Any, coming: int = 0) -> Any:
         """A value from the horizon's begin on, from what it changes by at each moment."""
-        more = (np.full(len(came), coming), np.broadcast_to(switched, len(off)))
-        return np.cumsum(np.append(base, np.concatenate([steps, *more])[order]))[last]
+        changes = np.concatenate([steps, np.full(len(came), coming)])
+        return np.cumsum(np.append(base, changes[order]))[last]
 
     time = np.append(problem.over_time.begin_s, moments)
     last = np.append(time[1:] > time[:-1], True)
-    awake = rest.cpu_w + rest.gpu_w
-    watts = _steps(events, values.cpu_w + values.gpu_w, unused, drawn)
     return Timeline(
         time[last],
-        followed(unused.sum(), watts, 0, (unused - awake)[events.node[off]]),
+        followed(empty_w.sum(), _steps(events, values.cpu_w + values.gpu_w, empty_w)),
         followed(rest.fragment.sum(), _steps(events, values.fragment, rest.fragment)),
         followed(0, problem.tasks.demand_milli[events.task] * sign),
         followed(0, sign),
@@ -232,24 +227,10 @@ def timeline(problem: PlacementProblem, solution: PlacementSolution) -> Timeline
     )
 
 
-def _is_off(events: NodeEvents, drawn_s: FloatArray) -> BoolArray:
-    """(E,) whether the node is switched off between this event and its next."""
-    last = np.append(events.node[1:] != events.node[:-1], True)
-    return last | (drawn_s < events.lasts_s)
-
-
-def _steps(
-    events: NodeEvents, after: FloatArray, rest: FloatArray, drawn_s: FloatArray | None = None
-) -> FloatArray:
-    """(E,) by how much each event changes its node's value, `rest` before its first.
-
-    And, where `drawn_s` is given, where the node has been switched off meanwhile.
-    """
+def _steps(events: NodeEvents, after: FloatArray, rest: FloatArray) -> FloatArray:
+    """(E,) by how much each event changes its node's value, `rest` before its first."""
     before = rest[events.node]
-    same = events.node[1:] == events.node[:-1]
-    if drawn_s is not None:
-        same &= (drawn_s == events.lasts_s)[:-1]
-    at = np.flatnonzero(same)
+    at = np.flatnonzero(events.node[1:] == events.node[:-1])
     before[at + 1] = after[at]
     steps: FloatArray = after - before
     return steps

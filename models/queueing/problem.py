@@ -19,6 +19,7 @@ from optgap.models.queueing.solution import QueueingSolution
 from optgap.models.result import Evaluation, Objective, Violation
 from optgap.models.shortage import WAITING
 from optgap.models.shown import Shown
+from optgap.models.times import LATEST_S
 
 SCHEMA = "optgap.queueing.problem/1"
 MOST_NODES = 1_000_000
@@ -153,6 +154,13 @@ class QueueingProblem(Shown):
     def epoch_s(self) -> float:
         """The first arrival, s."""
         return float(self.jobs.arrival_s[0])
+
+    @property
+    def latest_s(self) -> float:
+        """The latest start that the referee accepts, s: nothing useful starts after it."""
+        jobs = self.jobs
+        in_turn = float(jobs.arrival_s[-1]) - self.epoch_s + math.fsum(jobs.duration_s.tolist())
+        return self.epoch_s + max(LATEST_S, in_turn)
 
     def moved(self, by_s: float) -> QueueingProblem:
         """The same problem, everything so much later."""

@@ -30,7 +30,7 @@ def check(problem: QueueingProblem, solution: QueueingSolution) -> list[Violatio
 
 
 def _times(problem: QueueingProblem, solution: QueueingSolution) -> list[Violation]:
-    """Starts before arrival or after patience, and run times that are not the job's."""
+    """Starts before arrival, after patience or too late, and run times that are not the job's."""
     jobs, k = problem.jobs, np.flatnonzero(~np.isnan(solution.start_s))
     start, end = solution.start_s[k], solution.end_s[k]
     slack = slack_s(np.where(np.isfinite(start), start, 0.0))
@@ -44,6 +44,8 @@ def _times(problem: QueueingProblem, solution: QueueingSolution) -> list[Violati
     say("start_s not before arrival", start < jobs.arrival_s[k] - slack, start, jobs.arrival_s[k])
     latest = jobs.arrival_s[k] + jobs.patience_s[k]
     say("start_s within patience", start > latest + slack, start, latest)
+    latest = np.full(len(k), problem.latest_s)
+    say("start_s not too late", start > latest, start, latest)
     with np.errstate(invalid="ignore"):
         lasted = end - start
     near = np.minimum(slack_s(start + jobs.duration_s[k]), jobs.duration_s[k] / 2)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from optgap.models.queueing.readers import Read, Unusable
 
 FIELDS = 18
+MOST = 2.0**53
+"""From here on a float does not tell neighbouring integers apart."""
 NUMBER, SUBMIT, RUN, USED, ASKED, LIMIT, STATUS, USER, QUEUE = 0, 1, 3, 4, 7, 8, 10, 11, 14
 PARTS = (2, 3, 4)
 """Status of a line that is one part of a job with checkpoints; a line of its own sums it up."""
@@ -107,8 +109,9 @@ def _values(body: str, where: str, source: str) -> list[float]:
             value = float(cell)
         except ValueError:
             value = math.nan
-        if not math.isfinite(value) or value < -1:
-            raise InputError(source, f"{where}, field {k}", cell, "a number of at least 0, or -1")
+        if not -1 <= value < MOST:
+            expected = f"a number of at least 0 and below {MOST:g}, or -1"
+            raise InputError(source, f"{where}, field {k}", cell, expected)
         values.append(value)
     return values
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from optgap.models import tables
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, shorten
 from optgap.models.queueing.arrays import floats
 from optgap.models.queueing.log import QueueLog, as_run
 from optgap.models.queueing.problem import MOST_GPUS, QueueingProblem
@@ -41,6 +41,9 @@ def read_swf_log(
     for text in tables.lines(path):
         header = PROCESSORS.match(text)
         if header:
+            if len(header[1]) > len(str(MOST_GPUS)) or int(header[1]) > MOST_GPUS:
+                where, expected = text.partition(":")[0].strip("; "), f"at most {MOST_GPUS}"
+                raise InputError(source, where, NoQuote(shorten(header[1])), expected)
             most = max(most, int(header[1]))
         cells = text.split()
         if len(cells) > USER and not text.lstrip().startswith(";"):

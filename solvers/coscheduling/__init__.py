@@ -17,14 +17,13 @@ METHODS = entries(
         f"{HERE}.oracle:oracle",
         "CP-SAT with optional intervals, led by the pattern bound; some 25 jobs proven",
         kind="exact",
-        params={"workers": 0},
+        params={"workers": 1},
     ),
     Entry(
         "bound-patterns",
         f"{HERE}.patterns:bound_patterns",
         "integer program over GPU counts that may run together; any number of jobs, tight",
         kind="bound",
-        params={"gap": 1e-6},
     ),
     Entry(
         "bound-area",

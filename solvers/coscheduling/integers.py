@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from optgap.models.coscheduling import CoschedulingProblem
 from optgap.models.times import ROUNDING, TOLERANCE_S
@@ -141,6 +142,31 @@ def floor_of_bound(problem: CoschedulingProblem, data: Integers, value: float) -
         return -(2**60)
     least = value - 1e-6 * abs(value) - 2 * data.error(goal, abs(value))
     return math.floor(least / data.unit(goal)) - 2
+
+
+def minimise(
+    model: Any,
+    problem: CoschedulingProblem,
+    data: Integers,
+    cost: Any,
+    makespan: Any,
+    known: float,
+) -> None:
+    """Have `model` minimise energy or makespan, at least what is `known` of it.
+
+    Energy times makespan is not left to CP-SAT: 9.15 calls products optimal that are not.
+
+    Parameters
+    ----------
+    cost: Σ (P − g·P_idle)·T of the chosen modes, in quanta.
+    makespan: C, in ticks.
+    """
+    goal = problem.objective.goal
+    target = makespan
+    if goal != "makespan":
+        target = cost + data.idle * makespan
+    model.add(target >= floor_of_bound(problem, data, known))
+    model.minimize(target)
 
 
 def _floor(value: float) -> int:

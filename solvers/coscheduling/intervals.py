@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from optgap.models.coscheduling import CoschedulingProblem
-from optgap.solvers.coscheduling.integers import Integers, integers
+from optgap.solvers.coscheduling.integers import Integers, integers, minimise
 from optgap.solvers.coscheduling.lists import Start, in_order
-from optgap.solvers.coscheduling.objective import minimise
 from optgap.solvers.coscheduling.patterns import classes
 
 

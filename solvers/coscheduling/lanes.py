@@ -18,9 +18,8 @@ from collections import Counter, defaultdict
 from typing import Any, ClassVar
 
 from optgap.models.coscheduling import CoschedulingProblem
-from optgap.solvers.coscheduling.integers import Integers, integers
+from optgap.solvers.coscheduling.integers import Integers, integers, minimise
 from optgap.solvers.coscheduling.lists import Start, in_order
-from optgap.solvers.coscheduling.objective import minimise
 
 FINE = 1e7
 """Ticks per second where run times are no decimals: this model does not mind large numbers."""
@@ -91,10 +90,8 @@ class Lanes:
         number: Counter[tuple[int, int, int]] = Counter()
         ends = [0.0, 0.0]
         for job, count, start in sorted(starts, key=lambda item: (item[2], item[0])):
-            mode = self.problem.application(job).mode(count)
             lane = 0 if ends[0] <= ends[1] or self.problem.numa == 1 else 1
-            if mode is not None:
-                ends[lane] = start + mode.runtime_s
+            ends[lane] = start + self.problem.mode(job, count).runtime_s
             if count == self.problem.gpus:
                 lane = 0
             number[self.problem.jobs[job], count, lane] += 1
@@ -121,7 +118,7 @@ def two_lanes(
     above allow.
     """
     thresholds = {g for g, _ in (*first, *second)} | {problem.gpus}
-    length = {(g, job): _runtime(problem, g, job) for g, job in (*first, *second)}
+    length = {(g, job): problem.mode(job, g).runtime_s for g, job in (*first, *second)}
     makespan = max(
         math.fsum(length[item] for item in first if item[0] >= u)
         + math.fsum(length[item] for item in second if item[0] >= problem.gpus + 1 - u)
@@ -139,10 +136,3 @@ def two_lanes(
         starts[item[1]] = now
     order = sorted(starts, key=lambda job: (starts[job], job))
     return in_order(problem, [counts[job] for job in range(len(problem))], order)
-
-
-def _runtime(problem: CoschedulingProblem, count: int, job: int) -> float:
-    mode = problem.application(job).mode(count)
-    if mode is None:
-        raise ValueError(f"job {job} has no mode on {count} GPUs")
-    return mode.runtime_s

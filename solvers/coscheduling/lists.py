@@ -7,16 +7,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from optgap.models.coscheduling import CoschedulingProblem, CoschedulingSolution
-from optgap.models.coscheduling.gpus import placed
+from optgap.models.coscheduling import CoschedulingProblem
 from optgap.models.limits import Limits
 from optgap.models.times import slack_s
+from optgap.models.work import WORK
 from optgap.solvers.coscheduling.area import energy_j
 
 Start = tuple[int, int, float]
 """(job, GPU count, start in s)."""
 MOST_MOVES, MOVES_TIMES_JOBS = 25_000, 1_500_000
-"""Of simulated annealing: some ten seconds."""
+"""Of simulated annealing at most, and times the jobs of the queue."""
 
 
 def in_order(
@@ -30,9 +30,7 @@ def in_order(
     running: list[tuple[float, int]] = []
     starts: list[Start] = []
     for job in order:
-        mode = problem.application(job).mode(counts[job])
-        if mode is None:
-            raise ValueError(f"job {job} has no mode on {counts[job]} GPUs")
+        mode = problem.mode(job, counts[job])
         now = max(now, problem.release_s(job))
         running.sort()
         while running and (
@@ -61,11 +59,8 @@ def greedy(
             if len(running) >= problem.numa or not free:
                 break
             if counts[job] <= free and problem.release_s(job) <= now:
-                mode = problem.application(job).mode(counts[job])
-                if mode is None:
-                    raise ValueError(f"job {job} has no mode on {counts[job]} GPUs")
                 starts.append((job, counts[job], now))
-                running.append((now + mode.runtime_s, counts[job]))
+                running.append((now + problem.mode(job, counts[job]).runtime_s, counts[job]))
                 free -= counts[job]
                 waiting.remove(job)
         if waiting:
@@ -84,9 +79,7 @@ def value_of(problem: CoschedulingProblem, starts: Sequence[Start]) -> float:
     """The objective of a schedule."""
     makespan, modes = 0.0, []
     for job, count, start in starts:
-        mode = problem.application(job).mode(count)
-        if mode is None:
-            raise ValueError(f"job {job} has no mode on {count} GPUs")
+        mode = problem.mode(job, count)
         modes.append(mode)
         makespan = max(makespan, start - problem.epoch_s + mode.runtime_s)
     return problem.value(energy_j(problem, modes, makespan), makespan)
@@ -106,8 +99,7 @@ def best_of(
     """
     held = set(first)
     jobs = [job for job in range(len(problem)) if job not in held]
-    modes = [problem.application(job).mode(count) for job, count in enumerate(counts)]
-    longest = [mode.runtime_s if mode else 0.0 for mode in modes]
+    longest = [problem.mode(job, count).runtime_s for job, count in enumerate(counts)]
     orders = [
         sorted(jobs, key=lambda job: -longest[job]),
         sorted(jobs, key=lambda job: (-counts[job], -longest[job])),
@@ -123,6 +115,7 @@ def best_of(
             keys = {job: longest[job] * rng.uniform(0.3, 1) for job in jobs}
             order = sorted(jobs, key=keys.__getitem__, reverse=True)
         starts = greedy(problem, counts, [*first, *order])
+        limits.spend(WORK.coscheduling_start * len(problem))
         value = value_of(problem, starts)
         if value < least:
             best, least = starts, value
@@ -151,7 +144,7 @@ def annealed(
     order = [job for job, _, _ in ranked if job not in held]
     best, least = list(starts), value_of(problem, starts)
     current, start = least, (least - enough) / 3
-    moves = min(MOST_MOVES, MOVES_TIMES_JOBS // len(problem))
+    moves = round(limits.effort * min(MOST_MOVES, MOVES_TIMES_JOBS // len(problem)))
     for k in range(moves):
         if least <= enough or limits.stop is not None or len(order) < 2:
             break
@@ -162,6 +155,7 @@ def annealed(
         else:
             other.insert(j, other.pop(i))
         found = greedy(problem, counts, [*first, *other])
+        limits.spend(WORK.coscheduling_start * len(problem))
         value = value_of(problem, found)
         temperature = start * (1 - k / moves)
         worse = value - current
@@ -170,8 +164,3 @@ def annealed(
         if value < least:
             best, least = found, value
     return best
-
-
-def solution_of(problem: CoschedulingProblem, starts: Sequence[Start]) -> CoschedulingSolution:
-    """With concrete GPUs."""
-    return placed(problem, starts)

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from optgap.models.coscheduling import CoschedulingObjective, CoschedulingProblem
+from optgap.models.coscheduling.gpus import placed
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends import cpsat
 from optgap.solvers.coscheduling.area import bound_area
 from optgap.solvers.coscheduling.intervals import Intervals
 from optgap.solvers.coscheduling.lanes import Lanes, two_at_most
-from optgap.solvers.coscheduling.lists import Start, annealed, best_of, solution_of, value_of
+from optgap.solvers.coscheduling.lists import Start, annealed, best_of, value_of
 from optgap.solvers.coscheduling.patterns import patterns, prove
 from optgap.solvers.coscheduling.product import least_product
 
@@ -58,13 +59,13 @@ class Found:
     proven: bool
 
 
-def oracle(problem: CoschedulingProblem, *, limits: Limits, seed: int, workers: int = 0) -> Outcome:
+def oracle(problem: CoschedulingProblem, *, limits: Limits, seed: int, workers: int = 1) -> Outcome:
     """The schedule of least objective, with proof; stopped early, the best one and a bound.
 
     Parameters
     ----------
-    workers: CP-SAT's threads; 0 for one per core, and no fewer than eight, which search in
-        different ways.
+    workers: CP-SAT's threads; with more than one, which of several optima is found, or how far a
+        search got that was stopped, cannot be repeated.
     """
     found = best_schedule(problem, limits, seed, workers)
     value, led = found.value, found.led
@@ -72,7 +73,7 @@ def oracle(problem: CoschedulingProblem, *, limits: Limits, seed: int, workers: 
     price = problem.objective.goal == "edp"
     why = "proven at the prices of time tried" if price else "proven for times rounded down"
     return Outcome(
-        solution_of(problem, found.starts),
+        placed(problem, found.starts),
         Status.OPTIMAL if found.proven else Status.FEASIBLE,
         found.termination,
         claimed=value,
@@ -86,7 +87,7 @@ def best_schedule(
     problem: CoschedulingProblem,
     limits: Limits,
     seed: int,
-    workers: int = 0,
+    workers: int = 1,
     first: Sequence[int] = (),
 ) -> Found:
     """What `oracle` finds; the jobs of `first` run already: they start at time 0."""
@@ -123,7 +124,7 @@ def _best_product(
 
     def solved(part: CoschedulingProblem) -> tuple[float, float, float]:
         nonlocal best, by
-        # a search that does not end leaves time for the other prices
+        # a search that does not end leaves work for the other prices
         share = limits.within(max(0.2 * limits.remaining, 0.05))
         found = best_schedule(part, share, seed, workers, first)
         if best is None or value_of(problem, found.starts) < value_of(problem, best):
@@ -131,9 +132,8 @@ def _best_product(
             limits.progress("prices of time", value_of(problem, best), None)
         by = found.led.by
         makespan = max(
-            start - part.epoch_s + mode.runtime_s
+            start - part.epoch_s + problem.mode(job, count).runtime_s
             for job, count, start in found.starts
-            if (mode := problem.application(job).mode(count)) is not None
         )
         energy = value_of(replace(part, objective=CoschedulingObjective("energy")), found.starts)
         return min(found.led.bound, found.value), energy, makespan
@@ -173,7 +173,7 @@ def _searched(
     answer = cpsat.run(
         program.model,
         limits,
-        workers=workers or max(8, cpsat.cores()),
+        workers=workers,
         seed=seed,
         scale=lambda number: number * program.unit,
         enough=enough,

@@ -3,8 +3,5 @@
 from optgap.models.spec import Parameter
 
 PARAMETERS = {
-    "workers": Parameter(
-        "threads of CP-SAT; 0 for one per core, and no fewer than eight", "threads"
-    ),
-    "gap": Parameter("stop once the integer program is solved to this relative gap", "share"),
+    "workers": Parameter("threads of CP-SAT; results repeat with one only", "threads"),
 }

@@ -34,6 +34,8 @@ from optgap.solvers.coscheduling.product import least_product
 MOST_PATTERNS = 3000
 TOLERANCE = 1e-10
 """The solver's own, on numbers of about 1: the objective, all jobs of a class, the horizon."""
+GAP = 1e-6
+"""Relative gap at which the integer program may stop; its proven side is the bound."""
 MOST_RELEASES = 12
 """Releases from which on the rows are repeated."""
 
@@ -171,7 +173,6 @@ def prove(
     problem: CoschedulingProblem,
     found: list[tuple[int, ...]],
     limits: Limits,
-    gap: float = 1e-6,
     seed: int = 0,
 ) -> Proof | None:
     """Solve the program for the problem's objective; None when time is up before any bound.
@@ -182,10 +183,10 @@ def prove(
     goal = problem.objective.goal
     problem = promising(problem)
     if goal == "edp":
-        return _product(problem, found, limits, gap, seed)
+        return _product(problem, found, limits, seed)
     program = relaxation(problem, found, goal)
     answer = solve(
-        program.model, backend="highs", limits=limits, gap=gap, seed=seed, tolerance=TOLERANCE
+        program.model, backend="highs", limits=limits, gap=GAP, seed=seed, tolerance=TOLERANCE
     )
     if answer.bound is None or answer.bound - program.off > 1:
         return None
@@ -201,7 +202,6 @@ def _product(
     problem: CoschedulingProblem,
     found: list[tuple[int, ...]],
     limits: Limits,
-    gap: float,
     seed: int,
 ) -> Proof | None:
     """Energy times makespan, from the same program at several prices of time."""
@@ -209,7 +209,7 @@ def _product(
 
     def solved(part: CoschedulingProblem) -> tuple[float, float, float] | None:
         nonlocal best
-        proof = prove(part, found, limits, gap, seed)
+        proof = prove(part, found, limits, seed)
         if proof is None or proof.counts is None or proof.makespan_s is None:
             return None
         energy = _energy(part, proof)
@@ -254,27 +254,19 @@ def _counts(problem: CoschedulingProblem, program: Relaxation, answer: Solved) -
     return counts
 
 
-def bound_patterns(
-    problem: CoschedulingProblem, *, limits: Limits, seed: int, gap: float = 1e-6
-) -> Outcome:
+def bound_patterns(problem: CoschedulingProblem, *, limits: Limits, seed: int) -> Outcome:
     """The bound above; for energy times makespan one program per price of time (``product.py``).
-
-    Parameters
-    ----------
-    gap: relative gap at which the integer program may stop; its proven side is the bound.
 
     Raises
     ------
-    InputError: for more than `MOST_PATTERNS` patterns, or a gap that is none.
+    InputError: for more than `MOST_PATTERNS` patterns.
     """
-    if not 0 <= gap < 1:
-        raise InputError("bound-patterns", "gap", gap, "a number from 0 to below 1")
     found = patterns(problem)
     if found is None:
         shown = NoQuote(f"more than {MOST_PATTERNS} patterns")
         raise InputError("bound-patterns", "", shown, "fewer GPUs or domains; or bound-area")
     area = bound_area(problem, limits=limits, seed=seed)
-    proof = prove(problem, found, limits, gap, seed)
+    proof = prove(problem, found, limits, seed)
     termination = limits.stop or Termination.COMPLETED if proof is None else proof.termination
     if proof is None or proof.bound <= (area.bound or 0.0):
         return replace(area, termination=termination, info={"patterns": len(found)})

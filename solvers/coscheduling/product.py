@@ -33,19 +33,17 @@ class Support:
     ----------
     price_w: s; infinite for the makespan alone.
     level: proven: no schedule has E + s·C below it; with an infinite price, no C.
-    energy_j, makespan_s: of the best schedule found there, or None.
+    energy_j, makespan_s: of the best schedule found there.
     """
 
     price_w: float
     level: float
-    energy_j: float | None
-    makespan_s: float | None
+    energy_j: float
+    makespan_s: float
 
     @property
     def product(self) -> float:
         """Energy times makespan of that schedule."""
-        if self.energy_j is None or self.makespan_s is None:
-            return math.inf
         return self.energy_j * self.makespan_s
 
 
@@ -153,12 +151,6 @@ def corner(low: Support, high: Support) -> tuple[float, float, float]:
 
 def between(low: Support, high: Support) -> float | None:
     """The price at which both schedules are worth the same, if it is a new one."""
-    if None in (low.energy_j, low.makespan_s, high.energy_j, high.makespan_s):
-        return None
-    assert low.energy_j is not None
-    assert low.makespan_s is not None
-    assert high.energy_j is not None
-    assert high.makespan_s is not None
     shorter = low.makespan_s - high.makespan_s
     dearer = high.energy_j - low.energy_j
     if shorter <= 1e-12 * low.makespan_s or dearer <= 0:

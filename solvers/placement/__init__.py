@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from optgap.models.spec import Entry, entries
-from optgap.solvers.placement.over_time.parameters import HindsightParams
 
 if TYPE_CHECKING:
     from optgap.models.placement import PlacementProblem
@@ -24,17 +23,8 @@ METHODS = entries(
     Entry(
         "exact",
         f"{HERE}.exact.search:exact",
-        "proven optimum by CP-SAT and HiGHS side by side; some 10 nodes and 60 tasks",
+        "proven optimum after a bound from pooled nodes; some 10 nodes and 60 tasks",
         kind="exact",
-        params={"workers": 0},
-        goals=AT_ONCE,
-    ),
-    Entry(
-        "cpsat",
-        f"{HERE}.exact.search:cpsat",
-        "proven optimum by CP-SAT after a bound from pooled nodes; some 8 nodes and 40 tasks",
-        kind="exact",
-        params={"workers": 0},
         goals=AT_ONCE,
     ),
     Entry(
@@ -46,20 +36,14 @@ METHODS = entries(
         goals=AT_ONCE,
     ),
     Entry(
-        "exhaustive",
-        f"{HERE}.exact.exhaustive:exhaustive",
-        "every placement tried; up to 4 nodes and 6 tasks",
-        kind="exact",
-        goals=AT_ONCE,
-    ),
-    Entry(
         "patterns",
         f"{HERE}.patterns:patterns",
         "offline placement from node patterns, with their bound; any size",
         kind="offline",
-        params={"tolerance": 1e-3, "rounds": 30},
+        params={"tolerance": 1e-3, "patience": 0, "first_nodes": 60, "rounds": 30},
         seeded=True,
         goals=AT_ONCE,
+        shares=True,
     ),
     Entry(
         "bound-patterns",
@@ -68,6 +52,7 @@ METHODS = entries(
         kind="bound",
         params={"tolerance": 1e-3},
         goals=AT_ONCE,
+        shares=True,
     ),
     Entry(
         "bound-pooled",
@@ -76,13 +61,6 @@ METHODS = entries(
         kind="bound",
         params={"gap": 1e-4},
         goals=AT_ONCE,
-    ),
-    Entry(
-        "exact-over-time",
-        f"{HERE}.over_time.exact:exact_over_time",
-        "proven optimum where tasks leave and none waits; 15 tasks, or 30 of which 6 at once",
-        kind="exact",
-        goals=("energy", "mean_weighted", "mean_accepted_gpu"),
     ),
     Entry(
         "bound-over-time",
@@ -100,15 +78,8 @@ METHODS = entries(
         kind="offline",
         seeded=True,
         goals=("energy",),
-        options=HindsightParams,
+        params={"moves": 0},
         shares=True,
-    ),
-    Entry(
-        "bound-types",
-        f"{HERE}.bound_types:bound_types",
-        "linear program over node types and task classes; a second, loose",
-        kind="bound",
-        goals=("power",),
     ),
 )
 
@@ -131,17 +102,14 @@ FORMULATIONS = entries(
 def auto(problem: PlacementProblem) -> str:
     """The method for a problem of this size."""
     if problem.over_time is not None:
-        from optgap.solvers.placement.over_time.exact import unproven
-
-        if not unproven(problem):
-            return "exact-over-time"
-        from optgap.solvers.placement.over_time.hindsight import unfit
-
-        return "bound-over-time" if unfit(problem) else "hindsight"
+        return "hindsight" if problem.objective.goal == "energy" else "bound-over-time"
     small = len(problem.cluster) <= EXACT_NODES and len(problem.tasks) <= EXACT_TASKS
     return "exact" if small else "patterns"
 
 
 def auto_bound(problem: PlacementProblem) -> str:
     """The method with the best bound for a problem of this size."""
-    return "bound-patterns" if problem.over_time is None else "bound-over-time"
+    if problem.over_time is not None:
+        return "bound-over-time"
+    # without GPUs a node has few patterns that matter and many CPU units: pooled nodes prove more
+    return "bound-patterns" if problem.tasks.num_gpu.any() else "bound-pooled"

@@ -20,6 +20,9 @@ from optgap.models.placement.cluster import TASKS_PER_NODE, NodeType
 from optgap.models.placement.fragmentation import node_fragmentation
 from optgap.models.placement.tasks import TaskClass
 
+UNITS = 2
+"""What is counted in use: GPUs and CPU packages."""
+
 
 @dataclass(frozen=True, slots=True)
 class Contents:
@@ -84,15 +87,14 @@ class Aggregate:
     """Task classes with demands, node types with counts, and the cost of a node's contents.
 
     Costs are relative to the idle node, so an unused node costs nothing; `base` is what the
-    idle cluster costs. They are in the objective's own unit. Where nodes that hold nothing are
-    switched off, these are the unused ones, and contents cost `opening` more.
+    idle cluster costs. They are in the objective's own unit.
 
     Parameters
     ----------
     problem: the placement problem.
     weights: cost per W of power and per milli-GPU of fragmentation, when these are not to be
         the objective's.
-    counting: whether GPUs, CPU packages and nodes in use are counted (`in_use`), too.
+    counting: whether GPUs and CPU packages in use are counted (`in_use`), too.
     """
 
     def __init__(
@@ -122,22 +124,12 @@ class Aggregate:
             [[problem.fits_empty(c, t) for c in self.classes] for t in self.types]
         )
         self._idle_cost = [self._state_cost(t, t.cpu_milli, [1000] * t.gpus) for t in self.types]
-        self.opening = self._opening_costs()
         self._costs: dict[tuple[int, int, tuple[int, ...]], float] = {}
 
     @property
     def base(self) -> float:
-        """Cost of the idle cluster, switched off where it may be."""
-        each = np.array(self._idle_cost) - self.opening
-        return float(sum(n * cost for n, cost in zip(self.count, each.tolist(), strict=True)))
-
-    def _opening_costs(self) -> FloatArray:
-        """(types,) weighted power of an empty node that is on, beyond one that is off."""
-        rules, power = self.problem.over_time, self.problem.power
-        if rules is None or not rules.sleeps:
-            return np.zeros(len(self.types))
-        extra = [power.idle_w(node) - rules.off_w for node in self.types]
-        return self.power_weight * np.array(extra)
+        """Cost of the idle cluster."""
+        return float(sum(n * cost for n, cost in zip(self.count, self._idle_cost, strict=True)))
 
     def _state_cost(self, node: NodeType, free_cpu: int, gpu_free: Sequence[int]) -> float:
         cost = 0.0
@@ -162,14 +154,13 @@ class Aggregate:
             gpu_free += [1000] * (node.gpus - len(gpu_free))
             state = self._state_cost(node, node.cpu_milli - used, gpu_free)
             self._costs[key] = state - self._idle_cost[t]
-        tasks = contents.shares or contents.multi or contents.cpu_only
-        return self._costs[key] + (float(self.opening[t]) if tasks else 0.0)
+        return self._costs[key]
 
-    def in_use(self, t: int, contents: Contents) -> tuple[int, int, int]:
-        """GPUs, CPU packages and nodes in use with these contents, beyond the idle node's."""
+    def in_use(self, t: int, contents: Contents) -> tuple[int, int]:
+        """GPUs and CPU packages in use with these contents, beyond the idle node's."""
         used = sum(n * int(self.cpu_milli[c]) for c, n in contents.tasks.items())
         gpus = len(contents.shares) + sum(int(self.num_gpu[c]) for c in contents.multi)
-        return gpus, self._packages(self.types[t], used), int(bool(contents.tasks))
+        return gpus, self._packages(self.types[t], used)
 
     def _packages(self, node: NodeType, used_milli: int) -> int:
         busy, capacity = self.problem.power.active_packages, node.cpu_milli
@@ -177,11 +168,11 @@ class Aggregate:
 
     @cached_property
     def unit_cost(self) -> FloatArray:
-        """(3,) what one more GPU costs at most, and a CPU package and node in use at least."""
+        """(2,) what one more GPU costs at most, and a CPU package in use at least."""
         cpu = self.problem.power.cpu
         gpu = [cost for cost, t in zip(self.gpu_cost, self.types, strict=True) if t.gpus]
         each = [max(gpu, default=0.0), self.power_weight * (cpu.full_w - cpu.idle_w)]
-        return np.maximum(0.0, [*each, float(self.opening.min())])
+        return np.maximum(0.0, each)
 
     def feasible(self, t: int, contents: Contents) -> bool:
         """Whether a node of type `t` can carry these contents."""

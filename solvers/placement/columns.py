@@ -16,17 +16,19 @@ import numpy as np
 from optgap.models.limits import Limits
 from optgap.models.placement.arrays import FloatArray, IntArray
 from optgap.models.result import Termination
+from optgap.models.work import WORK
 from optgap.solvers.backends.growing import Growing
-from optgap.solvers.placement.aggregate import Aggregate, Contents
+from optgap.solvers.placement.aggregate import UNITS, Aggregate, Contents
 from optgap.solvers.placement.pricing import Pricer
 
+LITTLE = 1e-4
+"""A round that raises the bound by less than this share of it brings little."""
 NEGATIVE = 1e-7
 """A reduced cost below minus this, relative to the column's own cost, is worth a column."""
 ROUNDING = 1e-13
 """Relative: more than a few hundred operations round by."""
 WHOLE = 1e-6
 """By how much what is rounded up to a whole number has to be above the one below."""
-NOTHING = np.zeros(0)
 MOST_RAISES = 5
 """Fivefold rises of the price ceiling; a task still left out then is taken for unplaceable."""
 
@@ -45,13 +47,13 @@ class Master:
 
     Rows: one per task class (its demand; as an equation when fragmentation counts, because
     then one task too many can pay), one per node type (its count), and where the aggregate counts
-    them one each for the GPUs, CPU packages and nodes in use (how many at least). Columns: an
+    them one each for the GPUs and CPU packages in use (how many at least). Columns: an
     artificial one per class, which leaves a task unserved at a cost, and per row of these, which
     stands for one in use at the least that it costs, then the generated ones.
 
     Parameters
     ----------
-    counted: which of the three is all that costs something, if any.
+    counted: which of the two is all that costs something, if any.
     """
 
     def __init__(
@@ -66,7 +68,7 @@ class Master:
         for n in aggregate.count:
             self._program.row(upper=n)
         self.head = len(aggregate.classes) + len(aggregate.types)
-        self.units = 3 if aggregate.counting else 0
+        self.units = UNITS if aggregate.counting else 0
         for unit in range(self.units):
             self._program.row(upper=0.0 if unit == counted else math.inf)
         for c in range(len(aggregate.classes)):
@@ -107,15 +109,16 @@ class Master:
             self._program.bound_row(c, d, d if exact else math.inf)
 
     def set_least(self, least: FloatArray) -> None:
-        """Take over how many GPUs, CPU packages and nodes are in use at least, (3,)."""
+        """Take over how many GPUs and CPU packages are in use at least, (2,)."""
         for unit, n in enumerate(least):
             if unit != self.counted:
                 self._program.bound_row(self.head + unit, n if n > 0 else -math.inf, math.inf)
 
-    def solve(self) -> MasterSolution:
-        """Solve the LP as it stands."""
-        program = self._program
-        program.run()
+    def solve(self, limits: Limits) -> MasterSolution:
+        """Solve the LP as it stands, to its end, and count that work."""
+        program, whole = self._program, Limits()
+        program.run(whole)
+        limits.spend(whole.spent)
         duals, values = program.duals, program.values
         classes = len(self.aggregate.classes)
         return MasterSolution(
@@ -161,8 +164,8 @@ class Prices:
     ----------
     task: (classes,) price of each.
     nodes: Σ_t n_t·max(0, V_t), see `pricing`. most: the largest V_t, or 0.
-    in_use: (3,) price of a GPU, a CPU package and a node in use: the bound is higher by these
-        times how many are in use at least.
+    in_use: (2,) price of a GPU and a CPU package in use: the bound is higher by these times how
+        many are in use at least.
     """
 
     task: FloatArray
@@ -178,7 +181,7 @@ class ColumnGeneration:
     Attributes
     ----------
     best: the prices that prove `lower`, None before the first.
-    least: (3,) how many GPUs, CPU packages and nodes are in use at least, whole numbers.
+    least: (2,) how many GPUs and CPU packages are in use at least, whole numbers.
     idle: the cost beside the program's value that tolerances are relative to: the idle cluster's.
 
     Parameters
@@ -187,7 +190,7 @@ class ColumnGeneration:
     unserved_cost: (classes,) cost of leaving a task out. When leaving out is not allowed, a
         price ceiling: the loop raises it while the LP still buys at it.
     may_leave_out: whether `unserved_cost` is part of the problem.
-    counted: which of these three is all that costs something, if any.
+    counted: which of these two is all that costs something, if any.
     """
 
     aggregate: Aggregate
@@ -207,11 +210,15 @@ class ColumnGeneration:
     def __post_init__(self) -> None:
         self.idle = self.aggregate.base
         self.master = Master(self.aggregate, self.unserved_cost, self.counted)
-        self.least = np.zeros(3)
-        self.last = self.master.solve()
+        self.least = np.zeros(UNITS)
+        self.last = self.master.solve(Limits())
 
     def change_demand(
-        self, demand: IntArray, among: Iterable[Prices] = (), least: FloatArray | None = None
+        self,
+        demand: IntArray,
+        limits: Limits,
+        among: Iterable[Prices] = (),
+        least: FloatArray | None = None,
     ) -> None:
         """Go on with another demand, (classes,), from the columns and the best of these prices."""
         self.aggregate.demand = demand
@@ -219,28 +226,36 @@ class ColumnGeneration:
         if least is not None:
             self.least = least
             self.master.set_least(least)
-        self.last = self.master.solve()
+        self.last = self.master.solve(limits)
         self.lower, self.best, self.raises = -math.inf, None, 0
         for prices in among:
             self._take(prices)
 
     def _take(self, prices: Prices) -> None:
         """Prices that prove more become the best."""
-        terms = [*(prices.task * self.aggregate.priced_demand).tolist(), -prices.nodes]
-        terms += (prices.in_use * self.least).tolist()
-        # what tasks are worth cancels against what nodes cost within each value, too
-        lower = math.fsum(terms) - ROUNDING * math.fsum(map(abs, terms))
+        lower = self.proven(prices, self.aggregate.priced_demand)
         if lower > self.lower:
             self.lower, self.best = lower, prices
 
+    def proven(self, prices: Prices, demand: IntArray) -> float:
+        """The lower bound that these prices prove for a demand, beyond the idle cluster."""
+        terms = [*(prices.task * demand).tolist(), -prices.nodes]
+        terms += (prices.in_use * self.least).tolist()
+        # what tasks are worth cancels against what nodes cost within each value, too
+        return math.fsum(terms) - ROUNDING * math.fsum(map(abs, terms))
+
     @property
     def bound(self) -> float:
-        """Proven lower bound in the objective's own unit (with the idle cluster's cost).
+        """Proven lower bound in the objective's own unit (with the idle cluster's cost)."""
+        return self.with_idle(self.lower)
+
+    def with_idle(self, lower: float) -> float:
+        """A lower bound beyond the idle cluster, in the objective's own unit.
 
         Tasks never lower the power of a node: without fragmentation the idle cluster is one, too.
         """
         least = -math.inf if self.aggregate.frag_weight else 0.0
-        return self.aggregate.base + max(self.lower, least)
+        return self.aggregate.base + max(lower, least)
 
     @property
     def upper(self) -> float:
@@ -269,18 +284,21 @@ class ColumnGeneration:
         tolerance: float,
         smoothing: float = 0.7,
         most_rounds: int = 400,
+        patience: int = 0,
     ) -> None:
         """Generate columns with this CPU unit until bound and LP agree, or nothing is gained.
 
         Prices are smoothed towards the best ones so far (Wentges 1997), which steadies the
-        bound; when a smoothed round finds no column the LP's own prices are used.
+        bound; when a smoothed round finds no column the LP's own prices are used. With
+        `patience`, so many rounds in a row that bring little end it, too, once prices prove more
+        than the idle cluster does.
         """
         if self.close(tolerance):
             return
         down = Pricer(self.aggregate, cpu_unit, "down")
         exact = bool(np.all(self.aggregate.cpu_milli % cpu_unit == 0))
         up = None if exact else Pricer(self.aggregate, cpu_unit, "up")
-        stalled = 0
+        stalled = slow = 0
         for _ in range(most_rounds):
             self.stopped = limits.stop
             if self.stopped or self.close(tolerance):
@@ -291,16 +309,20 @@ class ColumnGeneration:
             if weight and self.best is not None:
                 prices = weight * self.best.task + (1 - weight) * prices
                 in_use = weight * self.best.in_use[: len(in_use)] + (1 - weight) * in_use
-            added = self._price(down, prices, in_use, bound=True)
+            added = self._price(down, prices, limits, in_use, bound=True)
             if up is not None and (not added or self.rounds % 3 == 2):
-                added += self._price(up, prices, in_use, bound=False)
+                added += self._price(up, prices, limits, in_use, bound=False)
             self.rounds += 1
-            self.last = self.master.solve()
+            self.last = self.master.solve(limits)
             limits.progress("columns", self.upper, self.bound)
             gained = self.lower > before + 1e-6 * abs(self.upper - before)
+            little = 0.0 < self.lower < before + LITTLE * self.bound
+            slow = slow + 1 if little else 0
+            if patience and slow >= patience:
+                return
             if added or gained:
                 stalled = 0
-            elif weight == 0.0 and not self._raise_ceiling():
+            elif weight == 0.0 and not self._raise_ceiling(limits):
                 stalled += 1
                 if stalled > 1:
                     return
@@ -308,16 +330,17 @@ class ColumnGeneration:
                 stalled = 1
 
     def _price(
-        self, pricer: Pricer, prices: FloatArray, in_use: FloatArray = NOTHING, *, bound: bool
+        self, pricer: Pricer, prices: FloatArray, limits: Limits, in_use: FloatArray, *, bound: bool
     ) -> int:
-        worth = np.zeros(3)
+        worth = np.zeros(UNITS)
         worth[: len(in_use)] = np.clip(in_use, 0.0, self.aggregate.unit_cost[: len(in_use)])
         if self.counted is not None:
-            worth = -np.eye(3)[self.counted]
+            worth = -np.eye(UNITS)[self.counted]
         priced = np.where(pricer.priceable, prices, 0.0)
         if not self.aggregate.frag_weight:
             priced = np.maximum(priced, 0.0)
         added, nodes, most = 0, [], 0.0
+        limits.spend(WORK.pricing(pricer.units))
         for offer in pricer.price(priced, worth):
             most = max(most, offer.value)
             nodes.append(float(self.aggregate.count[offer.type_index]) * max(0.0, offer.value))
@@ -346,12 +369,12 @@ class ColumnGeneration:
                 added |= self.master.add(t, alone) is not None
         return added
 
-    def _raise_ceiling(self) -> bool:
+    def _raise_ceiling(self, limits: Limits) -> bool:
         """Raise the price ceiling where the LP still leaves tasks out; False when it need not."""
         if not self.short:
             return False
         if self._add_alone():
-            self.last = self.master.solve()
+            self.last = self.master.solve(limits)
             return True
         if self.raises == MOST_RAISES:
             return False
@@ -360,7 +383,7 @@ class ColumnGeneration:
             self.last.unserved > 1e-7, 5 * self.unserved_cost, self.unserved_cost
         )
         self.master.set_unserved_cost(self.unserved_cost)
-        self.last = self.master.solve()
+        self.last = self.master.solve(limits)
         return True
 
 

@@ -71,10 +71,10 @@ def share_one_gpu(
                 best = c_worth[top]
                 if count == room:
                     room *= 2
-                    fill = _grown(fill, room)
-                    need = _grown(need, room)
-                    item = _grown(item, room)
-                    parent = _grown(parent, room)
+                    wide = np.empty((4, room), np.int64)
+                    wide[0, :count], wide[1, :count] = fill, need
+                    wide[2, :count], wide[3, :count] = item, parent
+                    fill, need, item, parent = wide[0], wide[1], wide[2], wide[3]
                     wider = np.empty(room, np.float64)
                     wider[:count] = worth
                     worth = wider
@@ -86,13 +86,6 @@ def share_one_gpu(
                 count += 1
         start[m + 1] = count
     return fill[:count], need[:count], worth[:count], item[:count], parent[:count]
-
-
-@compiled
-def _grown(column: IntArray, room: int) -> IntArray:
-    wider = np.empty(room, np.int64)
-    wider[: len(column)] = column
-    return wider
 
 
 @compiled

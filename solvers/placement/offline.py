@@ -27,7 +27,7 @@ Node = tuple[int, Contents]
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How hard to look for good integer solutions; counts, not seconds, so runs repeat.
+    """How hard to look for good integer solutions, in counts.
 
     Parameters
     ----------
@@ -179,11 +179,11 @@ class Rounding:
         options = self._options(demand, count, incumbent, most)
         if not demand:
             return []
-        program = self._model(options, demand, count, tree_nodes, limits)
+        program = self._model(options, demand, count, tree_nodes)
         if incumbent:
             amount = Counter(incumbent)
             program.start([float(amount[option]) for option in options])
-        if not program.run():
+        if not program.run(limits):
             return list(incumbent) or None
         values = program.values
         chosen: list[Node] = []
@@ -212,16 +212,9 @@ class Rounding:
         demand: Counter[int],
         count: IntArray,
         tree_nodes: int,
-        limits: Limits,
     ) -> Growing:
-        limited = {}
-        if math.isfinite(limits.remaining):
-            limited["time_limit"] = max(0.1, limits.remaining)
         program = Growing(
-            random_seed=int(self.rng.integers(1 << 30)),
-            mip_max_nodes=tree_nodes,
-            mip_rel_gap=1e-6,
-            **limited,
+            random_seed=int(self.rng.integers(1 << 30)), mip_max_nodes=tree_nodes, mip_rel_gap=1e-6
         )
         row = {c: k for k, c in enumerate(demand)}
         for n in demand.values():

@@ -8,6 +8,7 @@ the number of nodes with the same contents is whole, which matters on ten and ha
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from optgap.models.placement import PlacementProblem
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.placement.aggregate import Aggregate
 from optgap.solvers.placement.columns import ColumnGeneration, cpu_units, stand_alone_cost
+from optgap.solvers.placement.exact.infeasible import impossible
 from optgap.solvers.placement.offline import Effort, Rounding, expand
 
 BOUND_BY = "column generation over node patterns (Lagrangian bound)"
@@ -23,12 +25,19 @@ COARSE, FINE = 1300, 70_000
 """CPU units per node, at most: for finding the prices, and for proving with them."""
 FRAGMENT_FINE = 2600
 """The same where fragmentation counts: every CPU band then has tables of its own."""
+BOUND_SHARE = 0.6
+"""Of a budget of work, for the bound, at most."""
 ROUNDING_ERROR = 1e-9
 """Relative: what floating-point sums may have added to a bound, taken off again."""
 
 
 def bound_patterns(
-    problem: PlacementProblem, *, limits: Limits, seed: int, tolerance: float = 1e-3
+    problem: PlacementProblem,
+    *,
+    limits: Limits,
+    seed: int,
+    tolerance: float = 1e-3,
+    found: dict[str, Any] | None = None,
 ) -> Outcome:
     """A proven bound for placing every task (or for the GPU demand that can be accepted).
 
@@ -36,12 +45,37 @@ def bound_patterns(
     ----------
     tolerance: stop once the bound is within this share of the LP that the patterns found so
         far give, which no bound of this kind can pass.
+    found: the column generation of an earlier call; where that was for more tasks on the same
+        nodes, its prices prove the bound and no round is added. It takes that of this call where
+        it is empty.
     """
     lost = hopeless(problem)
     if lost is not None:
         return lost
+    kept: dict[str, Any] = {} if found is None else found
+    known: ColumnGeneration | None = kept.get("generation")
+    if known is not None:
+        outcome = _by_known_prices(problem, known)
+        if outcome is not None:
+            return outcome
     generation = generate(generation_for(Aggregate(problem)), limits, tolerance)
+    kept.setdefault("generation", generation)
     return _bound_outcome(problem, generation, limits)
+
+
+def _by_known_prices(problem: PlacementProblem, known: ColumnGeneration) -> Outcome | None:
+    """What prices for more tasks prove; None where they are for another problem."""
+    other, best = known.aggregate.problem, known.best
+    same = other.cluster is problem.cluster and other.workload is problem.workload
+    same = same and other.power == problem.power and other.objective == problem.objective
+    place = {task: c for c, task in enumerate(known.aggregate.classes)}
+    if best is None or not same or not set(problem.tasks.classes) <= set(place):
+        return None
+    own = np.array([place[task] for task in problem.tasks.classes], dtype=np.int64)
+    demand = np.bincount(own[problem.tasks.class_of], minlength=len(place))
+    demand = np.where(known.aggregate.weightless, 0, demand)
+    bound = known.with_idle(known.proven(best, demand))
+    return _bounded(problem, known, bound, Termination.COMPLETED, {"rounds": 0})
 
 
 def patterns(
@@ -50,37 +84,45 @@ def patterns(
     limits: Limits,
     seed: int,
     tolerance: float = 1e-3,
+    patience: int = 0,
+    first_nodes: int = 60,
     rounds: int = 30,
+    found: dict[str, Any] | None = None,
 ) -> Outcome:
     """A placement of every task, with the bound of `bound_patterns` beside it.
 
     Parameters
     ----------
     tolerance: as for `bound_patterns`.
+    patience: go on with fine prices after so many coarse rounds that bring little; 0: to the end.
+    first_nodes: nodes of the search tree for the first integer program.
     rounds: neighbourhoods of nodes that are re-solved to improve the placement.
+    found: as for `bound_patterns`.
 
-    With a time limit, 60 % of it goes to the bound at most. Without one the result depends on
-    the seed alone, not on the machine.
+    Of a budget of work, 60 % goes to the bound at most.
     """
     lost = hopeless(problem)
     if lost is not None:
         return lost
-    share = limits.within(0.6 * limits.remaining)
-    generation = generate(generation_for(Aggregate(problem)), share, tolerance)
+    share = limits.within(BOUND_SHARE * limits.remaining)
+    generation = generation_for(Aggregate(problem))
+    generate(generation, share, tolerance, patience=patience)
+    if found is not None:
+        found.setdefault("generation", generation)
     outcome = _bound_outcome(problem, generation, limits)
     if outcome.status is Status.INFEASIBLE:
         return outcome
-    rounding = Rounding(generation, Effort(rounds=rounds), np.random.default_rng(seed))
+    effort = Effort(first_nodes=_more(first_nodes, limits), rounds=_more(rounds, limits))
+    rounding = Rounding(generation, effort, np.random.default_rng(seed))
     nodes = rounding.build(limits)
     if nodes is None:
         return outcome
     nodes = rounding.improve(nodes, limits, generation.bound)
-    found = expand(generation.aggregate, nodes)
     claimed = _in_sense(problem, rounding.cost(nodes))
     bound = outcome.bound
     proven = bound is not None and abs(claimed - bound) <= 1e-8 * max(1.0, abs(bound))
     return Outcome(
-        found,
+        expand(generation.aggregate, nodes),
         Status.OPTIMAL if proven else Status.FEASIBLE,
         _stop(generation, limits),
         claimed,
@@ -89,6 +131,11 @@ def patterns(
         outcome.info,
         outcome.message,
     )
+
+
+def _more(count: int, limits: Limits) -> int:
+    """A count of the default budget, times the effort asked for."""
+    return max(1, round(count * limits.effort)) if count else 0
 
 
 def generation_for(aggregate: Aggregate) -> ColumnGeneration:
@@ -100,7 +147,11 @@ def generation_for(aggregate: Aggregate) -> ColumnGeneration:
 
 
 def generate(
-    generation: ColumnGeneration, limits: Limits, tolerance: float, fine: int = FINE
+    generation: ColumnGeneration,
+    limits: Limits,
+    tolerance: float,
+    fine: int = FINE,
+    patience: int = 0,
 ) -> ColumnGeneration:
     """Column generation until bound and program agree, with so many CPU units in the end."""
     aggregate = generation.aggregate
@@ -108,7 +159,8 @@ def generate(
     coarse_unit, fine_unit = cpu_units(aggregate, COARSE), cpu_units(aggregate, fine)
     if fine_unit < coarse_unit:
         # cheap rounds find the prices; the few fine ones make the bound tight
-        generation.run(coarse_unit, limits, tolerance=tolerance)
+        until = 0.0 if patience else tolerance
+        generation.run(coarse_unit, limits, tolerance=until, patience=patience)
     generation.run(fine_unit, limits, tolerance=tolerance)
     return generation
 
@@ -139,7 +191,18 @@ def _bound_outcome(
         return Outcome(None, Status.NO_SOLUTION, stop, info=info)
     if not generation.short:
         info["lp_value"] = _in_sense(problem, generation.upper)
-    lower = generation.bound - ROUNDING_ERROR * (abs(generation.bound) + generation.aggregate.base)
+    return _bounded(problem, generation, generation.bound, stop, info)
+
+
+def _bounded(
+    problem: PlacementProblem,
+    generation: ColumnGeneration,
+    bound: float,
+    stop: Termination,
+    info: dict[str, float | int | str],
+) -> Outcome:
+    """The outcome of a bound on costs, less what rounding may have added."""
+    lower = bound - ROUNDING_ERROR * (abs(bound) + generation.aggregate.base)
     return Outcome(
         None,
         Status.BOUND_ONLY,
@@ -156,39 +219,8 @@ def _stop(generation: ColumnGeneration, limits: Limits) -> Termination:
 
 def hopeless(problem: PlacementProblem) -> Outcome | None:
     """A proof of infeasibility that needs no search, where every task must be placed."""
-    if optional(problem):
-        return None
-    return never_fits(problem) or _totals(problem)
-
-
-def _totals(problem: PlacementProblem) -> Outcome | None:
-    """A proof of infeasibility by adding up what is asked for and what there is."""
-    cluster, tasks = problem.cluster, problem.tasks
-    for name, asked, there in (
-        ("milli-GPU", int(tasks.demand_milli.sum()), cluster.gpu_capacity_milli),
-        ("milli-vCPU", int(tasks.cpu_milli.sum()), int(cluster.cpu_milli.sum())),
-        ("MiB of memory", int(tasks.memory_mib.sum()), int(cluster.memory_mib.sum())),
-    ):
-        if asked > there:
-            message = f"the tasks ask for {asked} {name}, {asked - there} more than there are"
-            return Outcome(None, Status.INFEASIBLE, message=message)
-    return None
-
-
-def never_fits(problem: PlacementProblem) -> Outcome | None:
-    """A proof of infeasibility when a task fits no node even when that is empty."""
-    if not problem.never_fits:
-        return None
-    k = problem.never_fits[0]
-    more = int(problem.tasks.first[list(problem.never_fits)].sum()) - 1
-    parts, name = int(problem.tasks.parts[k]), problem.subjects[int(problem.tasks.gang[k])]
-    fewer = "no node" if parts == 1 else f"fewer than {parts} nodes"
-    return Outcome(
-        None,
-        Status.INFEASIBLE,
-        message=f"task {name} (arrival {k}) fits {fewer} even when empty"
-        + (f", and {more} more like it" if more else ""),
-    )
+    reason = "" if optional(problem) else impossible(problem)
+    return Outcome(None, Status.INFEASIBLE, message=reason) if reason else None
 
 
 def too_much(problem: PlacementProblem, limits: Limits) -> Outcome | None:

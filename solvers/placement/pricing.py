@@ -6,10 +6,9 @@ Given a price π_c for every task class, a node of type t is worth at most
 
 and Σ_c π_c d_c − Σ_t n_t·max(0, V_t) bounds the cost of serving the demands d from below
 (Lagrangian duality: at any prices, not only the best). V_t is found by dynamic programming
-over the node's GPUs and CPU units; where a node that carries nothing is switched off, switching it
-on costs what is subtracted in the end. Two things are relaxed, each in the direction that keeps
-the bound valid: CPU needs are rounded down to units, and memory is priced (μ_t per MiB, chosen
-to make V_t smallest) instead of enforced.
+over the node's GPUs and CPU units. Two things are relaxed, each in the direction that keeps the
+bound valid: CPU needs are rounded down to units, and memory is priced (μ_t per MiB, chosen to make
+V_t smallest) instead of enforced.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import numpy as np
 
 from optgap.models.placement.arrays import BoolArray, FloatArray, IntArray
 from optgap.solvers.placement import kernels
-from optgap.solvers.placement.aggregate import Aggregate, Band, Contents
+from optgap.solvers.placement.aggregate import UNITS, Aggregate, Band, Contents
 
 Rounding = Literal["down", "up"]
 
@@ -40,8 +39,7 @@ SPLITS = 2
 class Offer:
     """What pricing found for one node type.
 
-    `value` is at least V_t (with rounding ``down``), for contents that are not empty where a node
-    costs something to open; `contents` are attractive contents, best
+    `value` is at least V_t (with rounding ``down``); `contents` are attractive contents, best
     first, which may break the CPU or memory limit by what was relaxed.
     """
 
@@ -166,12 +164,17 @@ class Pricer:
             size, gpus = self._size.get(key, (0, 0))
             self._size[key] = (max(size, self._units(node.cpu_milli)), max(gpus, node.gpus))
         self.last_mu = np.zeros(len(aggregate.types))
-        self.worth = np.zeros(3)
-        # one moment of many, where a node more or less counts, is worth the longer pricing
+        self.worth = np.zeros(UNITS)
+        # one moment of many, where a GPU more or less counts, is worth the longer pricing
         self.splits = SPLITS if aggregate.counting else 0
         self._groups: dict[bytes, list[int]] = {}
         for t in range(len(aggregate.types)):
             self._groups.setdefault(self.admissible[t].tobytes(), []).append(t)
+
+    @property
+    def units(self) -> int:
+        """CPU units of one node of every type, by which work is counted."""
+        return sum(self._units(node.cpu_milli) for node in self.aggregate.types)
 
     def _units(self, milli: int) -> int:
         return int(milli / self.cpu_unit + 1e-9)
@@ -206,9 +209,9 @@ class Pricer:
 
         Parameters
         ----------
-        worth: (3,) by how much less a GPU, a CPU package and a node in use cost; nothing if None.
+        worth: (2,) by how much less a GPU and a CPU package in use cost; nothing if None.
         """
-        self.worth = np.zeros(3) if worth is None else worth
+        self.worth = np.zeros(UNITS) if worth is None else worth
         with ThreadPoolExecutor(THREADS) as pool:
             parts = list(pool.map(lambda g: self._group(g, prices, most), self._groups.values()))
         return sorted(itertools.chain.from_iterable(parts), key=lambda offer: offer.type_index)
@@ -219,9 +222,8 @@ class Pricer:
         return [self._offer(t, prices, most, memo) for t in types]
 
     def _offer(self, t: int, prices: FloatArray, most: int, memo: Memo) -> Offer:
-        opening = float(self.aggregate.opening[t] - self.worth[2])
         value, found = self._apart(t, prices, most, memo, ())
-        return Offer(t, value - opening, tuple(found))
+        return Offer(t, value, tuple(found))
 
     def _apart(
         self, t: int, prices: FloatArray, most: int, memo: Memo, without: tuple[int, ...]
@@ -232,7 +234,7 @@ class Pricer:
         """
         value, found, broken = self._relaxed(t, prices, most, memo, without)
         pair = self._conflict(t, broken) if broken and len(without) < self.splits else None
-        if pair is None or value <= self.aggregate.opening[t] - self.worth[2]:
+        if pair is None or value <= 0.0:
             return value, found
         parts = [self._apart(t, prices, most, memo, (*without, c)) for c in pair]
         parts.sort(key=lambda part: -part[0])

@@ -20,7 +20,7 @@ METHODS = entries(
         f"{HERE}.exact:exact",
         "CP-SAT with GPUs on nodes; a dozen jobs proven",
         kind="exact",
-        params={"workers": 0},
+        params={"workers": 1},
     ),
     Entry(
         "offline",
@@ -35,7 +35,7 @@ METHODS = entries(
         f"{HERE}.time_indexed:time_indexed",
         "integer program on cells of time, refined; CP-SAT on short streams; any number of jobs",
         kind="bound",
-        params={"seconds": 20.0, "jobs": 200, "rounds": 0, "moves": 0},
+        params={"jobs": 200, "rounds": 3, "moves": 200_000},
         seeded=True,
     ),
     Entry(

@@ -18,10 +18,10 @@ from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.result import Outcome, Status
-from optgap.models.times import TOLERANCE_S, slack_s
+from optgap.models.times import TOLERANCE_S
 from optgap.solvers.backends import cpsat
 from optgap.solvers.queueing.areas import in_unit
-from optgap.solvers.queueing.lists import Held, best_list, settled
+from optgap.solvers.queueing.incumbents import Held, kept_patience, settled, simple_schedules
 from optgap.solvers.queueing.prices import best_bound
 from optgap.solvers.queueing.ticks import Ticks, ticks
 
@@ -196,20 +196,18 @@ class _Best:
 
     def offer(self, problem: QueueingProblem, solution: QueueingSolution) -> None:
         """Keep a schedule if it is better, and within everyone's patience."""
-        jobs = problem.jobs
         value = problem.value(solution.start_s)
-        late = solution.start_s > jobs.arrival_s + jobs.patience_s + slack_s(solution.start_s)
-        if value < self.value and not late.any():
+        if value < self.value and kept_patience(problem, solution):
             self.solution, self.value = solution, value
 
 
-def exact(problem: QueueingProblem, *, limits: Limits, seed: int, workers: int = 0) -> Outcome:
+def exact(problem: QueueingProblem, *, limits: Limits, seed: int, workers: int = 1) -> Outcome:
     """The schedule of least objective, with proof; stopped early, the best one and a bound.
 
     Parameters
     ----------
-    workers: CP-SAT's threads; 0 for one per core, and no fewer than eight, which search in
-        different ways.
+    workers: CP-SAT's threads; with more than one, which of several optima is found, or how far a
+        search got that was stopped, cannot be repeated.
 
     Raises
     ------
@@ -217,7 +215,7 @@ def exact(problem: QueueingProblem, *, limits: Limits, seed: int, workers: int =
     """
     _require("exact", problem)
     best = _Best()
-    for solution in best_list(problem, seed):
+    for solution in simple_schedules(problem, seed):
         best.offer(problem, solution)
     known, by = best_bound(problem, limits)
     program = Program(problem, known, _total(problem, best.value), relaxed=False)
@@ -241,7 +239,7 @@ def bound_without_nodes(
     best: objective of a schedule that is known, s; infinite without one.
     """
     program = Program(problem, known_s, _total(problem, best), relaxed=True)
-    answer = _run(program, limits, seed, 0)
+    answer = _run(program, limits, seed, 1)
     return known_s if answer.bound is None else max(known_s, program.seconds(answer.bound))
 
 
@@ -259,7 +257,7 @@ def _run(program: Program, limits: Limits, seed: int, workers: int) -> cpsat.Run
     return cpsat.run(
         program.model,
         limits,
-        workers=workers or max(8, cpsat.cores()),
+        workers=workers,
         seed=seed,
         scale=lambda value: in_unit(problem, program.seconds(value)),
     )

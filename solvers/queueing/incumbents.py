@@ -1,27 +1,22 @@
-"""Good schedules for bounds to start from, and schedules from the start times of a relaxation."""
+"""Schedules from keys of jobs, such as their starts in a relaxation, and from given nodes."""
 
 from __future__ import annotations
 
 import heapq
 from bisect import insort
+from collections.abc import Iterator
 
 import numpy as np
 
-from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.queueing.arrays import FloatArray
 from optgap.models.queueing.packing import Cluster
 from optgap.models.times import slack_s
-from optgap.solvers.queueing.offline import offline
 
-
-def known_schedule(
-    problem: QueueingProblem, limits: Limits, seed: int, moves: int = 0
-) -> QueueingSolution | None:
-    """The best schedule found within the limits; None where some job would have left before."""
-    outcome = offline(problem, limits=limits, seed=seed, moves=moves)
-    solution: QueueingSolution | None = outcome.solution
-    return solution
+Held = list[tuple[int, int]]
+"""(node, GPUs) pairs of a job."""
+FEW, SHUFFLES = 20, 20
+"""Streams of up to `FEW` jobs are served by so many random keys, too."""
 
 
 def kept_patience(problem: QueueingProblem, solution: QueueingSolution) -> bool:
@@ -65,4 +60,41 @@ def list_schedule(problem: QueueingProblem, key: FloatArray) -> QueueingSolution
                 refused = min(refused, gpus[job])
                 left.append(item)
         waiting = left
+    return QueueingSolution.on_nodes(problem, start, held)
+
+
+def simple_schedules(problem: QueueingProblem, seed: int) -> Iterator[QueueingSolution]:
+    """List schedules by arrival, run time, work and GPUs, and by random keys."""
+    jobs, rng = problem.jobs, np.random.default_rng(seed)
+    keys = [jobs.arrival_s, jobs.duration_s, jobs.gpu_seconds, -jobs.duration_s]
+    keys += [-jobs.gpus.astype(np.float64), jobs.arrival_s + jobs.duration_s]
+    if len(jobs) <= FEW:
+        keys += [rng.random(len(jobs)) for _ in range(SHUFFLES)]
+    for key in keys:
+        yield list_schedule(problem, key)
+
+
+def settled(problem: QueueingProblem, order: list[int], held: list[Held]) -> QueueingSolution:
+    """Each job of a list as early as its nodes are free, these being given.
+
+    If the list is in order of the starts of a schedule, no job starts later than in that one.
+    """
+    jobs, (_, g) = problem.jobs, problem.shape
+    start = np.full(len(order), np.nan)
+    placed: list[tuple[float, float, dict[int, int]]] = []
+    for job in order:
+        arrival, length = float(jobs.arrival_s[job]), float(jobs.duration_s[job])
+        mine = dict(held[job])
+        rivals = [item for item in placed if item[1] > arrival and mine.keys() & item[2].keys()]
+
+        def fits(t: float, wanted: dict[int, int] = mine, others: object = rivals) -> bool:
+            now = [used for s, e, used in others if s <= t < e]  # type: ignore[attr-defined]
+            return all(sum(u.get(k, 0) for u in now) + n <= g for k, n in wanted.items())
+
+        for t in sorted({arrival, *(e for _, e, _ in rivals)}):
+            inside = [s for s, _, _ in rivals if t < s < t + length]
+            if all(fits(x) for x in (t, *inside)):
+                start[job] = t
+                break
+        placed.append((float(start[job]), float(start[job]) + length, mine))
     return QueueingSolution.on_nodes(problem, start, held)

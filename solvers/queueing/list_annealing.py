@@ -264,6 +264,7 @@ def _accept(search: Search, first: int, end: int) -> None:
 def enter_window(search: Search, machine: Machine, first: int) -> None:
     """Make `before` the cluster at place `first` of the list, from `machine` at its start."""
     copy_machine(machine, search.before)
+    search.now.starts[0] += first
     look_back(search, 0, len(search.plan.order))
     decode(
         search.stream, search.plan, search.before, search.start, search.node,

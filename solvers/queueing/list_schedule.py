@@ -92,6 +92,7 @@ class Machine(NamedTuple):
     ends, running: the running jobs and their ends, by descending end.
     size: how many run, shape (1,).
     clock: the time now, the cost of the jobs so far, and the last of their ends, shape (3,).
+    starts: jobs started by `decode` since the arrays were made, shape (1,): its work.
     """
 
     free: IntArray
@@ -101,6 +102,7 @@ class Machine(NamedTuple):
     running: IntArray
     size: IntArray
     clock: FloatArray
+    starts: IntArray
 
 
 def stream_of(problem: QueueingProblem) -> Stream:
@@ -149,12 +151,13 @@ def machine_of(nodes: int, g: int, most: int) -> Machine:
         np.zeros(most, dtype=np.int64),
         np.zeros(1, dtype=np.int64),
         np.zeros(3),
+        np.zeros(1, dtype=np.int64),
     )
 
 
 @inner
 def copy_machine(source: Machine, target: Machine) -> None:
-    """Make one cluster what another is."""
+    """Make one cluster what another is; each counts its own starts."""
     size = source.size[0]
     target.free[:] = source.free
     target.level[:] = source.level
@@ -332,10 +335,11 @@ def decode(
         if moved:
             differ = max(differ, end, planned[j] + duration[j])
         p += 1
-        if cost + (count * latest_end if makespan else 0.0) > most:
+        hopeless = cost + (count * latest_end if makespan else 0.0) > most
+        if hopeless or (p > changed and cost + after[0, p] - most > doubt):
+            machine.starts[0] += p - first
             return -1
-        if p > changed and cost + after[0, p] - most > doubt:
-            return -1
+    machine.starts[0] += p - first
     machine.size[0] = size
     clock[0], clock[1], clock[2] = now, cost, latest_end
     return p if cost + (count * latest_end if makespan else 0.0) <= most else -1

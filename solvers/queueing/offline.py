@@ -1,10 +1,10 @@
 """Good schedules with hindsight: lists of jobs, nodes and rules, improved by annealing.
 
 Where only the number of free GPUs counts some list gives an optimum: take an optimum's jobs by
-start; none starts later in turn than there, as those before it have ended no later. Where nodes
-count some list per node does (`node_lists`). Short streams are annealed first as one list whose
-jobs wish for nodes, which finds its way from afar; then, as long ones from the outset, as lists per
-node, where a change leaves other nodes alone.
+start; none starts later in turn than there, as those before it have ended no later. Streams of up
+to `Annealing.whole_jobs` jobs are annealed as a whole first, each job with a wished node and a rule
+in case that node is full; then, as longer streams from the outset, within windows of the list,
+each job waiting for the nodes that it has.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.queueing.arrays import FloatArray, IntArray
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import slack_s
+from optgap.models.work import WORK
 from optgap.solvers.queueing import replanning, reserving
 from optgap.solvers.queueing.list_annealing import (
     Moves,
@@ -43,9 +44,7 @@ from optgap.solvers.queueing.list_schedule import (
     machine_of,
     stream_of,
 )
-from optgap.solvers.queueing.node_annealing import NodeMoves, anneal_nodes
-from optgap.solvers.queueing.node_lists import Lists, lists_of, number, take, trial_of
-from optgap.solvers.queueing.online import by_estimate, online_of
+from optgap.solvers.queueing.online import Online, by_estimate, online_of
 from optgap.solvers.queueing.parameters import RESERVE_AFTER_S
 from optgap.solvers.queueing.replanning import Effort
 
@@ -64,49 +63,39 @@ class Annealing:
 
     Parameters
     ----------
-    moves: lists tried per start; 0 for as many as the time limit lets, and without one for
-        `many_moves`, fewer for streams of more than `long_jobs` jobs, or for `alone_moves` where a
-        stream is annealed in windows only.
-    pace: moves on lists per node that are tried for each move counted, as they take a tenth.
-    renewal: moves counted per job after which keys on lists per node are made anew at the latest.
-    pair_moves: moves per pair of jobs that are enough, whatever the time limit, when `moves` is 0.
+    moves: lists tried per start; 0 for `many_moves`, or `alone_moves` where a stream of up to
+        `long_jobs` jobs is annealed in windows only; fewer for longer ones, in proportion.
+    pair_moves: moves per pair of jobs that are enough when `moves` is 0.
     starts: independent searches, side by side; the best of them counts.
-    many_moves, alone_moves, long_jobs: as said.
+    many_moves, alone_moves, long_jobs: see `moves`.
     plans, many_jobs: times that a stream of up to `many_jobs` jobs is re-planned per start, to
         begin with the best; fewer times if it is longer.
     brevity: the stream is re-planned once before with so many times fewer moves.
-    plan_share: of a time limit that this takes, about.
     plan_starts: jobs started on trial per plan at most, times the jobs of the stream.
-    whole_jobs: streams of up to so many jobs are annealed as a whole first, with wishes; longer
-        ones from the start as below.
-    whole_share: how much of the search that takes.
+    whole_jobs: streams of up to so many jobs are annealed as a whole first.
+    whole_share: share of the moves that this takes.
     round_moves: moves of a round of annealing; every round starts from the best schedule so far.
     hot, cool, cold: the temperatures at which the first round begins, by turns for the starts; at
         which the last one does; and at which all of them end, of the mean duration.
-    hot_windows: the first one after that, in windows of the list, or on lists per node.
+    hot_windows: the first one in windows of the list, after that.
     hot_alone, cold_alone: the first and the last one where a stream of up to `long_jobs` jobs is
         annealed in windows only.
-    hot_nodes: the first one where it is annealed on lists per node only; its last one is `cold`.
     window: places of a window, at least and at most.
     chunk: moves between two looks at the limits; a tenth of that within one window, and less where
         more than 10,000 jobs may have to be scheduled again.
-    earlier, behind, anywhere, reach: see `Moves`; on lists per node `NodeMoves` has its own.
-    doubt: see `decode`, of the mean duration, in windows and on lists per node; as one list with
-        wishes more is made up for later on.
+    earlier, behind, anywhere, reach: see `Moves`.
+    doubt: see `decode`, of the mean duration, in windows; in a whole list more is made up for.
     """
 
     moves: int = 0
     starts: int = 2
     many_moves: int = 1_000_000
     alone_moves: int = 4_000_000
-    pace: int = 10
-    renewal: int = 5
     long_jobs: int = 2000
     pair_moves: int = 1000
     plans: int = 8
     brevity: int = 10
     many_jobs: int = 1000
-    plan_share: float = 0.3
     plan_starts: int = 100_000_000
     whole_jobs: int = 500
     whole_share: float = 0.8
@@ -117,7 +106,6 @@ class Annealing:
     hot_windows: float = 0.02
     hot_alone: float = 0.3
     cold_alone: float = 0.01
-    hot_nodes: float = 0.3
     window: tuple[int, int] = (20, 60)
     chunk: int = 3000
     earlier: float = 0.35
@@ -142,15 +130,15 @@ class Annealing:
         """Whether a stream is annealed in windows only, though not too long to begin hot."""
         return self.whole_jobs < count <= self.long_jobs
 
-    def budget(self, count: int, limits: Limits) -> int:
+    def budget(self, count: int, effort: float) -> int:
         """Moves per start."""
-        if self.moves:
-            return self.moves
-        enough = self.pair_moves * count * count
-        if limits.time_limit is not None:
-            return enough
-        many = self.alone_moves if self.alone(count) else self.many_moves
-        return min(enough, max(1, int(many * min(1.0, self.long_jobs / count))))
+        many = self.moves
+        if not many:
+            many = self.alone_moves if self.alone(count) else self.many_moves
+            many = min(
+                self.pair_moves * count * count, int(many * min(1.0, self.long_jobs / count))
+            )
+        return max(1, int(many * effort))
 
 
 def offline(
@@ -167,13 +155,14 @@ def offline(
     InputError: for fewer than no moves, or no start.
     """
     if moves < 0:
-        raise InputError("offline", "moves", moves, "a number of moves, or 0 for what time allows")
+        raise InputError("offline", "moves", moves, "a number of moves, or 0 for the default")
     if starts < 1:
         raise InputError("offline", "starts", starts, "at least 1")
     settings = Annealing(moves=moves, starts=starts)
     limits.progress("re-planning", None, None)
     searches = _side_by_side(
-        [partial(_begin, problem, limits, seed + SEEDS * k, settings) for k in range(starts)],
+        [partial(_begin, problem, settings, seed + SEEDS * k) for k in range(starts)],
+        limits,
         lambda: limits.progress("re-planning", None, None),
     )
     return _annealed(problem, searches, settings, limits, seed)
@@ -211,87 +200,74 @@ def _annealed(
 ) -> Outcome:
     """The best schedule of some searches side by side."""
     begun = min(float(problem.value(search.best.start)) for search in searches)
-    runs = [_Run(problem, s, settings, limits, k, seed) for k, s in enumerate(searches)]
+    runs = [_Run(problem, search, settings, k, seed) for k, search in enumerate(searches)]
 
     def tell() -> None:
         best = min(searches, key=lambda search: float(search.costs[1]))
         limits.progress("annealing", float(problem.value(best.best.start)), None)
 
-    _side_by_side([run.run for run in runs], tell)
+    stops = _side_by_side([run.run for run in runs], limits, tell)
     best = min(runs, key=lambda run: float(run.search.costs[1]))
-    stopped = limits.stop if any(run.cut_short for run in runs) else None
+    stopped = next((stop for stop in stops if stop is not None), None)
     info: dict[str, float | int | str] = {"moves": sum(run.done for run in runs), "start": begun}
     return _outcome(problem, best.search, stopped, info)
 
 
-def _begin(problem: QueueingProblem, limits: Limits, seed: int, settings: Annealing) -> Search:
+def _begin(problem: QueueingProblem, settings: Annealing, seed: int, limits: Limits) -> Search:
     """The best of some schedules made in the order of time.
 
-    They serve jobs by arrival, by run time with bookings, and as re-planned. Where re-planning
-    takes too long, what is left of the stream is served by run time with bookings.
+    They serve jobs by arrival, by run time with bookings, and as re-planned. What a limit leaves
+    unplanned is served by run time with bookings.
     """
     stream, (nodes, _), count = stream_of(problem), problem.shape, len(problem)
     search = search_of(stream, np.arange(count), nodes, LEAST_EXTENSION, seed)
     schedule(search)
     patient = stream._replace(latest=np.full(count, np.inf))
-    until = settings.plan_share * (limits.time_limit or np.inf)
     for k, effort in enumerate([None, *settings.efforts(count)]):
-        online, began = online_of(patient, stream.duration, nodes, seed + k), limits.elapsed
+        if limits.stop is not None:
+            break
+        online = online_of(patient, stream.duration, nodes, seed + k)
         if effort is not None:
-            _serve(partial(replanning.serve, online, effort), limits, until)
+            _serve(partial(replanning.serve, online, effort), online, limits)
             by_estimate(online)
-        _serve(partial(reserving.serve, online, RESERVE_AFTER_S), limits)
+        _serve(partial(reserving.serve, online, RESERVE_AFTER_S), online, limits)
         if np.isfinite(online.start).all():
             _take(search, online.start, online.node)
-        longer = settings.brevity if k == 1 else 1
-        if k and limits.elapsed + longer * (limits.elapsed - began) > until:
-            break
     return search
 
 
-def _serve(serve: Callable[[int], bool], limits: Limits, until: float = np.inf) -> None:
-    """Serve a stream to its end, or until the limits or another time, s."""
-    while limits.stop is None and limits.elapsed < until and serve(EVENTS):
-        pass
+def _serve(serve: Callable[[int], bool], online: Online, limits: Limits) -> None:
+    """Serve a stream to its end, or until the limits."""
+    more = True
+    while more and limits.stop is None:
+        before = int(online.search.now.starts[0])
+        more = serve(EVENTS)
+        started = int(online.search.now.starts[0]) - before
+        limits.spend(WORK.queueing_event * EVENTS + WORK.queueing_start * started)
 
 
 class _Run:
     """One search, from the best schedule that it is given."""
 
     def __init__(
-        self,
-        problem: QueueingProblem,
-        search: Search,
-        settings: Annealing,
-        limits: Limits,
-        number: int,
-        seed: int,
+        self, problem: QueueingProblem, search: Search, settings: Annealing, number: int, seed: int
     ) -> None:
+        count, (nodes, g) = len(problem), problem.shape
         self.hot = settings.hot[number % len(settings.hot)]
-        self.search, self.settings, self.limits = search, settings, limits
-        self.budget = settings.budget(len(problem), limits)
+        self.search, self.settings = search, settings
         self.rng = np.random.default_rng(seed + number)
-        nodes, g = problem.shape
-        self.idle = machine_of(nodes, g, len(search.start))
+        self.idle = machine_of(nodes, g, count)
         self.mean_s = float(problem.jobs.duration_s.mean())
-        self.doubt = settings.doubt * self.mean_s
-        self.whole = settings.whole_share if len(problem) <= settings.whole_jobs else 0.0
-        alone = settings.alone(len(problem))
-        self.lists = lists_of(search.stream, nodes, search.random) if nodes > 1 else None
-        self.hot_windows = settings.hot_windows
-        if alone:
-            self.hot_windows = settings.hot_nodes if self.lists else settings.hot_alone
-        self.cold = settings.cold_alone if alone and not self.lists else settings.cold
-        self.done, self.round, self.cut_short, self.waits = 0, 0, False, self.whole == 0.0
+        self.whole = settings.whole_share if count <= settings.whole_jobs else 0.0
+        alone = settings.alone(count)
+        self.hot_windows = settings.hot_alone if alone else settings.hot_windows
+        self.cold = settings.cold_alone if alone else settings.cold
+        self.done, self.round, self.waits = 0, 0, self.whole == 0.0
         self._enter()
 
     def _enter(self) -> None:
-        """Go on from the best schedule: as a list with wishes, in windows, or as lists per node."""
+        """Go on from the best schedule: as a whole list with wishes, or in windows."""
         return_to_best(self.search)
-        if self.waits and self.lists:
-            self.trial = trial_of(self.lists)
-            take(self.lists, self.search.best.start, self.search.best.node)
-            return
         if self.waits:
             wait_for_nodes(self.search)
         else:
@@ -299,22 +275,16 @@ class _Run:
         enter_window(self.search, self.idle, 0)
         schedule(self.search)
 
-    def run(self) -> None:
-        """Until the moves, or the time, are used up."""
-        began = self.limits.elapsed
-        while self.done < self.budget and not self.cut_short:
-            spent = self.done / self.budget
-            if self.limits.time_limit is not None:
-                used = (self.limits.elapsed - began) / (self.limits.time_limit - began)
-                spent = max(spent, used)
-            heat = self._heat(min(spent, 1.0))
-            if self.waits and self.lists:
-                self._on_nodes(self.lists, heat)
-            else:
-                self._chunk(heat)
-            self.cut_short = self.limits.stop is not None
-        if self.waits and self.lists:
-            self._on_nodes(self.lists, 0.0)
+    def run(self, limits: Limits) -> Termination | None:
+        """Until the moves are used up; returns what stopped them, if anything did."""
+        budget = self.settings.budget(len(self.search.start), limits.effort)
+        while self.done < budget:
+            if limits.stop is not None:
+                return limits.stop
+            before = int(self.search.now.starts[0])
+            self._chunk(self._heat(self.done / budget), budget)
+            limits.spend(WORK.queueing_start * (int(self.search.now.starts[0]) - before))
+        return None
 
     def _heat(self, spent: float) -> float:
         """The temperature now, s; enters the next round when it is its turn."""
@@ -332,50 +302,47 @@ class _Run:
         heat: float = hot * (self.cold / hot) ** min(share, 1.0)
         return heat * self.mean_s
 
-    def _on_nodes(self, lists: Lists, heat: float) -> None:
-        """Some moves on lists per node."""
-        search, chosen = self.search, self.settings
-        moves = NodeMoves(doubt=self.doubt)
-        count = len(lists.start)
-        tries = min(chosen.chunk, chosen.renewal * count, max(1, self.budget - self.done))
-        number(lists)
-        anneal_nodes(lists, self.trial, moves, heat, max(chosen.pace * tries, count))
-        self.done += tries
-        if lists.cost[0] < search.costs[1]:
-            search.costs[1] = lists.cost[0]
-            search.best.start[:] = lists.start
-            search.best.node[:] = lists.node[: len(lists.job)]
-
-    def _chunk(self, heat: float) -> None:
+    def _chunk(self, heat: float, budget: int) -> None:
         """Some moves within one window."""
         search, chosen = self.search, self.settings
         first, stop, count = 0, len(search.start), len(search.start)
+        size, doubt = chosen.chunk, np.inf
         if self.waits:
             plan = search.plan
-            waits = plan.start[plan.order] > search.stream.arrival[plan.order]
-            places = np.flatnonzero(waits)
+            places = np.flatnonzero(plan.start[plan.order] > search.stream.arrival[plan.order])
             centre = int(self.rng.choice(places)) if len(places) else count // 2
             width = int(self.rng.integers(chosen.window[0], chosen.window[1] + 1))
             first = max(0, centre - int(self.rng.integers(width)))
             stop = min(count, first + width)
             enter_window(search, self.idle, first)
-        doubt = self.doubt if self.waits else np.inf
-        moves = Moves(
-            chosen.earlier, chosen.behind, chosen.anywhere, chosen.reach, doubt,
-        )  # fmt: skip
-        size = chosen.chunk // (10 * max(1, count // 10_000)) if self.waits else chosen.chunk
-        tries = min(max(1, size), self.budget - self.done)
+            size, doubt = size // (10 * max(1, count // 10_000)), chosen.doubt * self.mean_s
+        moves = Moves(chosen.earlier, chosen.behind, chosen.anywhere, chosen.reach, doubt)
+        tries = min(max(1, size), budget - self.done)
         anneal(search, moves, first, stop, (heat, heat), tries)
         self.done += tries
 
 
-def _side_by_side(tasks: Sequence[Callable[[], T]], tell: Callable[[], None]) -> list[T]:
-    """What tasks come to, as many at once as there are cores; `tell` is called meanwhile."""
+def _side_by_side(
+    tasks: Sequence[Callable[[Limits], T]], limits: Limits, tell: Callable[[], None]
+) -> list[T]:
+    """What tasks come to, as many at once as there are cores; `tell` is called meanwhile.
+
+    Each has a meter of its own, so that neither's work depends on how far the other is.
+    """
+    alone = [limits.alone() for _ in tasks]
     with ThreadPoolExecutor(max_workers=min(len(tasks), os.cpu_count() or 1)) as pool:
-        futures = [pool.submit(copy_context().run, task) for task in tasks]
+        futures = [
+            pool.submit(copy_context().run, task, own)
+            for task, own in zip(tasks, alone, strict=True)
+        ]
         while wait(futures, timeout=TELL_EVERY_S).not_done:
             tell()
-        return [future.result() for future in futures]
+        found = [future.result() for future in futures]
+    limits.spend(max(own.spent for own in alone))
+    for own in alone:
+        if own.cut is not None:
+            limits.note(own.cut)
+    return found
 
 
 def _outcome(

@@ -6,13 +6,11 @@ RESERVE_AFTER_S = 600.0
 """The wait after which a job of a whole node or more books nodes, by default, s."""
 
 PARAMETERS = {
-    "workers": Parameter(
-        "threads of CP-SAT; 0 for one per core, and no fewer than eight", "threads"
-    ),
-    "moves": Parameter("lists that are tried per start; 0 for as many as there is time for"),
+    "workers": Parameter("threads of CP-SAT; results repeat with one only", "threads"),
+    "moves": Parameter("lists that are tried per start"),
+    "offline.moves": Parameter("lists that are tried per start; 0 for a million"),
     "starts": Parameter("independent searches, side by side; the best of them counts"),
-    "seconds": Parameter("time for the search at most", "s"),
     "jobs": Parameter("arrivals of a period at most", "jobs"),
-    "rounds": Parameter("programs per period; 0 for as many as there is time for", "programs"),
+    "rounds": Parameter("programs per period; to the end with up to 30 jobs", "programs"),
     "steps": Parameter("subgradient steps of a round; fewer with many jobs"),
 }

@@ -33,8 +33,6 @@ class Period:
     bound: proven for what is waited in it (or for the makespan), s.
     exact: whether every start of some optimum is when a cell begins.
     finest: whether no cell was too coarse for the last point, so that it pays to prove it.
-    rounds: programs solved.
-    tried_s: time in which the last program was not solved, s.
     settled: nothing more can be proven here.
     """
 
@@ -46,8 +44,6 @@ class Period:
     bound: float = 0.0
     exact: bool = False
     finest: bool = False
-    rounds: int = 0
-    tried_s: float = 0.0
     settled: bool = False
 
     def waited(self, arrival: FloatArray, start: FloatArray) -> float:

@@ -21,6 +21,7 @@ from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem
 from optgap.models.queueing.arrays import FloatArray
 from optgap.models.result import Outcome, Status, Termination
+from optgap.models.work import WORK
 from optgap.solvers.backends.safe import EPS
 from optgap.solvers.queueing.areas import falling_prices, in_unit, makespan, sum_of_waits
 from optgap.solvers.queueing.widths import Width, widths
@@ -89,7 +90,7 @@ def best_bound(
     if problem.objective.goal == "makespan":
         return makespan(problem)
     value, by = sum_of_waits(problem)
-    ascent = replace(ASCENT, steps=steps)
+    ascent = replace(ASCENT, steps=max(1, round(steps * limits.effort)))
     for width in widths(problem):
         found = _Search(problem, width, ascent, limits, value).run()
         if found > value:
@@ -129,7 +130,7 @@ class _Search:
                 choices.append(np.repeat(self.prices, cells // len(self.prices)))
             values = [self._value(edges, price)[0] for price in choices]
             self._climb(edges, choices[int(np.argmax(values))])
-            if self.limits.stop is not None or self.spent > self.ascent.work:
+            if self.limits.stop is not None or self.looks > self.ascent.work:
                 break
         return self.best
 
@@ -143,7 +144,8 @@ class _Search:
         """The bound that prices give, safely rounded, and its slope per interval."""
         usage = np.zeros(len(price))
         total, looked = priced(self.release, self.duration, self.demand, edges, price, usage)
-        self.spent = float(looked)
+        self.looks = float(looked)
+        self.limits.spend(WORK.queueing_look * looked)
         lengths = np.diff(edges)
         paid = float((price * lengths).sum())
         value = total - paid
@@ -157,7 +159,7 @@ class _Search:
     def _climb(self, edges: FloatArray, price: FloatArray) -> None:
         """Steps along recent slopes, each interval's scaled by those it has seen (AdaGrad)."""
         shown, ascent = in_unit(self.problem, max(self.best, self.known)), self.ascent
-        steps = int(min(ascent.steps, max(4, ascent.work / max(self.spent, 1.0))))
+        steps = int(min(ascent.steps, max(4, ascent.work / max(self.looks, 1.0))))
         scale = float(price.max()) or float(self.duration.mean() / 10)
         for pace in ascent.paces:
             seen, recent = np.full(len(price), 1e-12), np.zeros(len(price))

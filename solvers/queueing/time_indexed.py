@@ -24,8 +24,8 @@ from optgap.solvers.backends.linear import Solved
 from optgap.solvers.backends.safe import EPS, solver_slack
 from optgap.solvers.queueing.areas import in_unit
 from optgap.solvers.queueing.exact import bound_without_nodes
-from optgap.solvers.queueing.incumbents import kept_patience, known_schedule, list_schedule
-from optgap.solvers.queueing.offline import polished
+from optgap.solvers.queueing.incumbents import kept_patience, list_schedule
+from optgap.solvers.queueing.offline import offline, polished
 from optgap.solvers.queueing.periods import SAME_S, Period, Splitting, periods, reachable
 from optgap.solvers.queueing.prices import best_bound
 from optgap.solvers.queueing.step_program import Fineness, StepProgram
@@ -45,17 +45,16 @@ class Tuning:
     fineness: of a job's starts.
     gap: relative, at which the program of a period is left for a finer one.
     weights: demands beside GPUs, at most.
-    few: jobs up to which every start is told apart from the outset.
+    few, ends: jobs up to which every start is told apart from the outset, and rounds that they get,
+        which are enough until nothing more can be proven.
     moments: starts that are possible at all, up to which all of them begin a cell.
-    pricing: share of the time for prices, at most.
     some: jobs up to which CP-SAT, with nodes ignored, may prove at once what the program would
         need many rounds for.
-    proving: share of what is left that it is given.
-    searching: share of what is left for a schedule to start from, for one on counted GPUs, and
-        to improve the best one once every period has been solved.
+    proving: units of work that it is given.
     splitting: how periods are split at first.
-    least_s: for the program of a period; where periods are so many that there is less, prices
-        have the last word, and the time goes to the schedule.
+    units: of work for all programs together.
+    share: of what is left of them that a program may take at least; more where more is open.
+    most: periods; where there are more, prices have the last word.
     """
 
     width_s: float = 600.0
@@ -63,13 +62,14 @@ class Tuning:
     gap: float = 1e-3
     weights: int = 3
     few: int = 30
+    ends: int = 100
     moments: int = 1000
-    pricing: float = 0.3
     some: int = 60
-    proving: float = 0.3
-    searching: float = 0.1
+    proving: float = 6.0
     splitting: Splitting = field(default_factory=Splitting)
-    least_s: float = 2.0
+    units: float = 20.0
+    share: float = 0.25
+    most: int = 10
 
 
 def time_indexed(
@@ -77,38 +77,29 @@ def time_indexed(
     *,
     limits: Limits,
     seed: int,
-    seconds: float = 20.0,
     jobs: int = 200,
-    rounds: int = 0,
-    moves: int = 0,
+    rounds: int = 3,
+    moves: int = 200_000,
 ) -> Outcome:
     """A bound from the time-indexed integer program, with the best schedule that was met.
 
     Parameters
     ----------
-    seconds: for all of it at most.
-    jobs: arrivals of a period at most; periods are short where that costs next to nothing, and
-        neighbours become one when nothing else is left to improve. The makespan has one period
-        only; of longer streams it keeps the bound of areas.
-    rounds: programs per period; 0 for as many as there is time for.
-    moves: of the search for a schedule to start from; 0 for a tenth of the time. With `rounds`
-        and `moves` the work does not depend on the clock; CP-SAT has no part in it then.
+    jobs: arrivals of a period at most; periods are short where that costs next to nothing. The
+        makespan has one period only; of longer streams it keeps the bound of areas.
+    rounds: programs per period, each finer than the one before.
+    moves: of the search for a schedule to start from, and of each that improves one, per start.
 
     Raises
     ------
-    InputError: for a time that is not positive, periods of fewer than two jobs, or less than no
-        rounds or moves.
+    InputError: for periods of fewer than two jobs, or for no round or move.
     """
-    if not 0 < seconds < 1e9:
-        raise InputError("time-indexed", "seconds", seconds, "a positive number")
-    if jobs < 2:
-        raise InputError("time-indexed", "jobs", jobs, "at least 2")
-    for name, count in (("rounds", rounds), ("moves", moves)):
-        if count < 0:
-            raise InputError("time-indexed", name, count, "at least 0")
-    search = _Search(problem, limits.within(seconds), seed, jobs, rounds, moves)
+    for name, count, least in (("jobs", jobs, 2), ("rounds", rounds, 1), ("moves", moves, 1)):
+        if count < least:
+            raise InputError("time-indexed", name, count, f"at least {least}")
+    search = _Search(problem, limits, seed, jobs, rounds, moves)
     search.run()
-    return search.outcome(limits)
+    return search.outcome()
 
 
 class _Search:
@@ -124,20 +115,21 @@ class _Search:
         moves: int,
     ) -> None:
         self.problem, self.limits, self.seed, self.jobs = problem, limits, seed, jobs
-        self.rounds, self.moves = rounds, moves
+        self.rounds = max(1, round(rounds * limits.effort))
+        self.moves = moves
         self.tuning = Tuning()
         if len(problem) <= self.tuning.few:
             self.tuning = replace(self.tuning, fineness=Fineness(reach_s=np.inf), gap=0.0)
+            self.rounds = self.tuning.ends
         self.makespan = problem.objective.goal == "makespan"
-        part = self.limits.within(self.tuning.pricing * self.limits.remaining)
-        self.closed, self.by = best_bound(problem, part)
+        self.closed, self.by = best_bound(problem, limits)
         many = 1 if self.makespan else -(-len(problem) // jobs)
-        self.programs = self.tuning.least_s * many <= self.limits.remaining
+        self.programs = many <= self.tuning.most * limits.effort
         self.solution: QueueingSolution | None = None
         self.value = np.inf
         self.infeasible = False
         self.start = self._begin()
-        if len(problem) <= self.tuning.some and not rounds:
+        if len(problem) <= self.tuning.some:
             self._ignore_nodes()
         splitting = replace(self.tuning.splitting, most=jobs)
         whole = self.makespan
@@ -152,14 +144,12 @@ class _Search:
     def _begin(self) -> FloatArray:
         """Start times of a good schedule of counted GPUs, s."""
         problem = self.problem
-        share = self.tuning.searching if self.programs else 1.0
         counted = replace(problem, placement="count")
         self.patient = False
         start: FloatArray | None = None
         both = problem.placement == "node" and self.programs
         for each in [problem, counted] if both else [problem]:
-            limits = self.limits.within((1.0 if self.moves else share) * self.limits.remaining)
-            found = known_schedule(each, limits, self.seed, self.moves)
+            found = offline(each, limits=self.limits, seed=self.seed, moves=self.moves).solution
             if found is not None:
                 start, self.patient = np.asarray(found.start_s), True
                 if each is problem:
@@ -168,7 +158,7 @@ class _Search:
 
     def _ignore_nodes(self) -> None:
         """Let CP-SAT prove what it can of counted GPUs."""
-        limits = self.limits.within(self.tuning.proving * self.limits.remaining)
+        limits = self.limits.within(self.tuning.proving * self.limits.effort)
         proven = bound_without_nodes(self.problem, limits, self.seed, self.closed, self.value)
         if proven > self.closed:
             self.closed, self.by = proven, f"{cpsat.solver_name()}, nodes ignored"
@@ -188,32 +178,31 @@ class _Search:
     # -- the periods --------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Each period once, for a share of the time; then refine where most is open."""
+        """Each period in every round, for a share of the work that is left."""
         if self._proven or not self.programs or (self.makespan and len(self.problem) > self.jobs):
             return
+        units = self.limits.within(self.tuning.units * self.limits.effort)
         for period in self.periods:
             period.settled = self._open(period) <= 0
-        first = sorted(self._unsettled(), key=self._open)
-        for k, period in enumerate(first):
-            share = self._open(period) / sum(self._open(other) for other in first[k:])
-            self._improve(period, share * self.limits.remaining)
-        self._polish(self.tuning.searching)
-        while self.limits.stop is None and not self.infeasible:
-            if left := self._unsettled():
-                remaining = self.limits.remaining
-                some = [each for each in left if 2 * each.tried_s <= remaining]
-                share = remaining / max(1, min(len(some), 2))
-                self._improve(max(some or left, key=self._open), share)
-            elif self.rounds or not self._merge():
-                self._polish(1.0)
-                return
+        done = 0
+        while done < self.rounds and units.stop is None and not self.infeasible:
+            left = sorted((each for each in self.periods if not each.settled), key=self._open)
+            for k, period in enumerate(left):
+                share = self._open(period) / sum(self._open(other) for other in left[k:])
+                share = max(share, self.tuning.share)
+                self._improve(period, units.within(share * units.remaining))
+            done += 1
+            if done == 1 and self.rounds > 1:
+                self._polish()
+            if not left and not self._merge():
+                break
+        self._polish()
 
-    def _polish(self, share: float) -> None:
-        """Spend a share of what is left on a better schedule, where it is not known to be best."""
+    def _polish(self) -> None:
+        """Look for a better schedule, where it is not known to be best."""
         if self.solution is None or self._proven or self.limits.stop is not None:
             return
-        limits = self.limits.within((1.0 if self.moves else share) * self.limits.remaining)
-        found = polished(self.problem, self.solution, limits, self.seed, self.moves).solution
+        found = polished(self.problem, self.solution, self.limits, self.seed, self.moves).solution
         if found is not None:
             self._offer(found)
             if self.problem.placement == "count":
@@ -233,9 +222,6 @@ class _Search:
         self.periods[k : k + 2] = [self.periods[k].joined(self.periods[k + 1], self.problem)]
         return True
 
-    def _unsettled(self) -> list[Period]:
-        return [period for period in self.periods if not period.settled]
-
     def _open(self, period: Period) -> float:
         """What is open in a period, s."""
         if self.makespan:
@@ -247,14 +233,14 @@ class _Search:
         """Proven so far on Σ wait, or on the makespan, s."""
         return max(self.closed, sum(period.bound for period in self.periods))
 
-    def _improve(self, period: Period, seconds: float) -> None:
+    def _improve(self, period: Period, limits: Limits) -> None:
         """Solve the program of a period, and cut its cells where that was too coarse."""
-        if self.limits.stop is not None:
+        if limits.stop is not None:
             return
         program = StepProgram(
             self.problem, period, self.weights, self.tuning.fineness, max(0.0, self.closed)
         )
-        solved = self._solve(program, period, seconds)
+        solved = self._solve(program, period, limits)
         if solved.status is Status.INFEASIBLE:
             self.infeasible = True
             return
@@ -264,18 +250,15 @@ class _Search:
             if self.bound > self.closed:
                 self.by = f"time-indexed program, {solved.solver}"
         if solved.values is None or solved.status is not Status.OPTIMAL:
-            period.tried_s = seconds
             period.settled = solved.termination is Termination.ERROR
             return
-        period.rounds += 1
         more = program.refine(solved.values)
         more |= self._decode(program, solved.values)
         done = period.finest or self.tuning.gap == 0
-        enough = (done and not more) or period.rounds == self.rounds
-        period.settled = enough or self._open(period) <= TOLERANCE_S
+        period.settled = (done and not more) or self._open(period) <= TOLERANCE_S
         period.finest = not more
 
-    def _solve(self, program: StepProgram, period: Period, seconds: float) -> Solved:
+    def _solve(self, program: StepProgram, period: Period, limits: Limits) -> Solved:
         others = sum(other.bound for other in self.periods if other is not period)
         shown = None if self.solution is None else self.value
 
@@ -283,11 +266,10 @@ class _Search:
             best = max(self.bound, others + (bound or 0.0))
             self.limits.progress("time-indexed program", shown, in_unit(self.problem, best))
 
-        limits = self.limits.within(seconds)
         return solve(
             program.model,
             backend="highs",
-            limits=limits.each(limits.remaining, tell),
+            limits=limits.telling(tell),
             start=program.point(self.start) if self.patient else None,
             gap=0.0 if period.finest else self.tuning.gap,
             seed=self.seed,
@@ -325,9 +307,9 @@ class _Search:
 
     # -- what it came to ----------------------------------------------------------------------
 
-    def outcome(self, limits: Limits) -> Outcome:
+    def outcome(self) -> Outcome:
         """Bound and schedule, optimal where they meet."""
-        stopped = limits.stop or Termination.COMPLETED
+        stopped = self.limits.stop or Termination.COMPLETED
         if self.infeasible and self.solution is None:
             return Outcome(None, Status.INFEASIBLE, bound_by=self.by)
         bound = in_unit(self.problem, self.bound)

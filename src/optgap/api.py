@@ -40,6 +40,7 @@ def solve(
     method: str = "auto",
     *,
     time_limit: float | None = None,
+    effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
     **params: Any,
@@ -50,8 +51,10 @@ def solve(
     ----------
     problem: it, or the path of a file with one.
     method: a name that ``optgap families`` lists; ``auto`` goes by the size of the problem.
-    time_limit: wall-clock seconds; without it the method runs to its end.
-    limits: instead of `time_limit`, limits that can be interrupted and that report progress.
+    time_limit: wall-clock seconds after which the method is cut; without it the method ends by
+        itself.
+    effort: factor by which the method multiplies the budgets that it sets itself.
+    limits: instead of both, limits that can be interrupted and that report progress.
     params: the method's own parameters.
 
     Raises
@@ -62,7 +65,7 @@ def solve(
     """
     subject = as_problem(problem)
     runnable = choose_method(subject, method, params)
-    return execute(subject, runnable, limits or _limits(time_limit), seed)
+    return execute(subject, runnable, limits or _limits(time_limit, effort), seed)
 
 
 def bound(
@@ -70,6 +73,7 @@ def bound(
     method: str = "auto",
     *,
     time_limit: float | None = None,
+    effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
     **params: Any,
@@ -77,7 +81,7 @@ def bound(
     """A proven bound on `problem`, and no solution; parameters and errors as for `solve`."""
     subject = as_problem(problem)
     runnable = choose_method(subject, method, params, bounding=True)
-    return execute(subject, runnable, limits or _limits(time_limit), seed, bound_only=True)
+    return execute(subject, runnable, limits or _limits(time_limit, effort), seed, bound_only=True)
 
 
 def run(
@@ -86,6 +90,7 @@ def run(
     *,
     seed: int = 0,
     time_limit: float | None = None,
+    effort: float = 1.0,
     limits: Limits | None = None,
     **params: Any,
 ) -> Result:
@@ -96,6 +101,8 @@ def run(
     problem: it, or the path of a file with one.
     policy: a name that ``optgap families`` lists, ``module:attribute`` or
         ``path/to/file.py:attribute`` for one of your own, or the function itself.
+    time_limit: wall-clock seconds for a policy of your own; those of the package are never cut.
+    effort: factor by which a policy that plans multiplies its budgets.
     params: the policy's own parameters.
 
     Raises
@@ -106,7 +113,7 @@ def run(
     """
     subject = as_problem(problem)
     runnable = choose_policy(subject, policy, params)
-    return execute(subject, runnable, limits or _limits(time_limit), seed)
+    return execute(subject, runnable, limits or _limits(time_limit, effort), seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +225,8 @@ def execute(
 ) -> Result:
     """Run a method or policy, and have the referee look at what it returns.
 
-    With `bound_only`, a solution is refereed, too, and then left out.
+    With `bound_only`, a solution is refereed, too, and then left out. A policy of the package is
+    not cut by a limit, only by an interrupt. If a limit cut anything inside, the result says so.
 
     Methods and policies of the package, and the referee with them, count time from the problem's
     first event; the solution is moved back to the problem's own clock, and checked once more.
@@ -239,6 +247,9 @@ def _executed(
     problem: Problem, runnable: Runnable, limits: Limits, seed: int, bound_only: bool
 ) -> Result:
     """`execute` by the clock of the problem as it is given."""
+    given, limits = limits, limits.within(math.inf)  # with a meter of its own
+    if runnable.entry.kind == "policy" and not runnable.own:
+        limits = limits.each(None)
     function = runnable.entry.load()
     started = working_time()
     try:
@@ -255,7 +266,13 @@ def _executed(
             raise
         found = NoQuote(f"{type(error).__name__}: {error}")
         raise InputError(runnable.label, "", found, "a policy that runs") from error
+    if limits.whole is None:
+        given.spend(limits.spent)
     result = refereed(problem, runnable, outcome, working_time() - started, seed)
+    proven = result.status in (Status.OPTIMAL, Status.INFEASIBLE)
+    if limits.cut and result.termination is Termination.COMPLETED and not proven:
+        result = replace(result, termination=limits.cut)
+    result = replace(result, repeatable=_repeatable(runnable, result))
     if not bound_only or result.status is Status.INFEASIBLE:
         return result
     return replace(
@@ -265,6 +282,14 @@ def _executed(
         solution=None,
         metrics=dict(outcome.info),
     )
+
+
+def _repeatable(runnable: Runnable, result: Result) -> bool:
+    """Whether another run, on any number of cores, gives the same result."""
+    if runnable.own or result.termination in (Termination.TIME_LIMIT, Termination.INTERRUPTED):
+        return False
+    alone = runnable.params.get("workers", 1) in (0, 1)
+    return alone or result.status in (Status.OPTIMAL, Status.INFEASIBLE)
 
 
 def _watched(
@@ -410,9 +435,17 @@ def ahead(a: float, b: float, sense: Sense) -> bool:
     return not close(a, b) and (a < b if sense == "min" else a > b)
 
 
-def _limits(time_limit: float | None) -> Limits:
+def _limits(time_limit: float | None, effort: float) -> Limits:
     require_time_limit(time_limit)
-    return Limits(time_limit)
+    require_effort(effort)
+    return Limits(time_limit, effort=effort)
+
+
+def require_effort(effort: float) -> None:
+    """Raise InputError for what cannot multiply a budget."""
+    known = isinstance(effort, (int, float)) and not isinstance(effort, bool)
+    if not (known and 0 < effort < math.inf):
+        raise InputError("effort", "", effort, "a positive number")
 
 
 def require_time_limit(seconds: float | None) -> None:

@@ -1,47 +1,30 @@
-"""Pieces of work side by side, each in a process of its own, as many at a time as there are cores.
+"""Pieces of work side by side, each in a process of its own: joblib's (loky).
 
-A process is ``python -m optgap.processes``: it reads pickled work from its standard input and
-writes what becomes of it to its standard output. When its input ends it is to stop: that carries
-an interrupt on every system, and none is left behind by a parent that died. Nothing is imported
-from the caller's script, which needs no ``if __name__ == "__main__"`` for it.
+Nothing is imported from the caller's script, which needs no ``if __name__ == "__main__"`` for it.
 """
 
 from __future__ import annotations
 
 import os
-import pickle
-import queue
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from typing import IO, Any, Generic, TypeVar
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 from optgap.models.clock import COMPILING
 from optgap.models.limits import Limits
 
 Answer = TypeVar("Answer")
 Work = Callable[[Limits], Answer]
-PROGRESS, DONE, FAILED, STUCK = "progress", "done", "failed", "stuck"
 LOOK_EVERY_S = 0.1
-"""Seconds between two looks at the interrupt."""
-TELL_EVERY_S = 0.1
-"""Seconds between two words on progress, at least."""
-
-
-@dataclass(frozen=True)
-class Outcome(Generic[Answer]):
-    """What became of one piece of work: an answer, or the error that ended it.
-
-    Neither: it had not been begun when the whole was interrupted.
-    """
-
-    answer: Answer | None = None
-    error: Exception | None = None
+"""Seconds between two looks at the interrupt, and between two words on progress at least."""
+SAFE = {"PYTHONSAFEPATH": "1"}
+"""No file of the folder that the user is in stands in for a module of ours."""
 
 
 def cores() -> int:
@@ -51,6 +34,78 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+class ProcessDied(RuntimeError):
+    """A process ended before its work did: killed for want of memory, say."""
+
+
+class Processes:
+    """So many processes of this machine; one that dies takes no other's work with it.
+
+    Parameters
+    ----------
+    begin: called in each new process, before any work.
+    """
+
+    def __init__(self, count: int, begin: Callable[[], None] | None = None) -> None:
+        self._begin = partial(_begin, os.getpid(), begin)
+        self._threads = ThreadPoolExecutor(count)
+        self._own = threading.local()
+        self._all: list[Any] = []
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Have a process call the function; `ProcessDied` is raised where the process did."""
+        return self._threads.submit(self._call, function, arguments)
+
+    def _call(self, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+        # a quarter of a second to import, which a run in one process does without
+        from joblib.externals.loky.process_executor import (
+            ProcessPoolExecutor,
+            ShutdownExecutorError,
+        )
+
+        if getattr(self._own, "process", None) is None:
+            self._own.process = ProcessPoolExecutor(1, initializer=self._begin, env=SAFE)
+            self._all.append(self._own.process)
+        try:
+            return self._own.process.submit(function, *arguments).result()
+        except (BrokenProcessPool, ShutdownExecutorError) as error:
+            self._own.process = None
+            words = " ".join(str(error).split())
+            raise ProcessDied(f"its worker process died: {words}"[:300]) from None
+
+    def kill(self) -> None:
+        """End all processes now; what they were at is lost."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for process in self._all:
+            process.shutdown(kill_workers=True)
+
+
+def _begin(parent: int, then: Callable[[], None] | None) -> None:
+    """Leave Ctrl-C to the parent, do not outlive it, and print to standard error alone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.dup2(2, 1)
+
+    def watch() -> None:
+        while os.getppid() == parent:  # one that died before us is another already
+            time.sleep(LOOK_EVERY_S)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+    if then is not None:
+        then()
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[Answer]):
+    """What became of one piece of work: an answer, or the error that ended it.
+
+    Neither: it had not been begun, or could not be ended, when the whole was interrupted.
+    """
+
+    answer: Answer | None = None
+    error: Exception | None = None
+
+
 def side_by_side(
     works: Sequence[Work[Answer]], limits: Limits, *, processes: int | None = None
 ) -> list[Outcome[Answer]]:
@@ -58,172 +113,76 @@ def side_by_side(
 
     Parameters
     ----------
-    works: called with limits that pass interrupts and progress on. With more than one process
-        they are pickled: functions of modules, or partials of those.
+    works: called with limits that pass interrupts and progress on.
     limits: whose interrupt is passed on; whose progress is told by all of them.
     processes: at a time; None for as many as there are cores. With one, all is done here.
     """
     size = min(processes or cores(), len(works))
     if size <= 1:
-        return [_here(work, limits) for work in works]
-    outcomes: list[Outcome[Answer]] = [Outcome() for _ in works]
-    waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
-    for k in range(len(works)):
-        waiting.put(k)
-    children = [_Child(works, waiting, outcomes, limits) for _ in range(size)]
-    while any(child.is_alive() for child in children):
-        for child in children:
-            child.join(LOOK_EVERY_S / size)
-            if limits.interrupted.is_set():
-                child.interrupt()
-    return outcomes
+        return [
+            _outcome(partial(work, limits)) if not limits.interrupted.is_set() else Outcome()
+            for work in works
+        ]
+    from joblib.externals.loky.backend import get_context
 
-
-def _here(work: Work[Answer], limits: Limits) -> Outcome[Answer]:
-    if limits.interrupted.is_set():
-        return Outcome()
+    context = get_context("loky")
+    interrupted, stuck, said = context.Event(), context.Event(), context.SimpleQueue()
+    pool = Processes(size, partial(_listen, interrupted, stuck, said, limits.effort))
+    relay = threading.Thread(target=_relay, args=(said, limits), daemon=True)
+    relay.start()
+    futures = [pool.submit(_do, work) for work in works]
     try:
-        return Outcome(work(limits))
+        while wait(futures, LOOK_EVERY_S).not_done:
+            if stuck.is_set():
+                limits.stuck.set()
+            if limits.interrupted.is_set():
+                interrupted.set()
+                for future in futures:
+                    future.cancel()
+                if stuck.is_set():
+                    pool.kill()
+    finally:
+        pool.kill()
+        said.put(None)
+        relay.join()
+    cut = limits.interrupted.is_set()
+    return [Outcome() if f.cancelled() else _outcome(f.result, cut) for f in futures]
+
+
+def _outcome(work: Callable[[], Answer], cut: bool = False) -> Outcome[Answer]:
+    try:
+        return Outcome(work())
     except Exception as error:
+        if cut and isinstance(error, ProcessDied):
+            return Outcome()
         return Outcome(error=error)
 
 
-class _Child(threading.Thread):
-    """A thread that hands one piece of work after another to a process."""
-
-    def __init__(
-        self,
-        works: Sequence[Work[Any]],
-        waiting: queue.SimpleQueue[int],
-        outcomes: list[Outcome[Any]],
-        limits: Limits,
-    ) -> None:
-        super().__init__(daemon=True)
-        self.works, self.waiting, self.outcomes, self.limits = works, waiting, outcomes, limits
-        self.process = subprocess.Popen(
-            # -P: no file of the folder that the user is in stands in for a module of ours
-            [sys.executable, "-P", "-m", "optgap.processes"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        self.start()
-
-    @property
-    def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
-        stdin, stdout = self.process.stdin, self.process.stdout
-        if stdin is None or stdout is None:
-            raise ValueError("a process without pipes")
-        return stdin, stdout
-
-    def run(self) -> None:
-        stdin, _ = self._pipes
-        while not self.limits.interrupted.is_set():
-            try:
-                k = self.waiting.get_nowait()
-            except queue.Empty:
-                break
-            try:
-                pickle.dump(self.works[k], stdin)
-                stdin.flush()
-                self.outcomes[k] = self._answer()
-            except (OSError, EOFError, ValueError, pickle.PickleError) as error:
-                if not self.limits.interrupted.is_set():
-                    self.outcomes[k] = Outcome(error=self._trouble(error))
-                break
-        self.interrupt()
-        self.process.wait()
-
-    def _answer(self) -> Outcome[Any]:
-        _, stdout = self._pipes
-        while True:
-            kind, item = pickle.load(stdout)
-            if kind == DONE:
-                return Outcome(item)
-            if kind == FAILED:
-                return Outcome(error=item)
-            if kind == STUCK:
-                self.limits.stuck.set()
-            else:
-                self.limits.progress(*item)
-
-    def _trouble(self, error: Exception) -> Exception:
-        """What to say where the process itself has failed: killed for want of memory, say."""
-        if isinstance(error, EOFError):
-            return RuntimeError(f"its process ended with code {self.process.wait()}")
-        return RuntimeError(f"its process cannot be talked to: {error}")
-
-    def interrupt(self) -> None:
-        """Ask the process to end with what it has."""
-        stdin, _ = self._pipes
-        with suppress(OSError):  # it has ended already
-            stdin.close()
+def _relay(said: Any, limits: Limits) -> None:
+    """Tell the progress of all processes, until there is no more."""
+    while (item := said.get()) is not None:
+        limits.progress(*item)
 
 
-def _serve(source: IO[bytes], sink: IO[bytes]) -> None:
-    """The life of a process: work from `source`, what becomes of it to `sink`."""
-    jobs: queue.SimpleQueue[Work[Any] | None] = queue.SimpleQueue()
-    interrupted, stuck = threading.Event(), threading.Event()
-    telling = threading.Lock()
+# -- in a process of its own ---------------------------------------------------------------
 
-    def read() -> None:
-        try:
-            while True:
-                jobs.put(pickle.load(source))
-        except EOFError:
-            interrupted.set()
-            jobs.put(None)
+_LIMITS: list[Limits] = []
 
-    def tell(kind: str, item: Any) -> None:
-        data = pickle.dumps((kind, item))
-        with telling:
-            sink.write(data)
-            sink.flush()
 
+def _listen(interrupted: Any, stuck: Any, said: Any, effort: float) -> None:
+    """Keep the limits of all work that this process will do."""
     latest = 0.0
 
-    def progress(phase: str, incumbent: float | None, bound: float | None) -> None:
+    def tell(phase: str, incumbent: float | None, bound: float | None) -> None:
         nonlocal latest
-        if time.monotonic() - latest > TELL_EVERY_S:
-            tell(PROGRESS, (phase, incumbent, bound))
+        if time.monotonic() - latest > LOOK_EVERY_S:
+            said.put((phase, incumbent, bound))
             latest = time.monotonic()
 
-    def compiling(line: str) -> None:
-        progress(line, None, None)
-
-    def leave() -> None:
-        """End the process where code that is stuck in it would keep it for ever."""
-        stuck.wait()
-        tell(STUCK, None)
-        interrupted.wait()
-        os._exit(1)
-
-    threading.Thread(target=read, daemon=True).start()
-    threading.Thread(target=leave, daemon=True).start()
-    with COMPILING.telling(compiling):
-        while (work := jobs.get()) is not None:
-            try:
-                tell(DONE, work(Limits(None, interrupted, progress, stuck=stuck)))
-            except Exception as error:
-                tell(FAILED, _portable(error))
+    _LIMITS[:] = [Limits(None, interrupted, tell, stuck=stuck, effort=effort)]
 
 
-def _portable(error: Exception) -> Exception:
-    """The error itself, or one with its text where it cannot be sent."""
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        return RuntimeError(f"{type(error).__name__}: {error}")
-    return error
-
-
-def _main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the parent decides
-    sink = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what libraries print goes to standard error
-    _serve(sys.stdin.buffer, sink)
-    sink.flush()
-    os._exit(0)  # without waiting for threads of solvers
-
-
-if __name__ == "__main__":
-    _main()
+def _do(work: Work[Any]) -> Any:
+    limits = _LIMITS[0].each(None)
+    with COMPILING.telling(lambda line: limits.progress(line, None, None)):
+        return work(limits)

@@ -344,10 +344,10 @@ def test_the_audit_drains_a_node_and_its_moves_can_be_applied(
         pods.append(pod)
     path = tmp_path / "<b>.json"
     path.write_text(json.dumps({"kind": "List", "items": [*nodes, second, *pods]}))
-    page, plan = tmp_path / "a.html", tmp_path / "moves.json"
+    page = tmp_path / "a.html"
     answer = cli(
         "audit", "kubernetes", str(path), "--moves", "1", "--report", str(page),
-        "--moves-json", str(plan), "--json", str(tmp_path / "audit.json"),
+        "--json", str(tmp_path / "audit.json"),
         "--plot", str(tmp_path / "a.png"),
     )  # fmt: skip
     assert answer.code == 0, answer.err
@@ -357,7 +357,7 @@ def test_the_audit_drains_a_node_and_its_moves_can_be_applied(
     assert document["now"]["objective"] - document["best_known"] == pytest.approx(270 + 105)
     assert document["best_bound"] == pytest.approx(document["best_known"])
     assert [point["moves"] for point in document["moves_curve"]][:2] == [0, 1]
-    moves = json.loads(plan.read_text())
+    moves = document["moves"]
     assert moves["schema"] == "optgap.moves/1"
     (move,) = moves["moves"]
     assert {move["from_node"], move["to_node"]} == {"opensim-1", "opensim-2"}

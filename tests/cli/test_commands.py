@@ -230,7 +230,7 @@ def test_solve_finds_the_optimum_and_bound_stays_below_it(cli: Cli, problem_file
         0.0,
     )
     assert "gap" in rows_of(solved.out)
-    assert cli("bound", problem_file, "--json", "b.json").code == 0
+    assert cli("solve", problem_file, "--bound-only", "--json", "b.json").code == 0
     bound = json.loads(Path("b.json").read_text())
     assert set(bound) >= RESULT_KEYS
     assert (bound["status"], bound["objective"], bound["solution"]) == ("bound_only", None, None)

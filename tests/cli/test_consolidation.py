@@ -149,6 +149,7 @@ def test_gaps_have_an_interval_under_the_uncertainty_of_a_fit(
     assert rows["default"]["low"] < rows["default"]["high"]
     text = cli("compare", str(problem), *given).out
     assert "4 samples of" in text
+    assert "range of 4 draws (holds 60 %); 90 % takes 19 draws" in text
     again = cli("compare", str(problem), *given, "--json", "-", "-q")
     assert json.loads(again.out)["uncertainty"] == said
 

@@ -55,16 +55,14 @@ def test_auto_ranks_what_applies_and_fits_the_best(cli: Cli, sweep: str) -> None
     assert "contention" in answer.out
 
 
-def test_rows_units_means_and_splits_are_options(cli: Cli, sweep: str, tmp_path: Path) -> None:
-    answer = cli(
-        "fit", "linear-power", sweep, "--where", "frequency_mhz>=700", "--mean-over", "application"
-    )
+def test_rows_units_and_splits_are_options(cli: Cli, sweep: str, tmp_path: Path) -> None:
+    answer = cli("fit", "linear-power", sweep, "--where", "frequency_mhz>=700")
     assert "valid for frequency_mhz 725" in answer.out
     answer = cli(
-        "fit", "linear-power", sweep, "--by", "application", "--extrapolate", "frequency_mhz=1000"
+        "fit", "linear-power", sweep, "--by", "application", "--hold-out", "frequency_mhz>1000"
     )
     assert "frequency_mhz above 1000" in answer.out
-    answer = cli("fit", "linear-power", sweep, "--leave-out", "application")
+    answer = cli("fit", "linear-power", sweep, "--hold-out", "application")
     assert "leave one application out" in answer.out
     milli = tmp_path / "milli.csv"
     milli.write_text(
@@ -80,7 +78,7 @@ def test_missing_values_stop_a_fit_unless_dropped(cli: Cli, tmp_path: Path) -> N
     answer = cli("fit", "linear-power", str(path))
     assert answer.code == 2
     assert "row 3, column power_w" in answer.err
-    answer = cli("fit", "linear-power", str(path), "--drop-missing")
+    answer = cli("fit", "linear-power", str(path), "--drop", "missing")
     assert answer.code == 0
     assert "1 rows with missing values dropped" in answer.out
 
@@ -105,9 +103,8 @@ def test_settings_are_typed_by_the_model(cli: Cli, sweep: str, tmp_path: Path) -
         (["linear-power", "{}", "--set", "colour=blue"], "colour"),
         (["linear-power", "{}", "--set", "starts=many"], "an integer"),
         (["linear-power", "{}", "--where", "nonsense"], "a condition like"),
-        (["linear-power", "{}", "--extrapolate", "gpus"], "COL=NUMBER"),
-        (["linear-power", "{}", "--extrapolate", "frequency_mhz=9999"], "rows on both sides"),
-        (["linear-power", "{}", "--leave-out", "x", "--extrapolate", "y=1"], "one of them"),
+        (["linear-power", "{}", "--hold-out", "gpus>x"], "COL>NUMBER"),
+        (["linear-power", "{}", "--hold-out", "frequency_mhz>9999"], "rows on both sides"),
         (["linear-power", "{}", "--unit", "power_w=hp"], "one of W"),
         (["linear-power", "{}", "-o", "/no/such/folder/m.json"], "a place that can be written"),
         (["linear-power", "{}", "--plot", "picture.doc"], "png, pdf or svg"),
@@ -138,7 +135,7 @@ def test_suspects_are_left_out_on_request(cli: Cli, data_dir: Path) -> None:
     v100 = str(data_dir / "profiles/nv-dvfs/v100_real.csv")
     common = ["fit", "power-law-jct", v100, "--by", "application", "--json", "-"]
     kept = json.loads(cli(*common).out)
-    clean = json.loads(cli(*common, "--drop-suspects").out)
+    clean = json.loads(cli(*common, "--drop", "suspects").out)
     assert any("405 MHz" in note for note in kept["notes"])
     assert clean["overall"]["n"] == 180
     assert clean["overall"]["cv_mape"] <= 0.075 < kept["overall"]["cv_mape"]

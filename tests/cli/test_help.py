@@ -13,7 +13,7 @@ from optgap.cli import COMMANDS, EXAMPLES
 
 ELSEWHERE = {
     "audit": "optgap audit kubernetes cluster.json --moves 14",  # needs a cluster
-    "data": "optgap data fetch openb",  # needs a network
+    "info": "optgap info --fetch openb",  # needs a network
 }
 
 

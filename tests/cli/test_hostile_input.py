@@ -314,3 +314,39 @@ def test_what_is_made_of_tables_says_that_arrivals_are_drawn_and_times_not_used(
     assert "\n  times: submit_s orders tasks that are there at once (goal=energy" in made
     over_time = ["--set", "goal=energy", "-o", "c.json"]
     assert "times:" not in cli("generate", "consolidation", "--tasks", "c.csv", *over_time).out
+
+
+HUGE = 10**20
+
+
+@pytest.mark.parametrize(("header", "processors"), [(64, HUGE), (HUGE, 4)])
+def test_a_log_of_more_processors_than_there_are_is_one_line(
+    cli: Cli, tmp_path: Path, header: int, processors: int
+) -> None:
+    line = f"1 0 0 100 {processors} -1 -1 {processors} 200 -1 1 1 1 1 1 -1 -1 -1\n"
+    (tmp_path / "log.swf").write_text(f"; MaxProcs: {header}\n{line}")
+    answer = cli("audit", "swf", str(tmp_path / "log.swf"))
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert f"found '{HUGE}'" in answer.err
+
+
+def test_an_integer_of_400_digits_in_a_table_of_measurements_is_one_line(
+    cli: Cli, tmp_path: Path
+) -> None:
+    problem = optgap.generate("elastic", "tiny", size=2).to_json()
+    problem["classes"][0]["time_s"][0][0] = int("9" * 400)
+    (tmp_path / "p.json").write_text(json.dumps(problem))
+    answer = cli("run", str(tmp_path / "p.json"), "--policy", "fifo")
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert "field classes[0].time_s" in answer.err
+
+
+def test_a_node_of_a_model_without_power_figures_is_one_line(cli: Cli, tmp_path: Path) -> None:
+    problem = optgap.generate("placement", "alibaba-time", size=4).to_json()
+    problem["nodes"]["model"][0] = "XYZ"
+    for more in ({}, {"sleep_after_s": 60.0}):
+        problem["over_time"].update(more)
+        (tmp_path / "p.json").write_text(json.dumps(problem))
+        answer = cli("run", str(tmp_path / "p.json"), "--policy", "fgd")
+        assert (answer.code, answer.err.count("\n")) == (2, 1)
+        assert "p.json" in answer.err

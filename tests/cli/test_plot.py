@@ -37,7 +37,7 @@ def test_every_family_draws_its_solutions(cli: Cli, family: str) -> None:
     "command",
     [
         ("run", "problem.json", "--policy", "fgd"),
-        ("compare", "problem.json", "--policies", "fgd", "--methods", "bound-types"),
+        ("compare", "problem.json", "--policies", "fgd", "--methods", "bound-pooled"),
     ],
 )
 def test_the_ending_says_the_format_and_the_same_run_makes_the_same_file(
@@ -70,7 +70,7 @@ def test_another_ending_is_one_line_before_any_work(
 
 
 def test_without_a_solution_nothing_is_drawn_and_that_is_said(cli: Cli) -> None:
-    answer = cli("solve", "problem.json", "--method", "bound-types", "--plot", "s.png")
+    answer = cli("solve", "problem.json", "--method", "bound-pooled", "--plot", "s.png")
     assert answer.code == 0
     assert answer.err == "optgap: s.png: nothing drawn, there is no solution\n"
     assert not Path("s.png").exists()

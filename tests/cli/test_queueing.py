@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
 import pytest
 from conftest import Cli
+
+import optgap
 
 JOBS = """job,arrival_s,duration_s,gpus,type,iterations
 1,0,3600,4,training,100
@@ -56,7 +59,7 @@ def test_a_schedule_is_written_as_csv_and_a_bound_stands_alone(
     assert cli("run", str(problem), "--policy", "fifo", "--schedule", str(out), "-q").code == 0
     lines = out.read_text().splitlines()
     assert lines[:3] == ["job,start_s,end_s,nodes", "1,0.0,3600.0,0:4", "2,3600.0,4200.0,0:8"]
-    bound = json.loads(cli("bound", str(problem), "--json", "-", "-q").out)
+    bound = json.loads(cli("solve", str(problem), "--bound-only", "--json", "-", "-q").out)
     assert bound["status"] == "bound_only"
     assert bound["bound"] <= 954
 
@@ -116,3 +119,26 @@ def test_what_a_log_lost_on_the_way_is_said(tmp_path: Path, cli: Cli) -> None:
     answer = cli("generate", "queueing", "--jobs", str(log), "-o", str(tmp_path / "p.json"))
     assert answer.code == 0
     assert "1 jobs without a run time left out" in answer.out
+
+
+NAMES = ("=1+1", "+5%", "-x", "@a", "'=2", "''-y", "plain", "-5")
+
+
+def test_names_that_a_spreadsheet_would_compute_are_escaped_and_read_back(
+    tmp_path: Path, cli: Cli
+) -> None:
+    rows = "".join(f'"{name}",{k},60,1\n' for k, name in enumerate(NAMES))
+    (tmp_path / "jobs.csv").write_text("job,arrival_s,duration_s,gpus\n" + rows)
+    problem, table = tmp_path / "p.json", tmp_path / "out.csv"
+    given = ("--jobs", str(tmp_path / "jobs.csv"), "--set", "nodes=1", "--set", "gpus_per_node=8")
+    assert cli("generate", "queueing", *given, "-o", str(problem)).code == 0
+    # an apostrophe before such a sign is read as one that was put there
+    assert optgap.load(problem).jobs.names[:4] == ("=1+1", "+5%", "-x", "@a")
+    assert cli("run", str(problem), "--policy", "fifo", "--schedule", str(table)).code == 0
+    with open(table, newline="") as file:
+        shown = [row["job"] for row in csv.DictReader(file)]
+    assert shown[:5] == ["'=1+1", "'+5%", "'-x", "'@a", "'=2"]
+    assert shown[6:] == ["plain", "-5"]
+    verdict = json.loads(cli("check", str(problem), str(table), "--json", "-").out)
+    assert verdict["feasible"]
+    assert verdict["serves_all"]

@@ -15,13 +15,11 @@ def result_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_files_become_one_page(cli: Cli, result_files: list[str]) -> None:
-    answer = cli(
-        "report", *result_files, "-o", "r.html", "--title", "All of it", "--json", "r.json"
-    )
+    answer = cli("report", *result_files, "-o", "r.html", "--json", "r.json")
     assert answer.code == 0, answer.err
     assert "sections" in answer.out
     page = Path("r.html").read_text()
-    assert "<title>All of it</title>" in page
+    assert "<title>optgap report</title>" in page
     document = json.loads(Path("r.json").read_text())
     assert document["schema"] == "optgap.report/1"
     assert document["output"] == "r.html"

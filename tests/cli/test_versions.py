@@ -52,8 +52,8 @@ def test_a_completion_script_is_shown(shell: str) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("optgap rep", "reproduce"),
-        ("optgap sweep --res", "--resume"),
+        ("optgap rep", "report"),
+        ("optgap sweep --sch", "--scheduler"),
         ("optgap run --po", "--policy"),
     ],
 )

@@ -1,14 +1,12 @@
-"""Fetching public data: from a server on loopback that does everything a server may do wrong."""
+"""Fetching public data, from a server on loopback."""
 
 from __future__ import annotations
 
 import hashlib
-import io
+import json
 import re
-import tarfile
 import threading
-import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -18,10 +16,7 @@ import pytest
 from conftest import Cli
 
 from optgap import datasets
-from optgap.datasets.store import PARTS
 from optgap.models.errors import InputError
-from optgap.models.limits import Limits
-from optgap.models.result import Termination
 
 CONTENT = bytes(range(256)) * 2000
 
@@ -32,9 +27,7 @@ class Server:
 
     address: str = ""
     files: dict[str, bytes] = field(default_factory=dict)
-    cut_after: dict[str, list[int]] = field(default_factory=dict)
-    ranges: bool = True
-    asked: list[tuple[str, str | None]] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
 
 
 @pytest.fixture
@@ -43,28 +36,15 @@ def server() -> Iterator[Server]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            wanted = self.headers.get("Range")
-            state.asked.append((self.path, wanted))
+            state.asked.append(self.path)
             content = state.files.get(self.path)
             if content is None:
                 self.send_error(404)
                 return
-            start = 0
-            if wanted and state.ranges:
-                start = int(re.fullmatch(r"bytes=(\d+)-", wanted)[1])  # type: ignore[index]
-                if start >= len(content):
-                    self.send_error(416)
-                    return
-                self.send_response(206)
-                span = f"bytes {start}-{len(content) - 1}/{len(content)}"
-                self.send_header("Content-Range", span)
-            else:
-                self.send_response(200)
-            body = content[start:]
-            self.send_header("Content-Length", str(len(body)))
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(content)))
             self.end_headers()
-            cuts = state.cut_after.get(self.path, [])
-            self.wfile.write(body[: cuts.pop(0)] if cuts else body)
+            self.wfile.write(content)
 
         def log_message(self, *_: Any) -> None:
             pass
@@ -93,19 +73,18 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def catalogue(server: Server, *files: str) -> str:
-    """A catalogue with one dataset `one` of these ``[[one.files]]`` bodies."""
-    head = '[one]\ntitle = "t"\nlicence = "MIT"\ncite = "c"\nhome = "h"\n'
-    Path("known.toml").write_text(head + "".join(f"[[one.files]]\n{body}\n" for body in files))
-    return "known.toml"
+@pytest.fixture
+def known(server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Sets a catalogue with one dataset `one` of one file."""
 
+    def set_(**change: Any) -> None:
+        server.files.setdefault("/b.bin", CONTENT)
+        given = {"path": "a/b.bin", "sha256": sha256(CONTENT), "bytes": len(CONTENT)}
+        file = datasets.File(**{**given, "url": server.address + "/b.bin", **change})
+        one = datasets.Dataset("one", "t", "MIT", "c", "h", (file,))
+        monkeypatch.setattr(datasets, "catalogue", lambda: {"one": one})
 
-def plain(server: Server, content: bytes = CONTENT, path: str = "a/b.bin", **other: Any) -> str:
-    """A file that the server has."""
-    server.files.setdefault("/b.bin", content)
-    given = {"url": server.address + "/b.bin", "sha256": sha256(content), "bytes": len(content)}
-    lines = {"path": path, **given, **other}
-    return "\n".join(f"{key} = {value!r}".replace("'", '"') for key, value in lines.items())
+    return set_
 
 
 def left_over(folder: Path) -> list[str]:
@@ -113,343 +92,130 @@ def left_over(folder: Path) -> list[str]:
     return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
 
 
-def test_what_is_fetched_is_the_publishers_file(server: Server, folder: Path) -> None:
-    known = catalogue(server, plain(server))
-    (done,) = datasets.fetch(["one"], known=known)
-    assert done.came == ("a/b.bin",)
+def test_what_is_fetched_is_the_publishers_file_and_is_fetched_once(
+    known: Callable[..., None], server: Server, folder: Path
+) -> None:
+    known()
+    assert [file.path for file in datasets.fetch(["one"])] == ["a/b.bin"]
     assert (folder / "a/b.bin").read_bytes() == CONTENT
     assert left_over(folder) == ["a/b.bin"]
-    assert datasets.path("one", known=known) == folder / "a"
+    assert datasets.path("one") == folder / "a"
+    assert datasets.fetch(["one"]) == []
+    assert server.asked == ["/b.bin"]
 
 
-def test_what_is_there_is_not_fetched_again(server: Server, folder: Path) -> None:
-    known = catalogue(server, plain(server))
-    datasets.fetch(["one"], known=known)
-    (again,) = datasets.fetch(["one"], known=known)
-    assert again.there == ("a/b.bin",)
-    assert len(server.asked) == 1
-
-
-def test_a_transfer_that_breaks_off_goes_on_where_it_ended(server: Server, folder: Path) -> None:
-    known = catalogue(server, plain(server))
-    server.cut_after["/b.bin"] = [204_800]
-    datasets.fetch(["one"], known=known)
-    assert (folder / "a/b.bin").read_bytes() == CONTENT
-    assert server.asked == [("/b.bin", None), ("/b.bin", "bytes=204800-")]
-
-
-def test_a_transfer_that_keeps_breaking_off_leaves_nothing_but_its_part(
-    server: Server, folder: Path
+@pytest.mark.parametrize("served", [b"", CONTENT[:-1], CONTENT + b"x"])
+def test_a_file_that_is_another_is_refused(
+    known: Callable[..., None], server: Server, folder: Path, served: bytes
 ) -> None:
-    known = catalogue(server, plain(server))
-    server.cut_after["/b.bin"] = [81_920, 81_920, 81_920]
-    with pytest.raises(InputError, match="245760 bytes, expected 512000 bytes; try again"):
-        datasets.fetch(["one"], known=known)
-    assert left_over(folder) == [f"{PARTS}/{sha256(CONTENT)}.part"]
-    datasets.fetch(["one"], known=known)
-    assert server.asked[-1] == ("/b.bin", "bytes=245760-")
-    assert left_over(folder) == ["a/b.bin"]
-    assert (folder / "a/b.bin").read_bytes() == CONTENT
-
-
-def test_an_interrupted_fetch_is_resumed(server: Server, folder: Path) -> None:
-    known = catalogue(server, plain(server))
-    stop = threading.Event()
-
-    def tell(phase: str, incumbent: float | None, bound: float | None) -> None:
-        if int(phase.split()[-2]) >= 40:
-            stop.set()
-
-    limits = Limits(interrupted=stop, progress=tell)
-    (first,) = datasets.fetch(["one"], known=known, limits=limits)
-    assert first.termination is Termination.INTERRUPTED
-    (part,) = left_over(folder)
-    size = (folder / part).stat().st_size
-    assert 0 < size < len(CONTENT)
-    (second,) = datasets.fetch(["one"], known=known)
-    assert second.came == ("a/b.bin",)
-    assert server.asked[-1] == ("/b.bin", f"bytes={size}-")
-    assert (folder / "a/b.bin").read_bytes() == CONTENT
-
-
-def test_a_server_without_ranges_is_asked_for_everything_again(
-    server: Server, folder: Path
-) -> None:
-    server.ranges = False
-    known = catalogue(server, plain(server))
-    server.cut_after["/b.bin"] = [204_800]
-    datasets.fetch(["one"], known=known)
-    assert (folder / "a/b.bin").read_bytes() == CONTENT
-
-
-def test_a_part_of_another_file_does_not_survive(server: Server, folder: Path) -> None:
-    known = catalogue(server, plain(server))
-    (folder / PARTS).mkdir()
-    (folder / PARTS / f"{sha256(CONTENT)}.part").write_bytes(b"x" * 1000)
-    with pytest.raises(InputError, match="another SHA-256"):
-        datasets.fetch(["one"], known=known)
-    assert left_over(folder) == []
-    datasets.fetch(["one"], known=known)
-    assert (folder / "a/b.bin").read_bytes() == CONTENT
-
-
-@pytest.mark.parametrize(
-    "served",
-    [CONTENT[:-1] + b"!", CONTENT + b"more", b""],
-    ids=["another byte", "more", "nothing"],
-)
-def test_a_file_that_is_another_is_refused(server: Server, folder: Path, served: bytes) -> None:
-    known = catalogue(server, plain(server))
     server.files["/b.bin"] = served
-    with pytest.raises(InputError):
-        datasets.fetch(["one"], known=known)
-    assert [name for name in left_over(folder) if not name.startswith(PARTS)] == []
+    known()
+    with pytest.raises(InputError, match="another SHA-256"):
+        datasets.fetch(["one"])
+    assert left_over(folder) == []
 
 
-def test_a_file_of_the_users_is_never_overwritten(server: Server, folder: Path) -> None:
-    known = catalogue(server, plain(server))
+def test_a_file_of_the_users_is_never_overwritten(known: Callable[..., None], folder: Path) -> None:
+    known()
     (folder / "a").mkdir()
     (folder / "a/b.bin").write_bytes(b"mine")
     with pytest.raises(InputError, match="move it away"):
-        datasets.fetch(["one"], known=known)
+        datasets.fetch(["one"])
     assert (folder / "a/b.bin").read_bytes() == b"mine"
-    assert server.asked == []
 
 
-def zipped(names: dict[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
-        for name, content in names.items():
-            file.writestr(name, content)
-    return buffer.getvalue()
+def test_what_was_converted_is_not_for_download(known: Callable[..., None], folder: Path) -> None:
+    known(url=None, made="columns chosen")
+    with pytest.raises(InputError, match="which nobody offers for download"):
+        datasets.fetch(["one"])
+    with pytest.raises(InputError, match="optgap info --fetch one"):
+        datasets.path("one")
 
 
-def tarred(names: dict[str, bytes], link: str = "") -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as file:
-        for name, content in names.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            file.addfile(info, io.BytesIO(content))
-        if link:
-            info = tarfile.TarInfo("link")
-            info.type, info.linkname = tarfile.SYMTYPE, link
-            file.addfile(info)
-    return buffer.getvalue()
+ORIGINAL = b"window__ZeusDataLoader_power_limit_100\n"
+MADE = b"window__GlobalPowerLimitOptimizer_100\n"
 
 
-def member(server: Server, packed: bytes, name: str, path: str, content: bytes = b"hello") -> str:
-    server.files["/all"] = packed
-    return (
-        f'path = "{path}"\nurl = "{server.address}/all"\nsha256 = "{sha256(content)}"\n'
-        f"bytes = {len(content)}\n"
-        f'archive = {{ sha256 = "{sha256(packed)}", bytes = {len(packed)}, member = "{name}" }}'
-    )
-
-
-@pytest.mark.parametrize("pack", [zipped, tarred])
-def test_members_come_out_of_an_archive_that_is_fetched_once(
-    server: Server, folder: Path, pack: Any
+@pytest.mark.parametrize("into", [MADE, b"other"])
+def test_a_publishers_file_is_converted_to_the_catalogues(
+    known: Callable[..., None], server: Server, folder: Path, into: bytes
 ) -> None:
-    packed = pack({"in/x.csv": b"hello", "in/y.csv": b"hello", "other": b""})
-    known = catalogue(
-        server,
-        member(server, packed, "in/x.csv", "x.csv"),
-        member(server, packed, "in/y.csv", "y/y.csv"),
-    )
-    datasets.fetch(["one"], known=known)
-    assert left_over(folder) == ["x.csv", "y/y.csv"]
-    assert len(server.asked) == 1
-
-
-@pytest.mark.parametrize(
-    "packed",
-    [
-        zipped({"x.csv": b"hello", "../../evil.csv": b"evil"}),
-        zipped({"x.csv": b"hello", "/tmp/evil.csv": b"evil"}),
-        zipped({"x.csv": b"hello", "..\\evil.csv": b"evil"}),
-        tarred({"x.csv": b"hello", "../evil.csv": b"evil"}),
-        tarred({"x.csv": b"hello"}, link="/etc/passwd"),
-        tarred({"x.csv": b"hello"}, link="x.csv"),
-    ],
-    ids=["zip-slip", "absolute", "backslashes", "tar-slip", "link out", "link"],
-)
-def test_nothing_comes_out_of_an_archive_that_leads_outside(
-    server: Server, folder: Path, packed: bytes
-) -> None:
-    known = catalogue(server, member(server, packed, "x.csv", "x.csv"))
-    with pytest.raises(InputError, match="outside the archive"):
-        datasets.fetch(["one"], known=known)
+    server.files["/b.bin"] = ORIGINAL
+    original = {"sha256": sha256(ORIGINAL), "convert": "zeus-windows"}
+    known(sha256=sha256(into), bytes=len(into), original=original)
+    if into == MADE:
+        datasets.fetch(["one"])
+        assert (folder / "a/b.bin").read_bytes() == MADE
+        return
+    with pytest.raises(InputError, match="another SHA-256 inside"):
+        datasets.fetch(["one"])
     assert left_over(folder) == []
-    assert not list(folder.parent.rglob("*evil*"))
-
-
-def test_an_archive_that_unpacks_to_more_than_it_says_is_refused(
-    server: Server, folder: Path
-) -> None:
-    known = catalogue(server, member(server, zipped({"x": b"0" * 10_000_000}), "x", "x.csv"))
-    with pytest.raises(InputError, match="more than 5 bytes"):
-        datasets.fetch(["one"], known=known)
-    assert left_over(folder) == []
-
-
-@pytest.mark.parametrize(
-    "packed",
-    [b"no archive", zipped({"x": b"hello"})[:-30], b"\x1f\x8b00"],
-    ids=["text", "half a zip", "no gzip"],
-)
-def test_what_is_no_archive_is_bad_input(server: Server, folder: Path, packed: bytes) -> None:
-    known = catalogue(server, member(server, packed, "x", "x.csv"))
-    with pytest.raises(InputError):
-        datasets.fetch(["one"], known=known)
-    assert left_over(folder) == []
-
-
-@pytest.mark.parametrize("path", ["../out", "/abs", "a/../../b", "C:/x", "a\\b", "~/x", ""])
-def test_a_catalogue_cannot_name_places_outside_the_folder(
-    server: Server, folder: Path, path: str
-) -> None:
-    body = plain(server).replace('path = "a/b.bin"', f"path = '{path}'")
-    with pytest.raises(InputError, match="inside the data folder"):
-        datasets.catalogue(catalogue(server, body))
-
-
-def test_verify_tells_right_wrong_and_missing_apart(server: Server, folder: Path) -> None:
-    known = catalogue(server, *(plain(server, path=p) for p in ("a.bin", "b.bin", "c.bin", "d")))
-    (folder / "a.bin").write_bytes(CONTENT)
-    (folder / "b.bin").write_bytes(CONTENT[:-1])
-    (folder / "c.bin").write_bytes(CONTENT[:-1] + b"!")
-    states = datasets.verify(datasets.catalogue(known)["one"], folder)
-    assert [str(s) for s in states.values()] == ["right", "wrong", "wrong", "missing"]
-
-
-def test_what_was_converted_is_not_for_download(server: Server, folder: Path) -> None:
-    made = f'path = "m.csv"\nmade = "from x"\nsha256 = "{sha256(b"m")}"\nbytes = 1'
-    known = catalogue(server, made)
-    with pytest.raises(InputError, match="made from x"):
-        datasets.fetch(["one"], known=known)
-    known = catalogue(server, made, plain(server))
-    (done,) = datasets.fetch(["one"], known=known)
-    assert (done.came, done.left) == (("a/b.bin",), ("m.csv",))
-
-
-SWEEP = b"start_time,window_name\n5.5,__ZeusDataLoader_power_limit_250\n"
-RENAMED = b"start_time,window_name\n5.5,__GlobalPowerLimitOptimizer_250\n"
-
-
-def converted(server: Server, into: bytes = RENAMED, convert: str = "zeus-windows") -> str:
-    """A catalogue with a file that is made from one of the server's; both made up."""
-    about = f'sha256 = "{sha256(SWEEP)}", bytes = {len(SWEEP)}, convert = "{convert}"'
-    body = plain(server, SWEEP, sha256=sha256(into), bytes=len(into), made="renamed")
-    return catalogue(server, f"{body}\noriginal = {{ {about} }}")
-
-
-def test_a_publishers_file_is_converted_to_the_catalogues(server: Server, folder: Path) -> None:
-    known = converted(server)
-    (done,) = datasets.fetch(["one"], known=known)
-    assert done.came == ("a/b.bin",)
-    assert (folder / "a" / "b.bin").read_bytes() == RENAMED
-    assert not (folder / PARTS).exists()
-    assert set(datasets.verify(done.dataset, folder).values()) == {datasets.State.RIGHT}
-
-
-def test_a_conversion_that_makes_something_else_leaves_nothing(
-    server: Server, folder: Path
-) -> None:
-    with pytest.raises(InputError, match="after zeus-windows"):
-        datasets.fetch(["one"], known=converted(server, into=b"other"))
-    assert not [path for path in folder.rglob("*") if path.is_file()]
-
-
-def test_a_conversion_that_nobody_knows_is_bad_input(server: Server, folder: Path) -> None:
-    with pytest.raises(InputError, match="one of zeus-windows"):
-        datasets.fetch(["one"], known=converted(server, convert="os.system"))
-
-
-def test_what_is_derived_is_explained_where_it_is_missed(
-    server: Server, folder: Path, cli: Cli
-) -> None:
-    body = f'path = "a.csv"\nsha256 = "{sha256(b"")}"\nbytes = 0\nmade = "columns chosen"'
-    known = catalogue(server, body)
-    assert "derived, not for download: columns chosen" in cli(
-        "data", "list", "one", "--catalogue", known
-    ).out.replace("\n", " ")
-    answer = cli("data", "verify", "one", "--catalogue", known)
-    assert answer.code == 2
-    assert "derived, not for download: columns chosen" in answer.err
 
 
 def test_without_a_folder_named_downloads_go_to_the_users_cache(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("OPTGAP_DATA", raising=False)
-    monkeypatch.setattr(datasets.places.sys, "platform", "linux")
+    monkeypatch.setattr(datasets.sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert datasets.data_folder() == tmp_path / "optgap" / "data"
     assert datasets.present_folder() is None
 
 
 def test_the_catalogue_is_whole() -> None:
-    known = datasets.catalogue()
+    known, seen = datasets.catalogue(), set()
     assert len(known) >= 10
     for item in known.values():
         assert item.licence
         assert item.cite
         assert item.home.startswith("https://")
         for file in item.files:
-            converted = file.published is not None and file.published.convert
-            assert file.made if converted or not file.url else not file.made
+            assert file.path not in seen
+            assert not {"", "..", "."} & set(file.path.split("/"))
+            assert re.fullmatch("[0-9a-f]{64}", file.sha256)
+            seen.add(file.path)
+            assert file.made if file.original or not file.url else not file.made
+            assert file.original is None or file.original["convert"] in datasets.CONVERSIONS
             if file.url:  # an address that cannot move
                 assert re.search(r"/[0-9a-f]{40}/", file.url), file.url
 
 
 def test_the_local_data_is_that_of_the_catalogue(data_dir: Path) -> None:
     for item in datasets.catalogue().values():
-        states = datasets.verify(item, data_dir)
-        assert datasets.State.WRONG not in states.values(), item.name
+        for file in item.files:
+            place = data_dir / file.path
+            assert not place.exists() or sha256(place.read_bytes()) == file.sha256, file.path
 
 
 # -- the command -------------------------------------------------------------------------
 
 
-def test_list_fetch_verify_and_path(server: Server, folder: Path, cli: Cli) -> None:
-    known = ("--catalogue", catalogue(server, plain(server)))
-    assert "no" in cli("data", "list", *known).out.splitlines()[2].split()
-    assert "MIT" in cli("data", "list", "one", *known).out
-    answer = cli("data", "fetch", "one", *known)
+def test_info_lists_and_fetches(known: Callable[..., None], folder: Path, cli: Cli) -> None:
+    known()
+    shown = cli("info", "--json", "i.json").out
+    assert "0 of 1" in shown
+    assert str(folder) in shown
+    (one,) = json.loads(Path("i.json").read_text())["data"]["datasets"]
+    assert (one["licence"], one["there"], one["files"]) == ("MIT", 0, ["a/b.bin"])
+    answer = cli("info", "--fetch", "one")
     assert (answer.code, answer.err) == (0, "")
     assert "licence: MIT" in answer.out
-    assert cli("data", "verify", *known).code == 0
-    assert cli("data", "path", "one", *known).out == f"{folder / 'a'}\n"
-    (folder / "a/b.bin").write_bytes(b"")
-    broken = cli("data", "verify", *known)
-    assert broken.code == 2
-    assert "wrong" in broken.err
+    assert "1 of 1" in cli("info").out
 
 
-def test_what_goes_wrong_is_said_in_one_line(server: Server, folder: Path, cli: Cli) -> None:
-    gone = catalogue(server, plain(server, url=server.address + "/gone"))
-    answers = [cli("data", "fetch", "one", "--catalogue", gone)]
-    nobody = catalogue(server, plain(server, url="http://127.0.0.1:9/b.bin"))
-    answers.append(cli("data", "fetch", "one", "--catalogue", nobody))
-    answers += [
-        cli("data", "fetch", "two"),
-        cli("data", "fetch"),
-        cli("data", "burn"),
-        cli("data", "list", "--catalogue", "nowhere.toml"),
-        cli("data", "list", "--data", "nowhere"),
-        cli("data", "path", "openb"),
-        cli("data", "fetch", "ecosched"),
-    ]
+def test_what_goes_wrong_is_said_in_one_line(
+    known: Callable[..., None], server: Server, folder: Path, cli: Cli
+) -> None:
+    answers = []
+    for url in (server.address + "/gone", "http://127.0.0.1:9/b.bin"):
+        known(url=url)
+        answers.append(cli("info", "--fetch", "one"))
+    answers.append(cli("info", "--fetch", "two"))
+    answers.append(cli("data", "list"))
     for answer in answers:
         assert answer.code == 2
         assert len(answer.err.splitlines()) == 1, answer.err
-    assert "404 Not Found" in answers[0].err
+    assert "404" in answers[0].err
     assert "no connection" in answers[1].err
+    assert "optgap info" in answers[3].err
     assert left_over(folder) == []
-
-
-def test_the_built_in_list_fits_a_reader(folder: Path, cli: Cli) -> None:
-    answer = cli("data", "list")
-    assert answer.code == 0
-    assert "openb" in answer.out

@@ -225,15 +225,6 @@ def nothing(problem: PlacementProblem, *, limits: Limits, seed: int) -> Any:
     return Outcome(PlacementSolution.of([None] * len(problem.tasks)), Status.FEASIBLE)
 
 
-def test_a_family_that_judges_no_decisions_says_so(
-    two_nodes: PlacementProblem, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    without("regrets", monkeypatch)
-    answer = explain(two_nodes, "random", seed=3)
-    assert "does not judge" in answer.about_decisions()
-    assert answer.to_json()["decisions"]["judged"] is None
-
-
 def test_without_a_bound_the_unproven_part_is_unknown() -> None:
     answer = explain(two_nodes_problem(), "fgd", "narrow")  # another objective: no bound
     assert answer.bound is None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 import pytest
+from trust.agreement import FUZZ
 
 import optgap
 from optgap.explaining import Explanation
+from optgap.models.errors import InputError
 from optgap.models.regret import Regret
 from optgap.plotting.waterfall import explanation_figure
 from optgap.registry import FAMILIES
@@ -27,14 +30,39 @@ def problem(name: str) -> Any:
 
 
 def explained(subject: Any, policy: str) -> Explanation:
-    optgap.run(subject, policy)  # compiled now, outside the limit
-    return optgap.explain(subject, policy, time_limit=2, beside=())
+    return optgap.explain(subject, policy, beside=(), effort=0.05)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_family_names_an_exact_per_event_policy_a_judge_and_a_picture(name: str) -> None:
     spec = FAMILIES[name]
     assert spec.per_event in spec.policies
+
+
+def presets() -> Iterator[tuple[str, str]]:
+    """Families with their smallest problem; in a long run with every preset that has a size."""
+    for name, spec in FAMILIES.items():
+        found = [entry.name for entry in spec.presets.values() if "size" in entry.params]
+        yield from ((name, preset) for preset in (found if FUZZ else ["tiny"]))
+
+
+@pytest.mark.parametrize(("name", "preset"), list(presets()))
+def test_no_part_is_negative_and_all_add_up(name: str, preset: str) -> None:
+    spec = FAMILIES[name]
+    small = dict(spec.tiny) if preset == "tiny" else {"preset": preset, "size": SMALL}
+    subject = optgap.generate(name, seed=2, **small)
+    policies = list(spec.policies)
+    for policy in policies if FUZZ else policies[:: len(policies) - 1]:
+        try:
+            answer = optgap.explain(subject, policy)
+        except InputError:  # it serves nothing, or treats another objective
+            continue
+        amounts = [part.amount(answer.sense) for part in answer.parts]
+        if None in amounts:
+            continue
+        assert min(amount or 0.0 for amount in amounts) >= 0, policy
+        loss = abs(answer.objective - float(answer.bound or 0))
+        assert sum(amount or 0.0 for amount in amounts) == pytest.approx(loss), policy
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +14,11 @@ from strategies import placement_problems
 from optgap.comparing.comparison import Comparison, ComparisonRow, ComparisonSet
 from optgap.comparing.gaps import chosen, compare, sweep
 from optgap.models.errors import InputError, RefereeError
+from optgap.models.jsonio import Fields
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
-from optgap.models.result import Termination
+from optgap.models.result import Outcome, Status, Termination
+from optgap.models.spec import Entry, entries
 from optgap.registry import FAMILIES
 
 RESULT_KEYS = {
@@ -87,17 +90,18 @@ def test_a_policy_that_turns_tasks_down_meets_a_bound_for_what_it_took() -> None
     assert row.gap_to_bound > 0.1
 
 
-def test_nothing_runs_once_a_method_has_proven_that_there_is_no_solution() -> None:
+def test_no_method_runs_once_one_has_proven_that_there_is_no_solution() -> None:
     table = compare(two_nodes_problem(extra=2), ["pwr", crash], "enumerate,broken,loose")
     assert table.infeasible is not None
     assert table.infeasible.method == table.to_json()["infeasible_by"] == "enumerate"
-    assert {row.result.message for row in table.rows[1:]} == {"not run"}
-    assert {row.result.termination for row in table.rows} == {"completed"}
-    assert [row[0] for row in table.table()[1]] == ["enumerate"]
+    assert [row.result.message for row in table.rows[1:3]] == ["not run"] * 2
+    assert {row.result.termination for row in table.rows[:4]} == {"completed"}
+    assert [row[0] for row in table.table()[1]] == ["enumerate", "pwr", "crash"]
+    assert table.row("pwr").result.objective is not None  # policies ran before
+    assert {row.gap_to_bound for row in table.rows} == {None}
     assert "no solution serves all that is asked, as enumerate proves" in str(table)
-    assert "not run, as nothing serves all (--parts runs them): broken, loose, pwr, crash" in str(
-        table
-    )
+    assert "not run, as nothing serves all: broken, loose" in str(table)
+    assert "policies have no gap, as nothing serves all (--parts bounds" in str(table)
 
 
 def test_what_is_about_a_part_says_so_and_stands_below_all_others(
@@ -129,6 +133,9 @@ def test_a_star_marks_what_was_stopped_and_a_line_says_by_what(
     table = replace(table, rows=(*table.rows, ComparisonRow(late, "all", 0.1)))
     assert [row[0] for row in table.table()[1]] == ["enumerate", "fgd", "pwr*"]
     assert "* stopped by its time limit: pwr" in table.notes()
+    cut = replace(late, termination=Termination.WORK_LIMIT)
+    less = replace(table, rows=(*table.rows[:2], ComparisonRow(cut, "all", 0.1)))
+    assert "* stopped by its work budget: pwr" in less.notes()
     assert ComparisonSet("x", (1,), (table,)).table()[1][-1] == ("pwr", "10.00 %*")
 
 
@@ -249,10 +256,82 @@ def test_an_interrupt_leaves_the_rest_of_the_rows_empty(two_nodes: PlacementProb
     table = compare(two_nodes, "pwr,fgd,bestfit", limits=limits)
     assert table.termination is Termination.INTERRUPTED
     assert [row.result.termination for row in table.rows] == [
-        "completed", "completed", "interrupted", "interrupted",
+        "interrupted", "completed", "interrupted", "interrupted",
     ]  # fmt: skip
-    assert table.row("pwr").gap_to_bound is not None
+    assert table.row("pwr").result.objective is not None  # policies run before bounds
     assert table.row("bestfit").result.message == "not started"
+
+
+def weak(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
+    """A bound that is half of the optimum where its budget or its time is up."""
+    limits.spend(30.0)
+    found = enumeration.optimum(problem)
+    assert found is not None
+    proven = (1.0 if limits.stop is None else 0.5) * found[0]
+    return Outcome(None, Status.BOUND_ONLY, bound=proven, bound_by="weak")
+
+
+@pytest.fixture
+def cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A method that takes 30 units of an exact method's budget."""
+    import optgap.solvers.placement as room
+
+    monkeypatch.setitem(sys.modules, "test_gaps", sys.modules[__name__])
+    table = entries(*enumeration.METHODS.values(), Entry("weak", "test_gaps:weak", "", "exact"))
+    monkeypatch.setattr(room, "METHODS", table)
+
+
+@pytest.mark.usefixtures("cut")
+def test_what_a_budget_cut_is_told_above_the_table_and_by_how_much(
+    two_nodes: PlacementProblem,
+) -> None:
+    table = compare(two_nodes, "random", "weak,guess", effort=0.5)
+    row = table.row("random")
+    assert table.row("weak").result.termination is Termination.WORK_LIMIT
+    assert table.termination is Termination.WORK_LIMIT
+    shown, least = row.gap_to_bound, row.gap_at_least
+    assert shown is not None
+    assert least is not None
+    assert (row.result.objective, table.best_bound) == (pytest.approx(495 * (1 + least)), 247.5)
+    assert table.to_json()["unfinished"][0] == {
+        "method": "weak", "why": "work_limit", "share_of_work": 1.0, "units": 30.0, "limit": 30.0,
+        "kind": "bound", "accepted_by": "",
+    }  # fmt: skip
+    first, second = table.head()[-2:]
+    assert first == (
+        "! bound unfinished: weak was stopped by its work budget (30 units; --effort 4 goes on)"
+    )
+    points = 100 * (shown - least)
+    assert second.startswith(f"! gaps below may be too large: random's by {points:.2f} points at")
+    assert table.table()[0][6] == "at least"
+    again = Comparison.from_json(Fields(json.loads(json.dumps(table.to_json())), "x"))
+    assert again.head() == table.head()
+    assert not compare(two_nodes, "random", "weak,guess").unfinished
+
+
+@pytest.mark.usefixtures("cut")
+def test_what_a_time_limit_cut_is_told_too(two_nodes: PlacementProblem) -> None:
+    table = compare(two_nodes, "random", "weak", time_limit=1e-9)
+    assert table.row("random").result.termination is Termination.COMPLETED  # never cut
+    assert not table.row("weak").result.repeatable
+    first = table.head()[-2]
+    assert first.startswith(
+        "! bound unfinished: weak was stopped by --time-limit 1e-09 after 30 un"
+    )
+
+
+@settings(max_examples=20)
+@given(placement_problems(goals=("power",), max_nodes=2, max_tasks=4, max_gpus=2))
+def test_a_gap_is_too_large_by_no_more_than_is_told(problem: PlacementProblem) -> None:
+    """Test shown and least gap of a weak bound against the finished one."""
+    names = "pwr,random,bestfit"
+    rough = compare(problem, names, "guess,loose(scale=0.5)")
+    exact = compare(problem, names, "enumerate")
+    for row in rough.rows:
+        true = exact.row(row.result.method).gap_to_bound if row.result.kind == "policy" else None
+        if true is not None and row.bound_scope == "all" and row.gap_at_least is not None:
+            assert row.gap_at_least <= true + 1e-9
+            assert true <= (row.gap_to_bound or 0.0) + 1e-9
 
 
 def test_the_json_has_the_promised_keys(two_nodes: PlacementProblem) -> None:

@@ -22,12 +22,9 @@ compare_all = partial(room.compare_all, processes=1)  # where what is patched he
 
 
 def slow(problem: Any, *, limits: Limits, seed: int) -> Outcome:
-    """A bound that takes all the time it is given."""
-    limits.interrupted.wait(0.0)
-    assert limits.time_limit is not None
-    return Outcome(
-        None, Status.BOUND_ONLY, Termination.TIME_LIMIT, bound=1.0, bound_by=f"{limits.time_limit}"
-    )
+    """A bound that takes a unit, and says by its bound what it was given."""
+    limits.spend(1.0)
+    return Outcome(None, Status.BOUND_ONLY, bound=1.0, bound_by=f"{limits.effort:g}")
 
 
 @pytest.fixture(autouse=True)
@@ -70,18 +67,18 @@ def test_the_json_form_holds_one_comparison_per_family() -> None:
     assert family["family"] == "placement"
 
 
-def test_a_method_gets_its_share_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_or_effort_is_handed_on_and_nothing_is_cut_without_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     import optgap.solvers.placement as solvers
 
     monkeypatch.setattr(solvers, "auto", lambda problem: "slow")
-    answer = compare_all()
-    assert answer.comparisons[0].bound_by == f"{room.SHARE_S}"
-    # our own share, not a limit that anybody asked for
+    answer = compare_all(effort=3)
+    assert answer.comparisons[0].bound_by == "3"
+    assert not answer.comparisons[0].unfinished
     assert answer.termination is Termination.COMPLETED
-    assert any("share of time" in note for note in answer.notes())
-    asked = compare_all(time_limit=2.0)
-    assert asked.share_s == 2.0
-    assert asked.termination is Termination.TIME_LIMIT
+    with pytest.raises(InputError, match="effort"):
+        compare_all(effort=0)
 
 
 def test_the_last_two_lines_say_what_was_learnt_and_what_to_type_next() -> None:
@@ -94,7 +91,7 @@ def test_progress_names_the_family() -> None:
     seen: list[str] = []
     compare_all(progress=lambda phase, *_: seen.append(phase))
     assert seen
-    assert all(phase.startswith("placement: ") for phase in seen)
+    assert all(phase.startswith("placement 1/1: ") for phase in seen)
 
 
 def test_a_family_that_fails_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ def _generated(name: str, limits: Limits) -> str:
 def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Children find this module by its name, as pytest imports it under another."""
     here = os.path.dirname(__file__)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([here, os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.syspath_prepend(here)
 
 
 def work(name: str, *arguments: object) -> partial[object]:
@@ -67,7 +67,7 @@ def test_a_process_that_dies_is_an_error_of_its_own_work_alone() -> None:
     dead, good = side_by_side(
         [work("_killed"), work("_generated", "queueing")], Limits(), processes=2
     )
-    assert "code 9" in str(dead.error)
+    assert "EXIT(9)" in str(dead.error)
     assert good.answer == "queueing"
 
 

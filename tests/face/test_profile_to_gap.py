@@ -100,7 +100,7 @@ def test_a_csv_never_seen_becomes_a_gap_with_an_interval(family: str, tmp_path: 
     table().to_csv(path)
     fits = [optgap.fit(path, model, **reading) for model in models]
     problem = optgap.generate(family, seed=1, models=fits, **making)
-    gaps = optgap.compare(problem, uncertainty=2, time_limit=20)
+    gaps = optgap.compare(problem, uncertainty=2)
     assert len(gaps.samples) == 2
     assert gaps.intervals
     assert all(one.low <= one.median <= one.high for one in gaps.intervals if one.count)
@@ -124,7 +124,7 @@ def test_the_command_line_has_the_same_path(tmp_path: Path, cli: Cli) -> None:
     saved = cli("compare", made, "--policies", "fgd,pwr", "--methods", "exact", "--json", "-")
     # and in one
     once = cli(
-        "compare", "placement", *given, "--profile", csv, *column,
+        "compare", "placement", *given, "--model", csv, *column,
         "--policies", "fgd,pwr", "--methods", "exact", "--samples", "2", "--json", "-", "-q",
     )  # fmt: skip
     bounds = [json.loads(one.out)["best_bound"] for one in (saved, once)]
@@ -268,7 +268,16 @@ def test_missing_values_concern_only_what_a_model_reads(cli: Cli, tmp_path: Path
     with pytest.raises(optgap.InputError, match=r"run time \[ms\] \(time_s\): found nothing"):
         optgap.fit(table, "power-law-jct", by="application", cv=0)
     table.to_csv(tmp_path / "t.csv")
-    line = ("fit", "linear-power", str(tmp_path / "t.csv"), "--drop-missing", "--cv", "0", "--json")
+    line = (
+        "fit",
+        "linear-power",
+        str(tmp_path / "t.csv"),
+        "--drop",
+        "missing",
+        "--cv",
+        "0",
+        "--json",
+    )
     assert json.loads(cli(*line, "-").out)["overall"]["n"] == len(table)
 
 
@@ -321,24 +330,3 @@ def test_tables_of_problems_are_mapped_and_converted_and_one_line_says_so() -> N
     assert "mem → memory_gb (from MiB), duration_h → duration_s (from h)" in problem.origin
     with pytest.raises(optgap.InputError, match=r"found 'memm', expected one of task, mem"):
         optgap.problem("consolidation", tasks=tasks, columns={"memm": "memory_gb"}, servers=1)
-
-
-def test_draws_are_spared_what_is_slow_and_end_in_time_and_say_so(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from optgap.comparing import uncertain
-
-    problem = optgap.generate("coscheduling", "measured", size=4, seed=0)
-    monkeypatch.setattr(uncertain, "_time_for_another", lambda *_: False)
-    monkeypatch.setattr(uncertain, "QUICK_S", -1.0)
-    gaps = optgap.compare(problem, "ecosched", uncertainty=5)
-    assert len(gaps.samples) == 2
-    left_out, ended = gaps.remarks
-    assert "ecosched; and are held against bound-" in left_out
-    assert left_out.endswith("intervals may lie above the gap at the fitted values")
-    assert "2 of 5 draws" in ended
-    assert all(text in str(gaps) for text in gaps.remarks)
-    monkeypatch.undo()
-    whole = optgap.compare(problem, "ecosched", uncertainty=3, time_limit=30)
-    assert len(whole.samples) == 3
-    assert not whole.remarks

@@ -89,7 +89,7 @@ def test_a_column_in_another_unit_is_refused_by_its_row_unless_told_to_go_on(
     assert f"{table}: row " in said
     assert f"column {column}: found " in said
     assert f" {unit} would be " in said
-    assert "strict=False (--no-strict, --set strict=false) goes on" in said
+    assert "strict=False (--set strict=false) goes on" in said
     options = [*(part for k, v in settings.items() for part in ("--set", f"{k}={v}"))]
     for name, one in held.items():
         if isinstance(one, pd.DataFrame):
@@ -108,7 +108,9 @@ def test_a_column_in_another_unit_is_refused_by_its_row_unless_told_to_go_on(
         optgap.run(problem, next(iter(FAMILIES[family].policies)))
     assert len(caplog.messages) == (column != "util_percent" or table != "tasks")  # else: series
     assert all(f" {unit} would be " in message for message in caplog.messages)
-    assert cli("generate", family, *options, "--no-strict", "-o", "problem.json").code == 0
+    assert (
+        cli("generate", family, *options, "--set", "strict=false", "-o", "problem.json").code == 0
+    )
 
 
 @pytest.mark.parametrize(("family", "name", "value", "said"), SETTINGS)
@@ -140,7 +142,7 @@ def test_fits_of_power_in_kilowatts_are_refused_before_and_after(
         LinearPower().fit(frame)
     with pytest.raises(InputError, match=r"a median of 0\.12"):
         LinearPower().fit(frame[["frequency_mhz"]], frame["power_w"])
-    with pytest.raises(InputError, match=r"frequency_mhz=GHz.*strict=False \(--no-strict, --set"):
+    with pytest.raises(InputError, match=r"frequency_mhz=GHz.*strict=False \(--set"):
         LinearPower().fit(frame.assign(frequency_mhz=clocks / 1000, power_w=30 + 0.1 * clocks))
     with caplog.at_level(logging.WARNING):
         fit = LinearPower().fit(frame, strict=False)
@@ -157,14 +159,16 @@ def test_a_saved_fit_in_kilowatts_is_refused_where_it_is_put_into_a_problem(cli:
     lines = "".join(f"{f},{(30 + 0.1 * f) / 1000}\n" for f in clocks)
     Path("profile.csv").write_text("frequency_mhz,power_w\n" + lines)
     assert cli("fit", "linear-power", "profile.csv", "-o", "fit.json").code == 2
-    fitted = cli("fit", "linear-power", "profile.csv", "--no-strict", "-o", "fit.json", "--cv", "0")
+    fitted = cli(
+        "fit", "linear-power", "profile.csv", "--set", "strict=false", "-o", "fit.json", "--cv", "0"
+    )
     assert fitted.code == 0
     Path("tasks.csv").write_text(TABLES["consolidation"][0]["tasks"])
     options = ("--tasks", "tasks.csv", "--model", "fit.json", "-o", "problem.json")
     answer = cli("generate", "consolidation", *options)
     assert answer.code == 2
     assert "GPU V100, power at its highest clock: found 0.17, expected 1 to 2,500 W" in answer.err
-    assert cli("generate", "consolidation", *options, "--no-strict").code == 0
+    assert cli("generate", "consolidation", *options, "--set", "strict=false").code == 0
 
 
 def test_problems_made_in_python_are_warned_of_once_where_they_are_used(
@@ -211,9 +215,9 @@ def test_a_log_of_milliseconds_is_told_by_what_half_of_it_lasts(cli: Cli) -> Non
     assert cli("generate", "queueing", *options).err == (
         "optgap: jobs.csv: row 6, column duration_s: found 2,400,000 (and 3 more), "
         "expected a median of at most 604,800 s (2,400,000 ms would be 2,400); "
-        "strict=False (--no-strict, --set strict=false) goes on\n"
+        "strict=False (--set strict=false) goes on\n"
     )
-    assert cli("generate", "queueing", *options, "--no-strict").code == 0
+    assert cli("generate", "queueing", *options, "--set", "strict=false").code == 0
 
 
 @given(name=st.sampled_from(sorted(GIVEN)), share=st.floats(0, 1), zeros=st.integers(0, 2))

@@ -44,8 +44,8 @@ def test_power_never_falls_though_the_rows_do() -> None:
 def test_the_command_line_asks_for_it(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "board.csv"
     pd.DataFrame(board(True)).to_csv(path, index=False)
-    answer = cli("fit", "linear-power", str(path), "--robust", "--cv", "3")
+    answer = cli("fit", "linear-power", str(path), "--set", "robust=true", "--cv", "3")
     assert answer.code == 0
-    refused = cli("fit", "power-law-power", str(path), "--robust")
+    refused = cli("fit", "power-law-power", str(path), "--set", "robust=true")
     assert refused.code == 2
     assert "robust" in refused.err

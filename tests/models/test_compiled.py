@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import numpy.typing as npt
 import pytest
+from numba.core.caching import IndexDataCacheFile
 
 from optgap.models.compiled import _TWINS, compiled, interpreted, python_of
 
@@ -52,3 +59,46 @@ def test_python_stands_in_until_there_is_machine_code_for_the_arguments() -> Non
         assert ran == ["python"]
         assert kernel(half) == 3
     assert ran == ["python", "python"]
+
+
+SCRIPT = """
+from optgap.models.compiled import compiled
+
+@compiled
+def double(x):
+    return x + x
+
+print(double(21), sum(double.stats.cache_hits.values()))
+"""
+
+
+def run_script(folder: Path) -> str:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache")}
+    answer = subprocess.run(
+        [sys.executable, folder / "script.py"], env=environment, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert (answer.returncode, answer.stderr) == (0, "")
+    return answer.stdout
+
+
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_code_that_was_cut_off_is_compiled_again(tmp_path: Path, ending: str, share: float) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    assert run_script(tmp_path) == "42 0\n"
+    assert run_script(tmp_path) == "42 1\n"
+    (kept,) = (tmp_path / "cache").rglob(f"*.{ending}")
+    kept.write_bytes(kept.read_bytes()[: int(share * kept.stat().st_size)])
+    assert run_script(tmp_path) == "42 0\n"
+    assert run_script(tmp_path) == "42 1\n"
+
+
+def test_a_full_disk_below_the_cache_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(IndexDataCacheFile, "_save_index", full)
+    kernel = compiled(product_and_sum)
+    arguments = (0.1, 10.0, -1.0)
+    assert kernel(*arguments) == product_and_sum(*arguments)

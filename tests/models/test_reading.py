@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import json
 import os
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,8 @@ from trust.samples import PROFILES, TABLES, TRACES
 import optgap
 from optgap.models.errors import InputError
 from optgap.models.jsonio import load_any
-from optgap.models.reading import LIMIT, VARIABLE, read_bytes, read_limit, read_text
+from optgap.models.reading import LIMIT, VARIABLE, Held, read_bytes, read_limit, read_text
+from optgap.models.tables import Column, guarded, read_table
 
 PIPES = hasattr(os, "mkfifo")
 
@@ -35,9 +38,8 @@ READERS: dict[str, Callable[[str], tuple[str, ...]]] = {
     "models.json": lambda path: ("generate", "elastic", "--jobs", "elastic.csv", "--models", path),
     "fit.json": lambda path: ("generate", "consolidation", "--tasks", "c.csv", "--model", path),
     "profile.csv": lambda path: ("fit", "--audit", path),
-    "spec.toml": lambda path: ("sweep", path, "--dry-run"),
+    "spec.toml": lambda path: ("sweep", path),
     "rows.json": lambda path: ("report", path, "-o", "page.html"),
-    "catalogue.toml": lambda path: ("data", "list", "--catalogue", path),
 }
 """A command for every reader, by the name of the file that it is to read."""
 
@@ -225,3 +227,22 @@ def test_a_whole_number_is_expected_in_one_way_whatever_stands_there(
     Path("edited.json").write_text(json.dumps({**document, field: value}))
     with pytest.raises(InputError, match="an integer of at least 1"):
         optgap.load("edited.json")
+
+
+def test_a_small_file_does_not_unpack_to_a_gibibyte(cli: Cli) -> None:
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    parts = [packer.compress(b"[" * (1 << 20)) for _ in range(300)]
+    Path("deep.json.gz").write_bytes(b"".join([*parts, packer.flush()]))
+    assert Path("deep.json.gz").stat().st_size < 1 << 20
+    refused(cli("solve", "deep.json.gz"), "more than 64 MiB unpacked", VARIABLE)
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0\r\n"), min_size=1)))
+def test_guarded_names_come_back_as_they_were(names: list[str]) -> None:
+    names = [name.strip() for name in names if name.strip()]
+    text = io.StringIO()
+    csv.writer(text).writerows([["name"], *([name] for name in names)])
+    table = read_table(Held("t.csv", guarded(text.getvalue())), [Column("name")])
+    assert table["name"] == names
+    for row in csv.reader(io.StringIO(guarded(text.getvalue()))):
+        assert row[0][0] not in "=@" or row == ["name"]

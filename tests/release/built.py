@@ -37,25 +37,21 @@ optgap --help
 optgap --version --json
 optgap info
 optgap families
-optgap data list
-optgap reproduce list
 optgap generate placement --nodes NODES.csv --tasks TASKS.csv -o drawn.json
 optgap generate placement --preset small --size 6 -o problem.json
 optgap solve problem.json --json best.json
-optgap bound problem.json
+optgap solve problem.json --bound-only
 optgap run problem.json --policy fgd -o fgd.json
 optgap check problem.json fgd.json --strict
 optgap compare problem.json --json gaps.json --plot gaps.png
 optgap report gaps.json -o gaps.html
 optgap solve problem.json --method milp --set backend=highs
 optgap solve problem.json --method milp --set backend=cbc
-optgap solve problem.json --method milp --set backend=scipy
-optgap solve problem.json --method milp --set backend=cbc
-optgap solve problem.json --method cpsat
+optgap solve problem.json --method exact
 optgap compare consolidation --preset mixed --size 6 --policies default --methods bound-area
 optgap compare coscheduling --size 5
 optgap generate queueing --preset small --size 5 -o queue.json
-optgap bound queue.json --method bound-area
+optgap solve queue.json --method bound-prices --bound-only
 optgap compare elastic --preset tiny --policies fifo --methods bound-area
 optgap fit --audit POWER.csv
 optgap fit linear-power POWER.csv --by application --cv 5 -o model.json --plot fit.png

@@ -40,7 +40,6 @@ class SlowRun:
         *,
         alpha: float = 0.1,
         score: str = "implemented",
-        strict_fraction: bool = False,
         seed: int = 0,
     ) -> None:
         cluster = problem.cluster
@@ -48,7 +47,6 @@ class SlowRun:
         self.policy = policy
         self.exact = score == "exact" or policy == "greedy-exact"
         self.alpha = {"pwr": 1.0, "fgd": 0.0}.get(policy, alpha)
-        self.largest_share = 999 if strict_fraction else 1000
         rng = np.random.default_rng(seed)
         self.node_draws = rng.random(len(problem.tasks))
         self.gpu_draws = rng.random(len(problem.tasks))
@@ -103,9 +101,7 @@ class SlowRun:
         if task.gpu_milli == 1000:
             idle = [g for g, free in enumerate(node.gpus) if free == 1000]
             return [tuple(idle[: task.num_gpu])] if len(idle) >= task.num_gpu else []
-        return [
-            (g,) for g, free in enumerate(node.gpus) if task.gpu_milli <= free <= self.largest_share
-        ]
+        return [(g,) for g, free in enumerate(node.gpus) if free >= task.gpu_milli]
 
     def after(self, task: TaskClass, node: Node, gpus: tuple[int, ...]) -> tuple[int, list[int]]:
         left = list(node.gpus)

@@ -398,10 +398,8 @@ def conservative(problem: QueueingProblem) -> Slow:
 
 RULES: dict[str, Callable[[Slow], Sequence[int] | None]] = {
     "fifo": by_key(lambda s, j: j, strict=True),
-    "fifo(fit_first=True)": by_key(lambda s, j: j),
     "sjf": by_key(lambda s, j: s.n[j]),
     "sjf(sjf_key=time)": by_key(lambda s, j: s.t[j]),
-    "sjf(strict=True)": by_key(lambda s, j: s.n[j], strict=True),
     "shortest": by_key(lambda s, j: s.t[j]),
     "shortest-gpu": by_key(lambda s, j: s.t[j] * s.n[j]),
     "hps": hps(False),

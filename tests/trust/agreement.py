@@ -16,7 +16,7 @@ from optgap.models.spec import Entry
 from optgap.registry.runnable import Runnable
 
 CLOSE = 1e-5
-ENUMERATED = ("coscheduling", "queueing")
+ENUMERATED = ("coscheduling", "placement", "queueing")
 """Families whose brute force is no method of the package."""
 FUZZ = os.environ.get("HYPOTHESIS_PROFILE") == "fuzz"
 """Whether this is a long run."""

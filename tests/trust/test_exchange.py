@@ -57,6 +57,21 @@ def cbc(model: Path, solution: Path) -> None:
 SOLVERS = {"highs": highs, "cbc": cbc}
 
 
+def completed(solution: Path, found: Any) -> bool:
+    """Give CBC's file the form of Gurobi's, with its zeros; False where there is no solution."""
+    first, *rows = solution.read_text().splitlines()
+    if "nfeasible" in first:
+        return False
+    values = dict.fromkeys(found.names, "0")
+    for row in rows:
+        _, name, value, *_ = row.replace("**", " ").split()
+        values[name] = value
+    lines = [f"# Objective value = {first.split()[-1]}"]
+    lines += [f"{name} {value}" for name, value in values.items() if name in found.names]
+    solution.write_text("\n".join(lines) + "\n")
+    return True
+
+
 def answers(problem: Any, **params: Any) -> Iterator[tuple[str, float | None]]:
     """What each solver finds, one given an LP and the other an MPS file, by the referee."""
     with tempfile.TemporaryDirectory() as name:
@@ -67,6 +82,9 @@ def answers(problem: Any, **params: Any) -> Iterator[tuple[str, float | None]]:
             model, solution = Path(name, f"{solver}{ending}"), Path(name, f"{solver}.sol")
             optgap.export(problem, model, **params)
             run(model, solution)
+            if solver == "cbc" and not completed(solution, optgap.formulation(problem, **params)):
+                yield f"{solver}, {ending}", None
+                continue
             result = optgap.read_solution(problem, solution, **params)
             assert "referee finds" not in result.message
             yield f"{solver}, {ending}", result.objective

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from conftest import two_nodes_problem
+from small_time import small_time
 from trust.answers import SMALL
 
 import optgap
@@ -24,7 +25,7 @@ POLICIES = [(name, policy) for name, spec in FAMILIES.items() for policy in spec
 OTHER: dict[str, tuple[Callable[[], Any], ...]] = {
     "placement": (
         two_nodes_problem,
-        lambda: optgap.generate("placement", "small-time", size=10),
+        lambda: small_time(seed=0, size=10),
     ),
     "consolidation": (
         lambda: optgap.generate("consolidation", "philly", size=40),

@@ -28,7 +28,7 @@ def at_most(problem: PlacementProblem, method: str, nodes: int, tasks: int) -> N
 
 def impossible(problem: PlacementProblem) -> str:
     """Why the tasks cannot all be placed, in one line; "" when nothing simple says so."""
-    return _never_fits(problem) or _totals(problem) or _by_model(problem)
+    return never_fits(problem) or _totals(problem) or _by_model(problem)
 
 
 def together(by: str) -> str:
@@ -39,12 +39,16 @@ def together(by: str) -> str:
     )
 
 
-def _never_fits(problem: PlacementProblem) -> str:
+def never_fits(problem: PlacementProblem) -> str:
+    """Which task fits no node, or not as many as it takes, even when all are empty; "" if none."""
     lost = problem.never_fits
     if not lost:
         return ""
     k = lost[0]
-    task = problem.tasks.task_class(k)
+    task, parts = problem.tasks.task_class(k), int(problem.tasks.parts[k])
+    if parts > 1:
+        name = problem.subjects[int(problem.tasks.gang[k])]
+        return f"task {name} (arrival {k}) fits fewer than {parts} nodes even when empty"
     reasons: Counter[str] = Counter()
     for t in problem.cluster.type_of.tolist():
         reasons[_obstacle(task, problem.cluster.types[t])] += 1
@@ -70,9 +74,9 @@ def _totals(problem: PlacementProblem) -> str:
     cluster, tasks = problem.cluster, problem.tasks
     alone = int(tasks.num_gpu[tasks.gpu_milli > 500].sum())
     for what, wanted, there in (
+        ("milli-GPU", int(tasks.demand_milli.sum()), cluster.gpu_capacity_milli),
         ("milli-vCPU", int(tasks.cpu_milli.sum()), int(cluster.cpu_milli.sum())),
         ("MiB", int(tasks.memory_mib.sum()), int(cluster.memory_mib.sum())),
-        ("milli-GPU", int(tasks.demand_milli.sum()), cluster.gpu_capacity_milli),
         ("GPUs (more than half of each)", alone, int(cluster.gpus.sum())),
         ("places", len(tasks), TASKS_PER_NODE * len(cluster)),
     ):

@@ -17,17 +17,17 @@ from optgap.solvers.backends.linear import Solved
 from optgap.solvers.backends.safe import solver_slack
 from optgap.solvers.placement.exact.counted import CountedModel, Unit
 from optgap.solvers.placement.exact.infeasible import impossible, together
-from optgap.solvers.placement.exact.integers import Integers, common_denominator, integers
+from optgap.solvers.placement.exact.lattice import Lattice, common_denominator, lattice
 from optgap.solvers.placement.exact.tables import Counted
 
 
-def scaled(model: CountedModel) -> Integers:
-    """The model's costs as integers."""
+def values_of(model: CountedModel) -> Lattice | None:
+    """The values that the objective can take, where they are whole multiples."""
     denominator = None
     if model.counted.frag_weight:
         popularity = model.counted.problem.workload.popularity
         denominator = common_denominator(popularity.tolist())
-    return integers(model.model, denominator)
+    return lattice(model.model, denominator)
 
 
 TOLERANCE = 1e-9
@@ -38,7 +38,9 @@ def valid_bound(model: CountedModel, bound: float) -> float:
     """A solver's bound, less its tolerance, moved on to the next value the objective can take."""
     if model.counted.accepting:
         return float(int(bound + 1e-6 * max(1.0, abs(bound))))
-    return scaled(model).lattice(bound - solver_slack(model.model, TOLERANCE))
+    bound -= solver_slack(model.model, TOLERANCE)
+    values = values_of(model)
+    return bound if values is None else values.raised(bound)
 
 
 def pooled_model(counted: Counted) -> CountedModel:
@@ -50,7 +52,7 @@ def pooled_model(counted: Counted) -> CountedModel:
 
 
 def solve_pooled(model: CountedModel, limits: Limits, seed: int, gap: float = 0.0) -> Solved:
-    """Solve the pooled model with HiGHS."""
+    """Solve the pooled model."""
     solved = solve(
         model.model, backend="highs", limits=limits, seed=seed, gap=gap, tolerance=TOLERANCE
     )

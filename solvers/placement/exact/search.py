@@ -3,58 +3,43 @@
 1. A greedy placement.
 2. *Pooling*: nodes of one type taken together (``counted.py``). The relaxation is small
    and has no symmetry; its optimum is a bound, and on most problems one that can be reached.
-3. *Placing*: the same formulation with one unit per node, handed to CP-SAT and to HiGHS side
-   by side (`exact`), or to CP-SAT alone (`cpsat`). The search ends when a solution meets the
-   best bound of all.
+3. *Placing*: the same formulation with one unit per node, by HiGHS, which ends when a solution
+   meets the best bound of all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from optgap.models.errors import RefereeError
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
-from optgap.models.placement.arrays import FloatArray
 from optgap.models.result import Outcome, Sense, Status, Termination
-from optgap.solvers.backends import available, solve
-from optgap.solvers.backends.cpsat import cores
-from optgap.solvers.backends.linear import Solved
+from optgap.solvers.backends import solve
 from optgap.solvers.placement.exact.code import claim, decode, encode
 from optgap.solvers.placement.exact.counted import CountedModel, Unit
 from optgap.solvers.placement.exact.infeasible import at_most, impossible, together
-from optgap.solvers.placement.exact.integers import solve_integers
 from optgap.solvers.placement.exact.pooled import (
     TOLERANCE,
     pooled_model,
-    scaled,
     solve_pooled,
     valid_bound,
-)
-from optgap.solvers.placement.exact.race import (
-    Engine,
-    Race,
-    best_bound,
-    best_found,
-    meets,
 )
 from optgap.solvers.placement.exact.start import first_solution
 from optgap.solvers.placement.exact.tables import Counted
 
 POOLING_SHARE = 0.4
-"""Of the time limit, for the bound from pooled nodes."""
+"""Of the work that is left, for the bound from pooled nodes."""
+CLOSE = 1e-6
+"""An objective within this of its bound, relative to its size, is optimal: what the solvers'
+own arithmetic is good for."""
 MOST_NODES = 200
 MOST_TASKS = 2000
 """Beyond this the node-by-node model has millions of columns, and nothing would come of it."""
 
 
-def exact(problem: PlacementProblem, *, limits: Limits, seed: int, workers: int = 0) -> Outcome:
-    """The best placement, proven, by CP-SAT and HiGHS side by side.
-
-    Parameters
-    ----------
-    workers: threads; 0 for one per core.
+def exact(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
+    """The best placement, proven.
 
     The minimising objectives place every task; a proof is good to one part in a million.
 
@@ -62,12 +47,15 @@ def exact(problem: PlacementProblem, *, limits: Limits, seed: int, workers: int 
     ------
     InputError: for more than `MOST_NODES` nodes or `MOST_TASKS` tasks.
     """
-    return Search(problem, limits, seed, workers, ("highs", "cpsat")).run()
+    return Search(problem, limits, seed).run()
 
 
-def cpsat(problem: PlacementProblem, *, limits: Limits, seed: int, workers: int = 0) -> Outcome:
-    """The best placement, proven, by CP-SAT and a bound from pooled nodes; all else as `exact`."""
-    return Search(problem, limits, seed, workers, ("cpsat",)).run()
+def meets(found: float | None, bound: float | None, sense: Sense) -> bool:
+    """Whether a solution is as good as a bound allows."""
+    if found is None or bound is None:
+        return False
+    excess = found - bound if sense == "min" else bound - found
+    return excess <= CLOSE * max(1.0, abs(found))
 
 
 @dataclass
@@ -77,12 +65,11 @@ class Search:
     problem: PlacementProblem
     limits: Limits
     seed: int
-    workers: int
-    engines: Sequence[str]
     found: PlacementSolution | None = None
     claimed: float | None = None
     bound: float | None = None
     bound_by: str | None = None
+    ended: Termination = Termination.COMPLETED
     message: str = ""
     info: dict[str, float | int | str] = field(default_factory=dict)
 
@@ -140,9 +127,9 @@ class Search:
         if len(self.counted.types) == len(self.problem.cluster):
             return ""  # placing is the same model
         pooled = pooled_model(self.counted)
-        limits = replace(
-            self.limits.within(POOLING_SHARE * self.limits.remaining),
-            progress=lambda _phase, _found, proven: self.limits.progress(
+        share = self.limits.within(POOLING_SHARE * self.limits.remaining)
+        limits = share.telling(
+            lambda _phase, _found, proven: self.limits.progress(
                 "pooled nodes", self.claimed, proven
             ),
         )
@@ -165,65 +152,42 @@ class Search:
         order = sorted(range(len(types)), key=lambda n: (types[n], n))
         placing = CountedModel(self.counted, [Unit(types[n], (n,)) for n in order])
         start = None if self.found is None else encode(placing, self.found)
-        race = Race(self.sense, self.limits, self.claimed, self.bound)
-        answers = race.run(self._engines(placing, start))
-        self.info["variables"] = placing.model.variables
-        for name, solved in answers.items():
-            self.info[f"{name}_status"] = str(solved.status)
-            if solved.status is Status.INFEASIBLE:
-                return f"node by node, {solved.solver}"
-            if solved.status is Status.ERROR:
-                self.message = f"{solved.solver}: {solved.message}"
-        best = best_found(answers, self.sense)
-        if best is not None and best.solved.values is not None:
-            self._offer(decode(placing, best.solved.values))
-        proof = best_bound(answers, self.sense)
-        if proof is not None and proof.solved.bound is not None:
-            bound = valid_bound(placing, proof.solved.bound)
-            self._known_bound(bound, f"node by node, {proof.solved.solver}")
-        return ""
-
-    def _engines(self, placing: CountedModel, start: FloatArray | None) -> dict[str, Engine]:
-        names = [name for name in self.engines if name == "cpsat" or not available(name)]
-        workers = max(1, (self.workers or cores()) - len(names) + 1)
         target = None
         if self.bound is not None:
             slack = 5e-7 * max(1.0, abs(self.bound))
             target = self.bound + (slack if self._minimising else -slack)
+        limits = self.limits.telling(
+            lambda _phase, found, proven: self.limits.progress(
+                "node by node", found or self.claimed, self._better(proven)
+            ),
+        )
+        solved = solve(
+            placing.model,
+            backend="highs",
+            limits=limits,
+            seed=self.seed,
+            start=start,
+            target=target,
+            tolerance=TOLERANCE,
+        )
+        self.info["variables"] = placing.model.variables
+        self.info["placing_status"], self.ended = str(solved.status), solved.termination
+        if solved.status is Status.INFEASIBLE:
+            return f"node by node, {solved.solver}"
+        if solved.status is Status.ERROR:
+            self.message = f"{solved.solver}: {solved.message}"
+        if solved.values is not None:
+            self._offer(decode(placing, solved.values))
+        if solved.bound is not None:
+            bound = valid_bound(placing, solved.bound)
+            self._known_bound(bound, f"node by node, {solved.solver}")
+        return ""
 
-        def highs(limits: Limits) -> Solved:
-            return solve(
-                placing.model,
-                backend="highs",
-                limits=limits,
-                seed=self.seed,
-                start=start,
-                target=target,
-                tolerance=TOLERANCE,
-            )
-
-        def cp(limits: Limits) -> Solved:
-            if not self._minimising:
-                return solve(
-                    placing.model,
-                    backend="cpsat",
-                    limits=limits,
-                    seed=self.seed,
-                    start=start,
-                    workers=workers,
-                )
-            return solve_integers(
-                placing.model,
-                scaled(placing),
-                limits,
-                bound=self.bound,
-                start=start,
-                seed=self.seed,
-                workers=workers,
-            )
-
-        engines: dict[str, Engine] = {"highs": highs, "cpsat": cp}
-        return {name: engines[name] for name in names}
+    def _better(self, proven: float | None) -> float | None:
+        """The better of a solver's bound so far and the one that is known."""
+        if proven is None or self.bound is None:
+            return self.bound if proven is None else proven
+        return max(proven, self.bound) if self._minimising else min(proven, self.bound)
 
     def _infeasible(self, by: str) -> Outcome:
         if self.found is not None:  # checked by tables that share nothing with the solver
@@ -232,12 +196,11 @@ class Search:
 
     def _outcome(self) -> Outcome:
         optimal = meets(self.claimed, self.bound, self.sense)
-        stopped = Termination.ERROR if self.message else Termination.TIME_LIMIT
         if self.found is None:
             status = Status.NO_SOLUTION if self.bound is None else Status.BOUND_ONLY
         else:
             status = Status.OPTIMAL if optimal else Status.FEASIBLE
-        termination = Termination.COMPLETED if optimal else self.limits.stop or stopped
+        termination = Termination.COMPLETED if optimal else self.limits.stop or self.ended
         bound = self.bound
         if optimal and self.claimed is not None and bound is not None:
             # a bound past the solution it proves is rounding

@@ -36,18 +36,17 @@ class Effort:
     Parameters
     ----------
     exact_nodes, exact_tasks: the integer program is solved up to these sizes.
-    exact_s: seconds for it, for each number of migrations.
+    exact_units: work for it, for each number of migrations.
     rounds: neighbourhoods that the offline placement re-solves.
     tolerance: how far its bound may be from that of the linear program, relatively.
-    pattern_share: of the time limit, for the offline placement and its bound; without a limit
-        they run to their end, which does not depend on the machine.
+    pattern_share: of a budget of work, for the offline placement and its bound.
     growths: how much dearer GPUs of one node are tried to be, in the bound of departures, when
         twice as many are needed.
     """
 
     exact_nodes: int = 40
     exact_tasks: int = 120
-    exact_s: float = 10.0
+    exact_units: float = 10.0
     rounds: int = 10
     tolerance: float = 4e-3
     pattern_share: float = 0.7
@@ -288,7 +287,9 @@ def _exact(work: _Work, grid: Sequence[int]) -> dict[int, float]:
     for most in grid:
         if work.limits.stop:
             break
-        found = model.solve(most, work.limits.within(work.effort.exact_s), work.seed)
+        found = model.solve(
+            most, work.limits.within(work.effort.exact_units * work.limits.effort), work.seed
+        )
         if found.bound is not None:
             bounds[most] = found.bound
         if found.solution is None or work.migration.check(found.solution, most):

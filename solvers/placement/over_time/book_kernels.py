@@ -20,9 +20,6 @@ from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.placement.kernels import Row, Table, cpu_w
 from optgap.models.times import ROUNDING, TOLERANCE_S
 
-MANY_NODES = 100
-"""From more than so many, looking for room begins where it was found last."""
-
 
 class Case(NamedTuple):
     """What is given: T tasks with their times, N nodes.
@@ -288,12 +285,6 @@ def remove(case: Case, book: Book, k: int) -> None:
 
 
 @inner
-def full(book: Book, n: int) -> bool:
-    """Whether the book of node `n` has no room for another task."""
-    return bool(book.first[n] + book.rows[n] + 2 > book.first[n + 1])
-
-
-@inner
 def empty_for(case: Case, book: Book, k: int, n: int) -> bool:
     """Whether nothing runs on node `n` while task `k` would."""
     row = row_at(book, n, case.start_s[k])
@@ -313,20 +304,16 @@ def beside(case: Case, book: Book, k: int, n: int) -> bool:
 
 
 @inner
-def cheapest(
-    case: Case, book: Book, k: int, like: IntArray, hurried: int
-) -> tuple[float, int, int]:
+def cheapest(case: Case, book: Book, k: int, like: IntArray) -> tuple[float, int, int]:
     """Where row `k` adds least: how much, which node and which GPUs; the first of equals.
 
     Parameters
     ----------
     like: (N,) which nodes are alike when empty: one of those is enough.
-    hurried: take the first node with room from this one on; -1 for the best.
     """
     best, node, mask = math.inf, -1, 0
     seen = -1
-    for i in range(len(book.rows)):
-        n = (max(hurried, 0) + i) % len(book.rows)
+    for n in range(len(book.rows)):
         if case.parts[k] > 1 and beside(case, book, k, n):
             continue
         if empty_for(case, book, k, n):
@@ -336,8 +323,6 @@ def cheapest(
         joules, gpus = added_j(case, book, k, n, best)
         if joules < best:
             best, node, mask = joules, n, gpus
-            if hurried >= 0:
-                break
     return best, node, mask
 
 
@@ -352,15 +337,6 @@ def start_at(case: Case, k: int, time_s: float) -> None:
 
 
 @inner
-def end_on(case: Case, book: Book, row: int) -> float:
-    """When the task ends whose end this row is; minus infinity for a row that is none."""
-    if book.event[row] % 2 == 0 or book.event[row] < 0:
-        return -math.inf
-    gone = book.event[row] // 2
-    return float(case.start_s[gone] + case.lasting_s[gone])
-
-
-@inner
 def earliest_s(case: Case, book: Book, k: int, after_s: float) -> float:
     """When row `k` first fits a node as a task ends there, later than `after_s`; or infinity."""
     best = math.inf
@@ -368,7 +344,10 @@ def earliest_s(case: Case, book: Book, k: int, after_s: float) -> float:
         for row in range(row_at(book, n, after_s) + 1, book.first[n] + book.rows[n]):
             if book.time_s[row] >= best:
                 break
-            end = end_on(case, book, row)
+            gone = book.event[row] // 2
+            if book.event[row] < 0 or book.event[row] % 2 == 0:  # a start
+                continue
+            end = case.start_s[gone] + case.lasting_s[gone]
             if after_s < end < best:
                 start_at(case, k, end)
                 if added_j(case, book, k, n, math.inf)[0] < math.inf:
@@ -378,7 +357,7 @@ def earliest_s(case: Case, book: Book, k: int, after_s: float) -> float:
 
 
 @inner
-def put(case: Case, book: Book, k: int, like: IntArray, hurried: int) -> int:
+def put(case: Case, book: Book, k: int, like: IntArray) -> int:
     """Put the rows of the task that begins with row `k` where each adds least, or none of them.
 
     Returns
@@ -387,8 +366,8 @@ def put(case: Case, book: Book, k: int, like: IntArray, hurried: int) -> int:
     """
     parts = case.parts[k]
     for i in range(k, k + parts):
-        _, n, mask = cheapest(case, book, i, like, hurried)
-        if n >= 0 and not full(book, n):
+        _, n, mask = cheapest(case, book, i, like)
+        if n >= 0 and book.first[n] + book.rows[n] + 2 <= book.first[n + 1]:
             insert(case, book, i, n, mask)
             continue
         for j in range(k, i):
@@ -406,31 +385,27 @@ def place_all(
     end: int,
     like: IntArray,
     waits: bool,
-    hurried: bool,
 ) -> int:
     """Put tasks, `order` from `begin` to `end`, where each adds least; where to go on.
 
     That is before `end` where a book is full. A task without room waits until there is some, or
-    is left out. One of several nodes is put at its first row's turn; hurried, where there is room.
+    is left out. One of several nodes is put at its first row's turn.
     """
-    node = 0 if hurried else -1
     for i in range(begin, end):
         k = order[i]
         if case.first[k] != k:
             continue
-        found = put(case, book, k, like, node)
+        found = put(case, book, k, like)
         then = case.submit_s[k]
         while found == 0 and waits and then < math.inf:
             then = earliest_s(case, book, k, then)
             if then < math.inf:
                 start_at(case, k, then)
-                found = put(case, book, k, like, node)
+                found = put(case, book, k, like)
         if found <= 0:
             start_at(case, k, case.submit_s[k])
         if found < 0:
             return i
-        if hurried and found > 0 and len(book.rows) > MANY_NODES:
-            node = book.node[k]
     return end
 
 

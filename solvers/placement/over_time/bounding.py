@@ -26,16 +26,15 @@ from optgap.models.placement import PlacementProblem
 from optgap.models.placement.arrays import FloatArray, IntArray
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import shown, slack_s
-from optgap.solvers.placement.aggregate import Aggregate
+from optgap.solvers.placement.aggregate import UNITS, Aggregate
 from optgap.solvers.placement.columns import ColumnGeneration
+from optgap.solvers.placement.exact.infeasible import never_fits
 from optgap.solvers.placement.over_time.demand import Demand, at_a_moment
-from optgap.solvers.placement.over_time.exact import unproven
 from optgap.solvers.placement.over_time.pool import Counting, Pool
 from optgap.solvers.placement.patterns import (
     ROUNDING_ERROR,
     generate,
     generation_for,
-    never_fits,
     optional,
     too_much,
 )
@@ -84,9 +83,9 @@ def bound_over_time(
     found: the patterns and prices of an earlier call for the same nodes and a superset of the
         tasks; those of this one where there is none.
     """
-    lost = None if optional(problem) else never_fits(problem)
-    if lost is not None:
-        return lost
+    lost = "" if optional(problem) else never_fits(problem)
+    if lost:
+        return Outcome(None, Status.INFEASIBLE, message=lost)
     assert problem.over_time is not None
     if problem.over_time.waits:
         return _waiting(problem, limits, tolerance)
@@ -108,7 +107,6 @@ def bound_over_time(
         bound=refinement.bound,
         bound_by=BOUND_BY,
         info=info,
-        message=unproven(problem),
     )
 
 
@@ -153,10 +151,7 @@ def _waiting(problem: PlacementProblem, limits: Limits, tolerance: float) -> Out
     bound = _whole(
         problem, there.base, math.fsum((each * lasts).tolist()), float(np.abs(each).max())
     )
-    return Outcome(
-        None, Status.BOUND_ONLY, stop, bound=bound, bound_by=BOUND_BY_WAITING,
-        message=unproven(problem),
-    )  # fmt: skip
+    return Outcome(None, Status.BOUND_ONLY, stop, bound=bound, bound_by=BOUND_BY_WAITING)
 
 
 def counts(problem: PlacementProblem) -> bool:
@@ -196,7 +191,7 @@ class Refinement:
     Attributes
     ----------
     short: the proof that some moment's tasks cannot run together, where that came out.
-    seen: the events after which prices were made, with how much was in use at least, (3,).
+    seen: the events after which prices were made, with how much was in use at least, (2,).
     """
 
     def __init__(
@@ -213,7 +208,7 @@ class Refinement:
         own = np.array([place[task] for task in problem.tasks.classes], dtype=np.int64)
         least = -math.inf if generation.aggregate.frag_weight else 0.0  # no task lowers power
         start = np.full(len(self.demand.time_s), least)
-        class_of, none = own[problem.tasks.class_of], np.zeros((3, len(start)))
+        class_of, none = own[problem.tasks.class_of], np.zeros((UNITS, len(start)))
         self.pool = Pool(self.demand, class_of, start, none)
         self.counting: Counting | None = None
         if generation.aggregate.counting:
@@ -223,11 +218,8 @@ class Refinement:
 
     def knows(self, problem: PlacementProblem) -> bool:
         """Whether the problem differs in nothing but tasks, and has none of another class."""
-        own, rules, others = self.problem, self.problem.over_time, problem.over_time
-        assert rules is not None
-        assert others is not None
-        same = (rules.sleeps, rules.off_w) == (others.sleeps, others.off_w)
-        same = same and own.cluster is problem.cluster and own.workload is problem.workload
+        own = self.problem
+        same = own.cluster is problem.cluster and own.workload is problem.workload
         same = same and own.power == problem.power and own.objective == problem.objective
         return same and set(problem.tasks.classes) <= set(self.generation.aggregate.classes)
 
@@ -267,7 +259,9 @@ class Refinement:
 
     def could_prove(self, event: int) -> float:
         """What no prices prove more than beyond the idle cluster, with the patterns so far."""
-        self.generation.change_demand(self.running(event), (), self.pool.least[:, event])
+        self.generation.change_demand(
+            self.running(event), self.limits, (), self.pool.least[:, event]
+        )
         return self.generation.last.value
 
     def running(self, event: int) -> IntArray:
@@ -289,7 +283,7 @@ class Refinement:
         if self.counting is not None:
             self._count(event, demand)
         least = self.seen[event] = self.pool.least[:, event].copy()
-        self.generation.change_demand(demand, self.pool.prices, least)
+        self.generation.change_demand(demand, self.limits, self.pool.prices, least)
         generate(self.generation, self.limits, self.tolerance, EFFORT.units)
         if self.generation.short and self.limits.stop is None:
             self.short = self._infeasible(event)

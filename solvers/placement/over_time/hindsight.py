@@ -3,7 +3,7 @@
 Tasks are put, in some order, where each adds least over its whole life; then what some nodes run at
 some moment is taken off and put back, again and again (`search_kernels`). Every task starts when it
 is submitted, or where there is a queue as soon as the first pass finds room for it: later moves
-leave starts as they are.
+leave starts as they are. Where no task waits, one that finds no room is left out, as few as can be.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.kernels import accepts, model_names, node_table
 from optgap.models.placement.timeline import rest_values
 from optgap.models.result import Outcome, Status, Termination
-from optgap.models.spec import chosen
 from optgap.models.times import freed_s
+from optgap.models.work import WORK
 from optgap.solvers.placement.over_time.book_kernels import (
     Book,
     Case,
@@ -32,8 +32,12 @@ from optgap.solvers.placement.over_time.book_kernels import (
     place_all,
 )
 from optgap.solvers.placement.over_time.bounding import bound_over_time
-from optgap.solvers.placement.over_time.parameters import TUNING, HindsightParams
+from optgap.solvers.placement.over_time.parameters import TUNING
 from optgap.solvers.placement.over_time.search_kernels import Moves, anneal
+
+MOST_NAMED = 5
+"""Tasks left out that a message names."""
+UNMOVED = "moves no task; the bound beside it lets tasks move"
 
 
 class Search:
@@ -43,7 +47,7 @@ class Search:
     ----------
     best_j: what the best schedule so far adds to the empty cluster.
     node, mask: (T,) that one.
-    ease: λ of `eased` at first. hurried: whether some tasks went to the first node with room.
+    ease: λ of `eased` at first.
     """
 
     def __init__(
@@ -54,7 +58,7 @@ class Search:
         self.case = case_of(problem)
         self.book = empty_book(problem, self.case)
         self.like = np.array(problem.cluster.type_of)
-        self.best_j, self.hurried = math.inf, False
+        self.best_j = math.inf
         self.node, self.mask = self.book.node.copy(), self.book.mask.copy()
 
     @property
@@ -62,25 +66,23 @@ class Search:
         """How many rows of tasks have no place in the best schedule."""
         return int((self.node < 0).sum())
 
-    def construct(self, order: IntArray) -> None:
-        """Put the tasks, in this order, where each adds least; once it is time, where it fits."""
+    def construct(self, order: IntArray) -> bool:
+        """Put the tasks, in this order, where each adds least; whether the limits let it end."""
         assert self.problem.over_time is not None
         done, waits = 0, self.problem.over_time.waits
-        late = self.limits.stop is not None
         ease_all(self.case, self.book, self.ease)
-        began_s = self.limits.elapsed
         while done < len(order):
+            if self.limits.stop is not None:
+                return False
             end = min(len(order), done + TUNING.placed_at_once)
-            at = place_all(self.case, self.book, order, done, end, self.like, waits, late)
+            at = place_all(self.case, self.book, order, done, end, self.like, waits)
+            self.limits.spend(WORK.placed_row * (at - done) * int(self.book.rows.sum()))
             if at < end:
                 self.book = roomier(self.book)
             done = at
             self.limits.progress(f"task {done} of {len(order)}", None, None)
-            each_s = (self.limits.elapsed - began_s) / max(done, 1)
-            left_s = TUNING.hurried * each_s * (len(order) - done) + TUNING.kept_s * len(order)
-            late = late or self.limits.stop is not None or self.limits.remaining < left_s
-        self.hurried = self.hurried or late
         self.keep()
+        return True
 
     def keep(self) -> None:
         """Take the schedule as it is for the best, if it is."""
@@ -91,27 +93,20 @@ class Search:
             self.node[:], self.mask[:] = self.book.node, self.book.mask
 
     def anneal(self, moves: int, hot_j: float, cold_j: float, choice: Moves) -> int:
-        """So many moves, from one temperature to another; how many there was time for.
+        """So many moves, from one temperature to another; how many the limits let it make.
 
-        With a time limit it is cold once that is reached, however many moves are left. What is
-        in use counts in full (`eased`) for the last fifth.
+        What is in use counts in full (`eased`) for the last fifth.
         """
-        done, now, time_s = 0, 0.0, self.limits.remaining
-        kept_s = TUNING.kept_s * len(self.node)
-        while done < moves and self.limits.stop is None and self.limits.remaining > kept_s:
+        done, now = 0, 0.0
+        share = min(1.0, TUNING.looks / len(self.book.rows))
+        while done < moves and self.limits.stop is None:
             step = min(TUNING.moves_at_once, max(1, moves // TUNING.chunks), moves - done)
-            if math.isfinite(time_s):  # first few, then as many as there is time for
-                spent_s = max(time_s - self.limits.remaining, 1e-9)
-                fit = done * (self.limits.remaining - kept_s) / spent_s
-                fit = fit if done else TUNING.first_moves
-                step = min(step, max(1, int(fit)))
             ease_all(self.case, self.book, self.ease * max(0.0, 1.0 - now / TUNING.eased_share))
             hot = hot_j * (cold_j / hot_j) ** now
             now = (done + step) / moves
-            if math.isfinite(time_s):
-                now = min(1.0, max(now, 1.0 - self.limits.remaining / time_s))
             cold = hot_j * (cold_j / hot_j) ** now
             anneal(self.case, self.book, choice, step, hot, cold, self.rng)
+            self.limits.spend(WORK.moved_row * step * share * int(self.book.rows.sum()))
             done += step
             self.keep()
             if (self.book.rows + 2 > 0.8 * np.diff(self.book.first)).any():
@@ -210,13 +205,13 @@ def roomier(book: Book) -> Book:
     return Book._make([first, book.rows, *columns, book.node, book.mask])
 
 
-def moves_for(problem: PlacementProblem, case: Case, params: HindsightParams) -> Moves:
+def moves_for(problem: PlacementProblem, case: Case) -> Moves:
     """What annealing chooses from."""
-    most = max(params.tasks, int(problem.tasks.parts.max()))
+    most = max(TUNING.tasks, int(problem.tasks.parts.max()))
     whole, nodes = np.zeros(most, dtype=np.int64), len(problem.cluster)
     return Moves(
-        params.nodes,
-        max(params.blinks, 1 - params.looks / nodes),
+        TUNING.nodes,
+        max(TUNING.blinks, 1 - TUNING.looks / nodes),
         np.cumsum(case.lasting_s),
         np.array(problem.cluster.type_of),
         whole,
@@ -227,14 +222,19 @@ def moves_for(problem: PlacementProblem, case: Case, params: HindsightParams) ->
     )
 
 
-def constructed(problem: PlacementProblem, limits: Limits, seed: int, ease: float) -> Search:
-    """The longest tasks first; in order of submission, where that leaves some without a place."""
+def constructed(problem: PlacementProblem, limits: Limits, seed: int, ease: float) -> Search | None:
+    """The longest tasks first; in order of submission, where that leaves some without a place.
+
+    None where the limits stop it before every task has been tried.
+    """
     search = Search(problem, limits, seed, ease)
-    search.construct(np.argsort(-problem.lasting_s, kind="stable"))
+    if not search.construct(np.argsort(-problem.lasting_s, kind="stable")):
+        return None
     if search.missing == 0:
         return search
     other = Search(problem, limits, seed, ease)
-    other.construct(np.arange(len(problem.tasks)))
+    if not other.construct(np.arange(len(problem.tasks))):
+        return search
     return min(search, other, key=lambda one: (one.missing, one.best_j))
 
 
@@ -259,18 +259,17 @@ def long_first(
     rows: IntArray,
     limits: Limits,
     seed: int,
-    params: HindsightParams,
     moves: int,
     ease: float,
 ) -> Search | None:
     """The long tasks annealed alone, then the others where each adds least; None without room."""
-    part = limits.within(limits.remaining / 2) if math.isfinite(limits.remaining) else limits
+    part = limits.within(limits.remaining / 2)
     alone = constructed(problem.subset(rows.tolist()), part, seed, ease)
-    if alone.missing:
+    if alone is None or alone.missing:
         return None
     mean = max(alone.best_j, 1.0) / len(rows)
-    choice = moves_for(alone.problem, alone.case, params)
-    alone.anneal(TUNING.long_moves * moves, params.hot * mean, params.cold * mean, choice)
+    choice = moves_for(alone.problem, alone.case)
+    alone.anneal(TUNING.long_moves * moves, TUNING.hot * mean, TUNING.cold * mean, choice)
     search = Search(problem, limits, seed)
     needed = 2 * np.bincount(alone.node, minlength=len(problem.cluster)) + 3
     if (needed > np.diff(search.book.first)).any():
@@ -279,19 +278,8 @@ def long_first(
     if (search.book.rows + 2 > 0.8 * np.diff(search.book.first)).any():
         search.book = roomier(search.book)
     rest = np.setdiff1d(np.arange(len(problem.tasks)), rows)
-    search.construct(rest[np.argsort(-problem.lasting_s[rest], kind="stable")])
-    return None if search.missing else search
-
-
-def unfit(problem: PlacementProblem) -> tuple[str, object, str] | None:
-    """Field, what it is, and what it would have to be, for a problem that this is no method for."""
-    assert problem.over_time is not None
-    if problem.objective.goal != "energy":
-        return "objective.goal", problem.objective.goal, "energy"
-    if problem.over_time.sleeps:
-        expected = "nothing: the search counts no nodes that are switched off"
-        return "over_time.sleep_after_s", problem.over_time.sleep_after_s, expected
-    return None
+    whole = search.construct(rest[np.argsort(-problem.lasting_s[rest], kind="stable")])
+    return search if whole and not search.missing else None
 
 
 def hindsight(
@@ -299,58 +287,60 @@ def hindsight(
     *,
     limits: Limits,
     seed: int,
+    moves: int = 0,
     found: dict[str, Any] | None = None,
-    **given: Any,
 ) -> Outcome:
-    """A schedule of all tasks that never moves one, and the bound of ``bound-over-time`` beside it.
+    """A schedule that never moves a task, and the bound of ``bound-over-time`` beside it.
+
+    It runs all tasks, or where no task waits and some find no room, as many as it can.
 
     Parameters
     ----------
+    moves: that annealing tries; 0 for one per task, within `TUNING`'s least and most.
     found: as for `bound_over_time`.
-    given: as in `HindsightParams`.
 
     Raises
     ------
-    InputError: for a parameter out of range, and where nodes are switched off.
+    InputError: for another goal than energy.
     """
-    trouble = unfit(problem)
-    if trouble is not None:
-        field, found_there, expected = trouble
-        raise InputError("hindsight", f"field {field}", found_there, expected)
-    params = chosen(HindsightParams, given, "hindsight")
-    timed = math.isfinite(limits.remaining)
-    part = limits.within(params.proof * limits.remaining) if timed else limits
+    if problem.objective.goal != "energy":
+        raise InputError("hindsight", "field objective.goal", problem.objective.goal, "energy")
+    part = limits.within(TUNING.proof * limits.remaining)
     bound = bound_over_time(problem, limits=part, seed=seed, found=found)
     if bound.status is Status.INFEASIBLE:
         return bound
     count = len(problem.tasks)
-    moves = params.moves or max(TUNING.least_moves, min(TUNING.most_moves, count))
+    moves = moves or max(TUNING.least_moves, min(TUNING.most_moves, count))
+    moves = max(1, round(moves * limits.effort))
     cells = count * len(problem.cluster)
     with interpreted(moves <= TUNING.least_moves and cells <= TUNING.few_cells):
-        few = len(problem.cluster) <= TUNING.most_eased
-        ease = params.ease if params.ease >= 0 else TUNING.ease * few
+        ease = TUNING.ease if len(problem.cluster) <= TUNING.most_eased else 0.0
         rows = long_rows(problem)
-        staged = long_first(problem, rows, limits, seed, params, moves, ease) if rows.size else None
+        staged = long_first(problem, rows, limits, seed, moves, ease) if rows.size else None
         search = staged or constructed(problem, limits, seed, ease)
+        if search is None:
+            stop = limits.stop or Termination.WORK_LIMIT
+            return replace(bound, termination=stop, message="stopped before any schedule")
         first, warm = search.objective, TUNING.warm if staged else 1.0
         mean = max(search.best_j, 1.0) / count
-        choice = moves_for(problem, search.case, params)
-        done = search.anneal(moves, warm * params.hot * mean, warm * params.cold * mean, choice)
-    cut = search.hurried or done < moves  # before the limit, to keep it
-    stop = limits.stop or (Termination.TIME_LIMIT if cut else Termination.COMPLETED)
-    if search.missing:
-        lost = int((search.node[problem.tasks.first] < 0).sum())
-        message = f"no room found for {lost} of {problem.tasks.count} tasks"
-        return replace(bound, termination=stop, message=message)
-    info = {**bound.info, "constructed_j": first, "moves": done}
+        choice = moves_for(problem, search.case)
+        done = search.anneal(moves, warm * TUNING.hot * mean, warm * TUNING.cold * mean, choice)
     return Outcome(
         search.solution_of(),
         Status.FEASIBLE,
-        stop,
+        limits.stop or bound.termination,
         bound=bound.bound,
         bound_by=bound.bound_by,
-        info=info,
-        message="; ".join(
-            filter(None, (bound.message, "moves no task; the bound beside it lets tasks move"))
-        ),
+        info={**bound.info, "constructed_j": first, "moves": done},
+        message="; ".join(filter(None, (bound.message, left_out(problem, search.node), UNMOVED))),
     )
+
+
+def left_out(problem: PlacementProblem, node: IntArray) -> str:
+    """Which tasks a schedule leaves out; "" where there are none."""
+    lost = np.flatnonzero(node[problem.tasks.first] < 0)
+    if not lost.size:
+        return ""
+    named = ", ".join(problem.subjects[k] for k in lost[:MOST_NAMED].tolist())
+    more = f" and {len(lost) - MOST_NAMED} more" if len(lost) > MOST_NAMED else ""
+    return f"no room found for {len(lost)} of {problem.tasks.count} tasks: {named}{more}"

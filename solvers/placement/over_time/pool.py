@@ -1,4 +1,4 @@
-"""What prices prove at every moment, and how many GPUs, CPU packages and nodes are in use then."""
+"""What prices prove at every moment, and how many GPUs and CPU packages are in use then."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from optgap.models.limits import Limits
 from optgap.models.placement.arrays import FloatArray, IntArray
-from optgap.solvers.placement.aggregate import Aggregate
+from optgap.solvers.placement.aggregate import UNITS, Aggregate
 from optgap.solvers.placement.columns import (
     WHOLE,
     Column,
@@ -33,12 +33,12 @@ class Pool:
     ----------
     demand, class_of: when tasks run, and (T,) of which class each is.
     value: (E,) what is proven beyond the idle cluster, from each event to the next.
-    least: (3, E) how many GPUs, CPU packages and nodes are in use then, at least.
+    least: (2, E) how many GPUs and CPU packages are in use then, at least.
     prices: what proves it.
 
     Attributes
     ----------
-    largest: the highest price of a task. dearest: (3,) of a GPU, CPU package and node in use.
+    largest: the highest price of a task. dearest: (2,) of a GPU and a CPU package in use.
     rounding: what sums of so many prices round by, at most.
     """
 
@@ -48,7 +48,7 @@ class Pool:
     least: FloatArray
     prices: list[Prices] = field(default_factory=list)
     largest: float = 0.0
-    dearest: FloatArray = field(default_factory=lambda: np.zeros(3))
+    dearest: FloatArray = field(default_factory=lambda: np.zeros(UNITS))
     rounding: float = 0.0
 
     def add(self, prices: Prices) -> None:
@@ -61,7 +61,7 @@ class Pool:
         self.rounding = max(self.rounding, len(self.value) * EPSILON * largest_sum)
 
     def in_use(self, least: FloatArray) -> None:
-        """Take it that so many are in use, (3, E), and what the prices prove with that."""
+        """Take it that so many are in use, (2, E), and what the prices prove with that."""
         self.least = least
         for prices in self.prices:
             if prices.in_use.any():
@@ -81,7 +81,7 @@ class Pool:
 
 
 class Counting:
-    """The least numbers of GPUs, CPU packages and nodes in use at every moment.
+    """The least numbers of GPUs and CPU packages in use at every moment.
 
     Each is bounded as power is, by prices of tasks, and rounded up, as it is whole.
 
@@ -91,15 +91,15 @@ class Counting:
 
     Attributes
     ----------
-    least: (3, E) what is proven so far.
+    least: (2, E) what is proven so far.
     """
 
     def __init__(self, aggregate: Aggregate, demand: Demand, class_of: IntArray) -> None:
-        self.least = np.zeros((3, len(demand.time_s)))
+        self.least = np.zeros((UNITS, len(demand.time_s)))
         self.pools: list[Pool] = []
         self.generations: list[ColumnGeneration] = []
         self.given = 0
-        for counted in range(3):
+        for counted in range(UNITS):
             own = Aggregate(aggregate.problem, weights=(0.0, 0.0), counting=True)
             most = max(max(t.gpus, own.bands(k)[-1].packages) for k, t in enumerate(own.types))
             unserved = np.full(len(own.classes), 1.0 + 3.0 * max(1, most))
@@ -126,7 +126,7 @@ class Counting:
 
         Parameters
         ----------
-        dearest: (3,) what a GPU, a CPU package and a node in use are worth.
+        dearest: (2,) what a GPU and a CPU package in use are worth.
         """
         most = np.array([pool.largest for pool in self.pools])
         return float(dearest @ (1.0 + most))
@@ -138,12 +138,12 @@ class Counting:
 
         Parameters
         ----------
-        demand: (classes,) what runs then. which: 0 for GPUs, 1 for CPU packages, 2 for nodes.
+        demand: (classes,) what runs then. which: 0 for GPUs, 1 for CPU packages.
         units: of CPU per node, at most.
         """
         for counted in which:
             generation = self.generations[counted]
-            generation.change_demand(demand, self.pools[counted].prices)
+            generation.change_demand(demand, limits, self.pools[counted].prices)
             unit_milli = cpu_units(generation.aggregate, units)
             # so few rounds are too few for smoothed prices to get there
             generation.run(unit_milli, limits, tolerance=0.0, smoothing=0.0, most_rounds=ROUNDS)

@@ -20,7 +20,6 @@ from optgap.solvers.placement.over_time.book_kernels import (
     added_j,
     beside,
     empty_for,
-    full,
     insert,
     remove,
     row_at,
@@ -123,7 +122,9 @@ def cheapest_seen(
             if moves.like[n] == seen:
                 continue
             seen = moves.like[n]
-        if (not moves.opened[n] and rng.random() < moves.blinks) or full(book, n):
+        if not moves.opened[n] and rng.random() < moves.blinks:
+            continue
+        if book.first[n] + book.rows[n] + 2 > book.first[n + 1]:  # no room in its book
             continue
         joules, gpus = added_j(case, book, k, n, best)
         if joules < best:

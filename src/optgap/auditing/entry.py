@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
-from optgap.api import require_seed, require_time_limit
+from optgap.api import require_effort, require_seed, require_time_limit
 from optgap.auditing.result import Audit
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.limits import Limits
@@ -36,6 +36,7 @@ def audit(
     policies: str = "all",
     methods: str = "auto",
     time_limit: float | None = None,
+    effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
     columns: Mapping[str, str] | None = None,
@@ -51,7 +52,8 @@ def audit(
     moves: a number of migrations that the answer must have a plan for, for placements.
     devices: power by GPU product (``model,idle_w,full_w``), for Kubernetes.
     policies, methods: beside what happened, for logs; as for `compare`.
-    time_limit: seconds: for the search of moves, or for each method and policy beside a log.
+    time_limit: seconds after which the search of moves, or each method beside a log, is cut.
+    effort: factor by which all budgets of work are multiplied.
     columns: what a log calls our columns (``{"begin": "start_s:min"}``), or sacct's for Slurm.
     options: for Slurm ``pool``, ``wait`` (``eligible`` or ``submit``), ``nodes`` and
         ``gpus_per_node``; for SWF the last two.
@@ -61,6 +63,7 @@ def audit(
     InputError: for a file that is not what the cluster prints, or an unknown option.
     """
     require_time_limit(time_limit)
+    require_effort(effort)
     require_seed(seed)
     given = options_of(kind, options)
     if (log is None) == (kind in FAMILIES):
@@ -74,11 +77,15 @@ def audit(
         from optgap.auditing.kubernetes import audit_kubernetes
 
         return audit_kubernetes(
-            source, moves=moves, devices=devices, limits=limits or Limits(time_limit), seed=seed
+            source,
+            moves=moves,
+            devices=devices,
+            limits=limits or Limits(time_limit, effort=effort),
+            seed=seed,
         )
     from optgap.auditing.logged import Beside
 
-    beside = Beside(policies, methods, time_limit, seed, limits or Limits())
+    beside = Beside(policies, methods, time_limit, effort, seed, limits or Limits())
     if kind in READERS:
         from optgap.auditing.queues import audit_queue
 

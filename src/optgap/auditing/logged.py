@@ -22,22 +22,24 @@ class Beside:
 
     Parameters
     ----------
-    time_limit: seconds for each method and policy, where it is told.
+    time_limit: seconds after which each method is cut, where it is told.
     """
 
     policies: str
     methods: str
     time_limit: float | None
+    effort: float
     seed: int
     limits: Limits
 
-    def judge(self, problem: Problem, solution: Any, share_s: float) -> Logged:
-        """What happened beside policies and methods, which get `share_s` unless told otherwise."""
+    def judge(self, problem: Problem, solution: Any) -> Logged:
+        """What happened beside policies and methods."""
         comparison = compare(
             problem,
             self.policies,
             self.methods,
-            time_limit=self.time_limit or share_s,
+            time_limit=self.time_limit,
+            effort=self.effort,
             limits=self.limits,
             seed=self.seed,
         )

@@ -15,8 +15,6 @@ from optgap.explaining.logged import NAME
 from optgap.models.queueing.log import QueueLog
 from optgap.render import duration, number, percent
 
-SHARE_S = 10.0
-"""Seconds that each method and policy gets, unless told otherwise."""
 MOST_USERS = 20
 SIZES = ((1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (17, 64), (65, 10**9))
 """Jobs by the GPUs they hold, from and to."""
@@ -29,7 +27,7 @@ def audit_queue(kind: str, source: str, log: QueueLog, beside: Beside) -> Audit:
     ----------
     kind: what the log is.
     """
-    judged = beside.judge(log.problem, log.logged, SHARE_S)
+    judged = beside.judge(log.problem, log.logged)
     best = _best_policy(judged.comparison)
     return judged.audit(
         kind,

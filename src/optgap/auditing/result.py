@@ -256,11 +256,12 @@ class Audit(Answer):
         return plot_audit(self, ax)
 
     def head(self) -> list[str]:
-        """The sentence, and how much of the file it is about."""
+        """The sentence, how much of the file it is about, and which bounds were cut."""
         return [
             f"{self.problem.name}: {self.problem.summary}",
             self.sentence,
             f"about {self.covered}",
+            *(self.comparison.announced() if self.comparison else ()),
         ]
 
     def table(self) -> Table:

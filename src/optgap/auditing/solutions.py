@@ -20,9 +20,6 @@ from optgap.models.placement.solution import PlacementSolution
 from optgap.models.queueing.solution import QueueingSolution
 from optgap.render import number, percent
 
-SHARE_S = 20.0
-"""Seconds that each method and policy gets, unless told otherwise."""
-
 
 def audit_solution(
     kind: str,
@@ -63,7 +60,7 @@ def audit_solution(
     if left:
         reasons.pop("not placed", None)  # they are among those that are left
         reasons["not in the log, or not placed"] = left
-    judged = beside.judge(subject, solution, SHARE_S)
+    judged = beside.judge(subject, solution)
     audit = judged.audit(
         kind,
         source,

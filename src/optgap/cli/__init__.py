@@ -17,27 +17,27 @@ from typer.core import TyperCommand, TyperGroup
 from optgap.models.errors import InputError, NoQuote, one_of, shorten
 
 COMMANDS = {
-    "info": "versions of everything, and which back ends are usable",
+    "info": "versions of everything, usable back ends, and public data to download",
     "families": "the problem families with their policies, methods and presets",
     "generate": "write a problem file from a preset or from CSV files",
-    "solve": "solve a problem with an exact or bounding method",
-    "bound": "prove a bound, without a solution",
+    "solve": "solve a problem with an exact method, or prove a bound",
     "run": "run one online policy",
-    "check": "the referee's verdict on a solution",
+    "check": "the referee's verdict on a solution, another solver's, too",
     "export": "write the paper's formulation as an LP or MPS file, for other solvers",
-    "import": "read another solver's solution back, through the referee",
     "compare": "every policy's gap to the best proven bound",
     "explain": "a policy's gap in parts: unproven, price of being online, price of the heuristic",
     "audit": "a real cluster, or what a scheduler did, against the proven bound",
     "report": "one page of HTML from any result files, which needs nothing but itself",
-    "reproduce": "run the papers' figures and tables again: paper | ours | note",
     "fit": "fit a performance or power model to profiling data",
-    "sweep": "a grid of runs on many processes or machines, into one table",
-    "data": "public traces and measurements: list, fetch, verify, path",
+    "sweep": "a grid of comparisons on many processes or machines, into one table",
 }
 """Commands in the order of the help, with their summaries; `name` is `optgap.cli.name:command`."""
 
 REMOVED = {
+    "bound": "optgap solve PROBLEM.json --bound-only proves a bound",
+    "import": "optgap check PROBLEM.json MODEL.sol reads another solver's solution",
+    "data": "optgap info lists public data, optgap info --fetch NAME downloads it",
+    "reproduce": "run make reproduce PAPER=cats in a checkout, as docs/reproduction.md shows",
     "tune": "choose parameters with Optuna, as docs/tune.md and better-policies.ipynb show",
     "profile": "sample with nvidia-smi --query-gpu=timestamp,index,name,utilization.gpu,power.draw,"
     "clocks.sm --format=csv -lms 100 > profile.csv, which optgap fit reads",
@@ -46,11 +46,14 @@ REMOVED = {
 
 SMALL = "optgap generate placement --preset small --size 20 -o problem.json"
 EXAMPLES: dict[str, tuple[str, ...]] = {
-    "info": ("optgap info",),
+    "info": ("optgap info", "optgap info --fetch openb"),
     "families": ("optgap families placement",),
     "generate": (SMALL, "optgap generate queueing --size 50 --set load=1.2 --seed 3 -o queue.json"),
-    "solve": (SMALL, "optgap solve problem.json -o best.json --plot best.png"),
-    "bound": (SMALL, "optgap bound problem.json --method bound-types"),
+    "solve": (
+        SMALL,
+        "optgap solve problem.json -o best.json --plot best.png",
+        "optgap solve problem.json --bound-only",
+    ),
     "run": (SMALL, "optgap run problem.json --policy 'pwr+fgd(alpha=0.2)' --plot run.png"),
     "check": (
         SMALL,
@@ -61,12 +64,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "optgap generate queueing --preset small --size 5 -o problem.json",
         "optgap export problem.json -o model.lp",
         "optgap export problem.json -o model.mps --json -",
-    ),
-    "import": (
-        "optgap generate queueing --preset small --size 1 -o problem.json",
-        "optgap export problem.json -o model.lp",
-        r"printf 'objective value: 0\nq_0_0 1\ngpus_0_start_0 1\n' > model.sol",
-        "optgap import problem.json model.sol",
     ),
     "compare": (
         "optgap compare placement --preset small --size 20 --plot gaps.png",
@@ -83,7 +80,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "optgap compare coscheduling --json gaps.json",
         "optgap report gaps.json -o report.html",
     ),
-    "reproduce": ("optgap reproduce list", "optgap reproduce powerflow-motivation --plot figures"),
     "fit": (
         r"printf 'frequency_mhz,power_w\n600,80\n900,107\n1400,152\n' > power.csv",
         "optgap fit linear-power power.csv -o power.json --plot power.png",
@@ -92,7 +88,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         r"""printf '[[grid]]\nfamily="coscheduling"\npolicies=["marble"]\n' > grid.toml""",
         "optgap sweep grid.toml",
     ),
-    "data": ("optgap data list openb", "optgap data fetch openb"),
 }
 """What the help of each command shows: lines that work as they stand, one after another."""
 
@@ -114,6 +109,29 @@ class Call:
     """What one call of the command line has been told."""
 
     verbose: bool = False
+
+
+class Command(TyperCommand):
+    """Takes a seed, a time limit and ``-v`` whether it has a use for them or not."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        known = {name for option in self.params for name in option.opts}
+        kept, rest = [], list(args)
+        while rest:
+            word = rest.pop(0)
+            name, _, value = word.partition("=")
+            if word == "--":
+                kept += [word, *rest]
+                break
+            if word in ("-v", "--verbose") and word not in known:
+                ctx.obj.verbose = True
+            elif name in ("--seed", "--time-limit") and name not in known:
+                if not value and not rest:
+                    raise UsageProblem(f"Option {name!r} requires an argument.", ctx)
+                value = value or rest.pop(0)
+            else:
+                kept.append(word)
+        return super().parse_args(ctx, kept)
 
 
 class LazyGroup(TyperGroup):
@@ -141,11 +159,9 @@ class LazyGroup(TyperGroup):
 def load_command(name: str) -> Any:
     """The real command: the function `command` of the module `optgap.cli.<name>`."""
     app = typer.Typer(add_completion=False)
-    from optgap.cli.options import with_common
-
-    function = with_common(import_module(f"optgap.cli.{name}").command)
+    function = import_module(f"optgap.cli.{name}").command
     lines = "\n".join(("Example:", *EXAMPLES[name])).replace("[", r"\[")
-    app.command(name, help=COMMANDS[name], epilog=lines)(function)
+    app.command(name, cls=Command, help=COMMANDS[name], epilog=lines)(function)
     return typer.main.get_command(app)
 
 
@@ -175,12 +191,18 @@ def own_options() -> list[Any]:
     return list(typer.main.get_command(app).params)
 
 
-def version_asked(given: list[str]) -> list[str]:
-    """``--version [--json [FILE]]`` as the command that it stands for."""
-    if given[:1] != ["--version"]:
-        return given
-    rest = ["--json", "-"] if given[1:] == ["--json"] else given[1:]
-    return ["info", "--short", *rest]
+def version(given: list[str]) -> int:
+    """What ``--version [--json [FILE]]`` answers."""
+    from optgap.cli.work import Output
+    from optgap.versions import versions
+
+    if given and (given[0] != "--json" or len(given) > 2):
+        raise InputError("--version", "", " ".join(given), "nothing, or --json FILE")
+    out = Output((given[1:] or ["-"])[0] if given else None, False)
+    block = versions()
+    out.line(f"optgap {block['optgap']}")
+    out.document({"schema": "optgap.versions/1", "versions": block})
+    return DONE
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -189,8 +211,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal that cannot show α must not stop us
             stream.reconfigure(errors="backslashreplace")
-    given = version_asked(list(sys.argv[1:] if arguments is None else arguments))
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
+        if given[:1] == ["--version"]:
+            return version(given[1:])
         code = group().main(
             given or ["--help"], prog_name="optgap", standalone_mode=False, obj=call
         )

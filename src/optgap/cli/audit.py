@@ -45,9 +45,6 @@ def command(
         int | None,
         typer.Option("--moves", metavar="K", min=0, help="a plan with at most so many migrations"),
     ] = None,
-    moves_json: Annotated[
-        str | None, opt.option("--moves-json", "FILE", "that plan alone, as JSON")
-    ] = None,
     devices: Annotated[
         str | None, opt.option("--devices", "FILE", "power of GPU products: model,idle_w,full_w")
     ] = None,
@@ -66,6 +63,7 @@ def command(
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     time_limit: opt.TimeLimit = None,
+    effort: opt.Effort = 1.0,
     quiet: opt.Quiet = False,
     verbose: opt.Verbose = False,
 ) -> int:
@@ -75,7 +73,7 @@ def command(
     from optgap.parameters import assignments
     from optgap.plotting.figures import require_ending
 
-    outputs = (json, plot, report, moves_json, problem_json, solution_json)
+    outputs = (json, plot, report, problem_json, solution_json)
     opt.require_writable(*outputs, read=(source, log, devices))
     require_ending(plot)
     given = options_of(kind, assignments(settings or [], "--set"))
@@ -89,6 +87,7 @@ def command(
             policies=policies,
             methods=methods,
             time_limit=time_limit,
+            effort=effort,
             seed=seed,
             limits=limits,
             columns=assignments(columns or [], "--column"),
@@ -96,11 +95,10 @@ def command(
         ),
         time_limit if kind == "kubernetes" else None,
         quiet,
+        effort,
     )
     out = Output(json, quiet)
     out.document(answer)
-    if moves_json is not None:
-        Output(moves_json, True).document(answer.moves(moves or 0))
     if problem_json is not None:
         Output(problem_json, True).document(answer.problem)
     if solution_json is not None:

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from optgap.cli import completing
 from optgap.cli import options as opt
+
+if TYPE_CHECKING:
+    from optgap.cli.work import Output
+
+SOLVERS = ".sol"
 
 
 def command(
     problem_file: opt.ProblemFile,
     solution_file: Annotated[
-        str, opt.argument("SOLUTION.json", "a solution, a result with one in it, or a CSV log")
+        str,
+        opt.argument(
+            "SOLUTION", "a solution, a result with one in it, a CSV log, or another solver's .sol"
+        ),
     ],
+    formulation: Annotated[
+        str,
+        opt.option(
+            "--method",
+            "M",
+            "of a .sol file: the formulation that was exported, with its parameters in parentheses",
+            completing.formulations("auto"),
+        ),
+    ] = "auto",
     strict: Annotated[
         bool, typer.Option("--strict", help="exit 2 when a constraint is broken")
     ] = False,
@@ -30,6 +48,8 @@ def command(
 
     opt.require_writable(json, read=(problem_file, solution_file))
     problem = load_problem(problem_file)
+    if solution_file.endswith(SOLVERS):
+        return _of_solver(problem, solution_file, formulation, Output(json, quiet), verbose)
     logged = read_log(solution_file, problem)
     require_all(logged, solution_file)
     verdict = check(problem, logged.solution)
@@ -46,3 +66,16 @@ def command(
     out.pairs(rows)
     out.document(verdict)
     return BAD_INPUT if strict and not verdict.feasible else DONE
+
+
+def _of_solver(problem: Any, path: str, formulation: str, out: Output, verbose: bool) -> int:
+    """The same for what HiGHS or Gurobi made of an exported formulation."""
+    from optgap.cli import INFEASIBLE, complain
+    from optgap.cli.results import deliver
+    from optgap.exchange.reading import read_solution
+
+    result = read_solution(problem, path, formulation)
+    code = deliver(result, problem, out, None, verbose)
+    if result.solution is None:
+        return complain(f"{path}: {result.message}", INFEASIBLE)
+    return code

@@ -51,22 +51,18 @@ Models = Annotated[
     list[str] | None,
     opt.option(
         "--model",
-        "FIT.json",
-        "a saved fit to put into the problem: gaps get an interval; repeatable",
-    ),
-]
-Profiles = Annotated[
-    list[str] | None,
-    opt.option(
-        "--profile",
-        "CSV",
-        "measurements: fits what the family needs, for the preset to rest on; repeatable",
+        "FIT.json|CSV",
+        "a saved fit, or measurements to fit, for the problem to rest on: gaps get an interval; "
+        "repeatable",
     ),
 ]
 Samples = Annotated[
-    int | None, opt.option("--samples", "N", "draws from the fit's covariance (20)")
+    int | None,
+    opt.option("--samples", "N", "draws of the fits; 19 without it, or what --level takes"),
 ]
-Level = Annotated[float | None, opt.option("--level", "SHARE", "of the draws within (0.9)")]
+Level = Annotated[
+    float | None, opt.option("--level", "SHARE", "that a further draw lies within (0.9)")
+]
 Parts = Annotated[
     bool,
     typer.Option(
@@ -84,7 +80,6 @@ def command(
     sweep: Sweep = None,
     settings: Settings = None,
     models: Models = None,
-    profiles: Profiles = None,
     columns: opt.Columns = None,
     samples: Samples = None,
     level: Level = None,
@@ -93,6 +88,7 @@ def command(
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     time_limit: opt.RunLimit = None,
+    effort: opt.Effort = 1.0,
     quiet: opt.Quiet = False,
 ) -> int:
     from optgap.cli.subjects import is_file, refuse_beside_file
@@ -101,20 +97,20 @@ def command(
     from optgap.parameters import assignments
     from optgap.plotting.figures import require_ending
 
-    opt.require_writable(json, plot, read=(subject, *(profiles or []), *(models or [])))
+    opt.require_writable(json, plot, read=(subject, *(models or [])))
     require_ending(plot)
     if subject is None:
         of_preset = {"--preset": preset, "--size": size, "--sweep": sweep, "--set": settings}
         of_runs = {"--policies": policies != "all", "--methods": methods != "auto"}
-        of_fits = {"--model": models, "--profile": profiles, "--column": columns}
+        of_fits = {"--model": models, "--column": columns}
         of_draws = {"--samples": samples, "--level": level, "--parts": parts}
         lone = {**of_preset, **of_runs, **of_fits, **of_draws}
         opt.refuse(lone, "it without a family", "a family before it")
-        return _overview(Output(json, quiet), seed, time_limit, plot)
+        return _overview(Output(json, quiet), seed, time_limit, effort, plot)
     given = assignments(settings or [], "--set")
     if size is not None:
         given["size"] = str(size)
-    fits = _fits(subject, profiles or [], columns or [], models or [], sweep, seed, quiet)
+    fits = _fits(subject, models or [], columns or [], sweep, seed, quiet)
     drawn = _drawn(fits, samples, level, sweep)
     if is_file(subject):
         refuse_beside_file({"--preset": preset, "--size": size, "--sweep": sweep})
@@ -122,7 +118,8 @@ def command(
     else:
         family, beside, work = _of_preset(subject, preset, sweep, given, seed, drawn)
     wanted = chosen(family, policies, methods, given, beside)
-    work = partial(work, policies=wanted[0], methods=wanted[1], time_limit=time_limit, seed=seed)
+    runs = {"time_limit": time_limit, "effort": effort, "seed": seed}
+    work = partial(work, policies=wanted[0], methods=wanted[1], **runs)
     answer = interruptible(lambda limits: work(limits=limits, parts=parts), quiet=quiet)
     code = _deliver(answer, Output(json, quiet), plot)
     proof = None if parts else _proof(answer)
@@ -179,13 +176,15 @@ def _proof(answer: Answer) -> Result | None:
     return next((one.infeasible for one in all_of if one.infeasible), None)
 
 
-def _overview(out: Output, seed: int, time_limit: float | None, plot: str | None) -> int:
+def _overview(
+    out: Output, seed: int, time_limit: float | None, effort: float, plot: str | None
+) -> int:
     from optgap.cli.work import exit_code, interruptible
     from optgap.comparing.overview import compare_all, head, table
     from optgap.plotting.figures import save_figure
 
     answer = interruptible(
-        lambda limits: compare_all(seed=seed, time_limit=time_limit, limits=limits),
+        lambda limits: compare_all(seed=seed, time_limit=time_limit, effort=effort, limits=limits),
         quiet=not out.talk,
     )
     out.document(answer)
@@ -207,9 +206,8 @@ def _overview(out: Output, seed: int, time_limit: float | None, plot: str | None
 
 def _fits(
     subject: str,
-    profiles: list[str],
+    given: list[str],
     columns: list[str],
-    models: list[str],
     sweep: str | None,
     seed: int,
     quiet: bool,
@@ -219,11 +217,13 @@ def _fits(
     from optgap.parameters import assignments
 
     wanted = assignments(columns, "--column")
+    profiles = [path for path in given if not path.endswith((".json", ".json.gz"))]
     if not profiles:
-        opt.refuse({"--column": columns}, "it without --profile", "a profile")
-        return models
-    opt.refuse({"--model": models, "--sweep": sweep}, "it beside --profile", "one of the two")
-    opt.refuse({"--profile": is_file(subject)}, "it beside a problem file", "a family")
+        opt.refuse({"--column": columns}, "it without --model CSV", "measurements")
+        return list(given)
+    beside = {"--model": len(given) > len(profiles), "--sweep": sweep}
+    opt.refuse(beside, "it beside --model CSV", "one of the two")
+    opt.refuse({"--model": is_file(subject)}, "measurements beside a problem file", "a family")
     from optgap.comparing.profiles import fits_for
     from optgap.fitting.readers import read_profiles
 

@@ -42,13 +42,6 @@ def _families() -> dict[str, str]:
     return {spec.name: spec.question for spec in FAMILIES.values()}
 
 
-def _items() -> dict[str, str]:
-    from optgap.reproduce import ITEMS
-
-    items = {item.name: f"{item.paper}: {item.title}" for item in ITEMS.values()}
-    return {"list": "what there is, and what it needs", "all": "everything", **items}
-
-
 def _datasets() -> dict[str, str]:
     from optgap.datasets import catalogue
 
@@ -62,7 +55,6 @@ def _models() -> dict[str, str]:
 
 
 families = one_of(_families)
-items = one_of(_items)
 datasets = one_of(_datasets)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from optgap.cli import completing
 from optgap.cli import options as opt
 
@@ -14,6 +12,8 @@ if TYPE_CHECKING:
     from optgap.cli.work import Output
     from optgap.explaining import Explanation
 
+TOP = 10
+"""Costly decisions that are shown."""
 
 _Beside = Annotated[
     str,
@@ -51,9 +51,6 @@ def command(
     log: _Log = None,
     methods: opt.Methods = "auto",
     beside: _Beside = "all",
-    top: Annotated[
-        int, typer.Option("--top", metavar="N", min=0, help="how many costly decisions to show")
-    ] = 10,
     preset: opt.Preset = None,
     size: opt.Size = None,
     settings: _Settings = None,
@@ -61,6 +58,7 @@ def command(
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     time_limit: opt.RunLimit = None,
+    effort: opt.Effort = 1.0,
     quiet: opt.Quiet = False,
 ) -> int:
     from optgap.api import choose_policy
@@ -88,6 +86,7 @@ def command(
             logged=None if rows is None else rows.solution,
             beside=() if beside == "none" else beside,
             time_limit=time_limit,
+            effort=effort,
             seed=seed,
             limits=limits,
             **given,
@@ -97,12 +96,12 @@ def command(
     if rows is not None and rows.reasons:
         left = ", ".join(f"{count:,} {why}" for why, count in rows.reasons.items())
         answer = replace(answer, notes=(*answer.notes, f"rows of {log} left out: {left}"))
-    _deliver(answer, Output(json, quiet), top, plot)
+    _deliver(answer, Output(json, quiet), plot)
     return exit_code([answer.termination])
 
 
-def _deliver(answer: Explanation, out: Output, top: int, plot: str | None) -> None:
-    out.document(answer.to_json(top))
+def _deliver(answer: Explanation, out: Output, plot: str | None) -> None:
+    out.document(answer.to_json(TOP))
     if plot is not None:
         from optgap.plotting.figures import save_figure
         from optgap.plotting.waterfall import explanation_figure
@@ -112,9 +111,9 @@ def _deliver(answer: Explanation, out: Output, top: int, plot: str | None) -> No
         out.line(line)
     out.line()
     out.table(*answer.table())
-    for line in ["", *answer.reasons(), "", answer.about_decisions(top)]:
+    for line in ["", *answer.reasons(), "", answer.about_decisions(TOP)]:
         out.line(line)
-    if top and answer.costly:
+    if answer.costly:
         out.line()
-        out.table(*answer.decisions(top))
+        out.table(*answer.decisions(TOP))
     out.notes(answer.notes)

@@ -13,7 +13,6 @@ def command(
         str, opt.option("--output -o", "FILE", "write here: .lp or .mps; - is an LP on stdout")
     ],
     formulation: opt.Formulation = "auto",
-    settings: opt.Settings = None,
     json: opt.JsonFile = None,
     time_limit: opt.TimeLimit = None,
     quiet: opt.Quiet = False,
@@ -26,7 +25,7 @@ def command(
     from optgap.solvers.formulation import Stopped
 
     format_of(output)
-    problem, params = opened(problem_file, settings, json, output)
+    problem, params = opened(problem_file, None, json, output)
     try:
         written = interruptible(
             lambda limits: export(problem, output, formulation, limits=limits, **params),

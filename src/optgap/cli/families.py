@@ -9,15 +9,10 @@ from optgap.cli import options as opt
 
 if TYPE_CHECKING:
     from optgap.cli.work import Output
-    from optgap.models.spec import Entry, Parameter
+    from optgap.models.spec import Parameter
     from optgap.registry import FamilySpec, Role
 
-TABLES: tuple[tuple[Role, str], ...] = (
-    ("presets", "preset"),
-    ("policies", "policy"),
-    ("methods", "method"),
-    ("formulations", "formulation"),
-)
+ROLES: tuple[Role, ...] = ("presets", "policies", "methods", "formulations")
 
 
 def command(
@@ -35,54 +30,57 @@ def command(
     out = Output(json, quiet)
     specs = [family(name, "FAMILY")] if name else list(FAMILIES.values())
     for spec in specs:
-        _show(spec, out, explained=name is not None)
+        if name is None:
+            _brief(spec, out)
+        else:
+            _screen(spec, out)
     if name is None:
-        out.line("`optgap families FAMILY` says what each parameter means")
+        out.line("`optgap families FAMILY` says what each name and parameter means")
     out.document({"schema": "optgap.families/1", "families": [_document(spec) for spec in specs]})
     return 0
 
 
-def _show(spec: FamilySpec, out: Output, explained: bool) -> None:
-    from optgap.registry import installed_policies
-
+def _brief(spec: FamilySpec, out: Output) -> None:
+    """The names of a family, a line for each role."""
     out.line(f"{spec.name}: {spec.question}")
-    for role, title in TABLES:
-        entries = getattr(spec, role)
-        out.line()
-        out.table((title, "what", "parameters"), [_row(e, title) for e in entries.values()])
-        rows = _explained(spec, role) if explained else []
-        if rows:
-            out.line()
-            out.table(("parameter", "default", "unit", "what", "from", "of"), rows)
-    if explained:
-        out.line("\nwhat is from nowhere is optgap's own")
-    installed = installed_policies(spec.name)
-    if installed:
-        out.line()
-        out.table(("installed policy", "from"), [(n, p.value) for n, p in installed.items()])
+    out.pairs([(f"  {role}", ", ".join(getattr(spec, role))) for role in ROLES])
     out.line()
 
 
-def _row(entry: Entry, title: str) -> tuple[str, str, str]:
-    kind = f" ({entry.kind})" if title == "method" else ""
-    params = ", ".join(f"{key}={value}" for key, value in entry.params.items())
-    return entry.name, entry.summary + kind, params
+def _screen(spec: FamilySpec, out: Output) -> None:
+    """A line for each name, and below all one for each parameter."""
+    from optgap.registry import installed_policies
+
+    out.line(f"{spec.name}: {spec.question}")
+    for role in ROLES:
+        entries = getattr(spec, role).values()
+        kinds = [f" ({e.kind})" if role == "methods" else "" for e in entries]
+        named = [(f"  {e.name}", e.summary + k) for e, k in zip(entries, kinds, strict=True)]
+        out.line(f"\n{role}")
+        out.pairs(named)
+        if known := _explained(spec, role):
+            out.line(f"\nparameters of {role}")
+            out.pairs(known)
+    if installed := installed_policies(spec.name):
+        out.line("\ninstalled policies")
+        out.pairs([(f"  {name}", point.value) for name, point in installed.items()])
 
 
-def _explained(spec: FamilySpec, role: Role) -> list[tuple[str, ...]]:
-    """A row for each parameter: what it means, and which entries have it."""
+def _explained(spec: FamilySpec, role: Role) -> list[tuple[str, str]]:
+    """Each parameter with its default, what it means, and which entries have it."""
     owners: dict[tuple[str, Parameter], dict[str, str]] = {}
     for entry in getattr(spec, role).values():
         for name, parameter in spec.explained(role, entry).items():
             owners.setdefault((name, parameter), {})[entry.name] = _shown(entry.params[name])
-    rows: list[tuple[str, ...]] = []
+    rows = []
     for (name, parameter), of in owners.items():
         values = list(dict.fromkeys(of.values()))
         others = [choice for choice in parameter.choices if choice not in values]
-        default = " or ".join(values) + (f" ({', '.join(others)})" if others else "")
+        told = [parameter.meaning, parameter.unit, parameter.source]
+        told += [f"or {', '.join(others)}"] if others else []
         entries = [key if len(values) == 1 else f"{key} {value}" for key, value in of.items()]
-        said = (parameter.unit, parameter.meaning, parameter.source)
-        rows.append((name, default, *said, ", ".join(entries)))
+        words = f"{', '.join(filter(None, told))} ({', '.join(entries)})"
+        rows.append((f"  {name}={values[0]}", words))
     return rows
 
 
@@ -125,6 +123,7 @@ def _list(spec: FamilySpec, role: Role) -> list[dict[str, Any]]:
                 for name, parameter in spec.explained(role, entry).items()
             ],
             "deterministic": not entry.seeded,
+            "repeatable": entry.repeatable,
             "goals": list(entry.goals),
         }
         for entry in getattr(spec, role).values()

@@ -14,6 +14,7 @@ from optgap.models.errors import InputError, NoQuote, one_of
 
 DEVICES = "device-power"
 """Two levels, of which nothing is held out; a file that ends in .csv gets them as a table."""
+DROPPED = ("missing", "suspects")
 
 if TYPE_CHECKING:
     from optgap.cli.work import Output
@@ -41,17 +42,14 @@ def command(
     cv: Annotated[
         int, typer.Option("--cv", metavar="K", min=0, help="folds held out; 0 holds out none")
     ] = 10,
-    leave_out: Annotated[
-        str | None, opt.option("--leave-out", "COL", "hold out one value of this column at a time")
-    ] = None,
-    extrapolate: Annotated[
-        str | None, opt.option("--extrapolate", "COL=VALUE", "hold out what lies above the value")
+    hold_out: Annotated[
+        str | None,
+        opt.option(
+            "--hold-out", "COL|COL>VALUE", "a value of the column at a time, or those above"
+        ),
     ] = None,
     conditions: Annotated[
         list[str] | None, opt.option("--where", "COL>=VALUE", "only these rows; repeatable")
-    ] = None,
-    mean: Annotated[
-        str | None, opt.option("--mean-over", "COL", "average over this column at equal clocks")
     ] = None,
     units: Annotated[
         list[str] | None, opt.option("--unit", "COL=UNIT", "the unit of a column; repeatable")
@@ -59,17 +57,16 @@ def command(
     look: Annotated[
         bool, typer.Option("--audit", help="no MODEL: say what the profiles hold, fit nothing")
     ] = False,
-    drop_suspects: Annotated[
-        bool, typer.Option("--drop-suspects", help="leave out what the audit suspects")
-    ] = False,
     drop: Annotated[
-        bool, typer.Option("--drop-missing", help="leave out rows with missing values")
-    ] = False,
-    robust: Annotated[
-        bool, typer.Option("--robust", help="power: Huber's loss, positive, never falling")
-    ] = False,
+        list[str] | None,
+        opt.option(
+            "--drop",
+            "missing|suspects",
+            "leave out rows with missing values, or that the audit suspects; repeatable",
+            completing.one_of(lambda: DROPPED),
+        ),
+    ] = None,
     columns: opt.Columns = None,
-    strict: opt.Strict = True,
     settings: opt.Settings = None,
     output: Annotated[str | None, opt.option("--output -o", "FILE", "save the model here")] = None,
     plot: opt.PlotFile = None,
@@ -79,23 +76,28 @@ def command(
 ) -> int:
     from optgap.cli.work import Output
     from optgap.fitting.workflow import usual_groups
-    from optgap.parameters import assignments
+    from optgap.parameters import assignments, typed
 
     _require_outputs(json, output, plot, arguments)
-    given = {**assignments(settings or [], "--set"), **({"robust": "true"} if robust else {})}
+    given = assignments(settings or [], "--set")
+    strict = {"strict": given.pop("strict", "true")}
     model, files = _split(arguments, auto or look)
     named = {
         "columns": assignments(columns or [], "--column"),
         "units": assignments(units or [], "--unit"),
     }
-    table = _table(files, named, strict, conditions or [], mean)
+    believed = bool(typed(strict, {"strict": True}, "fit", "--set")["strict"])
+    table = _table(files, named, believed, conditions or [])
     out = Output(json, quiet)
     if look:
         return _audit(out, table, by)
-    if drop_suspects:
+    for kind in drop or []:
+        if kind not in DROPPED:
+            raise InputError("--drop", "", kind, one_of(DROPPED))
+    if "suspects" in (drop or []):
         table = _without_suspects(table, by)
-    split = None if model == DEVICES else _split_of(cv, leave_out, extrapolate, seed)
-    if drop:
+    split = None if model == DEVICES else _split_of(cv, hold_out, seed)
+    if "missing" in (drop or []):
         table = _dropped(table, model)
     if auto:
         if given:
@@ -130,11 +132,12 @@ def _fit(
     from optgap.fitting.plots import save_plot
     from optgap.fitting.workflow import report_of
     from optgap.models.jsonio import dump_json, write_text
+    from optgap.models.tables import guarded
 
     report = report_of(estimator, table, by, split)
     # files first: a reader of the text who has seen enough (| head) closes the pipe
     if output is not None and estimator.name == DEVICES and output.endswith(".csv"):
-        write_text(output, device_csv(report.fit))
+        write_text(output, guarded(device_csv(report.fit)))
     elif output is not None:
         dump_json(output, report.to_json())
     if plot is not None:
@@ -184,28 +187,27 @@ def _table(
     named: dict[str, dict[str, str]],
     strict: bool,
     conditions: list[str],
-    mean: str | None,
 ) -> Profile:
-    from optgap.fitting.prepare import mean_over, where
+    from optgap.fitting.prepare import where
     from optgap.fitting.readers import read_profiles
 
     table = read_profiles(files, **named, strict=strict)
     for condition in conditions:
         table = where(table, condition)
-    return table if mean is None else mean_over(table, mean, "frequency_mhz")
+    return table
 
 
-def _split_of(cv: int, leave_out: str | None, extrapolate: str | None, seed: int) -> Split | None:
+def _split_of(cv: int, hold_out: str | None, seed: int) -> Split | None:
     from optgap.fitting.workflow import split_of
 
-    above = None
-    if extrapolate is not None:
-        name, _, value = extrapolate.partition("=")
-        try:
-            above = {name.strip(): float(value)}
-        except ValueError:
-            raise InputError("--extrapolate", "", extrapolate, "COL=NUMBER") from None
-    return split_of(cv, leave_out, above, seed)
+    name, sign, value = (hold_out or "").partition(">")
+    if not sign:
+        return split_of(cv, hold_out, None, seed)
+    try:
+        above = {name.strip(): float(value)}
+    except ValueError:
+        raise InputError("--hold-out", "", hold_out, "COL, or COL>NUMBER") from None
+    return split_of(cv, None, above, seed)
 
 
 def _estimator(model: str, given: dict[str, Any], seed: int) -> Estimator:

@@ -21,7 +21,6 @@ def command(
     size: opt.Size = None,
     settings: opt.Settings = None,
     columns: opt.Columns = None,
-    strict: opt.Strict = True,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     quiet: opt.Quiet = False,
@@ -37,7 +36,6 @@ def command(
     tables = [path for paths in listed for path in paths]
     opt.require_writable(*dict.fromkeys((output, target)), read=tables)
     given: dict[str, Any] = dict(assignments(settings or [], "--set"))
-    given.setdefault("strict", strict)
     spec = family(name, "FAMILY")
     wanted = assignments(columns or [], "--column")
     given_files: dict[str, Any] = {key: path for key, path in files.items() if path}
@@ -64,7 +62,7 @@ def _document(spec: Any, files: dict[str, Any]) -> bool:
     from optgap.models.performance.saved import read_fit
 
     try:
-        for path in files.get("models", []) if "models" in spec.files else []:
+        for path in files.get("model", []) if "models" in spec.files else []:
             read_fit(path)
     except InputError:
         return True

@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from optgap.cli import DONE, completing
 from optgap.cli import options as opt
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from optgap.cli.work import Output
+    from optgap.datasets import Dataset
+
+ABOUT = ("name", "title", "licence", "cite", "home", "bytes")
+"""What is told of public data."""
 
 
 def command(
     json: opt.JsonFile = None,
-    short: Annotated[bool, typer.Option("--short", help="the version of optgap alone")] = False,
+    fetch: Annotated[
+        list[str] | None,
+        opt.option(
+            "--fetch",
+            "NAME",
+            "download public data of this name, or all; repeatable",
+            completing.datasets,
+        ),
+    ] = None,
     quiet: opt.Quiet = False,
 ) -> int:
     from optgap.cli.work import Output
+    from optgap.datasets import catalogue, choose, data_folder
     from optgap.versions import versions
 
     opt.require_writable(json)
     out = Output(json, quiet)
     block = versions()
-    if short:
-        out.line(f"optgap {block['optgap']}")
-        out.document({"schema": "optgap.versions/1", "versions": block})
-        return 0
+    folder = data_folder()
+    if fetch:
+        return _fetch(choose(fetch), folder, out)
+    datasets = catalogue().values()
     from optgap.solvers.backends import available, backends
 
     rows = [(row, available(row.name)) for row in backends()]
@@ -40,6 +57,18 @@ def command(
             for row, reason in rows
         ],
     )
+    rows_of = [
+        (
+            item.name,
+            f"{item.there(folder)} of {len(item.files)}",
+            f"{item.bytes / 1e6:.2f} MB",
+            item.title,
+        )
+        for item in datasets
+    ]
+    out.line()
+    out.table(("public data", "files there", "size", "what"), rows_of, (1, 2))
+    out.line(f"\nin {folder}; `optgap info --fetch NAME` downloads it")
     out.document(
         {
             "schema": "optgap.info/1",
@@ -54,6 +83,40 @@ def command(
                 }
                 for row, reason in rows
             ],
+            "data": {
+                "folder": str(folder),
+                "datasets": [
+                    {
+                        **{key: getattr(item, key) for key in ABOUT},
+                        "files": [file.path for file in item.files],
+                        "there": item.there(folder),
+                    }
+                    for item in datasets
+                ],
+            },
         }
     )
     return 0
+
+
+def _fetch(chosen: list[Dataset], folder: Path, out: Output) -> int:
+    from optgap.cli.work import interruptible
+    from optgap.datasets import fetch
+    from optgap.models.limits import Limits
+
+    def work(limits: Limits) -> list[str]:
+        came: list[str] = []
+        for item in chosen:
+            if limits.stop is not None:
+                break
+            limits.progress(item.name, None, None)
+            came += [file.path for file in fetch([item.name])]
+        return came
+
+    came = interruptible(work, quiet=not out.talk)
+    for item in chosen:
+        out.line(f"{item.name}: {item.there(folder)} of {len(item.files)} files in {folder}")
+        out.line(f"  licence: {item.licence}\n  cite: {item.cite}")
+    whole = all(item.there(folder) == len(item.files) for item in chosen)
+    out.document({"schema": "optgap.data/1", "folder": str(folder), "came": came, "whole": whole})
+    return DONE

@@ -5,8 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import wraps
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,6 +27,13 @@ def positive(value: float | None) -> float | None:
     """Refuse a time limit that is no positive, finite number."""
     if value is not None and not (0 < value < math.inf):
         raise typer.BadParameter("expected a positive number of seconds")
+    return value
+
+
+def positive_factor(value: float) -> float:
+    """Refuse a factor that is no positive, finite number."""
+    if not (0 < value < math.inf):
+        raise typer.BadParameter("expected a positive number")
     return value
 
 
@@ -53,7 +59,17 @@ Seed = Annotated[
 ]
 TimeLimit = Annotated[float | None, _time_limit("stop after so many seconds")]
 RunLimit = Annotated[
-    float | None, _time_limit("stop each single method and policy after so many seconds")
+    float | None,
+    _time_limit("cut each method and each policy of your own after so many seconds"),
+]
+Effort = Annotated[
+    float,
+    typer.Option(
+        "--effort",
+        metavar="FACTOR",
+        callback=positive_factor,
+        help="multiply every budget of work: 4 for better bounds, 0.2 for a quick answer",
+    ),
 ]
 Method = Annotated[
     str,
@@ -64,7 +80,7 @@ Formulation = Annotated[
     option(
         "--method",
         "M",
-        "the formulation, see `optgap families`; auto is the family's first",
+        "the formulation, with its parameters in parentheses; auto is the family's first",
         completing.formulations("auto"),
     ),
 ]
@@ -99,12 +115,6 @@ Columns = Annotated[
         "what a column is called and measured in, as watts=power_w:kW; repeatable",
     ),
 ]
-Strict = Annotated[
-    bool,
-    typer.Option(
-        "--strict/--no-strict", help="refuse values that look like another unit, or only warn"
-    ),
-]
 PlotFile = Annotated[
     str | None, option("--plot", "FILE", "draw the picture here: .png, .svg or .pdf")
 ]
@@ -121,59 +131,26 @@ def refuse(options: Mapping[str, object], found: str, expected: str) -> None:
             raise InputError(option, "", NoQuote(found), expected)
 
 
-def _option(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:
-    return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
-    )
-
-
-COMMON = (
-    _option("seed", Annotated[int, typer.Option("--seed", min=0, hidden=True)], 0),
-    _option(
-        "time_limit",
-        Annotated[float | None, typer.Option("--time-limit", callback=positive, hidden=True)],
-    ),
-    _option("verbose", Verbose, False),
-)
-"""What every command takes, whether it has a use for it or not."""
-
-
-def with_common(function: Callable[..., int]) -> Callable[..., int]:
-    """A command that takes those of `COMMON`, too, which the function has no use for."""
-    signature = inspect.signature(function, eval_str=True)
-    unused = [option for option in COMMON if option.name not in signature.parameters]
-
-    @wraps(function)
-    def command(**given: Any) -> int:
-        for option in unused:
-            del given[option.name]
-        return function(**given)
-
-    return _shown_with(command, signature, unused)
-
-
 def with_files(function: Callable[..., int], files: Mapping[str, str]) -> Callable[..., int]:
     """Give a command that takes ``**files`` one option per file that some family knows.
 
     So that a new family needs no change in the commands. `files` are names with help texts.
     """
     more = [
-        _option(
+        inspect.Parameter(
             name,
-            Annotated[
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[
                 (list[str] if REPEATABLE in text else str) | None,
-                typer.Option(f"--{name}", metavar="FILE", help=text),
+                typer.Option(
+                    f"--{name}", *(["--models"] * (name == "model")), metavar="FILE", help=text
+                ),
             ],
         )
         for name, text in files.items()
     ]
-    return _shown_with(function, inspect.signature(function, eval_str=True), more)
-
-
-def _shown_with(
-    function: Callable[..., int], signature: inspect.Signature, more: Sequence[inspect.Parameter]
-) -> Callable[..., int]:
-    """The function as typer is to see it: its own options, and `more` behind them."""
+    signature = inspect.signature(function, eval_str=True)
     own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     anything: Any = function
     anything.__signature__ = signature.replace(parameters=[*own, *more])

@@ -14,7 +14,6 @@ def command(
         opt.argument("FILE", "results as JSON, runs as Parquet or CSV; problems to draw solutions"),
     ],
     output: Annotated[str, opt.option("--output -o", "HTML", "where the page goes")],
-    title: Annotated[str, opt.option("--title", "TEXT", "the page's heading")] = "optgap report",
     json: opt.JsonFile = None,
     quiet: opt.Quiet = False,
 ) -> int:
@@ -23,13 +22,10 @@ def command(
 
     opt.require_writable(json, output, read=inputs)
     out = Output(json, quiet or output == "-")
-    page = report(inputs, output, title=title)
+    page = report(inputs, output)
     size = len(page.html.encode()) / 1e6
     out.line(f"{output}: {len(page.sections)} sections, {size:.2f} MB")
     for section in page.sections:
-        rows = sum(len(table.rows) for table in section.grids)
-        out.line(f"  {section.title}: {rows:,} rows, {len(section.pictures)} pictures")
-        for sentence in section.found:
-            out.line(f"    {sentence}")
+        out.line(f"  {section.title}: {len(section.pictures)} pictures")
     out.document({**page.to_json(), "output": output})
     return DONE

@@ -26,6 +26,7 @@ def command(
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     time_limit: opt.TimeLimit = None,
+    effort: opt.Effort = 1.0,
     quiet: opt.Quiet = False,
     verbose: opt.Verbose = False,
     **tables: str | None,
@@ -39,7 +40,7 @@ def command(
     _refuse_foreign(problem, tables)
     runnable = choose_policy(problem, policy, params)
     result = interruptible(
-        lambda limits: execute(problem, runnable, limits, seed), time_limit, quiet
+        lambda limits: execute(problem, runnable, limits, seed), time_limit, quiet, effort
     )
     if result.solution is not None:
         _write(problem, result.solution, tables)
@@ -64,11 +65,12 @@ def _refuse_foreign(problem: Any, tables: dict[str, str | None]) -> None:
 
 def _write(problem: Any, solution: Any, tables: dict[str, str | None]) -> None:
     from optgap.models.jsonio import write_text
+    from optgap.models.tables import guarded
 
     spec = family(problem.family)
     for name, path in tables.items():
         if path is not None:
-            write_text(path, spec.export(name, problem, solution))
+            write_text(path, guarded(spec.export(name, problem, solution)))
 
 
 opt.with_files(command, file_options(outgoing=True))

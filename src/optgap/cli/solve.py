@@ -26,12 +26,16 @@ def command(
     problem_file: opt.ProblemFile,
     method: opt.Method = "auto",
     settings: opt.Settings = None,
+    bound_only: Annotated[
+        bool, typer.Option("--bound-only", help="prove a bound, and look for no solution")
+    ] = False,
     conflict: Conflict = False,
     output: opt.SolutionFile = None,
     plot: opt.SolutionPlot = None,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     time_limit: opt.TimeLimit = None,
+    effort: opt.Effort = 1.0,
     quiet: opt.Quiet = False,
     verbose: opt.Verbose = False,
 ) -> int:
@@ -41,9 +45,17 @@ def command(
     from optgap.cli.work import Output, interruptible
 
     problem, params = opened(problem_file, settings, json, output, plot=plot)
-    runnable = choose_method(problem, method, params)
+    opt.refuse(
+        {"--output": output, "--plot": plot, "--conflict": conflict} if bound_only else {},
+        "it beside --bound-only",
+        "one of the two",
+    )
+    runnable = choose_method(problem, method, params, bounding=bound_only)
     result = interruptible(
-        lambda limits: execute(problem, runnable, limits, seed), time_limit, quiet
+        lambda limits: execute(problem, runnable, limits, seed, bound_only),
+        time_limit,
+        quiet,
+        effort,
     )
     if conflict:
         result = _with_conflict(result, problem, time_limit, quiet)

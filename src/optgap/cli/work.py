@@ -17,14 +17,17 @@ from optgap.cli import DONE, FAILED, INFEASIBLE, PARTIAL, complain
 from optgap.models.clock import COMPILING
 from optgap.models.jsonio import dump_json
 from optgap.models.limits import Limits, Progress, silent
-from optgap.models.result import Result, Termination
-from optgap.render import Answer, Row, number, rich_table, text_table
+from optgap.models.result import Result, Termination, relative_gap
+from optgap.render import Answer, Row, number, percent, rich_table, text_table
 
 Found = TypeVar("Found")
 
 
 def interruptible(
-    work: Callable[[Limits], Found], time_limit: float | None = None, quiet: bool = False
+    work: Callable[[Limits], Found],
+    time_limit: float | None = None,
+    quiet: bool = False,
+    effort: float = 1.0,
 ) -> Found:
     """Do the work; the first Ctrl-C asks it to end with what it has, the second aborts.
 
@@ -36,7 +39,7 @@ def interruptible(
     failures: list[BaseException] = []
 
     with on_terminal(quiet) as progress:
-        limits = Limits(time_limit, progress=progress)
+        limits = Limits(time_limit, progress=progress, effort=effort)
 
         def body() -> None:
             try:
@@ -106,6 +109,8 @@ def on_terminal(quiet: bool) -> Iterator[Progress]:
                 parts.append(f"best {number(incumbent)}")
             if bound is not None:
                 parts.append(f"bound {number(bound)}")
+            if (gap := relative_gap(incumbent, bound)) is not None:
+                parts.append(f"gap {percent(gap, 1)}")
             status.update(" · ".join(parts).replace("[", r"\["))
 
         def compiling(line: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from optgap.comparing.unfinished import CUT, SEARCH, Unfinished
 from optgap.models.errors import NoQuote, shorten
 from optgap.models.jsonio import Fields
 from optgap.models.result import SCHEMA as RESULT
@@ -26,8 +27,11 @@ PART = "accepted part"
 PART_NOTE = f"{PART}: against a bound for what was accepted alone, not to be ranked with the others"
 STOPPED = "*"
 """Marks the name of what a limit or an interrupt stopped."""
+CLOSED = 1e-6
+"""A gap of the best known solution that counts as none."""
 NOT_RUN = "not run"
 UNSERVED = "no solution serves all that is asked"
+NO_PARTS = "policies have no gap, as nothing serves all (--parts bounds what each accepts)"
 Failure = Literal["", "objective", "input", "fault"]
 SCHEMA = "optgap.compare/1"
 SET_SCHEMA = "optgap.compare-set/1"
@@ -48,6 +52,7 @@ class ComparisonRow:
     gap_to_best: |objective − best known| / |best known| in that scope.
     failure: why there is no result: the method does not treat this ``objective``, its
         ``input`` (a user's own policy, say) was at fault, or the method itself (``fault``).
+    units: the work that the run took, with that of the bound for what the policy accepted.
     """
 
     result: Result
@@ -55,6 +60,7 @@ class ComparisonRow:
     gap_to_bound: float | None = None
     gap_to_best: float | None = None
     failure: Failure = ""
+    units: float = 0.0
 
     @property
     def partial(self) -> bool:
@@ -64,7 +70,12 @@ class ComparisonRow:
     @property
     def stopped(self) -> bool:
         """Whether a limit or an interrupt ended the run."""
-        return self.result.termination in (Termination.TIME_LIMIT, Termination.INTERRUPTED)
+        return self.result.termination in CUT
+
+    @property
+    def gap_at_least(self) -> float | None:
+        """The gap if the best known solution were proven: the true gap is no smaller."""
+        return None if self.partial else self.gap_to_best
 
     @property
     def label(self) -> str:
@@ -90,6 +101,7 @@ class ComparisonRow:
             "bound_scope": self.bound_scope,
             "gap_to_bound": self.gap_to_bound,
             "gap_to_best": self.gap_to_best,
+            "gap_at_least": self.gap_at_least,
         }
 
     @classmethod
@@ -109,7 +121,7 @@ class Comparison(Answer):
     """The gap table of one problem.
 
     `best_bound` and `best_known` hold for everything that the problem asks; None where no
-    method proved, or nobody found, one.
+    method proved, or nobody found, one. `unfinished` are the bounds and searches that were cut.
     """
 
     family: str
@@ -123,6 +135,7 @@ class Comparison(Answer):
     known_by: str | None
     rows: tuple[ComparisonRow, ...]
     termination: Termination = Termination.COMPLETED
+    unfinished: tuple[Unfinished, ...] = ()
 
     @property
     def gap(self) -> float | None:
@@ -163,6 +176,7 @@ class Comparison(Answer):
             "gap": self.gap,
             "infeasible_by": self.infeasible.method if self.infeasible else None,
             "termination": str(self.termination),
+            "unfinished": [one.to_json() for one in self.unfinished],
             "rows": [row.to_json() for row in self.rows],
         }
 
@@ -188,6 +202,10 @@ class Comparison(Answer):
             fields.known_text("known_by"),
             tuple(ComparisonRow.from_json(row) for row in fields.objects("rows")),
             Termination(fields.choice("termination", list(Termination), "completed")),
+            tuple(
+                Unfinished.from_json(one)
+                for one in (fields.objects("unfinished") if fields.known("unfinished") else ())
+            ),
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -202,7 +220,7 @@ class Comparison(Answer):
         return pd.DataFrame(lines)
 
     def head(self) -> list[str]:
-        """Problem, best bound and best known solution with what is unproven, one line each."""
+        """Problem, best bound, best known solution with what is unproven, and what was cut."""
         lines = [f"{self.problem_name}: {self.problem_summary}"]
         if self.infeasible:
             lines.append(f"{UNSERVED}, as {self.infeasible.method} proves")
@@ -212,12 +230,44 @@ class Comparison(Answer):
         lines.append(f"best known {known}" + (f", by {self.known_by}" if self.known_by else ""))
         if (open_share := percent(self.gap)) not in ("", percent(0.0)):
             lines[-1] += f"; {open_share} from the bound, unproven and part of every gap"
-        return lines
+        return [*lines, *self.announced()]
+
+    @property
+    def loose(self) -> bool:
+        """Whether a bound for everything was cut, so that gaps to it may be too large."""
+        cut = (one.kind != SEARCH and not one.accepted_by for one in self.unfinished)
+        return any(cut) and not (self.gap is not None and self.gap <= CLOSED)
+
+    def announced(self) -> list[str]:
+        """What was cut, and by how much at most gaps are too large; nothing where all ended."""
+        closed = self.gap is not None and self.gap <= CLOSED
+        lines = [str(one) for one in self.unfinished if one.accepted_by or not closed]
+        rows = [
+            (row, shown - least)
+            for row in self.rows
+            if row.result.kind == "policy"
+            and (shown := row.gap_to_bound) is not None
+            and (least := row.gap_at_least) is not None
+        ]
+        if not self.loose or not rows:
+            return lines
+        best = min(rows, key=lambda pair: pair[0].gap_to_bound or 0.0)
+        worst = max(rows, key=lambda pair: pair[1])
+        row, points = best
+        said = (
+            f"{row.result.method}'s by {100 * points:.2f} points at most "
+            f"({percent(row.gap_to_bound)} shown, at least {percent(row.gap_at_least)})"
+        )
+        if worst is not best:
+            said += f", {worst[0].result.method}'s by {100 * worst[1]:.2f}"
+        column = 'the column "at least" has each'
+        return [*lines, f"! gaps below may be too large: {said}; {column}"]
 
     def table(self) -> Table:
         """A line per method and policy."""
         header = ["", "kind", "status", f"objective ({self.unit})", f"bound ({self.unit})"]
-        header += ["gap to bound", "gap to best", "bound for", "time"]
+        least = "at least" if self.loose else "gap to best"
+        header += ["gap to bound", least, "bound for", "time"]
         rows: list[Row] = []
         for row in self.blocks:
             result = row.result
@@ -239,8 +289,10 @@ class Comparison(Answer):
 
     def notes(self) -> list[str]:
         """What marks and words mean, and what rows have to say beside numbers."""
+        unbounded = self.infeasible and any(row.result.message == SERVES_PART for row in self.rows)
         return [
             *legend(self.rows),
+            *([NO_PARTS] if unbounded and not any(row.partial for row in self.rows) else []),
             *(
                 f"{row.result.method}: {row.result.message}"
                 for row in self.blocks
@@ -334,6 +386,14 @@ class ComparisonSet(Answer):
         partial = {r.result.method for c in self.comparisons for r in c.rows if r.partial}
         return tuple(sorted(self.measured, key=lambda name: name in partial))
 
+    def head(self) -> list[str]:
+        """What was cut, and by how much at most gaps are too large."""
+        return [
+            f"{self.parameter}={value}: {line}"
+            for value, comparison in zip(self.values, self.comparisons, strict=True)
+            for line in comparison.announced()
+        ]
+
     def table(self) -> Table:
         """Gap to the bound: one line per method or policy, one column per value."""
         header = ("gap to bound", *(f"{self.parameter}={value}" for value in self.values))
@@ -381,8 +441,12 @@ def legend(rows: Iterable[ComparisonRow]) -> list[str]:
     rows = list(rows)
     said: dict[str, Callable[[Result], bool]] = {
         f"{STOPPED} stopped by its time limit": lambda r: r.termination is Termination.TIME_LIMIT,
+        f"{STOPPED} stopped by its work budget": lambda r: r.termination is Termination.WORK_LIMIT,
         f"{STOPPED} interrupted": lambda r: r.termination is Termination.INTERRUPTED,
-        f"{NOT_RUN}, as nothing serves all (--parts runs them)": lambda r: r.message == NOT_RUN,
+        f"{NOT_RUN}, as nothing serves all": lambda r: r.message == NOT_RUN,
+        "not repeatable": lambda r: (
+            not r.repeatable and r.kind != "policy" and r.termination is not Termination.TIME_LIMIT
+        ),
     }
     lines = [PART_NOTE] if any(row.partial for row in rows) else []
     for words, holds in said.items():

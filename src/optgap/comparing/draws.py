@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
 
 from optgap.models.performance.saved import FittedParameters, read_fit
 
+BLOCK = 19
+"""Draws that one generator makes: as many as an interval of 90 % takes."""
 PARTS = ("parameters",)
 """Of a fit saved before there were others."""
 
@@ -71,11 +74,10 @@ class Drawn:
         return {**vars(self), "parts": list(self.parts)}
 
 
-def draws(
-    fits: Sequence[FittedParameters], count: int, rng: np.random.Generator
-) -> list[list[FittedParameters]]:
-    """Parameters drawn for each group of each fit: their error, residuals, between applications.
+def draws(fits: Sequence[FittedParameters], seed: int) -> Iterator[list[FittedParameters]]:
+    """Parameters drawn for each group of each fit, without end: their error, residuals and more.
 
+    Each block of `BLOCK` draws has a generator of its own, so that more draws keep the first ones.
     Where applications are drawn, the k-th draw of all fits is of the same.
 
     Raises
@@ -84,11 +86,10 @@ def draws(
     """
     from optgap.fitting.saved import drawn
 
-    which = rng.random(count)
-    columns = [
-        [read_fit(d) for d in drawn(fit.document, fit.source, count, rng, which)] for fit in fits
-    ]
-    return [
-        [replace(column[k], source=fit.source) for fit, column in zip(fits, columns, strict=True)]
-        for k in range(count)
-    ]
+    for block in count():
+        rng = np.random.default_rng([seed, block])
+        which = rng.random(BLOCK)
+        columns = [drawn(fit.document, fit.source, BLOCK, rng, which) for fit in fits]
+        for documents in zip(*columns, strict=True):
+            read = zip(map(read_fit, documents), fits, strict=True)
+            yield [replace(one, source=fit.source) for one, fit in read]

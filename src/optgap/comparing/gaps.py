@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from optgap.api import choose_method, choose_policy, close, execute, require_time_limit, serves
+from optgap.api import (
+    choose_method,
+    choose_policy,
+    close,
+    execute,
+    require_effort,
+    require_time_limit,
+    serves,
+)
 from optgap.comparing.comparison import (
     ACCEPTED,
     ALL,
@@ -19,6 +28,7 @@ from optgap.comparing.comparison import (
     ComparisonSet,
     Failure,
 )
+from optgap.comparing.unfinished import CUT, Unfinished
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
 from optgap.making import generate, preset_entry
@@ -34,6 +44,8 @@ from optgap.versions import versions
 
 Policies = str | Callable[..., Any] | Sequence[str | Callable[..., Any]]
 Methods = str | Sequence[str]
+EXACT_UNITS = 60.0
+"""Budget of an exact method beside others, units of work at effort 1."""
 
 
 def compare(
@@ -42,6 +54,7 @@ def compare(
     methods: Methods = "auto",
     *,
     time_limit: float | None = None,
+    effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
     progress: Progress = silent,
@@ -49,18 +62,21 @@ def compare(
 ) -> Comparison:
     """Run methods and policies on one problem and measure every gap.
 
-    A policy that serves all that is asked is measured against the best bound that the methods
-    prove. One that turns some of it down (tasks that it could not place, say) may well be
-    below that bound; it is measured against a bound for the part that it did serve, proved by
-    the same methods on ``problem.restrict(solution)``. Once a method has proven that no solution
-    serves everything, nothing else is run, unless `parts` asks for it.
+    Policies run before methods, so that an interrupt leaves objectives. A policy that serves all
+    that is asked is measured against the best bound that the methods prove. One that turns some of
+    it down (tasks that it could not place, say) may well be below that bound; it is measured
+    against a bound for the part that it did serve, proved by the same methods on
+    ``problem.restrict(solution)``. Once a method has proven that no solution serves everything, no
+    other method is run, and no part bounded, unless `parts` asks for it.
+    Exact methods have a budget of `EXACT_UNITS`, others count what they do themselves.
 
     Parameters
     ----------
     problem: it, or the path of a file with one.
     policies: ``all``, names separated by commas, or a sequence of names and functions.
     methods: ``auto``, ``all``, names separated by commas, or a sequence of names.
-    time_limit: wall-clock seconds for each single run of a method or policy.
+    time_limit: wall-clock seconds after which a method, or a policy of your own, is cut.
+    effort: factor by which all budgets of work are multiplied.
     limits: an interrupt to listen to, and progress to report.
     progress: instead of `limits`, what is told the phase, the incumbent and the bound.
     parts: where no solution serves everything, go on with what each policy serves.
@@ -73,21 +89,34 @@ def compare(
     """
     problem = as_problem(problem)
     require_time_limit(time_limit)
-    bench = _Bench(time_limit, seed, limits or Limits(progress=progress))
+    require_effort(effort)
+    limits = limits or Limits(progress=progress)
+    bench = _Bench(time_limit, seed, replace(limits, effort=effort))
     names = method_names(problem.family, methods)
+    provers = [choose_method(problem, name) for name in names]
     own = [choose_policy(problem, policy) for policy in policy_names(problem.family, policies)]
     full = _Scope(problem, ALL)
+    ran = [bench.run(problem, runnable) for runnable in own]
+    bench.known = _best(problem, ran)
     lines: list[_Line] = []
-    for name in names:
-        lines.append(bench.run(problem, choose_method(problem, name), full))
+    for runnable in provers:
+        lines.append(bench.run(problem, runnable, full))
         bench.hopeless = not parts and any(x.result.status is Status.INFEASIBLE for x in lines)
-    lines += [bench.run(problem, runnable) for runnable in own]
+    bench.known = None
+    lines += ran
     accepted: dict[str, _Scope] = {}
     for line in lines:
-        line.scope = line.scope or _scope_of(line.result, full, accepted)
+        # a schedule that leaves something out is about a part of the problem, whoever made it
+        if line.scope is None or (line.result.solution is not None and not serves(line.result)):
+            line.scope = _scope_of(line.result, full, accepted)
+        if bench.hopeless and line.scope is not full:
+            line.scope = None
+    if bench.hopeless:
+        accepted = {}
     for part in accepted.values():
+        of = next(line.result.method for line in lines if line.scope is part)
         for runnable in _provers(part.problem, names):
-            proof = bench.run(part.problem, runnable, part)
+            proof = bench.run(part.problem, runnable, part, of)
             part.add(proof.result)
     for line in lines:
         if line.scope is not None:
@@ -106,6 +135,7 @@ def sweep(
     policies: Policies = "all",
     methods: Methods = "auto",
     time_limit: float | None = None,
+    effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
     progress: Progress = silent,
@@ -130,7 +160,7 @@ def sweep(
     problems = [
         generate(family_name, preset, seed=seed, **{**params, parameter: value}) for value in wanted
     ]
-    asked = {"time_limit": time_limit, "seed": seed, "parts": parts}
+    asked = {"time_limit": time_limit, "effort": effort, "seed": seed, "parts": parts}
     works = [
         partial(_compared, problem, policies, methods, asked, f"{parameter}={value}")
         for value, problem in zip(wanted, problems, strict=True)
@@ -317,7 +347,10 @@ def _provers(problem: Problem, names: Iterable[str]) -> list[Runnable]:
 
 
 def _scope_of(result: Result, full: _Scope, parts: dict[str, _Scope]) -> _Scope | None:
-    """The scope in which a policy's objective means something."""
+    """The scope in which a policy's objective means something; none for a run that was cut."""
+    cut = result.termination in (Termination.TIME_LIMIT, Termination.INTERRUPTED)
+    if cut and result.kind == "policy":
+        return None
     if result.solution is None or serves(result):
         return full if result.solution is not None else None
     try:
@@ -329,20 +362,33 @@ def _scope_of(result: Result, full: _Scope, parts: dict[str, _Scope]) -> _Scope 
 
 
 class _Bench:
-    """Runs one method or policy after another; a failure of one is its own."""
+    """Runs one method or policy after another; a failure of one is its own.
+
+    Attributes
+    ----------
+    known: the best objective of the policies, told beside a method's bound.
+    units: the work of each method and policy, by label.
+    """
 
     def __init__(self, time_limit: float | None, seed: int, limits: Limits) -> None:
         self.time_limit = time_limit
         self.seed = seed
         self.limits = limits
         self.terminations: set[Termination] = set()
+        self.unfinished: list[Unfinished] = []
         self.hopeless = False
+        self.known: float | None = None
+        self.units: dict[str, float] = defaultdict(float)
         self.found: dict[str, Any] = {}
 
-    def run(self, problem: Problem, runnable: Runnable, scope: _Scope | None = None) -> _Line:
+    def run(
+        self, problem: Problem, runnable: Runnable, scope: _Scope | None = None, part: str = ""
+    ) -> _Line:
+        """Run on all of the problem, or on the part of it that the policy `part` accepted."""
+
         def tell(phase: str, incumbent: float | None, bound: float | None) -> None:
             named = phase if phase.startswith(runnable.label) else f"{runnable.label}: {phase}"
-            self.limits.progress(named, incumbent, bound)
+            self.limits.progress(named, self.known if incumbent is None else incumbent, bound)
 
         failure: Failure = ""
         if runnable.entry.shares:  # the parts that policies accept are bounded with it
@@ -354,8 +400,7 @@ class _Bench:
             elif self.limits.interrupted.is_set():
                 result = self.empty(problem, runnable, "not started", Termination.INTERRUPTED)
             else:
-                limits = self.limits.each(self.time_limit, tell)
-                result = execute(problem, runnable, limits, self.seed)
+                result = self.executed(problem, runnable, tell, part)
         except InputError as error:
             treats = runnable.treats(problem)
             failure = "input" if treats else "objective"
@@ -365,6 +410,18 @@ class _Bench:
             result = self.empty(problem, runnable, f"{type(error).__name__}: {error}")
         self.terminations.add(result.termination)
         return _Line(result, scope, failure)
+
+    def executed(self, problem: Problem, runnable: Runnable, tell: Progress, part: str) -> Result:
+        """The result of a run with its budget; what was cut is noted."""
+        exact = runnable.entry.kind == "exact"
+        budget = EXACT_UNITS * self.limits.effort if exact else None
+        limits = self.limits.each(self.time_limit, tell, budget)
+        result = execute(problem, runnable, limits, self.seed)
+        self.units[part or runnable.label] += limits.spent
+        cut = Unfinished.of(result, limits.spent, self.time_limit, budget)
+        if cut is not None:
+            self.unfinished.append(replace(cut, accepted_by=part))
+        return result
 
     def empty(
         self,
@@ -398,8 +455,7 @@ class _Bench:
 def _comparison(
     problem: Problem, full: _Scope, lines: Sequence[_Line], bench: _Bench
 ) -> Comparison:
-    stops = (Termination.INTERRUPTED, Termination.TIME_LIMIT)
-    stopped = next((t for t in stops if t in bench.terminations), Termination.COMPLETED)
+    stopped = next((t for t in CUT if t in bench.terminations), Termination.COMPLETED)
     bound, known = full.best_bound, full.best_known
     goal = problem.objective.described
     return Comparison(
@@ -412,9 +468,17 @@ def _comparison(
         bound_by=bound.bound_by if bound else None,
         best_known=known.objective if known else None,
         known_by=known.method if known else None,
-        rows=tuple(_row(line) for line in lines),
+        rows=tuple(replace(_row(x), units=bench.units[x.result.method]) for x in lines),
         termination=stopped,
+        unfinished=tuple(bench.unfinished),
     )
+
+
+def _best(problem: Problem, lines: Iterable[_Line]) -> float | None:
+    """The best objective of those that serve everything."""
+    best = min if problem.objective.described.sense == "min" else max
+    found = [x.result.objective for x in lines if serves(x.result)]
+    return best([value for value in found if value is not None], default=None)
 
 
 def _row(line: _Line) -> ComparisonRow:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from optgap.comparing.comparison import PART_NOTE, STOPPED, Comparison
+from optgap.api import require_effort, require_time_limit
+from optgap.comparing.comparison import CLOSED, Comparison, legend
 from optgap.comparing.gaps import compare
 from optgap.making import generate
 from optgap.models.limits import Limits, Progress, silent
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SCHEMA = "optgap.overview/1"
-SHARE_S = 18.0
-"""Seconds that a single run of a method or policy gets, compiling left out."""
-CLOSED, WEAK = 1e-6, 0.2
-"""Gaps of the best known solution that count as none, and from which on a bound is called weak."""
+WEAK = 0.2
+"""A gap of the best known solution from which on a bound is called weak."""
+FIRST = ("placement", "elastic", "queueing")
+"""Families with the most work, which start first."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,15 +39,12 @@ class Overview(Brief):
     ----------
     comparisons: in the order of the registry; families that failed are left out.
     failures: what went wrong, by family.
-    share_s: seconds that each single method or policy could take.
     seconds: wall time of everything.
     termination: whether the whole was interrupted, or stopped by a limit that the caller set.
-        A method that was stopped by its share of the time says so in its own row.
     """
 
     comparisons: tuple[Comparison, ...]
     failures: Mapping[str, str]
-    share_s: float
     seconds: float
     termination: Termination = Termination.COMPLETED
 
@@ -63,7 +61,6 @@ class Overview(Brief):
             "schema": SCHEMA,
             "seconds": self.seconds,
             "termination": str(self.termination),
-            "share_s": self.share_s,
             "failures": dict(self.failures),
             "versions": versions(),
             "families": [comparison.to_json() for comparison in self.comparisons],
@@ -82,16 +79,8 @@ class Overview(Brief):
         )
 
     def notes(self) -> list[str]:
-        """What marks mean, what was cut short, and what failed."""
-        rows = [(c, row) for c in self.comparisons for row in c.rows]
-        lines = [PART_NOTE] if any(row.partial for _, row in rows) else []
-        cut = {c.family for c, r in rows if r.result.termination is Termination.TIME_LIMIT}
-        for name in sorted(cut):
-            share = duration(self.share_s)
-            command = f"`optgap compare {name}` gives it all it needs"
-            lines.append(
-                f"{STOPPED} {name}: a method was stopped at its share of time, {share}: {command}"
-            )
+        """What marks mean, and what failed."""
+        lines = legend(row for c in self.comparisons for row in c.rows)
         lines += [f"{name}: {message}" for name, message in self.failures.items()]
         return lines + self.closing()
 
@@ -114,6 +103,7 @@ def compare_all(
     names: Sequence[str] | None = None,
     *,
     time_limit: float | None = None,
+    effort: float = 1.0,
     seed: int = 0,
     processes: int | None = None,
     limits: Limits | None = None,
@@ -124,8 +114,9 @@ def compare_all(
     Parameters
     ----------
     names: only these families.
-    time_limit: seconds for each single run of a method or policy; `SHARE_S` without it. A method
-        returns what it has by then. What a first run compiles is not counted.
+    time_limit: seconds after which each single method is cut. What a first run compiles is not
+        counted.
+    effort: factor by which all budgets of work are multiplied.
     processes: how many families are compared at a time; None for as many as there are cores.
 
     Raises
@@ -138,24 +129,26 @@ def compare_all(
     wanted = list(families() if names is None else names)
     for name in wanted:
         family(name)
-    share = SHARE_S if time_limit is None else time_limit
-    works = [partial(_compared, name, seed, share) for name in wanted]
-    outcomes = dict(zip(wanted, side_by_side(works, limits, processes=processes), strict=True))
+    require_time_limit(time_limit)
+    require_effort(effort)
+    order = sorted(wanted, key=lambda name: name not in FIRST)
+    asked = {"time_limit": time_limit, "effort": effort, "seed": seed}
+    works = [partial(_compared, n, f"{n} {order.index(n) + 1}/{len(order)}", asked) for n in order]
+    found = dict(zip(order, side_by_side(works, limits, processes=processes), strict=True))
+    outcomes = {name: found[name] for name in wanted}
     done = tuple(o.answer for o in outcomes.values() if o.answer is not None)
     errors = {name: o.error for name, o in outcomes.items() if o.error is not None}
     return Overview(
         done,
         {name: f"{type(error).__name__}: {error}" for name, error in errors.items()},
-        share,
         time.monotonic() - begun,
         _termination(limits, done, time_limit),
     )
 
 
-def _compared(name: str, seed: int, share: float, limits: Limits) -> Comparison:
-    problem = generate(name, seed=seed)
-    methods, part = family(name).overview, limits.part(name)
-    return compare(problem, methods=methods, time_limit=share, seed=seed, limits=part)
+def _compared(name: str, label: str, asked: Mapping[str, Any], limits: Limits) -> Comparison:
+    problem = generate(name, seed=asked["seed"])
+    return compare(problem, methods=family(name).overview, limits=limits.part(label), **asked)
 
 
 def _nearest(comparison: Comparison) -> str:
@@ -196,7 +189,8 @@ def head(comparison: Comparison) -> str:
 def table(comparison: Comparison) -> Table:
     """Policy, objective, gaps and time."""
     objective = f"objective ({comparison.unit})"
-    header = ("", objective, "gap to best bound", "gap to best known", "time")
+    least = "at least" if comparison.loose else "gap to best known"
+    header = ("", objective, "gap to best bound", least, "time")
     rows: list[Row] = []
     for row in comparison.blocks:
         gap = f"failed: {row.failure}" if row.failure else row.gap_text

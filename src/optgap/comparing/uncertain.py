@@ -1,13 +1,15 @@
-"""A comparison under the uncertainty of fitted models: every gap with an interval."""
+"""A comparison under the uncertainty of fitted models: every gap with an interval.
+
+Fitted values and draws are compared by the same methods and the same bound: a plan in units of work
+is made before the first draw, and no draw has fewer methods than another.
+"""
 
 from __future__ import annotations
 
 import math
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import compress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -23,7 +25,7 @@ from optgap.models.limits import Limits, Progress, silent
 from optgap.models.performance.saved import FittedParameters, read_fits
 from optgap.models.shown import MOST
 from optgap.registry import family
-from optgap.render import Answer, Row, Table, percent
+from optgap.render import Answer, Row, Table, number, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,25 +33,45 @@ if TYPE_CHECKING:
 
 LEVEL = 0.9
 MOST_SAMPLES = 10_000
-BUDGET_S = 45.0
-"""Seconds for all of a comparison with draws to which no time limit is given."""
-FIRST = 0.25
-"""The share of them that each single run may take."""
-QUICK_S = 1.0
-"""What takes longer at the fitted values is not run on every draw."""
+BUDGET = 60.0
+"""Work that all draws together may take, units at effort 1."""
 MOST_LEFT_OUT = 20
 """Impossible draws per draw that is wanted."""
+OUTSIDE = "!"
+"""Marks a gap that lies outside its own interval."""
+
+
+def least_samples(level: float) -> int:
+    """How many draws an interval of this level takes: (1 + level) / (1 − level)."""
+    return math.ceil((1 + level) / (1 - level) - 1e-9)
 
 
 @dataclass(frozen=True)
 class Interval:
-    """The gaps of one row over the samples; NaN where it never had one."""
+    """The values of one row over the samples, and at the fitted values; NaN where it had none."""
 
     method: str
     count: int
     low: float
     median: float
     high: float
+    value: float = math.nan
+
+    @property
+    def outside(self) -> bool:
+        """Whether the fitted value lies outside: a policy that jumps, say."""
+        slack = 1e-9 * max(1.0, abs(self.value))
+        return self.value < self.low - slack or self.value > self.high + slack
+
+    @classmethod
+    def of(cls, method: str, found: Sequence[float], level: float, value: float | None) -> Interval:
+        """The interval that holds one more draw with probability `level`; else the range."""
+        at = math.nan if value is None else value
+        if not found:
+            return cls(method, 0, math.nan, math.nan, math.nan, at)
+        tail = 0.5 * (1 - level) if len(found) >= least_samples(level) else 0.0
+        ends = np.quantile(found, [tail, 0.5, 1 - tail], method="weibull").tolist()
+        return cls(method, len(found), *ends, at)
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,13 +80,15 @@ class UncertainComparison(Answer):
 
     Parameters
     ----------
-    comparison: at the fitted values.
+    comparison: at the fitted values, as asked for.
     samples: one comparison per draw; each gap is against the bound of the same draw.
     models: the fits that were drawn from, and their files.
-    level: share of the samples within an interval.
+    level: probability with which one more draw lies within an interval.
     left_out: draws that were replaced, as no machine could be like that (a power below 0, say).
+    remarks: how the draws differ from what was asked for, and why.
     drawn: what each fit was drawn from, and how many held-out points its intervals covered.
-    remarks: what draws were spared, and why.
+    alike: at the fitted values, by the methods and policies of the draws; None if these are those
+        of `comparison`.
     """
 
     comparison: Comparison
@@ -74,6 +98,12 @@ class UncertainComparison(Answer):
     left_out: int = 0
     remarks: tuple[str, ...] = ()
     drawn: tuple[Drawn, ...] = ()
+    alike: Comparison | None = None
+
+    @property
+    def basis(self) -> Comparison:
+        """The comparison at the fitted values that the intervals belong to."""
+        return self.alike or self.comparison
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
@@ -82,35 +112,48 @@ class UncertainComparison(Answer):
 
     @property
     def intervals(self) -> tuple[Interval, ...]:
-        """One per row that has a gap at the fitted values or in a sample."""
-        return tuple(self._intervals())
+        """Of gaps: one per row that has a gap at the fitted values or in a sample."""
+        return tuple(self._intervals(lambda row: row.gap_to_bound))
 
-    def _intervals(self) -> Iterator[Interval]:
-        tail = 0.5 * (1 - self.level)
-        for row in self.comparison.rows:
-            name = row.result.method
-            found = [
-                other.gap_to_bound
-                for sample in self.samples
-                for other in sample.rows
-                if other.result.method == name and other.gap_to_bound is not None
-            ]
-            if found:
-                low, median, high = np.quantile(found, [tail, 0.5, 1 - tail]).tolist()
-                yield Interval(name, len(found), low, median, high)
-            elif row.gap_to_bound is not None:
-                yield Interval(name, 0, math.nan, math.nan, math.nan)
+    @property
+    def objectives(self) -> tuple[Interval, ...]:
+        """The same of objectives."""
+        return tuple(self._intervals(lambda row: row.result.objective))
+
+    def _intervals(self, value: Callable[[Any], float | None]) -> Iterator[Interval]:
+        for row in self.basis.rows:
+            name, own = row.result.method, value(row)
+            others = (o for sample in self.samples for o in sample.rows if o.result.method == name)
+            found = [x for other in others if (x := value(other)) is not None]
+            if found or own is not None:
+                yield Interval.of(name, found, self.level, own)
+
+    @property
+    def title(self) -> str:
+        """What the intervals are: of the level asked for, or the range of too few draws."""
+        wanted, made = least_samples(self.level), len(self.samples)
+        if made >= wanted:
+            return f"{100 * self.level:g} % interval"
+        holds = f" (holds {100 * (made - 1) / (made + 1):.0f} %)" if made else ""
+        return f"range of {made} draws{holds}; {100 * self.level:g} % takes {wanted} draws"
 
     def to_json(self) -> dict[str, Any]:
         """The comparison's JSON form, and under ``uncertainty`` the intervals."""
-        rows = []
-        for one in self.intervals:
-            ends = {"low": one.low, "median": one.median, "high": one.high}
-            known = {k: v if one.count else None for k, v in ends.items()}
-            rows.append({"method": one.method, "samples": one.count, **known})
+
+        def listed(intervals: Sequence[Interval]) -> list[dict[str, Any]]:
+            rows = []
+            for one in intervals:
+                ends = {"low": one.low, "median": one.median, "high": one.high, "value": one.value}
+                known = {key: x if math.isfinite(x) else None for key, x in ends.items()}
+                rows.append({"method": one.method, "samples": one.count, **known})
+            return rows
+
         about = {"models": list(self.models), "samples": len(self.samples), "level": self.level,
+                 "interval": self.title, "bound_by": self.basis.bound_by,
+                 "remarks": list(self.remarks),
                  "drawn": [one.to_json() for one in self.drawn]}  # fmt: skip
-        return {**self.comparison.to_json(), "uncertainty": {**about, "gap_to_bound": rows}}
+        intervals = {"gap_to_bound": listed(self.intervals), "objective": listed(self.objectives)}
+        return {**self.comparison.to_json(), "uncertainty": {**about, **intervals}}
 
     def to_frame(self) -> pd.DataFrame:
         """One line per sample and row, the fitted values as sample −1."""
@@ -124,31 +167,34 @@ class UncertainComparison(Answer):
         return pd.concat(frames, ignore_index=True)
 
     def head(self) -> list[str]:
-        """The comparison's, and what was drawn."""
-        count = f"{len(self.samples)} samples of {', '.join(self.models)}"
+        """The comparison's, what was drawn, and how the draws differ from what was asked for."""
         left = f"; {self.left_out} impossible draws left out" if self.left_out else ""
-        words = f"gaps over {count}: {100 * self.level:g} % interval{left}"
-        return [*self.comparison.head(), words, *map(str, self.drawn)]
+        words = f"gaps over {len(self.samples)} samples of {', '.join(self.models)}: {self.title}"
+        return [*self.comparison.head(), words + left, *map(str, self.drawn), *self.remarks]
 
     def table(self) -> Table:
         """A line per method and policy that has a gap, with its interval."""
-        header = ("", "gap to bound", "low", "median", "high", "samples")
+        unit = self.comparison.unit
+        header = ("", "gap to bound", "low", "median", "high", f"objective ({unit})", "samples")
         found = {one.method: one for one in self.intervals}
-        rows: list[Row] = [
-            (
-                row.label,
-                row.gap_text,
-                *(percent(x) if one.count else "" for x in (one.low, one.median, one.high)),
-                str(one.count),
-            )
-            for row in self.comparison.blocks
-            if (one := found.get(row.result.method)) is not None
-        ]
-        return header, rows, (1, 2, 3, 4, 5)
+        values = {one.method: one for one in self.objectives}
+        rows: list[Row] = []
+        for row in self.basis.blocks:
+            if (one := found.get(row.result.method)) is None:
+                continue
+            mark = OUTSIDE if one.outside else ""
+            ends = (percent(x) if one.count else "" for x in (one.low, one.median, one.high))
+            value = values[one.method]
+            spread = f"{number(value.low)} to {number(value.high)}" if one.count else "not drawn"
+            rows.append((row.label, mark + row.gap_text, *ends, spread, str(one.count)))
+        return header, rows, (1, 2, 3, 4, 6)
 
     def notes(self) -> list[str]:
-        """What draws were spared, and what rows have to say at the fitted values."""
-        return [*self.remarks, *self.comparison.notes()]
+        """Which gaps lie outside their interval, and what rows have to say."""
+        names = [one.method for one in self.intervals if one.count and one.outside]
+        words = f"{OUTSIDE} the gap at the fitted values lies OUTSIDE its interval: "
+        said = [words + ", ".join(names) + " (it decides otherwise on nearly all draws)"]
+        return [*(said if names else []), *self.basis.notes()]
 
     def __repr__(self) -> str:
         words = f"{self.comparison.problem_name}: {len(self.samples)} samples"
@@ -167,6 +213,7 @@ def compare(
     *,
     uncertainty: None = None,
     time_limit: float | None = None,
+    effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
     progress: Progress = silent,
@@ -183,6 +230,7 @@ def compare(
     uncertainty: int,
     level: float = LEVEL,
     time_limit: float | None = None,
+    effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
     progress: Progress = silent,
@@ -207,7 +255,8 @@ def compare(
     ----------
     uncertainty: so many draws of the parameters of the fits in the problem, each compared
         anew: every gap with an interval. None leaves it at the fitted values.
-    level: share of the draws within an interval.
+    level: probability with which one more draw lies within an interval; it takes
+        (1 + level) / (1 − level) draws, 19 for 0.9. Fewer give a range.
 
     Raises
     ------
@@ -226,9 +275,10 @@ def compare_uncertain(
     policies: gaps.Policies = "all",
     methods: gaps.Methods = "auto",
     *,
-    samples: int = 20,
+    samples: int | None = None,
     level: float = LEVEL,
     time_limit: float | None = None,
+    effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
     progress: Progress = silent,
@@ -241,12 +291,11 @@ def compare_uncertain(
     problem: it, or the path of a file with one.
     models: fits, or files of them (``optgap.fit/1``); those in the problem unless given.
         Each is drawn from what it says of its error, see `draws`.
-    samples: how many draws.
-    level: share of the draws within an interval.
-    time_limit: seconds for each single run, on as many draws as asked for. Without it everything
-        together takes `BUDGET_S`: what is slow is spared the draws, and there are as many of these
-        as there is time for; `UncertainComparison.remarks` says so.
-    policies, methods, seed, limits, progress, parts: as `gaps.compare` has them.
+    samples: how many draws; as many as `level` takes unless given. Fewer give a range.
+    level: probability with which one more draw lies within an interval.
+    effort: factor by which budgets are multiplied. All draws together take `BUDGET` units: where
+        exact methods would take more, one cheaper bound serves the fitted values and every draw.
+    policies, methods, time_limit, seed, limits, progress, parts: as `gaps.compare` has them.
 
     Raises
     ------
@@ -255,6 +304,7 @@ def compare_uncertain(
     """
     problem = as_problem(problem)
     _require_numbers(samples, level)
+    made = least_samples(level) if samples is None else samples
     given = read_fits(models)
     fits = given or list(getattr(problem, "fits", ()))
     if not fits:
@@ -263,71 +313,102 @@ def compare_uncertain(
         raise InputError("uncertainty", "", found, expected)
     # the fits in a problem are there already: put in again, they would be rounded again
     central_problem = fitted(problem, given, seed) if given else problem
-    drawn_problems, left_out = _drawn_problems(central_problem, fits, samples, seed)
+    drawn_problems, left_out = _drawn_problems(central_problem, fits, made, seed)
     limits = limits or Limits(progress=progress)
-    end = time.monotonic() + (BUDGET_S if time_limit is None else math.inf)
 
-    def run(one: Problem, plan: _Plan, limit: float | None) -> Comparison:
+    def run(one: Problem, plan: _Plan) -> Comparison:
         return gaps.compare(
-            one, plan.policies, plan.methods, time_limit=limit, seed=seed, limits=limits,
-            parts=parts,
+            one, plan.policies, plan.methods, time_limit=time_limit, effort=effort, seed=seed,
+            limits=limits, parts=parts,
         )  # fmt: skip
 
     names = gaps.method_names(problem.family, methods)
     asked = _Plan(tuple(gaps.policy_names(problem.family, policies)), tuple(names))
-    limit = BUDGET_S * FIRST if time_limit is None else time_limit
-    central = run(central_problem, asked, limit)
+    central = run(central_problem, asked)
+    hopeless = central.infeasible is not None and not parts
+    plan, alike, remarks = _planned(
+        asked, central, made, BUDGET * effort, lambda plan: run(central_problem, plan)
+    )
     done: list[Comparison] = []
-    plan = asked if time_limit is not None else _quick(asked, central, central_problem)
-    began = time.monotonic()
     for one in drawn_problems:
-        if limits.interrupted.is_set() or (central.infeasible and not parts):
+        if plan is None or hopeless or limits.interrupted.is_set():
             break
-        if len(done) >= 2 and not _time_for_another(began, end, len(done)):
-            break
-        done.append(run(one, plan, limit))
+        done.append(run(one, plan))
     sources = dict.fromkeys(f"{fit.model} ({os.path.basename(fit.source)})" for fit in fits)
-    notes = plan.notes
-    if len(done) < samples and not (limits.interrupted.is_set() or central.infeasible):
-        more = "time_limit=… (--time-limit) takes all, however long"
-        notes = (*notes, f"{len(done)} of {samples} draws in {BUDGET_S:g} s: {more}")
     told = tuple(map(Drawn.of, fits))
-    return UncertainComparison(central, tuple(done), tuple(sources), level, left_out, notes, told)
+    return UncertainComparison(
+        central, tuple(done), tuple(sources), level, left_out, tuple(remarks), told, alike
+    )
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """What a draw is compared with, and why it is less than what was asked for."""
+    """What every draw is compared with."""
 
     policies: tuple[str | Callable[..., Any], ...]
     methods: tuple[str, ...]
-    notes: tuple[str, ...] = ()
 
 
-def _time_for_another(began: float, end: float, done: int) -> bool:
-    """Whether a draw more will probably be over by `end`, as `done` of them took since `began`."""
-    now = time.monotonic()
-    return now + (now - began) / done <= end
+def _planned(
+    asked: _Plan,
+    central: Comparison,
+    draws: int,
+    budget: float,
+    run: Callable[[_Plan], Comparison],
+) -> tuple[_Plan | None, Comparison | None, list[str]]:
+    """What draws are compared with, by what it took at the fitted values; None if all is too dear.
+
+    Also the comparison at the fitted values by the same methods, if these are not as asked for.
+    """
+    first = len(asked.methods)
+    share = budget / draws
+    policies = [row.units for row in central.rows[first:]]
+    remarks = [
+        f"not drawn: {row.result.method}, {row.units:.3g} units a draw"
+        for row in central.rows[first:]
+        if row.units > share
+    ]
+    kept = tuple(p for p, u in zip(asked.policies, policies, strict=True) if u <= share)
+    plan, works = replace(asked, policies=kept), sum(u for u in policies if u <= share)
+    dear = sum(row.units for row in central.rows[:first])
+    if works + dear <= share:
+        return plan, None, remarks
+    spec = family(central.family)
+    other = [spec.auto_bound(_problem(central)), *(
+        entry.name for entry in spec.methods.values() if entry.kind == "bound"
+    )]  # fmt: skip
+    least = works + dear
+    for name in dict.fromkeys(other):
+        alike = run(replace(plan, methods=(name,)))
+        if alike.best_bound is None:
+            continue
+        units = sum(row.units for row in alike.rows)
+        least = min(least, units)
+        if units <= share:
+            who = " and ".join(asked.methods) if "auto" not in asked.methods else "exact"
+            who = central.rows[0].result.method if first == 1 else who
+            known = [row for row in central.rows[first:] if row.gap_to_bound is not None]
+            shown = ", ".join(f"{row.result.method} {percent(row.gap_to_bound)}" for row in known)
+            remarks.append(
+                f"{who} at the fit: {shown}; {who} takes {dear:.3g} units a draw, "
+                f"{draws * dear:.3g} for {draws}: intervals and their gap are against {name}"
+            )
+            return replace(plan, methods=(name,)), alike, remarks
+    more = math.ceil(draws * least / budget)
+    remarks.append(
+        f"no intervals: {draws} draws take {draws * least:.3g} units; --effort {more} draws them"
+    )
+    return None, None, remarks
 
 
-def _quick(asked: _Plan, central: Comparison, problem: Problem) -> _Plan:
-    """Without what took long at the fitted values; where all methods did, a bound stands in."""
-    quick = [row.result.seconds <= QUICK_S for row in central.rows]
-    slow = [row.result.method for row, fast in zip(central.rows, quick, strict=True) if not fast]
-    methods = tuple(compress(asked.methods, quick))
-    policies = tuple(compress(asked.policies, quick[len(asked.methods) :]))
-    notes = []
-    if slow:
-        notes.append(f"draws leave out what takes more than {QUICK_S:g} s: {', '.join(slow)}")
-    if asked.methods and not methods:
-        methods = (family(problem.family).auto_bound(problem),)
-        less = "which may prove less: intervals may lie above the gap at the fitted values"
-        notes.append(f"and are held against {methods[0]}, {less}")
-    return _Plan(policies, methods, ("; ".join(notes),) if notes else ())
+def _problem(comparison: Comparison) -> Problem:
+    """The problem that was compared on."""
+    problem: Problem = comparison.rows[0].result.problem  # type: ignore[assignment]
+    return problem
 
 
 def _drawn_problems(
-    problem: Problem, fits: Sequence[FittedParameters], count: int, seed: int
+    problem: Problem, fits: Sequence[FittedParameters], wanted: int, seed: int
 ) -> tuple[list[Problem], int]:
     """So many problems with drawn parameters, and how many draws no machine could be.
 
@@ -335,24 +416,25 @@ def _drawn_problems(
     ------
     InputError: when hardly any draw makes a problem: the fits leave too much open.
     """
-    refit, rng = family(problem.family).models.refit, np.random.default_rng(seed)
+    refit = family(problem.family).models.refit
     found: list[Problem] = []
     left_out, reason = 0, ""
-    while len(found) < count and left_out <= MOST_LEFT_OUT * count:
-        for draw in draws(fits, count, rng):
-            try:
-                found.append(refit(problem, draw, seed))
-            except InputError as error:
-                left_out, reason = left_out + 1, str(error)
-    if len(found) < count:
-        expected = "fits that leave less open: their reports say what to measure"
-        raise InputError("uncertainty", "", NoQuote(f"draws such as {reason}"), expected)
-    return found[:count], left_out
+    for drawn_fits in draws(fits, seed):
+        if len(found) == wanted:
+            return found, left_out
+        if left_out > MOST_LEFT_OUT * wanted:
+            break
+        try:
+            found.append(refit(problem, drawn_fits, seed))
+        except InputError as error:
+            left_out, reason = left_out + 1, str(error)
+    expected = "fits that leave less open: their reports say what to measure"
+    raise InputError("uncertainty", "", NoQuote(f"draws such as {reason}"), expected)
 
 
-def _require_numbers(samples: int, level: float) -> None:
+def _require_numbers(samples: int | None, level: float) -> None:
     whole = isinstance(samples, int) and not isinstance(samples, bool)
-    if not whole or not 2 <= samples <= MOST_SAMPLES:
+    if samples is not None and not (whole and 2 <= samples <= MOST_SAMPLES):
         raise InputError("--samples", "", samples, f"2 to {MOST_SAMPLES} draws")
     if not 0 < level < 1:
         raise InputError("--level", "", level, "a share between 0 and 1")

@@ -4,26 +4,223 @@
 >>> datasets.fetch(["openb"])  # doctest: +SKIP
 >>> datasets.path("openb")  # doctest: +SKIP
 
-Nothing in optgap needs them: every family has embedded defaults.
+Nothing in optgap needs them: every family has embedded defaults. pooch downloads them.
 """
 
-from optgap.datasets.catalogue import Dataset, File, Published, catalogue, choose
-from optgap.datasets.places import cache_folder, data_folder, home, present_folder
-from optgap.datasets.store import Fetched, State, fetch, path, verify
+from __future__ import annotations
 
-__all__ = [
-    "Dataset",
-    "Fetched",
-    "File",
-    "Published",
-    "State",
-    "cache_folder",
-    "catalogue",
-    "choose",
-    "data_folder",
-    "fetch",
-    "home",
-    "path",
-    "present_folder",
-    "verify",
-]
+import hashlib
+import os
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.jsonio import write_bytes
+from optgap.models.reading import file_sha256
+
+BUILT_IN = Path(__file__).with_name("catalogue.toml")
+VARIABLE = "OPTGAP_DATA"
+
+
+def _zeus_windows(original: bytes) -> bytes:
+    """Zeus's power-limit sweeps with their windows named as at commit 75b0960."""
+    return original.replace(b"__ZeusDataLoader_power_limit_", b"__GlobalPowerLimitOptimizer_")
+
+
+CONVERSIONS: Mapping[str, Callable[[bytes], bytes]] = {"zeus-windows": _zeus_windows}
+"""Tables made from publishers' files; what they make is checked like any download."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file of a dataset.
+
+    Parameters
+    ----------
+    path: inside the data folder, with forward slashes.
+    sha256, bytes: of the file itself.
+    url: the publisher's address, of the file or of what it is made from; None when nobody offers
+        it for download.
+    made: how it was made from the publisher's, then.
+    original: ``sha256`` and ``bytes`` of what is at `url`, and the ``convert`` that makes it.
+    """
+
+    path: str
+    sha256: str
+    bytes: int
+    url: str | None = None
+    made: str = ""
+    original: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """Files that belong together."""
+
+    name: str
+    title: str
+    licence: str
+    cite: str
+    home: str
+    files: tuple[File, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Size of all files."""
+        return sum(file.bytes for file in self.files)
+
+    def there(self, folder: Path) -> int:
+        """How many of its files are in a folder."""
+        return sum((folder / file.path).is_file() for file in self.files)
+
+
+def catalogue() -> dict[str, Dataset]:
+    """Every dataset by name."""
+    document = tomllib.loads(BUILT_IN.read_text(encoding="utf-8"))
+    return {
+        name: Dataset(name=name, **{**item, "files": tuple(File(**f) for f in item["files"])})
+        for name, item in document.items()
+    }
+
+
+def choose(names: Iterable[str]) -> list[Dataset]:
+    """The datasets of these names; all of them for ``all``.
+
+    Raises
+    ------
+    InputError: for an unknown name, listing those there are.
+    """
+    known, wanted = catalogue(), list(dict.fromkeys(names))
+    if wanted == ["all"]:
+        return list(known.values())
+    for name in wanted:
+        if name not in known:
+            raise InputError("data", "", name, one_of(known, "all, or some of {}"))
+    return [known[name] for name in wanted]
+
+
+def home() -> Path:
+    """The folder of the user's that downloads go to when nobody names another."""
+    # the same places that platformdirs gives, without importing it to show a path
+    if sys.platform == "win32":
+        place = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData/Local"))
+    elif sys.platform == "darwin":
+        place = Path.home() / "Library/Caches"
+    else:
+        place = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return place / "optgap" / "data"
+
+
+def data_folder(given: str | os.PathLike[str] | None = None) -> Path:
+    """`given`, or what ``OPTGAP_DATA`` names, or `home`; the first two must be there.
+
+    Raises
+    ------
+    InputError: for a folder that was named and is not there.
+    """
+    named = given or os.environ.get(VARIABLE)
+    if not named:
+        return home()
+    if not Path(named).is_dir():
+        source = "--data" if given else VARIABLE
+        raise InputError(source, str(named), NoQuote("no such folder"), "a folder")
+    return Path(named)
+
+
+def present_folder(given: str | os.PathLike[str] | None = None) -> Path | None:
+    """The same, or None when nobody named a folder and nothing has been downloaded.
+
+    Raises
+    ------
+    InputError: as `data_folder` does.
+    """
+    folder = data_folder(given)
+    return folder if folder.is_dir() else None
+
+
+def path(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
+    """Where a dataset is: the folder that holds all its files.
+
+    Raises
+    ------
+    InputError: for an unknown name, or a dataset of which a file is not there.
+    """
+    (dataset,) = choose([name])
+    place = data_folder(folder)
+    for file in dataset.files:
+        if not (place / file.path).is_file():
+            expected = f"it there: optgap info --fetch {name}"
+            raise InputError(str(place / file.path), "", NoQuote("no such file"), expected)
+    return place / os.path.commonpath([os.path.dirname(file.path) for file in dataset.files])
+
+
+def fetch(
+    names: Iterable[str],
+    folder: str | os.PathLike[str] | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> list[File]:
+    """Download what is missing of the datasets of these names; returns what came.
+
+    Parameters
+    ----------
+    tell: told each path before it is downloaded; may raise to stop.
+
+    Raises
+    ------
+    InputError: for an unknown name, a file that is there and is another (which stays), an
+        address that does not answer, or a download that is not what the catalogue names.
+    """
+    place, came = data_folder(folder), []
+    for dataset in choose(names):
+        for file in dataset.files:
+            target = place / file.path
+            if target.is_file():
+                if file_sha256(target) != file.sha256:
+                    found = NoQuote(f"a file with another SHA-256 than {dataset.name}'s")
+                    raise InputError(str(target), "", found, f"{file.sha256}; move it away first")
+            elif file.url is not None:
+                tell(file.path)
+                _download(file, file.url, target)
+                came.append(file)
+        if not dataset.there(place):
+            found = NoQuote("a converted copy, which nobody offers for download")
+            raise InputError(dataset.name, "", found, f"it in {place}; see {dataset.home}")
+    return came
+
+
+def _download(file: File, url: str, target: Path) -> None:
+    """Have pooch download what is at the address, and write the file that it holds."""
+    import logging
+
+    import pooch
+    import requests
+
+    pooch.get_logger().setLevel(logging.WARNING)  # the command line says what is going on
+    expected = file.original["sha256"] if file.original else file.sha256
+    with tempfile.TemporaryDirectory(prefix="optgap-data-") as folder:
+        try:
+            content = Path(pooch.retrieve(url, f"sha256:{expected}", "came", folder)).read_bytes()
+        except requests.RequestException as error:
+            raise InputError(url, "", NoQuote(_reason(error)), "the file; try again") from None
+        except ValueError:  # pooch says in several lines that the hash is another
+            found = NoQuote("a file with another SHA-256")
+            raise InputError(url, "", found, expected) from None
+        if file.original is not None:
+            content = CONVERSIONS[file.original["convert"]](content)
+        if hashlib.sha256(content).hexdigest() != file.sha256:
+            raise InputError(url, file.path, NoQuote("another SHA-256 inside"), file.sha256)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(target, content)
+
+
+def _reason(error: Exception) -> str:
+    """Why nothing came, without the libraries' names."""
+    answer = getattr(error, "response", None)
+    if answer is not None:
+        return f"{answer.status_code} {answer.reason}"
+    return "no answer in time" if "Timeout" in type(error).__name__ else "no connection"

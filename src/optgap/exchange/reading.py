@@ -33,7 +33,7 @@ def read_solution(
 
     Parameters
     ----------
-    path: a solution file of HiGHS, CBC, Gurobi, SCIP, or CPLEX (XML).
+    path: a solution file of HiGHS or Gurobi.
     method, params: as it was exported.
 
     Raises
@@ -76,19 +76,16 @@ def _values(found: Formulation, file: SolutionFile, source: str) -> Any:
     InputError: for anything that makes them no solution of it.
     """
     linear, names = found.linear, found.names
-    ignored = set(found.row_names) if file.solver == "CBC" else set()
     values = np.full(linear.variables, np.nan)
     for item in file.values:
         k = names.get(item.name)
-        if k is None and item.name in ignored:
-            continue  # with all that it prints, CBC lists rows as well
         if k is None:
             expected = f"a variable of this problem's formulation, such as {next(iter(names))}"
             raise InputError(source, item.where, item.name, expected)
         if not np.isnan(values[k]):
             raise InputError(source, item.where, NoQuote(f"{item.name} again"), "it once")
         values[k] = item.value
-    _fill(found, values, file.sparse, source)
+    _fill(found, values, source)
     listed = {item.name: item.where for item in file.values}
     for k, name in enumerate(names):
         low, high, value = float(linear.lower[k]), float(linear.upper[k]), float(values[k])
@@ -103,15 +100,15 @@ def _values(found: Formulation, file: SolutionFile, source: str) -> Any:
     return values
 
 
-def _fill(found: Formulation, values: Any, sparse: bool, source: str) -> None:
-    """Zeros where a file leaves them out; other values must be there."""
+def _fill(found: Formulation, values: Any, source: str) -> None:
+    """Zeros for variables that are in no row and no objective; other values must be there."""
     linear, names = found.linear, list(found.names)
     used = np.zeros(len(values), dtype=bool)
     used[linear.columns] = True
     used |= linear.cost != 0
     zero = np.clip(0.0, linear.lower, linear.upper)
     absent = np.isnan(values)
-    missing = np.flatnonzero(absent & used & ((zero != 0) | (not sparse)))
+    missing = np.flatnonzero(absent & used)
     if missing.size:
         more = f" and {missing.size - 1} more" if missing.size > 1 else ""
         told = NoQuote(f"no value of {names[int(missing[0])]}{more}")

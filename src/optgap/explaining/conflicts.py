@@ -119,7 +119,7 @@ def _possible(problem: Any, group: Sequence[int], solver: Runnable, limits: Limi
         if limits.stop:
             return True
         try:
-            found = run(part, name, limits=limits.within(1.0))
+            found = run(part, name, limits=limits)
         except InputError:  # another objective than it treats
             continue
         if found.solution is not None and part.serves_all(found.solution):
@@ -148,6 +148,6 @@ def _first_solution(part: Any, solver: Runnable, limits: Limits, size: int) -> R
         if found or limits.interrupted.is_set():
             enough.set()
 
-    left = limits.remaining
-    inner = Limits(left if left < float("inf") else None, enough, progress)
+    left = limits.seconds_left
+    inner = Limits(left if left < math.inf else None, enough, progress)
     return execute(part, solver, inner, 0)

@@ -6,9 +6,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from optgap.api import ahead, choose_method, choose_policy, execute, serves
+from optgap.api import (
+    ahead,
+    choose_method,
+    choose_policy,
+    execute,
+    require_effort,
+    require_time_limit,
+    serves,
+)
 from optgap.comparing.comparison import ACCEPTED, ALL, Comparison
 from optgap.comparing.gaps import Methods, Policies, compare, policy_names
+from optgap.comparing.unfinished import CUT
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem, as_solution
 from optgap.explaining.logged import logged_result
@@ -30,6 +39,7 @@ def explain(
     logged: Any = None,
     beside: Policies = "all",
     time_limit: float | None = None,
+    effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
     progress: Progress = silent,
@@ -55,7 +65,8 @@ def explain(
         taken for the best known.
     methods: whose bounds and solutions count, as for `compare`.
     beside: the online policies that also run; ``()`` for the one that solves every event alone.
-    time_limit: wall-clock seconds for each single run of a method or own policy.
+    time_limit: wall-clock seconds after which a method, or a policy of your own, is cut.
+    effort: factor by which all budgets of work are multiplied.
     params: the policy's own parameters.
 
     Raises
@@ -65,7 +76,9 @@ def explain(
     RefereeError: when a bound is better than a solution that serves everything.
     """
     problem = as_problem(problem)
-    limits = limits or Limits(progress=progress)
+    require_time_limit(time_limit)
+    require_effort(effort)
+    limits = replace(limits or Limits(progress=progress), effort=effort)
     spec = family(problem.family)
     runs = _Runs(time_limit, seed, limits)
     runnable = _policy(problem, policy, logged, params)
@@ -74,7 +87,10 @@ def explain(
     names = policy_names(problem.family, beside)
     done = runnable if scope == ALL else None
     others, trouble = runs.online(asked, _with(names, spec.per_event), done)
-    table = compare(asked, (), methods, time_limit=time_limit, seed=seed, limits=limits, parts=True)
+    table = compare(
+        asked, (), methods, time_limit=time_limit, effort=effort, seed=seed, limits=limits,
+        parts=True,
+    )  # fmt: skip
     placed, counted = _counted(asked, spec, table, runs)
     breaks = f"{own.method} breaks {len(broken)} constraints" if broken else ""
     learnt = _learnt(problem, spec, runnable, runs) if runnable and scope == ALL else None
@@ -90,8 +106,8 @@ def explain(
         how = spec.per_event_exact
         notes.append(per_event_note(spec.per_event, how, per_event, best, ends, table.unit))
     if not names:
-        notes.append(f"beside {own.method} ran {spec.per_event or 'no policy'} alone")
-    notes += [note for note in table.notes() if note]
+        notes.append(f"beside {own.method} ran {spec.per_event} alone")
+    notes += [*table.announced(), *table.notes()]
     if any(regret.cost > 0 for regret in regrets):
         notes.append(
             "a decision's cost is what it added there and then, everything before it as the "
@@ -120,7 +136,7 @@ def explain(
         judged=True,
         notes=(*notes, *trouble),
         seed=own.seed,
-        termination=next((t for t in stops if t is not Termination.COMPLETED), table.termination),
+        termination=next((t for t in CUT if t in stops), table.termination),
         versions=versions(),
     )
 

@@ -66,4 +66,5 @@ SPEC = Placement(
     },
     per_event="greedy-exact",
     tiny={"preset": "small", "size": 6},
+    overview="patterns(tolerance=0.0015,patience=10,first_nodes=10,rounds=8)",
 )

@@ -66,5 +66,5 @@ SPEC = Queueing(
     per_event="replan",
     per_event_exact=False,
     tiny={"preset": "small", "size": 5},
-    overview="time-indexed(rounds=1,moves=200000)",
+    overview="time-indexed(rounds=2,moves=100000)",
 )

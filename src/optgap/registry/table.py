@@ -20,7 +20,8 @@ def file_options(outgoing: bool) -> dict[str, str]:
     for spec in FAMILIES.values():
         columns = spec.tables_out if outgoing else spec.files
         for name, text in columns.items():
-            found.setdefault(name, []).append(f"{spec.name}: {text}")
+            one = "model" if name == "models" else name  # fits go by either name
+            found.setdefault(one, []).append(f"{spec.name}: {text}")
     return {name: "; ".join(texts) for name, texts in found.items()}
 
 

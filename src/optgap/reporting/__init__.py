@@ -1,9 +1,9 @@
 """One page of HTML from any result files, which needs nothing but itself.
 
 >>> import optgap
->>> optgap.report(["gaps.json", "runs.parquet"], "report.html")  # doctest: +SKIP
+>>> optgap.report(["gaps.json", "runs.csv"], "report.html")  # doctest: +SKIP
 """
 
-from optgap.reporting.page import Page, make, report
+from optgap.reporting.page import Page, Section, make, report
 
-__all__ = ["Page", "make", "report"]
+__all__ = ["Page", "Section", "make", "report"]

@@ -2,30 +2,48 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from optgap.comparing.comparison import SCHEMA as COMPARE
+from optgap.comparing.comparison import SET_SCHEMA, Comparison, ComparisonSet
+from optgap.comparing.overview import SCHEMA as OVERVIEW
 from optgap.contract import Problem
 from optgap.documents import load_problem
+from optgap.explaining import SCHEMA as EXPLAIN
+from optgap.explaining import Explanation
 from optgap.extras import require
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.jsonio import finite, load_any
-from optgap.models.reading import require_regular
-from optgap.models.tables import Column, read_header, read_table
+from optgap.models.jsonio import Fields, load_any
+from optgap.models.reading import read_bytes
+from optgap.models.result import SCHEMA as RESULT
+from optgap.models.result import Result
 from optgap.registry import FAMILIES
-from optgap.sweeping.formats import SCHEMA as SWEEP
-from optgap.sweeping.formats import value_of
-from optgap.sweeping.table import COLUMNS
+from optgap.render import html_table, number, percent
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 MOST_ROWS = 200_000
-"""Rows of one table; a page with more would be of no use to anybody."""
-
+"""Rows of one table; a page about more would be of no use to anybody."""
+SHOWN_ROWS = 1_000
+LONGEST = 200
+"""Characters of one cell; what is longer is cut with an ellipsis."""
 ROWS = "rows"
 """The schema of a table without one."""
+GAPS = ("gap_to_bound", "gap_to_best", "gap")
+"""What a chart of many runs may show, the first that is there."""
+KNOWN: Mapping[str, Any] = {
+    RESULT: Result,
+    COMPARE: Comparison,
+    SET_SCHEMA: ComparisonSet,
+    EXPLAIN: Explanation,
+}
+"""Classes that read their own JSON form, by schema."""
 
 
 @dataclass(frozen=True)
@@ -36,41 +54,23 @@ class Item:
     ----------
     source: the file's name, or what stands for it.
     schema: what it says it is; `ROWS` for a table of runs.
-    document: its JSON form.
-    problem: the problem that a result belongs to, where it came along.
+    shown: an object with `_repr_html_`, and perhaps `plot`.
     """
 
     source: str
     schema: str
-    document: Mapping[str, Any] = field(default_factory=dict)
-    problem: Problem | None = None
+    shown: Any
+
+    @property
+    def title(self) -> str:
+        """What it is about."""
+        family = getattr(self.shown, "family", "")
+        about = (getattr(self.shown, name, "") for name in ("method", "policy", "problem_name"))
+        told = next((str(text) for text in about if isinstance(text, str) and text), "")
+        return ": ".join(filter(None, (family, told))) or f"{self.source} ({self.schema})"
 
 
-@dataclass(frozen=True)
-class Given:
-    """What sections are made with, beside the fields of a document.
-
-    Parameters
-    ----------
-    item: the input that the document is, or a part of.
-    problems: to draw solutions with.
-    prefix: a name for what is drawn, different for every input.
-    """
-
-    item: Item
-    problems: Sequence[Problem]
-    prefix: str
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """Everything that a page is about; problems are there to draw results."""
-
-    items: tuple[Item, ...]
-    problems: tuple[Problem, ...]
-
-
-def read(inputs: Iterable[Any]) -> Inputs:
+def read(inputs: Iterable[Any]) -> tuple[list[Item], list[Problem]]:
     """Read files and objects, problems apart.
 
     Raises
@@ -80,111 +80,163 @@ def read(inputs: Iterable[Any]) -> Inputs:
     items: list[Item] = []
     problems: list[Problem] = []
     for given in inputs:
-        found = _file(given) if isinstance(given, (str, os.PathLike)) else _object(given)
-        if isinstance(found, Item):
-            items.append(found)
+        if isinstance(given, (str, os.PathLike)):
+            for found in _file(given):
+                (items if isinstance(found, Item) else problems).append(found)  # type: ignore
+        elif hasattr(given, "serves_all"):
+            problems.append(given)
+        elif hasattr(given, "_repr_html_") and hasattr(given, "to_json"):
+            items.append(Item("", str(given.to_json().get("schema", "")), given))
         else:
-            problems.append(found)
+            raise InputError("report", "", given, "a file, or a result, comparison, fit, …")
     if not items:
         found_text = NoQuote("problems only" if problems else "nothing")
         raise InputError("report", "", found_text, "a file with results")
-    return Inputs(tuple(items), tuple(problems))
+    return items, problems
 
 
-def _object(given: Any) -> Item | Problem:
-    if not hasattr(given, "to_json"):
-        raise InputError("report", "", given, "a file, or a result, comparison, fit, …")
-    if hasattr(given, "serves_all"):
-        problem: Problem = given
-        return problem
-    document = finite(given.to_json())
-    source = str(getattr(given, "method", "") or getattr(given, "problem_name", "") or "")
-    return Item(source, str(document.get("schema", "")), document, getattr(given, "problem", None))
-
-
-def _file(path: str | os.PathLike[str]) -> Item | Problem:
+def _file(path: str | os.PathLike[str]) -> Iterator[Item | Problem]:
     name = Path(path).name
-    if name.endswith((".parquet", ".pq")):
-        return Item(name, ROWS, {"rows": _parquet(path)})
-    if name.endswith((".csv", ".csv.gz")):
-        return Item(name, ROWS, {"rows": _csv(path)})
-    document = _json(path)
-    schema = document.get("schema")
-    if schema in (None, SWEEP) and isinstance(document.get("rows"), list):
-        return _rows(name, str(path), document)
-    if not isinstance(schema, str) or not schema.startswith("optgap."):
+    if name.endswith((".parquet", ".pq", ".csv", ".csv.gz")):
+        yield Item(name, ROWS, Runs(_table(path)))
+        return
+    document = load_any(path, lenient=True)
+    rows = document.get("rows") if isinstance(document, dict) else document
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if isinstance(rows, list) and schema is None:
+        yield Item(name, ROWS, Runs(_frame(rows, str(path))))
+    elif not isinstance(document, dict) or not str(schema).startswith("optgap."):
         found = NoQuote("no schema") if schema is None else schema
         raise InputError(str(path), "field schema", found, "results of optgap, or rows")
-    if any(schema.startswith(f"optgap.{family}.problem/") for family in FAMILIES):
-        return load_problem(path)
-    return Item(name, schema, document)
+    elif any(str(schema).startswith(f"optgap.{family}.problem/") for family in FAMILIES):
+        yield load_problem(path)
+    elif schema == OVERVIEW:
+        fields = Fields(document, str(path))
+        for part in fields.objects("families"):
+            yield Item(name, OVERVIEW, Comparison.from_json(part))
+        failures = fields.object("failures").document if "failures" in document else {}
+        if failures:
+            yield Item(name, OVERVIEW, Document({"families that failed": dict(failures)}))
+    elif str(schema) in KNOWN:
+        yield Item(name, str(schema), KNOWN[str(schema)].from_json(Fields(document, str(path))))
+    else:
+        yield Item(name, str(schema), Document(document))
+        if isinstance(document.get("comparison"), dict):  # of an audit's log
+            fields = Fields(document, str(path)).object("comparison")
+            yield Item(name, str(schema), Comparison.from_json(fields))
 
 
-def _json(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """A JSON object; a list of rows stands for one with ``rows``."""
-    document = load_any(path, lenient=True)
-    if isinstance(document, list):
-        return {"rows": document}
-    if not isinstance(document, dict):
-        raise InputError(str(path), "", document, "a JSON object, or a list of rows")
-    return document
+def _table(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """Rows of a CSV or Parquet file."""
+    import io
+
+    import pandas as pd
+
+    data, parquet = io.BytesIO(read_bytes(path)), Path(path).suffix in (".parquet", ".pq")
+    if parquet:
+        require("pyarrow", "sweep")
+    try:
+        frame = pd.read_parquet(data) if parquet else pd.read_csv(data)
+    except Exception as error:  # whatever either reader makes of another file
+        found = NoQuote(f"{type(error).__name__}: {error}")
+        raise InputError(str(path), "", found, "a table of runs") from None
+    return _counted(frame, str(path))
 
 
-def _rows(name: str, source: str, document: Mapping[str, Any]) -> Item:
-    rows = document["rows"]
+def _frame(rows: Sequence[Any], source: str) -> pd.DataFrame:
+    import pandas as pd
+
     for k, row in enumerate(rows):
         if not isinstance(row, Mapping):
             raise InputError(source, f"field rows[{k}]", row, "an object")
-    return Item(name, ROWS, {"rows": _counted(rows, source)})
+    return _counted(pd.DataFrame(rows), source)
 
 
-def _parquet(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    pa, pq = require("pyarrow", "sweep"), require("pyarrow.parquet", "sweep")
-    require_regular(path)
-    try:
-        _counted(range(pq.read_metadata(Path(path)).num_rows), str(path))
-        table = pq.read_table(Path(path))
-    except InputError:
-        raise
-    except (OSError, ValueError, pa.ArrowException):
-        raise InputError(
-            str(path), "", NoQuote("no Parquet file"), "rows in a Parquet file"
-        ) from None
-    rows: list[dict[str, Any]] = finite(_plain(table.to_pylist()))
-    return rows
-
-
-def _csv(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """Rows of a CSV file: of a sweep by its columns, of anybody else with numbers as numbers."""
-    header = read_header(path)
-    table = read_table(path, [Column(name, empty="") for name in header])
-    kinds = COLUMNS if set(COLUMNS) <= set(header) else {}
-    columns = {name: [_value(cell, kinds.get(name)) for cell in table[name]] for name in header}
-    _counted(table["#"], str(path))
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def _value(cell: str, kind: str | None) -> Any:
-    for wanted in (kind,) if kind else ("int64", "float64"):
-        try:
-            value = value_of(cell, wanted)
-        except ValueError:
-            continue
-        return None if isinstance(value, float) and not math.isfinite(value) else value
-    return cell
-
-
-def _plain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Dates, bytes and the like as text."""
-    kept = (str, int, float, bool, list, dict, type(None))
-    return [
-        {key: value if isinstance(value, kept) else str(value) for key, value in row.items()}
-        for row in rows
-    ]
-
-
-def _counted(rows: Any, source: str) -> Any:
-    if not 0 < len(rows) <= MOST_ROWS:
-        found = NoQuote(f"{len(rows) or 'no'} rows")
+def _counted(frame: pd.DataFrame, source: str) -> pd.DataFrame:
+    if not 0 < len(frame) <= MOST_ROWS:
+        found = NoQuote(f"{len(frame) or 'no'} rows")
         raise InputError(source, "", found, f"1 to {MOST_ROWS} rows")
-    return rows
+    return frame
+
+
+class Runs:
+    """A table of runs, whoever made it: the gaps of each method, and the rows."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self.frame = frame
+        self.by = next((name for name in ("method", "policy") if name in frame), None)
+        numeric = frame.select_dtypes("number")
+        self.measure = next((name for name in GAPS if name in numeric), None)
+
+    def _groups(self) -> dict[str, list[float]]:
+        """The gaps by method, in the order of the file; those to an accepted part are left out."""
+        if self.by is None or self.measure is None:
+            return {}
+        kept = self.frame
+        if "bound_scope" in kept:
+            kept = kept[kept["bound_scope"] != "accepted"]
+        groups = kept.dropna(subset=[self.measure]).groupby(self.by, sort=False)[self.measure]
+        return {str(name): values.tolist() for name, values in groups}
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (name, str(len(own)), percent(sum(own) / len(own)), percent(max(own)))
+            for name, own in self._groups().items()
+        ]
+        header = (self.by or "", "runs", f"mean {self.measure}", "worst")
+        means = html_table(header, rows, (), (1, 2, 3)) if rows else ""
+        frame = self.frame.dropna(axis="columns", how="all")
+        lines = [f"{len(frame):,} runs"]
+        if len(frame) > SHOWN_ROWS:
+            lines.append(f"the first {SHOWN_ROWS:,} are shown; the file has all")
+        shown = frame.head(SHOWN_ROWS)
+        cells = [[_text(value) for value in row] for row in shown.itertuples(index=False)]
+        right = [k for k, kind in enumerate(frame.dtypes) if kind.kind in "fiu"]
+        return means + html_table(list(map(str, frame.columns)), cells, lines, right)
+
+    def plot(self) -> Figure:
+        """A box of the gaps of each method."""
+        from optgap.plotting.figures import new_figure, plain
+
+        groups = self._groups()
+        figure = new_figure(8.0, 1.2 + 0.35 * max(1, len(groups)))
+        ax = figure.subplots()
+        if groups:
+            shares = [[100 * value for value in own] for own in groups.values()]
+            ax.boxplot(shares[::-1], orientation="horizontal")
+            ax.set_yticks(range(1, len(groups) + 1), [*groups][::-1])
+            ax.set_xlabel(f"{str(self.measure).replace('_', ' ')} (%)")
+        plain(ax, "x")
+        return figure
+
+
+class Document:
+    """Any other document: values by name, and a table for each list of objects."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self.document = document
+
+    def _repr_html_(self) -> str:
+        facts, tables = [], ""
+        for name, value in self.document.items():
+            if isinstance(value, list) and value and all(isinstance(v, Mapping) for v in value):
+                names = list(dict.fromkeys(key for row in value for key in row))
+                rows = [[_text(row.get(key)) for key in names] for row in value]
+                tables += html_table(names, rows, [name])
+            elif isinstance(value, Mapping) and name != "versions":
+                facts += [(f"{name}: {key}", _text(inner)) for key, inner in value.items()]
+            elif name not in ("schema", "versions"):
+                facts.append((name, _text(value)))
+        return html_table(("", ""), facts) + tables
+
+
+def _text(value: Any) -> str:
+    """A value of a file as it is read."""
+    if value is None or value != value:  # what pandas has for nothing
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (int, float)):
+        return number(value)
+    text = " ".join(str(value).split())
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

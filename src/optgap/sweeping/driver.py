@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from optgap.comparing.comparison import ACCEPTED
 from optgap.comparing.fairness import in_common
+from optgap.extras import require
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.jsonio import finite
+from optgap.models.jsonio import finite, write_bytes
 from optgap.models.limits import Limits
 from optgap.models.result import Termination
+from optgap.models.tables import guarded
 from optgap.render import Answer, Table, percent
+from optgap.sweeping.cells import COLUMNS, Row
 from optgap.sweeping.engines import Engine
-from optgap.sweeping.formats import read_rows, require_format, write_rows
-from optgap.sweeping.journal import Journal
 from optgap.sweeping.spec import Spec
-from optgap.sweeping.table import Row, with_gaps
 
 if TYPE_CHECKING:
     import pandas as pd
+
+try:
+    import fcntl
+except ImportError:  # Windows: two sweeps into one file are the user's own look-out
+    fcntl = None  # type: ignore[assignment]
+
+SYNC_S = 1.0
+"""Seconds between two times that the disk itself has to confirm."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +45,9 @@ class Done(Answer):
     ----------
     path: the table.
     rows: those of the spec that are done, in the order of its cells.
-    total: how many cells the spec has.
+    total: how many comparisons the spec has.
     skipped: how many were done before.
     ran: how many ran now.
-    stale: how many rows of other cells, or of other code, were moved aside, to `stale_path`.
-    contradictions: bounds that solutions disprove: one of the two is wrong.
     """
 
     path: Path
@@ -46,34 +55,19 @@ class Done(Answer):
     total: int
     skipped: int
     ran: int
-    stale: int = 0
-    contradictions: tuple[str, ...] = ()
     termination: Termination = Termination.COMPLETED
-
-    @property
-    def aside(self) -> Path:
-        """Where rows went that no cell of the spec stands for any more."""
-        return stale_path(self.path)
 
     @property
     def failed(self) -> list[Row]:
         """Rows of runs that went wrong (a method that does not treat an objective did not)."""
-        return [row for row in self.rows if row["failure"] in ("input", "fault")]
+        return [row for row in self.rows if went_wrong(row)]
 
     def to_frame(self) -> pd.DataFrame:
         """One line per run, metrics as columns of their own."""
-        import json
-
         import pandas as pd
 
-        lines = [
-            {
-                **{k: v for k, v in row.items() if k != "metrics"},
-                **json.loads(row["metrics"] or "{}"),
-            }
-            for row in self.rows
-        ]
-        return pd.DataFrame(lines)
+        lines = [{**row, **json.loads(row["metrics"] or "{}")} for row in self.rows]
+        return pd.DataFrame(lines).drop(columns="metrics", errors="ignore")
 
     def to_json(self) -> dict[str, Any]:
         """JSON form, ``optgap.sweep/1``: the counts, not the rows."""
@@ -81,96 +75,64 @@ class Done(Answer):
             "schema": "optgap.sweep/1",
             "path": str(self.path),
             "total": self.total,
-            "done": len(self.rows),
+            "done": self.skipped + self.ran,
             "skipped": self.skipped,
             "ran": self.ran,
             "failed": len(self.failed),
-            "stale": self.stale,
-            "contradictions": list(self.contradictions),
             "termination": str(self.termination),
         }
 
     def table(self) -> Table:
         """Per family and method: runs, failures, mean and worst gap over the runs that all have."""
         head = ("family", "method", "runs", "failed", "mean gap to bound", "worst", "to best known")
-        return head, [line for part in self._parts() for line in part.lines()], (2, 3, 4, 5, 6)
+        lines = []
+        for family, groups in self._groups().items():
+            gaps, best = (_common(groups, key)[0] for key in ("gap_to_bound", "gap_to_best"))
+            for method, rows in groups.items():
+                bad, own, known = sum(map(went_wrong, rows)), gaps[method], best[method]
+                means = [percent(sum(own) / len(own)), percent(max(own))] if own else ["", ""]
+                means.append(percent(sum(known) / len(known)) if known else "")
+                lines.append((family, method, str(len(rows)), str(bad or ""), *means))
+        return head, [*lines], (2, 3, 4, 5, 6)
 
     def notes(self) -> list[str]:
         """What means are over, where that is not every run."""
-        return [f"{part.family}: {note}" for part in self._parts() for note in part.notes()]
-
-    def _parts(self) -> list[_Part]:
-        families = dict.fromkeys(row["family"] for row in self.rows)
-        return [_Part(name, [r for r in self.rows if r["family"] == name]) for name in families]
-
-
-class _Part:
-    """The rows of one family, by method."""
-
-    def __init__(self, family: str, rows: Sequence[Row]) -> None:
-        self.family = family
-        self.groups: dict[str, list[Row]] = {}
-        for row in rows:
-            self.groups.setdefault(row["method"], []).append(row)
-        made = {method: {_run(row) for row in group} for method, group in self.groups.items()}
-        self.runs = len(set().union(*made.values()))
-        # `auto` makes a method for some instances alone: no reason to leave out the others' runs
-        self.everywhere = {method for method, runs in made.items() if len(runs) == self.runs}
-        self.gaps, self.differ = self._means("gap_to_bound")
-        self.best, _ = self._means("gap_to_best")
-
-    def _means(self, column: str) -> tuple[dict[str, list[float]], str]:
-        """The values that means are over, and a line where these are not all."""
-        values = self._values(column)
-        if not self.everywhere:
-            return in_common(values)
-        used, note = in_common({method: values[method] for method in self.everywhere})
-        own = {method: list(found.values()) for method, found in values.items()}
-        return {**own, **used}, note
-
-    def _values(self, column: str) -> dict[str, dict[Hashable, float]]:
-        """By method and run; a gap against a bound for an accepted part is another matter."""
-        return {
-            method: {
-                _run(row): row[column]
-                for row in group
-                if row[column] is not None and row.get("bound_scope") != ACCEPTED
+        notes = []
+        for family, groups in self._groups().items():
+            part = {
+                m: sum(r["bound_scope"] == ACCEPTED for r in rows) for m, rows in groups.items()
             }
-            for method, group in self.groups.items()
+            told = ", ".join(f"{count} of {method}" for method, count in part.items() if count)
+            left = f"left out of all means, as they accepted only a part: {told}" if told else ""
+            differ = _common(groups, "gap_to_bound")[1]
+            notes += [f"{family}: {note}" for note in (differ, left) if note]
+        return notes
+
+    def _groups(self) -> dict[str, dict[str, list[Row]]]:
+        """Rows by family and method."""
+        groups: dict[str, dict[str, list[Row]]] = {}
+        for row in self.rows:
+            if row["method"]:
+                groups.setdefault(row["family"], {}).setdefault(row["method"], []).append(row)
+        return groups
+
+
+def _common(groups: Mapping[str, Sequence[Row]], column: str) -> tuple[dict[str, list[float]], str]:
+    """The values that means are over: a gap to a bound for an accepted part is another matter."""
+    values = {
+        method: {
+            row["key"]: row[column]
+            for row in rows
+            if row[column] is not None and row["bound_scope"] != ACCEPTED
         }
-
-    def lines(self) -> list[tuple[str, ...]]:
-        return [(self.family, method, *self._line(method)) for method in self.groups]
-
-    def _line(self, method: str) -> tuple[str, ...]:
-        group, gaps, best = self.groups[method], self.gaps[method], self.best[method]
-        bad = sum(row["failure"] in ("input", "fault") for row in group)
-        return (
-            str(len(group)),
-            str(bad) if bad else "",
-            percent(sum(gaps) / len(gaps)) if gaps else "",
-            percent(max(gaps)) if gaps else "",
-            percent(sum(best) / len(best)) if best else "",
-        )
-
-    def notes(self) -> list[str]:
-        partial = {
-            method: sum(row.get("bound_scope") == ACCEPTED for row in group)
-            for method, group in self.groups.items()
-        }
-        told = ", ".join(f"{count} of {method}" for method, count in partial.items() if count)
-        left = f"left out of all means, as they accepted only a part: {told}" if told else ""
-        few = [
-            f"{method}: over its own {len(group)} of {self.runs} runs"
-            for method, group in self.groups.items()
-            if self.everywhere and method not in self.everywhere and self.gaps[method]
-        ]
-        return [note for note in (self.differ, *few, left) if note]
+        for method, rows in groups.items()
+    }
+    return in_common(values)
 
 
-def _run(row: Row) -> Hashable:
-    """Which run a row is of, the same for all methods."""
-    return row["instance"], row["instance_seed"], row["seed"]
+def went_wrong(row: Row) -> bool:
+    """Whether a row is one of a run that failed."""
+    return row["failure"] in ("input", "fault")
 
 
 def run(
@@ -178,130 +140,117 @@ def run(
     path: str | os.PathLike[str],
     *,
     engine: Engine | None = None,
-    resume: bool = False,
-    retry_failed: bool = False,
     limits: Limits | None = None,
 ) -> Done:
-    """Run the cells of a sweep, and write one row for each to a table.
+    """Compare on all instances of a sweep that have no rows yet, and write the table of all.
 
-    Rows go to a journal beside the file as they come, so that nothing is lost with this
-    process; at the end, and when `limits` stop the sweep, the table is written.
+    Rows go to a journal beside the table, ``FILE.jsonl``, as they come, so that nothing is lost
+    with this process; at the end, and when `limits` stop the sweep, the table is written. The next
+    call goes on with the journal, and runs what has failed again.
 
     Parameters
     ----------
-    path: the table: Parquet, CSV or JSON, as it ends.
-    resume: go on with the table and the journal that are there: cells that they have are not
-        run again. Without it, neither may be there.
-    retry_failed: run those again whose row is an error.
+    path: the table, as it ends: CSV, or Parquet.
 
     Raises
     ------
-    InputError: for a table with another ending, one that is there without `resume`, one that
-        cannot be read, another sweep that is writing there, a missing package, or a scheduler
-        that does not answer.
+    InputError: for a table with another ending, or that no sweep has written; another sweep that
+        is writing there; a missing package; or a scheduler that does not answer.
     """
-    limits, engine = limits or Limits(), engine or Engine()
-    engine.require()
-    target = Path(path)
-    require_format(target)  # not to be missed after hours of runs
-    aside = target.with_name(target.name + ".journal")
-    for there in (target, aside):
-        if there.exists() and not resume:
-            found = NoQuote("results that are there")
-            raise InputError(str(there), "", found, "--resume to go on, or another file")
-    _require_folder(target)
-    journal = Journal(aside)
+    limits, engine, target = limits or Limits(), engine or Engine(), Path(path)
+    require_table(target)
+    with _journal(target) as (before, add):
+        known = {key: rows for key, rows in before.items() if not any(map(went_wrong, rows))}
+        todo = [cell for key, cell in spec.cells.items() if key not in known]
+        skipped, ran, bad, began = len(spec.cells) - len(todo), 0, 0, time.monotonic()
+        limits.progress(f"{skipped} of {len(spec.cells)} comparisons", None, None)
+        for cell, rows in engine.run(todo, lambda: limits.stop is not None):
+            known[cell.key] = [finite(row) for row in rows]
+            add(known[cell.key])
+            ran, bad = ran + 1, bad + sum(map(went_wrong, rows))
+            text = f"{skipped + ran} of {len(spec.cells)} comparisons"
+            left = (time.monotonic() - began) / ran * (len(todo) - ran) / 60
+            text += (f", {bad} runs failed" if bad else "") + f", {left:.1f} min left"
+            limits.progress(text, None, None)
+        table = [row for key in spec.cells for row in known.get(key, ())]
+        _write(table, target)
+    stop = Termination.COMPLETED
+    if ran < len(todo):
+        stop = limits.stop or Termination.INTERRUPTED
+    return Done(target, tuple(table), len(spec.cells), skipped, ran, stop)
+
+
+def require_table(target: Path) -> None:
+    """Refuse a table that cannot be written, before any work goes into it.
+
+    Raises
+    ------
+    InputError: for another ending, Parquet without the package for it, and a file of others.
+    """
+    ending = target.suffix.lower()
+    if ending not in (".csv", ".parquet"):
+        found = NoQuote(ending or "no ending")
+        raise InputError(str(target), "", found, "a file that ends in .csv or .parquet")
+    if ending == ".parquet":
+        require("pyarrow", "sweep")
+    if target.exists() and not _journal_of(target).exists():
+        found = NoQuote(f"a file without {_journal_of(target).name} beside it")
+        raise InputError(str(target), "", found, "the table of a sweep, or another name")
+
+
+def _journal_of(target: Path) -> Path:
+    return target.with_name(target.name + ".jsonl")
+
+
+@contextmanager
+def _journal(
+    target: Path,
+) -> Iterator[tuple[dict[str, list[Row]], Callable[[list[Row]], None]]]:
+    """The rows that are there by key, later ones first, and a function that appends some."""
+    path = _journal_of(target)
     try:
-        before = _collected(target, journal)
-        known = {key: before[key] for key in spec.cells if key in before}
-        if retry_failed:
-            known = {k: row for k, row in known.items() if row["failure"] not in ("input", "fault")}
-        stale = [row for key, row in before.items() if key not in spec.cells]
-        ran = _work(spec, engine, known, journal, limits)
-        done = _written(spec, target, {**before, **known, **ran}, stale)
-        journal.remove()
-    finally:
-        journal.close()
-    rows, contradictions = done
-    left = len(spec.cells) - len(known) - len(ran)
-    stop = (limits.stop or Termination.INTERRUPTED) if left else Termination.COMPLETED
-    return Done(
-        target,
-        tuple(rows),
-        len(spec.cells),
-        len(known),
-        len(ran),
-        len(stale),
-        tuple(contradictions),
-        stop,
-    )
+        file: IO[bytes] = open(path, "a+b")  # noqa: SIM115  # closed below
+    except OSError as error:
+        found = NoQuote(error.strerror or error)
+        raise InputError(str(path), "", found, "a place that can be written to") from None
+    with file:
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                found = NoQuote("another sweep that is writing there")
+                raise InputError(str(path), "", found, "one at a time") from None
+        file.seek(0)
+        *lines, rest = file.read().split(b"\n")
+        file.truncate(file.tell() - len(rest))  # cut off in the middle: as if never begun
+        synced = 0.0
+
+        def add(rows: list[Row]) -> None:
+            nonlocal synced
+            file.write(json.dumps(rows, separators=(",", ":")).encode() + b"\n")
+            file.flush()
+            if time.monotonic() - synced > SYNC_S:
+                os.fsync(file.fileno())
+                synced = time.monotonic()
+
+        yield {rows[0]["key"]: rows for rows in map(_read, lines) if rows}, add
 
 
-def stale_path(path: str | os.PathLike[str]) -> Path:
-    """Where rows go that no cell of the spec stands for any more."""
-    return Path(path).with_suffix(f".stale{Path(path).suffix}")
+def _read(line: bytes) -> list[Row]:
+    """The rows in a line; none where a machine that went down has left something else."""
+    try:
+        rows = json.loads(line)
+        return rows if all(set(row) == set(COLUMNS) for row in rows) else []
+    except (TypeError, ValueError):
+        return []
 
 
-def _require_folder(target: Path) -> None:
-    if target.is_dir():
-        raise InputError(str(target), "", NoQuote("a directory"), "a file to write to")
-    if not target.parent.is_dir():
-        expected = "a place that can be written to"
-        raise InputError(str(target), "", NoQuote("no such folder"), expected)
+def _write(rows: Sequence[Row], target: Path) -> None:
+    import pandas as pd
 
-
-def _collected(target: Path, journal: Journal) -> dict[str, Row]:
-    """All rows by key; a row in the journal is later than one in the table."""
-    rows = read_rows(target) if target.exists() else []
-    return {row["key"]: row for row in [*rows, *journal.rows()]}
-
-
-def _work(
-    spec: Spec, engine: Engine, known: Mapping[str, Row], journal: Journal, limits: Limits
-) -> dict[str, Row]:
-    """Run the cells that are not `known`; every row is in the journal before it counts."""
-    todo = [cell for key, cell in spec.cells.items() if key not in known]
-    ran: dict[str, Row] = {}
-    if not todo:
-        return ran
-    began = time.monotonic()
-    bad = 0
-    _tell(limits, len(known), len(spec.cells), 0, bad, began)
-    for row in engine.run(todo, lambda: limits.stop is not None):
-        line: Row = finite(row)
-        journal.add(line)
-        ran[line["key"]] = line
-        bad += line["failure"] in ("input", "fault")
-        _tell(limits, len(known), len(spec.cells), len(ran), bad, began)
-    return ran
-
-
-def _tell(limits: Limits, known: int, total: int, ran: int, bad: int, began: float) -> None:
-    text = f"{known + ran} of {total} runs"
-    if bad:
-        text += f", {bad} failed"
-    if ran:
-        rest = (time.monotonic() - began) / ran * (total - known - ran)
-        text += f", {_clock(rest)} left"
-    limits.progress(text, None, None)
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def _written(
-    spec: Spec, target: Path, rows: Mapping[str, Row], stale: Sequence[Row]
-) -> tuple[list[Row], list[str]]:
-    """Write the table in the order of the cells, and what belongs to none of them aside."""
-    mine = [rows[key] for key in spec.cells if key in rows]
-    filled, contradictions = with_gaps(mine)
-    if stale:
-        aside = stale_path(target)
-        before = read_rows(aside) if aside.exists() else []
-        merged = {row["key"]: row for row in [*before, *stale]}
-        write_rows(merged.values(), aside)
-    write_rows(filled, target)
-    return filled, contradictions
+    frame, buffer = pd.DataFrame(rows, columns=list(COLUMNS)), io.BytesIO()
+    if target.suffix.lower() == ".parquet":
+        frame.to_parquet(buffer, index=False)
+    else:
+        buffer.write(guarded(frame.to_csv(index=False)).encode())
+    write_bytes(target, buffer.getvalue())

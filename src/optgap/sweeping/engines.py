@@ -1,44 +1,40 @@
-"""Where cells run: here, in processes of this machine (by joblib), or on a cluster."""
+"""Where cells run: here, in processes of this machine (joblib's), or on a Dask or Ray cluster."""
 
 from __future__ import annotations
 
-import itertools
-import logging
 import os
-import socket
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, Literal, get_args
-from uuid import uuid4
+from typing import Any
 
 from optgap.extras import require
 from optgap.models.errors import InputError, NoQuote, one_of
-from optgap.processes import cores
-from optgap.sweeping.cell import Cell, Row, failed, run_cell
+from optgap.processes import LOOK_EVERY_S, Processes, cores
+from optgap.sweeping.cells import Cell, Row, run_cell
 
-Name = Literal["processes", "dask", "ray", "serial"]
+ENGINES = ("processes", "dask", "ray", "serial")
 STRIKES = 2
-"""How many worker processes a cell may take down, running alone, before it counts as failed."""
+"""How many processes a cell may take down before it counts as failed."""
 CONNECT_S = 10.0
+Submit = Callable[[Cell], "Future[list[Row]]"]
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """How cells are run.
+    """How cells are run: one loop over futures of joblib's, Dask's or Ray's processes.
 
     Parameters
     ----------
-    name: ``processes`` of this machine, a ``dask`` or ``ray`` cluster, or ``serial`` in this
-        process.
+    name: ``processes`` of this machine, a ``dask`` or ``ray`` cluster, or ``serial``: here.
     jobs: how many processes; by default one per core. A cluster has as many as it has.
     scheduler: the address of a Dask scheduler, or of a Ray cluster; without one, Ray is started
         on this machine.
 
     Raises
     ------
-    InputError: for another name, a scheduler where there is none, or ``dask`` without one.
+    InputError: for another name, a missing package, or an address where none belongs.
     """
 
     name: str = "processes"
@@ -46,280 +42,107 @@ class Engine:
     scheduler: str | None = None
 
     def __post_init__(self) -> None:
-        if self.name not in get_args(Name):
-            raise InputError("--engine", "", self.name, one_of(get_args(Name)))
-        with_one = {"dask": (True,), "ray": (True, False)}.get(self.name, (False,))
-        if (self.scheduler is not None) not in with_one:
-            found = NoQuote("it with" if self.scheduler else "it without") + " --scheduler"
+        if self.name not in ENGINES:
+            raise InputError("--engine", "", self.name, one_of(ENGINES))
+        wanted = {"dask": (True,), "ray": (True, False)}.get(self.name, (False,))
+        if (self.scheduler is not None) not in wanted:
+            found = NoQuote(f"it with{'' if self.scheduler else 'out'} --scheduler")
             expected = "--scheduler ADDRESS with dask, and only with dask or ray"
-            raise InputError("--engine", self.name, NoQuote(found), expected)
+            raise InputError("--engine", self.name, found, expected)
         if self.jobs is not None and self.jobs < 1:
             raise InputError("--jobs", "", self.jobs, "at least 1")
+        if self.name in ("dask", "ray"):
+            require({"dask": "distributed"}.get(self.name, self.name), self.name)
 
-    def require(self) -> None:
-        """Raise InputError when the package that the engine needs is missing."""
-        if self.name == "dask":
-            require("distributed", "dask")
-        elif self.name == "ray":
-            require("ray", "ray")
-        elif self.name == "processes":
-            require("joblib", "sweep")
-
-    def run(self, cells: Sequence[Cell], stopped: Callable[[], bool]) -> Iterator[Row]:
-        """The rows of all cells, in the order in which they are done.
+    def run(
+        self, cells: Sequence[Cell], stopped: Callable[[], bool]
+    ) -> Iterator[tuple[Cell, list[Row]]]:
+        """Cells with their rows, as they are done.
 
         Once `stopped` says so, no further cell is begun; those that are running end.
 
         Raises
         ------
-        InputError: when a package is missing or the scheduler does not answer.
+        InputError: when the scheduler does not answer.
         """
-        if self.name == "serial":
-            for cell in cells:
-                if stopped():
+        waiting, strikes = iter(cells), dict.fromkeys((cell.key for cell in cells), 0)
+        running: dict[Future[list[Row]], Cell] = {}
+        with getattr(self, self.name)() as (submit, room):
+            while True:
+                while len(running) < room() and not stopped() and (cell := next(waiting, None)):
+                    running[submit(cell)] = cell
+                if not running:
                     return
-                yield run_cell(cell)
-            return
-        if self.name == "ray":
-            yield from _ray(self.scheduler, self.jobs, cells, stopped)
-        elif self.scheduler is not None:
-            yield from _cluster(self.scheduler, cells, stopped)
-        else:
-            yield from self._processes(cells, stopped)
+                for future in wait(running, LOOK_EVERY_S, FIRST_COMPLETED).done:
+                    cell = running.pop(future)
+                    try:
+                        yield cell, future.result()
+                    except (CancelledError, OSError) as error:
+                        raise self._silent("a connection that broke off", error) from None
+                    except Exception as error:  # its process has died
+                        strikes[cell.key] += 1
+                        if self.name == "processes" and strikes[cell.key] < STRIKES:
+                            running[submit(cell)] = cell
+                            continue
+                        words = " ".join(f"its worker process died: {error}".split())[:300]
+                        yield cell, cell.failed(RuntimeError(words))
 
-    def _processes(self, cells: Sequence[Cell], stopped: Callable[[], bool]) -> Iterator[Row]:
-        with _own_processes():
-            yield from self._rounds(cells, stopped)
+    def _silent(self, what: str, error: BaseException) -> InputError:
+        found = NoQuote(f"{what} ({type(error).__name__})")
+        cluster = f"a {self.name.capitalize()} cluster that answers; the same command goes on"
+        return InputError("--scheduler", self.scheduler or "local", found, cluster)
 
-    def _rounds(self, cells: Sequence[Cell], stopped: Callable[[], bool]) -> Iterator[Row]:
-        """Rows as they come; what is left is handed out again when a process has died."""
-        left = {cell.key: cell for cell in cells}
-        strikes: dict[str, int] = {}
-        while left and not stopped():
-            out: set[str] = set()
-            # those that were at work when a process died go one at a time: the one that
-            # takes its process down shows itself, the others get through
-            suspects = [key for key in left if key in strikes]
-            turn = suspects[:1] or list(left)
-            try:
-                for row in _joblib(self.jobs or cores(), [left[k] for k in turn], out, stopped):
-                    out.discard(row["key"])
-                    strikes.pop(row["key"], None)
-                    del left[row["key"]]
-                    yield row
-            except _lost() as error:
-                for key in out:
-                    strikes[key] = strikes.get(key, 0) + bool(suspects)
-                    if strikes[key] >= STRIKES:
-                        yield _given_up(left.pop(key), error)
+    @contextmanager
+    def serial(self) -> Iterator[tuple[Submit, Callable[[], int]]]:
+        """How a cell is handed out, and how many may be at once."""
 
+        def here(cell: Cell) -> Future[list[Row]]:
+            future: Future[list[Row]] = Future()
+            future.set_result(run_cell(cell))
+            return future
 
-# -- processes of this machine -------------------------------------------------------------
+        yield here, lambda: 1
 
-
-@contextmanager
-def _own_processes() -> Iterator[None]:
-    """Processes that begin and end with a sweep.
-
-    joblib keeps them for whoever comes next, in the folder and the environment of when they began.
-    """
-    from joblib.externals.loky import get_reusable_executor
-
-    get_reusable_executor(reuse=True).shutdown()
-    try:
-        yield
-    finally:
-        get_reusable_executor(reuse=True).shutdown()
-
-
-def _joblib(
-    jobs: int, cells: Sequence[Cell], out: set[str], stopped: Callable[[], bool]
-) -> Iterator[Row]:
-    """Rows as they come; `out` holds the keys of the cells that have been handed out."""
-    import joblib
-
-    def tasks() -> Iterator[Any]:
-        for cell in cells:
-            if stopped():
-                return
-            out.add(cell.key)
-            yield joblib.delayed(_remote)(cell)
-
-    work = joblib.Parallel(
-        n_jobs=max(2, jobs),  # with one, joblib would run the cells in this process
-        backend="loky",
-        batch_size=1,
-        # each process that is at work has its next cell waiting
-        pre_dispatch=2 * jobs if jobs > 1 else 1,
-        return_as="generator_unordered",
-    )
-    yield from work(tasks())
-
-
-def _remote(cell: Cell) -> Row:
-    """`run_cell` in a process of its own, which ends with the one that hands out the cells."""
-    import multiprocessing
-
-    # a worker of a cluster is nobody's child here, and has its own rules
-    if multiprocessing.parent_process() is not None:
-        _obey()
-    return run_cell(cell)
-
-
-@cache
-def _obey() -> None:
-    """Leave Ctrl-C to the parent process, and do not outlive it."""
-    import signal
-    import threading
-    import time
-
-    parent = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        threading.Thread(target=watch, daemon=True).start()
-
-
-def _lost() -> tuple[type[BaseException], ...]:
-    """What is raised when a process of this machine has died."""
-    from concurrent.futures.process import BrokenProcessPool
-
-    from joblib.externals.loky.process_executor import TerminatedWorkerError
-
-    return BrokenProcessPool, TerminatedWorkerError
-
-
-def _given_up(cell: Cell, error: BaseException) -> Row:
-    """The row of a cell that nobody survives."""
-    reason = f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
-    text = f"its worker process died, time and again: {reason}"
-    return cell.head | failed(text, "fault")
-
-
-# -- a Dask cluster ------------------------------------------------------------------------
-
-
-def _cluster(address: str, cells: Sequence[Cell], stopped: Callable[[], bool]) -> Iterator[Row]:
-    """Rows as they come from a Dask cluster, which hands the cells of a lost worker to others.
-
-    Not through joblib: it would run the cells here while the cluster has one worker, take no
-    notice of workers that join later, and give up everything with the first cell that nobody
-    survives.
-    """
-    import distributed
-    from distributed.comm.core import CommClosedError
-
-    client = _connect(distributed, address)
-    try:
-        with client:
-            yield from _futures(distributed, client, cells, stopped)
-    except (distributed.CancelledError, ConnectionError, CommClosedError) as error:
-        found = NoQuote(f"a connection that broke off ({type(error).__name__})")
-        expected = "a Dask scheduler; --resume goes on"
-        raise InputError("--scheduler", address, found, expected) from None
-
-
-def _futures(
-    distributed: Any, client: Any, cells: Sequence[Cell], stopped: Callable[[], bool]
-) -> Iterator[Row]:
-    waiting = iter(cells)
-    running: dict[Any, Cell] = {}
-    done = distributed.as_completed([], loop=client.loop)
-
-    def hand_out() -> None:
-        """Two cells for each thread that the cluster has now, none once we are to stop."""
-        room = 0 if stopped() else max(2, 2 * sum(client.nthreads().values())) - len(running)
-        for cell in itertools.islice(waiting, max(0, room)):
-            future = client.submit(run_cell, cell, key=f"optgap-{cell.key}-{uuid4()}", pure=False)
-            running[future] = cell
-            done.add(future)
-
-    hand_out()
-    while running:
-        future = next(done)
-        cell = running.pop(future)
+    @contextmanager
+    def processes(self) -> Iterator[tuple[Submit, Callable[[], int]]]:
+        """The same for processes of this machine, which end with the sweep."""
+        count = self.jobs or cores()
+        pool = Processes(count)
         try:
-            row = future.result()
-        except distributed.KilledWorker as error:
-            row = _given_up(cell, error)
-        yield row
-        hand_out()
+            yield (lambda cell: pool.submit(run_cell, cell)), (lambda: count)
+        finally:
+            pool.kill()
 
-
-def _connect(distributed: Any, address: str) -> Any:
-    """A client of the scheduler at this address."""
-    try:
-        return distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
-    except (OSError, ValueError, TimeoutError) as error:
-        found = NoQuote(f"no answer ({type(error).__name__})")
-        raise InputError("--scheduler", address, found, "a Dask scheduler") from None
-
-
-# -- Ray -----------------------------------------------------------------------------------
-
-
-def _ray(
-    address: str | None, jobs: int | None, cells: Sequence[Cell], stopped: Callable[[], bool]
-) -> Iterator[Row]:
-    """Rows as they come from a Ray cluster, or from Ray on this machine.
-
-    Not through joblib either: its Ray backend gives results only once all are there.
-    """
-    # Ray would tell its makers what it is used for
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    import ray
-
-    if address is not None:
-        _require_answer(address)  # Ray itself would try for minutes
-    here = {"num_cpus": jobs or cores(), "include_dashboard": False} if address is None else {}
-    try:
-        # what befalls a worker is in the row that it was to make
-        ray.init(address or "local", log_to_driver=False, logging_level=logging.CRITICAL, **here)
-    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
-        found = NoQuote(f"no answer ({type(error).__name__})")
-        raise InputError("--scheduler", address or "local", found, "a Ray cluster") from None
-    try:
-        yield from _ray_tasks(ray, cells, stopped)
-    except ray.exceptions.RaySystemError as error:
-        found = NoQuote(f"a connection that broke off ({type(error).__name__})")
-        raise InputError(
-            "--scheduler", address or "local", found, "a Ray cluster; --resume goes on"
-        ) from None
-    finally:
-        ray.shutdown()
-
-
-def _require_answer(address: str) -> None:
-    """Raise InputError when nobody listens at ``HOST:PORT`` or ``ray://HOST:PORT``."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if not port.isdigit():
-        raise InputError("--scheduler", "", address, "HOST:PORT or ray://HOST:PORT")
-    try:
-        socket.create_connection((host, int(port)), CONNECT_S).close()
-    except (OSError, OverflowError) as error:
-        found = NoQuote(f"no answer ({type(error).__name__})")
-        raise InputError("--scheduler", address, found, "a Ray cluster") from None
-
-
-def _ray_tasks(ray: Any, cells: Sequence[Cell], stopped: Callable[[], bool]) -> Iterator[Row]:
-    task = ray.remote(max_retries=STRIKES)(run_cell)
-    waiting = iter(cells)
-    running: dict[Any, Cell] = {}
-    while True:
-        room = 0 if stopped() else 2 * int(ray.cluster_resources().get("CPU", 1)) - len(running)
-        for cell in itertools.islice(waiting, max(0, room)):
-            running[task.remote(cell)] = cell
-        if not running:
-            return
-        (done, *_), _ = ray.wait(list(running), num_returns=1)
-        cell = running.pop(done)
+    @contextmanager
+    def dask(self) -> Iterator[tuple[Submit, Callable[[], int]]]:
+        """The same for a Dask cluster, which runs the cells of a lost worker again."""
+        distributed = require("distributed", "dask")
         try:
-            row = ray.get(done)
-        except ray.exceptions.WorkerCrashedError as error:
-            row = _given_up(cell, error)
-        yield row
+            client = distributed.Client(self.scheduler, timeout=CONNECT_S, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise self._silent("no answer", error) from None
+        with client, client.get_executor(pure=False) as executor:
+            yield (
+                lambda cell: executor.submit(run_cell, cell),
+                lambda: max(2, 2 * sum(client.nthreads().values())),
+            )
+
+    @contextmanager
+    def ray(self) -> Iterator[tuple[Submit, Callable[[], int]]]:
+        """The same for a Ray cluster, or Ray on this machine."""
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would tell its makers
+        ray = require("ray", "ray")
+        own = {"num_cpus": self.jobs or cores(), "include_dashboard": False}
+        here: dict[str, Any] = {} if self.scheduler else own
+        try:
+            ray.init(self.scheduler or "local", log_to_driver=False, **here)
+        except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+            raise self._silent("no answer", error) from None
+        task = ray.remote(max_retries=STRIKES)(run_cell)
+        try:
+            yield (
+                lambda cell: task.remote(cell).future(),
+                lambda: 2 * int(ray.cluster_resources().get("CPU", 1)),
+            )
+        finally:
+            ray.shutdown()

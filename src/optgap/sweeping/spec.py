@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import os
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass
 from importlib import util
 from pathlib import Path
 from typing import Any
@@ -16,14 +16,10 @@ from optgap.documents import load_problem
 from optgap.making import preset_entry
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields
-from optgap.models.reading import file_sha256
+from optgap.models.reading import file_sha256, read_text
 from optgap.parameters import call_text, split_call, typed
-from optgap.registry import FamilySpec, Runnable, family
-from optgap.registry import method as find_method
-from optgap.registry import policy as find_policy
-from optgap.sweeping.cell import Cell, Instance, Role
-from optgap.sweeping.fingerprint import code
-from optgap.tomlio import load_toml
+from optgap.registry import FamilySpec, family, method, policy
+from optgap.sweeping.cells import Cell, code
 
 MOST = 1_000_000
 """Runs in one sweep: more is a slip of the keyboard, or several sweeps."""
@@ -40,21 +36,6 @@ class Spec:
     cells: Mapping[str, Cell]
 
 
-@dataclass(frozen=True, slots=True)
-class _Grid:
-    """One ``[[grid]]`` table with what it inherits from the top of the file."""
-
-    fields: Fields
-    folder: Path
-    seeds: Sequence[int]
-    instance_seeds: Sequence[int] | None
-    time_limit: float | None
-
-    @property
-    def source(self) -> str:
-        return self.fields.source
-
-
 def load_spec(path: str | os.PathLike[str]) -> Spec:
     """Read a sweep from a TOML file; problem files are looked for beside it.
 
@@ -64,33 +45,44 @@ def load_spec(path: str | os.PathLike[str]) -> Spec:
         preset, policy, method or parameter, a problem file that cannot be read, or a grid
         that comes to nothing.
     """
-    return read_spec(load_toml(path), str(path), Path(path).parent)
+    text = read_text(path)
+    try:
+        document = tomllib.loads(text)
+    except (RecursionError, ValueError) as error:
+        found = "nesting too deep" if isinstance(error, RecursionError) else error
+        raise InputError(str(path), "", NoQuote(found), "TOML") from None
+    return read_spec(document, str(path), Path(path).parent)
 
 
 def read_spec(document: Mapping[str, Any], source: str = "sweep", folder: Path = Path()) -> Spec:
     """The same from a dictionary; errors as for `load_spec`."""
     fields = Fields(document, source)
     _refuse_unknown(fields, TOP)
-    limit = fields.number("time_limit", 1e-3) if "time_limit" in document else None
-    seeds = _seeds(fields, "seeds") if "seeds" in document else [0]
-    own = _seeds(fields, "instance_seeds") if "instance_seeds" in document else None
     cells: dict[str, Cell] = {}
     for grid in fields.objects("grid"):
         _refuse_unknown(grid, GRID)
-        for cell in _cells(_Grid(grid, folder, seeds, own, limit)):
+        for cell in _cells(fields, grid, folder):
             cells.setdefault(cell.key, cell)
             if len(cells) > MOST:
                 raise InputError(source, "grid", NoQuote(f"more than {MOST} runs"), "fewer")
     if not cells:
         raise InputError(source, "grid", NoQuote("no runs"), "policies or methods to run")
-    name = fields.text("name", Path(source).stem)
-    return Spec(source, name, cells)
+    return Spec(source, fields.text("name", Path(source).stem), cells)
 
 
 def _refuse_unknown(fields: Fields, known: set[str]) -> None:
     for name in fields.document:
         if name not in known:
             raise fields.fail("", name, one_of(sorted(known)))
+
+
+def _cells(top: Fields, grid: Fields, folder: Path) -> Iterator[Cell]:
+    spec = family(grid.text("family"), f"{grid.source}: family")
+    limit = top.number("time_limit", 1e-3) if "time_limit" in top.document else None
+    policies, methods, own = _runs(grid, spec)
+    for label, made, file, seeds in _instances(top, grid, spec, folder):
+        for seed in seeds if policies or methods else ():
+            yield Cell(spec.name, label, made, file, policies, methods, own, seed, limit, code())
 
 
 def _seeds(fields: Fields, name: str) -> list[int]:
@@ -104,154 +96,94 @@ def _seeds(fields: Fields, name: str) -> list[int]:
     return list(dict.fromkeys(seeds))
 
 
-def _cells(grid: _Grid) -> Iterator[Cell]:
-    spec = family(grid.fields.text("family"), f"{grid.source}: family")
-    runs = _runs(grid, spec)
-    version = code(spec.name)
-    for instance, seeds in _instances(grid, spec):
-        for seed in seeds:
-            for role, target, runnable in runs:
-                own = _own_source(target, grid.source) if runnable.own else ""
-                params = runnable.params["policy_params"] if runnable.own else runnable.params
-                yield Cell(
-                    instance,
-                    role,
-                    target,
-                    runnable.label,
-                    dict(params),
-                    dict(runnable.known),
-                    own,
-                    seed,
-                    grid.time_limit,
-                    version,
-                )
-
-
-# -- instances ---------------------------------------------------------------------------
-
-
-def _instances(grid: _Grid, spec: FamilySpec) -> Iterator[tuple[Instance, Sequence[int]]]:
-    """Every instance, with the seeds of the runs on it."""
-    document = grid.fields.document
-    if "problems" in document:
+def _instances(
+    top: Fields, grid: Fields, spec: FamilySpec, folder: Path
+) -> Iterator[tuple[str, Mapping[str, Any], str, Sequence[int]]]:
+    """Label, what identifies it and file of every instance, with the seeds of the runs on it."""
+    seeds = _seeds(top, "seeds") if "seeds" in top.document else [0]
+    own = _seeds(top, "instance_seeds") if "instance_seeds" in top.document else None
+    if "problems" in grid.document:
         for refused in ("presets", "instance"):
-            if refused in document:
-                raise grid.fields.fail(refused, NoQuote("it beside problems"), "one of the two")
-        for instance in _files(grid, spec):
-            yield instance, grid.seeds
+            if refused in grid.document:
+                raise grid.fail(refused, NoQuote("it beside problems"), "one of the two")
+        for pattern in _names(grid, "problems"):
+            matches = [] if Path(pattern).is_absolute() else sorted(folder.glob(pattern))
+            for path in matches or [folder / pattern]:
+                found = load_problem(path).family
+                if found != spec.name:
+                    raise InputError(str(path), "", NoQuote(f"a problem of {found}"), spec.name)
+                yield path.name, {"sha256": file_sha256(path)}, str(path.resolve()), seeds
         return
-    presets = _names(grid, "presets") if "presets" in document else [next(iter(spec.presets))]
-    for text in presets:
+    presets = _names(grid, "presets") if "presets" in grid.document else [next(iter(spec.presets))]
+    for text, values in itertools.product(presets, _products(_table(grid, "instance"))):
         entry, given = preset_entry(spec.name, text)
-        for values in _products(_table(grid, "instance")):
-            known = {**entry.params, "strict": True}
-            params = typed({**given, **values}, known, entry.name, grid.source)
-            label = call_text(entry.name, params)
-            full = {**entry.params, **params}
-            if grid.instance_seeds is None:  # drawn with the seed that the run has, too
-                for seed in grid.seeds:
-                    yield Instance(spec.name, label, entry.name, full, seed), [seed]
-            else:
-                for seed in grid.instance_seeds:
-                    yield Instance(spec.name, label, entry.name, full, seed), grid.seeds
+        known = {**entry.params, "strict": True}
+        params = typed({**given, **values}, known, entry.name, grid.source)
+        label, full = call_text(entry.name, params), {**entry.params, **params}
+        for seed in seeds if own is None else own:  # without seeds of their own, the run's
+            made = {"preset": entry.name, "params": full, "seed": seed}
+            yield label, made, "", [seed] if own is None else seeds
 
 
-def _files(grid: _Grid, spec: FamilySpec) -> Iterator[Instance]:
-    for pattern in _names(grid, "problems"):
-        matches = sorted(grid.folder.glob(pattern)) if _is_pattern(pattern) else []
-        matches = matches or [grid.folder / pattern]
-        for path in matches:
-            problem = load_problem(path)
-            if problem.family != spec.name:
-                raise InputError(
-                    str(path), "", NoQuote(f"a problem of {problem.family}"), spec.name
-                )
-            place = str(path.resolve())
-            yield Instance(spec.name, path.name, file=place, sha256=file_sha256(path))
-
-
-def _is_pattern(text: str) -> bool:
-    return bool(set("*?[") & set(text)) and not Path(text).is_absolute()
-
-
-# -- what runs on them -------------------------------------------------------------------
-
-
-def _runs(grid: _Grid, spec: FamilySpec) -> list[tuple[Role, str, Runnable]]:
-    """Every policy and method with every combination of the parameters that it has."""
-    table = _table(grid, "parameters")
-    runs: list[tuple[Role, str, Runnable]] = []
-    taken: set[str] = set()
-    for role, name in _named(grid, spec):
-        shown, own = split_call(name, grid.source)
-        target = _absolute(shown)
+def _runs(grid: Fields, spec: FamilySpec) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
+    """Policies and methods with all their parameters, and hashes of users' own policies."""
+    table, taken = _table(grid, "parameters"), set[str]()
+    found: tuple[dict[str, str], dict[str, str]] = {}, {}
+    own = []
+    policies = _names(grid, "policies") if "policies" in grid.document else []
+    methods = _names(grid, "methods") if "methods" in grid.document else []
+    named = [(0, str(name)) for name in policy_names(spec.name, _all(policies))]
+    for role, text in [*named, *((1, name) for name in method_names(spec.name, _all(methods)))]:
+        shown, given = split_call(text, grid.source)
+        place, colon, attribute = shown.rpartition(":")
+        file = colon and place.endswith(".py")
+        target = f"{Path(place).resolve()}:{attribute}" if file else shown
         if target == "auto":
-            runs.append((role, target, Runnable(next(iter(spec.methods.values())), target)))
+            found[role][target] = target
             continue
-        find = find_policy if role == "policy" else find_method
-        known = find(spec, target, None, grid.source).known
-        mine = {key: values for key, values in table.items() if key in known}
+        find = (policy, method)[role]
+        known = find(spec, target, None, grid.source)
+        if known.own:
+            own.append(_source_of(target))
+        mine = {key: values for key, values in table.items() if key in known.known}
         taken.update(mine)
-        if "workers" in known:  # the cells are what runs side by side
-            own.setdefault("workers", "1")
         for values in _products(mine):
-            runnable = find(spec, target, {**own, **values}, grid.source)
-            label = runnable.label.replace(target, shown, 1)  # no folder of this machine
-            runs.append((role, target, replace(runnable, label=label)))
+            label = find(spec, target, {**given, **values}, grid.source).label
+            found[role][label.replace(target, shown, 1)] = label
     for key in table:
         if key not in taken:
             expected = "a parameter of a policy or method of this grid"
-            raise grid.fields.fail(f"parameters.{key}", NoQuote("it"), expected)
-    return runs
+            raise grid.fail(f"parameters.{key}", NoQuote("it"), expected)
+    return *found, tuple(own)
 
 
-def _named(grid: _Grid, spec: FamilySpec) -> list[tuple[Role, str]]:
-    document = grid.fields.document
-    policies = _names(grid, "policies") if "policies" in document else []
-    methods = _names(grid, "methods") if "methods" in document else []
-    if policies == ["all"]:
-        policies = [str(name) for name in policy_names(spec.name, "all")]
-    if methods == ["all"]:
-        methods = method_names(spec.name, "all")
-    return [("policy", name) for name in policies] + [("method", name) for name in methods]
+def _all(names: list[str]) -> Any:
+    return "all" if names == ["all"] else names
 
 
-def _absolute(target: str) -> str:
-    """A user's own policy in a file by its full path: workers may live elsewhere."""
-    place, colon, attribute = target.rpartition(":")
-    return f"{Path(place).resolve()}:{attribute}" if colon and place.endswith(".py") else target
-
-
-@cache
-def _own_source(target: str, source: str) -> str:
+def _source_of(target: str) -> str:
     """A hash of the file that a user's own policy is in."""
     place = target.rpartition(":")[0]
     if place.endswith(".py"):
         return file_sha256(place)
     found = util.find_spec(place) if place else None
-    if found is None or not found.origin or not Path(found.origin).is_file():
-        return "unknown"
-    return file_sha256(found.origin)
+    known = found is not None and found.origin and Path(found.origin).is_file()
+    return file_sha256(str(found.origin)) if found is not None and known else "unknown"
 
 
-# -- lists and products ------------------------------------------------------------------
-
-
-def _names(grid: _Grid, key: str) -> list[str]:
+def _names(grid: Fields, key: str) -> list[str]:
     """A text, or a list of texts."""
-    value = grid.fields.document[key]
-    return [value] if isinstance(value, str) else grid.fields.texts(key)
+    value = grid.document[key]
+    return [value] if isinstance(value, str) else grid.texts(key)
 
 
-def _table(grid: _Grid, key: str) -> dict[str, list[Any]]:
+def _table(grid: Fields, key: str) -> dict[str, list[Any]]:
     """Values by parameter; a single one counts as a list of one."""
-    if key not in grid.fields.document:
-        return {}
-    table = {}
-    for name, value in grid.fields.object(key).document.items():
-        table[name] = value if isinstance(value, list) else [value]
-        if not table[name]:
-            raise grid.fields.fail(f"{key}.{name}", NoQuote("nothing"), "at least one value")
+    found = grid.object(key).document if key in grid.document else {}
+    table = {name: value if isinstance(value, list) else [value] for name, value in found.items()}
+    for name, values in table.items():
+        if not values:
+            raise grid.fail(f"{key}.{name}", NoQuote("nothing"), "at least one value")
     return table
 
 

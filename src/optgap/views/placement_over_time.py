@@ -8,7 +8,6 @@ import numpy as np
 
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.arrays import FloatArray, IntArray
-from optgap.models.placement.sleeping import runs
 from optgap.models.placement.timeline import Timeline, timeline
 from optgap.models.times import from_first_event, span, unit_of
 from optgap.plotting.figures import COLOURS, headed, heading, new_figure, plain
@@ -130,7 +129,8 @@ def in_use(
     placed = np.flatnonzero(solution.node >= 0)
     node, amount = solution.node[placed], demand[placed].astype(float)
     start = solution.start_s[placed] / until * BINS
-    end = np.minimum(runs(problem, solution).end_s[placed] / until * BINS, BINS)
+    ends = solution.start_s[placed] + problem.lasting_s[placed]
+    end = np.minimum(ends / until * BINS, BINS)
     first = np.minimum(np.floor(start).astype(np.int64), BINS - 1)
     last = np.minimum(np.floor(end).astype(np.int64), BINS - 1)
     # at a running sum: all of it from its first part on, less what is missing there and later

@@ -1,15 +1,11 @@
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from strategies_coscheduling import three_jobs
 
-from optgap.heuristics.coscheduling import CUSTOM
 from optgap.heuristics.coscheduling.engine import State, replay
-from optgap.heuristics.coscheduling.replayed import Replay
 from optgap.models.coscheduling import Application, CoschedulingProblem, Mode
 from optgap.models.coscheduling.presets import stream, synthetic
 from optgap.models.errors import InputError
@@ -94,29 +90,14 @@ def test_the_event_loop_shows_who_runs_since_when() -> None:
     ]
 
 
-def test_profiling_costs_the_power_of_every_mode_for_its_time() -> None:
-    problem = three_jobs()
-    load = POLICIES["ecosched"].load()
-    outcome = load(problem, limits=Limits(), seed=0, profiling_s=10.0, count_profiling=True)
-    watts = sum(m.power_w for app in problem.applications for m in app.modes)
-    node_j = problem.evaluate(outcome.solution).metrics["energy_j"]
-    assert outcome.info["profiling_j"] == pytest.approx(10 * watts)
-    assert outcome.info["energy_with_profiling_j"] == pytest.approx(node_j + 10 * watts)
-
-
-def test_a_fitted_signal_stands_in_for_run_times(tmp_path: Path) -> None:
-    times = {1: 10.0, 2: 5.0}
-    app = Application("a", tuple(Mode(g, t, 100.0, 1 / t) for g, t in times.items()))
-    problem = CoschedulingProblem.of([app], gpus=2, numa=1)
-    groups = [{"group": "a", "params": {"a": {"value": 0.0}, "b": {"value": 1.0}}}]
-    fit = {"schema": "optgap.fit/1", "model": "dram-runtime", "groups": groups}
-    path = tmp_path / "fit.json"
-    path.write_text(json.dumps(fit))
-    fitted = energy(problem, "ecosched", signal="fitted", model=str(path))
-    assert fitted == energy(problem, "ecosched")
-    for wrong in ({"signal": "fitted"}, {"model": str(path)}):
-        with pytest.raises(InputError, match="model"):
-            energy(problem, "ecosched", **wrong)
+def test_a_fitted_signal_stands_in_for_run_times() -> None:
+    fitted = Application("a", (Mode(1, 10.0, 100.0, fitted_s=9.0), Mode(2, 9.5, 100.0, None, 20.0)))
+    problem = CoschedulingProblem.of([fitted], gpus=2, numa=1)
+    outcome = POLICIES["ecosched"].load()(problem, limits=Limits(), seed=0, signal="fitted")
+    assert [run.gpu_count for run in outcome.solution.runs] == [1]
+    blind = CoschedulingProblem.of([Application("a", (Mode(1, 1.0, 1.0), Mode(2, 1.0, 1.0)))])
+    with pytest.raises(InputError, match="models="):
+        energy(blind, "ecosched", signal="fitted")
 
 
 def test_energies_are_normalised_over_all_counts_or_over_those_kept() -> None:
@@ -132,26 +113,3 @@ def test_energies_are_normalised_over_all_counts_or_over_those_kept() -> None:
     assert first == {"all": 1, "kept": 0}
     with pytest.raises(InputError, match="normalise"):
         energy(problem, "ecosched", normalise="some")
-
-
-def test_marble_without_the_numa_limit_needs_a_problem_without_it() -> None:
-    pool = [Application(f"a{k}", (Mode(1, 10.0, 100.0),)) for k in range(4)]
-    tight, free = (CoschedulingProblem.of(pool, numa=numa) for numa in (2, 4))
-    assert energy(free, "marble", numa_limit=False) < energy(tight, "marble")
-    with pytest.raises(InputError, match="numa=4"):
-        energy(tight, "marble", numa_limit=False)
-
-
-def test_a_log_is_played_again_with_the_profiles_run_times(tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    path.write_text("app,gpu_count,start_s,end_s\nY,4,0,111\nX,2,111,300\nZ,1,111,270\n")
-    problem = three_jobs()
-    load = CUSTOM.load()
-    own = {"policy": Replay, "policy_params": {"schedule": str(path)}}
-    outcome = load(problem, limits=Limits(), seed=0, **own)
-    assert problem.evaluate(outcome.solution).objective == pytest.approx(299_300)
-    path.write_text("app,gpu_count,start_s,end_s\nY,4,0,111\n")
-    with pytest.raises(InputError, match="1 of 3 jobs"):
-        load(problem, limits=Limits(), seed=0, **own)
-    with pytest.raises(InputError, match="schedule"):
-        load(problem, limits=Limits(), seed=0, policy=Replay)

@@ -296,9 +296,7 @@ def test_the_example_in_the_docstring_works() -> None:
 
 @given(
     problem=timed_placement_problems(max_nodes=4, max_tasks=14)
-    | timed_placement_problems(
-        max_nodes=4, max_tasks=8, goals=("energy",), sleeping=True, gangs=True
-    )
+    | timed_placement_problems(max_nodes=4, max_tasks=8, goals=("energy",), gangs=True)
 )
 def test_a_policy_from_outside_repeats_the_built_in_one_over_time(
     problem: PlacementProblem,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
+from small_time import small_time
 from strategies import placement_problems
 from transcriptions.node_value import SlowNodeValue, SlowValues, least_gpus
 
@@ -24,7 +24,6 @@ from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
 from optgap.models.placement.presets import alibaba, small
-from optgap.models.placement.presets_over_time import small_time
 from optgap.models.result import Outcome
 
 NOTHING = {"q": 1.0, "rent_w": 0.0, "fragment_w": 0.0}
@@ -39,25 +38,25 @@ def run(problem: PlacementProblem, name: str = "node-value", **params: Any) -> O
 def tables(problem: PlacementProblem, options: NodeValueParams) -> tuple[NodeValues, list[float]]:
     """W, and β by class of the target workload."""
     values = NodeValues.empty(problem, Grid())
-    worth_of_nodes(problem, problem.workload, options, values)
-    return values, offers_of(problem, problem.workload, values)[0]["gpus"].tolist()
+    worth_of_nodes(problem, options, values)
+    return values, offers_of(problem, values)[0]["gpus"].tolist()
 
 
-@given(problem=problems, workload=st.sampled_from(["target", "seen"]))
+@given(problem=problems)
 @settings(max_examples=12)
-def test_without_a_future_it_is_pwr(problem: PlacementProblem, workload: str) -> None:
-    ours = run(problem, **NOTHING, workload=workload).solution
+def test_without_a_future_it_is_pwr(problem: PlacementProblem) -> None:
+    ours = run(problem, **NOTHING).solution
     assert ours == run(problem, "pwr", score="exact").solution
 
 
-@given(problem=problems, workload=st.sampled_from(["target", "seen"]))
+@given(problem=problems)
 @settings(max_examples=8)
-def test_the_referee_accepts_it_and_its_claim(problem: PlacementProblem, workload: str) -> None:
-    outcome = run(problem, workload=workload)
+def test_the_referee_accepts_it_and_its_claim(problem: PlacementProblem) -> None:
+    outcome = run(problem)
     assert problem.check(outcome.solution) == []
     objective = problem.evaluate(outcome.solution).objective
     assert outcome.claimed == pytest.approx(objective, rel=1e-9, abs=1e-6)
-    assert outcome.solution == run(problem, workload=workload).solution
+    assert outcome.solution == run(problem).solution
 
 
 @pytest.mark.parametrize("share", [[160, 320, 460, 550, 810], [500], [300, 350, 400]])
@@ -119,14 +118,13 @@ def test_it_spends_less_than_pwr_and_pwr_fgd_on_the_alibaba_mix() -> None:
 
 
 def test_parameters_out_of_range_are_refused() -> None:
-    for given_ in ({"q": -0.1}, {"rent_w": -1.0}, {"workload": "future"}):
+    for given_ in ({"q": -0.1}, {"rent_w": -1.0}):
         with pytest.raises(InputError, match=next(iter(given_))):
             run(small(seed=0), **given_)
 
 
-@pytest.mark.parametrize("workload", ["target", "seen"])
-def test_tasks_that_leave_give_back_what_their_node_was_worth(workload: str) -> None:
+def test_tasks_that_leave_give_back_what_their_node_was_worth() -> None:
     problem = small_time(seed=3)
-    outcome = run(problem, workload=workload)
+    outcome = run(problem)
     assert problem.check(outcome.solution) == []
     assert outcome.claimed == pytest.approx(problem.evaluate(outcome.solution).objective)

@@ -57,7 +57,7 @@ def timed(still: PlacementProblem, queue: str, seed: int = 0) -> PlacementProble
     ("name", "params"),
     [
         *((name, {}) for name in POLICIES if name != "node-value"),
-        ("pwr", {"strict_fraction": True}),
+        ("pwr", {"score": "exact"}),
         ("pwr+fgd", {"score": "exact"}),
     ],
     ids=str,
@@ -137,7 +137,7 @@ def test_a_run_that_is_stopped_has_what_started_so_far(monkeypatch: pytest.Monke
             asked += 1
             return Termination.TIME_LIMIT if asked > 3 else None
 
-    monkeypatch.setattr(engine, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr(engine, "LOOK_CELLS", 0)
     outcome = POLICIES["fgd"].load()(problem, limits=Soon(), seed=0)
     assert outcome.termination is Termination.TIME_LIMIT
     assert outcome.message.startswith("stopped after")

@@ -32,13 +32,10 @@ from optgap.models.result import Outcome, Termination
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in POLICIES if name != "node-value"),  # which has a test file of its own
     ("pwr", {"score": "exact"}),
-    ("pwr", {"strict_fraction": True}),
-    ("pwr", {"score": "exact", "strict_fraction": True}),
     ("fgd", {"score": "exact"}),
     ("pwr+fgd", {"alpha": 0.05}),
     ("pwr+fgd", {"alpha": 0.5}),
     ("pwr+fgd", {"alpha": 0.9}),
-    ("pwr+fgd", {"alpha": 0.2, "strict_fraction": True}),
     ("pwr+fgd", {"score": "exact"}),
 ]
 DETERMINISTIC = [name for name, entry in POLICIES.items() if not entry.seeded]
@@ -219,12 +216,6 @@ def test_gpu_packing_prefers_the_larger_of_very_large_idle_nodes() -> None:
     problem = problem_of([(0, 0, gpus, "G2") for gpus in sizes], [(0, 0, 1, 1000, "")])
     # idle nodes score max(33 - GPUs, GPUs): 29, 30, 20
     assert placements(run(problem, "gpupacking").solution) == [(1, (0,))]
-
-
-def test_literal_condition_3_leaves_fractional_tasks_out_of_idle_gpus() -> None:
-    problem = problem_of([G2], [(0, 0, 1, 500, "")])
-    assert placements(run(problem, "pwr").solution) == [(0, (0,))]
-    assert placements(run(problem, "pwr", strict_fraction=True).solution) == [None]
 
 
 def test_no_node_takes_more_than_1001_tasks() -> None:

@@ -93,8 +93,7 @@ def test_a_log_that_cannot_be_used_is_told_in_one_line(
 
 
 def test_the_authors_plan_is_worth_what_their_solver_said(data_dir: Path) -> None:
-    from optgap.reproduce.coscheduling import LOG
-    from optgap.reproduce.coscheduling.queues import H100, queue
+    from reproduction.ecosched import H100, LOG, queue
 
     problem = queue(H100, data_dir)
     plan = read_schedule(data_dir / LOG, problem, where="H100/main/oracle_model")

@@ -191,3 +191,23 @@ def test_measured_runs_that_hold_more_than_there_is_draw_no_less_than_nothing_id
         clocked(Run(0, 0, 30, (0, 1, 2, 3)), Run(1, 5, 35, (0, 1, 2, 3)), tolerance_s=25.0)
     )
     assert found.metrics["idle_j"] == 0
+
+
+def test_no_run_starts_later_than_makes_sense() -> None:
+    one = problem(0, releases=(50.0,))
+    assert one.check(plan(Run(0, 1e12, 1e12 + 100, (0,)))) == []
+    late = Run(0, 1e12 + 60, 1e12 + 160, (0,))
+    assert names(one, late) == ["latest start_s"]
+    assert names(one, Run(0, 1e19, 1e19 + 100, (0,)))
+
+
+def test_short_measured_runs_do_not_hide_behind_the_tolerance() -> None:
+    """Five runs of 10 s side by side on one GPU, with a tolerance of a minute."""
+    five = problem(*[1] * 5, numa=4)
+    runs = [Run(job, 0, 10, (0,)) for job in range(5)]
+    found = five.check(clocked(*runs, tolerance_s=60.0))
+    assert {v.constraint for v in found} == {"one job per GPU", "jobs at a time"}
+    apart = [Run(job, 5.0 * job, 5.0 * job + 10, (0,)) for job in range(5)]
+    assert five.check(clocked(*apart, tolerance_s=60.0)) == []
+    early = problem(1, releases=(50.0,))
+    assert early.check(clocked(Run(0, 0, 10, (0,)), tolerance_s=60.0))

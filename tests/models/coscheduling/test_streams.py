@@ -9,7 +9,7 @@ import pytest
 from strategies_coscheduling import three_jobs
 
 from optgap.models.coscheduling import CoschedulingProblem, CoschedulingSolution, Run
-from optgap.models.coscheduling.presets import from_csv, stream, synthetic, synthetic_25
+from optgap.models.coscheduling.presets import from_csv, stream, synthetic
 from optgap.models.errors import InputError
 
 PROFILES = "app,gpu_count,runtime_s,avg_power_per_gpu_w,dram_util_sum\n"
@@ -50,7 +50,7 @@ def test_a_queue_may_come_over_time(tmp_path: Path) -> None:
 
 
 def test_presets_have_their_sizes_and_a_stream_spreads_them() -> None:
-    assert len(synthetic_25(seed=0)) == 25
+    assert len(synthetic(seed=0, size=25)) == 25
     spread = stream(seed=0)
     assert spread.releases[0] == 0
     assert sorted(spread.releases) == list(spread.releases)

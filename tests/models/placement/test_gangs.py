@@ -79,16 +79,6 @@ def test_one_that_waits_lets_others_go_ahead_only_with_backfill() -> None:
         assert optgap.run(made, "pwr").solution.start_s.tolist() == start
 
 
-def test_it_runs_when_the_last_of_its_nodes_has_booted() -> None:
-    made = problem([1, 2], sleep_after_s=5.0, wake_s=4.0)
-    # node a boots from 0 to 4, node b from 1 to 5: the second task holds node c until 15, too
-    found = made.evaluate(solution(made, [0, 1, 2], [0, 1, 1]))
-    assert found.metrics["boots"] == 3
-    assert found.metrics["mean_wait_s"] == 4.0
-    assert found.metrics["last_end_s"] == 15.0
-    assert optgap.run(made, "firstfit").objective == pytest.approx(found.objective)
-
-
 def test_more_nodes_than_there_are_never_fit() -> None:
     made = problem([4, 1])
     assert made.never_fits == (0, 1, 2, 3)

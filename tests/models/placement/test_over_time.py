@@ -175,6 +175,30 @@ def test_a_gpu_is_free_again_when_its_task_has_left() -> None:
     assert broken(early, (0, 0, 0.0), (0, 0, 9.9)) == ["GPU capacity in milli-GPU (Cond. 3)"]
 
 
+def test_no_start_is_so_late_that_rounding_hides_a_run() -> None:
+    made = problem((0, 10), queue="fifo", horizon_s=20)
+    short = problem((0, 1e-5), queue="fifo", horizon_s=20)
+    for late, of, broken in (
+        (9e11, made, None),
+        (1e13, made, "latest start"),
+        (math.inf, made, "latest start"),
+        (math.nan, made, "start after submission"),
+        (9e11, short, "a run as long as the task"),
+    ):
+        solution = PlacementSolution.of_arrays(
+            np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64), np.array([late])
+        )
+        found = [violation.constraint for violation in of.check(solution)]
+        assert found == [] if broken is None else broken in found
+
+
+def test_a_file_with_nodes_that_are_switched_off_is_refused_in_one_line() -> None:
+    document = problem((0, 10)).to_json()
+    document["over_time"] |= {"sleep_after_s": 600.0, "wake_s": 1.0, "off_w": 0.0}
+    with pytest.raises(InputError, match=r"over_time\.sleep_after_s: found 600.*nodes stay on"):
+        PlacementProblem.from_json(Fields(document, "p.json"))
+
+
 def test_when_tasks_may_start() -> None:
     for queue, late in (("reject", ["start without waiting"]), ("fifo", []), ("backfill", [])):
         made = problem((0.0, 10.0), queue=queue)

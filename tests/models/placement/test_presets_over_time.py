@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_time import small_time
 
 import optgap
 from optgap.models.errors import InputError
@@ -14,7 +15,7 @@ from optgap.models.placement import PlacementProblem
 from optgap.models.placement.alibaba import LIVES_S
 from optgap.models.placement.csvout import placements, series
 from optgap.models.placement.presets import from_csv
-from optgap.models.placement.presets_over_time import alibaba_time, small_time
+from optgap.models.placement.presets_over_time import alibaba_time
 from optgap.views.placement_over_time import BINS, in_use
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\na,8000,9000,2,T4\n"
@@ -57,14 +58,6 @@ def test_synthetic_times_are_those_of_the_seed_and_the_days() -> None:
     assert len(wide.cluster) == 1213 > len(one.cluster)
 
 
-def test_days_have_nights() -> None:
-    made = alibaba_time(seed=0, size=20_000, days=4.0, diurnal=0.8, nodes=1213)
-    hour = made.tasks.submit_s % 86_400 / 3600
-    day, night = ((hour < 12).sum(), (hour >= 12).sum())
-    # the integral of 1 + 0.8 sin over half a period
-    assert day / night == pytest.approx((np.pi + 1.6) / (np.pi - 1.6), rel=0.1)
-
-
 def test_recorded_times_are_the_traces(data_dir: Path, recwarn: pytest.WarningsRecorder) -> None:
     made = alibaba_time(seed=0, times="recorded", data=str(data_dir))
     assert len(made.tasks) + len(made.never_fits) == 8151
@@ -79,24 +72,15 @@ def test_recorded_times_are_the_traces(data_dir: Path, recwarn: pytest.WarningsR
 
 
 def test_recorded_times_want_the_trace(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="optgap data fetch openb"):
+    with pytest.raises(InputError, match="optgap info --fetch openb"):
         alibaba_time(seed=0, times="recorded", data=str(tmp_path))
 
 
-@pytest.mark.parametrize("settings", [{"diurnal": 2.0}, {"load": 0.0}, {"days": -1.0}])
+@pytest.mark.parametrize("settings", [{"nodes": -1}, {"load": 0.0}, {"days": -1.0}])
 def test_settings_out_of_range_are_named(settings: dict[str, float]) -> None:
     with pytest.raises(InputError) as refused:
         alibaba_time(seed=0, **settings)  # type: ignore[arg-type]
     assert refused.value.where == next(iter(settings))
-
-
-def test_the_small_one_asks_for_its_load() -> None:
-    for seed in range(5):
-        made = small_time(seed=seed)
-        assert made.over_time is not None
-        asked = float(made.tasks.demand_milli @ made.lasting_s)
-        share = asked / made.cluster.gpu_capacity_milli / made.over_time.horizon_s
-        assert share == pytest.approx(0.3, abs=0.06)
 
 
 # -- tables ------------------------------------------------------------------------------

@@ -312,3 +312,11 @@ def test_the_queue_changes_when_jobs_start_and_give_up() -> None:
     assert list(zip(time.tolist(), length.tolist(), strict=True)) == [
         (10, 0), (12, 2), (14, 4), (20, 3), (29, 2), (30, 1)
     ]  # fmt: skip
+
+
+def test_no_job_starts_later_than_makes_sense() -> None:
+    made = problem((1000, 1000, 1))
+    assert check(made, (1000 + 1e12, [(0, 1)])) == []
+    (found,) = check(made, (1064 + 1e12, [(0, 1)]))
+    assert found == Violation("start_s not too late", "job a", 1064 + 1e12, 1000 + 1e12)
+    assert check(made, (1e19, [(0, 1)]))

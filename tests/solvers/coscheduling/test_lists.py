@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from strategies_coscheduling import coscheduling_problems
 
 from optgap.models.coscheduling import CoschedulingProblem
+from optgap.models.coscheduling.gpus import placed
 from optgap.models.coscheduling.presets import stream, synthetic
 from optgap.models.limits import Limits
-from optgap.solvers.coscheduling.lists import annealed, best_of, in_order, solution_of, value_of
+from optgap.solvers.coscheduling.lists import annealed, best_of, in_order, value_of
 
 
 @settings(max_examples=25)
@@ -20,7 +21,7 @@ def test_lists_keep_every_constraint(problem: CoschedulingProblem) -> None:
     best = best_of(problem, counts, rng, Limits(), tries=5)
     order = [job for job, _, _ in sorted(best, key=lambda item: item[2])]
     for starts in (best, in_order(problem, counts, order)):
-        solution = solution_of(problem, starts)
+        solution = placed(problem, starts)
         assert problem.check(solution) == []
         assert problem.serves_all(solution)
         assert value_of(problem, starts) <= value_of(problem, best) * (1 + 1e-9)
@@ -34,4 +35,4 @@ def test_annealing_makes_no_schedule_worse_and_keeps_the_gpu_counts() -> None:
         found = annealed(problem, first, rng, Limits(0.3), 0.0)
         assert value_of(problem, found) <= value_of(problem, first)
         assert {(job, g) for job, g, _ in found} == {(job, g) for job, g, _ in first}
-        assert problem.check(solution_of(problem, found)) == []
+        assert problem.check(placed(problem, found)) == []

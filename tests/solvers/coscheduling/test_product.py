@@ -64,15 +64,15 @@ def test_no_schedule_above_all_lines_is_below_the_bound(
         least = min(e + Fraction(price) * c for e, c in exact)
         level = float(least)
         level = level if Fraction(level) <= least else math.nextafter(level, 0.0)
-        known.append(Support(price, level, None, None))
-    known.append(Support(math.inf, min(c for _, c in points), None, None))
+        known.append(Support(price, level, 0.0, 0.0))
+    known.append(Support(math.inf, min(c for _, c in points), 0.0, 0.0))
     assert Fraction(lowest(known)) <= min(e * c for e, c in exact)
 
 
 def test_a_line_below_the_others_does_not_raise_the_bound() -> None:
     known = [
         Support(0.0, 10.0, 10.0, 9.0),
-        Support(1.0, 10.5, None, None),
+        Support(1.0, 10.5, 0.0, 0.0),
         Support(2.0, 16.0, 14.0, 1.0),
         Support(math.inf, 1.0, 14.0, 1.0),
     ]

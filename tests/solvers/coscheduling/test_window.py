@@ -57,7 +57,7 @@ def test_a_longer_window_is_worth_something_here() -> None:
     assert short > value(problem, exact_window(problem, limits=Limits(), seed=0)) * 1.001
 
 
-@pytest.mark.parametrize("params", [{"window": -1}, {"seconds": 0.0}])
+@pytest.mark.parametrize("params", [{"window": -1}, {"units": 0.0}])
 def test_a_parameter_out_of_range_is_named(params: dict[str, float]) -> None:
     with pytest.raises(InputError, match=next(iter(params))):
         exact_window(three_jobs(), limits=Limits(), seed=0, **params)

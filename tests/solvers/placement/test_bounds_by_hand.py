@@ -20,7 +20,6 @@ from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.placement.power import CpuProfile, PowerModel
 from optgap.models.result import Outcome, Status
 from optgap.solvers.placement.aggregate import Aggregate, Contents
-from optgap.solvers.placement.bound_types import bound_types
 from optgap.solvers.placement.columns import ColumnGeneration, cpu_units, single, stand_alone_cost
 from optgap.solvers.placement.exact.pooled import bound_pooled, pooled_model, valid_bound
 from optgap.solvers.placement.exact.tables import Counted
@@ -31,6 +30,7 @@ Row = tuple[int, int, int, int, str]
 """milli-vCPU, MiB, GPUs, milli-GPU of each, models."""
 POWER = PowerModel({"T4": 10.0, "G2": 30.0}, {"T4": 70.0, "G2": 150.0})
 """60 and 120 W for a GPU more, 105 W for a package of 32 vCPU."""
+NOTHING = np.zeros(0)
 WORKLOAD = TargetWorkload.of([2000, 4000], [1000, 500], [2, 1], ["", ""], [0.25, 0.75])
 
 
@@ -55,8 +55,7 @@ def problem(
 def solved(problem: PlacementProblem, method: str) -> Outcome:
     if method == "patterns":
         return bound_patterns(problem, limits=Limits(), seed=0, tolerance=1e-7)
-    found = {"types": bound_types, "pooled": bound_pooled}[method]
-    return found(problem, limits=Limits(), seed=0)
+    return bound_pooled(problem, limits=Limits(), seed=0)
 
 
 LARGE: Row = (1000, 10, 1, 700, "")
@@ -66,56 +65,39 @@ BUSY: Row = (20_000, 10, 0, 0, "")
 
 
 @pytest.mark.parametrize(
-    ("rows", "types", "patterns", "pooled"),
+    ("rows", "patterns", "pooled"),
     [
-        # three GPUs; packages: three vCPU of one, one and a half nodes, or a whole package
-        ([LARGE] * 3, 180 + 3 / 32 * 105, 1.5 * 225, 180 + 105),
-        ([LARGE] * 2, 120 + 2 / 32 * 105, 225, 120 + 105),
-        ([HALF] * 3, 90 + 3 / 32 * 105, 0.75 * 225, 120 + 105),
-        ([HALF] * 4, 120 + 4 / 32 * 105, 225, 120 + 105),
-        ([PAIR], 120 + 1 / 32 * 105, 225, 120 + 105),
-        ([PAIR, LARGE], 180 + 2 / 32 * 105, 225 + 225 / 2, 180 + 105),
-        # 40 vCPU: a package and a quarter, or two
-        ([BUSY] * 2, 40 / 32 * 105, 210, 210),
-        ([BUSY, LARGE], 60 + 21 / 32 * 105, 60 + 105, 60 + 105),
-        ([(32_000, 10, 1, 100, "")], 6 + 105, 60 + 105, 60 + 105),
+        # three GPUs; packages: those of one and a half nodes, or a whole one
+        ([LARGE] * 3, 1.5 * 225, 180 + 105),
+        ([LARGE] * 2, 225, 120 + 105),
+        ([HALF] * 3, 0.75 * 225, 120 + 105),
+        ([HALF] * 4, 225, 120 + 105),
+        ([PAIR], 225, 120 + 105),
+        ([PAIR, LARGE], 225 + 225 / 2, 180 + 105),
+        # 40 vCPU: two packages
+        ([BUSY] * 2, 210, 210),
+        ([BUSY, LARGE], 60 + 105, 60 + 105),
+        ([(32_000, 10, 1, 100, "")], 60 + 105, 60 + 105),
     ],
 )
-def test_power_is_bounded_by_totals_by_patterns_and_by_pooled_nodes(
-    rows: list[Row], types: float, patterns: float, pooled: float
+def test_power_is_bounded_by_patterns_and_by_pooled_nodes(
+    rows: list[Row], patterns: float, pooled: float
 ) -> None:
     made = problem(*rows)
-    for method, more in (("types", types), ("patterns", patterns), ("pooled", pooled)):
+    for method, more in (("patterns", patterns), ("pooled", pooled)):
         outcome = solved(made, method)
         assert outcome.status is Status.BOUND_ONLY
         assert outcome.bound == pytest.approx(70 + more, rel=2e-6), method
         assert outcome.bound <= 70 + more + 1e-9, method
-    # at the solver's prices, whatever its tolerances, nothing is lost but rounding
-    assert (70 + types) * (1 - 1e-9) <= solved(made, "types").bound < 70 + types
 
 
-def test_memory_limits_what_a_type_and_a_node_take() -> None:
+def test_memory_limits_what_a_node_takes() -> None:
     """A node of 1000 MiB takes one of two tasks of 600: no less than the idle cluster, at least."""
     rows: list[Row] = [(1000, 600, 1, 400, "")] * 2
     assert solved(problem(*rows), "patterns").bound == pytest.approx(70)
-    mixed = PlacementProblem.of(
-        Cluster.of(["a", "b"], [32_000] * 2, [1000, 4000], [2, 2], ["T4", "G2"]),
-        Tasks.of(["x"] * 4, [8000] * 4, [500] * 4, [1] * 4, [400] * 4, [""] * 4),
-        WORKLOAD, power=POWER,
-    )  # fmt: skip
-    # two on the cheaper type, 0.4 GPU each, and two on the dearer
-    assert solved(mixed, "types").bound == pytest.approx(
-        15 + 20 + 15 + 60 + 0.8 * 60 + 0.8 * 120 + 105, rel=1e-6
-    )
-    picky = PlacementProblem.of(
-        mixed.cluster,
-        Tasks.of(["x"] * 2, [8000] * 2, [500] * 2, [1] * 2, [400] * 2, ["G2"] * 2),
-        WORKLOAD, power=POWER,
-    )  # fmt: skip
-    assert solved(picky, "types").bound == pytest.approx(110 + 0.8 * 120 + 105 / 2, rel=1e-6)
 
 
-def test_capacities_of_a_type_are_kept() -> None:
+def test_a_node_has_no_more_gpus_than_its_type() -> None:
     """On a: 32 vCPU and two GPUs; what does not fit goes to the dearer type."""
 
     def of(*rows: Row) -> PlacementProblem:
@@ -126,8 +108,6 @@ def test_capacities_of_a_type_are_kept() -> None:
         )  # fmt: skip
 
     idle = 15 + 20 + 15 + 4 * 30
-    gpus = of(*[(1000, 0, 1, 800, "")] * 3)
-    assert solved(gpus, "types").bound == pytest.approx(idle + 120 + 120 + 3 / 32 * 105, rel=1e-6)
     both = of(*[(1000, 0, 1, milli, "") for milli in (800, 700, 800)])
     # two on a, and a quarter of what four of them cost on b
     assert solved(both, "patterns").bound == pytest.approx(idle + 225 + 585 / 4, rel=1e-6)
@@ -135,23 +115,6 @@ def test_capacities_of_a_type_are_kept() -> None:
     generation.run(1000.0, Limits(), tolerance=1e-9)
     assert not generation.short  # columns of both types are in the program
     assert generation.upper == pytest.approx(idle + 225 + 585 / 4, rel=1e-9)
-    one = of((1000, 0, 1, 800, ""))  # nothing has to be on the dearer type
-    assert solved(one, "types").bound == pytest.approx(idle + 60 + 1 / 32 * 105, rel=1e-6)
-    shares = of(*[(1000, 0, 1, 400, "")] * 6)
-    assert solved(shares, "types").bound == pytest.approx(
-        idle + 120 + 0.4 * 120 + 6 / 32 * 105, rel=1e-6
-    )
-    cpu = of(*[(16_000, 0, 1, 100, "")] * 3)
-    assert solved(cpu, "types").bound == pytest.approx(idle + 12 + 12 + 1.5 * 105, rel=1e-6)
-
-
-def test_a_package_that_is_active_on_an_idle_node_is_paid_for_once() -> None:
-    """A 17th core of which a thousandth of a vCPU is there: 120 and 15 W when idle."""
-    made = problem(LARGE, cpu=32_001)
-    assert solved(made, "types").bound == pytest.approx(2 * (135 + 20) + 60, rel=1e-6)
-    printed = PowerModel(POWER.gpu_idle_w, POWER.gpu_full_w, cpu_rule="eq1")
-    made = problem(LARGE, cpu=32_001, power=printed)
-    assert solved(made, "types").bound == pytest.approx(2 * (15 + 20) + 60 + 105 / 32, rel=1e-6)
 
 
 def test_a_node_of_no_whole_cores_needs_its_second_package_for_its_last_core() -> None:
@@ -168,15 +131,12 @@ def test_what_does_not_fit_is_infeasible_for_every_bound() -> None:
     over = problem(*[LARGE] * 5)
     assert solved(over, "patterns").status is Status.INFEASIBLE
     assert solved(over, "pooled").status is Status.INFEASIBLE
-    assert solved(problem(*[LARGE] * 3, nodes=1), "types").status is Status.INFEASIBLE
-    never = problem((1000, 10, 1, 500, ""), (1000, 1001 - 1, 2, 1000, ""), gpus=2)
-    assert solved(never, "types").status is Status.BOUND_ONLY
     split = PlacementProblem.of(
         Cluster.of(["a", "b"], [32_000, 2000], [1000, 1000], [0, 1], ["", "T4"]),
         Tasks.of(["x"], [4000], [0], [1], [500], [""]),
         WORKLOAD, power=POWER,
     )  # fmt: skip
-    for method in ("types", "patterns", "pooled"):
+    for method in ("patterns", "pooled"):
         assert solved(split, method).status is Status.INFEASIBLE, method
 
 
@@ -196,10 +156,11 @@ def test_what_fills_the_cluster_fits_and_a_little_more_does_not() -> None:
     assert solved(full, "patterns").bound == pytest.approx(70 + 450, rel=1e-6)
     over = solved(problem(PAIR, PAIR, HALF), "patterns")
     assert over.status is Status.INFEASIBLE
-    assert over.message == "the tasks ask for 4500 milli-GPU, 500 more than there are"
+    assert over.message == "the tasks ask for 4500 milli-GPU, the cluster has 4000"
     assert solved(problem(*[LARGE] * 4), "patterns").status is Status.BOUND_ONLY
-    found = solved(problem(*[LARGE] * 8, nodes=3), "patterns")
-    assert found.message == "at least 2 of 8 tasks cannot be placed together"
+    two_fit: Row = (1000, 10, 1, 400, "")  # on each GPU
+    found = solved(problem(*[two_fit] * 14, nodes=3), "patterns")
+    assert found.message == "at least 2 of 14 tasks cannot be placed together"
 
 
 def test_what_can_be_accepted_is_bounded_from_above() -> None:
@@ -468,9 +429,9 @@ def test_any_prices_bound_the_cost_of_serving_the_demand() -> None:
     pricer = Pricer(aggregate, 1000.0)
     for price, bound in ((100.0, 300.0), (112.5, 337.5), (130.0, 390 - 2 * 35), (50.0, 150.0)):
         fresh.lower = -np.inf
-        fresh._price(pricer, np.array([price]), bound=True)
+        fresh._price(pricer, np.array([price]), Limits(), NOTHING, bound=True)
         assert fresh.lower == pytest.approx(bound)
     # a worse one later takes nothing away
     fresh.lower = 337.0
-    fresh._price(pricer, np.array([50.0]), bound=True)
+    fresh._price(pricer, np.array([50.0]), Limits(), NOTHING, bound=True)
     assert fresh.lower == 337.0

@@ -16,12 +16,11 @@ from optgap.models.placement.fragmentation import node_fragmentation
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import LinearBuilder
 from optgap.solvers.placement.exact import counted as counted_module
-from optgap.solvers.placement.exact import integers as exact_integers
 from optgap.solvers.placement.exact.code import claim, decode, encode
 from optgap.solvers.placement.exact.counted import CountedModel, Unit
 from optgap.solvers.placement.exact.fill import FlowFill, PatternFill, Sizes, fill_for, patterns
-from optgap.solvers.placement.exact.integers import common_denominator, integers, with_bound
-from optgap.solvers.placement.exact.pooled import pooled_model, scaled
+from optgap.solvers.placement.exact.lattice import DENOMINATORS, common_denominator, lattice
+from optgap.solvers.placement.exact.pooled import pooled_model, values_of
 from optgap.solvers.placement.exact.start import first_solution
 from optgap.solvers.placement.exact.tables import Counted, cpu_steps, fragment
 from tests.strategies import placement_problems, power_models
@@ -170,39 +169,36 @@ def test_popularities_of_a_trace_have_their_common_denominator() -> None:
 
 
 @given(st.lists(st.floats(0, 1, allow_nan=False), min_size=1, max_size=6))
-def test_integer_costs_never_overstate_a_minimum(costs: list[float]) -> None:
+def test_no_value_of_the_objective_is_passed_over(costs: list[float]) -> None:
     builder = LinearBuilder("min", 3.0)
     for cost in costs:
         builder.variable(0, 5, cost, integer=True)
     model = builder.build()
-    whole = integers(model, common_denominator(costs))
+    values = lattice(model, common_denominator(costs))
     rng = np.random.default_rng(0)
-    for _ in range(20):
-        x = rng.integers(0, 6, len(costs)).astype(float)
-        scaled_value = whole.model.objective(x) / whole.scale + whole.offset
-        assert scaled_value <= model.objective(x) * (1 + 1e-9)
-        assert scaled_value == pytest.approx(model.objective(x), rel=1e-6, abs=1e-6)
-        # what is known of the minimum does not cut off a point that has it
-        row = with_bound(whole, model.objective(x))
-        assert row.violation(x) <= 1e-9
+    for _ in range(20 if values else 0):
+        value = model.objective(rng.integers(0, 6, len(costs)).astype(float))
+        assert values is not None
+        assert values.raised(value) <= value * (1 + 1e-9)
+        # a bound a little lower is not raised beyond a point that has it
+        assert values.raised(value - 1e-9) <= value * (1 + 1e-9)
 
 
 def test_a_bound_moves_on_to_a_value_that_the_objective_can_take() -> None:
     builder = LinearBuilder("min", 1.0)
     builder.variable(0, 5, 15.0, integer=True)
     builder.variable(0, 5, 120.0, integer=True)
-    whole = integers(builder.build(), None)
-    assert (whole.scale, whole.exact) == (1.0, True)
-    assert whole.lattice(30.5) == 31.0
-    assert whole.lattice(31.0 + 1e-8) == pytest.approx(31.0, abs=2e-8)
+    values = lattice(builder.build(), None)
+    assert values is not None
+    assert values.scale == 1.0
+    assert values.raised(30.5) == 31.0
+    assert values.raised(31.0 + 1e-8) == pytest.approx(31.0, abs=2e-8)
 
 
-def test_arbitrary_popularities_are_rounded_and_their_bound_is_left_alone() -> None:
+def test_arbitrary_popularities_have_no_such_values() -> None:
     builder = LinearBuilder("min")
     builder.variable(0, 5, 0.1234567890123, integer=True)
-    whole = integers(builder.build(), None)
-    assert not whole.exact
-    assert whole.lattice(0.2) == 0.2
+    assert lattice(builder.build(), None) is None
 
 
 @given(placement_problems(max_nodes=2, max_tasks=4))
@@ -217,5 +213,5 @@ def test_the_default_workload_is_solved_in_integers() -> None:
     from optgap.models.placement.presets import small
 
     problem = small(seed=0, size=10, goal="fragmentation")
-    assert scaled(pooled_model(Counted(problem))).exact
-    assert len(problem.tasks) <= exact_integers.DENOMINATORS
+    assert values_of(pooled_model(Counted(problem))) is not None
+    assert len(problem.tasks) <= DENOMINATORS

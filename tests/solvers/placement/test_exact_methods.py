@@ -11,6 +11,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from exhaustive_placement import exhaustive
 from hypothesis import given, settings
 
 from optgap.models.errors import InputError, RefereeError
@@ -18,20 +19,17 @@ from optgap.models.limits import Limits
 from optgap.models.placement import Cluster, PlacementObjective, PlacementProblem
 from optgap.models.placement.presets import small
 from optgap.models.result import Outcome, Status, Termination
-from optgap.solvers import backends
 from optgap.solvers.backends.linear import Solved
 from optgap.solvers.placement import METHODS, auto
 from optgap.solvers.placement.exact import search
-from optgap.solvers.placement.exact.exhaustive import exhaustive
 from optgap.solvers.placement.exact.milp import milp
 from optgap.solvers.placement.exact.pooled import bound_pooled
-from optgap.solvers.placement.exact.search import cpsat, exact
+from optgap.solvers.placement.exact.search import exact
 from tests.conftest import two_nodes_problem
 from tests.strategies import GOALS, placement_problems, tasks_of
 
 EXACT: dict[str, Any] = {
     "exact": exact,
-    "cpsat": partial(cpsat, workers=1),
     "milp-highs": milp,
     "milp-cbc": partial(milp, backend="cbc"),
 }
@@ -69,7 +67,7 @@ def test_exact_methods_agree_with_brute_force(name: str, goal: str) -> None:
     @settings(max_examples=8 if name == "milp-cbc" else 15)
     @given(placement_problems(goals=(goal,), max_nodes=3, max_tasks=6))  # type: ignore[arg-type]
     def agrees(problem: PlacementProblem) -> None:
-        oracle = exhaustive(problem, limits=Limits(), seed=0)
+        oracle = exhaustive(problem)
         assert_honest(problem, oracle)
         outcome = EXACT[name](problem, limits=Limits(), seed=0)
         assert_honest(problem, outcome)
@@ -88,14 +86,13 @@ def test_exact_methods_agree_with_brute_force(name: str, goal: str) -> None:
     agrees()
 
 
-@pytest.mark.parametrize("method", [exact, cpsat], ids=["exact", "cpsat"])
-def test_the_search_itself_needs_neither_a_start_nor_a_bound(method: Any) -> None:
+def test_the_search_itself_needs_neither_a_start_nor_a_bound() -> None:
     # on small problems greedy and pooling alone often have the proof already
     @settings(max_examples=30)
     @given(placement_problems(max_nodes=3, max_tasks=6))
     def agrees(problem: PlacementProblem) -> None:
-        oracle = exhaustive(problem, limits=Limits(), seed=0)
-        outcome = method(problem, limits=Limits(), seed=0)
+        oracle = exhaustive(problem)
+        outcome = exact(problem, limits=Limits(), seed=0)
         assert_honest(problem, outcome)
         assert outcome.status is oracle.status
         if oracle.claimed is not None:
@@ -153,8 +150,8 @@ def test_the_order_of_tasks_and_nodes_does_not_matter(problem: PlacementProblem)
 def test_two_nodes_by_hand(two_nodes: PlacementProblem) -> None:
     # 2 GPUs and 1 package at full power on one node, 2 GPUs and 1 package idle on the other
     best = 2 * 150 + 120 + 2 * 30 + 15
-    for method in (*EXACT.values(), exhaustive):
-        outcome = method(two_nodes, limits=Limits(), seed=0)
+    found = [method(two_nodes, limits=Limits(), seed=0) for method in EXACT.values()]
+    for outcome in (*found, exhaustive(two_nodes)):
         assert outcome.status is Status.OPTIMAL
         assert outcome.claimed == best
         assert_honest(two_nodes, outcome)
@@ -189,7 +186,7 @@ def test_a_time_limit_is_kept_and_owned_up_to(name: str, goal: str) -> None:
             assert outcome.termination is Termination.TIME_LIMIT
 
 
-@pytest.mark.parametrize("method", [exact, cpsat, milp], ids=["exact", "cpsat", "milp"])
+@pytest.mark.parametrize("method", [exact, milp], ids=["exact", "milp"])
 def test_an_interrupt_ends_the_search(method: Any) -> None:
     problem = small(seed=0, size=45, goal="weighted")
     limits = Limits()
@@ -239,23 +236,12 @@ def infeasible(rows: list[tuple[int, int, int, int, str]], **nodes: Any) -> Plac
     ],
 )
 def test_infeasible_problems_say_why(problem: PlacementProblem, words: str) -> None:
-    for method in (exact, cpsat, milp, exhaustive):
-        outcome = method(problem, limits=Limits(), seed=0)  # type: ignore[operator]
+    assert exhaustive(problem).status is Status.INFEASIBLE
+    for method in (exact, milp):
+        outcome = method(problem, limits=Limits(), seed=0)
         assert outcome.status is Status.INFEASIBLE
-        if method is not exhaustive or "placement" not in words:
-            assert re.search(words, outcome.message), outcome.message
+        assert re.search(words, outcome.message), outcome.message
         assert "\n" not in outcome.message
-
-
-def test_exact_works_without_highspy(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = backends._version
-    monkeypatch.setattr(
-        backends, "_version", lambda package: "" if package == "highspy" else known(package)
-    )
-    problem = small(seed=2, size=20, goal="power")
-    outcome = exact(problem, limits=Limits(60), seed=0)
-    assert_honest(problem, outcome)
-    assert outcome.status is Status.OPTIMAL
 
 
 def test_a_solver_that_denies_a_placement_at_hand_is_not_believed(
@@ -275,7 +261,6 @@ def test_a_solver_that_fails_leaves_the_greedy_placement_and_its_own_words() -> 
     with (
         mock.patch.object(search.Search, "_pool", return_value=""),
         mock.patch.object(search, "solve", return_value=failed),
-        mock.patch.object(search, "solve_integers", return_value=failed),
     ):
         outcome = exact(problem, limits=Limits(), seed=0)
     assert_honest(problem, outcome)
@@ -287,10 +272,8 @@ def test_a_solver_that_fails_leaves_the_greedy_placement_and_its_own_words() -> 
 @pytest.mark.parametrize(
     ("method", "nodes", "words"),
     [
-        (exhaustive, 1, "at most 6 tasks for exhaustive"),
         (milp, 41, "at most 40 nodes for milp"),
         (exact, 201, "at most 200 nodes"),
-        (cpsat, 201, "at most 200 nodes"),
     ],
 )
 def test_problems_too_large_are_refused_with_a_way_out(method: Any, nodes: int, words: str) -> None:

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
-from collections import defaultdict
 from dataclasses import replace
-from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from slow_placement_schedules import optimum
+from small_time import small_time
 from strategies import timed_placement_problems
 
 import optgap
-from optgap.explaining import explain
-from optgap.explaining.parts import Ends
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
-from optgap.models.placement import OverTime, PlacementProblem, PlacementSolution
-from optgap.models.placement.pieces import movable
-from optgap.models.placement.presets_over_time import alibaba_time, small_time
+from optgap.models.placement import Cluster, OverTime, PlacementProblem, Tasks
+from optgap.models.placement.presets_over_time import alibaba_time
 from optgap.models.result import Status, Termination
 from optgap.solvers.placement import auto
 from optgap.solvers.placement.over_time import hindsight as method
@@ -33,7 +29,7 @@ from optgap.solvers.placement.over_time.hindsight import (
     long_rows,
     moves_for,
 )
-from optgap.solvers.placement.over_time.parameters import TUNING, HindsightParams
+from optgap.solvers.placement.over_time.parameters import TUNING
 from optgap.solvers.placement.over_time.search_kernels import anneal
 
 
@@ -58,13 +54,9 @@ def test_it_lies_between_the_optimum_and_the_bound(problem: PlacementProblem) ->
 
 
 def test_it_comes_close_to_the_optimum_of_small_problems() -> None:
-    for seed in (0, 1):
-        problem = small_time(seed=seed, size=7)
-        want = optgap.solve(problem, "exact-over-time")
-        assert want.status is Status.OPTIMAL
-        assert want.objective is not None
-        found = optgap.solve(problem, "hindsight", moves=300).objective
-        assert want.objective * (1 - 1e-9) <= found <= 1.002 * want.objective
+    for seed, least in ((0, 78_025.0), (1, 82_405.0)):  # J, proven by an integer program
+        found = optgap.solve(small_time(seed=seed, size=7), "hindsight", moves=300).objective
+        assert least * (1 - 1e-9) <= found <= 1.002 * least
 
 
 def test_it_beats_every_policy_and_a_seed_gives_one_schedule(
@@ -92,10 +84,15 @@ def test_it_beats_every_policy_and_a_seed_gives_one_schedule(
 def test_what_moves_change_is_what_the_referee_sees(
     problem: PlacementProblem, data: st.DataObject
 ) -> None:
+    with mock.patch.object(method, "TUNING", replace(TUNING, tasks=2)):
+        agree(problem, data)
+
+
+def agree(problem: PlacementProblem, data: st.DataObject) -> None:
     search = Search(problem, Limits(), seed=0, ease=data.draw(st.sampled_from((0.0, 0.4))))
     search.construct(np.array(data.draw(st.permutations(range(len(problem.tasks))))))
     assert not problem.check(search.solution_of(search.book))
-    choice = moves_for(problem, search.case, HindsightParams(tasks=2))
+    choice = moves_for(problem, search.case)
     search.anneal(10, 1e6, 1e3, choice)
     ease_all(search.case, search.book, 0.0)
     before = search.solution_of(search.book)
@@ -108,16 +105,41 @@ def test_what_moves_change_is_what_the_referee_sees(
     assert search.best_j <= beyond_empty_j(problem, before) or search.missing
 
 
-def test_at_a_limit_every_task_has_a_place_all_the_same() -> None:
+def test_at_a_limit_no_task_is_put_just_anywhere() -> None:
     problem = small_time(seed=0, size=30)
     found = hindsight(problem, limits=Limits(0.0), seed=0)
     assert found.termination is Termination.TIME_LIMIT
-    assert isinstance(found.solution, PlacementSolution)
-    assert not problem.check(found.solution)
-    assert problem.serves_all(found.solution)
+    assert found.solution is None
     limits = Limits()
     limits.interrupted.set()
     assert hindsight(problem, limits=limits, seed=0).termination is Termination.INTERRUPTED
+
+
+def test_one_task_without_room_is_left_out_and_named() -> None:
+    """Two nodes of one GPU. Halves a and c have to share one, beside w0; so b is on the other.
+
+    Once c has left, a and b have a GPU each, and w1 finds none, though at no moment there is too
+    much: no bound can tell.
+    """
+    tasks = Tasks.of(
+        ["a", "c", "w0", "b", "w1"], [0] * 5, [0] * 5, [1] * 5, [500, 500, 1000, 500, 1000],
+        [""] * 5, submit_s=[0.0, 0.0, 0.0, 2.0, 4.0], duration_s=[6.0, 3.0, 1.0, 4.0, 1.0],
+    )  # fmt: skip
+    nodes = Cluster.of(["m", "n"], [8000] * 2, [1024] * 2, [1, 1], ["T4", "T4"])
+    problem = PlacementProblem.of(nodes, tasks, over_time=OverTime("reject"))
+    found = optgap.solve(problem, "hindsight")
+    assert found.status is Status.FEASIBLE
+    assert found.metrics["failed_tasks"] == 1
+    lost = int(np.flatnonzero(found.solution.node < 0)[0])
+    assert f"no room found for 1 of 5 tasks: {tasks.names[lost]}" in found.message
+    table = optgap.compare(problem, ["pwr", "fgd"], "hindsight")
+    row = table.row("hindsight")
+    assert (row.bound_scope, row.gap_to_bound is None) == ("accepted", False)
+    for policy in ("pwr", "fgd"):
+        ran = table.row(policy).result
+        assert ran.metrics["failed_tasks"] >= 1
+        if np.array_equal(ran.solution.node < 0, found.solution.node < 0):
+            assert found.objective <= ran.objective
 
 
 def test_what_cannot_run_together_waits_or_is_proven_not_to_fit() -> None:
@@ -137,71 +159,11 @@ def test_what_cannot_run_together_waits_or_is_proven_not_to_fit() -> None:
     assert max(found.solution.start_s) >= 10.0  # type: ignore[arg-type]
 
 
-@settings(max_examples=8)
-@given(problem=timed_placement_problems(goals=("energy",), max_tasks=5, gangs=True))
-def test_pieces_of_a_life_follow_one_another_and_cost_the_same(problem: PlacementProblem) -> None:
-    cut = movable(problem)
-    assert cut is not None
-    lives = defaultdict(list)
-    for k, name in enumerate(cut.tasks.names):
-        start = float(cut.tasks.submit_s[k])
-        lives[name].append((start, start + float(cut.lasting_s[k])))
-    for k, name in enumerate(problem.tasks.names):
-        begin, end = float(problem.tasks.submit_s[k]), float(problem.lasting_s[k])
-        pieces = sorted(lives[name])
-        assert pieces[0][0] == begin
-        assert pieces[-1][1] == pytest.approx(begin + end)
-        assert all(a[1] == pytest.approx(b[0]) for a, b in itertools.pairwise(pieces))
-    found = optgap.solve(replace(problem, over_time=cut.over_time), "hindsight", moves=20)
-    if found.solution is None:
-        return
-    where = {name: k for k, name in enumerate(problem.tasks.names)}
-    of = np.array([where[name] for name in cut.tasks.names])
-    node, mask = found.solution.node[of], found.solution.gpu_mask[of]
-    same = PlacementSolution.of_arrays(node, mask, np.array(cut.tasks.submit_s))
-    assert not cut.check(same)
-    assert cut.evaluate(same).objective == pytest.approx(found.objective, rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
-        ({"goal": "mean_fragmentation"}, "objective.goal: found 'mean_fragmentation'"),
-        ({"sleep_after_s": 60.0}, "over_time.sleep_after_s: found 60.0"),
-    ],
-)
-def test_what_it_is_not_for_it_refuses_in_one_line(change: dict[str, Any], named: str) -> None:
-    problem = small_time(seed=0, size=30, **change)
+def test_what_it_is_not_for_it_refuses_in_one_line() -> None:
+    problem = small_time(seed=0, size=30, goal="mean_fragmentation")
+    named = "objective.goal: found 'mean_fragmentation'"
     with pytest.raises(InputError) as error:
         hindsight(problem, limits=Limits(), seed=0)
     assert named in str(error.value)
     assert "\n" not in str(error.value)
     assert auto(problem) == "bound-over-time"
-
-
-def test_a_gap_over_time_has_a_part_for_not_migrating() -> None:
-    problem = small_time(seed=1, size=12)
-    answer = explain(problem, "fgd", "hindsight", beside=())
-    names = [part.name for part in answer.parts]
-    assert names == ["unproven", "migration", "online", "heuristic"]
-    amounts = [part.amount("min") for part in answer.parts]
-    assert sum(amounts) == pytest.approx(answer.objective - answer.bound)  # type: ignore[arg-type]
-    assert min(amounts[:3]) >= 0  # type: ignore[type-var]
-    assert amounts[1] > 0
-    assert "without moves" in answer.part("migration").because
-
-
-def test_a_search_with_moves_that_finds_less_is_not_named_for_it() -> None:
-    problem = small_time(seed=1, size=8)
-    answer = explain(problem, "fgd", "exact-over-time", beside=())
-    known = answer.part("migration").end
-    assert known is not None
-    worse = optgap.run(problem, "random")  # stands for a search that came to nothing
-    assert worse.objective is not None
-    assert worse.objective > known
-    table = optgap.compare(problem, ["greedy-exact"], "exact-over-time")
-    ends = Ends("fgd", "greedy-exact", False, "exact-over-time", "exact", "min")
-    unproven, part = ends.to_known(table, known, worse, "migration")
-    assert part.amount("min") == 0
-    assert "random with tasks that move for nothing found nothing better" in part.because
-    assert "random" not in unproven.because

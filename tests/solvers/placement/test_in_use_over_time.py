@@ -1,4 +1,4 @@
-"""GPUs, CPU packages and nodes in use: never counted too high, and counted at all."""
+"""GPUs and CPU packages in use: never counted too high, and counted at all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from optgap.models.limits import Limits
 from optgap.models.placement import Cluster, OverTime, PlacementProblem, PowerModel, Tasks
 from optgap.models.placement.power import CpuProfile
 from optgap.models.result import Status
-from optgap.solvers.placement import pricing
 from optgap.solvers.placement.aggregate import Aggregate
 from optgap.solvers.placement.columns import cpu_units
 from optgap.solvers.placement.over_time import bounding
@@ -25,7 +24,7 @@ from optgap.solvers.placement.over_time.bounding import Refinement, bound_over_t
 from optgap.solvers.placement.patterns import generation_for
 from optgap.solvers.placement.pricing import Pricer
 
-ONLY = np.eye(3)
+ONLY = np.eye(2)
 
 
 def counted(problem: PlacementProblem) -> PlacementProblem:
@@ -66,13 +65,12 @@ def roomless(draw: st.DrawFn) -> PlacementProblem:
         {"T4": 20.0, "G2": 110.0, "P100": 60.0},
         CpuProfile(8, 5.0, 40.0),
     )
-    sleeps = draw(st.booleans())
     tasks = replace(tasks_of(rows), duration_s=np.ones(len(rows)))
     return PlacementProblem.of(
         Cluster.of(["m", "n"], [n[0] for n in nodes], [n[1] for n in nodes], gpus, models),
         tasks,
         power=power,
-        over_time=OverTime("reject", sleep_after_s=0.0 if sleeps else np.inf),
+        over_time=OverTime("reject"),
     )
 
 
@@ -82,10 +80,10 @@ def test_nothing_that_fits_a_node_beats_its_price(
     problem: PlacementProblem, data: st.DataObject
 ) -> None:
     """At any prices of tasks and of what is in use; also where the latter is all that costs."""
-    what = data.draw(st.sampled_from((None, None, None, 0, 1, 2)))
+    what = data.draw(st.sampled_from((None, None, 0, 1)))
     aggregate = Aggregate(problem, (0.0, 0.0) if what is not None else None, counting=True)
     share = st.sampled_from((0.0, 0.3, 1.0))
-    worth = aggregate.unit_cost * data.draw(st.tuples(share, share, share))
+    worth = aggregate.unit_cost * data.draw(st.tuples(share, share))
     price = st.sampled_from((0.0, 0.001, 7.5, 20.0, 60.0, 110.0))
     size = len(aggregate.classes)
     prices = np.array(data.draw(st.lists(price, min_size=size, max_size=size)))
@@ -99,9 +97,9 @@ def test_nothing_that_fits_a_node_beats_its_price(
         limit = max(0.0, offers[t].value) + 1e-9 * (1.0 + float(priced.max()))
         for filled in fillings(node, list(aggregate.classes), most=5):
             used = filled.in_use(problem.power.cpu.cores)
-            value = sum(priced[c] for c in filled.tasks) + float(worth @ used)
+            value = sum(priced[c] for c in filled.tasks) + float(worth @ used[:2])
             if what is None:
-                value -= watts(problem, node.model, used) + used[2] * float(aggregate.opening[t])
+                value -= watts(problem, node.model, used)
             assert value <= limit
 
 
@@ -123,11 +121,11 @@ def test_no_more_are_counted_than_the_fewest_that_will_do(problem: PlacementProb
     assert made.counting is not None
     events = np.flatnonzero(made.demand.lasts_s > 1e-3).tolist()
     for event in events:
-        made.counting.raise_at(event, made.running(event), (0, 1, 2), Limits(), 15_000)
+        made.counting.raise_at(event, made.running(event), (0, 1), Limits(), 15_000)
     for event in events:
         fewest = least_in_use(problem, made.demand.running(event).tolist())
         if fewest is not None:
-            assert (made.counting.least[:, event] <= fewest).all()
+            assert (made.counting.least[:, event] <= fewest[:2]).all()
 
 
 @settings(max_examples=30)
@@ -137,9 +135,6 @@ def test_no_more_are_counted_than_the_fewest_that_will_do(problem: PlacementProb
     )
     | timed_placement_problems(
         goals=("energy",), queues=("reject",), max_tasks=3, max_gpus=2, gangs=True
-    )
-    | timed_placement_problems(
-        goals=("energy",), queues=("reject",), max_tasks=4, max_gpus=2, sleeping=True
     )
 )
 def test_bound_optimum_and_policies_are_in_order(problem: PlacementProblem) -> None:
@@ -158,7 +153,7 @@ def test_bound_optimum_and_policies_are_in_order(problem: PlacementProblem) -> N
 
 
 def alike(
-    nodes: int, gpus: int, tasks: int, *, milli: int = 1000, cpu: int = 0, sleeps: bool = False
+    nodes: int, gpus: int, tasks: int, *, milli: int = 1000, cpu: int = 0
 ) -> PlacementProblem:
     """Equal nodes of 96 vCPU and equal tasks that come together; of GPUs unless `milli` is 0."""
     power = PowerModel({"T4": 10.0}, {"T4": 70.0}, CpuProfile(16, 15.0, 120.0))
@@ -173,7 +168,7 @@ def alike(
             submit_s=[0.0] * tasks, duration_s=[10.0] * tasks,
         ),
         power=power,
-        over_time=OverTime("reject", sleep_after_s=0.0 if sleeps else np.inf),
+        over_time=OverTime("reject"),
     )  # fmt: skip
 
 
@@ -182,7 +177,6 @@ def alike(
     [
         (alike(2, 2, 5, milli=500), (3, 0, 2)),  # 2.5 GPUs, of which two nodes have two each
         (alike(2, 2, 3, milli=0, cpu=24_000), (0, 3, 1)),  # 2.25 packages
-        (alike(4, 2, 5, sleeps=True), (5, 0, 3)),  # 2.5 nodes
     ],
 )
 def test_what_is_whole_is_counted_whole_and_the_bound_is_the_optimum(
@@ -198,35 +192,6 @@ def test_what_is_whole_is_counted_whole_and_the_bound_is_the_optimum(
     without = bound_over_time(problem, limits=Limits(), seed=0).bound
     assert without is not None
     assert without < 0.99 * best
-
-
-def test_two_tasks_that_need_too_much_memory_together_are_on_two_nodes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    one = alike(4, 2, 4, sleeps=True)
-    tasks = Tasks.of(
-        ["a", "b", "c", "d"],
-        [0, 0, 48_000, 48_000], [6000, 6000, 4001, 4001],
-        [2, 2, 0, 0], [1000, 1000, 0, 0], [""] * 4,
-        submit_s=[0.0] * 4, duration_s=[10.0] * 4,
-    )  # fmt: skip
-    problem = PlacementProblem.of(one.cluster, tasks, power=one.power, over_time=one.over_time)
-    best = optimum(problem)
-    assert best is not None
-    found = bound_over_time(problem, limits=Limits(), seed=0).bound
-    assert found == pytest.approx(best, rel=1e-3)
-    assert found <= best
-    monkeypatch.setattr(pricing, "SPLITS", 0)
-    without = bound_over_time(problem, limits=Limits(), seed=0).bound
-    assert without is not None
-    assert without < 0.99 * best
-
-
-def test_prices_for_nodes_that_stay_on_prove_nothing_where_they_are_switched_off() -> None:
-    on, off = alike(4, 2, 5), alike(4, 2, 5, sleeps=True)
-    known = bounding.refinement_for(on, 5e-4, Limits(), {})
-    assert known.knows(on)
-    assert not known.knows(replace(on, over_time=off.over_time))
 
 
 def test_a_task_more_changes_the_bound_by_no_more_than_is_taken_off_for_it() -> None:

@@ -179,7 +179,10 @@ def test_an_interrupt_leaves_a_schedule_and_a_time_limit_is_kept() -> None:
     outcome = offline(mixed(seed=0), limits=Limits(0.2), seed=0)
     assert outcome.status is Status.FEASIBLE
     assert outcome.termination is Termination.TIME_LIMIT
-    assert outcome.info["moves"] > 0
+    for work in (0.01, 0.05):
+        one, other = (offline(mixed(seed=0), limits=Limits(work=work), seed=0) for _ in range(2))
+        assert one.termination is Termination.WORK_LIMIT
+        assert (one.claimed, one.info) == (other.claimed, other.info)
 
 
 def test_patience_is_kept_where_it_can_be() -> None:
@@ -197,7 +200,7 @@ def test_patience_is_kept_where_it_can_be() -> None:
 
 
 def test_numbers_that_mean_nothing_are_refused() -> None:
-    with pytest.raises(InputError, match="0 for what time allows"):
+    with pytest.raises(InputError, match="0 for the default"):
         offline(five_jobs(), limits=Limits(), seed=0, moves=-1)
     with pytest.raises(InputError, match="at least 1"):
         offline(five_jobs(), limits=Limits(), seed=0, starts=0)

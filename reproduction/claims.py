@@ -1,0 +1,255 @@
+"""Claims of a paper, read from a TOML file, and our numbers beside them.
+
+A file of ``reproduction/claims`` has a table for each figure or table of the paper, an *item*:
+its title, the data that it reads, the rule of its verdicts, and ``claims``, from the claim to
+what the paper states. The script of the paper gives our number for each claim.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+FOLDER = Path(__file__).parent / "claims"
+PAPERS = ("pwr_fgd", "cats", "ecosched", "powerflow", "queues")
+"""Scripts, and the files of their claims and results."""
+SEEDS = tuple(range(42, 52))
+
+Verdict = Literal["yes", "nearly", "no", ""]
+"""Whether ours is what the paper states; "" where there is nothing to agree with."""
+TOLERANCE = re.compile(r"yes within ([\d.]+) ([^,]+?)(?:, nearly within ([\d.]+) .*)?(?:,.*)?")
+NUMBER = re.compile(r"-?\d[\d.]*|–")
+
+
+def holds(it_does: bool, nearly: bool = False) -> Verdict:
+    """Return the verdict on a statement: ``yes``, or else ``nearly``, or else ``no``."""
+    return "yes" if it_does else "nearly" if nearly else "no"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One claim with our number.
+
+    Parameters
+    ----------
+    claim
+        The claim, as the TOML file has it, or a line of our own.
+    ours
+        Our number, in words.
+    found
+        The verdict, or the numbers that the item's rule compares with the paper's.
+    note
+        Why they differ, or what else is worth knowing.
+    paper, agrees, rule
+        Filled in by `Item.judged`.
+    """
+
+    claim: str
+    ours: str
+    found: bool | Verdict | tuple[float, ...] = ""
+    note: str = ""
+    paper: str = ""
+    agrees: Verdict = ""
+    rule: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        """Return what is kept of a row."""
+        named = ("claim", "paper", "ours", "agrees", "rule", "note")
+        return {name: value for name in named if (value := getattr(self, name))}
+
+
+def number(claim: str, ours: float, unit: str = "", digits: int = 1, note: str = "") -> Row:
+    """Return the row of a number that is judged by how near it is to the paper's."""
+    return Row(claim, f"{ours:.{digits}f} {unit}".strip(), (ours,), note)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One figure or table of a paper.
+
+    Parameters
+    ----------
+    name, title
+        As users type it, and what it shows.
+    source
+        What it runs from, in words.
+    needs
+        Files below the data folder that it reads.
+    stand_in
+        What it runs from without them, in words; "" if it cannot.
+    most_seeds
+        Number of seeds that it uses at most; None for all.
+    rule
+        How verdicts come about, unless `rules` has another rule for the claim.
+    why
+        The reason for differences, or for the lack of a verdict.
+    listed
+        The beginning of rows that the page shows, a regular expression.
+    claims, rules, notes
+        What the paper states, rules of their own, and why ours differ, by claim.
+    """
+
+    name: str
+    title: str
+    source: str = ""
+    needs: tuple[str, ...] = ()
+    stand_in: str = ""
+    most_seeds: int | None = None
+    rule: str = ""
+    why: str = ""
+    listed: str = ""
+    claims: dict[str, str] = field(default_factory=dict)
+    rules: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+
+    def missing(self, data: Path | None) -> tuple[str, ...]:
+        """Return those of `needs` that are not there."""
+        return tuple(name for name in self.needs if data is None or not (data / name).is_file())
+
+    def judged(self, row: Row) -> Row:
+        """Return the row beside what the paper states.
+
+        Raises
+        ------
+        ValueError
+            If a verdict is given on a claim that the TOML file does not have.
+        """
+        paper = self.claims.get(row.claim, "")
+        note = "; ".join(filter(None, (self.notes.get(row.claim), row.note)))
+        if row.found == "":
+            return replace(row, paper=paper, note=note)
+        if row.claim not in self.claims:
+            raise ValueError(f"{self.name}: no claim {row.claim!r}")
+        rule = self.rules.get(row.claim, self.rule)
+        if isinstance(row.found, tuple):
+            agrees = near(rule, numbers(paper), row.found)
+        else:
+            agrees = row.found if isinstance(row.found, str) else holds(bool(row.found))
+        return replace(row, paper=paper, agrees=agrees, rule=rule, note=note)
+
+
+def numbers(text: str) -> list[float | None]:
+    """Return the numbers in what a paper states; None for a dash."""
+    found = NUMBER.findall(text.replace(",", "") if ", " not in text else text)
+    return [None if one == "–" else float(one) for one in found]
+
+
+def near(rule: str, paper: Sequence[float | None], ours: Sequence[float]) -> Verdict:
+    """Return the verdict by the largest difference, in the unit of the rule."""
+    told = TOLERANCE.fullmatch(rule)
+    if told is None:
+        raise ValueError(f"no tolerance: {rule!r}")
+    off = 0.0
+    for stated, value in zip(paper, ours, strict=False):
+        if stated is not None:
+            apart = abs(value - stated)
+            off = max(off, apart * 100 / abs(stated) if told[2] == "%" else apart)
+    return holds(off <= float(told[1]), told[3] is not None and off <= float(told[3]))
+
+
+@dataclass(frozen=True)
+class Study:
+    """What items are run with.
+
+    Parameters
+    ----------
+    seeds
+        One run of every policy for each.
+    data
+        The folder with the public traces (``openb/…``, ``profiles/…``), or None.
+    shared
+        Results that several items need, kept between them.
+    item
+        The item that is run now.
+    """
+
+    seeds: tuple[int, ...] = SEEDS
+    data: Path | None = None
+    shared: dict[Any, Any] = field(default_factory=dict)
+    item: Item = field(default_factory=lambda: Item("", ""))
+
+    @property
+    def files(self) -> Path | None:
+        """The data folder, if it has all that the item needs."""
+        return None if self.item.missing(self.data) else self.data
+
+    @property
+    def folder(self) -> Path:
+        """The data folder of an item that does not run without it."""
+        assert self.data is not None
+        return self.data
+
+    def proceed(self, doing: str) -> None:
+        """Tell what comes next."""
+        if sys.stderr.isatty():
+            print(f"\r\x1b[K{self.item.name}: {doing}", end="", file=sys.stderr, flush=True)
+
+
+Script = Callable[[Study], Iterable[Row]]
+"""What an item's function is."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What running one item gave: the item, what it ran from, its seeds and its rows."""
+
+    item: Item
+    source: str
+    seeds: tuple[int, ...]
+    rows: tuple[Row, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what is kept of an item."""
+        rows = [row.to_json() for row in self.rows]
+        return {"source": self.source, "seeds": list(self.seeds), "rows": rows}
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper's claims: name, heading and prose of its part of the page, its items."""
+
+    name: str
+    title: str
+    text: str
+    items: dict[str, Item]
+
+    def script(self, item: str) -> Script:
+        """Return the function of an item: that of ``cats-fig1`` is ``fig1`` in ``cats.py``."""
+        script: Script = getattr(import_module(f"reproduction.{self.name}"), item.partition("-")[2])
+        return script
+
+    def run(self, name: str, study: Study) -> Report:
+        """Run one item.
+
+        Raises
+        ------
+        FileNotFoundError
+            If files are missing and nothing stands in for them.
+        """
+        item = self.items[name]
+        own = replace(study, item=item, seeds=study.seeds[: item.most_seeds])
+        missing = item.missing(study.data)
+        if missing and not item.stand_in:
+            raise FileNotFoundError(f"{name} needs {missing[0]} in the data folder")
+        rows = tuple(item.judged(row) for row in self.script(name)(own))
+        source = item.stand_in if missing else item.source
+        return Report(item, source, own.seeds, rows)
+
+
+def paper(name: str) -> Paper:
+    """Read the claims of a paper."""
+    text = (FOLDER / f"{name}.toml").read_text(encoding="utf-8")
+    given: dict[str, Any] = tomllib.loads(text)
+    about = given.pop("paper")
+    rule = about.pop("rule", "")
+    items = {}
+    for key, told in given.items():
+        told = {"rule": rule, **told, "needs": tuple(told.get("needs", ()))}
+        items[key] = Item(key, **told)
+    return Paper(name, items=items, **about)

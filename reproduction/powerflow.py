@@ -1,0 +1,501 @@
+"""Gu et al., "Energy-Efficient GPU Clusters Scheduling for Deep Learning" (PowerFlow, arXiv
+2304.06381).
+
+The authors' profiles and trace are not public. Everything runs on the synthetic V100 pool and a
+synthetic day from published statistics; nothing here needs data. Fig. 2 to 5 have no numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from optgap.api import run, solve
+from optgap.fitting import make_estimator
+from optgap.fitting.profile import Profile
+from optgap.models.elastic import ElasticProblem, JobClass, Jobs, Overhead, presets
+from optgap.models.elastic.pools import BATCHES, BOARDS, trained
+from optgap.models.elastic.referee import powers, step_function
+from optgap.models.elastic.solution import Kind
+from optgap.models.result import Result
+from reproduction.claims import Row, Study, Verdict, holds, number
+
+ETAS = (0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+CLOCKS = (1020.0, 1110.0, 1200.0, 1290.0, 1380.0)
+"""MHz; below 1020 the paper finds both energy and JCT worse."""
+NAMES = {
+    "powerflow": "PowerFlow",
+    "afs": "AFS",
+    "tiresias": "Tiresias",
+    "gandiva": "Gandiva",
+    "tiresias+zeus": "Tiresias+Zeus",
+    "gandiva+zeus": "Gandiva+Zeus",
+    "fifo": "FIFO",
+}
+RATED = ("gandiva", "tiresias", "gandiva+zeus", "tiresias+zeus", "afs")
+"""Whose mean JCT over PowerFlow's Section 6.2 states."""
+FREE = {"prerun_s": 0.0, "profile_s": 0.0}
+"""Of PowerFlow: no pre-run, and windows of no length."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run: energy, J, mean JCT, s, and the knob that it was run with."""
+
+    knob: float
+    energy_j: float
+    jct_s: float
+    metrics: Mapping[str, Any]
+
+
+def day(seed: int, **changes: Any) -> ElasticProblem:
+    """Return the day without a limit on power: every scheduler's own knob sets its energy."""
+    return presets.day(seed=seed, **{"pool": "v100", "cap": "none", "eta": 1.0, **changes})
+
+
+def finished(problem: ElasticProblem, policy: str, **params: Any) -> Result:
+    """Return a run that did everything asked for.
+
+    Raises
+    ------
+    RuntimeError
+        If it did not.
+    """
+    result = run(problem, policy, seed=0, **params)
+    if result.solution is None or not problem.serves_all(result.solution):
+        raise RuntimeError(f"{policy} left jobs undone")
+    return result
+
+
+def knobs(policy: str, knob: float) -> dict[str, Any]:
+    """Return the parameters of a policy at its knob: η, a common clock, or none with Zeus."""
+    if policy == "powerflow":
+        return {"eta": knob}
+    return {"capped": False, **({} if "zeus" in policy else {"frequency": knob})}
+
+
+def frontier(
+    study: Study,
+    problem: ElasticProblem,
+    policy: str,
+    values: Sequence[float] | None = None,
+    **params: Any,
+) -> list[Point]:
+    """Return the points of a policy over its knob."""
+    key = (problem.name, problem.gpus, policy, values, tuple(sorted(params.items())))
+    if key not in study.shared:
+        zeus = policy.endswith("+zeus")
+        chosen = values or (ETAS if policy == "powerflow" else (0.5,) if zeus else CLOCKS)
+        points = []
+        for knob in chosen:
+            study.proceed(f"{NAMES[policy]}, {knob:g}")
+            result = finished(problem, policy, **knobs(policy, knob), **params)
+            energy = float(result.metrics["energy_j"])
+            points.append(Point(knob, energy, float(result.objective or 0.0), result.metrics))
+        study.shared[key] = points
+    found: list[Point] = study.shared[key]
+    return found
+
+
+def at_energy(points: Sequence[Point], energy_j: float) -> float | None:
+    """Return the least mean JCT with at most that energy, between runs by interpolation."""
+    xs: list[float] = []
+    ys: list[float] = []
+    for p in sorted(points, key=lambda p: (p.energy_j, p.jct_s)):
+        if not ys or p.jct_s < ys[-1]:  # only those that more energy makes faster
+            xs.append(p.energy_j)
+            ys.append(p.jct_s)
+    if not xs or energy_j < xs[0]:
+        return None
+    return float(np.interp(energy_j, xs, ys))
+
+
+def best_ratio(baseline: Sequence[Point], powerflow: Sequence[Point]) -> tuple[float, float]:
+    """Return the largest and smallest ratio of mean JCTs at equal energy; NaN without any."""
+    ratios = [
+        p.jct_s / ours
+        for p in baseline
+        if (ours := at_energy(powerflow, p.energy_j * (1 + 1e-9))) is not None
+    ]
+    return (max(ratios), min(ratios)) if ratios else (float("nan"), float("nan"))
+
+
+# -- Fig. 1 and Table 2 -----------------------------------------------------------------------
+
+IDLE_W = 55.0
+STEPS_MHZ = (1050.0, 1170.0, 1290.0, 1410.0)
+TIRESIAS_S, TIRESIAS_J = 180.4, 85_546.0
+"""Mean JCT and energy of Tiresias, as stated."""
+VGG16 = {1: (0.114, 27.0), 2: (0.112, 39.0)}
+"""s and J per iteration at batch 64, as stated."""
+
+
+def gpt2() -> dict[int, tuple[float, float]]:
+    """Return s and J per iteration of the second job, from what Tiresias's totals leave for it.
+
+    The one-GPU job runs first and the other waits for both GPUs: the mean of 114 s and
+    114 s + 1000·T is 180.4 s, and its energy is the total less the first job's and an idle GPU's.
+    Its speed on two GPUs over one, 1.8, is ours: nothing is said of it.
+    """
+    first = 1000 * VGG16[1][0]
+    time_2 = (2 * TIRESIAS_S - 2 * first) / 1000
+    energy_2 = (TIRESIAS_J - 1000 * VGG16[1][1] - IDLE_W * first) / 1000
+    return {1: (1.8 * time_2, energy_2 / time_2 / 2 * 1.8 * time_2), 2: (time_2, energy_2)}
+
+
+def two_jobs() -> ElasticProblem:
+    """Return both jobs of Section 3.1, 1,000 iterations each; clocks scale as on our boards."""
+    clocks = np.array(STEPS_MHZ)
+    slower = 0.15 + 0.85 * clocks[-1] / clocks
+    less = 0.2 + 0.8 * (clocks / clocks[-1]) ** 2.5
+    classes = [
+        JobClass(
+            name,
+            batch,
+            (1, 2),
+            np.array([rows[n][0] * slower for n in (1, 2)]),
+            np.array([rows[n][1] / rows[n][0] * less for n in (1, 2)]),
+        )
+        for name, batch, rows in (("vgg16", 64, VGG16), ("gpt2", 32, gpt2()))
+    ]
+    iterations = np.array([1000.0, 1000.0])
+    jobs = Jobs(("A", "B"), np.zeros(2), np.array([0, 1]), iterations, np.array([1, 2]))
+    return ElasticProblem.of(
+        classes,
+        jobs,
+        STEPS_MHZ,
+        gpus=2,
+        gpus_per_node=2,
+        cap="none",
+        idle_w=IDLE_W,
+        overhead=Overhead(0, 0, 0),
+        name="motivating example",
+        origin="Section 3.1",
+    )
+
+
+def motivation(study: Study) -> Iterator[Row]:
+    """Two jobs on two GPUs: Tiresias, and the optimum of mean JCT alone."""
+    problem = two_jobs()
+    tiresias, best = run(problem, "tiresias"), solve(problem, "exhaustive")
+    jct, energy = float(tiresias.objective or 0), float(tiresias.metrics["energy_j"])
+    note = "by construction: the second job's profile is what these totals leave for it"
+    yield Row("Tiresias: mean JCT, energy", f"{jct:.1f} s, {energy:,.0f} J", note=note)
+    saved = 1 - float(best.metrics["energy_j"]) / energy
+    shorter = 1 - float(best.objective or 0) / jct
+    yield number("a better schedule: shorter mean JCT", 100 * shorter, "%", 0)
+    yield number("a better schedule: less energy", 100 * saved, "%", 0)
+
+
+def measurements(name: str, rng: np.random.Generator) -> Profile:
+    """Return times and energies of a pool's model, off by a log-normal 4 %; synthetic."""
+    model, clocks = trained("v100")[name], BOARDS["v100"].clocks[::4]
+    rows = [
+        (float(n), b / n, float(f), 1.0 if n <= 8 else n / 8, float(min(n, 8)))
+        for b in BATCHES["v100"][name]
+        for n in (1, 2, 4, 8, 16)
+        if n <= b
+        for f in clocks
+    ]
+    n, batch, f, nodes, on_node = (np.array(x) for x in zip(*rows, strict=True))
+    scopes = (batch, f, nodes, on_node)
+    t = model.time.iteration_time(n, *scopes)
+    _, grad, sync = model.time.parts(n, *scopes)
+    off = rng.normal(0, 0.04, (2, len(n)))
+    energy = model.energy.iteration_energy(n, batch, f, grad, sync, t) * np.exp(off[1])
+    names = ("gpus", "local_batch", "frequency_mhz", "nodes", "gpus_on_node")
+    columns = dict(zip(names, (n, *scopes), strict=True))
+    return Profile({**columns, "time_s": t * np.exp(off[0]), "energy_j": energy})
+
+
+def table2(study: Study) -> Iterator[Row]:
+    """Errors of the fitted models: fit to nine tenths, judge on the last."""
+    fitted = ("resnet18", "vgg16", "inception3", "gpt2", "deepspeech2")
+    for name, claim in zip(fitted, study.item.claims, strict=True):
+        rng = np.random.default_rng(study.seeds[0])
+        profile = measurements(name, rng)
+        held = rng.permutation(len(profile)) % 10 == 0
+        train, test = profile.take(np.flatnonzero(~held)), profile.take(np.flatnonzero(held))
+        errors = []
+        for model, column in (("throughput", "time_s"), ("energy", "energy_j")):
+            estimator = make_estimator(f"powerflow-{model}")
+            estimator.fit(train)
+            off = estimator.predict(test) / test.numbers(column) - 1
+            errors.append(float(np.mean(np.abs(off))))
+        yield Row(claim, f"{errors[0]:.3f}, {errors[1]:.3f}")
+
+
+# -- Fig. 7 to 9, a day of 1,901 jobs ---------------------------------------------------------
+
+
+def where_longer(baseline: Sequence[Point], powerflow: Sequence[Point]) -> str:
+    """Return the energies at which a baseline has the shorter mean JCT."""
+    low, high = min(p.energy_j for p in baseline), max(p.energy_j for p in baseline)
+    worse = []
+    for energy in np.linspace(low, high, 201).tolist():
+        ours, theirs = at_energy(powerflow, energy), at_energy(baseline, energy)
+        if theirs is not None and (ours is None or ours > theirs):
+            worse.append(energy / 1e9)
+    return f"from {worse[0]:.2f} to {worse[-1]:.2f} GJ" if worse else "between runs only"
+
+
+def fig7(study: Study) -> Iterator[Row]:
+    """Mean JCT against energy, and the ratios of the abstract."""
+    problem = day(study.seeds[0])
+    points = {name: frontier(study, problem, name) for name in NAMES}
+    longer = []
+    for name in RATED:
+        most, least = best_ratio(points[name], points["powerflow"])
+        yield number(
+            f"{NAMES[name]}: mean JCT over PowerFlow's at equal energy, at most", most, "x", 2
+        )
+        if least < 1:
+            where = where_longer(points[name], points["powerflow"])
+            longer.append(f"{NAMES[name]} is the shorter {where}, {least:.2f} x at its worst")
+    words = "; ".join(longer) or "yes, where a baseline has a run"
+    yield Row("PowerFlow has the shortest mean JCT at every energy", words, not longer)
+    better, shown = False, []
+    for name in ("gandiva", "tiresias", "afs"):
+        (below,), least_clock = frontier(study, problem, name, (930.0,)), points[name][0]
+        better |= below.energy_j < least_clock.energy_j
+        jct, energy = below.jct_s / least_clock.jct_s, below.energy_j / least_clock.energy_j
+        shown.append(
+            f"{NAMES[name]} {100 * (jct - 1):+.1f} % JCT, {100 * (energy - 1):+.1f} % energy"
+        )
+    yield Row("baselines at 930 MHz against 1,020", "; ".join(shown), not better)
+    for name, found in points.items():
+        knob = "η" if name == "powerflow" else "Zeus η" if "zeus" in name else "MHz"
+        for p in found:
+            words = f"{p.energy_j / 1e9:.2f} GJ, {p.jct_s:,.0f} s"
+            yield Row(f"{NAMES[name]}, {knob} {p.knob:g}", words)
+
+
+def fig8(study: Study) -> Iterator[Row]:
+    """GPUs in use and power over time, each at about the energy of Gandiva+Zeus."""
+    problem = day(study.seeds[0])
+    target = frontier(study, problem, "gandiva+zeus")[0].energy_j
+    grid = np.arange(0.0, 36 * 3600.0, 600.0)
+    busy: dict[str, float] = {}
+    watts: dict[str, float] = {}
+    rows = []
+    for name, label in NAMES.items():
+        near = min(frontier(study, problem, name), key=lambda p: abs(p.energy_j - target))
+        solution: Any = finished(problem, name, **knobs(name, near.knob)).solution
+        inside = solution.kind != Kind.PRERUN
+        for means, upto_h, shown, value in (
+            (busy, 24, inside, solution.gpus.astype(float)),
+            (watts, 4, np.ones_like(inside), powers(problem, solution) / 1000),
+        ):
+            spans = (solution.start_s[shown], solution.end_s[shown])
+            times, level = step_function(*spans, value[shown])
+            at = level[np.maximum(np.searchsorted(times, grid, side="right") - 1, 0)]
+            means[label] = float(np.mean(at[grid < upto_h * 3600]))
+        note = f"at {near.energy_j / 1e9:.2f} GJ"
+        claim = f"{label}: GPUs in use in the first 24 h, mean"
+        rows.append(Row(claim, f"{busy[label]:.0f} of 256", note=note))
+    own, most = round(busy["PowerFlow"]), max(round(busy[NAMES[name]]) for name in RATED[:4])
+    claim = "PowerFlow uses GPUs that schedulers without elasticity leave idle"
+    yield Row(claim, f"{own} against {most} at most", own >= most)
+    taken = watts.pop("PowerFlow")
+    ahead = [f"{label} takes {value:.1f} kW" for label, value in watts.items() if value >= taken]
+    behind = max(value for value in watts.values() if value < taken)
+    claim = "PowerFlow takes more energy than the baselines in the first few hours"
+    words = f"{taken:.1f} kW in 4 h, {behind:.1f} at most of those below it"
+    yield Row(claim, words, not ahead, "; ".join(ahead))
+    yield from rows
+
+
+def at_most(problem: ElasticProblem, gpus: int) -> ElasticProblem:
+    """Return the same, no job on more GPUs than that."""
+    classes = []
+    for c in problem.classes:
+        k = sum(n <= gpus for n in c.counts)
+        classes.append(replace(c, counts=c.counts[:k], time_s=c.time_s[:k], power_w=c.power_w[:k]))
+    return replace(problem, classes=tuple(classes), name=f"{problem.name}, {gpus} GPUs a job")
+
+
+def fig9(study: Study) -> Iterator[Row]:
+    """Models learnt in the loop against profiles known beforehand, and against one factor."""
+    problem = day(study.seeds[0])
+
+    def over_eta(of: ElasticProblem, **params: Any) -> list[Point]:
+        return frontier(study, of, "powerflow", **params)
+
+    runs = {
+        "perfect": over_eta(problem, profiles="perfect"),
+        "online": over_eta(problem),
+        "online, measuring free": over_eta(problem, **FREE),
+        "one factor, measuring free": over_eta(problem, profiles="scaled", **FREE),
+        "perfect, 16 GPUs a job": over_eta(at_most(problem, 16), profiles="perfect"),
+    }
+    known = runs["perfect"]
+    for label, points in list(runs.items())[1:]:
+        others = [at_energy(known, p.energy_j) for p in points]
+        pairs = [(p, other) for p, other in zip(points, others, strict=True) if other]
+        apart = [100 * (p.jct_s / other - 1) for p, other in pairs]
+        claim = f"{label}: longer mean JCT at equal energy"
+        yield _apart(claim, apart, claim in study.item.claims)
+        both = list(zip(points, known, strict=True))
+        longer = [100 * (p.jct_s / q.jct_s - 1) for p, q in both]
+        yield _apart(f"{label}: longer mean JCT at the same η", longer)
+        more = [100 * (p.energy_j / q.energy_j - 1) for p, q in both]
+        yield _apart(f"{label}: more energy at the same η", more)
+    for label, points in runs.items():
+        for p in points:
+            words = f"{p.jct_s:,.0f} s, {p.energy_j / 1e9:.2f} GJ"
+            yield Row(f"{label}, η = {p.knob:g}", words)
+
+
+def _apart(claim: str, percent: Sequence[float], judged: bool = False) -> Row:
+    """Return median and worst of differences, %."""
+    most, median = max(percent), float(np.median(percent))
+    words = f"{median:.1f} % in the median, {most:.1f} % at most"
+    return Row(claim, words, most < 2 if judged else "")
+
+
+# -- Fig. 10, traces of 100 jobs --------------------------------------------------------------
+
+COMPARED = ("powerflow", "afs", "tiresias", "gandiva", "tiresias+zeus", "gandiva+zeus")
+INTERVALS_S = (60, 120, 240, 480)
+Factor = tuple[str, Sequence[float], Callable[[float], ElasticProblem]]
+
+
+def small(
+    seed: int, gpus: int = 64, interval_s: float = 120, scale: float = 1.0, requested: int = 0
+) -> ElasticProblem:
+    """Return 100 jobs, one every `interval_s` seconds on average."""
+    hours = 100 * interval_s / 3600
+    return day(seed, size=100, gpus=gpus, hours=hours, scale=scale, requested=requested)
+
+
+def factors(seed: int) -> tuple[Factor, ...]:
+    """Return what Fig. 10 varies; job size is GPUs requested by the text, or else durations."""
+    return (
+        ("arrival interval", INTERVALS_S, lambda v: small(seed, interval_s=v)),
+        ("cluster size", (32, 64, 128), lambda v: small(seed, gpus=int(v))),
+        ("job size", (1, 2, 4, 8), lambda v: small(seed, requested=int(v))),
+        ("job size as duration", (0.25, 0.5, 1.0, 2.0), lambda v: small(seed, scale=v)),
+    )
+
+
+def compared(study: Study, problem: ElasticProblem, key: str, **powerflow: Any) -> dict[str, float]:
+    """Return each mean JCT at the energy of Gandiva+Zeus, h; `powerflow` is what is set of it."""
+    named = replace(problem, name=f"{problem.name} {key}")
+    target = frontier(study, named, "gandiva+zeus")[0].energy_j
+    found = {}
+    for name in COMPARED:
+        points = frontier(study, named, name, **(powerflow if name == "powerflow" else {}))
+        value = points[0].jct_s if name.endswith("+zeus") else at_energy(points, target)
+        if value is None:  # it always takes more: the point of least energy
+            value = min(points, key=lambda p: p.energy_j).jct_s
+        found[name] = value / 3600
+    return found
+
+
+def gain(jct: Mapping[str, float], pick: Callable[..., float] = max) -> float:
+    """Return how many times PowerFlow's mean JCT the longest of the others is, or another."""
+    return pick(x for name, x in jct.items() if name != "powerflow") / jct["powerflow"]
+
+
+def trend(gains: Sequence[float], rises: bool) -> Verdict:
+    """Return whether gains rise, or else fall, along a factor; nearly if the ends do by 5 %."""
+    ordered = list(gains if rises else reversed(gains))
+    return holds(bool((np.diff(ordered) > 0).all()), ordered[-1] >= 1.05 * ordered[0])
+
+
+def fig10(study: Study) -> Iterator[Row]:
+    """Mean JCT at about equal energy over three factors, job size in two readings."""
+    apart = []
+    for title, values, make in factors(study.seeds[0]):
+        found = {v: compared(study, make(v), f"{title} {v}") for v in values}
+        for v in values:
+            named = replace(make(v), name=f"{make(v).name} {title} {v}")
+            zeus = [
+                frontier(study, named, f"{n}+zeus")[0].energy_j for n in ("gandiva", "tiresias")
+            ]
+            apart.append(100 * abs(zeus[1] / zeus[0] - 1))
+        least = {v: gain(jct, min) for v, jct in found.items()}
+        shown = ", ".join(f"{v}: {least[v]:.2f} to {gain(jct):.2f}" for v, jct in found.items())
+        claim = f"{title}: PowerFlow is the shortest at every value"
+        words = f"baselines' mean JCT over ours: {shown}"
+        yield Row(claim, words, all(g >= 1 for g in least.values()))
+        over_afs = [jct["afs"] / jct["powerflow"] for jct in found.values()]
+        trends = [c for c in study.item.claims if c.startswith(f"{title}: ") and c != claim]
+        for claim, gains in zip(trends, (over_afs, [gain(j) for j in found.values()]), strict=True):
+            words = ", ".join(f"{g:.2f} x at {v}" for v, g in zip(found, gains, strict=True))
+            yield Row(claim, words, trend(gains, rises=title.startswith("job size")))
+    claim = "Gandiva+Zeus and Tiresias+Zeus take about the same energy"
+    yield Row(claim, f"{max(apart):.1f} % apart at most", max(apart) < 5)
+
+
+# -- what decides where Fig. 7 and 10 come out otherwise --------------------------------------
+
+MODES: dict[str, dict[str, Any]] = {
+    "profiles=online": {},
+    "profiles=online, measuring free": FREE,
+    "profiles=perfect": {"profiles": "perfect"},
+    "profiles=scaled": {"profiles": "scaled"},
+}
+"""What PowerFlow believes of its jobs; the first is its default."""
+TEN_TIMES = {"threshold_1": 32_500.0, "threshold_2": 72_000.0}
+"""Of Tiresias's queues, GPU-s."""
+
+
+def causes(study: Study) -> Iterator[Row]:
+    """Ratios of mean JCTs as in Fig. 7 and 10, with and without what might be the reason."""
+    seed = study.seeds[0]
+    problem = day(seed)
+    free = replace(problem, overhead=Overhead(0, 0, 0), name=f"{problem.name}, restarts free")
+    labels = ", ".join(NAMES[name] for name in RATED)
+    for mode, params in MODES.items():
+        ours = frontier(study, problem, "powerflow", **params)
+        most = [best_ratio(frontier(study, problem, name), ours)[0] for name in RATED]
+        words = ", ".join(f"{value:.2f}" for value in most) + " x"
+        yield Row(f"Fig. 7, {mode}: {labels} over PowerFlow, at most", words)
+    for name, title, where, params in (
+        ("gandiva", "", problem, {}),
+        ("gandiva", ", restarts free for both", free, {}),
+        ("tiresias", "", problem, {}),
+        ("tiresias", ", restarts free for both", free, {}),
+        ("tiresias", " by Gittins index", problem, {"discipline": "gittins"}),
+        ("tiresias", " with queues ten times as long", problem, TEN_TIMES),
+        ("afs", "", problem, {}),
+        ("afs", " without lengths", problem, {"lengths": False}),
+    ):
+        ours = frontier(study, where, "powerflow")
+        ratio, _ = best_ratio(frontier(study, where, name, **params), ours)
+        claim = f"Fig. 7, {NAMES[name]}{title}: mean JCT over PowerFlow's at equal energy, at most"
+        yield Row(claim, f"{ratio:.2f} x")
+    for title, values, make in factors(seed):
+        for mode, params in MODES.items():
+            shown = []
+            for v in values:
+                jct = compared(study, make(v), f"{title} {v}", **params)
+                shown.append(f"{v}: {gain(jct, min):.2f} to {gain(jct):.2f}")
+            yield Row(f"Fig. 10, {title}, {mode}", ", ".join(shown))
+    for title, shorten, params in (
+        ("as it is", False, {}),
+        ("no pre-run and windows of no length", False, FREE),
+        ("without the longest job", True, {}),
+        ("neither", True, FREE),
+    ):
+        gains = []
+        for interval in INTERVALS_S:
+            trace = small(seed, interval_s=interval)
+            trace = without_longest(trace) if shorten else trace
+            gains.append(gain(compared(study, trace, f"arrival interval {interval}", **params)))
+        claim = f"Fig. 10, {title}: longest mean JCT over PowerFlow's, a job every "
+        words = ", ".join(f"{value:.2f}" for value in gains)
+        yield Row(f"{claim}{', '.join(map(str, INTERVALS_S))} s", words)
+
+
+def without_longest(problem: ElasticProblem) -> ElasticProblem:
+    """Return the problem without the job of most GPU-seconds on the GPUs it requests."""
+    jobs = problem.jobs
+    at = np.searchsorted(problem.counts, jobs.requested)
+    work = jobs.iterations * problem.time_s[:, :, -1][jobs.of_class, at] * jobs.requested
+    kept = np.flatnonzero(np.arange(len(jobs)) != int(np.argmax(work)))
+    return replace(problem, jobs=jobs.only(kept), name=f"{problem.name}, without its longest job")

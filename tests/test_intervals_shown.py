@@ -1,0 +1,73 @@
+"""Every interval that a page or a notebook shows holds the gap that stands beside it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from html import unescape
+
+import pytest
+from conftest import ROOT
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+PER_CENT = re.compile(r"^!?(-?[\d,]+\.\d+) %")
+ROUNDED = 0.0051
+"""What two digits behind the point hide, points."""
+
+
+def cells_of_text(text: str) -> Iterator[list[str]]:
+    """The rows of text tables, cell by cell."""
+    for line in text.splitlines():
+        yield re.split(r"\s{2,}", line.strip())
+
+
+def cells_of_html(text: str) -> Iterator[list[str]]:
+    """The rows of HTML tables, cell by cell."""
+    for row in re.findall(r"<tr>(.*?)</tr>", text, re.DOTALL):
+        found = re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.DOTALL)
+        yield [unescape(re.sub(r"<[^>]+>", "", cell)).strip() for cell in found]
+
+
+def outside(rows: Iterator[list[str]]) -> tuple[int, list[list[str]]]:
+    """How many intervals there are, and those whose gap lies outside without a mark."""
+    count, wrong, at = 0, [], None
+    for row in rows:
+        if {"gap to bound", "low", "high"} <= set(row):
+            # the first column has no header, which text tables lose
+            at = [row.index(name) - len(row) for name in ("gap to bound", "low", "high")]
+            continue
+        if at is None or len(row) < -at[0]:
+            continue
+        found = [PER_CENT.match(row[k]) for k in at]
+        if None in found:
+            continue
+        gap, low, high = (float(m[1].replace(",", "")) for m in found if m)
+        count += 1
+        if not low - ROUNDED <= gap <= high + ROUNDED and not row[at[0]].startswith("!"):
+            wrong.append(row)
+    return count, wrong
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_shows_gaps_inside_their_intervals(page: object) -> None:
+    assert outside(cells_of_text(page.read_text()))[1] == []  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+def test_a_notebook_shows_gaps_inside_their_intervals(path: object) -> None:
+    notebook = json.loads(path.read_text())  # type: ignore[attr-defined]
+    for cell in notebook["cells"]:
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            assert outside(cells_of_html("".join(data.get("text/html", ""))))[1] == []
+            text = "".join(output.get("text", "")) + "".join(data.get("text/plain", ""))
+            assert outside(cells_of_text(text))[1] == []
+
+
+def test_the_test_finds_what_it_looks_for() -> None:
+    page = (ROOT / "docs" / "csv-to-gap.md").read_text()
+    assert outside(cells_of_text(page))[0] == 3
+    wrong = "     gap to bound  low  high  samples\ncats  7.23 %  15.57 %  15.62 %  5\n"
+    assert outside(cells_of_text(wrong))[1] == [["cats", "7.23 %", "15.57 %", "15.62 %", "5"]]

@@ -1,0 +1,152 @@
+"""No default result is decided by a clock: results with a faster, a slower and a limiting one.
+
+A long run (``HYPOTHESIS_PROFILE=fuzz``) takes every preset, and the whole overview.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+from conftest import ROOT
+from trust.agreement import FUZZ
+from trust.answers import SMALL
+
+import optgap
+from optgap.comparing.overview import compare_all
+from optgap.models.clock import COMPILING, CompileTimer
+from optgap.models.errors import InputError
+from optgap.models.limits import Limits
+from optgap.models.result import Result, Status, Termination
+from optgap.registry import FAMILIES
+
+BY_WORK: tuple[str, ...] = ("coscheduling", "elastic", "placement", "queueing")
+"""Families whose solvers are decided by work alone."""
+SPEEDS = (20.0, 0.05)
+QUICK_S = 10.0
+"""What takes longer is left out of a long run."""
+
+
+def cases() -> Iterator[tuple[str, str, str]]:
+    """Family, preset and name of every policy and default method."""
+    for name in BY_WORK:
+        spec = FAMILIES[name]
+        presets = list(spec.presets) if FUZZ else ["tiny"]
+        for preset in presets:
+            for method in ("auto", "auto-bound", *spec.policies):
+                yield name, preset, method
+
+
+@cache
+def problem_of(family: str, preset: str) -> Any:
+    """A small problem; in a long run the preset as it is."""
+    if preset == "tiny":
+        return optgap.generate(family, seed=3, **SMALL[family])
+    return optgap.generate(family, preset, seed=3)
+
+
+def made(problem: Any, name: str, limits: Limits | None = None) -> Result:
+    """A result by a policy or a default method."""
+    limits = limits or Limits()
+    if name == "auto":
+        return optgap.solve(problem, limits=limits)
+    if name == "auto-bound":
+        return optgap.bound(problem, limits=limits)
+    return optgap.run(problem, name, limits=limits)
+
+
+def told(result: Result) -> str:
+    """All of a result but how long it took."""
+    document = result.to_json()
+    del document["seconds"]
+    return repr(document)
+
+
+@cache
+def by_the_clock(family: str, preset: str, name: str) -> str:
+    """A result with the clock as it is; a refusal, or that it takes too long."""
+    began = time.monotonic()
+    try:
+        found = told(made(problem_of(family, preset), name))
+    except InputError as error:
+        return f"refused: {error}"
+    return "slow" if FUZZ and time.monotonic() - began > QUICK_S else found
+
+
+@pytest.mark.parametrize("speed", SPEEDS)
+@pytest.mark.parametrize(("family", "preset", "name"), list(cases()))
+def test_a_clock_of_any_speed_gives_the_same_result(
+    family: str, preset: str, name: str, speed: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = by_the_clock(family, preset, name)
+    if expected == "slow" or expected.startswith("refused"):
+        pytest.skip(expected)
+    working = CompileTimer.working
+    monkeypatch.setattr(CompileTimer, "working", lambda self: speed * working(self))
+    assert COMPILING.working() > 0
+    assert told(made(problem_of(family, preset), name)) == expected
+
+
+@pytest.mark.parametrize(("family", "preset", "name"), list(cases()))
+def test_a_limit_that_cuts_nothing_changes_nothing(family: str, preset: str, name: str) -> None:
+    expected = by_the_clock(family, preset, name)
+    if expected == "slow" or expected.startswith("refused"):
+        pytest.skip(expected)
+    assert told(made(problem_of(family, preset), name, Limits(1e6))) == expected
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("family", BY_WORK)
+def test_what_a_budget_cuts_is_the_same_twice_and_says_so(family: str, share: float) -> None:
+    """Test the default method with a share of the work that it takes to its end."""
+    problem, whole = problem_of(family, "tiny"), Limits()
+    made(problem, "auto", whole)
+    if whole.spent == 0:
+        pytest.skip("no work is counted here")
+    one, two = (made(problem, "auto", Limits(work=share * whole.spent)) for _ in range(2))
+    assert told(one) == told(two)
+    if one.status not in (Status.OPTIMAL, Status.INFEASIBLE):
+        assert one.termination is Termination.WORK_LIMIT
+    if one.bound is not None and one.objective is not None:
+        assert one.bound <= one.objective * (1 + 1e-6)
+
+
+def test_the_overview_is_the_same_in_one_process_and_in_two() -> None:
+    names = None if FUZZ else ["coscheduling", "consolidation"]
+    one, two = (compare_all(names, processes=count) for count in (1, 2))
+
+    def shown(answer: Any) -> Any:
+        document = json.loads(json.dumps(answer.to_json()["families"]))
+        for family in document:
+            for row in family["rows"]:
+                del row["seconds"]
+        return document
+
+    assert shown(one) == shown(two)
+
+
+CLOCKS = re.compile(r"\b(monotonic|perf_counter|working_time|time_limit)\b")
+ALLOWED = {
+    "solvers/backends/highs.py": "how often progress is told; the user's limit for the solver",
+    "solvers/backends/cbc.py": "the user's limit for the solver",
+    "solvers/backends/growing.py": "the user's limit for the solver",
+    "solvers/backends/watch.py": "how long a solver may take to stop",
+}
+"""Files that may read a clock, and what for: it decides no result."""
+NOT_YET = ("solvers/consolidation/",)
+"""Folders whose methods still read one."""
+
+
+def test_no_solver_and_no_policy_reads_a_clock() -> None:
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for room in ("solvers", "heuristics")
+        for path in (ROOT / room).rglob("*.py")
+        if CLOCKS.search(path.read_text())
+    }
+    assert {path for path in found - set(ALLOWED) if not path.startswith(NOT_YET)} == set()
