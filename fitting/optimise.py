@@ -93,18 +93,24 @@ class Robust:
                 seen[key] = self.evaluate(theta)
             return seen[key]
 
+        def residuals(values: Floats) -> Floats:
+            return look(values)[0]
+
+        def jacobian(values: Floats) -> Floats:
+            return look(values)[1][:, free]
+
         if len(free):
             found = least_squares(
-                lambda values: look(values)[0],
+                residuals,
                 theta[free],
-                jac=lambda values: look(values)[1][:, free],
+                jac=jacobian,
                 bounds=(self.lower[free], self.upper[free]),
                 x_scale="jac",
                 loss=self.loss,
                 f_scale=self.scale,
                 ftol=TOLERANCE,
                 xtol=1e-14,
-                gtol=1e-14,
+                gtol=None,  # of a scale that falls with the distance to a bound
                 max_nfev=MOST_STEPS,
             )
             theta[free] = found.x
@@ -137,7 +143,9 @@ class Robust:
         # Several threads for matrices of a few columns mostly wait for one another.
         with _threads().limit(limits=1, user_api="blas"):
             best = min(map(self.descend, starts), key=_cost)
-            for _ in range(HOP_ROUNDS if hop and len(starts) > 1 else 0):
+            if hop is None or len(starts) == 1:
+                return best
+            for _ in range(HOP_ROUNDS):
                 found = min(map(self.descend, hop(best.theta)), key=_cost, default=best)
                 if found.cost >= best.cost * (1 - 1e-6):
                     break

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from optgap.fitting.estimator import Design, Estimator
-from optgap.fitting.optimise import Floats, Loss
+from optgap.fitting.optimise import Floats
 from optgap.fitting.parameter import Parameter
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote, one_of
@@ -63,17 +63,8 @@ class PowerFlowThroughput(Estimator):
     needs: ClassVar[tuple[str, ...]] = ("gpus", "local_batch")
     uses: ClassVar[tuple[str, ...]] = ("nodes", "gpus_on_node", "frequency_mhz")
 
-    def __init__(
-        self,
-        *,
-        sync: SyncForm = "paper",
-        io: IoForm = "full",
-        loss: Loss = "soft_l1",
-        loss_scale: float = 0.05,
-        starts: int = 12,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(loss=loss, loss_scale=loss_scale, starts=starts, seed=seed)
+    def __init__(self, *, sync: SyncForm = "paper", io: IoForm = "full", **shared: Any) -> None:
+        super().__init__(**({"loss_scale": 0.05, "starts": 12} | shared))
         if sync not in SYNC_NAMES:
             raise InputError("--set", "sync", sync, one_of(SYNC_NAMES))
         if io not in (known := ("full", "none")):

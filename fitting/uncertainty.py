@@ -318,9 +318,10 @@ def samples(
 ) -> list[E]:
     """Return fitted copies of `estimator` whose parameters scatter as the data leave them open.
 
-    Draws are from what a report found (`Predictive`: parameters, residuals, applications) or, for an
-    estimator of none and in a file from before, from a normal with the fit's covariance: parameter
-    error alone. Both are cut at the bounds. The iteration time inside an energy model is drawn, too.
+    Draws are from what a report found (`Predictive`: parameters, residuals, applications) or, for
+    an estimator of none and in a file from before, from a normal with the fit's covariance:
+    parameter error alone. Both are cut at the bounds. The iteration time inside an energy model is
+    drawn, too.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from optgap.fitting import ESTIMATORS, make_estimator
-from optgap.fitting.automatic import choose, rank
+from optgap.fitting.automatic import rank
 from optgap.fitting.estimator import NotFittedError
 from optgap.fitting.groups import cross_validate, fit_groups
 from optgap.fitting.linear_power import LinearPower
@@ -166,10 +166,6 @@ def test_models_are_ranked_by_what_they_hold_out() -> None:
     power = [item.held_out.mape for item in usable if item.response == "power_w" and item.held_out]
     assert power == sorted(power)
     assert all(item.reason for item in ranked if item.held_out is None)
-    best = choose("powerflow-throughput", cluster(), None, KFold(5))
-    assert isinstance(best, PowerFlowThroughput)
-    with pytest.raises(InputError, match="a table for contention"):
-        choose("contention", cluster(), None, KFold(5))
 
 
 # --- samples ----------------------------------------------------------------------------------
