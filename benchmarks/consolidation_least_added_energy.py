@@ -1,14 +1,13 @@
 """Least added energy beside the consolidation policies there were, paired by seed.
 
     python benchmarks/consolidation_least_added_energy.py [--sizes 40,500] [--seeds 3-7] [--errors]
-        [--preset pai] [--capacities none,mean] [--hindsight 0] [--moves 20000]
+        [--preset pai] [--capacities none,mean] [--hindsight 0]
 
 Energy relative to the best other policy of each seed (the least of `OTHERS`, chosen with
 hindsight), with 95 % intervals of the mean by Student's t, and the mean stretch of both.
 ``--hindsight`` adds, for so many seeds, how much of the distance from the best other policy to the
 best schedule known is closed, and the gaps of the other, ours and it to the work's own energy. That
-schedule is annealed from ours, knowing what is to come; what is not found makes the share look
-larger than it is.
+schedule is that of `hindsight`; what it does not find makes the share look larger than it is.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ import time
 from scipy import stats
 
 import optgap
-from optgap.models.limits import Limits
-from optgap.solvers.consolidation.over_time.hindsight import Search
+from optgap.models.consolidation.presets import pai, philly
 
 OTHERS = (
     "bestfit",
@@ -34,8 +32,7 @@ OTHERS = (
     "opt_nomig",
 )
 OURS = ("least_added_energy", "least_added_energy(u_max=150)")
-HOT, COLD = 0.02, 2e-4
-"""First and last temperature, in mean energies of a task: what it begins with is good."""
+PRESETS = {"pai": pai, "philly": philly}
 TOLD = tuple(f"least_added_energy(duration_error={sigma})" for sigma in (0.7, 1.5))
 
 
@@ -53,10 +50,9 @@ def main() -> None:
     parser.add_argument("--sizes", default="40,500")
     parser.add_argument("--seeds", default="3-7", help="first-last")
     parser.add_argument("--errors", action="store_true", help="wrong durations as well")
-    parser.add_argument("--preset", default="pai", choices=("pai", "philly"))
+    parser.add_argument("--preset", default="pai", choices=tuple(PRESETS))
     parser.add_argument("--capacities", default="none,mean")
     parser.add_argument("--hindsight", type=int, default=0, help="seeds with hindsight as well")
-    parser.add_argument("--moves", type=int, default=20_000, help="of annealing")
     given = parser.parse_args()
     low, high = (int(part) for part in given.seeds.split("-"))
     print(
@@ -68,30 +64,27 @@ def main() -> None:
             ours = OURS[: 2 if capacity == "none" else 1]  # means within 100 % are within 150 %
             ours += TOLD if given.errors else ()
             settings = {"size": size, "capacity": capacity}
-            known = given.hindsight, given.moves
-            rows(given.preset, settings, range(low, high + 1), ours, known)
+            rows(given.preset, settings, range(low, high + 1), ours, given.hindsight)
 
 
-def rows(
-    preset: str, settings: dict, seeds: range, ours: tuple[str, ...], known: tuple[int, int]
-) -> None:
+def rows(preset: str, settings: dict, seeds: range, ours: tuple[str, ...], known: int) -> None:
     """One row for each of our variants, seed by seed against the best of the others.
 
-    `known`: of how many seeds the schedule with hindsight is made, and in how many moves.
+    `known`: of how many seeds the schedule with hindsight is made.
     """
     hindsight: list[tuple[float, float]] = []
     best: list[tuple[float, float]] = []
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in ours}
     cpu = dict.fromkeys(ours, 0.0)
     for seed in seeds:
-        problem = optgap.generate("consolidation", preset, seed=seed, **settings)
+        problem = PRESETS[preset](seed=seed, **settings)
         best.append(min(outcome(problem, name) for name in OTHERS))
         for name in ours:
             begun = time.process_time()
             found[name].append(outcome(problem, name))
             cpu[name] += time.process_time() - begun
-        if len(hindsight) < known[0]:
-            hindsight.append(hindsight_of(problem, known[1]))
+        if len(hindsight) < known:
+            hindsight.append(hindsight_of(problem))
     others = statistics.mean(energy for energy, _ in best)
     for name, values in found.items():
         change = [100 * (e / b - 1) for (e, _), (b, _) in zip(values, best, strict=True)]
@@ -122,18 +115,11 @@ def distances(
     return [interval(closed), " / ".join(f"{value:.1f}" for value in means)]
 
 
-def hindsight_of(problem: optgap.Problem, moves: int) -> tuple[float, float]:
+def hindsight_of(problem: optgap.Problem) -> tuple[float, float]:
     """MJ of the best schedule known, and of the bound."""
-    search = Search(problem, Limits(), seed=0)
-    for part in optgap.run(problem, OURS[0]).solution.assignments:
-        search.plan.place[part.task, : len(part.gpus)] = part.gpus
-    search.adopt(search.plan)
-    mean = search.joules / len(problem)
-    search.anneal(moves, HOT * mean, COLD * mean)
-    found = search.solution()
-    assert not problem.check(found)
+    found = optgap.solve(problem, "hindsight")
     bound = optgap.bound(problem, "bound-energy").bound
-    return problem.evaluate(found).objective / 1e6, bound / 1e6
+    return found.objective / 1e6, bound / 1e6
 
 
 def outcome(problem, policy: str) -> tuple[float, float]:

@@ -25,7 +25,7 @@ def main() -> None:
     default = "none:206,none:1,none:2,none:0,none:3,none:4,mean:206,mean:1,mean:2,mean:3,mean:4"
     named = given.instances or (default if given.size < 500 else "mean:0,none:0")
     moving = not given.staying
-    optgap.solve(pai(seed=9, size=16, migration=moving), "hindsight", moves=500)  # compile
+    optgap.solve(pai(seed=9, size=16, migration=moving), "hindsight", schedules=20)  # compile
     print(f"{'instance':>10} {'bound':>7} {'energy':>7} {'gap':>7} {'CPU':>7}")
     for instance in named.split(","):
         capacity, seed = instance.split(":")

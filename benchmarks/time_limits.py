@@ -24,7 +24,7 @@ HARD: dict[str, list[dict[str, Any]]] = {
         {"size": 2000},
         {"size": 128},
         {"size": 4, "servers": 2},
-        {"preset": "philly", "size": 500},
+        {"preset": "pai", "size": 500},
     ],
     "coscheduling": [{"size": 200}, {"size": 40}, {"size": 6}],
     "elastic": [{"preset": "day"}, {"preset": "small"}, {"preset": "tiny"}],

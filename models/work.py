@@ -79,3 +79,77 @@ class Work:
 
 
 WORK = Work()
+
+
+@dataclass(frozen=True)
+class ElasticWork:
+    """Work of the elastic family in units per counted event.
+
+    Parameters
+    ----------
+    gain, step
+        The bound at given prices: per value of an iteration, piece and configuration, and per
+        value, piece after a job's submission and group of configurations.
+    program, entry
+        A program over events: making and pricing it, and per entry of its matrix.
+    column
+        The search for the best joint configuration of one interval.
+    event, active
+        A simulated decision: a constant, and per job of the problem.
+    """
+
+    gain: float = 2.6e-10
+    step: float = 4.0e-9
+    program: float = 4e-3
+    entry: float = 8e-6
+    column: float = 5e-4
+    event: float = 4e-4
+    active: float = 3e-6
+
+    def prices(self, values: int, pieces: int, configurations: int, steps: int) -> float:
+        """Return the work of one bound at given prices."""
+        return values * (self.gain * pieces * configurations + self.step * steps)
+
+    def simulated(self, events: int, jobs: int) -> float:
+        """Return the work of a schedule that decides at so many events."""
+        return events * (self.event + self.active * jobs)
+
+
+ELASTIC = ElasticWork()
+
+
+@dataclass(frozen=True)
+class ConsolidationWork:
+    """Work of consolidation's own loops, in units per counted event.
+
+    Parameters
+    ----------
+    cell
+        A cell of the tables that pricing fills.
+    look
+        A task that the search of pricing looks at.
+    node
+        A node of the enumeration of columns.
+    move
+        An annealing move, per capacity row and two more.
+    filled
+        A GPU that a task takes when GPUs are filled one by one.
+    placed
+        A GPU that construction compares for one of a task's GPUs.
+    course
+        A task and a pair of time buckets in pricing over time.
+    packed
+        A task and a GPU that a packing at an event compares, per order of packing.
+    """
+
+    cell: float = 2e-9
+    look: float = 2e-8
+    node: float = 1e-6
+    move: float = 1e-7
+    filled: float = 7e-6
+    placed: float = 1e-8
+    course: float = 1e-8
+    packed: float = 2e-8
+
+
+CONSOLIDATION = ConsolidationWork()

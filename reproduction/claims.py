@@ -188,7 +188,7 @@ class Study:
     def proceed(self, doing: str) -> None:
         """Tell what comes next."""
         if sys.stderr.isatty():
-            print(f"\r\x1b[K{self.item.name}: {doing}", end="", file=sys.stderr, flush=True)
+            print(f"{self.item.name}: {doing}", file=sys.stderr)
 
 
 Script = Callable[[Study], Iterable[Row]]

@@ -6,6 +6,7 @@ import itertools
 import math
 
 import numpy as np
+from exhaustive_consolidation import exhaustive
 from hypothesis import strategies as st
 
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
@@ -19,8 +20,7 @@ from optgap.solvers.consolidation.bounds.level_counts import (
 )
 from optgap.solvers.consolidation.branch_and_price.tree import Tree
 from optgap.solvers.consolidation.config import DEFAULT, Params
-from optgap.solvers.consolidation.exact import tree_heuristics
-from optgap.solvers.consolidation.formulations.exhaustive import exhaustive
+from optgap.solvers.consolidation.exact import tree_heuristic
 from optgap.solvers.consolidation.instance import Instance, instance_of
 from optgap.solvers.consolidation.numerics import IntArray, Placement
 from optgap.solvers.consolidation.outcome import Incumbent
@@ -43,7 +43,7 @@ def grown(
     construct(incumbent, Limits(), rng, 1)
     if incumbent.placement is None or not counts_fix_power(instance, levels):
         return None
-    given = tree_heuristics(instance, levels, rng, params) if heuristics else ()
+    given = tree_heuristic(instance, params) if heuristics else None
     counts = level_counts(instance, levels)
     return Tree(instance, levels, counts, incumbent, given, 0, params)
 
@@ -66,8 +66,8 @@ def counts_of_placement(instance: Instance, levels: CostLevels, placement: Place
 
 def least_watts(problem: ConsolidationProblem) -> float | None:
     """Of all placements, which are enumerated; None where there is none."""
-    truth = exhaustive(problem, limits=Limits(20), seed=0)
-    return None if truth.solution is None else problem.evaluate(truth.solution).objective
+    truth = exhaustive(problem)
+    return None if truth is None else problem.evaluate(truth).objective
 
 
 def holds(problem: ConsolidationProblem, tree: Tree, least: float) -> None:

@@ -16,7 +16,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     ),
     "frequency_mhz": (
         "frequency", "freq", "clock", "core", "sm_clock", "core_clock", "gpu_clock",
-        "graphics_clock", "core_frequency", "sm_frequency", "gpu_frequency", "core_freq", "sm_freq", "gpu_freq",
+        "graphics_clock", "core_frequency", "sm_frequency", "gpu_frequency", "core_freq",
+        "sm_freq", "gpu_freq",
     ),
     "memory_mhz": ("memory_clock", "mem_clock", "memory_frequency", "mem_freq"),
     "time_s": (

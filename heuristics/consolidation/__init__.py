@@ -3,7 +3,6 @@
 from optgap.heuristics.consolidation.parameters import (
     CatsParams,
     DefaultParams,
-    DotProdParams,
     FirstParams,
     HotCloudParams,
     LeastAddedEnergyParams,
@@ -21,14 +20,12 @@ POLICIES = entries(
         f"{HERE}.cats:cats",
         "CATS, Algorithms 1-4: least correlated awake GPU, then the clock down to 5 % of κ",
         options=CatsParams,
-        seeded=True,
     ),
     Entry(
         "hotcloud",
         f"{HERE}.hotcloud:hotcloud",
         "first awake GPU whose mean utilisation and the task's stay within u_max",
         options=HotCloudParams,
-        seeded=True,
     ),
     Entry(
         "first",
@@ -46,7 +43,7 @@ POLICIES = entries(
         "dotprod",
         f"{HERE}.dotprod:dotprod",
         "the server with the smallest dot product of what is free and what is asked",
-        options=DotProdParams,
+        options=PackingParams,
     ),
     Entry(
         "fgd",

@@ -17,10 +17,7 @@ from optgap.models.result import Outcome
 
 
 def bestfit(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """BestFit.
-
-    `given` as in `PackingParams`.
-    """
+    """Run BestFit; `given` as in `PackingParams`."""
     options = PackingParams(**given)
     decide = by_rank(lambda free, request: 0.5 * (free - request).sum(axis=1), options.u_max)
-    return run(problem, decide, limits, options)
+    return run(problem, decide, limits, dfs=options.dfs)

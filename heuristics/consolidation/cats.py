@@ -28,7 +28,6 @@ from optgap.heuristics.consolidation.tables import Tables
 from optgap.models.compiled import compiled, inner
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.tasks import FloatArray, IntArray
-from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
@@ -46,63 +45,43 @@ def cats(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: A
     InputError: for a parameter out of range.
     """
     options = chosen(CatsParams, given, "cats")
-    policy = Cats(options, seed)
+    policy = Cats(options)
     clocks: ClockRule = highest
     if options.dfs:
-        clocks = adaptation(options.delta_mhz, options.instant, options.contention_aware)
-    return simulate(problem, policy.decide, limits, clocks, options.strict_queue)
+        clocks = adaptation(options.delta_mhz, options.contention_aware)
+    return simulate(problem, policy.decide, limits, clocks)
 
 
 class Cats:
-    """Algorithms 1 and 2; `options` say how far to the letter.
+    """Algorithms 1 and 2; `options` say how far to the letter."""
 
-    Raises
-    ------
-    InputError: for an error of predictions that is out of range.
-    """
-
-    def __init__(self, options: CatsParams, seed: int = 0) -> None:
-        noise = options.pred_noise
-        if not 0 <= noise <= 100:
-            raise InputError("cats", "pred_noise", noise, "0 to 100 points")
+    def __init__(self, options: CatsParams) -> None:
         self.options = options
-        self.edge = EDGE if options.inclusive else -EDGE
         self.unit = 1.0 if options.literal_units else 100.0
-        self.headroom = round(options.mem_headroom_gb * 1e9)
-        self.rng = np.random.default_rng(seed)
 
     def decide(self, state: State, task: int) -> Choice:
         """GPUs for a newcomer."""
         if not self.options.literal_empty:
             return awake_first(self.score)(state, task)
-        room = state.fits(task) & self._headroom(state, task)
+        room = state.fits(task)
         scores = np.full(len(room), np.inf)
         gpus = np.flatnonzero(room)
         if gpus.size:
             scores[gpus] = self.score(state, task, gpus)
         return pick(state, task, scores, np.zeros(len(room), dtype=np.bool_))
 
-    def _headroom(self, state: State, task: int) -> np.ndarray:
-        left = state.free_bytes - state.problem.memory[task]
-        return np.asarray(left >= self.headroom)
-
     def score(self, state: State, task: int, gpus: np.ndarray) -> FloatArray:
         """λ1·ρ − λ2·δμ of each GPU, infinite where a threshold is exceeded."""
         options = self.options
         own = state.problem.tasks[task].util_percent
-        if options.pred_noise:
-            own = np.clip(own + self.rng.normal(0, options.pred_noise, own.size), 0, 100)
         means, rhos, mean = np.zeros(len(gpus)), np.zeros(len(gpus)), float(own.mean())
         most = np.inf if options.literal_thresholds else options.u_max - mean + 1.0
-        from_start = options.align == "start"
-        correlate(state.tables, gpus, own, state.time_s, from_start, most, means, rhos)
+        correlate(state.tables, gpus, own, state.time_s, most, means, rhos)
         means[state.count[gpus] == 0] = 0.0
         scores = options.lambda1 * rhos - options.lambda2 * np.abs(means - mean) / self.unit
         if not options.literal_thresholds:
-            over = means + mean > options.u_max + self.edge * 100
-            scores[over | (rhos > options.rho_max + self.edge)] = np.inf
-        if self.headroom:
-            scores[~self._headroom(state, task)[gpus]] = np.inf
+            over = means + mean > options.u_max + EDGE * 100
+            scores[over | (rhos > options.rho_max + EDGE)] = np.inf
         return np.asarray(scores)
 
 
@@ -153,7 +132,6 @@ def correlate(
     gpus: IntArray,
     own: FloatArray,
     now: float,
-    from_start: bool,
     limit: float,
     means: FloatArray,
     rhos: FloatArray,
@@ -162,10 +140,6 @@ def correlate(
 
     Series are cut to the shorter; 0 where one is constant or has fewer than two samples, and where
     the aggregate's mean is above `limit`: nobody asks there.
-
-    Parameters
-    ----------
-    from_start: residents' series from their beginning, not from `now` on.
     """
     total = np.zeros(max(1, int(tables.length.max())))
     first = np.zeros(tables.held.shape[1], dtype=np.int64)
@@ -175,8 +149,7 @@ def correlate(
         for m in range(tables.many[g]):
             task = tables.held[g, m]
             done = tables.progress[task] + (now - tables.since[task]) * tables.rate[task]
-            reached = min(tables.length[task] - 1, int((done + slack) / tables.period))
-            first[m] = 0 if from_start else reached
+            first[m] = min(tables.length[task] - 1, int((done + slack) / tables.period))
         longest = _aggregate(tables, g, first, total)
         mean = 0.0
         for t in range(longest):

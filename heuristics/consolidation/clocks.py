@@ -5,12 +5,12 @@ from __future__ import annotations
 from optgap.heuristics.consolidation.state import State
 
 
-def highest(state: State, gpu: int, present: float) -> list[tuple[float, float]]:
-    """f_max, always."""
-    return [(0.0, state.problem.kinds[int(state.problem.gpu_kind[gpu])].f_max_mhz)]
+def highest(state: State, gpu: int, present: float) -> float:
+    """Return f_max, always."""
+    return state.problem.kinds[int(state.problem.gpu_kind[gpu])].f_max_mhz
 
 
-def lowest(state: State, gpu: int, present: float) -> list[tuple[float, float]]:
-    """The lowest clock that keeps every resident's κ (14')."""
+def lowest(state: State, gpu: int, present: float) -> float:
+    """Return the lowest clock that keeps every resident's κ (14')."""
     floors = state.problem.floors_mhz[int(state.problem.gpu_kind[gpu])]
-    return [(0.0, max(floors[ell] for ell in state.residents(gpu)))]
+    return max(floors[ell] for ell in state.residents(gpu))

@@ -17,12 +17,9 @@ from optgap.models.result import Outcome
 
 
 def default(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """One task per GPU.
-
-    `given` as in `DefaultParams`.
-    """
+    """Run one task per GPU; `given` as in `DefaultParams`."""
 
     def score(state: State, task: int, gpus: np.ndarray) -> FloatArray:
         return np.full(len(gpus), np.inf)
 
-    return run(problem, awake_first(score), limits, DefaultParams(**given))
+    return run(problem, awake_first(score), limits, dfs=DefaultParams(**given).dfs)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterable
-from typing import Protocol
 
 import numpy as np
 
@@ -16,7 +14,6 @@ from optgap.models.consolidation.problem import ConsolidationProblem
 from optgap.models.consolidation.solution import Assignment, Clock, ConsolidationSolution
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
-from optgap.models.times import slack_s
 
 LOOK_EVERY = 64
 """Events between two looks at the limits."""
@@ -25,35 +22,17 @@ LOOK_EVERY = 64
 Observe = Callable[["Engine"], None]
 
 
-class Running(Protocol):
-    """What can be set of every policy that runs at f_max, or by CATS's frequency adaptation."""
-
-    @property
-    def strict_queue(self) -> bool: ...
-    @property
-    def dfs(self) -> bool: ...
-    @property
-    def delta_mhz(self) -> float: ...
-
-
-def run(problem: ConsolidationProblem, decide: Decide, limits: Limits, options: Running) -> Outcome:
-    """Run a policy at f_max or, with `dfs`, by CATS's frequency adaptation.
-
-    Raises
-    ------
-    InputError: for a `delta_mhz` out of range.
-    """
-    adapt = adaptation(options.delta_mhz, instant=True, contention_aware=False)
-    clocks = adapt if options.dfs else highest
-    return simulate(problem, decide, limits, clocks, options.strict_queue)
+def run(problem: ConsolidationProblem, decide: Decide, limits: Limits, *, dfs: bool) -> Outcome:
+    """Run a policy at f_max or, with `dfs`, by CATS's frequency adaptation."""
+    return simulate(problem, decide, limits, adaptation() if dfs else highest)
 
 
 def simulate(
-    problem: ConsolidationProblem, decide: Decide, limits: Limits, clocks: ClockRule, strict: bool
+    problem: ConsolidationProblem, decide: Decide, limits: Limits, clocks: ClockRule
 ) -> Outcome:
     """Run a policy with any rule for clocks; small problems are interpreted, not compiled."""
     with interpreted(len(problem) * len(problem.places) <= UP_TO.consolidation_cells):
-        return Engine(problem, decide, clocks, limits, strict=strict).run()
+        return Engine(problem, decide, clocks, limits).run()
 
 
 class Engine:
@@ -63,7 +42,6 @@ class Engine:
     ----------
     decide: where a task goes.
     clocks: what the clock of a GPU does once its residents have changed.
-    strict: a task that has to wait holds back those behind it.
     repack: called after each change, to move what runs; see `move`.
     """
 
@@ -74,20 +52,18 @@ class Engine:
         clocks: ClockRule,
         limits: Limits,
         *,
-        strict: bool = False,
         repack: Observe | None = None,
     ) -> None:
         self.problem, self.limits = problem, limits
-        self.decide, self.clocks, self.strict, self.repack = decide, clocks, strict, repack
+        self.decide, self.clocks, self.repack = decide, clocks, repack
         self.state = State(problem)
         self.timed = problem.objective.goal == "energy"
         self.assignments: list[Assignment] = []
+        self.last: dict[int, int] = {}  # where the last assignment of each task stands
         self.changes: list[Clock] = []
         self.queue: list[int] = []
         self.refused = 0
         self.decisions = 0
-        self._steps: list[tuple[float, int, int, float]] = []
-        self._version = [0] * len(problem.places)
         self.stopped: Termination | None = None
 
     def run(self) -> Outcome:
@@ -103,15 +79,12 @@ class Engine:
                 upcoming += 1
                 continue
             arrival = tasks[upcoming].submit_s if upcoming < len(tasks) else float("inf")
-            step = self._steps[0][0] if self._steps else float("inf")
-            when, ended = state.next_end(min(arrival, step))
+            when, ended = state.next_end(arrival)
             if ended < 0 and not np.isfinite(when):
                 break  # what waits never fits
             state.time_s = max(state.time_s, when)
             if ended >= 0:
                 self._end(ended)
-            elif step <= arrival + slack_s(arrival):
-                self._step()
             else:
                 self._arrive(upcoming)
                 upcoming += 1
@@ -119,8 +92,6 @@ class Engine:
 
     def _arrive(self, task: int) -> None:
         self.queue.append(task)
-        if self.strict and len(self.queue) > 1:
-            return
         if not self._try(task):
             if not self.timed or not self.problem.rules.waiting:
                 self.queue.remove(task)
@@ -135,7 +106,7 @@ class Engine:
             return False
         self.queue.remove(task)
         self.state.put(task, gpus)
-        self.assignments.append(Assignment(task, tuple(sorted(gpus)), self.state.time_s))
+        self._note(task, gpus)
         self._settle(gpus)
         return True
 
@@ -143,8 +114,7 @@ class Engine:
         gpus = self.state.take(task)
         self._settle(gpus)
         for waiting in list(self.queue):
-            if not self._try(waiting) and self.strict:
-                break
+            self._try(waiting)
         if self.repack is not None:
             self.repack(self)
 
@@ -155,38 +125,34 @@ class Engine:
         state.since[task] = state.time_s
         before = state.take(task)
         state.put(task, gpus)
-        self.assignments.append(Assignment(task, tuple(sorted(gpus)), state.time_s))
+        self._note(task, gpus)
         self._settle({*before, *gpus})
+
+    def _note(self, task: int, gpus: Iterable[int]) -> None:
+        """Log where a task runs from now on, in place of where it came at this same instant."""
+        stay = Assignment(task, tuple(sorted(gpus)), self.state.time_s)
+        known = self.last.get(task)
+        if known is not None and self.assignments[known].start_s == stay.start_s:
+            self.assignments[known] = stay
+        else:
+            self.last[task] = len(self.assignments)
+            self.assignments.append(stay)
 
     def _settle(self, gpus: Iterable[int]) -> None:
         """New clocks after residents have changed; a GPU that has woken starts at f_max."""
         state, chosen = self.state, list(gpus)
         for g in chosen:
-            self._version[g] += 1
             if not state.count[g]:
                 state.clock_mhz[g] = 0.0
                 continue
             kind = self.problem.kinds[int(self.problem.gpu_kind[g])]
             present = float(state.clock_mhz[g]) or kind.f_max_mhz
-            steps = self.clocks(state, g, present)
-            now = steps[0][1] if steps and steps[0][0] == 0 else present
+            now = self.clocks(state, g, present)
             if state.clock_mhz[g] != now:
                 self.changes.append(Clock(g, now, state.time_s))
             state.set_clock(g, now)
-            if self.timed:
-                for delay, mhz in steps:
-                    if delay > 0:
-                        entry = (state.time_s + delay, g, self._version[g], mhz)
-                        heapq.heappush(self._steps, entry)
         if self.timed:
             state.retimed(chosen)
-
-    def _step(self) -> None:
-        _, g, version, mhz = heapq.heappop(self._steps)
-        if version == self._version[g]:
-            self.state.set_clock(g, mhz)
-            self.changes.append(Clock(g, mhz, self.state.time_s))
-            self.state.retimed([g])
 
     def _outcome(self) -> Outcome:
         changes = self.changes

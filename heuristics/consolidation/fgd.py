@@ -136,4 +136,4 @@ def fgd(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: An
         own = np.arange(state.first_gpu[best], state.first_gpu[best + 1])
         return tuple(own[room[own]][:need].tolist())
 
-    return run(problem, decide, limits, options)
+    return run(problem, decide, limits, dfs=options.dfs)

@@ -27,14 +27,11 @@ EDGE = 1e-7
 
 
 def first(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """First.
-
-    `given` as in `FirstParams`.
-    """
+    """Run First; `given` as in `FirstParams`."""
     options = FirstParams(**given)
 
     def score(state: State, task: int, gpus: np.ndarray) -> FloatArray:
         total = state.util_now()[gpus] + state.problem.tasks[task].util_percent[0]
         return np.where(total < options.q - EDGE, gpus.astype(np.float64), np.inf)
 
-    return run(problem, awake_first(score), limits, options)
+    return run(problem, awake_first(score), limits, dfs=options.dfs)

@@ -22,13 +22,13 @@ from optgap.models.errors import InputError
 
 MARGIN = 0.95
 """Algorithm 4 keeps 5 % of every κ."""
-TAU_S = 0.1
-"""τ: how often Algorithms 3 and 4 run."""
+STEP_MHZ = 15.0
+"""Δf of the policies beside CATS, which the paper leaves open."""
 MOST_STEPS = 20_000
 
 
-def adaptation(delta_mhz: float, instant: bool, contention_aware: bool) -> ClockRule:
-    """Algorithm 4 with steps of `delta_mhz` every τ; `instant` jumps to where they end.
+def adaptation(delta_mhz: float = STEP_MHZ, contention_aware: bool = False) -> ClockRule:
+    """Return Algorithm 4 with steps of `delta_mhz`; the clock goes to where they end at once.
 
     Where the steps end in a cycle, the clock is the lowest of it that keeps every κ. With
     `contention_aware` the predicted time counts the slowdown by the residents of the moment.
@@ -40,7 +40,7 @@ def adaptation(delta_mhz: float, instant: bool, contention_aware: bool) -> Clock
     if not 0 < delta_mhz <= 1e5:
         raise InputError("policy", "delta_mhz", delta_mhz, "a step in MHz above 0")
 
-    def rule(state: State, gpu: int, present: float) -> list[tuple[float, float]]:
+    def rule(state: State, gpu: int, present: float) -> float:
         problem = state.problem
         kind = problem.kinds[int(problem.gpu_kind[gpu])]
         slow = float(state.slowdown[gpu]) if contention_aware else 1.0
@@ -48,15 +48,8 @@ def adaptation(delta_mhz: float, instant: bool, contention_aware: bool) -> Clock
         for ell in state.residents(gpu):
             beta = problem.tasks[ell].beta
             bounds.append((problem.tasks[ell].kappa / slow, kind.beta if beta is None else beta))
-        floor = lowest(state, gpu, present)[0][1]
         steps = stepped(kind, present, bounds, delta_mhz)
-        if instant or problem.objective.goal == "power":
-            return [(0.0, max(steps[-1], floor))]
-        # a task that cannot bear the present clock is not made to wait for it
-        first = max(present, floor)
-        return [(0.0, first)] + [
-            (TAU_S * (k + 1), max(mhz, floor)) for k, mhz in enumerate(steps[1:])
-        ]
+        return max(steps[-1], lowest(state, gpu, present))
 
     return rule
 

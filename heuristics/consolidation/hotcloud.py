@@ -5,8 +5,7 @@ Task l may join the residents R of an awake GPU where their mean utilisations al
     Σ_{r∈R} ū_r + ū_l ≤ u_max,
 
 and takes the first such GPU or, with ``fit="best"``, that of the highest Σ ū_r; where there is
-none it wakes a GPU. The predictor of the source is replaced by the true means, to which
-`pred_noise` adds an error.
+none it wakes a GPU. The predictor of the source is replaced by the true means.
 """
 
 from __future__ import annotations
@@ -30,30 +29,19 @@ EDGE = 1e-7
 
 
 def hotcloud(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """HotCloud.
-
-    `given` as in `HotCloudParams`.
+    """Run HotCloud; `given` as in `HotCloudParams`.
 
     Raises
     ------
-    InputError: for an unknown `fit`, or a step of the clock that is none.
+    InputError
+        If `fit` is unknown.
     """
     options = chosen(HotCloudParams, given, "hotcloud")
-    means = noisy_means(problem, options.pred_noise, seed)
-    limit = options.u_max + (EDGE if options.inclusive else -EDGE)
+    means = problem.mean_micro / 1e6
 
     def score(state: State, task: int, gpus: np.ndarray) -> FloatArray:
         own = state.mean_micro[gpus] / 1e6
         rank = -own if options.fit == "best" else gpus.astype(np.float64)
-        return np.where(own + means[task] <= limit, rank, np.inf)
+        return np.where(own + means[task] <= options.u_max + EDGE, rank, np.inf)
 
-    return run(problem, awake_first(score), limits, options)
-
-
-def noisy_means(problem: ConsolidationProblem, noise: float, seed: int) -> FloatArray:
-    """(L,) mean utilisation in %, with an additive Gaussian error, clipped to 0 to 100."""
-    means = problem.mean_micro / 1e6
-    if not noise:
-        return means
-    errors = np.random.default_rng(seed).normal(0, noise, len(means))
-    return np.clip(means + errors, 0, 100)
+    return run(problem, awake_first(score), limits, dfs=options.dfs)

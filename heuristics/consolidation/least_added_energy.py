@@ -60,7 +60,7 @@ def least_added_energy(
     """
     options = chosen(LeastAddedEnergyParams, given, "least_added_energy")
     if problem.objective.goal == "power":
-        return opt_nomig(problem, limits=limits, seed=seed, strict_queue=options.strict_queue)
+        return opt_nomig(problem, limits=limits, seed=seed)
     lasting = floats([task.duration_s for task in problem.tasks])
     if options.duration_error:
         rng = np.random.default_rng(seed)
@@ -68,7 +68,7 @@ def least_added_energy(
     decide = least_added(problem, lasting, options.u_max)
     samples = sum(task.util_percent.size for task in problem.tasks)
     with interpreted(samples * len(problem.places) <= UP_TO.consolidation_cells):
-        return Engine(problem, decide, highest, limits, strict=options.strict_queue).run()
+        return Engine(problem, decide, highest, limits).run()
 
 
 def least_added(problem: ConsolidationProblem, lasting: FloatArray, u_max: float) -> Decide:

@@ -36,7 +36,7 @@ def opt_nomig(problem: ConsolidationProblem, *, limits: Limits, seed: int, **giv
     """
     options = chosen(OptNomigParams, given, "opt_nomig")
     decide = least_added(options.capacity == "mean")
-    return simulate(problem, decide, limits, lowest, options.strict_queue)
+    return simulate(problem, decide, limits, lowest)
 
 
 def least_added(mean: bool) -> Decide:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from optgap.heuristics.consolidation.clocks import lowest
 from optgap.heuristics.consolidation.engine import Engine
-from optgap.heuristics.consolidation.parameters import OptRepackParams, RepackTimes
+from optgap.heuristics.consolidation.parameters import OptRepackParams, RepackWork
 from optgap.heuristics.consolidation.state import Choice, State
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.problem import ConsolidationObjective
@@ -17,25 +16,25 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.spec import chosen
 from optgap.models.times import TOLERANCE_S
+from optgap.solvers.consolidation.exact import repack
+from optgap.solvers.consolidation.turns import turn
 
 Gpus = tuple[int, ...]
-Exact = Callable[[ConsolidationProblem, Sequence[Gpus | None] | None, Limits, int], Outcome]
-"""The least power of tasks that are all present: where each runs by now, limits and a seed."""
-TIMES = RepackTimes()
+WORK = RepackWork()
 
 
 def opt_repack(
-    problem: ConsolidationProblem, *, limits: Limits, seed: int, exact: Exact, **given: Any
+    problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any
 ) -> Outcome:
     """Least power for the tasks that are present, whenever one arrives or ends.
 
-    Each event starts from what the last one left, and is solved as far as its time goes: the
+    Each event starts from what the last one left, and is solved as far as its work goes: the
     message and `events_proven` say for how many the least power is proven. `given` as in
     `OptRepackParams`.
 
     Raises
     ------
-    InputError: for another rule than these, a negative time, power that follows utilisation, or
+    InputError: for another rule than these, negative work, power that follows utilisation, or
         tasks that may not move.
     """
     options = chosen(OptRepackParams, given, "opt_repack")
@@ -44,25 +43,17 @@ def opt_repack(
         expected = f"{problem.rules.capacity}, the problem's own rule"
         raise InputError("opt_repack", "capacity", capacity, expected)
     if not 0 <= event_s < 1e6:
-        raise InputError("opt_repack", "event_s", event_s, "seconds, at least 0")
+        raise InputError("opt_repack", "event_s", event_s, "units of work, at least 0")
     if problem.rules.util_scaled:
         expected = "false: an event is solved for power that follows clocks alone"
         raise InputError("opt_repack", "field util_scaled", NoQuote("true"), expected)
     if not problem.rules.migration:
         raise InputError("opt_repack", "field migration", NoQuote("false"), "true: it moves tasks")
     if problem.objective.goal == "power":
-        return _at_once(problem, limits, seed, exact, options)
-    each = event_s or min(TIMES.event_s, TIMES.run_s / (2 * len(problem)))
-    repacker = Repacker(problem, limits, seed, exact, capacity, each)
-    engine = Engine(
-        problem,
-        repacker.decide,
-        lowest,
-        limits,
-        strict=options.strict_queue,
-        repack=repacker.repack,
-    )
-    outcome = engine.run()
+        return _at_once(problem, limits, seed, options)
+    each = event_s or limits.effort * min(WORK.event, WORK.run / (2 * len(problem)))
+    repacker = Repacker(problem, limits, seed, capacity, each)
+    outcome = Engine(problem, repacker.decide, lowest, limits, repack=repacker.repack).run()
     proven, events = repacker.proven, repacker.events
     info = {**outcome.info, "events_proven": proven, "events_unproven": events - proven}
     said = "" if proven == events else f"least power proven at {proven} of {events} events"
@@ -70,13 +61,14 @@ def opt_repack(
 
 
 def _at_once(
-    problem: ConsolidationProblem, limits: Limits, seed: int, exact: Exact, options: OptRepackParams
+    problem: ConsolidationProblem, limits: Limits, seed: int, options: OptRepackParams
 ) -> Outcome:
     """All tasks are present: there is one event that counts."""
     ruled = problem
     if options.capacity:
         ruled = replace(problem, rules=replace(problem.rules, capacity=options.capacity))  # type: ignore[arg-type]
-    found = exact(ruled, None, limits.within(max(options.event_s, TIMES.at_once_s)), seed)
+    units = max(options.event_s, limits.effort * WORK.at_once)
+    found = repack(ruled, None, turn(limits, units), seed)
     proven = int(found.status is Status.OPTIMAL)
     return Outcome(
         found.solution,
@@ -96,13 +88,12 @@ class Repacker:
         problem: ConsolidationProblem,
         limits: Limits,
         seed: int,
-        exact: Exact,
         capacity: str,
-        event_s: float,
+        each: float,
     ) -> None:
-        self.problem, self.limits, self.seed, self.exact = problem, limits, seed, exact
+        self.problem, self.limits, self.seed = problem, limits, seed
         self.capacity = capacity or problem.rules.capacity
-        self.event_s = event_s
+        self.each = each
         self.events = self.proven = 0
         self.plan: dict[int, Gpus] = {}
 
@@ -141,10 +132,10 @@ class Repacker:
             engine.move(ell, self.plan[ell])
 
     def _solved(self, state: State, present: list[int]) -> dict[int, Gpus] | None:
-        """GPUs by task: from where they are, better ones as far as the time for an event goes."""
+        """GPUs by task: from where they are, better ones as far as the work for an event goes."""
         stay = [state.gpus_of(j) if state.due[j] < float("inf") else None for j in present]
         snapshot = self._snapshot(state, present)
-        found = self.exact(snapshot, stay, self.limits.within(self.event_s), self.seed)
+        found = repack(snapshot, stay, turn(self.limits, self.each), self.seed)
         if found.solution is None:
             return None
         self.events += 1

@@ -12,37 +12,15 @@ def _u_max() -> Any:
     )
 
 
-def _inclusive() -> Any:
-    return parameter(True, "thresholds may be met (<=); otherwise <")
-
-
-def _strict_queue() -> Any:
-    return parameter(False, "a task that has to wait holds back those behind it")
-
-
 def _dfs(default: bool = False) -> Any:
     return parameter(
         default, "lower the clock of awake GPUs as far as κ allows", source="CATS, Alg. 4"
     )
 
 
-def _delta_mhz() -> Any:
-    return parameter(
-        15.0, "step Δf of the clock, which the paper leaves open", "MHz", "CATS, Alg. 4"
-    )
-
-
-def _pred_noise() -> Any:
-    return parameter(
-        0.0,
-        "standard deviation of the error of a newcomer's predicted utilisation",
-        "points of %",
-    )
-
-
 @dataclass(frozen=True)
 class CatsParams:
-    """CATS."""
+    """Parameters of CATS; those called literal follow the printed listings where these differ."""
 
     u_max: float = _u_max()
     rho_max: float = parameter(
@@ -54,7 +32,6 @@ class CatsParams:
     lambda2: float = parameter(
         0.5, "weight λ2 of the difference of the means", source="CATS, Alg. 2"
     )
-    inclusive: bool = _inclusive()
     literal_empty: bool = parameter(
         False,
         "empty GPUs are candidates like others, with correlation 0",
@@ -68,26 +45,28 @@ class CatsParams:
     literal_thresholds: bool = parameter(
         False, "nothing is held against the thresholds", source="CATS, Alg. 1 as printed"
     )
-    align: str = parameter(
-        "now",
-        "residents' series are compared from this moment on, or from their starts",
-        source="CATS, Alg. 2",
-        choices=("now", "start"),
-    )
-    mem_headroom_gb: float = parameter(0.0, "memory that stays free on every GPU", "GB")
-    strict_queue: bool = _strict_queue()
     dfs: bool = _dfs(True)
-    delta_mhz: float = _delta_mhz()
-    instant: bool = parameter(True, "go to where the steps end at once, not one step every 100 ms")
+    delta_mhz: float = parameter(
+        15.0, "step Δf of the clock, which the paper leaves open", "MHz", "CATS, Alg. 4"
+    )
     contention_aware: bool = parameter(
         False, "count the slow-down by contention, too, when clocks are lowered"
     )
-    pred_noise: float = _pred_noise()
+
+
+@dataclass(frozen=True)
+class FirstParams:
+    """Parameters of First."""
+
+    q: float = parameter(
+        100.0, "utilisation now and the first sample stay below this", "%", "CATS, First"
+    )
+    dfs: bool = _dfs()
 
 
 @dataclass(frozen=True)
 class HotCloudParams:
-    """HotCloud."""
+    """Parameters of HotCloud."""
 
     fit: str = parameter(
         "first",
@@ -95,73 +74,39 @@ class HotCloudParams:
         source="HotCloud",
         choices=("first", "best"),
     )
-    inclusive: bool = _inclusive()
     u_max: float = _u_max()
-    strict_queue: bool = _strict_queue()
     dfs: bool = _dfs()
-    delta_mhz: float = _delta_mhz()
-    pred_noise: float = _pred_noise()
-
-
-@dataclass(frozen=True)
-class FirstParams:
-    """First."""
-
-    q: float = parameter(
-        100.0, "utilisation now and the first sample stay below this", "%", "CATS, First"
-    )
-    strict_queue: bool = _strict_queue()
-    dfs: bool = _dfs()
-    delta_mhz: float = _delta_mhz()
 
 
 @dataclass(frozen=True)
 class PackingParams:
-    """BestFit and FGD."""
+    """Parameters of BestFit, DotProd and FGD."""
 
     u_max: float = _u_max()
-    strict_queue: bool = _strict_queue()
     dfs: bool = _dfs()
-    delta_mhz: float = _delta_mhz()
-
-
-@dataclass(frozen=True)
-class DotProdParams:
-    """DotProd."""
-
-    dp_sign: int = parameter(
-        1, "1: the smallest product; -1: the largest, as in Tetris", source="DotProd"
-    )
-    u_max: float = _u_max()
-    strict_queue: bool = _strict_queue()
-    dfs: bool = _dfs()
-    delta_mhz: float = _delta_mhz()
 
 
 @dataclass(frozen=True)
 class DefaultParams:
-    """One task per GPU."""
+    """Parameters of one task per GPU."""
 
-    strict_queue: bool = _strict_queue()
     dfs: bool = _dfs()
-    delta_mhz: float = _delta_mhz()
 
 
 @dataclass(frozen=True)
 class OptNomigParams:
-    """The newcomer's best place."""
+    """Parameters of the newcomer's best place."""
 
     capacity: str = parameter(
         "",
         "mean: mean utilisations within 100 % beside the problem's rule; empty for that alone",
         choices=("none", "mean"),
     )
-    strict_queue: bool = _strict_queue()
 
 
 @dataclass(frozen=True)
 class LeastAddedEnergyParams:
-    """The newcomer's least energy to the end of all."""
+    """Parameters of the newcomer's least energy to the end of all."""
 
     duration_error: float = parameter(
         0.0,
@@ -174,12 +119,11 @@ class LeastAddedEnergyParams:
         "%",
         within=(0.0, 1e6),
     )
-    strict_queue: bool = _strict_queue()
 
 
 @dataclass(frozen=True)
 class OptRepackParams:
-    """The optimum at every event."""
+    """Parameters of the optimum at every event."""
 
     capacity: str = parameter(
         "",
@@ -187,20 +131,25 @@ class OptRepackParams:
         source="CATS, Eq. 6 extended",
         choices=("none", "mean", "slot", "peak"),
     )
-    event_s: float = parameter(0.0, "time for each event; 0 for 2 s, less with many events", "s")
-    strict_queue: bool = _strict_queue()
+    event_s: float = parameter(
+        0.0, "work for each event, about a second a unit; 0 for 2, less with many events", "units"
+    )
 
 
 @dataclass(frozen=True)
-class RepackTimes:
-    """What the optimum at every event may take without `event_s`.
+class RepackWork:
+    """Work in units that the optimum at every event may take without `event_s`.
 
     Parameters
     ----------
-    event_s, run_s: seconds for one event, and for all of them together.
-    at_once_s: seconds where all tasks are present at once, at least.
+    event
+        Work for one event. Default 2.
+    run
+        Work for all events together. Default 60.
+    at_once
+        Work if all tasks are present at once, at least. Default 20.
     """
 
-    event_s: float = 2.0
-    run_s: float = 60.0
-    at_once_s: float = 20.0
+    event: float = 2.0
+    run: float = 60.0
+    at_once: float = 20.0

@@ -16,8 +16,8 @@ from optgap.models.times import slack_s
 Choice = tuple[int, ...] | None
 Decide = Callable[["State", int], Choice]
 """The GPUs for a task, now; None to let it wait."""
-ClockRule = Callable[["State", int, float], list[tuple[float, float]]]
-"""(delay in s, MHz) steps of a GPU's clock after a change, from its present clock on."""
+ClockRule = Callable[["State", int, float], float]
+"""A GPU's clock after a change, by its present clock, MHz."""
 
 
 class State:

@@ -41,9 +41,4 @@ PARAMETERS = {
         choices=("synthetic", "philly", "genai"),
     ),
     "data": Parameter("folder with recorded series; empty for $OPTGAP_DATA", "path"),
-    "kind": Parameter(
-        "u: so many sizes from 20 to 100 in bins of 150; t: triplets that fill bins",
-        source="Falkenauer 1996",
-        choices=("u120", "u250", "u500", "u1000", "t60", "t120", "t249", "t501"),
-    ),
 }

@@ -1,4 +1,4 @@
-"""Consolidation problems: synthetic tasks, the paper's testbed, its traces' sizes, bin packing."""
+"""Consolidation problems: synthetic tasks, the paper's testbed, and its traces' sizes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from functools import partial
 import numpy as np
 
 from optgap.models.consolidation import recorded
-from optgap.models.consolidation.binpacking import CLASSES, draw_class
-from optgap.models.consolidation.cluster import GpuKind, PowerLine, Server
+from optgap.models.consolidation.cluster import GpuKind, Server
 from optgap.models.consolidation.csvin import V100, from_csv, kind_of
 from optgap.models.consolidation.fits import refit
 from optgap.models.consolidation.problem import (
@@ -27,7 +26,7 @@ from optgap.models.errors import InputError
 from optgap.models.performance.measured import gv100_power, gv100_time
 from optgap.models.spec import Entry, entries
 
-__all__ = ["PRESETS", "bin_packing", "cats_testbed", "from_csv", "mixed", "pai", "philly"]
+__all__ = ["PRESETS", "cats_testbed", "from_csv", "mixed", "pai", "philly"]
 
 HERE = "optgap.models.consolidation.presets"
 CLUSTER = {"gpus_per_server": 8, "gpu_memory_gb": 32.0}
@@ -54,7 +53,6 @@ PRESETS = entries(
             "capacity": "mean",
             "gang": "server",
             "samples": 12,
-            "clock_step_mhz": 0.0,
             "kappas": 4,
             "util_scaled": False,
         },
@@ -106,29 +104,6 @@ PRESETS = entries(
         },
         seeded=True,
     ),
-    Entry(
-        "philly",
-        f"{HERE}:philly",
-        "tasks (size, 2,000) over time, drawn from the published distributions of Philly",
-        params={
-            "size": 2000,
-            "present": 60.0,
-            "servers": 0,
-            **CLUSTER,
-            "server_static_w": 0.0,
-            **OVER_TIME,
-            "series": "synthetic",
-            "data": "",
-        },
-        seeded=True,
-    ),
-    Entry(
-        "binpacking",
-        f"{HERE}:bin_packing",
-        "Falkenauer's bin packing classes: one server per GPU, one κ, no static power",
-        params={"kind": "u120"},
-        seeded=True,
-    ),
 )
 
 KAPPAS = (1.1, 1.2, 1.3, 1.5)
@@ -146,7 +121,6 @@ def mixed(
     capacity: Capacity = "mean",
     gang: Gang = "server",
     samples: int = 12,
-    clock_step_mhz: float = 0.0,
     kappas: int = 4,
     util_scaled: bool = False,
 ) -> ConsolidationProblem:
@@ -185,7 +159,7 @@ def mixed(
         )
     needed = sum(task.gpus for task in tasks)
     count = servers or -(-needed // gpus_per_server) + 1
-    kind = kind_of(V100.name, gpu_memory_gb, V100.f_min_mhz, V100.f_max_mhz, clock_step_mhz)
+    kind = kind_of(V100.name, gpu_memory_gb, V100.f_min_mhz, V100.f_max_mhz, 0.0)
     return ConsolidationProblem.of(
         [kind],
         [Server((0,) * gpus_per_server, server_static_w)] * count,
@@ -390,26 +364,3 @@ def _most_wanted(tasks: list[Task]) -> int:
         level += change
         most = max(most, level)
     return most
-
-
-def bin_packing(*, seed: int, kind: str = "u120") -> ConsolidationProblem:
-    """A bin packing problem: the fewest GPUs, each in a server of its own.
-
-    Parameters
-    ----------
-    kind: ``u`` and a number of items for sizes from 20 to 100 in bins of 150, ``t`` for
-        triplets that fill bins of 100.
-
-    Raises
-    ------
-    InputError: for another kind.
-    """
-    capacity, sizes = draw_class(kind, np.random.default_rng(seed))
-    gpu = GpuKind(memory_gb=capacity, power=PowerLine(1.0, 0.0))
-    return ConsolidationProblem.of(
-        [gpu],
-        [Server((0,))] * len(sizes),
-        [Task(f"t{k + 1}", size, duration_s=1.0) for k, size in enumerate(sizes)],
-        name=f"bin packing {kind}, seed {seed}",
-        origin=f"synthetic, Falkenauer's recipe ({', '.join(CLASSES)})",
-    )

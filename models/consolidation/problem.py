@@ -435,10 +435,3 @@ def _check_tasks(tasks: Sequence[Task], source: str) -> None:
             raise InputError(source, f"field tasks[{k}].name", found, "each name once")
         seen.add(task.name)
         task.validate(source, f"field tasks[{k}] ({task.name})")
-
-
-def with_moves(problem: ConsolidationProblem) -> ConsolidationProblem | None:
-    """The problem over time in which tasks that run may go on elsewhere; None where they may."""
-    if problem.rules.migration or problem.objective.goal == "power":
-        return None
-    return replace(problem, rules=replace(problem.rules, migration=True))

@@ -126,8 +126,7 @@ def clocked(
     kind = problem.kinds[int(problem.gpu_kind[gpu])]
     where = label(problem, gpu)
     if not kind.offers(mhz):
-        limit = f"{kind.f_min_mhz:g} to {kind.f_max_mhz:g}"
-        return [Violation("clock in MHz (13)", where, mhz, limit)]
+        return [wrong_clock(problem, gpu, mhz)]
     for ell in tasks:
         task = problem.tasks[ell]
         beta = kind.beta if task.beta is None else task.beta
@@ -135,6 +134,13 @@ def clocked(
         if stretch > task.kappa * (1 + 1e-9) and mhz < kind.f_max_mhz - EQUAL_MHZ:
             broken.append(Violation(f"κ of {task.name} (14)", where, stretch, task.kappa))
     return broken
+
+
+def wrong_clock(problem: ConsolidationProblem, gpu: int, mhz: float) -> Violation:
+    """Return the violation of a clock that the GPU does not have."""
+    kind = problem.kinds[int(problem.gpu_kind[gpu])]
+    limit = f"{kind.f_min_mhz:g} to {kind.f_max_mhz:g}"
+    return Violation("clock in MHz (13)", label(problem, gpu), mhz, limit)
 
 
 def evaluate(problem: ConsolidationProblem, solution: ConsolidationSolution) -> Evaluation:

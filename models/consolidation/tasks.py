@@ -20,6 +20,8 @@ BYTES = 10**9
 MICRO = 10**6
 """Utilisation is counted in millionths of a percent, for the same reason."""
 MOST_SAMPLES = 100_000
+LATEST_S = 1e12
+"""No time is further from a problem's first event, and nothing lasts as long, s."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +67,9 @@ class Task:
             raise fail("gpus", self.gpus, "an integer of at least 1")
         if not 1 <= self.kappa < 1e6:
             raise fail("kappa", self.kappa, "a tolerance of at least 1, below 1e6")
-        if not 0 <= self.submit_s < 1e12:
+        if not 0 <= self.submit_s < LATEST_S:
             raise fail("submit_s", self.submit_s, "0 to below 1e12 s")
-        if not SHORTEST_S <= self.duration_s < 1e12:
+        if not SHORTEST_S <= self.duration_s < LATEST_S:
             raise fail("duration_s", self.duration_s, f"a time of at least {SHORTEST_S:g} s")
         if self.beta is not None and not 0 <= self.beta <= 10:
             raise fail("beta", self.beta, "an exponent from 0 to 10")

@@ -11,9 +11,9 @@ import numpy as np
 
 from optgap.models.compiled import floats
 from optgap.models.consolidation.problem import ConsolidationProblem
-from optgap.models.consolidation.referee import clocked, crowded, label, placed
-from optgap.models.consolidation.solution import ConsolidationSolution
-from optgap.models.consolidation.tasks import FloatArray, IntArray
+from optgap.models.consolidation.referee import clocked, crowded, label, placed, wrong_clock
+from optgap.models.consolidation.solution import Assignment, ConsolidationSolution
+from optgap.models.consolidation.tasks import LATEST_S, FloatArray, IntArray
 from optgap.models.consolidation.timeline_kernels import Given, empty, run
 from optgap.models.result import Evaluation, Violation
 from optgap.models.times import freed_s, slack_s
@@ -42,34 +42,57 @@ class Replay:
 
 
 def check(problem: ConsolidationProblem, solution: ConsolidationSolution) -> list[Violation]:
-    """Every broken constraint, task by task and then over time."""
-    broken: list[Violation] = []
-    first: dict[int, float] = {}
-    for a in solution.assignments:
+    """Return every violated constraint: clock by clock, task by task, and then over time."""
+    broken = _set_clocks(problem, solution)
+    latest = problem.epoch_s + LATEST_S
+    last: dict[int, float] = {}
+    for a in _in_order(solution):
         broken += placed(problem, a)
         if broken:
             continue
         task = problem.tasks[a.task]
-        where = f"task {task.name}"
-        if not a.start_s >= task.submit_s - slack_s(task.submit_s) or a.start_s == math.inf:
-            broken.append(Violation("start_s", where, a.start_s, task.submit_s))
-        earlier = a.task in first
-        latest = task.submit_s + slack_s(task.submit_s)
-        if not problem.rules.waiting and not earlier and a.start_s > latest:
+        where, slack = f"task {task.name}", slack_s(task.submit_s)
+        if not task.submit_s - slack <= a.start_s <= latest:
+            limit = latest if a.start_s > latest else task.submit_s
+            broken.append(Violation("start_s", where, a.start_s, limit))
+        earlier = last.get(a.task)
+        if earlier is None and not problem.rules.waiting and a.start_s > task.submit_s + slack:
             broken.append(Violation("start without waiting", where, a.start_s, task.submit_s))
-        if earlier and not problem.rules.migration:
+        if earlier is not None and not problem.rules.migration:
             broken.append(Violation("places of a task that may not move", where, 2, 1))
-        first.setdefault(a.task, a.start_s)
-    for clock in solution.clocks:
-        if not 0 <= clock.gpu < len(problem.places):
-            broken.append(Violation("GPU number", "frequencies_mhz", clock.gpu, 0))
-        elif not math.isfinite(clock.time_s) or clock.time_s < 0:
-            broken.append(Violation("time_s", label(problem, clock.gpu), clock.time_s, 0))
+        if a.start_s == earlier:
+            broken.append(Violation("a stay of some length", where, 0, "above 0 s"))
+        last[a.task] = a.start_s
     return broken or _over_time(problem, solution)
 
 
+def _set_clocks(problem: ConsolidationProblem, solution: ConsolidationSolution) -> list[Violation]:
+    """Return what is wrong with each clock by itself, whatever runs when it is set.
+
+    A replay at other clocks means nothing: at a billion MHz a task lasts no time at all, and
+    nobody would look at who shares its GPU.
+    """
+    broken: list[Violation] = []
+    for clock in solution.clocks:
+        if not 0 <= clock.gpu < len(problem.places):
+            broken.append(Violation("GPU number", "frequencies_mhz", clock.gpu, 0))
+            continue
+        kind, where = problem.kinds[int(problem.gpu_kind[clock.gpu])], label(problem, clock.gpu)
+        if not abs(clock.time_s - problem.epoch_s) <= LATEST_S:
+            limit = f"within {LATEST_S:g} s of the first event"
+            broken.append(Violation("time_s", where, clock.time_s, limit))
+        if not kind.offers(clock.mhz):
+            broken.append(wrong_clock(problem, clock.gpu, clock.mhz))
+    return broken
+
+
+def _in_order(solution: ConsolidationSolution) -> list[Assignment]:
+    """Return the assignments by time; a solution that is built by hand may have any order."""
+    return sorted(solution.assignments, key=lambda a: (a.start_s, a.task))
+
+
 def _over_time(problem: ConsolidationProblem, solution: ConsolidationSolution) -> list[Violation]:
-    """Memory, capacity and clocks after every change.
+    """Return violations of memory, capacity and clocks after every change.
 
     Of what happens at the same time ends come first, then clocks, then starts.
     """
@@ -78,8 +101,11 @@ def _over_time(problem: ConsolidationProblem, solution: ConsolidationSolution) -
     events: list[tuple[float, int, int, int]] = []
     spans = _spans(solution, end)
     for k, (task, _, start, stop) in enumerate(spans):
-        if math.isinf(stop):
-            broken.append(Violation("a clock for its GPUs", f"task {task}", "never ends", "ends"))
+        where = f"task {problem.tasks[task].name}"
+        if not start < stop:  # its GPUs would not be looked at
+            broken.append(Violation("a stay of some length", where, stop - start, "above 0 s"))
+        elif math.isinf(stop):
+            broken.append(Violation("a clock for its GPUs", where, "never ends", "ends"))
             events.append((start, START, k, task))
         else:
             events += [(start, START, k, task), (freed_s(start, stop), END, k, task)]
@@ -115,16 +141,19 @@ Span = tuple[int, tuple[int, ...], float, float]
 
 
 def _spans(solution: ConsolidationSolution, end: FloatArray) -> list[Span]:
-    """(task, GPUs, from, to) of every stay."""
+    """Return (task, GPUs, from, to) of every stay, but not a move at the task's last instant.
+
+    Nothing runs in such a stay; one that begins later than that is a stay of no length.
+    """
     by_task: dict[int, list[tuple[float, tuple[int, ...]]]] = defaultdict(list)
-    for a in solution.assignments:
+    for a in _in_order(solution):
         by_task[a.task].append((a.start_s, a.gpus))
     spans: list[Span] = []
     for task, stays in by_task.items():
         final = float(end[task])
         for k, (start, gpus) in enumerate(stays):
             until = stays[k + 1][0] if k + 1 < len(stays) else final
-            if start < min(until, final):
+            if k == 0 or start < final or start > final + slack_s(final):
                 spans.append((task, gpus, start, min(until, final)))
     return spans
 

@@ -67,9 +67,12 @@ class Given(NamedTuple):
 class Held(NamedTuple):
     """The cluster at one moment: by task, by GPU, by server, and the chains of residents.
 
-    Resident m of a task's GPUs is entry task·widest + m of `after` and `before`.
+    Resident m of a task's GPUs is entry task·widest + m of `after` and `before`. All times count
+    from `base[0]`, when a task last began to run on an idle cluster: a task that waits for a
+    million years lasts as long as any other, and its seconds do not round away.
     """
 
+    base: FloatArray
     stay: IntArray
     progress: FloatArray
     rate: FloatArray
@@ -95,6 +98,7 @@ def empty(tasks: int, gpus: int, servers: int, widest: int) -> Held:
     """Nothing runs, everything sleeps."""
     chains = tasks * widest
     return Held(
+        base=np.zeros(1),
         stay=np.full(tasks, -1, dtype=np.int64),
         progress=np.zeros(tasks),
         rate=np.zeros(tasks),
@@ -118,10 +122,22 @@ def empty(tasks: int, gpus: int, servers: int, widest: int) -> Held:
 
 
 @compiled
-def add_energy(given: Given, totals: FloatArray, watts: float, start: float, stop: float) -> None:
+def add_energy(
+    given: Given, held: Held, totals: FloatArray, watts: float, start: float, stop: float
+) -> None:
     """Add W over a time to the energy, and to that up to the last arrival."""
     totals[ENERGY] += watts * (stop - start)
-    totals[ARRIVAL] += watts * max(0.0, min(stop, given.last_arrival) - start)
+    totals[ARRIVAL] += watts * max(0.0, min(stop, given.last_arrival - held.base[0]) - start)
+
+
+@compiled
+def rebase(held: Held, now: float) -> None:
+    """Count all times from now on; nothing runs."""
+    held.base[0] += now
+    for g in range(len(held.head)):
+        held.settled[g] -= now
+        held.emptied[g] -= now
+        held.ready[g] -= now
 
 
 @compiled
@@ -175,7 +191,7 @@ def settle(
     ----------
     always: look at the residents even where they slow one another as they did.
     """
-    add_energy(given, totals, held.watts[gpu], held.settled[gpu], now)
+    add_energy(given, held, totals, held.watts[gpu], held.settled[gpu], now)
     held.settled[gpu] = now
     widest = given.stays.shape[1]
     total = 0.0
@@ -208,7 +224,7 @@ def enter(given: Given, held: Held, totals: FloatArray, heap: Heap, task: int, n
         if g < 0:
             break
         if held.head[g] < 0:
-            if now - held.emptied[g] > given.same_s + ROUNDING * now:
+            if now - held.emptied[g] > given.same_s + ROUNDING * (held.base[0] + now):
                 held.ready[g] = now + given.wake_s
             held.settled[g], held.awoke[g] = now, now
             i = given.gpu_server[g]
@@ -266,7 +282,7 @@ def leave(given: Given, held: Held, totals: FloatArray, heap: Heap, task: int, n
             held.busy[i] -= 1
             if held.busy[i] == 0:
                 totals[SERVER_S] += now - held.woken[i]
-                add_energy(given, totals, given.server_w[i], held.woken[i], now)
+                add_energy(given, held, totals, given.server_w[i], held.woken[i], now)
 
 
 @compiled
@@ -312,11 +328,14 @@ def run(
         while heap[0][0] != held.due[heap[0][1]] and heap[0][0] < np.inf:
             heapq.heappop(heap)
         due, task = heap[0]
-        upcoming = event_time[event] if event < len(event_time) else np.inf
+        upcoming = event_time[event] - held.base[0] if event < len(event_time) else np.inf
         if min(due, upcoming) == np.inf:
             return end, totals
+        if count == 0:
+            rebase(held, upcoming)
+            now, upcoming, floored = 0.0, 0.0, 0.0
         # what ends when a clock changes has ended: its last bit is not run at the new clock
-        first = due <= upcoming + given.same_s + ROUNDING * upcoming
+        first = due <= upcoming + given.same_s + ROUNDING * (held.base[0] + upcoming)
         now = max(now, due if first else upcoming)
         before = count
         if first:
@@ -324,7 +343,7 @@ def run(
             done = sample_end(given, held, task) if held.rate[task] > 0 else held.progress[task]
             if done >= given.duration[task]:
                 leave(given, held, totals, heap, task, now)
-                end[task] = now
+                end[task] = held.base[0] + now
                 count -= 1
                 active[place[task]] = active[count]
                 place[active[count]] = place[task]

@@ -44,16 +44,6 @@ def gv100_time() -> FittedParameters:
     return _saved("gv100_time")
 
 
-def lstm_power() -> FittedParameters:
-    """Return ``powerflow-power`` of training an LSTM on the GV100 (PowerFlow, Eq. 13-15)."""
-    return _saved("lstm_power")
-
-
-def lstm_time() -> FittedParameters:
-    """Return ``power-law-jct`` of the same training."""
-    return _saved("lstm_time")
-
-
 def a100_iterations() -> FittedParameters:
     """Return ``powerflow-throughput`` of five networks (PowerFlow, Eq. 1-5), at one clock."""
     return _saved("a100_iterations")

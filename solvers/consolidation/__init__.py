@@ -2,10 +2,11 @@
 
 `exact` is a branch-and-price over sets of tasks that share a GPU (columns):
 
-    exact                 the driver: construction, closed-form bound, exchange, then the tree
+    exact                 the driver: construction, closed-form bound, then the tree
     instance, config      the problem as arrays; all parameters, and nothing else tunes anything
     outcome               the best placement so far, a bound with its proof, and what is returned
     numerics              types, and the tolerances that proofs are stated with
+    turns                 budgets of work inside a search that comes back to what they leave
     bounds/
         martello_toth     GPUs that a set of tasks needs: sums of each capacity, and L2
         level_counts      the closed-form bound: GPUs counted by cost level
@@ -19,17 +20,14 @@
         branching         WHERE A NODE BRANCHES: on a count, on a server, around a vector of counts
         tree              best-first search, and the base class of a primal heuristic
         feasibility       whether counts are feasible, by an integer program; columns to placements
-    primal/               WHERE THE INCUMBENT COMES FROM, chosen in `exact.tree_heuristics`
+    primal/               WHERE THE INCUMBENT COMES FROM, chosen in `exact.tree_heuristic`
         construction      greedy, in orders by power and size
         annealing         of the power, on any instance
-        pairwise_exchange given counts of GPUs, where memory is the only capacity
         diving            columns of the linear program fixed one after another; what is left anew
         server_diving     tasks of several GPUs assigned to servers by the linear program first
-        gang_layout       tasks of several GPUs placed first, by annealing; the rest by a small tree
-        lns               the tasks of a few servers solved anew
     large_scale           beyond 600 tasks: GPUs filled one by one, with the closed-form bound
     bounding              cutting stock and set covering bounds, for which no tree is grown
-    formulations/         the compact model on CP-SAT, Eq. 6-14 as printed, and brute force
+    formulations/         the compact model on CP-SAT, and Eq. 6-14 as printed
     over_time/            tasks that come and go, and bounds on their energy
 
 Where GPUs, servers or power lines differ there is no tree, but annealing, column bounds and the
@@ -43,8 +41,8 @@ from typing import TYPE_CHECKING
 
 from optgap.models.spec import Entry, entries
 from optgap.solvers.consolidation.over_time.parameters import (
+    TUNING,
     BoundParams,
-    ExactParams,
     HindsightParams,
 )
 
@@ -60,7 +58,7 @@ METHODS = entries(
         f"{HERE}.exact:exact",
         "branch-and-price on counts of GPUs and servers; the strengthened compact model on CP-SAT",
         kind="exact",
-        params={"workers": 0},
+        params={"workers": 1},
         goals=POWER,
     ),
     Entry(
@@ -77,13 +75,6 @@ METHODS = entries(
         "Eq. 6-14 as printed, by a general MILP solver (backend: highs, cbc, …): the reference",
         kind="exact",
         params={"backend": "highs", "big_m": True},
-        goals=POWER,
-    ),
-    Entry(
-        "exhaustive",
-        f"{HERE}.formulations.exhaustive:exhaustive",
-        "every placement tried; up to 6 tasks",
-        kind="exact",
         goals=POWER,
     ),
     Entry(
@@ -108,14 +99,6 @@ METHODS = entries(
         goals=ENERGY,
     ),
     Entry(
-        "exact-over-time",
-        f"{HERE}.over_time.exact:exact_over_time",
-        "every set of tasks that can share a GPU for life; up to 15 tasks of one GPU each",
-        kind="exact",
-        goals=ENERGY,
-        options=ExactParams,
-    ),
-    Entry(
         "bound-over-time",
         f"{HERE}.over_time.bounding:bound_over_time",
         "prices of memory, presence and progress over time, each task at its cheapest",
@@ -126,7 +109,7 @@ METHODS = entries(
     Entry(
         "hindsight",
         f"{HERE}.over_time.hindsight:hindsight",
-        "least added energy, then annealing of who shares a GPU and at which clock; bounded",
+        "the best of many packings of the tasks that are present, event by event; bounded",
         kind="offline",
         seeded=True,
         goals=ENERGY,
@@ -147,18 +130,13 @@ FORMULATIONS = entries(
 
 
 def auto(problem: ConsolidationProblem) -> str:
-    """The method for this problem."""
+    """Return the name of the method for this problem."""
     from optgap.solvers.consolidation.config import DEFAULT
-    from optgap.solvers.consolidation.formulations.exhaustive import MOST_TASKS
 
     if problem.objective.goal == "energy":
-        from optgap.solvers.consolidation.over_time.exact import unfit
-
-        if len(problem) > BoundParams().most_tasks:
-            return "bound-over-time"
-        return "hindsight" if unfit(problem) else "exact-over-time"
+        return "hindsight" if len(problem) <= TUNING.most_tasks else "bound-over-time"
     if problem.rules.util_scaled:
-        return "exhaustive" if len(problem) <= MOST_TASKS else "bound-columns"
+        return "bound-columns"
     alike = len(set(problem.servers)) == 1 and len(set(problem.servers[0].gpus)) == 1
     return "filling" if alike and len(problem) > DEFAULT.tree.tasks else "exact"
 

@@ -1,7 +1,7 @@
 """The placement of least power, in these phases, each only while a gap is open and there is time:
 
 1. the closed-form bound (`bounds.level_counts`) and a construction (`primal.construction`);
-2. better placements: GPU by GPU (`large_scale`), then by pairwise exchange;
+2. better placements, filled GPU by GPU (`large_scale`);
 3. where GPUs and servers are identical and tasks have one power line, branch-and-price to the end
    (`branch_and_price.tree`); elsewhere annealing and the bounds of `bounding.column_bounds`;
 4. elsewhere, the compact model on CP-SAT to the end (`formulations.compact`).
@@ -19,9 +19,7 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.consolidation.bounding import column_bounds
 from optgap.solvers.consolidation.bounds.level_counts import (
-    CostLevels,
     closed_form_bound,
-    closed_form_w,
     cost_levels,
     counts_fix_power,
     level_counts,
@@ -31,48 +29,27 @@ from optgap.solvers.consolidation.config import DEFAULT, Params
 from optgap.solvers.consolidation.formulations.compact import solve_compact
 from optgap.solvers.consolidation.instance import Instance, instance_of
 from optgap.solvers.consolidation.large_scale import fill_gpus
-from optgap.solvers.consolidation.numerics import Counts
 from optgap.solvers.consolidation.outcome import Bound, Incumbent, closed, outcome
 from optgap.solvers.consolidation.primal.annealing import anneal
 from optgap.solvers.consolidation.primal.construction import complete, construct
 from optgap.solvers.consolidation.primal.diving import Diving
-from optgap.solvers.consolidation.primal.gang_layout import GangLayout
-from optgap.solvers.consolidation.primal.lns import ServerNeighbourhoods
-from optgap.solvers.consolidation.primal.pairwise_exchange import PairwiseExchange
 from optgap.solvers.consolidation.primal.server_diving import ServerDiving
+from optgap.solvers.consolidation.turns import turn
 
 
-def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: int = 0) -> Outcome:
-    """The placement of least power, proven optimal where there is time for it.
+def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: int = 1) -> Outcome:
+    """Return the placement of least power, proven optimal unless the limits end the search.
 
     Parameters
     ----------
-    workers: CP-SAT's threads; 0 for one per core, and no fewer than eight, which search in
-        different ways.
+    workers: CP-SAT's threads. With more than one another run may find another placement.
     """
     return Exact(instance_of(problem), limits, seed, workers).run()
 
 
-def tree_heuristics(
-    instance: Instance, levels: CostLevels, rng: np.random.Generator, params: Params = DEFAULT
-) -> Sequence[PrimalHeuristic]:
-    """The heuristics of a tree in order; one that is listed repeatedly has more turns."""
-    seed = int(rng.integers(2**31))
-
-    def anywhere(part: Instance, own: CostLevels) -> Sequence[PrimalHeuristic]:
-        """Where a task's GPUs may be in any servers."""
-        exchange = PairwiseExchange(part, own, np.random.default_rng(seed), params.exchange)
-        return (*((exchange,) if exchange.applies else ()), Diving(params.diving))
-
-    if not instance.gang:
-        return anywhere(instance, levels)
-    made = GangLayout(instance, levels, seed, params)
-    layout = (made,) if made.applies else ()
-    diving = ServerDiving(params.diving)
-    servers = ServerNeighbourhoods(
-        lambda part, own: (diving,) if part.gang else anywhere(part, own), seed, params.lns
-    )
-    return (*4 * layout, servers, *4 * layout, diving)
+def tree_heuristic(instance: Instance, params: Params = DEFAULT) -> PrimalHeuristic:
+    """Return the dives that find the placements of a tree."""
+    return ServerDiving(params.diving) if instance.gang else Diving(params.diving)
 
 
 def repack(
@@ -85,12 +62,11 @@ def repack(
 
     Parameters
     ----------
-    stay: the GPUs of each task where it runs, None for a newcomer: where the search begins. Without
-        it, `exact` with all its threads.
+    stay: the GPUs of each task where it runs, None for a newcomer: where the search begins.
     """
     if stay is None:
         return exact(problem, limits=limits, seed=seed)
-    run = Exact(instance_of(problem), limits, seed, workers=2)
+    run = Exact(instance_of(problem), limits, seed)
     given = complete(run.instance, stay)
     if given is not None:
         run.incumbent.offer_flat(given)
@@ -108,7 +84,7 @@ class Exact:
     """
 
     def __init__(
-        self, instance: Instance, limits: Limits, seed: int, workers: int = 0,
+        self, instance: Instance, limits: Limits, seed: int, workers: int = 1,
         params: Params = DEFAULT
     ) -> None:  # fmt: skip
         self.instance, self.limits, self.seed, self.workers = instance, limits, seed, workers
@@ -124,7 +100,7 @@ class Exact:
 
     @property
     def done(self) -> bool:
-        """Whether the gap is closed, or time is up."""
+        """Whether the gap is closed, or the limits have ended."""
         return closed(self.incumbent, self.bound) or self.limits.stop is not None
 
     def run(self) -> Outcome:
@@ -134,11 +110,10 @@ class Exact:
             self.incumbent, 0.0, self.limits, self.rng, self.params.exact.fillings, self.params
         )
         if self.by_counts and self.incumbent.placement is not None:
-            self._exchange()
             self._branch()
         else:
             if not self.done:
-                own = self._part(self.params.exact.search_share)
+                own = self._part(0.25)
                 anneal(self.incumbent, own, self.bound.watts, self.rng)
             if not self.done and self.instance.tasks <= self.params.bounds.column_tasks:
                 own = self._part(0.4)
@@ -155,38 +130,16 @@ class Exact:
         return found
 
     def _part(self, share: float) -> Limits:
-        """Limits for a phase that may take a share of the time that is left."""
-        return self.limits.within(share * self.limits.remaining)
-
-    def _exchange(self) -> None:
-        """Where memory is the only capacity: raise counts until they are realised, then lower."""
-        exchanger = PairwiseExchange(self.instance, self.levels, self.rng, self.params.exchange)
-        least = counts = self.bound.counts
-        while exchanger.applies and not self._realised(exchanger, counts):
-            counts = tuple(count + 1 for count in counts)
-            if counts[0] > self.instance.gpus or self.done:
-                return
-        for q in np.argsort(-self.levels.steps_w).tolist() if exchanger.applies else ():
-            while counts[q] > max(least[q], *counts[q + 1 : q + 2], 0):
-                fewer = (*counts[:q], counts[q] - 1, *counts[q + 1 :])
-                if not self._realised(exchanger, fewer):
-                    break
-                counts = fewer
-        self.limits.progress("counts by level", self.incumbent.watts, self.bound.watts)
-
-    def _realised(self, exchanger: PairwiseExchange, counts: Counts) -> bool:
-        """Whether pairwise exchange finds a better placement with these counts."""
-        better = closed_form_w(self.instance, self.levels, counts) < self.incumbent.watts
-        return better and not self.done and exchanger.attempt(self.incumbent, counts)
+        """Limits for a phase that may take a share of the work that is left; others go on."""
+        return turn(self.limits, share * self.limits.remaining)
 
     def _branch(self) -> None:
         """Grow a tree; undecided nodes are opened again with higher limits until none is left."""
         if self.done:
             return
-        heuristics = tree_heuristics(self.instance, self.levels, self.rng, self.params)
         tree = Tree(
-            self.instance, self.levels, self.bound.counts, self.incumbent, heuristics, self.seed,
-            self.params
+            self.instance, self.levels, self.bound.counts, self.incumbent,
+            tree_heuristic(self.instance, self.params), self.seed, self.params
         )  # fmt: skip
         more = True
         while more:

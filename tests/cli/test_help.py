@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import Cli
 
-from optgap.cli import COMMANDS, EXAMPLES
+from optgap.cli import COMMANDS, EXAMPLES, load_command
 
 ELSEWHERE = {
     "audit": "optgap audit kubernetes cluster.json --moves 14",  # needs a cluster
@@ -31,3 +31,20 @@ def test_the_help_ends_with_an_example_that_works(
             answer = cli(*shlex.split(line)[1:])
             assert answer.code == 0, answer.err
     assert any(line.startswith(f"optgap {name}") for line in EXAMPLES[name])
+
+
+def test_the_commands_and_their_options_are_few() -> None:
+    assert len(COMMANDS) <= 13
+    options = [
+        option
+        for name in COMMANDS
+        for option in load_command(name).params
+        if option.param_type_name == "option"
+    ]
+    assert len(options) <= 130
+
+
+@pytest.mark.parametrize("option", [("--seed", "3"), ("--time-limit=5",), ("-v",)])
+def test_every_command_takes_what_all_take(option: tuple[str, ...], cli: Cli) -> None:
+    assert cli("families", *option).code == 0
+    assert cli("families", "--seed").code == 2

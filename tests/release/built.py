@@ -52,7 +52,7 @@ optgap compare consolidation --preset mixed --size 6 --policies default --method
 optgap compare coscheduling --size 5
 optgap generate queueing --preset small --size 5 -o queue.json
 optgap solve queue.json --method bound-prices --bound-only
-optgap compare elastic --preset tiny --policies fifo --methods bound-area
+optgap compare elastic --preset tiny --policies fifo --methods bound-prices
 optgap fit --audit POWER.csv
 optgap fit linear-power POWER.csv --by application --cv 5 -o model.json --plot fit.png
 """
@@ -113,12 +113,13 @@ def commands(user: Clean, check: Check) -> None:
 
 def sweeps(user: Clean, check: Check, install: list[str], wheel: Path) -> None:
     """An extra that is missing is said in a line; once it is there, its command runs."""
-    done = user.run(["optgap", "sweep", "GRID.toml"])
+    command = ["optgap", "sweep", "GRID.toml", "-o", "GRID.parquet"]
+    done = user.run(command)
     check.that(
         "sweep without its extra", done.returncode == 2 and MISSING in done.stderr, done.stderr
     )
     user.checked([*install, f"{wheel}[sweep]"])
-    done = user.run(["optgap", "sweep", "GRID.toml"])
+    done = user.run(command)
     check.that("sweep with its extra", done.returncode == 0, done.stdout + done.stderr)
 
 

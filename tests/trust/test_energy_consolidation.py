@@ -1,4 +1,4 @@
-"""`exact-over-time` against a program that tries every way to share, and shares nothing with it."""
+"""Bounds and schedules over time against a program that tries every way to share a GPU for life."""
 
 from __future__ import annotations
 
@@ -14,11 +14,6 @@ from trust.agreement import FUZZ
 import optgap
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, PowerLine, Server, Task
 from optgap.models.consolidation.problem import Rules
-from optgap.models.limits import Limits
-from optgap.models.result import Status
-from optgap.solvers.consolidation.over_time.clocks import certify
-from optgap.solvers.consolidation.over_time.exact import Exact
-from optgap.solvers.consolidation.over_time.parameters import ExactParams
 
 MANY = 400 if FUZZ else 25
 
@@ -148,31 +143,25 @@ def least(problem: ConsolidationProblem, levels: Sequence[float] = ()) -> float:
 
 
 @pytest.mark.parametrize("part", range(5))
-def test_every_way_to_share_has_the_same_optimum(part: int) -> None:
+def test_no_bound_exceeds_the_optimum_and_no_schedule_is_below(part: int) -> None:
     for seed in (*range(part, MANY, 5), *PRESENT[part : part + 1]):
         problem = drawn(seed)
         truth = least(problem)
-        found = optgap.solve(problem, "exact-over-time", time_limit=60)
+        searched = optgap.solve(problem, "hindsight", schedules=50)
         if math.isinf(truth):
-            assert found.status is Status.INFEASIBLE, seed
+            assert searched.solution is None, seed
             continue
-        assert found.status is Status.OPTIMAL, (seed, found.message)
-        assert found.objective == pytest.approx(truth, rel=1e-6), seed
+        assert searched.bound is not None
+        assert searched.bound <= truth * (1 + 1e-9), seed
         bound = optgap.bound(problem, "bound-over-time", buckets=8).bound
         assert bound is not None
         assert bound <= truth * (1 + 1e-9), seed
-        run = Exact(problem, Limits(), 0)
-        run.tabulate()
-        certified = certify(run.bounds(), ExactParams(nodes=300), Limits())
-        assert certified <= truth * (1 + 1e-9), seed
-        searched = optgap.solve(problem, "hindsight", moves=500, time_limit=60)
         if searched.objective is not None:
             assert searched.objective >= truth * (1 - 1e-9), seed
 
 
 @pytest.mark.parametrize("part", range(3))
-def test_no_clocks_of_a_grid_reach_below_what_is_proven_of_all_clocks(part: int) -> None:
-    near = 0
+def test_no_clocks_of_a_grid_reach_below_the_bound(part: int) -> None:
     for seed in range(part, MANY, 3):
         problem = drawn(seed)
         tasks = tuple(replace(t, kappa=1.2, memory_gb=t.memory_gb / 2) for t in problem.tasks[:4])
@@ -181,20 +170,9 @@ def test_no_clocks_of_a_grid_reach_below_what_is_proven_of_all_clocks(part: int)
         low = [max(problem.floors_mhz[k]) / kind.f_max_mhz for k, kind in enumerate(problem.kinds)]
         assert max(low) == pytest.approx(min(low))
         truth = least(problem, [max(low), (1 + max(low)) / 2, 1.0])
-        found = optgap.solve(problem, "exact-over-time", time_limit=60, moves=100, nodes=1_000)
-        if math.isinf(truth):
-            assert found.status is not Status.OPTIMAL, seed
-            continue
-        assert found.bound is not None
-        assert found.bound <= truth * (1 + 1e-9), seed
-        other = optgap.bound(problem, "bound-over-time", buckets=8).bound
-        assert other is not None
-        assert other <= truth * (1 + 1e-9), seed
-        if found.status is Status.OPTIMAL or "proven within" in found.message:
-            assert found.objective is not None
-            assert found.objective <= truth * (1 + 1.01e-3), seed
-            near += 1
-    assert near > 0
+        found = optgap.bound(problem, "bound-over-time", buckets=8).bound
+        assert found is not None
+        assert found <= truth * (1 + 1e-9), seed
 
 
 def following(seed: int) -> ConsolidationProblem:
@@ -215,17 +193,14 @@ def following(seed: int) -> ConsolidationProblem:
     )  # fmt: skip
 
 
-def test_tasks_that_follow_each_other_are_proven_and_no_clocks_reach_below() -> None:
+def test_no_clocks_of_tasks_that_follow_each_other_reach_below_the_bound() -> None:
     for seed in range(200 if FUZZ else 20):
         problem = following(seed)
         low, most = max(problem.floors_mhz[0]), problem.kinds[0].f_max_mhz
         many = len(problem)
         grid = np.linspace(low, most, 60 if many == 2 else 9)
         truth = min(joules(problem, 0, list(range(many)), m) for m in product(grid, repeat=many))
-        found = optgap.solve(problem, "exact-over-time", moves=100, nodes=300)
+        found = optgap.solve(problem, "hindsight", schedules=50)
         assert found.bound is not None
         assert found.objective is not None
         assert found.bound <= truth * (1 + 1e-9), seed
-        rules = problem.rules
-        within = 1.01e-3 + 0.01 * rules.util_scaled + 0.01 * rules.wake_s
-        assert found.objective <= found.bound * (1 + within), seed

@@ -27,10 +27,7 @@ OTHER: dict[str, tuple[Callable[[], Any], ...]] = {
         two_nodes_problem,
         lambda: small_time(seed=0, size=10),
     ),
-    "consolidation": (
-        lambda: optgap.generate("consolidation", "philly", size=40),
-        lambda: optgap.generate("consolidation", "pai", size=8),
-    ),
+    "consolidation": (lambda: optgap.generate("consolidation", "pai", size=40),),
 }
 """For methods that take less than a small preset, or another objective."""
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optgap.solvers.consolidation.bounds.martello_toth import gpus_needed
+from optgap.solvers.consolidation.bounds.martello_toth import MOST_THRESHOLDS, gpus_needed
 from optgap.solvers.consolidation.config import DEFAULT, BoundParams
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import QUANTUM_W, Counts, FloatArray, IntArray
@@ -82,7 +82,7 @@ def level_counts(
     number = len(levels.quanta)
     rows = np.argsort(-demand, kind="stable")[: max(1, params.l2_evaluations // (8 * number))]
     each = params.l2_evaluations // (number * len(rows))
-    alphas = int(np.clip(each, 1, params.l2_thresholds))
+    alphas = int(np.clip(each, 1, MOST_THRESHOLDS))
     counts = [gpus_needed(instance, levels.above(q), rows, alphas) for q in range(number)]
     return falling(counts)
 

@@ -7,9 +7,12 @@ import numpy as np
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import IntArray
 
+MOST_THRESHOLDS = 40
+"""Thresholds α that L2 tries for one capacity row at most."""
+
 
 def gpus_needed(
-    instance: Instance, tasks: IntArray, rows: IntArray | None = None, alphas: int = 40
+    instance: Instance, tasks: IntArray, rows: IntArray | None = None, alphas: int = MOST_THRESHOLDS
 ) -> int:
     """Lower bound on the GPUs that `tasks` need: the widest task, sums of each row, and L2.
 

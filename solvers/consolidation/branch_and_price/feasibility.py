@@ -40,6 +40,9 @@ from optgap.solvers.consolidation.numerics import (
     Placement,
 )
 
+MOST_COLUMNS = 500_000
+"""Columns that are enumerated at most, whatever the tree's patience: a limit on memory."""
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -106,7 +109,7 @@ def solve_cover(
     solved = solve(
         model,
         backend="highs",
-        limits=limits.each(limits.remaining, silent),
+        limits=limits.telling(silent),
         seed=0,
         gap=0.0,
         start=np.append(np.zeros(model.variables - 1), 1.0),
@@ -178,7 +181,7 @@ class CountFeasibility:
             return Verdict(infeasible=True)
         if relaxed.duals is None:
             return OPEN
-        most = int(min(effort * most_columns, self.params.max_columns))
+        most = int(min(effort * most_columns, MOST_COLUMNS))
         columns = enumerate_columns(
             self.generation, relaxed.duals, watts, most, limits, effort, assignment is not None
         )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from optgap.models.clock import working_time
 from optgap.models.limits import Limits
+from optgap.models.work import WORK
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels, closed_form_w, server_limit
 from optgap.solvers.consolidation.branch_and_price.branching import (
     Node,
@@ -34,6 +34,7 @@ from optgap.solvers.consolidation.numerics import (
     IntArray,
 )
 from optgap.solvers.consolidation.outcome import Incumbent
+from optgap.solvers.consolidation.turns import turn
 
 BY_TREE = "columns, branched on counts of GPUs and on servers"
 
@@ -47,7 +48,7 @@ class SearchState:
     generation: the tree's own column generation; columns that a heuristic fixes must be freed
         again.
     incumbent: placements are offered to it.
-    root: the root node. best: open nodes of the least bounds, ascending.
+    root: the root node. best: the open node of the least bound.
     target: the power to aim at, between bound and incumbent, W.
     """
 
@@ -55,7 +56,7 @@ class SearchState:
     incumbent: Incumbent
     rng: np.random.Generator
     root: Node
-    best: list[Node]
+    best: Node
     target: float
 
     def realised(self, counts: Counts) -> bool:
@@ -65,7 +66,7 @@ class SearchState:
     def richer_counts(self) -> Counts:
         """The best node's counts, raised at random as far as their power is at most the target."""
         instance, levels = self.generation.instance, self.generation.levels
-        counts, servers = list(self.best[0].rounded[:-1]), self.best[0].rounded[-1]
+        counts, servers = list(self.best.rounded[:-1]), self.best.rounded[-1]
         while True:
             limits = [instance.gpus, *counts[:-1]]  # counts fall with the level
             more = []
@@ -79,14 +80,7 @@ class SearchState:
 
 
 class PrimalHeuristic:
-    """Looks for placements; the tree calls it between nodes and at integer counts.
-
-    Attributes
-    ----------
-    before_proof: whether `realise` is called before the tree tries to prove counts infeasible.
-    """
-
-    before_proof = False
+    """Looks for placements; the tree calls it between nodes and at integer counts."""
 
     def improve(self, state: SearchState, limits: Limits) -> None:
         """Look for any better placement."""
@@ -103,7 +97,7 @@ class Tree:
     ----------
     counts: (Q,) lower bounds on the GPUs of each level or more.
     incumbent: only better placements are looked for, and offered to it.
-    heuristics: have turns between nodes, one after another, and are all called at integer counts.
+    heuristic: has turns between nodes, and is called at integer counts that no proof rules out.
 
     Attributes
     ----------
@@ -118,12 +112,12 @@ class Tree:
         levels: CostLevels,
         counts: Counts,
         incumbent: Incumbent,
-        heuristics: Sequence[PrimalHeuristic] = (),
+        heuristic: PrimalHeuristic | None = None,
         seed: int = 0,
         params: Params = DEFAULT,
     ) -> None:
         self.instance, self.levels, self.incumbent = instance, levels, incumbent
-        self.heuristics, self.params = heuristics, params
+        self.heuristic, self.params = heuristic, params
         self.rng = np.random.default_rng(seed)
         floor = closed_form_w(instance, levels, counts)
         servers = server_limit(instance, floor, incumbent.watts, max(1, counts[0]))
@@ -145,7 +139,7 @@ class Tree:
         self.patience, self.ambition = 1.0, 0.5
         self.nodes = 0
         self.limits = Limits()
-        self._began, self._heuristic_s, self._turn = 0.0, 0.0, 0
+        self._heuristic_work, self._work = 0.0, 0.0
 
     def _root_box(self, counts: Counts, floor: float, servers: int) -> CountBox:
         """Limits on a better placement's counts: each GPU more costs a part of the gap."""
@@ -175,28 +169,31 @@ class Tree:
 
     def state(self) -> SearchState:
         """The tree as heuristics see it."""
-        nodes = self.heap or self.undecided or [self.root]
-        best = heapq.nsmallest(self.params.tree.best_shown, nodes)
+        best = min(self.heap or self.undecided or [self.root])
         bound = min(self.bound, self.incumbent.watts)
         target = bound + self.ambition * (self.incumbent.watts - bound)
         return SearchState(self.generation, self.incumbent, self.rng, self.root, best, target)
 
     def run(self, limits: Limits) -> float:
-        """Expand open nodes until none is left or time is up: the bound, W.
+        """Expand open nodes until none is left or the limits end: the bound, W.
 
         A later call continues.
         """
         self.limits = limits
-        self._began, self._heuristic_s = working_time(), 0.0
         while self.open and limits.stop is None:
-            if self._heuristics_are_due():
-                self._improve()
-                continue
-            node = heapq.heappop(self.heap)
-            self._current = node.bound
-            self._expand(node)
-            self._current = math.inf
-            limits.progress("counts of GPUs", self.incumbent.watts, self.bound)
+            before = limits.spent
+            share = self.params.tree.heuristic_share
+            if self.nodes and self.heuristic and self._heuristic_work <= share * self._work:
+                self._improve(self.heuristic)
+                self._heuristic_work += limits.spent - before
+            else:
+                node = heapq.heappop(self.heap)
+                self._current = node.bound
+                self._expand(node)
+                self._current = math.inf
+                limits.progress("counts of GPUs", self.incumbent.watts, self.bound)
+            limits.spend(WORK.lp)  # whatever a turn does, it counts
+            self._work += limits.spent - before
         return self.bound
 
     def reopen(self) -> bool:
@@ -209,27 +206,16 @@ class Tree:
         self.undecided = []
         return self.open
 
-    def _heuristics_are_due(self) -> bool:
-        """Whether heuristics have had less than their share of the time since the root node."""
-        params = self.params.tree
-        many = self.instance.gang and self.instance.tasks > params.gang_tasks
-        share = params.gang_share if many else params.heuristic_share
-        due = self._heuristic_s <= share * (working_time() - self._began)
-        return due and bool(self.heuristics) and self.nodes > 0
-
-    def _improve(self) -> None:
-        """Give the next heuristic its turn, aiming higher after each that finds nothing."""
-        began, known = working_time(), self.incumbent.watts
-        heuristic = self.heuristics[self._turn % len(self.heuristics)]
-        self._turn += 1
+    def _improve(self, heuristic: PrimalHeuristic) -> None:
+        """Give the heuristic a turn, which aims higher after each turn that finds nothing."""
+        known = self.incumbent.watts
         self.generation.master.remove_unused()
-        seconds = self.params.tree.heuristic_s * self.instance.tasks / 100
-        heuristic.improve(self.state(), self.limits.within(seconds))
+        units = self.params.tree.heuristic_units * self.instance.tasks / 100
+        heuristic.improve(self.state(), turn(self.limits, units))
         failed = self.incumbent.watts == known
         self.ambition = min(1.0, 1.2 * self.ambition) if failed else 0.5
-        name = type(heuristic).__name__
-        self.limits.progress(name, self.incumbent.watts, min(self.bound, self.incumbent.watts))
-        self._heuristic_s += working_time() - began
+        bound = min(self.bound, self.incumbent.watts)
+        self.limits.progress("dives", self.incumbent.watts, bound)
 
     def _push(self, node: Node, rounded: Counts, box: CountBox, assignment: IntArray) -> None:
         """Open a child of a node unless it is pruned; servers with assigned tasks are awake."""
@@ -262,8 +248,8 @@ class Tree:
         self.nodes += 1
         master, own = self.generation.master, self.limits
         if self.large:  # a linear program that takes long is put aside for other nodes
-            seconds = self.patience * self.params.tree.node_s * self.instance.tasks / 100
-            own = own.within(seconds)
+            units = self.patience * self.params.tree.node_units * self.instance.tasks / 100
+            own = turn(own, units)
         relaxed = self._relax(node, own)
         node = replace(node, bound=max(node.bound, relaxed.bound))
         if node.bound >= self.incumbent.cutoff:
@@ -287,16 +273,15 @@ class Tree:
         counts = tuple(np.round(relaxed.counts).astype(int).tolist())
         shares = self.generation.master.server_shares(relaxed.usage)
         rest = unassigned(self.instance, node.assignment).size
-        known = self._realise(node, counts, before_proof=True)
-        if not known and self._infeasible(node.assignment, counts):
+        if self._infeasible(node.assignment, counts):
             largest = self.feasibility.dominating(counts) or counts
             self._push_boxes(node, counts, split_beyond(node.box, largest))
             return
-        if not rest:
-            self._realise(node, counts, before_proof=False)
+        if self.heuristic is not None and not rest and not self.state().realised(counts):
+            self.heuristic.realise(self.state(), node, counts, self.limits)
         if self.incumbent.watts <= node.bound * (1 + CLOSE):
             self._pruned = min(self._pruned, node.bound)
-        elif self.limits.stop is not None:  # time ran out in between: ask again
+        elif self.limits.stop is not None:  # the limits ended in between: ask again
             self._asked.discard(counts)
             heapq.heappush(self.heap, node)
         elif rest:
@@ -307,15 +292,6 @@ class Tree:
             self._push_boxes(node, counts, split_around(node.box, counts))
         else:
             self.undecided.append(replace(node, rounded=counts))
-
-    def _realise(self, node: Node, counts: Counts, *, before_proof: bool) -> bool:
-        """Call heuristics for a placement with these counts; whether there is one."""
-        for heuristic in self.heuristics:
-            if self.limits.stop is not None or self.state().realised(counts):
-                break
-            if heuristic.before_proof is before_proof:
-                heuristic.realise(self.state(), node, counts, self.limits)
-        return self.state().realised(counts)
 
     def _infeasible(self, assignment: IntArray, counts: Counts) -> bool:
         """Try to prove that counts, and all smaller ones, are infeasible under an assignment.
@@ -330,8 +306,8 @@ class Tree:
             return False
         self._asked.add(counts)
         own = self.params.feasibility
-        seconds = self.patience * (own.seconds if anywhere else own.assigned_s)
-        limits = self.limits.within(seconds * self.instance.tasks / 100)
+        units = self.patience * (own.units if anywhere else own.assigned_units)
+        limits = turn(self.limits, units * self.instance.tasks / 100)
         columns = own.large_columns if self.large else own.columns
         verdict = self.feasibility.decide(
             counts, self.incumbent.cutoff, limits, most_columns=columns, effort=self.patience,

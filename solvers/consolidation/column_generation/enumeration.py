@@ -12,11 +12,13 @@ from __future__ import annotations
 import numpy as np
 
 from optgap.models.limits import Limits
+from optgap.models.work import CONSOLIDATION
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
 from optgap.solvers.consolidation.column_generation.kernels import DEEPEST, all_columns
 from optgap.solvers.consolidation.column_generation.pricing import Priced
 from optgap.solvers.consolidation.numerics import Column, IntArray
+from optgap.solvers.consolidation.turns import affordable
 
 
 def enumerate_columns(
@@ -50,10 +52,15 @@ def enumerate_columns(
     )
     size, beyond = np.zeros(most, dtype=np.int64), np.zeros(most)
     alike = np.full(len(level), len(level)) if dominated else np.searchsorted(-level, -level)
-    number, ended = all_columns(
+    share = limits.remaining / CONSOLIDATION.node
+    nodes = int(min(effort * params.all_nodes, share))
+    if not affordable(limits, CONSOLIDATION.node * nodes):
+        return None
+    number, ended, taken = all_columns(
         knapsack, gpu_prices - gap, alike, instance.width[pricer.order], found, size, beyond,
-        int(min(effort * params.all_nodes, params.all_nodes_per_s * limits.remaining))
+        nodes
     )  # fmt: skip
+    limits.spend(CONSOLIDATION.node * taken)
     reduced = gap - beyond[:number]
     if not ended or (reduced < -slip).any():  # a column was missing: the duals prove no bound
         return None

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from optgap.models.clock import working_time
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals, dual_bound
@@ -16,6 +15,7 @@ from optgap.solvers.consolidation.column_generation.pricing import Priced, Price
 from optgap.solvers.consolidation.config import DEFAULT, Params
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import BOUND_SAFETY, CountBox, FloatArray
+from optgap.solvers.consolidation.turns import affordable
 
 EXACT_GAP = 10 * BOUND_SAFETY
 """Relative gap between bound and value at which no column can be missing."""
@@ -62,7 +62,7 @@ class ColumnGeneration:
         params: Params = DEFAULT,
     ) -> None:
         self.instance, self.levels, self.params = instance, levels, params
-        self.master = RestrictedMaster(instance, levels, box, servers, static_w, params.master)
+        self.master = RestrictedMaster(instance, levels, box, servers, static_w)
         self.pricer = Pricer(instance, levels, params.pricing)
         self.effort = 1.0
         self._width = instance.width.astype(np.float64)
@@ -104,9 +104,8 @@ class ColumnGeneration:
             last = Relaxation(found.value, best, found.counts, found.usage, found.duals)
             if found.value <= stop_value:
                 return last
-            began = working_time()
             priced = self.pricer.price(found.duals, master.assignment, nodes)
-            longer = pricing.nodes_growth * (working_time() - began)
+            limits.spend(priced.work)
             bound = self.bound(found.duals, priced)
             best = max(best, bound)
             last = replace(last, bound=best)
@@ -114,7 +113,8 @@ class ColumnGeneration:
                 return last
             ended = (bound if certified else best) >= found.value * (1 - gap)
             if not ended and not master.add(priced.columns):
-                ended = priced.exact or nodes >= most_nodes or longer > limits.remaining
+                longer = pricing.nodes_growth * priced.work
+                ended = priced.exact or nodes >= most_nodes or not affordable(limits, longer)
                 nodes = min(most_nodes, pricing.nodes_growth * nodes)
             if ended:
                 return last

@@ -114,7 +114,7 @@ def best_columns(
     most_nodes: int,
     server: IntArray,
     server_price: FloatArray,
-) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
+) -> tuple[FloatArray, FloatArray, IntArray, IntArray, int]:
     """For each dearest task the column of the largest value: dual value less its server's price.
 
     Parameters
@@ -127,12 +127,14 @@ def best_columns(
     Returns
     -------
     value (n,) of the column found; upper (n,), an upper limit on the value of every column, or
-    `wanted` where none exceeds that; size (n,) and tasks (n, DEEPEST) of the column found.
+    `wanted` where none exceeds that; size (n,) and tasks (n, DEEPEST) of the column found; and how
+    many tasks were looked at.
     """
     n = len(knapsack.profit)
     value, upper = np.full(n, -1e300), np.full(n, -1e300)
     sizes, tasks = np.zeros(n, dtype=np.int64), np.zeros((n, DEEPEST), dtype=np.int64)
     path, home = _new_path(DEEPEST, knapsack), np.full(DEEPEST + 2, -1, dtype=np.int64)
+    looks = n
     for first in range(n):
         if not _fits(path, 0, first, knapsack):
             continue
@@ -150,7 +152,9 @@ def best_columns(
         depth, j, nodes = 1, first + 1, 0
         while depth > 0:
             found = False
+            looks += 1
             while j < n and _upper_limit(path, depth, j, knapsack) > best + 1e-12:
+                looks += 1
                 apart = server[j] >= 0 and home[depth] >= 0 and server[j] != home[depth]
                 found = knapsack.profit[j] > 0 and not apart and _fits(path, depth, j, knapsack)
                 if found:
@@ -179,7 +183,7 @@ def best_columns(
             value[first] = best
         if depth == 0:
             upper[first] = best
-    return value, upper, sizes, tasks
+    return value, upper, sizes, tasks, looks
 
 
 @compiled
@@ -192,7 +196,7 @@ def all_columns(
     size: IntArray,
     excess: FloatArray,
     most_nodes: int,
-) -> tuple[int, bool]:
+) -> tuple[int, bool, int]:
     """Every column whose dual value is at least `least` of its dearest task, but dominated ones.
 
     Parameters
@@ -208,7 +212,7 @@ def all_columns(
     Returns
     -------
     How many were found, and whether that is all: False where there are more than `most` of them,
-    or the search took more than `most_nodes`.
+    or the search took more than `most_nodes`; and how many nodes it took.
     """
     n = len(knapsack.profit)
     most, deepest = found.shape
@@ -226,7 +230,7 @@ def all_columns(
                 and _undominated(path, depth, same[first], width, knapsack)
             ):
                 if number == most:
-                    return number, False
+                    return number, False, nodes
                 found[number, :depth] = path.task[:depth]
                 size[number], excess[number] = depth, path.earned[depth] - least[first]
                 number += 1
@@ -235,7 +239,7 @@ def all_columns(
             if j < n and _upper_limit(path, depth, j, knapsack) >= least[first]:
                 nodes += 1
                 if depth == deepest or nodes > most_nodes:
-                    return number, False
+                    return number, False, nodes
                 _append(path, depth, j, knapsack)
                 depth, j, fresh = depth + 1, j + 1, True
                 continue
@@ -243,7 +247,7 @@ def all_columns(
             depth -= 1
             if depth > 0:
                 j = path.task[depth] + 1
-    return number, True
+    return number, True, nodes
 
 
 @inner

@@ -26,10 +26,13 @@ from optgap.models.limits import Limits
 from optgap.solvers.backends.growing import AGAIN, is_optimal, quiet_highs, solve_within
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals
-from optgap.solvers.consolidation.config import DEFAULT, MasterParams
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import Column, CountBox, FloatArray, IntArray
 
+MOST_COLUMNS, COLUMNS_PER_TASK = 1500, 16
+"""Beyond the larger of both numbers of columns, half of them are removed."""
+PENALTY = 50.0
+"""Cost of a GPU beyond the counts, in the dearest GPU's and a server's power; more than any gap."""
 DUAL, PRIMAL = 1, 4
 """Variants of HiGHS's simplex: after bounds have changed, and after columns have been added."""
 POSITIVE = 1e-7
@@ -77,9 +80,8 @@ class RestrictedMaster:
         box: CountBox,
         servers: int,
         static_w: float | None = None,
-        params: MasterParams = DEFAULT.master,
     ) -> None:
-        self.instance, self.levels, self.servers, self.params = instance, levels, servers, params
+        self.instance, self.levels, self.servers = instance, levels, servers
         self.static_w = float(instance.server_w[0]) if static_w is None else static_w
         self.server_gpus = int(instance.server_gpus[0])
         self.steps: FloatArray = levels.steps_w
@@ -112,7 +114,7 @@ class RestrictedMaster:
                 rows, values = [tasks, server_count], [1.0, -1.0]
             highs.addCol(step, 0.0, math.inf, len(rows), rows, values)
         highs.addCol(self.static_w, 0.0, math.inf, 1, [server_count], [float(self.server_gpus)])
-        penalty = self.params.penalty * (self.dearest_gpu_w + self.static_w)
+        penalty = PENALTY * (self.dearest_gpu_w + self.static_w)
         for row in (*range(tasks, server_count + 1), *self._server_rows()):
             highs.addCol(penalty, 0.0, math.inf, 1, [row], [1.0])
 
@@ -214,8 +216,7 @@ class RestrictedMaster:
 
         No column may be fixed. Columns of a single task stay.
         """
-        params = self.params
-        most = max(params.columns, params.columns_per_task * self.instance.tasks)
+        most = max(MOST_COLUMNS, COLUMNS_PER_TASK * self.instance.tasks)
         if len(self.columns) <= most:
             return
         reduced = np.array(solve_within(self._highs, Limits()).col_dual)[self._first :]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optgap.models.work import CONSOLIDATION
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals
 from optgap.solvers.consolidation.column_generation.kernels import (
@@ -25,6 +26,11 @@ from optgap.solvers.consolidation.numerics import Column, FloatArray, IntArray
 TOLERANCE = 1e-7
 """How negative a reduced cost must be for its column to be added, in the dearest GPU's cost."""
 
+LEAST_NEW = 50
+"""Columns that are added to the master at a time at least; or a quarter of the tasks."""
+TABLE_CELLS = 16_000_000
+"""Cells of all tables together at most, 8 bytes each."""
+
 
 @dataclass(frozen=True, eq=False)
 class Priced:
@@ -37,12 +43,14 @@ class Priced:
         price, W.
     columns: columns of negative reduced cost, the most negative first.
     exact: proven that no other column has one.
+    work: units that the search took.
     """
 
     gpu_prices: FloatArray
     upper: FloatArray
     columns: list[Column]
     exact: bool
+    work: float = 0.0
 
 
 class Pricer:
@@ -62,14 +70,12 @@ class Pricer:
         sizes = (instance.demand / np.maximum(self.limit[:, None], 1)).sum(axis=0)
         self.order: IntArray = np.lexsort((-sizes, -levels.of))
         self.demand: IntArray = np.ascontiguousarray(instance.demand[:, self.order])
-        table = self.limit > 1  # a row that only keeps tasks apart would make tables coarser
-        table[0] = True
-        self.coarse, self.room = coarse_sizes(self.demand[table], self.limit[table], params)
+        self.coarse, self.room = coarse_sizes(self.demand, self.limit, params)
         self._tables: FloatArray = np.zeros(
             (len(self.room), instance.tasks + 1, int(self.room.max()) + 1)
         )
         self.tolerance = TOLERANCE * float(levels.steps_w.sum())
-        self.most_new = max(params.new, int(params.new_share * instance.tasks))
+        self.most_new = max(LEAST_NEW, instance.tasks // 4)
 
     @property
     def task_levels(self) -> IntArray:
@@ -85,7 +91,7 @@ class Pricer:
         """
         gpu_prices = duals.gpu_prices[self.task_levels]
         wanted = gpu_prices + self.tolerance
-        value, upper, size, members = best_columns(
+        value, upper, size, members, looks = best_columns(
             self.knapsack(duals), wanted, nodes, assignment[self.order], duals.servers
         )
         excess = value - wanted
@@ -93,7 +99,9 @@ class Pricer:
         columns = [
             tuple(self.order[members[k, : size[k]]].tolist()) for k in best[excess[best] > 0]
         ]
-        return Priced(gpu_prices, upper, columns, bool((upper <= wanted).all()))
+        exact = bool((upper <= wanted).all())
+        work = CONSOLIDATION.cell * self._tables.size + CONSOLIDATION.look * looks
+        return Priced(gpu_prices, upper, columns, exact, work)
 
     def knapsack(self, duals: Duals) -> Knapsack:
         """The subproblem with its tables, in memory that the next one takes over."""
@@ -118,7 +126,7 @@ def coarse_sizes(
     cells = params.max_cells
     if count > 1:
         cells = int(np.clip(params.cells_per_task * n, params.min_cells, params.max_cells))
-    cells = max(50, min(cells, params.table_cells // (3 * max(1, n))))
+    cells = max(50, min(cells, TABLE_CELLS // (3 * max(1, n))))
     share = demand / np.maximum(limit[:, None], 1)
     lines = [share[0]]
     if count > 1:

@@ -1,1 +1,1 @@
-"""Models for general solvers, and brute force."""
+"""Models for general solvers."""

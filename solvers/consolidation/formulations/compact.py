@@ -210,7 +210,7 @@ def solve_compact(
     model = Compact(instance, servers)
     if incumbent.placement is not None:
         model.only_better(known)
-    answer, found = model.run(limits, bound.watts, workers or max(8, cpsat.cores()), seed)
+    answer, found = model.run(limits, bound.watts, workers, seed)
     incumbent.offer(found)
     none = answer.status == cp_model.INFEASIBLE
     infeasible = none and incumbent.placement is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,88 +11,55 @@ from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
-from optgap.solvers.consolidation.numerics import BOUND_SAFETY, FloatArray, IntArray
+from optgap.models.work import CONSOLIDATION
+from optgap.solvers.consolidation.numerics import BOUND_SAFETY, FloatArray
 from optgap.solvers.consolidation.outcome import Bound, bound_only
 from optgap.solvers.consolidation.over_time.energy import bound_energy
-from optgap.solvers.consolidation.over_time.lives import bound_by_lives
-from optgap.solvers.consolidation.over_time.master import Course, Master, Prices, priced
+from optgap.solvers.consolidation.over_time.master import Master, Prices, priced
 from optgap.solvers.consolidation.over_time.parameters import TUNING, BoundParams
 from optgap.solvers.consolidation.over_time.relaxation import Relaxation, relaxation
 
 BY_PRICES = "prices of memory, presence and progress over time, each task at its cheapest"
-BY_LIVES = "who lives on whose GPU from beginning to end, as an integer program"
 
 
 def bound_over_time(
     problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any
 ) -> Outcome:
-    """A bound on every schedule, moves for nothing included where there may be some.
+    """Bound every schedule from below, schedules that move tasks for nothing included.
 
-    It is no less than that of ``bound-energy``. `given` as in `BoundParams`.
+    The bound is no less than that of ``bound-energy``. `given` as in `BoundParams`.
 
     Raises
     ------
     InputError: for a parameter out of range.
     """
     params = chosen(BoundParams, given, "bound-over-time")
-    known = best_bound(problem, limits, params)
-    return replace(bound_only(known.bound, limits), info={"rounds": known.rounds})
+    bound, rounds = best_bound(problem, limits, params)
+    return replace(bound_only(bound, limits), info={"rounds": rounds})
 
 
-@dataclass(frozen=True, eq=False)
-class BestBound:
-    """A bound over time.
-
-    Parameters
-    ----------
-    rounds: of column generation. place: who lives where in the program of lives, if it was solved,
-        see `bound_by_lives`.
-    """
-
-    bound: Bound
-    rounds: int = 0
-    place: IntArray | None = None
-
-
-def best_bound(problem: ConsolidationProblem, limits: Limits, params: BoundParams) -> BestBound:
-    """The largest bound by prices, by lives and of ``bound-energy``."""
+def best_bound(
+    problem: ConsolidationProblem, limits: Limits, params: BoundParams
+) -> tuple[Bound, int]:
+    """Return the larger of the bounds by prices and of ``bound-energy``, and the rounds taken."""
     known = bound_energy(problem, limits=limits, seed=0)
     best = Bound(float(known.bound or 0.0), str(known.bound_by), ())
-    if len(problem) > params.most_tasks or limits.stop is not None:
-        return BestBound(best)
-    place = None
-    if stays(problem) and len(problem) <= params.most_lives:
-        joules, place = bound_by_lives(problem, limits, params)
-        best = best.raised(joules, BY_LIVES)
-    found, rounds = by_prices(relaxed_by(problem, params), limits, params)
-    return BestBound(best.raised(found, BY_PRICES), rounds, place)
-
-
-def stays(problem: ConsolidationProblem) -> bool:
-    """Whether each task starts when it is submitted and ends where it started."""
-    return not problem.rules.migration and not problem.rules.waiting
-
-
-def relaxed_by(problem: ConsolidationProblem, params: BoundParams) -> Relaxation:
-    """The relaxation with as many buckets as the parameters say."""
+    if len(problem) > TUNING.most_tasks or limits.stop is not None:
+        return best, 0
     buckets = params.buckets or (40 if len(problem) <= 150 else 32)
-    return relaxation(problem, buckets, params.tangents)
+    found, rounds = by_prices(relaxation(problem, buckets, TUNING.tangents), limits, params)
+    return best.raised(found, BY_PRICES), rounds
 
 
 def by_prices(relaxed: Relaxation, limits: Limits, params: BoundParams) -> tuple[float, int]:
-    """The best bound that prices prove within the limits, J, and how often they were changed."""
-    relaxed = relaxed.sharpened(relaxed.certain, params, limits)
-    best, rounds, courses = 0.0, 0, None
-    for k in range(params.passes):
-        run = Run(relaxed, params, best, courses)
-        best, rounds = run.go(limits), rounds + run.rounds
-        sharper = relaxed.sharpened(run.presence(), params, limits)
-        if sharper is relaxed or limits.stop is not None or k + 1 == params.passes:
-            break
-        relaxed, courses = sharper, run.master.latest()
-    scale = best + float(np.abs(relaxed.work).sum())
+    """Return the best bound that prices prove within the limits, J, and how often they changed."""
     besides = float(relaxed.curve.work_j.sum())
-    return best + besides - BOUND_SAFETY * (scale + besides), rounds
+    if relaxed.curve.watts[-1] <= 0:  # only what follows utilisation draws any power
+        return besides * (1 - BOUND_SAFETY), 0
+    run = Run(relaxed, params)
+    best = run.go(limits)
+    scale = best + float(np.abs(relaxed.work).sum())
+    return best + besides - BOUND_SAFETY * (scale + besides), run.rounds
 
 
 class Run:
@@ -103,34 +70,28 @@ class Run:
     best: the best bound so far, J. rounds: of programs solved.
     """
 
-    def __init__(
-        self,
-        relaxed: Relaxation,
-        params: BoundParams,
-        best: float,
-        courses: list[Course] | None,
-    ) -> None:
-        self.relaxed, self.params, self.best, self.rounds = relaxed, params, best, 0
+    def __init__(self, relaxed: Relaxation, params: BoundParams) -> None:
+        self.relaxed, self.params, self.rounds = relaxed, params, 0
         self.master = Master(relaxed)
         self.center = _first(relaxed)
         self.weights: FloatArray = np.zeros(0)
         bound, first = priced(relaxed, self.center.feasible(relaxed))
-        self.best = max(best, bound)
-        self.reached = bound  # by the prices of this run
-        self.master.add([*first, *(courses or [])])
+        self.best = max(0.0, bound)
+        self.master.add(first)
 
     def go(self, limits: Limits) -> float:
         """Until no row is broken and no course is missing; the best bound, J."""
         params, master = self.params, self.master
-        while self.rounds < params.rounds:
+        while self.rounds < params.rounds * limits.effort:
             self.rounds += 1
             solved = master.solve(limits)
             if solved is None or limits.stop is not None:
                 break
             raw, self.weights, value = solved
             self._try(raw)
+            limits.spend(2 * CONSOLIDATION.course * self.relaxed.cover.size * self.relaxed.buckets)
             limits.progress("prices", None, self.best * (1 - BOUND_SAFETY))
-            missing = value - self.reached > params.close * value
+            missing = value - self.best > params.close * value
             if missing:
                 continue
             most = TUNING.new_rows * self.relaxed.buckets
@@ -140,17 +101,12 @@ class Run:
 
     def _try(self, raw: Prices) -> None:
         """Courses at prices between the best and the last; at the last where that is no better."""
-        for prices in (self.center.between(raw, self.params.smoothing), raw):
+        for prices in (self.center.between(raw, TUNING.smoothing), raw):
             bound, courses = priced(self.relaxed, prices.feasible(self.relaxed))
             self.master.add(courses)
-            if bound > self.reached:
-                self.reached, self.center = bound, prices
-                self.best = max(self.best, bound)
+            if bound > self.best:
+                self.best, self.center = bound, prices
                 return
-
-    def presence(self) -> FloatArray:
-        """(L, K) s that tasks are there in the last program."""
-        return self.master.totals(self.weights)[0]
 
 
 def _first(relaxed: Relaxation) -> Prices:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -56,20 +55,17 @@ class _Curve:
         return np.asarray(self.static + self.slope * y - self.credit * y**self.beta)
 
 
-def envelope(
-    problem: ConsolidationProblem, tangents: int, gpus: Sequence[int] | None = None
-) -> Envelope:
-    """The curve that most pairs of task and kind have, and the factors of all others.
+def envelope(problem: ConsolidationProblem, tangents: int) -> Envelope:
+    """Return the curve that most pairs of task and kind have, and the factors of all others.
 
     Parameters
     ----------
-    tangents: at how many paces the curve is supported from below. gpus: numbers of those that it
-        is for, all by default.
+    tangents
+        Number of paces at which the curve is supported from below.
     """
-    own = range(len(problem.gpu_kind)) if gpus is None else gpus
     shares: dict[int, float] = {}
-    for g in own:
-        k, server = int(problem.gpu_kind[g]), problem.servers[int(problem.gpu_server[g])]
+    for k, i in zip(problem.gpu_kind.tolist(), problem.gpu_server.tolist(), strict=True):
+        server = problem.servers[i]
         share = server.static_w / len(server.gpus)
         shares[k] = min(share, shares.get(k, share))
     kinds = [_curves(problem, k, share) for k, share in sorted(shares.items())]

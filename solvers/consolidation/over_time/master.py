@@ -196,10 +196,6 @@ class Master:
                 pace[ell] += weight * made
         return there, pace
 
-    def latest(self) -> list[Course]:
-        """Courses for another program to begin with."""
-        return self.courses[-TUNING.kept_courses * self.relaxed.tasks :]
-
     def separate(self, weights: FloatArray, most: int, least: float) -> int:
         """Add the rows of shares that the present solution breaks most, at most so many."""
         relaxed = self.relaxed

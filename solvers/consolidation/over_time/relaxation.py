@@ -8,18 +8,16 @@ sharing (q ≥ 1).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from optgap.models.compiled import floats
 from optgap.models.consolidation import ConsolidationProblem
-from optgap.models.limits import Limits
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 from optgap.solvers.consolidation.over_time.energy import sample_times
 from optgap.solvers.consolidation.over_time.envelope import Envelope, envelope
-from optgap.solvers.consolidation.over_time.parameters import BoundParams
-from optgap.solvers.consolidation.over_time.shares import best_share, closed_forms, sizes
+from optgap.solvers.consolidation.over_time.shares import closed_forms, sizes
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +36,6 @@ class Relaxation:
     counted: (K,) s of GPUs that are awake for certain. asking: whether utilisation bounds progress.
     waits: whether a task may be absent before it ends.
     curve: the power curve. span: s, what times are measured in by the program.
-    demand, limits: what fits a GPU, as `sizes` has it.
     """
 
     cover: FloatArray
@@ -55,8 +52,6 @@ class Relaxation:
     waits: bool
     curve: Envelope
     span: float
-    demand: IntArray
-    limits: IntArray
 
     @property
     def tasks(self) -> int:
@@ -72,39 +67,6 @@ class Relaxation:
         base = np.full(self.buckets, 0.0 if self.waits else float(self.curve.pace.min()))
         base[-1] = 0.0
         return base
-
-    @property
-    def certain(self) -> FloatArray:
-        """(L, K) s of each bucket that each task is there for certain."""
-        if self.waits:
-            return np.zeros(self.cover.shape)
-        before = np.zeros(self.cover.shape)
-        before[:, 1:] = np.cumsum(self.cover[:, :-1], axis=1)
-        return np.clip(self.effort[:, None] - before, 0.0, self.cover)
-
-    def sharpened(self, there: FloatArray, params: BoundParams, limits: Limits) -> Relaxation:
-        """With the shares that bind most in each bucket where tasks are `there` for so many s."""
-        known = self.shares[: self.regular]
-        more: list[FloatArray] = []
-        for k in range(self.buckets):
-            weight = self.weight * there[:, k]
-            own = np.flatnonzero(weight > 1e-6 * max(1e-300, float(weight.max())))
-            if len(own) < 2 or len(own) > params.most_present or limits.stop is not None:
-                continue
-            share = np.zeros(self.tasks)
-            found = best_share(weight[own], self.demand[:, own], self.limits, params.nodes, limits)
-            share[own] = found * self.weight[own]
-            best = max((float((g * there[:, k]).sum()) for g in [*known, *more]), default=0.0)
-            if float((share * there[:, k]).sum()) > best * (1 + params.sharper):
-                more.append(share)
-        if not more:
-            return self
-        alone = self.shares[self.regular :]
-        return replace(
-            self,
-            shares=np.concatenate([known, np.array(more), alone]),
-            regular=self.regular + len(more),
-        )
 
 
 def relaxation(problem: ConsolidationProblem, buckets: int, tangents: int) -> Relaxation:
@@ -129,7 +91,7 @@ def relaxation(problem: ConsolidationProblem, buckets: int, tangents: int) -> Re
         cover, first.astype(np.int64), effort, work, low, high,
         np.concatenate([fitted, np.eye(len(tasks))]) * weight, len(fitted), weight, counted,
         problem.rules.contention >= 1, problem.rules.waiting, curve,
-        float(max(effort.mean(), 1e-6)), demand, limits,
+        float(max(effort.mean(), 1e-6)),
     )  # fmt: skip
 
 

@@ -22,7 +22,9 @@ from optgap.solvers.consolidation.over_time.packing_kernels import (
     remove,
     servers,
 )
-from optgap.solvers.consolidation.over_time.replay_kernels import SLEPT_S, clock_at, next_bound
+
+SLEPT_S = 1e-6
+"""A GPU that was empty for longer has slept, s."""
 
 
 class Log(NamedTuple):
@@ -100,6 +102,25 @@ def fresh_run(case: Case) -> Run:
         empty_packing(case), empty_packing(case), state, active, np.zeros(5, dtype=np.int64),
         np.zeros(3),
     )  # fmt: skip
+
+
+@inner
+def clock_at(case: Case, kind: int, least: float, level: float) -> float:
+    """The clock `level` of the way from the least that residents bear to f_max, MHz."""
+    wanted = least + level * (case.f_max[kind] - least)
+    for k in range(case.clock_count[kind]):
+        if case.clocks[kind, k] >= wanted - 1e-6:
+            return float(case.clocks[kind, k])
+    return float(min(wanted, case.f_max[kind]))
+
+
+@inner
+def next_bound(case: Case, s: State, task: int) -> None:
+    """Progress at which a task's present sample ends, or the task."""
+    samples = case.offset[task + 1] - case.offset[task]
+    s.bound[task] = case.duration[task]
+    if s.sample[task] < samples - 1:
+        s.bound[task] = min(case.duration[task], (s.sample[task] + 1) * case.period)
 
 
 @inner

@@ -20,7 +20,8 @@ from optgap.models.consolidation import (
     ConsolidationSolution,
 )
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.numerics import FloatArray, IntArray
+from optgap.models.work import CONSOLIDATION
+from optgap.solvers.consolidation.numerics import FloatArray
 from optgap.solvers.consolidation.over_time.case import case_of
 from optgap.solvers.consolidation.over_time.packing_kernels import Rule
 from optgap.solvers.consolidation.over_time.parameters import TUNING
@@ -42,7 +43,8 @@ class Repacking:
 
     Attributes
     ----------
-    best: the best one so far. joules: its energy, infinite where there is none.
+    best: the best one so far. joules: its energy, infinite where there is none. work: units that
+        packing takes at an event, per order.
     """
 
     def __init__(self, problem: ConsolidationProblem, limits: Limits, seed: int) -> None:
@@ -51,15 +53,16 @@ class Repacking:
         bounds = zip(case.offset[:-1], case.offset[1:], strict=True)
         self.mean = np.array([case.series[a:b].mean() for a, b in bounds])
         self.wide = case.width > 1
+        lasting = float(case.submit[-1] - case.submit[0] + case.duration.mean())
+        self.work = CONSOLIDATION.packed * len(case.gpu_kind) * case.duration.sum() / lasting
         moves = problem.rules.migration
         caps = TUNING.summed_percent if moves else TUNING.staying_percent
         caps = caps if len(problem.rows) == 0 else (math.inf,)
         keys = self._keys() if moves else np.zeros((0, len(self.mean)))
-        levels, longer = (TUNING.packed_levels, 0.0) if moves else ((1.0,), TUNING.longer)
-        per_s = longer / float(case.duration.mean())
+        per_s = 0.0 if moves else TUNING.longer / float(case.duration.mean())
         self.first = [
             tried(Rule(self.mean, most, NO_ORDERS, level, per_s), keys)
-            for level, cap in itertools.product(levels, caps)
+            for level, cap in itertools.product(TUNING.packed_levels, caps)
             for most in self._most(cap, moves)
         ]
         if moves:  # for a time limit within which nothing can be packed anew
@@ -83,9 +86,16 @@ class Repacking:
         orders = [asked + memory, asked, memory, np.maximum(asked, memory), lasting]
         return np.array([1e-3 + key for key in orders]) * np.where(self.wide, 1e3 * case.width, 1.0)
 
-    def search(self, schedules: int) -> None:
-        """Try so many rules: some by hand, then the best one changed for a few tasks or all."""
-        for k in range(schedules):
+    def search(self, schedules: int = 0) -> None:
+        """Try so many rules: some by hand, then the best one changed for a few tasks or all.
+
+        Parameters
+        ----------
+        schedules
+            Number of rules; 0 for 1,000, fewer with more than 60 tasks.
+        """
+        usual = self.limits.effort * min(1000, 60_000 // len(self.mean))
+        for k in range(schedules or round(usual)):
             if self.limits.stop is not None:
                 return
             one = self.first[k] if k < len(self.first) else self._changed()
@@ -102,20 +112,23 @@ class Repacking:
         run, joules = fresh_run(self.case), -1.0
         while joules < 0 and self.limits.stop is None:
             joules = run_packed(self.case, rule, run, NOWHERE, TUNING.packings_at_once)
+            self.limits.spend(self.work * TUNING.packings_at_once * (1 + len(rule.orders)))
         return joules if joules >= 0 else math.inf
 
     def _changed(self) -> Tried:
         """The best rule with other caps, or in another order."""
         rng, most, keys = self.rng, self.best.rule.most.copy(), self.best.keys.copy()
         few = rng.integers(0, len(most), size=int(rng.integers(1, 4)))
-        kind = rng.random() if len(keys) else 0.0
-        if kind < 0.4:
+        kind, longer = rng.random(), self.best.rule.longer
+        if not len(keys) and kind >= 0.7:
+            longer *= float(np.exp(rng.normal(0, 0.5)))
+        elif not len(keys) or kind < 0.4:
             most[few] = rng.choice(TUNING.summed_percent)
         elif kind < 0.8:
             keys[:, few] *= np.exp(rng.normal(0, 0.5, len(few)))
         else:
             keys *= np.exp(rng.normal(0, 0.05, keys.shape[1]))
-        return tried(self.best.rule._replace(most=most), keys)
+        return tried(self.best.rule._replace(most=most, longer=longer), keys)
 
     def _log(self) -> Log:
         """What the best rule does."""
@@ -129,13 +142,6 @@ class Repacking:
         )
         run_packed(self.case, self.best.rule, fresh_run(self.case), log, -1)
         return log
-
-    def place(self) -> IntArray:
-        """(L, widest) GPUs of each task at its first stay, −1 beyond its own."""
-        stays = self._log().stays[::-1]
-        place = np.full((len(self.mean), stays.shape[1] - 1), -1, dtype=np.int64)
-        place[stays[:, 0]] = stays[:, 1:]
-        return place
 
     def solution(self) -> ConsolidationSolution:
         """The schedule of the best rule."""

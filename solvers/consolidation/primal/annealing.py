@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from optgap.models.clock import working_time
 from optgap.models.compiled import compiled, inner
 from optgap.models.limits import Limits
+from optgap.models.work import CONSOLIDATION
 from optgap.solvers.consolidation.config import DEFAULT, AnnealingParams
 from optgap.solvers.consolidation.numerics import IntArray
 from optgap.solvers.consolidation.outcome import Incumbent
@@ -21,6 +21,13 @@ from optgap.solvers.consolidation.primal.gpu_state import (
     relocate,
 )
 
+GANG_MOVES = 0.35
+"""Share of the moves of a task in one server that take all of it to another server."""
+SWAPS = 0.45
+"""Share of the other moves that exchange two tasks' GPUs instead of moving one."""
+SLICE = 200_000
+"""Moves between two looks at the limits."""
+
 
 def anneal(
     incumbent: Incumbent,
@@ -29,7 +36,7 @@ def anneal(
     rng: np.random.Generator,
     params: AnnealingParams = DEFAULT.annealing,
 ) -> None:
-    """Anneal the incumbent in longer and longer runs, to `target` W or until time is up."""
+    """Anneal the incumbent in longer and longer runs, to `target` W or until the limits end."""
     instance = incumbent.instance
     if incumbent.placement is None or instance.tasks < 2:
         return
@@ -37,22 +44,25 @@ def anneal(
         return
     watts, cluster = float(instance.watts.max()), cluster_of(instance)
     length = params.steps * int(instance.entry_start[-1])
-    most: float = params.max_steps
     for _ in range(params.rounds):
         if limits.stop is not None or incumbent.watts <= target + 1e-9:
             return
-        began, steps = working_time(), max(1, int(min(length, most)))
-        entries = incumbent.flat
+        steps, entries = min(length, params.max_steps), incumbent.flat
         hot = watts * float(np.exp(rng.uniform(*np.log(params.hot))))
         fill = watts * float(np.exp(rng.uniform(*np.log(params.fill))))
-        _anneal(
-            entries, cluster, _usable(incumbent, entries), steps, hot, watts * params.cold, fill,
-            params.gang_moves, params.swaps, target, rng
-        )  # fmt: skip
-        incumbent.offer_flat(entries)
+        usable, best = _usable(incumbent, entries), entries.copy()
+        least = np.inf
+        for first in range(0, steps, SLICE):
+            if first and (limits.stop is not None or least <= target + 1e-9):
+                break
+            last = min(steps, first + SLICE)
+            least = _anneal(
+                entries, best, least, cluster, usable, first, last, steps, hot,
+                watts * params.cold, fill, target, rng
+            )  # fmt: skip
+            limits.spend(CONSOLIDATION.move * (last - first) * (2 + len(instance.demand)))
+        incumbent.offer_flat(best)
         length = int(params.growth * length)
-        rate = steps / max(1e-6, working_time() - began)
-        most = min(params.max_steps, rate * max(0.05, limits.remaining))
 
 
 def _usable(incumbent: Incumbent, entries: IntArray) -> int:
@@ -160,49 +170,50 @@ def _move_share(
 @compiled
 def _anneal(
     place: IntArray,
+    best: IntArray,
+    least: float,
     cluster: Cluster,
     usable: int,
+    first: int,
+    last: int,
     steps: int,
     hot: float,
     cold: float,
     fill: float,
-    gang_moves: float,
-    swaps: float,
     target: float,
     draw: np.random.Generator,
 ) -> float:
-    """Anneal `place`, which ends as the placement of least power met; that power, W.
+    """Anneal `place` for moves `first` to `last` of `steps`; the least power met so far, W.
 
     The energy of a state is its power minus `fill` times the sum of squared loads, which rewards
     full and empty GPUs. Stops at `target` W.
 
     Parameters
     ----------
-    place: the GPU of each share; changed. usable: only GPUs below this number are moved to.
+    place: the GPU of each share; changed. best, least: the placement of least power met, changed,
+        and that power, W. usable: only GPUs below this number are moved to.
     hot, cold: first and last temperature, W. fill: W for the squared load of a full GPU.
-    gang_moves, swaps: see `AnnealingParams`.
     """
     gpus, owner, start = occupied(place, cluster), cluster.owner, cluster.start
     now = gpus.cost.sum() + cluster.server_w[gpus.awake > 0].sum()
-    best, kept = now, place.copy()
+    least = min(least, now)
     chosen = np.zeros(2 * len(cluster.kind), dtype=np.int64)
-    for step in range(steps):
-        if best <= target + 1e-9:
+    for step in range(first, last):
+        if least <= target + 1e-9:
             break
         heat = hot * (cold / hot) ** (step / steps)
         entry = int(draw.integers(0, len(owner)))
         ell, kind = int(owner[entry]), draw.random()
         together = cluster.gang and start[ell + 1] - start[ell] > 1
-        if together and kind < gang_moves:
+        if together and kind < GANG_MOVES:
             now += _move_gang(ell, place, usable, gpus, cluster, chosen, fill, heat, draw)
         else:
             b = int(draw.integers(0, usable))
             if together:
                 i = cluster.server[place[entry]]
                 b = int(draw.integers(cluster.server_start[i], cluster.server_start[i + 1]))
-            now += _move_share(entry, b, kind > 1 - swaps, place, gpus, cluster, fill, heat, draw)
-        if now < best - 1e-9:
-            best = now
-            kept[:] = place
-    place[:] = kept
-    return float(best)
+            now += _move_share(entry, b, kind > 1 - SWAPS, place, gpus, cluster, fill, heat, draw)
+        if now < least - 1e-9:
+            least = now
+            best[:] = place
+    return float(least)

@@ -8,6 +8,7 @@ import numpy as np
 
 from optgap.models.compiled import compiled, inner
 from optgap.models.limits import Limits
+from optgap.models.work import CONSOLIDATION
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 from optgap.solvers.consolidation.outcome import Incumbent
@@ -45,6 +46,7 @@ def construct(
         wide = -instance.width if k % 2 == 0 else np.zeros(instance.tasks)
         entries = np.full(int(instance.entry_start[-1]), -1, dtype=np.int64)
         order = np.lexsort((*keys[k % 3], wide))
+        limits.spend(CONSOLIDATION.placed * len(entries) * instance.gpus)
         if _construct(order, cluster, instance.identical_servers, entries):
             incumbent.offer_flat(entries)
 

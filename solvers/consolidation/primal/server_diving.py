@@ -12,6 +12,11 @@ from optgap.solvers.consolidation.branch_and_price.tree import SearchState
 from optgap.solvers.consolidation.numerics import SLACK_W, CountBox, Counts, FloatArray, IntArray
 from optgap.solvers.consolidation.primal.diving import Diving, dive
 
+CLEAR = 0.95
+"""Share of a task in one server from which on it is assigned there without a draw."""
+UNCLEAR = 0.05
+"""Share below which no server is drawn; the widest task opens the next server instead."""
+
 
 class ServerDiving(Diving):
     """Dives that start from the root and from the best node in turn."""
@@ -23,7 +28,7 @@ class ServerDiving(Diving):
 
     def improve(self, state: SearchState, limits: Limits) -> None:
         """Assign all tasks, then dive on columns."""
-        best, root = state.best[0], state.root
+        best, root = state.best, state.root
         start = best if self.dives % 2 else root
         gpus, servers = best.box.low[0], best.box.low[-1]
         # every fourth dive takes as many GPUs as the best node's linear program has
@@ -83,10 +88,10 @@ class ServerDiving(Diving):
             low = 0.5 if self.dives else 1.0
             return int((values * state.rng.uniform(low, 1, values.shape)).argmax())
 
-        clear = rest[share[rest].max(axis=1) >= self.params.clear_share]
+        clear = rest[share[rest].max(axis=1) >= CLEAR]
         if clear.size:
             return [(int(ell), int(share[ell].argmax())) for ell in clear.tolist()]
-        if share[rest].max() >= self.params.least_share:
+        if share[rest].max() >= UNCLEAR:
             k, server = divmod(drawn(share[rest]), share.shape[1])
             return [(int(rest[k]), server)]
         task, server = int(rest[drawn(width[rest].astype(float))]), int(assignment.max()) + 1

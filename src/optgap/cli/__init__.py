@@ -127,7 +127,7 @@ class Command(TyperCommand):
                 ctx.obj.verbose = True
             elif name in ("--seed", "--time-limit") and name not in known:
                 if not value and not rest:
-                    raise UsageProblem(f"Option {name!r} requires an argument.", ctx)
+                    raise UsageProblem(f"{ctx.info_name}: Option {name!r} requires an argument.")
                 value = value or rest.pop(0)
             else:
                 kept.append(word)

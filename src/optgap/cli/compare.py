@@ -34,9 +34,7 @@ Policies = Annotated[
 ]
 Sweep = Annotated[
     str | None,
-    opt.option(
-        "--sweep", "KEY=V1,V2,…", "make the preset anew for each value", completing.preset_settings
-    ),
+    opt.option("--sweep", "KEY=V1,V2,…", "make the preset anew for each value"),
 ]
 Settings = Annotated[
     list[str] | None,
@@ -44,7 +42,6 @@ Settings = Annotated[
         "--set",
         "KEY=VALUE",
         "a parameter of the preset, or else of every policy and method that has it",
-        completing.settings,
     ),
 ]
 Models = Annotated[

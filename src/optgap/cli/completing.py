@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 if TYPE_CHECKING:
-    from optgap.models.spec import Entry, Parameter
+    from optgap.models.spec import Entry
     from optgap.registry import FamilySpec, Role
 
 Offers = list[tuple[str, str]]
@@ -72,7 +72,7 @@ def subjects(ctx: typer.Context, incomplete: str) -> Offers:
 
 
 def _entries(role: Role, *more: str) -> Completer:
-    """Offers entries of the family in question, also behind commas, and their parameters."""
+    """Offers entries of the family in question, also behind commas."""
     return lambda ctx, incomplete: _called(ctx, role, incomplete, more)
 
 
@@ -82,20 +82,8 @@ formulations = partial(_entries, "formulations")
 
 
 def presets(ctx: typer.Context, incomplete: str) -> Offers:
-    """Presets of the family in question, and their parameters in parentheses."""
+    """Presets of the family in question."""
     return _called(ctx, "presets", incomplete)
-
-
-def settings(ctx: typer.Context, incomplete: str) -> Offers:
-    """``key=value`` for `--set`, `--sweep` and `--param`: what the command in question takes."""
-    given = [text.partition("=")[0] for text in ctx.params.get("settings") or []]
-    known = {key: value for key, value in _settable(ctx).items() if key not in given}
-    return _pairs(known, incomplete)
-
-
-def preset_settings(ctx: typer.Context, incomplete: str) -> Offers:
-    """The same for the parameters of the preset that is named, or of the family's first."""
-    return _pairs(_of_entries(ctx, "presets", ctx.params.get("preset")), incomplete)
 
 
 # -- what is in question -------------------------------------------------------------------
@@ -126,17 +114,11 @@ def _family_of(path: str) -> str:
 
 
 def _called(ctx: typer.Context, role: Role, incomplete: str, more: Iterable[str] = ()) -> Offers:
-    """Names of entries, after the last comma; or parameters, where a parenthesis is open."""
+    """Names of entries, after the last comma."""
     from optgap.registry import installed_policies
 
     start = _last_name(incomplete)
     before, name = incomplete[:start], incomplete[start:]
-    if "(" in name:
-        name, _, inside = name.partition("(")
-        head, _, key = inside.rpartition(",")
-        front = f"{before}{name}({head}," if head else f"{before}{name}("
-        offers = _pairs(_of_entries(ctx, role, name), key.strip())
-        return [(front + word, text) for word, text in offers]
     words = dict.fromkeys(() if before else more, "")
     for spec in _specs(ctx):
         table: Mapping[str, Entry] = getattr(spec, role)
@@ -154,62 +136,3 @@ def _last_name(text: str) -> int:
         if letter == "," and depth == 0:
             start = k + 1
     return start
-
-
-Known = dict[str, tuple[Any, "Parameter"]]
-"""Parameters by name: the default, and what it means."""
-
-
-def _of_entries(ctx: typer.Context, role: Role, text: str | None) -> Known:
-    """Parameters of the entries in a text such as ``a,b(key=1)``, ``auto`` or ``all``."""
-    names = re.sub(r"\([^)]*\)?", "", text or "").split(",")
-    known: Known = {}
-    for spec in _specs(ctx):
-        table: Mapping[str, Entry] = getattr(spec, role)
-        chosen = [table[name] for name in names if name in table]
-        if not chosen:
-            chosen = list(table.values())[: 1 if role == "presets" else None]
-        for entry in chosen:
-            about = spec.explained(role, entry)
-            known |= {key: (value, about[key]) for key, value in entry.params.items()}
-    return known
-
-
-def _settable(ctx: typer.Context) -> Known:
-    """What `--set` takes, by the other options of the command."""
-    options: tuple[tuple[Role, str], ...] = (
-        ("policies", "policies"),
-        ("policies", "policy"),
-        ("methods", "methods"),
-        ("methods", "method"),
-        ("formulations", "formulation"),
-        ("presets", "preset"),
-    )
-    known: Known = {}
-    for role, option in options:
-        if option in ctx.params:
-            known |= _of_entries(ctx, role, ctx.params[option])
-    return known
-
-
-def _pairs(known: Known, incomplete: str) -> Offers:
-    key, equals, value = incomplete.partition("=")
-    if equals:
-        return [offer for offer in _values(known, key) if offer[0].startswith(f"{key}={value}")]
-    offers = [(f"{name}=", _told(*known[name])) for name in known if name.startswith(key)]
-    # one alone would be taken as it is, with a space behind it
-    return [*offers, *_values(known, offers[0][0][:-1])] if len(offers) == 1 else offers
-
-
-def _values(known: Known, key: str) -> Iterator[tuple[str, str]]:
-    if key not in known:
-        return
-    default, parameter = known[key]
-    names = ("false", "true") if isinstance(default, bool) else parameter.choices
-    for name in names or (() if default in (None, "") else (str(default),)):
-        yield f"{key}={name}", ""
-
-
-def _told(default: Any, parameter: Parameter) -> str:
-    value = "" if default in (None, "") else f" ({default} {parameter.unit}".rstrip() + ")"
-    return parameter.meaning + value

@@ -34,7 +34,6 @@ _Settings = Annotated[
         "--set",
         "KEY=VALUE",
         "a parameter of the preset, or else of the policy",
-        completing.settings,
     ),
 ]
 

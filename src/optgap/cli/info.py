@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from optgap.cli import DONE, completing
 from optgap.cli import options as opt
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from optgap.cli.work import Output
-    from optgap.datasets import Dataset
 
 ABOUT = ("name", "title", "licence", "cite", "home", "bytes")
 """What is told of public data."""
@@ -31,16 +30,15 @@ def command(
     quiet: opt.Quiet = False,
 ) -> int:
     from optgap.cli.work import Output
-    from optgap.datasets import catalogue, choose, data_folder
+    from optgap.datasets import VARIABLE, catalogue, data_folder, home
     from optgap.versions import versions
 
     opt.require_writable(json)
     out = Output(json, quiet)
     block = versions()
-    folder = data_folder()
     if fetch:
-        return _fetch(choose(fetch), folder, out)
-    datasets = catalogue().values()
+        return _fetch(fetch, data_folder(), out)
+    folder, datasets = Path(os.environ.get(VARIABLE) or home()), catalogue().values()
     from optgap.solvers.backends import available, backends
 
     rows = [(row, available(row.name)) for row in backends()]
@@ -99,10 +97,13 @@ def command(
     return 0
 
 
-def _fetch(chosen: list[Dataset], folder: Path, out: Output) -> int:
+def _fetch(names: list[str], folder: Path, out: Output) -> int:
     from optgap.cli.work import interruptible
-    from optgap.datasets import fetch
+    from optgap.datasets import choose, fetch
     from optgap.models.limits import Limits
+
+    offered = [item for item in choose(names) if any(file.url for file in item.files)]
+    chosen = offered if names == ["all"] else choose(names)
 
     def work(limits: Limits) -> list[str]:
         came: list[str] = []

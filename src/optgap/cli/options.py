@@ -105,7 +105,7 @@ Verbose = Annotated[
 ]
 Settings = Annotated[
     list[str] | None,
-    option("--set", "KEY=VALUE", "set a parameter; repeatable", completing.settings),
+    option("--set", "KEY=VALUE", "set a parameter; repeatable"),
 ]
 Columns = Annotated[
     list[str] | None,

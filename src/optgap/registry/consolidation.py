@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from optgap.models.spec import Entry
-from optgap.registry.spec import REPEATABLE, FamilySpec, Models, asking
+from optgap.registry.spec import REPEATABLE, FamilySpec, Models
 
 
 class Consolidation(FamilySpec):
@@ -37,12 +35,6 @@ class Consolidation(FamilySpec):
         from optgap.heuristics import consolidation
 
         return consolidation
-
-    @property
-    def policies(self) -> Mapping[str, Entry]:
-        return asking(
-            self.heuristics.POLICIES, {"opt_repack": "optgap.solvers.consolidation.exact:repack"}
-        )
 
     def export(self, name: str, problem: Any, solution: Any) -> str:
         from optgap.models.consolidation import csvout

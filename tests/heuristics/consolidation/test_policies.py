@@ -65,7 +65,6 @@ def test_correlations_are_pearsons() -> None:
         np.array([0, 1]),
         problem.tasks[1].util_percent,
         0.0,
-        False,
         100.0,
         means,
         rhos,
@@ -84,7 +83,6 @@ def test_the_literal_options_do_what_the_listing_says() -> None:
     full = ConsolidationProblem.of([GpuKind()], [Server((0,) * 3)], crowd)
     assert len(set(places(full, "cats"))) == 3
     assert len(set(places(full, "cats", literal_thresholds=True))) == 1
-    assert len(set(places(full, "cats", literal_thresholds=True, mem_headroom_gb=25))) == 3
 
 
 @pytest.mark.parametrize(
@@ -137,7 +135,7 @@ def test_several_gpus_are_taken_in_the_server_that_opens_fewest() -> None:
         assert len(found[2]) == 2
 
 
-def test_waiting_is_first_come_first_served_and_strict_only_if_asked() -> None:
+def test_waiting_is_first_come_first_served() -> None:
     tasks = [
         Task("long", 32.0, duration_s=100.0),
         Task("big", 32.0, submit_s=1.0, duration_s=10.0),
@@ -152,8 +150,6 @@ def test_waiting_is_first_come_first_served_and_strict_only_if_asked() -> None:
     outcome = ran(narrow, "hotcloud")
     assert outcome.info["turned_down"] == 2
     assert narrow.check(outcome.solution) == []
-    strict = ran(problem, "hotcloud", strict_queue=True)
-    assert strict.info["decisions"] < ran(problem, "hotcloud").info["decisions"]
 
 
 def test_fragmentation_counts_what_typical_tasks_cannot_use() -> None:
@@ -166,19 +162,8 @@ def test_fragmentation_counts_what_typical_tasks_cannot_use() -> None:
     assert share.sum() == pytest.approx(1)
 
 
-def test_noise_in_predictions_changes_decisions_and_never_the_run() -> None:
-    problem = pai(seed=2, size=60, present=20)
-    calm, noisy = ran(problem, "cats"), ran(problem, "cats", pred_noise=30.0)
-    assert problem.check(noisy.solution) == []
-    assert calm.solution.assignments != noisy.solution.assignments
-
-
-def test_steps_one_by_one_cost_little_more_than_a_jump() -> None:
+def test_clocks_that_count_contention_keep_every_rule() -> None:
     problem = pai(seed=2, size=40, present=10)
-    jump = problem.evaluate(ran(problem, "cats").solution).objective
-    slow = ran(problem, "cats", instant=False)
-    assert problem.check(slow.solution) == []
-    assert problem.evaluate(slow.solution).objective == pytest.approx(jump, rel=1e-3)
     aware = ran(problem, "cats", contention_aware=True)
     assert problem.check(aware.solution) == []
 
@@ -209,10 +194,8 @@ def test_every_policy_keeps_every_rule_over_time(problem: ConsolidationProblem) 
 @pytest.mark.parametrize(
     ("policy", "params", "said"),
     [
-        ("cats", {"align": "later"}, "one of now, start"),
         ("cats", {"delta_mhz": 0.0}, "a step in MHz"),
         ("hotcloud", {"fit": "worst"}, "one of first, best"),
-        ("dotprod", {"dp_sign": 2}, "1 or -1"),
         ("opt_nomig", {"capacity": "slot"}, "one of none, mean"),
         ("opt_repack", {"capacity": "all"}, "none, mean, slot, peak"),
     ],

@@ -255,7 +255,7 @@ def test_presets_are_the_same_for_the_same_seed(name: str) -> None:
         ("mixed", {"kappas": -1}, "kappas: found -1, expected at least 0"),
         ("pai", {"servers": -2}, "servers: found -2"),
         ("pai", {"present": 0.0}, "present: found 0.0"),
-        ("philly", {"gpus_per_server": 0}, "gpus_per_server: found 0"),
+        ("pai", {"gpus_per_server": 0}, "gpus_per_server: found 0"),
         ("testbed", {"stage": 5}, "stage: found 5"),
     ],
 )

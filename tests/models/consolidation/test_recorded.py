@@ -84,7 +84,7 @@ def test_a_damaged_archive_is_told_in_one_line(
     path.write_bytes(path.read_bytes()[:-12])
     monkeypatch.setenv("OPTGAP_DATA", str(tmp_path))
     out = tmp_path / "made.json"
-    wanted = ("--preset", "philly", "--set", "series=philly", "-o", str(out))
+    wanted = ("--preset", "pai", "--set", "series=philly", "-o", str(out))
     answer = cli("generate", "consolidation", *wanted)
     assert answer.code == 2
     assert answer.err.count("\n") == 1

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from exhaustive_consolidation import exhaustive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies_consolidation import consolidation_problems
@@ -24,6 +24,7 @@ from optgap.solvers.consolidation.bounds.level_counts import (
     counts_fix_power,
     level_counts,
 )
+from optgap.solvers.consolidation.column_generation import master as master_module
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals
 from optgap.solvers.consolidation.column_generation.enumeration import enumerate_columns
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
@@ -32,9 +33,9 @@ from optgap.solvers.consolidation.column_generation.kernels import (
     best_columns,
     fill_tables,
 )
+from optgap.solvers.consolidation.column_generation.master import PENALTY
 from optgap.solvers.consolidation.column_generation.pricing import coarse_sizes
 from optgap.solvers.consolidation.config import DEFAULT
-from optgap.solvers.consolidation.formulations.exhaustive import exhaustive
 from optgap.solvers.consolidation.instance import Instance, instance_of
 from optgap.solvers.consolidation.numerics import CountBox
 
@@ -209,12 +210,12 @@ def test_columns_of_two_servers_are_not_used() -> None:
 def test_no_placement_that_keeps_an_assignment_costs_less_than_the_bound_under_it(
     problem: ConsolidationProblem, data: st.DataObject
 ) -> None:
-    truth = exhaustive(problem, limits=Limits(20), seed=0)
+    truth = exhaustive(problem)
     instance = instance_of(problem)
     levels = cost_levels(instance)
-    if truth.solution is None or not counts_fix_power(instance, levels) or not instance.gang:
+    if truth is None or not counts_fix_power(instance, levels) or not instance.gang:
         return
-    placed = sorted(truth.solution.assignments, key=lambda one: one.task)
+    placed = sorted(truth.assignments, key=lambda one: one.task)
     homes = [one.gpus[0] // int(instance.server_gpus[0]) for one in placed]
     # servers are numbered as the tree numbers them: by their first task of several GPUs
     number = {home: k for k, home in enumerate(dict.fromkeys(homes))}
@@ -226,7 +227,7 @@ def test_no_placement_that_keeps_an_assignment_costs_less_than_the_bound_under_i
     box = CountBox((*counts, 1), (*[instance.gpus] * len(counts), servers))
     generation = ColumnGeneration(instance, levels, box, servers)
     generation.master.set_servers(assignment)
-    least = problem.evaluate(truth.solution).objective
+    least = problem.evaluate(truth).objective
     whole = generation.solve(Limits())
     assert whole.bound <= least * (1 + 1e-9) + 1e-5
     assert whole.bound == pytest.approx(whole.value, rel=1e-6, abs=1e-6)
@@ -247,7 +248,7 @@ def test_no_column_is_worth_more_than_pricing_says(seed: int, rows: int, most: i
     tables = np.zeros((len(room), n + 1, int(room.max()) + 1))
     knapsack = Knapsack(sizes, limits, profits, coarse, room, tables)
     fill_tables(knapsack)
-    value, upper, size, items = best_columns(knapsack, cost, most, server, server_price)
+    value, upper, size, items, _ = best_columns(knapsack, cost, most, server, server_price)
     for first in range(n):
         best = -math.inf
         for k in range(n):
@@ -306,7 +307,9 @@ def test_every_column_of_a_cheap_enough_placement_is_enumerated_or_part_of_one(
     assert (few is None) == (len(found) > 1)
 
 
-def test_a_linear_program_forgets_columns_that_it_does_not_use() -> None:
+def test_a_linear_program_forgets_columns_that_it_does_not_use(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     tree = tree_of(mixed(seed=0, size=40))
     generation, master, box = tree.generation, tree.generation.master, tree.root.box
     value = generation.solve(Limits()).value
@@ -319,7 +322,8 @@ def test_a_linear_program_forgets_columns_that_it_does_not_use() -> None:
     assert found.value == pytest.approx(value, rel=1e-7)
     # with room for few columns most are removed, and generated again
     instance = tree.instance
-    master.params = replace(master.params, columns=60, columns_per_task=1)
+    monkeypatch.setattr(master_module, "MOST_COLUMNS", 60)
+    monkeypatch.setattr(master_module, "COLUMNS_PER_TASK", 1)
     pairs = itertools.combinations(range(instance.tasks), 2)
     master.add(p for p in pairs if (instance.demand[:, p].sum(1) <= instance.max_capacity).all())
     known = len(master.columns)
@@ -343,7 +347,7 @@ def test_counts_that_are_too_few_cost_the_penalty_of_what_is_missing() -> None:
     asked = generation.solve(Limits(), stop_bound=own_watts + 0.5 * each)
     assert own_watts + 0.5 * each <= asked.bound
     at_most = generation.solve(Limits())
-    penalty = DEFAULT.master.penalty * each
+    penalty = PENALTY * each
     assert own_watts + penalty <= at_most.bound <= at_most.value * (1 + 1e-9)
 
 

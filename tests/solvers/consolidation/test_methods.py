@@ -3,17 +3,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from binpacking import bin_packing
 from hypothesis import given, settings
 from strategies_consolidation import consolidation_problems, micro
+from trees_consolidation import least_watts
 
 from optgap.heuristics.consolidation import POLICIES
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
-from optgap.models.consolidation.presets import bin_packing, mixed
+from optgap.models.consolidation.presets import mixed
 from optgap.models.consolidation.problem import Rules
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
-from optgap.registry.consolidation import SPEC
 from optgap.solvers.consolidation import METHODS, auto, auto_bound
 
 BOUNDS = [name for name, e in METHODS.items() if e.kind == "bound" and "power" in e.goals]
@@ -32,7 +33,7 @@ def value(problem: ConsolidationProblem, outcome: Outcome) -> float:
     return found
 
 
-@pytest.mark.parametrize("method", ["exact", "printed", "exhaustive"])
+@pytest.mark.parametrize("method", ["exact", "printed"])
 @pytest.mark.parametrize(
     ("rules", "watts"),
     [({}, 222.741), ({"capacity": "mean"}, 345.481), ({"capacity": "slot"}, 345.481)],
@@ -56,12 +57,10 @@ def test_a_grid_of_clocks_costs_the_next_one_up() -> None:
 @settings(max_examples=15)
 @given(problem=consolidation_problems())
 def test_bounds_are_below_the_optimum_and_policies_above(problem: ConsolidationProblem) -> None:
-    truth = solved(problem, "exhaustive")
-    best = solved(problem, "exact")
-    if truth.status is Status.INFEASIBLE:
+    least, best = least_watts(problem), solved(problem, "exact")
+    if least is None:
         assert best.solution is None
         return
-    least = value(problem, truth)
     slack = 2e-6 * max(1.0, least)
     for name in BOUNDS:
         bound = solved(problem, name).bound
@@ -78,7 +77,7 @@ def test_bounds_are_below_the_optimum_and_policies_above(problem: ConsolidationP
         found = value(problem, filled)
         assert found >= least - slack
         assert filled.status is not Status.OPTIMAL or found <= least + slack
-    for name, entry in SPEC.policies.items():
+    for name, entry in POLICIES.items():
         made = entry.load()(problem, limits=Limits(20), seed=0)
         if made.solution is not None and problem.serves_all(made.solution):
             assert value(problem, made) >= least - slack, name
@@ -87,12 +86,11 @@ def test_bounds_are_below_the_optimum_and_policies_above(problem: ConsolidationP
 @settings(max_examples=10)
 @given(problem=consolidation_problems(lines=False))
 def test_all_exact_methods_agree(problem: ConsolidationProblem) -> None:
-    truth = solved(problem, "exhaustive")
+    least = least_watts(problem)
     written = solved(problem, "printed", big_m=False, backend="highs")
-    if truth.status is Status.INFEASIBLE:
+    if least is None:
         assert written.solution is None
         return
-    least = value(problem, truth)
     assert value(problem, written) == pytest.approx(least, rel=2e-6)
 
 
@@ -101,10 +99,9 @@ def test_all_exact_methods_agree(problem: ConsolidationProblem) -> None:
 def test_power_that_follows_utilisation_is_bounded_and_nobody_beats_the_search(
     problem: ConsolidationProblem,
 ) -> None:
-    truth = solved(problem, "exhaustive")
-    if truth.status is Status.INFEASIBLE:
+    least = least_watts(problem)
+    if least is None:
         return
-    least = value(problem, truth)
     bound = solved(problem, "bound-columns").bound
     assert bound is not None
     assert bound <= least * (1 + 1e-9)
@@ -119,9 +116,8 @@ def test_methods_that_know_no_utilisation_in_power_say_so() -> None:
     for name in ("exact", "filling", "printed", "bound-area"):
         with pytest.raises(InputError, match="util_scaled: found true, expected false"):
             solved(problem, name)
-    assert auto(problem) == "exhaustive"
+    assert auto(problem) == "bound-columns"
     assert auto_bound(problem) == "bound-columns"
-    assert auto(mixed(seed=0, size=8, util_scaled=True)) == "bound-columns"
 
 
 def test_three_pairs_that_exclude_one_another_need_a_whole_number_of_gpus() -> None:
@@ -183,13 +179,11 @@ def test_filling_has_an_answer_where_servers_differ_or_are_few() -> None:
 def test_what_fits_nowhere_is_proven_infeasible() -> None:
     tasks = [Task(f"t{k}", 20.0) for k in range(3)]
     problem = ConsolidationProblem.of([GpuKind()], [Server((0, 0))], tasks)
-    for method in ("exact", "exhaustive", "printed"):
+    for method in ("exact", "printed"):
         assert solved(problem, method).status is Status.INFEASIBLE, method
 
 
-def test_exhaustive_search_refuses_many_tasks_and_auto_goes_by_goal() -> None:
-    with pytest.raises(InputError, match="at most 6 tasks"):
-        solved(mixed(seed=0, size=7), "exhaustive")
+def test_auto_goes_by_goal_and_size() -> None:
     assert auto(micro()) == "exact"
     assert auto(micro(goal="energy")) == "hindsight"
     assert auto_bound(micro()) == "bound-columns"
@@ -197,7 +191,7 @@ def test_exhaustive_search_refuses_many_tasks_and_auto_goes_by_goal() -> None:
     assert auto(mixed(seed=0, size=700)) == "filling"
 
 
-@pytest.mark.parametrize("method", ["exact", "filling", "printed", "exhaustive", "bound-area"])
+@pytest.mark.parametrize("method", ["exact", "filling", "printed", "bound-area"])
 def test_an_interrupt_is_told_and_nothing_is_called_optimal(method: str) -> None:
     limits = Limits()
     limits.interrupted.set()

@@ -1,13 +1,10 @@
-"""Brute force: every set of GPUs for every task, equal empty servers and GPUs tried once."""
+"""Brute force as an oracle: every set of GPUs for every task, equal empty servers and GPUs once."""
 
 from __future__ import annotations
 
 from itertools import combinations
 
-from optgap.models.consolidation import ConsolidationProblem
-from optgap.models.errors import InputError
-from optgap.models.limits import Limits
-from optgap.models.result import Outcome, Status, Termination
+from optgap.models.consolidation import ConsolidationProblem, ConsolidationSolution
 from optgap.solvers.consolidation.instance import Instance, instance_of
 
 MOST_TASKS = 6
@@ -16,22 +13,15 @@ MOST_TASKS = 6
 class Enumeration:
     """Depth-first over the tasks in order."""
 
-    def __init__(self, instance: Instance, limits: Limits) -> None:
-        self.instance, self.limits = instance, limits
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
         self.places: list[tuple[int, ...]] = []
         self.held: dict[int, list[int]] = {}
         self.best: float | None = None
         self.found: list[tuple[int, ...]] = []
-        self.visited = 0
-        self.stopped: Termination | None = limits.stop
 
     def run(self) -> None:
         """Place the next task everywhere it fits."""
-        self.visited += 1
-        if self.visited % 256 == 0:
-            self.stopped = self.limits.stop
-        if self.stopped is not None:
-            return
         watts = self.instance.total(self.places)
         if self.best is not None and watts >= self.best:
             return  # another task never lowers the power
@@ -74,29 +64,9 @@ class Enumeration:
         return (float(self.instance.server_w[server]), tuple(sorted(state)))
 
 
-def exhaustive(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> Outcome:
-    """The best of all placements of a tiny problem.
-
-    Raises
-    ------
-    InputError: for more than `MOST_TASKS` tasks.
-    """
-    if len(problem) > MOST_TASKS:
-        raise InputError("exhaustive", "tasks", len(problem), f"at most {MOST_TASKS} tasks")
-    search = Enumeration(instance_of(problem, scaled="own"), limits)
+def exhaustive(problem: ConsolidationProblem) -> ConsolidationSolution | None:
+    """Return the best of all placements of a tiny problem; None if there is no placement."""
+    assert len(problem) <= MOST_TASKS
+    search = Enumeration(instance_of(problem, scaled="own"))
     search.run()
-    info = {"visited": search.visited}
-    solution = search.instance.solution(search.found) if search.best is not None else None
-    if search.stopped is not None:
-        status = Status.NO_SOLUTION if solution is None else Status.FEASIBLE
-        return Outcome(solution, status, search.stopped, search.best, info=info)
-    if solution is None:
-        return Outcome(None, Status.INFEASIBLE, info=info)
-    return Outcome(
-        solution,
-        Status.OPTIMAL,
-        claimed=search.best,
-        bound=search.best,
-        bound_by="exhaustive search",
-        info=info,
-    )
+    return None if search.best is None else search.instance.solution(search.found)
