@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from optgap.fitting.profile import QUANTITIES
 from optgap.fitting.readers.text import RawTable
-from optgap.fitting.readers.tidy import TEXTS
+from optgap.fitting.readers.tidy import ALIASES, TEXTS
 from optgap.models.columns import Wanted, split_unit, units_of
 
 NAMES: Mapping[str, tuple[str, ...]] = {
@@ -15,16 +15,14 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "board_power", "power_usage", "watts", "avg_power_per_gpu", "power_per_gpu",
     ),
     "frequency_mhz": (
-        "frequency", "freq", "clock", "core", "sm_clock", "core_clock", "gpu_clock",
-        "graphics_clock", "core_frequency", "sm_frequency", "gpu_frequency", "core_freq",
-        "sm_freq", "gpu_freq",
+        "frequency", "freq", "clock", "sm_clock", "core_clock", "gpu_clock", "graphics_clock",
+        "core_frequency", "sm_frequency", "gpu_frequency", "core_freq", "sm_freq", "gpu_freq",
     ),
     "memory_mhz": ("memory_clock", "mem_clock", "memory_frequency", "mem_freq"),
     "time_s": (
         "time", "runtime", "run_time", "duration", "elapsed", "elapsed_time", "exec_time",
         "execution_time", "step_time", "iteration_time", "iter_time", "latency",
     ),
-    "sync_s": ("sync_time",),
     "energy_j": ("energy", "total_energy", "energy_consumption"),
     "gpus": ("gpu_count", "num_gpus", "n_gpus", "ngpus", "gpu_num", "number_of_gpus"),
     "nodes": ("num_nodes", "n_nodes", "node_count"),
@@ -38,7 +36,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "speed": ("relative_speed", "normalized_speed", "normalised_speed"),
     "power_limit_w": ("power_limit", "power_cap"),
     "idle_w": ("idle", "idle_power"),
-    "application": ("app", "job", "benchmark", "kernel", "program", "app_name"),
+    "application": ("app", "benchmark", "kernel", "program", "app_name"),
     "gpu_model": ("gpu_name", "gpu_type", "device", "device_name"),
 }  # fmt: skip
 """Names that are recognised, in words joined by underscores and without a unit."""
@@ -52,10 +50,10 @@ def recognised(raw: RawTable) -> dict[str, Wanted]:
     A quantity that the table has under our own name, or that two columns could be, is left alone.
     """
     canonical = {*QUANTITIES, *TEXTS, "idle_w"}
-    present = {*raw.header} & canonical
+    present = {ALIASES.get(name, name) for name in raw.header} & canonical
     found: dict[str, dict[str, Wanted]] = {}
     for name in raw.header:
-        if name in canonical:
+        if name in canonical or name in ALIASES:
             continue
         words, unit = split_unit(name)
         ours = words if words in canonical else _OURS.get(words, "")
