@@ -218,16 +218,18 @@ class Document:
 
     def _repr_html_(self) -> str:
         facts, tables = [], ""
-        for name, value in self.document.items():
+        inside = self.document.get("tables")  # of an audit: rows by caption
+        more = inside if isinstance(inside, Mapping) else {}
+        for name, value in [*self.document.items(), *more.items()]:
             if isinstance(value, list) and value and all(isinstance(v, Mapping) for v in value):
                 names = list(dict.fromkeys(key for row in value for key in row))
                 rows = [[_text(row.get(key)) for key in names] for row in value]
                 tables += html_table(names, rows, [name])
-            elif isinstance(value, Mapping) and name != "versions":
+            elif isinstance(value, Mapping) and name not in ("versions", "tables"):
                 facts += [(f"{name}: {key}", _text(inner)) for key, inner in value.items()]
             elif name not in ("schema", "versions"):
                 facts.append((name, _text(value)))
-        return html_table(("", ""), facts) + tables
+        return (html_table(("", ""), facts) if facts else "") + tables
 
 
 def _text(value: Any) -> str:
