@@ -265,7 +265,7 @@ def weak(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
 
 
 @pytest.fixture
-def cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def cut(monkeypatch: pytest.MonkeyPatch, enumerated: None) -> None:
     """A method that takes 30 units of an exact method's budget."""
     import optgap.solvers.placement as room
 
