@@ -1,4 +1,4 @@
-"""The trace bounds: strength and time of prices against the slotted programs, and on the day.
+"""The trace bounds: how far schedules are from them on few jobs, and prices on the day.
 
 python benchmarks/elastic_bounds.py
 """
@@ -47,16 +47,8 @@ def main() -> None:
     timed(presets.tiny(seed=0), "bound-prices")
     certified()
     few = presets.small(seed=0, size=12, gpus=8, hours=0.5, scale=0.05)
-    for method, params in (
-        ("bound-prices", {}),
-        ("bound-lp", {"slot_s": 60.0}),
-        ("bound-milp", {"slot_s": 600.0}),
-        ("bound-area", {}),
-    ):
-        bound, seconds = timed(few, method, **params)
-        print(
-            f"{len(few):5d} jobs {method:13} {params or ''!s:20} {bound:10.2f} s in {seconds:.2f} s"
-        )
+    bound, seconds = timed(few, "bound-prices")
+    print(f"{len(few):5d} jobs bound-prices {bound:10.2f} s in {seconds:.2f} s")
     gaps = []
     for seed in range(SIX_JOB_SEEDS):
         six = presets.tiny(seed=seed, size=6)
@@ -68,9 +60,8 @@ def main() -> None:
         f"{100 * statistics.median(gaps):.1f} %, {100 * min(gaps):.1f} to {100 * max(gaps):.1f} %"
     )
     day = presets.day(seed=0)
-    for method in ("bound-prices", "bound-area"):
-        bound, seconds = timed(day, method)
-        print(f"{len(day):5d} jobs {method:13} {'':20} {bound:10.2f} s in {seconds:.2f} s")
+    bound, seconds = timed(day, "bound-prices")
+    print(f"{len(day):5d} jobs bound-prices {bound:10.2f} s in {seconds:.2f} s")
 
 
 if __name__ == "__main__":

@@ -7,15 +7,20 @@ Jobs × 8 GPU counts × 30 clocks (synthetic V100 pool); both stop at a relative
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
 
 from optgap.models.elastic import presets
-from optgap.models.elastic.snapshot import Choices, Snapshot, horizon
+from optgap.models.elastic.snapshot import Choices, Snapshot, Solved, horizon
 from optgap.models.limits import Limits
+from optgap.models.result import Status
+from optgap.solvers.backends import solve as run
+from optgap.solvers.backends.pulp_model import from_pulp
+from optgap.solvers.elastic.formulation import Configuration, eq_18_19
 from optgap.solvers.elastic.snapshot import solve
-from optgap.solvers.elastic.snapshot_milp import milp
+from optgap.solvers.formulation import Program
 
 GAP = 1e-6
 
@@ -27,6 +32,37 @@ def snapshot(jobs: int, gpus: int) -> Snapshot:
     left, of_class = problem.jobs.iterations * done, problem.jobs.of_class
     wait = horizon(problem, of_class, left)
     return Snapshot(Choices.of(problem), of_class, left, gpus, problem.power_limit_w, wait)
+
+
+def milp(snapshot: Snapshot, *, limits: Limits | None = None, gap: float = 1e-9) -> Solved:
+    """The multiple-choice knapsack of Eq. 18-19 as a MILP.
+
+    min Σ_j Σ_c JCT_jc·x_jc + H·Σ_j (1 − Σ_c x_jc), with Σ_c x_jc ≤ 1 (= 1 where H is infinite),
+    Σ n_c·x_jc ≤ G and Σ P_jc·x_jc ≤ limit.
+    """
+    choices = snapshot.choices
+    JCT: dict[Configuration, float] = {}
+    P: dict[Configuration, float] = {}
+    jobs = zip(snapshot.of_class.tolist(), snapshot.remaining.tolist(), strict=True)
+    for j, (c, left) in enumerate(jobs):
+        for z in range(int(choices.first[c]), int(choices.first[c + 1])):
+            key = (j, int(choices.gpus[z]), z)
+            JCT[key], P[key] = left * float(choices.time_s[z]), float(choices.watts[z])
+    m = Program("PowerFlow")
+    x, total = eq_18_19(m, JCT, P, snapshot.gpus, snapshot.limit_w, snapshot.wait_s)
+    m.objective("jct_18", total)
+    model = from_pulp(m.problem, m.variables)
+    found = run(model, backend="highs", limits=limits or Limits(), gap=gap)
+    if found.values is None:
+        bound = math.inf if found.status is Status.INFEASIBLE else found.bound or 0.0
+        return Solved(None, math.inf, bound, found.status is Status.INFEASIBLE)
+    chosen = np.full(len(snapshot.remaining), -1)
+    for (j, _, z), value in zip(x, found.values, strict=False):  # `constant` comes last
+        if value > 0.5:
+            chosen[j] = z
+    value = snapshot.objective(chosen)
+    bound = value if found.bound is None else min(found.bound, value)
+    return Solved(chosen, value, bound, found.status is Status.OPTIMAL)
 
 
 def main() -> None:

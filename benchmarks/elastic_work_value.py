@@ -34,7 +34,6 @@ SETTINGS = {
     "T4": {"pool": "t4"},
     "96 jobs in 2 h": {"size": 96},
     "24 jobs in 2 h": {"size": 24},
-    "preset measured": {"preset": "measured"},
 }
 
 

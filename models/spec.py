@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from functools import partial
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -93,8 +92,6 @@ class Entry:
     seeded: whether the seed matters.
     goals: the objectives it can treat; empty for all of its family.
     options: a dataclass of `parameter` fields, which then gives `params`.
-    exact: for a policy that asks an exact method at its events, that method, ``module:function``:
-        the registry puts it in, as policies know no solvers; the function gets it as `exact`.
     shares: whether the function takes `found`, a dictionary in which it leaves what it found out
         and finds it again when it runs on a part of the same problem.
     moves: whether the policy may move tasks that run, where its family's others may not.
@@ -109,7 +106,6 @@ class Entry:
     seeded: bool = False
     goals: tuple[str, ...] = ()
     options: type | None = None
-    exact: str = ""
     shares: bool = False
     moves: bool = False
     knows: tuple[str, ...] = ()
@@ -127,7 +123,7 @@ class Entry:
     def load(self) -> Callable[..., Any]:
         """Import the function."""
         function: Callable[..., Any] = imported(self.target)
-        return partial(function, exact=imported(self.exact)) if self.exact else function
+        return function
 
 
 def imported(target: str) -> Any:

@@ -82,6 +82,43 @@ WORK = Work()
 
 
 @dataclass(frozen=True)
+class ElasticWork:
+    """Work of the elastic family in units per counted event.
+
+    Parameters
+    ----------
+    gain, step
+        The bound at given prices: per value of an iteration, piece and configuration, and per
+        value, piece after a job's submission and group of configurations.
+    program, entry
+        A program over events: making and pricing it, and per entry of its matrix.
+    column
+        The search for the best joint configuration of one interval.
+    event, active
+        A simulated decision: a constant, and per job of the problem.
+    """
+
+    gain: float = 2.6e-10
+    step: float = 4.0e-9
+    program: float = 4e-3
+    entry: float = 8e-6
+    column: float = 5e-4
+    event: float = 4e-4
+    active: float = 3e-6
+
+    def prices(self, values: int, pieces: int, configurations: int, steps: int) -> float:
+        """Return the work of one bound at given prices."""
+        return values * (self.gain * pieces * configurations + self.step * steps)
+
+    def simulated(self, events: int, jobs: int) -> float:
+        """Return the work of a schedule that decides at so many events."""
+        return events * (self.event + self.active * jobs)
+
+
+ELASTIC = ElasticWork()
+
+
+@dataclass(frozen=True)
 class ConsolidationWork:
     """Work of consolidation's own loops, in units per counted event.
 

@@ -55,7 +55,7 @@ def lookahead(problem: CoschedulingProblem, *, limits: Limits, seed: int, **give
         raise InputError("lookahead", "tau", tau, "a slow-down of at least 0")
     times = phase_one(problem, "auto", 0.0, np.random.default_rng(seed))
     kept = [regrets(app, tau, t) for app, t in zip(problem.applications, times, strict=True)]
-    player = _Player(problem, kept, times, weight_of(problem, options.idle_weight))
+    player = _Player(problem, kept, times, weight_of(problem, None))
     seen = _Seen(problem, player.modes)
 
     def choose(state: State) -> Action:

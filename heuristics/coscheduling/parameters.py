@@ -15,14 +15,6 @@ def _tau(default: float) -> Any:
     )
 
 
-def _idle_weight() -> Any:
-    return parameter(
-        None,
-        "λ, weight of the share of GPUs left idle; empty for idle over mean busy power",
-        source="EcoSched, Eq. 2",
-    )
-
-
 def _window(default: int) -> Any:
     return parameter(default, "waiting jobs looked at, in queue order; 0 for all", "jobs")
 
@@ -39,7 +31,11 @@ class EcoSchedParams:
     """
 
     tau: float = _tau(0.14)
-    idle_weight: float | None = _idle_weight()
+    idle_weight: float | None = parameter(
+        None,
+        "λ, weight of the share of GPUs left idle; empty for idle over mean busy power",
+        source="EcoSched, Eq. 2",
+    )
     window: int = _window(0)
     signal: str = parameter(
         "auto",
@@ -63,7 +59,6 @@ class LookaheadParams:
     """Looking ahead with EcoSched's score."""
 
     tau: float = _tau(1.0)
-    idle_weight: float | None = _idle_weight()
     window: int = _window(20)
     breadth: int = parameter(24, "actions that are played to the end, those of least score")
 

@@ -3,11 +3,8 @@
 from optgap.heuristics.elastic.parameters import (
     AfsParams,
     ClockParams,
-    FifoParams,
     GandivaParams,
     GandivaZeusParams,
-    OptimalParams,
-    OptimalSlowdownParams,
     PowerFlowParams,
     TiresiasParams,
     TiresiasZeusParams,
@@ -61,7 +58,7 @@ POLICIES = entries(
         "fifo",
         f"{HERE}.fifo:fifo",
         "first come, first served, on the GPUs requested",
-        options=FifoParams,
+        options=ClockParams,
     ),
     Entry(
         "elastic-fifo",
@@ -80,14 +77,12 @@ POLICIES = entries(
         "optimal",
         f"{HERE}.optimal:optimal",
         "the exact optimum of Eq. 18-19 at every event, with what is known then",
-        options=OptimalParams,
         knows=("remaining work",),
     ),
     Entry(
         "optimal-slowdown",
         f"{HERE}.optimal:optimal_slowdown",
         "the same, of slowdowns instead of times: not the longest job first",
-        options=OptimalSlowdownParams,
         knows=("remaining work",),
     ),
     Entry(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from optgap.heuristics.elastic.budget import within_budget
-from optgap.heuristics.elastic.parameters import FifoParams
+from optgap.heuristics.elastic.parameters import ClockParams
 from optgap.heuristics.elastic.shared_clock import Clock
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.simulation.engine import simulate
@@ -18,18 +18,18 @@ from optgap.models.result import Outcome
 
 @within_budget
 def fifo(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """FIFO; `given` as in `FifoParams`."""
-    options = FifoParams(**given)
+    """FIFO; `given` as in `ClockParams`."""
+    options = ClockParams(**given)
     clock = Clock(problem, "fifo", options.frequency, options.capped)
-    return simulate(problem, Fifo(problem, clock, options.backfill), limits)
+    return simulate(problem, Fifo(problem, clock), limits)
 
 
 class Fifo:
     """Rigid FIFO."""
 
-    def __init__(self, problem: ElasticProblem, clock: Clock, backfill: bool) -> None:
-        self.problem, self.clock, self.backfill = problem, clock, backfill
-        self.settings = Settings(making="none", strict_order=not backfill)
+    def __init__(self, problem: ElasticProblem, clock: Clock) -> None:
+        self.problem, self.clock = problem, clock
+        self.settings = Settings(making="none", strict_order=True)
         self.wanted = clock.requested()
 
     def decide(self, state: State) -> Decision:
@@ -40,11 +40,10 @@ class Fifo:
         for a in np.flatnonzero(~held).tolist():
             k = int(self.wanted[state.jobs[a]])
             n = int(self.problem.counts[k])
-            if n <= free:
-                count[a] = k
-                free -= n
-            elif not self.backfill:
+            if n > free:
                 break
+            count[a] = k
+            free -= n
         order = np.concatenate([np.flatnonzero(held), np.flatnonzero(~held)])
         clock = self.clock.settle(state, count, order)
         return Decision(count, clock, order)

@@ -36,9 +36,7 @@ def gandiva(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
 def gandiva_zeus(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
     """Gandiva, each job at Zeus's clock; `given` as in `GandivaZeusParams`."""
     options = GandivaZeusParams(**given)
-    clock = Clock(
-        problem, "gandiva+zeus", 0.0, options.capped, options.zeus_eta, options.zeus_profile
-    )
+    clock = Clock(problem, "gandiva+zeus", 0.0, options.capped, options.zeus_eta)
     return _run(problem, limits, "gandiva+zeus", clock, options.quantum_s)
 
 
@@ -146,7 +144,6 @@ class Gandiva:
         # jobs that the limit holds back take their turn with the next slice, too
         held_back = bool((count[order] < 0).any())
         wake = (self.turn + 1) * self.quantum_s if crowded or held_back else math.inf
-        wake = min(wake, self.clock.wake(state, count, clock))
         return Decision(count, clock, ranked, wake, places)
 
     def _size(self, job: int) -> int:

@@ -20,16 +20,15 @@ from optgap.models.elastic.beliefs import Beliefs
 from optgap.models.elastic.problem import POWER_SLACK
 from optgap.models.elastic.simulation.most_worth import EstimatedWorth, MostWorth
 from optgap.models.elastic.simulation.protocol import Decision, Settings, State
-from optgap.models.elastic.snapshot import Choices, Solve
+from optgap.models.elastic.snapshot import Choices
+from optgap.solvers.elastic.snapshot import solve
 
 
 class LearntWorth:
     """The most worth of work at each event, by what is believed of every job."""
 
-    def __init__(
-        self, problem: ElasticProblem, options: WorkValueParams, exact: Solve, seed: int
-    ) -> None:
-        self.problem, self.options, self.exact = problem, options, exact
+    def __init__(self, problem: ElasticProblem, options: WorkValueParams, seed: int) -> None:
+        self.problem, self.options = problem, options
         self.settings = Settings(
             switch_off=options.switch_off, prerun_s=options.prerun_s, profile_s=options.profile_s
         )
@@ -64,7 +63,7 @@ class LearntWorth:
         choices = Choices.joined([self._choices(int(j), state.seen[j]) for j in state.jobs[free]])
         worth = EstimatedWorth(problem, choices, options.power)
         most = MostWorth(
-            problem, choices, worth, self.exact, options.spread_s, options.gap, options.states
+            problem, choices, worth, solve, options.spread_s, options.gap, options.states
         )
         their = replace(
             state, jobs=state.jobs[free], of_class=np.arange(len(free)),

@@ -10,75 +10,48 @@ have, in which the work left cancels as it does in PowerFlow's priorities.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from optgap.heuristics.elastic.budget import within_budget
-from optgap.heuristics.elastic.parameters import OptimalParams, OptimalSlowdownParams
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.simulation.engine import simulate
 from optgap.models.elastic.simulation.protocol import Decision, Settings, State
-from optgap.models.elastic.snapshot import Choices, Snapshot, Solve
-from optgap.models.errors import InputError
+from optgap.models.elastic.snapshot import Choices, Snapshot
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
-from optgap.models.spec import chosen
+from optgap.solvers.elastic.snapshot import solve
 
+GAP = 1e-4
+"""The relative gap at which a decision counts as proven."""
 MOST_STATES = 60_000
 """Of one decision; one that needs more is taken as far as it is proven, and counted."""
 
 
 @within_budget
-def optimal(
-    problem: ElasticProblem, *, limits: Limits, seed: int, exact: Solve, **given: Any
-) -> Outcome:
-    """The best decision at each event; `given` as in `OptimalParams`.
-
-    Raises
-    ------
-    InputError: for a parameter out of range.
-    """
-    options = chosen(OptimalParams, given, "optimal")
-    return _run(problem, limits, exact, options, options.objective)
+def optimal(problem: ElasticProblem, *, limits: Limits, seed: int) -> Outcome:
+    """The least Σ remaining time at each event."""
+    return _run(problem, limits, by_slowdown=False)
 
 
 @within_budget
-def optimal_slowdown(
-    problem: ElasticProblem, *, limits: Limits, seed: int, exact: Solve, **given: Any
-) -> Outcome:
-    """`optimal` with ``objective=slowdown``; `given` as in `OptimalSlowdownParams`."""
-    return _run(problem, limits, exact, OptimalSlowdownParams(**given), "slowdown")
+def optimal_slowdown(problem: ElasticProblem, *, limits: Limits, seed: int) -> Outcome:
+    """The least Σ slowdown at each event."""
+    return _run(problem, limits, by_slowdown=True)
 
 
-def _run(
-    problem: ElasticProblem,
-    limits: Limits,
-    exact: Solve,
-    options: OptimalParams | OptimalSlowdownParams,
-    objective: str,
-) -> Outcome:
-    if not 0 <= options.gap < 1:
-        raise InputError("optimal", "gap", options.gap, "a number from 0 to 1")
-    policy = Optimal(problem, exact, options.switch_off, options.gap, objective)
+def _run(problem: ElasticProblem, limits: Limits, by_slowdown: bool) -> Outcome:
+    policy = Optimal(problem, by_slowdown)
     outcome = simulate(problem, policy, limits)
-    info = {**outcome.info, "unproven_decisions": policy.unproven}
-    return replace(outcome, info=info)
+    return replace(outcome, info={**outcome.info, "unproven_decisions": policy.unproven})
 
 
 class Optimal:
     """The snapshot optimum as a policy of the engine."""
 
-    def __init__(
-        self,
-        problem: ElasticProblem,
-        exact: Solve,
-        switch_off: bool,
-        gap: float,
-        objective: str = "jct",
-    ) -> None:
-        self.problem, self.exact, self.gap, self.objective = problem, exact, gap, objective
-        self.settings = Settings(making="least", switch_off=switch_off)
+    def __init__(self, problem: ElasticProblem, by_slowdown: bool) -> None:
+        self.problem, self.by_slowdown = problem, by_slowdown
+        self.settings = Settings(making="least", switch_off=True)
         self.choices = Choices.of(problem)
         self.limit_w = problem.power_allowed_w
         self.unproven = 0
@@ -89,11 +62,9 @@ class Optimal:
 
     def decide(self, state: State) -> Decision:
         """Solve the decision; a proof that takes too long is not waited for."""
-        weight = state.remaining
-        if self.objective == "slowdown":
-            weight = 1 / self.fastest[state.of_class]
+        weight = 1 / self.fastest[state.of_class] if self.by_slowdown else state.remaining
         snapshot = Snapshot.of(self.choices, state.problem, state.of_class, weight, self.limit_w)
-        solved = self.exact(snapshot, self.gap, MOST_STATES)
+        solved = solve(snapshot, GAP, MOST_STATES)
         self.unproven += not solved.proven
         if solved.chosen is None:
             raise ValueError(f"no decision at {state.time_s} s")

@@ -40,10 +40,6 @@ def _profile_s() -> Any:
     return parameter(240.0, what, "s", "PowerFlow", within=(0.0, 1e9))
 
 
-def _gap() -> Any:
-    return parameter(1e-4, "relative gap at which a decision counts as proven", "share")
-
-
 @dataclass(frozen=True)
 class PowerFlowParams:
     """PowerFlow."""
@@ -76,19 +72,13 @@ class PowerFlowParams:
     sigma_energy: float = _sigma(0.055, "energy")
     prerun_s: float = _prerun_s()
     profile_s: float = _profile_s()
-    preempt_profile: bool = parameter(False, "profiling may be cut short")
     migration: Making = parameter(
         "least",
         "where a job fits nowhere: move the fewest, place all anew, or wait",
         source="PowerFlow, Sec. 5.3",
         choices=get_args(Making),
     )
-    consolidate: bool = parameter(False, "no more nodes on than needed, at the price of moves")
     switch_off: bool = _switch_off()
-    boot_s: float = parameter(0.0, "what a job waits for a node that was off", "s")
-    count_idle: bool = parameter(
-        False, "the limit counts idle GPUs of as many nodes as hold the jobs"
-    )
     eta: float | None = parameter(
         None, "η to plan with; empty for the problem's", "share", "PowerFlow, Alg. 1"
     )
@@ -96,7 +86,7 @@ class PowerFlowParams:
 
 @dataclass(frozen=True)
 class ClockParams:
-    """Elastic FIFO and elastic SRTF."""
+    """FIFO, elastic FIFO and elastic SRTF."""
 
     frequency: float = _frequency()
     capped: bool = _capped()
@@ -111,13 +101,6 @@ class AfsParams(ClockParams):
         "lengths are known (AFS-L); else what a job has done stands for what it has left",
         source="AFS",
     )
-
-
-@dataclass(frozen=True)
-class FifoParams(ClockParams):
-    """FIFO."""
-
-    backfill: bool = parameter(False, "jobs behind one that does not fit may start")
 
 
 @dataclass(frozen=True)
@@ -138,11 +121,6 @@ class _Queues:
         "attained service at which the second queue ends; 0 for none",
         "GPU-s",
         "Tiresias",
-    )
-    promote: float = parameter(
-        0.0,
-        "κ: who waited κ times as long as it ran goes to the first queue; 0: never",
-        source="Tiresias",
     )
     repack: bool = parameter(True, "place all jobs anew when one fits nowhere; otherwise it waits")
 
@@ -177,9 +155,6 @@ class _Zeus:
     zeus_eta: float = parameter(
         0.5, "η_z of Zeus's cost, 0 for time alone, 1 for energy alone", source="Zeus"
     )
-    zeus_profile: bool = parameter(
-        False, "each job first runs at every clock, from the highest down", source="Zeus"
-    )
 
 
 @dataclass(frozen=True)
@@ -195,28 +170,6 @@ class GandivaZeusParams(_Zeus):
 
     quantum_s: float = _quantum_s()
     capped: bool = _capped()
-
-
-@dataclass(frozen=True)
-class OptimalParams:
-    """The optimum at every event."""
-
-    objective: str = parameter(
-        "jct",
-        "remaining times, or each over the least that the job could have",
-        source="PowerFlow, Eq. 18",
-        choices=("jct", "slowdown"),
-    )
-    switch_off: bool = _switch_off()
-    gap: float = _gap()
-
-
-@dataclass(frozen=True)
-class OptimalSlowdownParams:
-    """The same, of slowdowns."""
-
-    switch_off: bool = _switch_off()
-    gap: float = _gap()
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def powerflow(problem: ElasticProblem, *, limits: Limits, seed: int, **given: An
     InputError: for a parameter out of range.
     """
     options = chosen(PowerFlowParams, given, "powerflow")
-    for name in ("sigma_time", "sigma_energy", "prerun_s", "profile_s", "boot_s"):
+    for name in ("sigma_time", "sigma_energy", "prerun_s", "profile_s"):
         number = getattr(options, name)
         if not 0 <= number < 1e9:
             raise InputError("powerflow", name, number, "a number of at least 0")
@@ -66,12 +66,9 @@ def _settings(options: PowerFlowParams, perfect: bool) -> Settings:
     return Settings(
         making=options.migration,
         switch_off=options.switch_off,
-        consolidate=options.consolidate,
         prerun_s=0.0 if perfect else options.prerun_s,
         profile_s=0.0 if perfect else options.profile_s,
-        preempt_profile=options.preempt_profile,
         strict=options.mode == "strict",
-        boot_s=options.boot_s if options.switch_off else 0.0,
     )
 
 
@@ -91,7 +88,6 @@ class PowerFlow:
         self.strict = options.mode == "strict"
         self.clock_policy, self.first_gpu = options.frequency, options.first_gpu
         self.fewer = previous_count(problem)
-        self.idle_w = problem.idle_w if options.count_idle else 0.0
 
     def decide(self, state: State) -> Decision:
         """Phases 1 and 2 from scratch; predictions that break the limit are reined in."""
@@ -109,7 +105,7 @@ class PowerFlow:
     def limit(self) -> Limit:
         """What the steps may use."""
         problem = self.problem
-        return Limit(problem.gpus, problem.gpus_per_node, self.limit_w, self.strict, self.idle_w)
+        return Limit(problem.gpus, problem.gpus_per_node, self.limit_w, self.strict)
 
     def _first(self, state: State, steps: Steps, row: Ints) -> Floats:
         """(A,) the order of the first GPUs."""
@@ -138,26 +134,20 @@ class PowerFlow:
             self.model.counted_w,
             held,
             self.fewer,
-            self.limit_w - self._idle(count),
+            self.limit_w,
         )
-
-    def _idle(self, count: Ints) -> float:
-        """W of the idle GPUs of as many nodes as hold what these jobs have."""
-        per = self.problem.gpus_per_node
-        return self.idle_w * (-int(self.problem.counts[count[count >= 0]].sum()) % per)
 
     def _at_least_one(self, state: State, first: Floats, count: Ints, clock: Ints) -> None:
         """f* alone may be above the limit: then the first job that fits runs below it.
 
-        Where the limit planned with (η, or with idle GPUs) is below what any of them needs, the
-        first job at the least power: within the problem's own limit it always is.
+        Where the limit planned with (η) is below what any of them needs, the first job at the
+        least power: within the problem's own limit it always is.
         """
         finite = np.isfinite(self.problem.time_s)
         watts = np.where(finite, self.model.counted_w, np.inf)
-        idle = self.idle_w * (-self.problem.counts % self.problem.gpus_per_node)
         order = np.argsort(first, kind="stable").tolist()
         for a in order:
-            allowed = watts[state.of_class[a]] <= self.limit_w - idle[:, None]
+            allowed = watts[state.of_class[a]] <= self.limit_w
             if allowed.any():
                 k = int(allowed.any(axis=1).argmax())
                 count[a], clock[a] = k, int(np.flatnonzero(allowed[k])[-1])

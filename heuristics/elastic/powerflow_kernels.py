@@ -69,14 +69,12 @@ class Limit(NamedTuple):
     watts: the limit on power, W.
     strict: a step is taken only if the limit holds after it; otherwise, as printed, steps end
         once it has been passed.
-    idle_w: W that the limit counts for each idle GPU of as many nodes as hold the jobs.
     """
 
     gpus: int
     per_node: int
     watts: float
     strict: bool
-    idle_w: float
 
 
 @compiled
@@ -103,9 +101,8 @@ def allocate(jobs: Any, steps: Any, limit: Any) -> Any:
     for a in range(size):
         if chosen[a] >= 0 and jobs.locked[a] < 0:
             clock[a] = steps.start[jobs.of_class[a], chosen[a]]
-    top = limit.watts - limit.idle_w * ((free - limit.gpus) % limit.per_node)
-    power = _free_rises(jobs, steps, chosen, clock, power, top, limit.strict)
-    power = _rises(jobs, steps, chosen, clock, begin, member, power, top, limit.strict)
+    power = _free_rises(jobs, steps, chosen, clock, power, limit.watts, limit.strict)
+    power = _rises(jobs, steps, chosen, clock, begin, member, power, limit.watts, limit.strict)
     return chosen, clock, power
 
 
@@ -138,11 +135,10 @@ def _first_gpus(jobs: Any, steps: Any, limit: Any, chosen: Any, free: int, power
         if n > free:
             continue
         more = steps.watts[c, k, steps.start[c, k]]
-        idle = limit.idle_w * ((free - n - limit.gpus) % limit.per_node)
-        if limit.strict and power + more + idle > limit.watts:
+        if limit.strict and power + more > limit.watts:
             continue
         chosen[a] = k
-        stop = _passed(limit, free, free - n, power + more + idle)
+        stop = _passed(limit, free, free - n, power + more)
         free -= n
         power += more
     return free, power, stop
@@ -168,15 +164,13 @@ def _grow(a: int, jobs: Any, steps: Any, limit: Any, chosen: Any, free: int, pow
     if more > free:
         return free, power, False, GO_ON
     left = free - more
-    idle = limit.idle_w * ((left - limit.gpus) % limit.per_node)
-    rise = extra + idle - limit.idle_w * ((free - limit.gpus) % limit.per_node)
-    if limit.strict and rise > 0 and power + extra + idle > limit.watts:
+    if limit.strict and extra > 0 and power + extra > limit.watts:
         return free, power, False, GO_ON
     chosen[a] = after
     power += extra
-    if limit.strict and rise < 0:
+    if limit.strict and extra < 0:
         return left, power, True, AGAIN
-    return left, power, True, _passed(limit, free, left, power + idle)
+    return left, power, True, _passed(limit, free, left, power)
 
 
 @inner

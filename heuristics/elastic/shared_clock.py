@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.elastic.zeus import SWEEP_ITERATIONS, zeus_clocks
+from optgap.heuristics.elastic.zeus import zeus_clocks
 from optgap.models.compiled import compiled
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.arrays import Floats, Ints
+from optgap.models.elastic.arrays import Ints
 from optgap.models.elastic.simulation.protocol import State
 from optgap.models.errors import InputError
 
@@ -26,7 +26,6 @@ class Clock:
     ----------
     capped: keep the problem's power limit; without it clocks stay as they are.
     zeus_eta: η_z of Zeus's cost, 0 for time alone and 1 for energy alone.
-    zeus_profile: each job first does `SWEEP_ITERATIONS` at every clock, from the highest down.
     """
 
     def __init__(
@@ -36,9 +35,8 @@ class Clock:
         frequency: float = 0.0,
         capped: bool = True,
         zeus_eta: float | None = None,
-        zeus_profile: bool = False,
     ) -> None:
-        self.problem, self.sweeps = problem, zeus_profile
+        self.problem = problem
         idle = problem.idle_w * problem.counts[None, :, None]
         self.counted_w = np.maximum(problem.power_w, idle)
         self.limit_w = problem.power_allowed_w if capped else math.inf
@@ -60,10 +58,6 @@ class Clock:
         """(A,) clocks within the limit; `count` becomes −1 for jobs that have to wait."""
         jobs, of_class = state.jobs, state.of_class
         clock = self.wanted[jobs].copy()
-        if self.sweeps:
-            passed, _ = self._swept(state)
-            last = len(self.problem.frequencies_mhz) - 1
-            clock = np.where(passed <= last, last - passed, clock)
         if math.isfinite(self.limit_w):
             asked, held = count.copy(), np.full(len(jobs), -1.0)
             govern(of_class, count, clock, order, self.counted_w, held, self.fewer, self.limit_w)
@@ -83,22 +77,6 @@ class Clock:
         clocks = np.flatnonzero(fits[count[a]])
         below = clocks[clocks <= self.wanted[state.jobs[a]]]
         clock[a] = below[-1] if len(below) else clocks[0]
-
-    def _swept(self, state: State) -> tuple[Ints, Floats]:
-        """(A,) clocks that Zeus has measured of each job, and iterations left at the next."""
-        done = self.problem.jobs.iterations[state.jobs] - state.remaining
-        passed = np.floor(done / SWEEP_ITERATIONS + 1e-6).astype(np.int64)
-        return passed, (passed + 1) * SWEEP_ITERATIONS - done
-
-    def wake(self, state: State, count: Ints, clock: Ints) -> float:
-        """When Zeus goes on to the next clock of some job; no earlier than that, s."""
-        if not self.sweeps:
-            return math.inf
-        passed, left = self._swept(state)
-        running = (count >= 0) & (passed < len(self.problem.frequencies_mhz))
-        index = (state.of_class[running], count[running], clock[running])
-        ahead = left[running] * self.problem.time_s[index]
-        return state.time_s + float(ahead.min(initial=math.inf))
 
     def requested(self) -> Ints:
         """(J,) index of the count that each job requests, or of the most that the limit allows.

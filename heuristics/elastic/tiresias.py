@@ -2,8 +2,7 @@
 
 Jobs stand in queues by attained service, GPUs × seconds, the least first. Inside a queue, 2D-LAS
 has running jobs first, then by first start and submission; 2D-Gittins goes by the index of the
-services of jobs done so far, `gittins_index`. A job that has waited κ times as long as it ran
-goes to the first queue, if it got anything done since it last went there.
+services of jobs done so far, `gittins_index`.
 """
 
 from __future__ import annotations
@@ -47,9 +46,7 @@ def tiresias(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any
 def tiresias_zeus(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
     """Tiresias, each job at Zeus's clock; `given` as in `TiresiasZeusParams`."""
     options = chosen(TiresiasZeusParams, given, "tiresias")
-    clock = Clock(
-        problem, "tiresias+zeus", 0.0, options.capped, options.zeus_eta, options.zeus_profile
-    )
+    clock = Clock(problem, "tiresias+zeus", 0.0, options.capped, options.zeus_eta)
     return _run(problem, limits, clock, options, "corrected")
 
 
@@ -63,8 +60,6 @@ def _run(
     thresholds = (options.threshold_1, options.threshold_2)
     if not (thresholds[0] > 0 and (thresholds[1] == 0 or thresholds[1] > thresholds[0])):
         raise InputError("tiresias", "thresholds", thresholds, "positive, ascending GPU-s")
-    if not options.promote >= 0:
-        raise InputError("tiresias", "promote", options.promote, "a factor of at least 0")
     queues = np.array([t for t in thresholds if t > 0])
     return simulate(problem, Tiresias(problem, clock, queues, options, gittins), limits)
 
@@ -98,15 +93,11 @@ class Tiresias:
         gittins: str,
     ) -> None:
         self.problem, self.clock, self.discipline = problem, clock, options.discipline
-        self.thresholds, self.promote, self.gittins = thresholds, options.promote, gittins
+        self.thresholds, self.gittins = thresholds, gittins
         self.settings = Settings(making="repack" if options.repack else "none")
         self.wanted = clock.requested()
         size = len(problem)
         self.first_start = np.full(size, np.inf)
-        self.forgotten = np.zeros(size)  # service before the last promotion, s
-        self.waiting_since = problem.jobs.submit_s.astype(float).copy()
-        self.left_then = problem.jobs.iterations.astype(float).copy()  # at the last promotion
-        self.seen: set[int] = set()
         self.services: list[float] = []
         self.before: dict[int, float] = {}
 
@@ -114,10 +105,8 @@ class Tiresias:
         """Queues first, then whoever fits in their order."""
         jobs, gpus = state.jobs, self.problem.counts[self.wanted[state.jobs]]
         self._note_ends(state)
-        held = state.held_s[jobs] - self.forgotten[jobs]
+        held = state.held_s[jobs]
         queue = self._queues(gpus, held + slack_s(state.time_s))
-        queue = self._promoted(state, queue, held)
-        held = state.held_s[jobs] - self.forgotten[jobs]
         running = state.count >= 0
         if self.discipline == "gittins" and self.services:
             past = np.array(self.services)
@@ -137,28 +126,12 @@ class Tiresias:
         clock = self.clock.settle(state, count, order)
         started = jobs[(count >= 0) & ~np.isfinite(self.first_start[jobs])]
         self.first_start[started] = state.time_s
-        self.waiting_since[jobs[running & (count < 0)]] = state.time_s
-        self.before = dict(zip(jobs.tolist(), (gpus * state.held_s[jobs]).tolist(), strict=True))
-        wake = min(self._wake(state, gpus, held, count), self.clock.wake(state, count, clock))
-        return Decision(count, clock, order, wake)
+        self.before = dict(zip(jobs.tolist(), (gpus * held).tolist(), strict=True))
+        return Decision(count, clock, order, self._wake(state, gpus, held, count))
 
     def _queues(self, gpus: Ints, held: Floats) -> Ints:
         """How many thresholds each has passed, an event at the threshold itself being past it."""
         return np.asarray(((gpus * held)[:, None] >= self.thresholds[None, :]).sum(axis=1))
-
-    def _promoted(self, state: State, queue: Ints, held: Floats) -> Ints:
-        if not self.promote:
-            return queue
-        jobs = state.jobs
-        waited = state.time_s - self.waiting_since[jobs]
-        due = waited + slack_s(state.time_s) >= self.promote * held
-        lifted = (state.count < 0) & (queue > 0) & due
-        # restarts may be longer than the first queue: jobs would preempt one another for ever
-        lifted &= state.remaining < self.left_then[jobs]
-        self.left_then[jobs[lifted]] = state.remaining[lifted]
-        self.forgotten[jobs[lifted]] = state.held_s[jobs[lifted]]
-        self.waiting_since[jobs[lifted]] = state.time_s
-        return np.where(lifted, 0, queue)
 
     def _note_ends(self, state: State) -> None:
         """Total services of jobs that are done: what the Gittins index goes by."""
@@ -171,7 +144,7 @@ class Tiresias:
                 self.services.append(round(n * float(state.held_s[job]), 6))
 
     def _wake(self, state: State, gpus: Ints, held: Floats, count: Ints) -> float:
-        """The next threshold that a running job passes, or promotion."""
+        """The next threshold that a running job passes."""
         running = count >= 0
         attained = gpus * held
         wake = math.inf
@@ -184,10 +157,4 @@ class Tiresias:
                 np.inf,
             ).min(axis=1)
             wake = state.time_s + float((ahead / n).min())
-        if self.promote:
-            jobs = state.jobs[~running]
-            due = self.waiting_since[jobs] + self.promote * held[~running]
-            now = state.time_s + slack_s(state.time_s)
-            later = due[(due > now) & (held[~running] > 0)]
-            wake = min(wake, float(later.min(initial=np.inf)))
         return wake

@@ -24,16 +24,15 @@ from optgap.heuristics.elastic.parameters import WorkValueParams
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.simulation.engine import simulate
 from optgap.models.elastic.simulation.most_worth import EstimatedWorth, MostWorth
-from optgap.models.elastic.snapshot import Choices, Solve
+from optgap.models.elastic.snapshot import Choices
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
+from optgap.solvers.elastic.snapshot import solve
 
 
 @within_budget
-def work_value(
-    problem: ElasticProblem, *, limits: Limits, seed: int, exact: Solve, **given: Any
-) -> Outcome:
+def work_value(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
     """The most worth of work at each event; `given` as in `WorkValueParams`.
 
     Raises
@@ -42,11 +41,11 @@ def work_value(
     """
     options = chosen(WorkValueParams, given, "work-value")
     if options.profiles == "online":
-        return simulate(problem, LearntWorth(problem, options, exact, seed), limits)
+        return simulate(problem, LearntWorth(problem, options, seed), limits)
     choices = Choices.of(problem)
     worth = EstimatedWorth(problem, choices, options.power)
     policy = MostWorth(
-        problem, choices, worth, exact, options.spread_s, options.gap, options.states,
+        problem, choices, worth, solve, options.spread_s, options.gap, options.states,
         options.switch_off,
     )  # fmt: skip
     return simulate(problem, policy, limits)

@@ -10,9 +10,6 @@ import numpy as np
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Ints
 
-SWEEP_ITERATIONS = 50.0
-"""At each clock while Zeus profiles a job: 10 to warm up, 40 measured."""
-
 
 def zeus_clocks(problem: ElasticProblem, zeus_eta: float) -> Ints:
     """(J,) argmin over F of (η_z·P + (1 − η_z)·P_max)·T_iter at the GPUs requested.

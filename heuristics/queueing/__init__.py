@@ -1,7 +1,6 @@
 """Queueing policies: asked whenever a job arrives, ends or leaves, without knowing later jobs."""
 
 from optgap.heuristics.queueing.parameters import (
-    ConservativeParams,
     HpsParams,
     PbsParams,
     ReplanParams,
@@ -88,7 +87,6 @@ POLICIES = entries(
         "conservative",
         f"{HERE}.conservative:conservative",
         "conservative backfilling: no job is delayed by a later one",
-        options=ConservativeParams,
         knows=("run times",),
     ),
     Entry(

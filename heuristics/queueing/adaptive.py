@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from optgap.heuristics.queueing.rounding import rounded
-from optgap.heuristics.queueing.rule import ADAPTIVE, INF, Rule, simulate
+from optgap.heuristics.queueing.rule import ADAPTIVE, INF, Rule, rounded, simulate
 from optgap.heuristics.queueing.tables import BY_TIME, QUEUE, Run
 from optgap.heuristics.queueing.trees import first_waiting, last_waiting
 from optgap.models.compiled import inner

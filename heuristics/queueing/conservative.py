@@ -16,8 +16,7 @@ import numpy as np
 from optgap.heuristics.queueing.cluster import book, head, insert, leave, slack
 from optgap.heuristics.queueing.engine import drive, outcome_of, set_up
 from optgap.heuristics.queueing.loop import happen, next_event
-from optgap.heuristics.queueing.parameters import ConservativeParams
-from optgap.heuristics.queueing.rule import EASY, INF, Rule, require
+from optgap.heuristics.queueing.rule import EASY, INF, Rule
 from optgap.heuristics.queueing.tables import ARRIVED, HEAD, NOW, QUEUE, ROUNDS, RUNNING, TRUE, Run
 from optgap.models.compiled import compiled, inner
 from optgap.models.limits import Limits
@@ -25,7 +24,6 @@ from optgap.models.queueing import QueueingProblem
 from optgap.models.queueing.arrays import FloatArray, IntArray
 from optgap.models.queueing.kernels import take
 from optgap.models.result import Outcome
-from optgap.models.spec import chosen
 
 LATE_S = 60.0
 """A job that overruns is expected to run half as long again, and this long at least."""
@@ -44,7 +42,6 @@ class Plan(NamedTuple):
     starts, job: planned starts, descending, and whose they are.
     whole, rest: per node, when a wide job could have it as a whole, or what is left over of it.
     tally: see the names below.
-    depth: how many jobs hold reservations; 0 for all.
     """
 
     run: Run
@@ -59,23 +56,15 @@ class Plan(NamedTuple):
     whole: FloatArray
     rest: FloatArray
     tally: IntArray
-    depth: int
 
 
 UNUSED, PLANNED, UPCOMING = range(3)
 """Places in `Plan.tally`: unused segments, jobs with a reservation, the next job to plan."""
 
 
-def conservative(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """Conservative backfilling; `given` as in `ConservativeParams`.
-
-    Raises
-    ------
-    InputError: for a negative depth.
-    """
-    depth = chosen(ConservativeParams, given, "conservative").depth
-    require("conservative", "depth", depth, depth >= 0, "a number of jobs, or 0 for all")
-    plan: Any = _plan_of(problem, depth)
+def conservative(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
+    """Conservative backfilling."""
+    plan: Any = _plan_of(problem)
     run = plan.run
     stopped = drive(
         problem, run.tally, lambda events: advance_planned(plan, events), limits, "conservative"
@@ -83,7 +72,7 @@ def conservative(problem: QueueingProblem, *, limits: Limits, seed: int, **given
     return outcome_of(problem, run, stopped)
 
 
-def _plan_of(problem: QueueingProblem, depth: int) -> Plan:
+def _plan_of(problem: QueueingProblem) -> Plan:
     """Idle nodes without reservations."""
     run: Any = set_up(problem, Rule(EASY))
     nodes, g = problem.shape
@@ -108,7 +97,6 @@ def _plan_of(problem: QueueingProblem, depth: int) -> Plan:
         whole=np.zeros(nodes),
         rest=np.zeros(nodes),
         tally=count,
-        depth=depth,
     )
 
 
@@ -320,9 +308,7 @@ def advance_planned(plan: Plan, events: int) -> bool:
         else:
             _forget(plan, now)
         while True:
-            while plan.tally[UPCOMING] < run.tally[ARRIVED] and (
-                plan.depth == 0 or plan.tally[PLANNED] < plan.depth
-            ):
+            while plan.tally[UPCOMING] < run.tally[ARRIVED]:
                 j = plan.tally[UPCOMING]
                 plan.tally[UPCOMING] += 1
                 if jobs[j]["waiting"] != 0:

@@ -21,8 +21,7 @@ import math
 from typing import Any
 
 from optgap.heuristics.queueing.parameters import HpsParams
-from optgap.heuristics.queueing.rounding import rounded
-from optgap.heuristics.queueing.rule import HPS, Rule, require, simulate
+from optgap.heuristics.queueing.rule import HPS, Rule, require, rounded, simulate
 from optgap.models.compiled import inner
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem

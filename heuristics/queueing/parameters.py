@@ -82,13 +82,6 @@ class SbsParams:
 
 
 @dataclass(frozen=True)
-class ConservativeParams:
-    """Conservative backfilling."""
-
-    depth: int = parameter(0, "waiting jobs that hold reservations; 0 for all", "jobs")
-
-
-@dataclass(frozen=True)
 class ReplanParams:
     """Re-planning at every event."""
 

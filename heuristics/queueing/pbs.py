@@ -22,8 +22,7 @@ import numpy as np
 
 from optgap.heuristics.queueing.cluster import begin_on
 from optgap.heuristics.queueing.parameters import PbsParams
-from optgap.heuristics.queueing.rounding import rounded
-from optgap.heuristics.queueing.rule import INF, PBS, Rule, require, simulate
+from optgap.heuristics.queueing.rule import INF, PBS, Rule, require, rounded, simulate
 from optgap.heuristics.queueing.tables import BY_EFFICIENCY, BY_TIME, NOW, Run
 from optgap.heuristics.queueing.trees import DEPTH, first_waiting, next_waiting
 from optgap.models.compiled import inner

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
+from optgap.models.compiled import inner
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem
@@ -16,6 +19,8 @@ from optgap.models.result import Outcome
 FIFO, SJF, SHORTEST, SHORTEST_GPU, HPS, ADAPTIVE, EASY, PBS, SBS = range(9)
 """Rules that the loop knows; conservative backfilling has a loop of its own."""
 INF = float("inf")
+DIGITS = 1e9
+"""Scores are compared after rounding to this, so that ties on paper are ties here."""
 
 
 class Rule(NamedTuple):
@@ -64,3 +69,10 @@ def require(who: str, name: str, value: object, holds: bool, expected: str) -> N
     """
     if not holds:
         raise InputError(who, name, value, expected)
+
+
+@inner
+def rounded(score: float) -> float:
+    """To 1e-9."""
+    near: float = np.floor(score * DIGITS + 0.5)
+    return near / DIGITS

@@ -19,8 +19,7 @@ from __future__ import annotations
 from typing import Any
 
 from optgap.heuristics.queueing.parameters import SbsParams
-from optgap.heuristics.queueing.rounding import rounded
-from optgap.heuristics.queueing.rule import SBS, Rule, require, simulate
+from optgap.heuristics.queueing.rule import SBS, Rule, require, rounded, simulate
 from optgap.heuristics.queueing.tables import AHEAD, ARRIVED, BY_EFFICIENCY, NOW, Run
 from optgap.heuristics.queueing.trees import first_waiting
 from optgap.models.compiled import inner

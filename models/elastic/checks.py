@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 MOST_GPUS = 1 << 16
 MOST_JOBS = 200_000
 LARGEST = 1e15
+LATEST_S = 1e12
+"""No job is submitted, starts or ends later: rounding of later times would be of seconds."""
 
 
 def power_of_two(value: int) -> bool:
@@ -86,7 +88,7 @@ def jobs_of(source: str, jobs: Jobs, classes: tuple[JobClass, ...]) -> tuple[Job
         twice = next(n for k, n in enumerate(jobs.names) if n in jobs.names[:k])
         raise InputError(source, "field jobs.name", twice, "a name of its own for each job")
     tests = (
-        ("submit_s", (jobs.submit_s >= 0) & (jobs.submit_s < LARGEST), "0 to below 1e15 s"),
+        ("submit_s", (jobs.submit_s >= 0) & (jobs.submit_s < LATEST_S), "0 to below 1e12 s"),
         ("iterations", (jobs.iterations > 0) & (jobs.iterations < LARGEST), "above 0, below 1e15"),
         ("class", (jobs.of_class >= 0) & (jobs.of_class < len(classes)), "one of the classes"),
     )
@@ -109,11 +111,18 @@ def jobs_of(source: str, jobs: Jobs, classes: tuple[JobClass, ...]) -> tuple[Job
 
 
 def check_lengths(source: str, problem: ElasticProblem) -> None:
-    """Raise InputError for a job that may be done sooner than times can be told apart."""
+    """Raise InputError for jobs that are done sooner than times can be told apart, or too late."""
     for j in np.flatnonzero(problem.least_jct_s < SHORTEST_S)[:1].tolist():
         found = NoQuote(f"{problem.least_jct_s[j]:g} s of work at its fastest")
         where = f"job {problem.jobs.names[j]}, iterations"
         raise InputError(source, where, found, f"at least {SHORTEST_S:g} s")
+    slowest = np.where(np.isfinite(problem.time_s), problem.time_s, 0.0).max(axis=(1, 2))
+    longest_s = problem.overhead.seconds(int(problem.counts[-1]), moved=True)
+    spans = slowest[problem.jobs.of_class] * problem.jobs.iterations + longest_s
+    last = float(problem.jobs.submit_s[-1]) + float(spans.sum())
+    if not last < LATEST_S:
+        found = NoQuote(f"jobs one after another, at their slowest, done at {last:g} s")
+        raise InputError(source, "field jobs", found, f"an end before {LATEST_S:g} s")
 
 
 def check_limit(source: str, problem: ElasticProblem) -> None:

@@ -46,22 +46,6 @@ PRESETS = entries(
         seeded=True,
     ),
     Entry(
-        "measured",
-        "optgap.models.elastic.measured:measured",
-        "small on fits alone: iterations timed on A100, power and run time over a GV100's clock",
-        params={
-            "size": 48,
-            "gpus": 32,
-            "gpus_per_node": 8,
-            "hours": 2.0,
-            "scale": 0.5,
-            "requested": 0,
-            "eta": 0.6,
-            "restarts": True,
-        },
-        seeded=True,
-    ),
-    Entry(
         "day",
         f"{HERE}:day",
         "1,901 jobs in 24 hours on 256 GPUs, from published statistics; synthetic workload",
@@ -70,21 +54,6 @@ PRESETS = entries(
             "gpus": 256,
             "gpus_per_node": 8,
             "hours": 24.0,
-            "scale": 1.0,
-            "requested": 0,
-            **LIMITS,
-        },
-        seeded=True,
-    ),
-    Entry(
-        "large",
-        f"{HERE}:large",
-        "20,000 jobs in 18 hours on 4,096 GPUs; synthetic workload",
-        params={
-            "size": 20_000,
-            "gpus": 4096,
-            "gpus_per_node": 8,
-            "hours": 18.0,
             "scale": 1.0,
             "requested": 0,
             **LIMITS,
@@ -152,7 +121,6 @@ def drawn(
 
 small = partial(drawn, "small", size=48, gpus=32, hours=2.0, scale=0.5)
 day = partial(drawn, "day", size=1901, gpus=256, hours=24.0)
-large = partial(drawn, "large", size=20_000, gpus=4096, hours=18.0)
 
 
 def tiny(

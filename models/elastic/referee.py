@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from optgap.models.elastic.arrays import Floats, Ints
+from optgap.models.elastic.checks import LATEST_S
 from optgap.models.elastic.problem import POWER_SLACK, ElasticProblem
 from optgap.models.elastic.solution import ElasticSolution, Kind
 from optgap.models.result import Evaluation, Violation
@@ -42,12 +43,22 @@ def rates(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
 
 
 def powers(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
-    """(S,) W of all GPUs that the segment holds."""
+    """(S,) mean W of all GPUs that the segment holds."""
+    return _watts(problem, solution, problem.power_w.mean(axis=2))
+
+
+def highest_powers(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
+    """(S,) the same at the instant of most power: of a profiling window at its hungriest clock."""
+    return _watts(problem, solution, problem.power_w.max(axis=2))
+
+
+def _watts(problem: ElasticProblem, solution: ElasticSolution, sweep_w: Floats) -> Floats:
+    """(S,) W; `sweep_w`: (C, K) of passing through all clocks."""
     c, k = _row(problem, solution)
-    table = problem.power_w
-    watts = np.where(solution.kind == Kind.RUN, table[c, k, solution.frequency], 0.0)
+    running = problem.power_w[c, k, solution.frequency]
+    watts = np.where(solution.kind == Kind.RUN, running, 0.0)
     sweeping = (solution.kind == Kind.PROFILE) | (solution.kind == Kind.PRERUN)
-    watts = np.where(sweeping, table.mean(axis=2)[c, k], watts)
+    watts = np.where(sweeping, sweep_w[c, k], watts)
     return np.where(solution.kind == Kind.RESTART, problem.idle_w * solution.gpus, watts)
 
 
@@ -58,8 +69,13 @@ def work(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
 
 
 def _work_slack(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
-    """(J,) iterations that a job may be off: a share of its own, and its own times' rounding."""
-    rounded = rates(problem, solution) * ROUNDING * np.abs(solution.end_s)
+    """(J,) iterations that a job may be off: a share of its own, and its own times' rounding.
+
+    However late a segment is, its rounding forgives no more than half of it.
+    """
+    spans = solution.end_s - solution.start_s
+    off_s = np.minimum(ROUNDING * np.abs(solution.end_s), spans / 2)
+    rounded = rates(problem, solution) * off_s
     of_times = np.bincount(solution.job, rounded, minlength=len(problem))
     return np.asarray(TOLERANCE * problem.jobs.iterations + of_times)
 
@@ -71,10 +87,10 @@ def finished(problem: ElasticProblem, solution: ElasticSolution) -> np.ndarray:
 
 
 def profile_of_power(problem: ElasticProblem, solution: ElasticSolution) -> tuple[Floats, Floats]:
-    """(times, W from each on): power of all jobs on the cluster; ends come before starts."""
+    """(times, W from each on): most power of all jobs on the cluster; ends come before starts."""
     inside = solution.kind != Kind.PRERUN
     return step_function(
-        solution.start_s[inside], solution.end_s[inside], powers(problem, solution)[inside]
+        solution.start_s[inside], solution.end_s[inside], highest_powers(problem, solution)[inside]
     )
 
 
@@ -133,8 +149,8 @@ def _alone(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[Viola
     clocks = len(problem.frequencies_mhz)
     running = solution.kind == Kind.RUN
     clock = np.where(running, (solution.frequency >= 0) & (solution.frequency < clocks), True)
-    timely = np.isfinite(start) & np.isfinite(end) & (end >= start)
-    early = start < problem.jobs.submit_s[job] - slack_s(start) if timely.all() else ~timely
+    timely = (np.abs(start) <= LATEST_S) & (np.abs(end) <= LATEST_S) & (end > start)
+    early = timely & (start < problem.jobs.submit_s[job] - slack_s(start))
     pairs = {
         pair: _fits(problem, solution, *pair)
         for pair in set(zip(solution.place.tolist(), n.tolist(), strict=True))
@@ -145,7 +161,7 @@ def _alone(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[Viola
     tests = (
         ("GPU count", ~known, n, "a count of its class"),
         ("clock", ~clock, solution.frequency, "a clock of the problem"),
-        ("times", ~timely, end, "an end after the start"),
+        ("times", ~timely, end, f"an end after the start, {LATEST_S:g} s at most"),
         ("submit_s", early, start, "not before it is submitted"),
         ("place", ~fits, solution.place, "aligned blocks of as many GPUs"),
     )
@@ -203,7 +219,7 @@ def _sequences(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[V
             paid, due = 0.0, due_by[gpus[s], moved]
         if kind[s] == Kind.RESTART:
             paid += end[s] - start[s]
-        elif end[s] > start[s] and paid < due - slack[s]:
+        elif paid < due - slack[s]:
             shown += 1
             where = _where(problem, solution, int(order[s]))
             yield Violation("restart", where, float(paid), f"{due:g} s")
@@ -256,9 +272,6 @@ def _places(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[Viol
     size = np.minimum(solution.gpus[segment], problem.gpus_per_node)
     s = np.repeat(segment, size)
     gpu = np.repeat(first, size) + (np.arange(len(s)) - np.repeat(np.cumsum(size) - size, size))
-    # empty segments hold nothing, and would hide the one before them
-    real = solution.end_s[s] > solution.start_s[s]
-    s, gpu = s[real], gpu[real]
     order = np.lexsort((solution.start_s[s], gpu))
     s, gpu = s[order], gpu[order]
     free_s = freed_s(solution.start_s[s[:-1]], solution.end_s[s[:-1]])

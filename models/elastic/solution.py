@@ -28,7 +28,8 @@ class Kind(IntEnum):
     RESTART = 1
     """Holding its GPUs without progress, at idle power."""
     PROFILE = 2
-    """Training while the clock passes through all of F in equal shares of the time."""
+    """Training while the clock passes through all of F in equal shares of the time; its energy is
+    that of the mean power, and a power limit counts the clock that draws most."""
     PRERUN = 3
     """The same on one GPU outside the cluster, before the job may run, without progress."""
 
@@ -92,8 +93,14 @@ class ElasticSolution(Brief):
         )
 
     def moved(self, by_s: float) -> ElasticSolution:
-        """The same segments, so much later."""
-        return replace(self, start_s=self.start_s + by_s, end_s=self.end_s + by_s)
+        """The same segments, so much later, without those that rounding leaves no length."""
+        start, end = self.start_s + by_s, self.end_s + by_s
+        real = (end > start) | ~(self.end_s > self.start_s)
+        columns = {
+            name: getattr(self, name)[real]
+            for name in ("job", "kind", "gpus", "frequency", "place")
+        }
+        return replace(self, start_s=start[real], end_s=end[real], **columns)
 
     def __len__(self) -> int:
         return len(self.job)

@@ -128,19 +128,6 @@ H100_DRAM: Mapping[str, Scaling] = {
 }  # fmt: skip
 """13 applications on 1 to 4 H100."""
 
-LSTM_POWER: Mapping[str, float] = {
-    "f0_mhz": 1137.02, "kappa": 0.998194,
-    "static_w": 20.5348, "linear_w": 2.69723, "voltage_w": 8.77428,
-}  # fmt: skip
-"""P(f) of an LSTM in training on the same GV100, form ``physical``; mean error 0.5 %."""
-LSTM_COVARIANCE = (
-    (0.00626248, -0.0138745, 0.00666614),
-    (-0.0138745, 0.0479788, -0.0302026),
-    (0.00666614, -0.0302026, 0.0211994),
-)
-LSTM_TIME = Row(117, 0.0171, (115.347, 0.0653874), (0.117025, -0.00168985, 3.57336e-05))
-"""e_min (s) and β of the same runs."""
-
 A100_ITERATIONS: Mapping[str, Mapping[str, float]] = {
     "bert": {
         "a_io_s": 0.00066495, "b_io_s": 8.00368e-05, "a_grad_s": 0.0501748,
@@ -264,26 +251,6 @@ def gv100_time() -> FittedParameters:
     """``power-law-jct`` of the same applications (CATS, Eq. 5)."""
     groups = [_over_clock(g, row, ("e_min", "beta")) for g, row in GV100_TIME.items()]
     return _fit("power-law-jct", f"gv100_spec15.csv, {NSFCAC}", "application", groups, 0.0280)
-
-
-def lstm_power() -> FittedParameters:
-    """``powerflow-power`` of training on the GV100 (PowerFlow, Eq. 13-15)."""
-    fixed = ("f0_mhz", "kappa")
-    covariance = [[0.0] * 5, [0.0] * 5, *([0.0, 0.0, *row] for row in LSTM_COVARIANCE)]
-    facts = {"form": "physical", "floor_w": 0.0, **{key: LSTM_POWER[key] for key in fixed}}
-    span = {"frequency_mhz": (GV100_CLOCKS[0], GV100_CLOCKS[-1])}
-    levels = {"frequency_mhz": GV100_CLOCKS}
-    group = _group("", LSTM_POWER, 117, 0.00493, validity=span, levels=levels, facts=facts,
-                   covariance=covariance, fixed=fixed)  # fmt: skip
-    source = f"gv100_hpc_lammps_lstm.csv (LSTM), {NSFCAC}"
-    return _fit("powerflow-power", source, None, [group], 0.00509, {"form": "physical"})
-
-
-def lstm_time() -> FittedParameters:
-    """``power-law-jct`` of the same training."""
-    group = _over_clock("", LSTM_TIME, ("e_min", "beta"))
-    source = f"gv100_hpc_lammps_lstm.csv (LSTM), {NSFCAC}"
-    return _fit("power-law-jct", source, None, [group], 0.0173)
 
 
 def a100_iterations() -> FittedParameters:

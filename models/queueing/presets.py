@@ -43,7 +43,7 @@ PRESETS = entries(
     Entry(
         "mixed",
         f"{HERE}:mixed",
-        "the paper's mix of synthetic jobs on 8 x 8 GPUs (size = jobs, 200)",
+        "the paper's mix of synthetic jobs on 8 x 8 GPUs (size = jobs, 200; 1000 in the paper)",
         params={"size": 200, **WORKLOAD, **CLUSTER},
         seeded=True,
     ),
@@ -52,13 +52,6 @@ PRESETS = entries(
         f"{HERE}:measured",
         "the same stream of trainings whose iterations were timed on A100 (size = jobs, 200)",
         params={"size": 200, **WORKLOAD, **CLUSTER},
-        seeded=True,
-    ),
-    Entry(
-        "paper",
-        f"{HERE}:paper",
-        "the same at the paper's scale (size = jobs, 1000; 100000 works, too)",
-        params={"size": 1000, **WORKLOAD, **CLUSTER},
         seeded=True,
     ),
     Entry(
@@ -147,7 +140,6 @@ def _variant(
 
 
 measured = _variant("`mixed` of trainings whose iterations were timed.", _timed)
-paper = _variant("`mixed` with 1,000 jobs.", size=1000)
 small = _variant(
     "`mixed` with 12 jobs on two nodes, twice as many as they can keep up with.",
     size=12,

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from optgap.models.work import CONSOLIDATION
 
 from optgap.models.compiled import compiled, inner
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Termination
+from optgap.models.work import CONSOLIDATION
 from optgap.solvers.consolidation.bounds.level_counts import (
     CostLevels,
     closed_form_bound,

@@ -38,24 +38,11 @@ METHODS = entries(
         seeded=True,
     ),
     Entry(
-        "bound-milp",
-        f"{HERE}.timed:bound_milp",
-        "slots with completions as integers (slots = how many); small problems",
+        "relaxation",
+        f"{HERE}.relaxation:relaxation",
+        "one decision of Eq. 18-19 as a convex program: what a GPU and a kW are worth there",
         kind="bound",
-        params={"slot_s": 0.0, "backend": "highs"},
-    ),
-    Entry(
-        "bound-lp",
-        f"{HERE}.timed:bound_lp",
-        "slots, work-weighted mean times; up to some hundred jobs",
-        kind="bound",
-        params={"slot_s": 0.0, "backend": "highs"},
-    ),
-    Entry(
-        "bound-area",
-        f"{HERE}.area:bound_area",
-        "one fast machine (shortest remaining work first), and each job alone; any size, loose",
-        kind="bound",
+        params={"at_s": -1.0},
     ),
 )
 
@@ -81,8 +68,7 @@ def auto(problem: ElasticProblem) -> str:
 
 def auto_bound(problem: ElasticProblem) -> str:
     """The method with the best bound for a problem of this size."""
-    from optgap.solvers.elastic.charged import chargeable
-    from optgap.solvers.elastic.exhaustive import TUNING, bounds
+    from optgap.solvers.elastic.exhaustive import TUNING, bounds, chargeable
 
     few = len(problem) <= TUNING.few or chargeable(problem)
     return "exhaustive" if bounds(problem) and few else "bound-prices"

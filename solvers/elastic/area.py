@@ -9,8 +9,6 @@ import numpy as np
 
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats
-from optgap.models.limits import Limits
-from optgap.models.result import Outcome, Status
 from optgap.solvers.backends.safe import EPS, outwards
 
 WEIGHTS = 17
@@ -78,21 +76,14 @@ def best_mixture(problem: ElasticProblem) -> tuple[float, float, Floats]:
     return best
 
 
+def closed_form(problem: ElasticProblem) -> tuple[float, str]:
+    """The larger of the one-machine bound and of every job alone, s, and its name."""
+    return max(
+        (best_mixture(problem)[1], "one machine, shortest first"),
+        (alone(problem), "every job alone"),
+    )
+
+
 def alone(problem: ElasticProblem) -> float:
     """Mean of iterations × min T_iter, s."""
     return math.fsum(problem.least_jct_s.tolist()) / len(problem)
-
-
-def bound_area(problem: ElasticProblem, *, limits: Limits, seed: int) -> Outcome:
-    """The larger of the one-machine bound and of every job alone at its fastest."""
-    weight, value, _ = best_mixture(problem)
-    single = alone(problem)
-    bound = max(value, single)
-    by = "one machine, shortest first" if value > single else "every job alone"
-    return Outcome(
-        None,
-        Status.BOUND_ONLY,
-        bound=bound * (1 - SAFE),
-        bound_by=by,
-        info={"weight_of_gpus": weight, "one_machine_s": value, "alone_s": single},
-    )

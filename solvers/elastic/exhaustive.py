@@ -1,9 +1,13 @@
-"""The optimum of a few jobs with free restarts: every order of events, a linear program for each.
+"""Every order of events of a few jobs, best first, a linear program for each: optimum or bound.
 
-Prefixes of orders are extended best first (``orders.py`` has the programs). Jobs that come when all
-before them are done for sure are searched by themselves. The bound never rests on a solver's
-tolerances, and *optimal* means: proven to within `Tuning.gap` of the mean completion time. Where
-starts take time, ``charged.py`` searches for a bound.
+Prefixes of orders are extended best first (``prefixes.py``), and a whole order gets a program of
+joint configurations (``orders.py``). Where starts are free, the program of an order has a schedule,
+and the least of all is the optimum: *optimal* means proven to within `Tuning.gap` of the mean
+completion time. Where starts take time, a start is a configuration that does no work, and a job
+pays for the share of its work that it does on each GPU count; an order is divided further by
+whether a job uses a count, which then takes a whole start. That bounds every schedule, and the
+search ends at the best schedule known. Jobs that come when all before them are done for sure are
+searched by themselves. No bound rests on a solver's tolerances.
 """
 
 from __future__ import annotations
@@ -11,12 +15,14 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from optgap.models.elastic import ElasticProblem, ElasticSolution
+from optgap.models.elastic.arrays import Floats
 from optgap.models.elastic.simulation.engine import simulate
 from optgap.models.elastic.simulation.most_worth import EstimatedWorth, MostWorth
 from optgap.models.elastic.snapshot import Choices
@@ -25,26 +31,35 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.spec import chosen
 from optgap.solvers.backends.safe import outwards
-from optgap.solvers.elastic.area import bound_area
-from optgap.solvers.elastic.charged import TUNING as CHARGED
-from optgap.solvers.elastic.charged import chargeable, completions, searched
+from optgap.solvers.elastic.area import SAFE, closed_form
 from optgap.solvers.elastic.joint import Step, Tables, by_worth, ends, listed, order_of, waited
-from optgap.solvers.elastic.orders import Orders
+from optgap.solvers.elastic.lagrangian import starts_s
+from optgap.solvers.elastic.orders import Orders, Use, Uses
 from optgap.solvers.elastic.parameters import ExhaustiveParams
-from optgap.solvers.elastic.prefixes import ROUNDING, Events, Prefixes, following, one_by_one
-from optgap.solvers.elastic.prices import bounded, one_machine
+from optgap.solvers.elastic.prefixes import (
+    ROUNDING,
+    Events,
+    Prefixes,
+    following,
+    one_by_one,
+    one_by_one_started,
+)
+from optgap.solvers.elastic.prices import Bounded, bounded, one_machine
 from optgap.solvers.elastic.snapshot import solve
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What was found to work well, beside what can be set (`ExhaustiveParams`).
+    """Values that were found to work well, beside what can be set (`ExhaustiveParams`).
 
     Parameters
     ----------
-    few: jobs up to which the search takes seconds; with more the bound by prices comes first, in a
-        share of a time limit.
+    few: jobs up to which the search takes seconds; with more the bound by prices comes first.
     most_jobs: more orders than these have are not gone through in any time.
+    most_charged: jobs of a group that are searched where starts take time, as a program of twelve
+        takes a second; more are bounded by prices only.
+    least_start_s: where a start takes less, it is not charged.
+    prices_share: of a budget, for the bound by prices.
     gap: a schedule proven to so much of the mean completion time is called optimal.
     power, spread_s, states: of the schedule of `work-value` that a bound with starts charged begins
         with.
@@ -52,6 +67,9 @@ class Tuning:
 
     few: int = 6
     most_jobs: int = 12
+    most_charged: int = 8
+    least_start_s: float = 1e-3
+    prices_share: float = 0.2
     gap: float = 5e-7
     power: float = 0.75
     spread_s: float = 300.0
@@ -60,9 +78,12 @@ class Tuning:
 
 TUNING = Tuning()
 
+BY = "orders of events, LP"
+BY_STARTED = "orders of events and starts, LP"
+
 
 def bounds(problem: ElasticProblem) -> bool:
-    """Whether the relaxation with free restarts can be searched."""
+    """Whether orders of events can be searched."""
     return len(problem) <= TUNING.most_jobs and problem.cap != "energy"
 
 
@@ -71,34 +92,72 @@ def fits(problem: ElasticProblem) -> bool:
     return bounds(problem) and problem.overhead.free
 
 
+def chargeable(problem: ElasticProblem) -> bool:
+    """Whether starts take long enough to be charged."""
+    return bool(starts_s(problem).min() >= TUNING.least_start_s)
+
+
+Node = tuple[float, int, Events, Uses, Use | None, bool]
+"""An open node: its bound, s; a number that breaks ties; a prefix or an order of events; the uses
+that are decided; the use to decide next; and whether its program was solved."""
+
+
 class Search:
-    """Every order of events of some jobs, best first, from the best list schedule on.
+    """Every order of events of some jobs, best first.
+
+    Parameters
+    ----------
+    charged: whether starts are charged; then there is only a bound.
+    found: Σ (completion − submission) of the best schedule known, s; infinite for none.
+    most: programs of prefixes and orders that are solved at most.
 
     Attributes
     ----------
-    best: the best schedule found, times since the first of the jobs was submitted.
-    found: Σ (completion − submission) of it, s.
-    stopped: why it ended before its end, or None.
+    best: the best schedule found, times since the first of the jobs was submitted; without starts.
+    found: Σ (completion − submission) of the best schedule, found or known, s.
+    stopped: why the search ended before its end, or None.
+    spent: whether it ended because `most` programs were solved.
     """
 
-    def __init__(self, problem: ElasticProblem, limits: Limits) -> None:
-        self.limits = limits
-        self.tables = Tables(problem)
-        self.prefixes = Prefixes(self.tables, limits)
-        self.orders = Orders(self.tables, limits)
-        self.first = dominated(problem)
-        self.best = listed(self.tables)
-        self.found = waited(self.tables, self.best)
-        least = outwards(self.tables.fastest_s.tolist())
-        self.heap: list[tuple[float, int, Events]] = [(least, 0, ())]
+    def __init__(
+        self,
+        problem: ElasticProblem,
+        limits: Limits,
+        charged: bool = False,
+        found: float = math.inf,
+        most: float = math.inf,
+    ) -> None:
+        self.limits, self.most = limits, most
+        self.tables = tables = Tables(problem, starts_s(problem) if charged else None)
+        self.prefixes = Prefixes(tables, limits)
+        self.orders = Orders(tables, limits)
+        self.first = dominated(problem, charged)
+        self.best = [] if charged else listed(tables)
+        if charged:
+            serial = math.fsum([*one_by_one_started(tables), *(-tables.submit_s).tolist()])
+            self.found = min(found, serial * (1 + ROUNDING))
+        else:
+            self.found = waited(tables, self.best)
+        least = outwards(tables.fastest_s.tolist())
+        self.heap: list[Node] = [(least, 0, (), (), None, False)]
         self.counter = itertools.count(1)
         self.left_out = math.inf  # the least value of orders that were not pursued
         self.stopped: Termination | None = None
+        self.spent = False
 
     @property
     def cut(self) -> float:
         """Σ (completion − submission) from which on an order is not worth pursuing, s."""
         return self.found * (1 - TUNING.gap)
+
+    @property
+    def end(self) -> float:
+        """The value of an open prefix from which on the search is done, s.
+
+        With starts charged no order has a schedule, and the value of one that is not divided
+        further is all that is proven.
+        """
+        return min(self.cut, self.left_out) if self.tables.charged else self.cut
 
     @property
     def proven(self) -> float:
@@ -107,17 +166,26 @@ class Search:
         return min(self.left_out, open_, self.found)
 
     @property
+    def programs(self) -> int:
+        """How many programs were solved."""
+        return self.prefixes.programs + self.orders.programs
+
+    @property
     def trouble(self) -> str:
         """What went wrong with a linear program."""
         return self.prefixes.trouble or self.orders.trouble
 
     def run(self) -> None:
         """Until nothing better is left, or the limits say stop."""
-        self._improve()
-        while self.stopped is None and self.heap and self.heap[0][0] < self.cut:
+        if not self.tables.charged:
+            self._improve()
+        while self.stopped is None and self.heap and self.heap[0][0] < self.end:
             self.stopped = self.limits.stop
+            if self.programs >= self.most:
+                self.spent = True
+                return
             if self.stopped is None:
-                self._expand()
+                self._look()
 
     def _improve(self) -> None:
         """From the best order to one that goes by what work is worth there, and so on."""
@@ -136,36 +204,64 @@ class Search:
             steps = by_worth(self.tables, known.worth)
             self._offer(steps)
 
-    def _expand(self) -> None:
-        """The best open prefix by one event; it stays open where its children are not known."""
-        value, _, events = self.heap[0]
-        children = []
-        for child in following(events, self.tables.submit_s, self.first):
-            proven = self._value(child)
-            if proven is None:
-                self.stopped = Termination.ERROR if self.trouble else self.prefixes.stopped
-                self.stopped = self.stopped or self.orders.stopped
-                return
-            children.append((max(proven, value), child))
-        heapq.heappop(self.heap)
-        for proven, child in children:
-            if proven < self.cut and len(child) < 2 * self.tables.size - 1:
-                # deeper first among equals
-                heapq.heappush(self.heap, (proven, -next(self.counter), child))
-            else:
-                self.left_out = min(self.left_out, proven)
+    def _look(self) -> None:
+        """Solve the best open node's program, or divide the node if that is done.
 
-    def _value(self, events: Events) -> float | None:
-        """What is proven of a prefix; infinite for an order that is impossible."""
-        value = self.prefixes.value(events, self.cut)
-        if value is None or value >= self.cut or len(events) < 2 * self.tables.size - 1:
-            return value
-        known = self.orders.solve(events, self.cut)
+        A node stays open where its value is not known.
+        """
+        value, _, events, uses, use, solved = self.heap[0]
+        whole = len(events) == 2 * self.tables.size - 1
+        if solved:
+            heapq.heappop(self.heap)
+            if use is not None:
+                for so in (True, False):
+                    self._open(value, events, (*uses, (use, so)), None, False)
+                return
+            for child in following(events, self.tables.submit_s, self.first):
+                self._open(value, child, uses, None, False)
+            return
+        known = self._value(events, uses, whole)
         if known is None:
-            return None if self.orders.trouble or self.orders.stopped else math.inf
-        if known.steps is not None:
-            self._offer(list(known.steps))
-        return max(value, known.value)
+            self.stopped = Termination.ERROR if self.trouble else self.prefixes.stopped
+            self.stopped = self.stopped or self.orders.stopped
+            return
+        heapq.heappop(self.heap)
+        value, use = max(value, known[0]), known[1]
+        if whole and use is None:
+            self.left_out = min(self.left_out, value)
+        else:
+            self._open(value, events, uses, use, True)
+
+    def _open(
+        self, value: float, events: Events, uses: Uses, use: Use | None, solved: bool
+    ) -> None:
+        """One more open node, unless it is no better than the best schedule."""
+        if value < self.cut:
+            # deeper first among equals
+            node = (value, -next(self.counter), events, uses, use, solved)
+            heapq.heappush(self.heap, node)
+        else:
+            self.left_out = min(self.left_out, value)
+
+    def _value(self, events: Events, uses: Uses, whole: bool) -> tuple[float, Use | None] | None:
+        """What is proven of a node, infinite for an order that is impossible; what to decide next.
+
+        None where it is not known.
+        """
+        value = -math.inf
+        if not uses:
+            known = self.prefixes.value(events, self.cut)
+            if known is None:
+                return None
+            value = known
+        if value >= self.cut or not whole:
+            return value, None
+        order = self.orders.solve(events, self.cut, uses)
+        if order is None:
+            return None if self.orders.trouble or self.orders.stopped else (math.inf, None)
+        if order.steps is not None:
+            self._offer(list(order.steps))
+        return max(value, order.value), order.use
 
     def _offer(self, steps: list[Step]) -> None:
         found = waited(self.tables, steps)
@@ -174,21 +270,40 @@ class Search:
             self.limits.progress("orders", found, self.proven)
 
 
-def dominated(problem: ElasticProblem) -> list[set[int]]:
+def dominated(problem: ElasticProblem, charged: bool = False) -> list[set[int]]:
     """By job, those that complete before it in some optimal schedule.
 
-    They are of the same class, submitted no later and have no more to do: where such a job
-    completes later, the two can change places from some moment on so that it does not.
+    With free starts these are of the same class, submitted no later and have no more to do: where
+    such a job completes later, the two can change places from some moment on so that it does not.
+    Where starts are charged only jobs alike in all of that can, from the beginning on.
     """
-    jobs = problem.jobs
+    jobs, before = problem.jobs, np.arange(len(problem))
     first: list[set[int]] = []
     for j in range(len(problem)):
-        same = (jobs.of_class == jobs.of_class[j]) & (jobs.submit_s <= jobs.submit_s[j])
-        same &= jobs.iterations <= jobs.iterations[j]
+        same = jobs.of_class == jobs.of_class[j]
         alike = (jobs.submit_s == jobs.submit_s[j]) & (jobs.iterations == jobs.iterations[j])
-        same &= ~alike | (np.arange(len(problem)) < j)
-        first.append(set(np.flatnonzero(same).tolist()))
+        less = (jobs.submit_s <= jobs.submit_s[j]) & (jobs.iterations <= jobs.iterations[j])
+        found = same & np.where(alike, before < j, less & (not charged))
+        first.append(set(np.flatnonzero(found).tolist()))
     return first
+
+
+def apart(problem: ElasticProblem) -> list[list[int]]:
+    """The jobs in groups that share no time in some optimal schedule: see `one_by_one`."""
+    tables = Tables(problem)
+    groups = [[0]]
+    for j, end in enumerate(one_by_one(tables)[:-1], start=1):
+        if tables.submit_s[j] >= end * (1 + ROUNDING):
+            groups.append([])
+        groups[-1].append(j)
+    return groups
+
+
+def completions(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
+    """(J,) the last end of each job, s."""
+    found = np.zeros(len(problem))
+    np.maximum.at(found, solution.job, solution.end_s)
+    return found
 
 
 def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
@@ -207,55 +322,98 @@ def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int, **given: A
         expected = f"at most {TUNING.most_jobs} jobs, no energy budget"
         raise InputError("exhaustive", "", found, expected)
     groups = apart(problem)
-    if chargeable(problem):
-        return _charged(problem, groups, limits, options.programs)
-    few = max(map(len, groups)) <= TUNING.few
-    area = bound_area(problem, limits=limits, seed=seed)
-    floor, by = area.bound or 0.0, area.bound_by or ""
-    if not few:
-        prices = bounded(problem, limits.within(CHARGED.prices_share * limits.remaining))
-        floor, by = prices.bound, prices.by
+    charged = chargeable(problem)
+    share = limits.within(TUNING.prices_share * limits.remaining)
+    if charged:
+        prices = bounded(problem, share, order=one_machine(problem, share))
+        most = round(options.programs * limits.effort)
+        return _bounded(problem, groups, limits, prices, most)
+    floor = closed_form(problem)
+    if max(map(len, groups)) > TUNING.few:
+        prices = bounded(problem, share)
+        floor = prices.bound, prices.by
     searches = [Search(problem.subset(jobs), limits) for jobs in groups]
     for part in searches:
         part.run()
-    return _outcome(problem, searches, groups, (floor, by))
+    return _outcome(problem, searches, groups, floor)
 
 
-def _charged(
-    problem: ElasticProblem, groups: list[list[int]], limits: Limits, most: int
+def _bounded(
+    problem: ElasticProblem, groups: list[list[int]], limits: Limits, floor: Bounded, most: int
 ) -> Outcome:
-    """A bound: by prices, and by a search of what is better than a schedule of `work-value`."""
-    share = limits.within(CHARGED.prices_share * limits.remaining)
-    prices = bounded(problem, share, order=one_machine(problem, share))
+    """A bound by prices, and by a search of what is better than a schedule of `work-value`."""
     choices = Choices.of(problem)
     worth = EstimatedWorth(problem, choices, TUNING.power)
-    spread_s, gap, states = TUNING.spread_s, TUNING.gap, TUNING.states
-    policy = MostWorth(problem, choices, worth, solve, spread_s, gap, states)
+    policy = MostWorth(problem, choices, worth, solve, TUNING.spread_s, TUNING.gap, TUNING.states)
     made = simulate(problem, policy, limits)
-    bound, by = prices.bound, prices.by
-    termination, message, programs = limits.stop or Termination.COMPLETED, "", 0
+    known = Proven(floor.bound, floor.by, 0, limits.stop, "")
     if made.termination is Termination.COMPLETED and made.solution is not None:
         ends_s = completions(problem, made.solution)
-        known = searched(problem, limits, groups, ends_s, prices, most)
-        if known.bound > bound:
-            bound, by = known.bound, known.bound_by
-        termination, message = known.stopped or termination, known.message
-        programs = known.programs
+        known = searched(problem, limits, groups, ends_s, floor, most)
     return Outcome(
-        None, Status.BOUND_ONLY, termination, bound=bound, bound_by=by,
-        info={"programs": programs, "groups": len(groups)}, message=message,
+        None, Status.BOUND_ONLY, known.stopped or Termination.COMPLETED, bound=known.bound,
+        bound_by=known.by, info={"programs": known.programs, "groups": len(groups)},
+        message=known.message,
     )  # fmt: skip
 
 
-def apart(problem: ElasticProblem) -> list[list[int]]:
-    """The jobs in groups that share no time in some optimal schedule: see `one_by_one`."""
-    tables = Tables(problem)
-    groups = [[0]]
-    for j, end in enumerate(one_by_one(tables)[:-1], start=1):
-        if tables.submit_s[j] >= end * (1 + ROUNDING):
-            groups.append([])
-        groups[-1].append(j)
-    return groups
+@dataclass(frozen=True, eq=False)
+class Proven:
+    """A bound on the mean completion − submission, s, and how it was found.
+
+    Parameters
+    ----------
+    stopped: why it ended before its end, unless because it had solved as many programs as it may.
+    message: that it had, and what went wrong with one.
+    """
+
+    bound: float
+    by: str
+    programs: int
+    stopped: Termination | None
+    message: str
+
+
+def searched(
+    problem: ElasticProblem,
+    limits: Limits,
+    groups: Sequence[Sequence[int]],
+    ends_s: Floats,
+    prices: Bounded,
+    most: int,
+) -> Proven:
+    """What a search with starts charged proves, and prices where these prove more.
+
+    Parameters
+    ----------
+    groups: the jobs, in parts that are searched by themselves if they are small.
+    ends_s: (J,) completions of the best schedule known.
+    prices: the bound on all.
+    most: programs that are solved at most.
+    """
+    waited_s = ends_s - problem.jobs.submit_s
+    proven, programs = [], 0
+    stopped, spent, trouble = None, False, ""
+    for k, jobs in enumerate(sorted(groups, key=len)):
+        limited = limits.within(limits.remaining / (len(groups) - k))
+        part, own = problem.subset(jobs), prices
+        if len(groups) > 1:
+            share = limits.within(TUNING.prices_share * limited.remaining)
+            own = bounded(part, share, order=one_machine(part, share))
+        found = math.fsum(waited_s[list(jobs)].tolist())
+        proven.append(min(found, own.bound * len(jobs)))
+        if len(jobs) > TUNING.most_charged:
+            continue
+        search = Search(part, limited, True, found, most - programs)
+        search.run()
+        proven[-1] = max(proven[-1], search.proven)
+        programs, spent = programs + search.programs, spent or search.spent
+        stopped, trouble = stopped or search.stopped, trouble or search.trouble
+    bound, by = outwards(proven) / len(problem) * (1 - ROUNDING), BY_STARTED
+    if prices.bound >= bound:
+        bound, by = prices.bound, prices.by
+    ended = f"the bound's search ended at programs={most}; more may prove more" if spent else ""
+    return Proven(bound, by, programs, stopped, "; ".join(filter(None, (trouble, ended))))
 
 
 def _outcome(
@@ -265,11 +423,11 @@ def _outcome(
     floor: tuple[float, str],
 ) -> Outcome:
     proof = outwards([part.proven for part in searches]) / len(problem) * (1 - ROUNDING)
-    programs = sum(part.orders.programs + part.prefixes.programs for part in searches)
-    by = "orders of events, LP" if programs else "every job alone"
+    programs = sum(part.programs for part in searches)
+    by = BY if programs else "every job alone"
     stopped = next((part.stopped for part in searches if part.stopped is not None), None)
-    if stopped is not None and floor[0] > proof:
-        proof, by = floor
+    if stopped is not None and floor[0] * (1 - SAFE) > proof:
+        proof, by = floor[0] * (1 - SAFE), floor[1]
     termination = stopped or Termination.COMPLETED
     info = {"programs": programs, "groups": len(searches)}
     trouble = next(filter(None, (part.trouble for part in searches)), "")

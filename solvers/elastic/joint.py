@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import accumulate
 
 import numpy as np
@@ -39,10 +38,10 @@ class Step:
 
 
 class Tables:
-    """The configurations of each job that keep the limit and that no other beats, windows too.
+    """The configurations of each job that keep the limit and that no other beats.
 
-    A profiling window does, and draws, the mean over all clocks: it may keep a limit that the
-    only fast one does not.
+    A profiling window is none of them: it counts at the clock that draws most and does the mean of
+    all, so that the fastest clock beats it.
 
     Parameters
     ----------
@@ -57,7 +56,7 @@ class Tables:
     starts: by job (Z,) starts per second, 0 for configurations that do work.
     gpus, watts: by job (Z,).
     index: by job, (count, clock) indices of each configuration in the problem; the clock is −1 for
-        windows, and for starts.
+        starts.
     fastest_s: (J,) alone, without the start.
     """
 
@@ -72,9 +71,8 @@ class Tables:
         self.gpus: list[Ints] = []
         self.watts: list[Floats] = []
         self.index: list[list[tuple[int, int]]] = []
-        make = _kept if start_s is None else partial(_started, start_s=start_s)
         # a class without jobs may have none that keeps the limit
-        kept = {c: make(problem, c) for c in np.unique(problem.jobs.of_class).tolist()}
+        kept = {c: _kept(problem, c, start_s) for c in np.unique(problem.jobs.of_class).tolist()}
         for iterations, c in zip(problem.jobs.iterations, problem.jobs.of_class, strict=True):
             k, f, time_s, watts, starts = kept[c]
             self.rate.append(1 / (time_s * iterations))
@@ -89,10 +87,6 @@ class Tables:
         best = int(self.rate[job].argmax())
         start = (self.starts[job] > 0) & (self.gpus[job] == self.gpus[job][best])
         return [best, *np.flatnonzero(start).tolist()]
-
-    def alone(self, job: int) -> Joint:
-        """One job at its fastest."""
-        return self.only(job, self.fastest(job)[0])
 
     def only(self, job: int, configuration: int) -> Joint:
         """One job in a configuration."""
@@ -139,8 +133,8 @@ class Tables:
                 z = step.joint[j]
                 if held >= 0 and (z != held or step.start_s != last):
                     k, f = self.index[j][held]
-                    n, kind = int(self.problem.counts[k]), Kind.RUN if f >= 0 else Kind.PROFILE
-                    rows.append((j, zero + begun, zero + last, int(kind), n, f, -1))
+                    n = int(self.problem.counts[k])
+                    rows.append((j, zero + begun, zero + last, int(Kind.RUN), n, f, -1))
                     held = -1
                 if z >= 0 and held < 0:
                     begun, held = step.start_s, z
@@ -148,39 +142,27 @@ class Tables:
         return rows
 
 
-def _kept(problem: ElasticProblem, c: int) -> Kept:
-    """Of a class, those that keep the limit and that no other beats."""
-    k, f, rate, watts = _all(problem, c)
-    t, n = 1 / rate, problem.counts[k].astype(float)
-    fits = np.flatnonzero(watts <= problem.power_allowed_w)
-    keep = fits[undominated(t[fits], n[fits], watts[fits])]
-    return k[keep], f[keep], t[keep], watts[keep], np.zeros(len(keep))
+def _kept(problem: ElasticProblem, c: int, start_s: Floats | None) -> Kept:
+    """Of a class, those that keep the limit and that no other beats; starts on every count.
 
-
-def _started(problem: ElasticProblem, c: int, start_s: Floats) -> Kept:
-    """Of a class, those that keep the limit and that no other with as many GPUs beats; starts."""
-    k, f, rate, watts = _all(problem, c)
-    idle = problem.idle_w * problem.counts.astype(float)
-    fits = np.flatnonzero(np.maximum(watts, idle[k]) <= problem.power_allowed_w)
-    parts = []
-    for count in np.unique(k[fits]).tolist():
-        own = fits[k[fits] == count]
-        keep = own[undominated(-rate[own], watts[own])]
-        runs = np.stack([k[keep], f[keep], 1 / rate[keep], watts[keep], 0.0 * keep])
-        start = np.array([[count], [-1.0], [np.inf], [idle[count]], [1 / start_s[count]]])
-        parts.append(np.hstack([runs, start]))
-    k, f, t, w, starts = np.concatenate(parts, axis=1)
-    return k.astype(np.int64), f.astype(np.int64), t, w, starts
-
-
-def _all(problem: ElasticProblem, c: int) -> tuple[Ints, Ints, Floats, Floats]:
-    """Counts, clocks, iterations per second and W of a class; clock −1: a window over all."""
-    k = np.flatnonzero(np.isfinite(problem.time_s[c]).all(axis=1))
-    clocks = len(problem.frequencies_mhz)
-    rate, watts = 1 / problem.time_s[c, k], problem.power_w[c, k]
-    f = np.tile(np.append(np.arange(clocks), -1), len(k))
-    rate, watts = (np.hstack([t, t.mean(axis=1, keepdims=True)]).ravel() for t in (rate, watts))
-    return np.repeat(k, clocks + 1), f, rate, watts
+    Where starts are charged, only others with as many GPUs beat one.
+    """
+    k, f = np.nonzero(np.isfinite(problem.time_s[c]))
+    t, watts = problem.time_s[c, k, f], problem.power_w[c, k, f]
+    idle_w = problem.idle_w * problem.counts.astype(float)
+    held = watts if start_s is None else np.maximum(watts, idle_w[k])
+    fits = np.flatnonzero(held <= problem.power_allowed_w)
+    counts = problem.counts[k].astype(float)
+    groups = [fits] if start_s is None else [fits[k[fits] == n] for n in np.unique(k[fits])]
+    rows = []
+    for own in groups:
+        keep = own[undominated(t[own], counts[own], watts[own])]
+        rows.append(np.stack([k[keep], f[keep], t[keep], watts[keep], 0.0 * keep]))
+        if start_s is not None:
+            n = k[own[0]]
+            rows.append(np.array([[n], [-1.0], [np.inf], [idle_w[n]], [1 / start_s[n]]]))
+    k, f, t, watts, starts = np.concatenate(rows, axis=1)
+    return k.astype(np.int64), f.astype(np.int64), t, watts, starts
 
 
 def waited(tables: Tables, steps: Sequence[Step]) -> float:

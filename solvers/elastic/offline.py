@@ -33,10 +33,16 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.spec import chosen
-from optgap.solvers.elastic.charged import TUNING as CHARGED
-from optgap.solvers.elastic.charged import Proven, chargeable, completions, searched
+from optgap.models.work import ELASTIC
 from optgap.solvers.elastic.exhaustive import TUNING as EXHAUSTIVE
-from optgap.solvers.elastic.exhaustive import apart, bounds, exhaustive
+from optgap.solvers.elastic.exhaustive import (
+    apart,
+    bounds,
+    chargeable,
+    completions,
+    exhaustive,
+    searched,
+)
 from optgap.solvers.elastic.joint import Tables, order_of
 from optgap.solvers.elastic.parameters import OfflineParams
 from optgap.solvers.elastic.prefixes import Events, Prefixes, Priced
@@ -51,10 +57,14 @@ class Tuning:
 
     Parameters
     ----------
+    gap: relative, up to which a decision is searched.
+    powers: the first schedules are those of `work-value`, with such powers.
+    change: most by which the logarithm of what a job's work is worth is varied at a time.
+    spread_s: time over which a restart is spread, to begin with: what it has to pay off in.
     close: a schedule so little above the bound, relative, is not improved any more.
     floor: of the dearest work: what no job's work is worth less than, so that none waits for ever.
-    order_share, bound_share: of what is left of a time limit, for orders of completions, and for
-        a bound.
+    order_share, bound_share: of what is left of a budget, for orders of completions, and for a
+        bound.
     vary_share: of what is left, for varying the best schedule where a search for a bound follows.
     runs, most_runs: squared jobs times schedules, and schedules, unless it is said how many.
     pinned: share of the later half of the tries that give single counts, up to `most_pinned` jobs;
@@ -63,6 +73,10 @@ class Tuning:
     states: of the search of one decision at most.
     """
 
+    gap: float = 1e-3
+    powers: tuple[float, ...] = (0.75, 0.85, 0.6)
+    change: float = 0.6
+    spread_s: float = 300.0
     close: float = 1e-6
     floor: float = 1e-6
     order_share: float = 0.25
@@ -116,13 +130,14 @@ class Search:
         factors = np.broadcast_to(np.asarray(factor, dtype=float), len(self.problem))
         policy = Pinned(
             self.problem, self.choices, lambda state: worth(state) * factors[state.jobs], solve,
-            spread_s, self.options.gap, TUNING.states,
+            spread_s, TUNING.gap, TUNING.states,
         )  # fmt: skip
         policy.pins, policy.stages = pins or {}, {}
         outcome = simulate(self.problem, policy, self.limits)
         if outcome.termination is not Termination.COMPLETED or outcome.solution is None:
             return None
         self.runs += 1
+        self.limits.spend(ELASTIC.simulated(int(outcome.info["events"]), len(self.problem)))
         ends = completions(self.problem, outcome.solution)
         value = float((ends - self.problem.jobs.submit_s).mean())
         tried = Tried(value, worth, factors, spread_s, policy.pins, policy.stages, outcome.solution)
@@ -139,21 +154,20 @@ class Search:
 
     def begin(self) -> None:
         """As `work-value`, with more and with less of a preference for short jobs."""
-        for power in self.options.powers:
+        for power in TUNING.powers:
             if self.limits.stop is None:
                 worth = EstimatedWorth(self.problem, self.choices, power)
-                self.run(worth, self.options.spread_s)
+                self.run(worth, TUNING.spread_s)
 
     def by_orders(self) -> Priced | None:
         """From order to order, as long as they are new; the prices of the best schedule's."""
         problem, tables = self.problem, Tables(self.problem)
-        prefixes = Prefixes(tables, self.limits)
         tried, seen = self.best, set[Events]()
         best: Priced | None = None
-        until = self.limits.elapsed + TUNING.order_share * self.limits.remaining
-        while tried is not None and len(seen) < self.options.orders:
-            if seen and self.limits.elapsed > until:
-                break
+        part = self.limits.within(TUNING.order_share * self.limits.remaining)
+        prefixes = Prefixes(tables, part)
+        most = round(self.options.orders * self.limits.effort)
+        while tried is not None and len(seen) < most:
             ends = completions(problem, tried.solution) - problem.epoch_s
             events = order_of(tables, ends)
             if events in seen:
@@ -169,14 +183,14 @@ class Search:
     def by_prices(self, worth: Floats) -> None:
         """With what work is worth at the bound's prices."""
         if self.limits.stop is None:
-            self.run(self.known(worth), self.options.spread_s)
+            self.run(self.known(worth), TUNING.spread_s)
 
     def vary(self, rng: np.random.Generator, bound: float) -> None:
         """Random changes of the best schedule, kept where they are better."""
         size, options = len(self.problem), self.options
         few = size <= TUNING.most_pinned
         most = TUNING.runs_pinned if few else TUNING.most_runs
-        runs = options.runs or min(most, TUNING.runs // size**2)
+        runs = round((options.runs or min(most, TUNING.runs // size**2)) * self.limits.effort)
         pinned = TUNING.pinned if few else 0.0
         while self.best is not None and self.runs < runs and self.limits.stop is None:
             best = self.best
@@ -185,7 +199,7 @@ class Search:
             if 2 * self.runs >= runs and rng.random() < pinned:
                 self.run(best.worth, best.spread_s, best.factor, self._repinned(best, rng))
                 continue
-            share, change = size ** -rng.random(), options.change * rng.random()
+            share, change = size ** -rng.random(), TUNING.change * rng.random()
             changed = rng.random(size) < share
             changed[rng.integers(size)] = True
             noise = np.where(changed, rng.normal(0.0, change, size), 0.0)
@@ -248,9 +262,6 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
     if problem.cap == "energy":
         found = NoQuote("a budget of energy")
         raise InputError("offline", "field cap", found, "a limit on power, or none")
-    for power in options.powers or ("",):
-        if not isinstance(power, (int, float)) or not 0 <= power <= 4:
-            raise InputError("offline", "powers", power, "numbers from 0 to 4")
     search = Search(problem, options, limits)
     search.begin()
     order = search.by_orders() if len(problem) <= PRICES.most_ordered else None
@@ -259,23 +270,25 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
     if order is None:
         search.by_prices(proof.worth)
     groups = apart(problem) if bounds(problem) and chargeable(problem) else []
-    charged = any(len(jobs) <= CHARGED.jobs for jobs in groups)
+    charged = any(len(jobs) <= EXHAUSTIVE.most_charged for jobs in groups)
     if charged:
         search.limits = limits.within(TUNING.vary_share * limits.remaining)
     elif len(problem) <= EXHAUSTIVE.few:  # with restarts taken as free the optimum is soon known
         share = limits.within(TUNING.bound_share * limits.remaining)
-        proof = best_of(proof, exhaustive(problem, limits=share, seed=seed))
+        relaxed = exhaustive(problem, limits=share, seed=seed)
+        proof = best_of(proof, relaxed.bound, relaxed.bound_by)
     search.vary(np.random.default_rng(seed), proof.bound)
     search.limits, ended = limits, ""
     if charged and search.best is not None:
         ends_s = completions(problem, search.best.solution)
-        known = searched(problem, limits, groups, ends_s, proof, options.programs)
-        proof, ended = best_of(proof, known), known.message
+        most = round(options.programs * limits.effort)
+        known = searched(problem, limits, groups, ends_s, proof, most)
+        proof, ended = best_of(proof, known.bound, known.by), known.message
     return search.outcome(proof, ended)
 
 
-def best_of(proof: Bounded, known: Outcome | Proven) -> Bounded:
+def best_of(proof: Bounded, bound: float | None, by: str | None) -> Bounded:
     """The larger bound."""
-    if known.bound is None or known.bound <= proof.bound:
+    if bound is None or bound <= proof.bound:
         return proof
-    return replace(proof, bound=known.bound, by=known.bound_by or proof.by)
+    return replace(proof, bound=bound, by=by or proof.by)

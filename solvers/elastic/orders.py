@@ -1,7 +1,9 @@
 """The least Σ (completion − submission) of one order of events: a program whose columns are priced.
 
 Between two events (a submission or a completion) it only matters how long the cluster spends in
-each joint configuration of the active jobs. What is proven of an order never rests on the
+each joint configuration of the active jobs. Where starts take time, a start is a configuration that
+does no work, and a job needs as large a share of a start on a GPU count as of its work there; a
+whole one where it is decided that the job uses the count. The value of an order never rests on the
 solver's tolerances: see `Orders.proven`.
 """
 
@@ -16,14 +18,23 @@ import numpy as np
 from optgap.models.elastic.arrays import Floats
 from optgap.models.limits import Limits
 from optgap.models.result import Status, Termination
+from optgap.models.work import ELASTIC
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import LinearBuilder, LinearModel, Solved
-from optgap.solvers.backends.safe import outwards, safe_bound
+from optgap.solvers.backends.safe import EPS, outwards, safe_bound, usable
 from optgap.solvers.elastic.joint import Joint, Step, Tables
 from optgap.solvers.elastic.prefixes import TOLERANCE, Events, Interval, Programs, intervals
 
 SHORT = 1e-8
 """Shares of jobs that an order may leave undone where it is not proven impossible."""
+
+UNPAID = 1e-3
+"""Starts, in units of time: a count whose start is unpaid by less is not worth a decision."""
+
+Use = tuple[int, int]
+"""A job and an index of its GPU counts."""
+Uses = tuple[tuple[Use, bool], ...]
+"""What is decided of a schedule: which jobs use which counts, and which do not."""
 
 NEGLIGIBLE = 1e-9
 """Shares of jobs that a schedule need not do: a thousandth of what the referee allows."""
@@ -37,13 +48,16 @@ class Ordered:
     ----------
     value: proven: no schedule with this order of events has a smaller Σ (completion −
         submission), s.
-    steps: the schedule found, every job's work done; None where only the value was wanted.
+    steps: the schedule found, every job's work done; None where only the value was wanted, and
+        where starts are charged.
     worth: (J,) what a job's work is worth at the optimum, s.
+    use: whose start is paid for least, to be decided next; None where all are paid for.
     """
 
     value: float
     steps: tuple[Step, ...] | None
     worth: Floats
+    use: Use | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,16 +70,21 @@ class Program:
     columns: interval and joint configuration.
     most: (n,) limits of the variables that some optimal schedule keeps.
     cost: (I,) per interval, what a second of it costs.
-    work, gap: the first row of each kind: work by job, and what follows each submission but the
-        last.
+    used: what is decided.
+    started: by job, what of a start on its count each configuration makes up for, or needs.
+    work, gap, starts: the first row of each kind: work by job, what follows each submission but
+        the last, and where starts are charged those of a job on a count.
     """
 
     model: LinearModel
     columns: list[tuple[int, Joint]]
     most: Floats
     cost: Floats
+    used: dict[Use, bool]
+    started: list[Floats]
     work: int
     gap: int
+    starts: int
 
 
 class Orders(Programs):
@@ -76,14 +95,15 @@ class Orders(Programs):
         self.pool: dict[tuple[int, ...], list[Joint]] = {}
 
     def columns(self, active: tuple[int, ...]) -> list[Joint]:
-        """Those made so far for a set; at first nothing, and each job alone at its fastest."""
+        """Those made so far for a set; at first nothing, and each job alone, and its start."""
         if active not in self.pool:
-            alone = [self.tables.alone(j) for j in active]
+            tables = self.tables
+            alone = [tables.only(j, z) for j in active for z in tables.fastest(j)]
             self.pool[active] = [(-1,) * self.size, *alone]
         return self.pool[active]
 
-    def solve(self, events: Events, cut: float) -> Ordered | None:
-        """What is known of an order; None where it is impossible.
+    def solve(self, events: Events, cut: float, uses: Uses = ()) -> Ordered | None:
+        """What is known of an order with some uses decided; None where it is impossible.
 
         Without steps where it cannot be below `cut` s. Also None where `trouble` or `stopped` says
         that it is not known.
@@ -91,7 +111,7 @@ class Orders(Programs):
         parts = intervals(events, self.tables.submit_s)
         first, slack, value = False, 0.0, -math.inf
         while True:
-            program = self._program(parts, first, slack)
+            program = self._program(parts, first, slack, dict(uses))
             solved = self._solved(program.model)
             if solved is None:
                 return None
@@ -117,6 +137,8 @@ class Orders(Programs):
         worth = solved.duals[program.work : program.work + self.size] * self.unit
         if value >= cut:
             return Ordered(value, None, worth)
+        if self.tables.charged:
+            return Ordered(value, None, worth, self._unpaid(program, solved))
         return Ordered(value, tuple(self._schedule(events, program, solved)), worth)
 
     def proven(
@@ -129,29 +151,80 @@ class Orders(Programs):
         cost of all, and some optimal schedule is no longer than `last_s`: so much of the bound
         is lost at most.
         """
+        duals = usable(program.model, duals)
         bound = safe_bound(program.model, duals, program.most)
-        worth = duals[program.work : program.work + self.size]
+        values = [self.unit * value for value in self._values(program, duals)]
+        lost, added = self._priced(program, parts, duals, values, False)
+        if not added:  # good columns are found long before it is proven that there are none
+            lost, added = self._priced(program, parts, duals, values, True)
+        return outwards([bound, lost * self.last_s / self.unit]), added
+
+    def _priced(
+        self,
+        program: Program,
+        parts: Sequence[Interval],
+        duals: Floats,
+        values: Sequence[Floats],
+        proof: bool,
+    ) -> tuple[float, bool]:
+        """The least reduced cost of all columns at most, and whether any was added."""
         lost, added = 0.0, False
         for i, part in enumerate(parts):
             terms = [float(program.cost[i])]
             if part.gap < self.size - 1:
                 terms.append(-float(duals[program.gap + part.gap]))
-            values = {j: worth[j] * self.unit * self.tables.rate[j] for j in part.active}
-            value, joint = self.tables.price(part.active, values)
-            reduced = outwards([*terms, -value])
-            lost = min(lost, reduced)
+            self.limits.spend(ELASTIC.column)
+            value, joint = self.tables.price(part.active, values, proof)
+            lost = min(lost, outwards([*terms, -value]))
+            there = sum(float(values[j][z]) for j, z in enumerate(joint) if z >= 0)
             known = self.columns(part.active)
-            if reduced < -TOLERANCE * sum(map(abs, terms)) and joint not in known:
+            better = sum(terms) - there < -TOLERANCE * sum(map(abs, terms))
+            if better and joint not in known:
                 known.append(joint)
                 added = True
-        return outwards([bound, lost * self.last_s / self.unit]), added
+        return lost, added
+
+    def _values(self, program: Program, duals: Floats) -> list[Floats]:
+        """By job, (Z,) what a second in each configuration is worth at these prices, rounded up."""
+        found = []
+        for j, rate in enumerate(self.tables.rate):
+            terms = [duals[program.work + j] * rate]
+            if self.tables.charged:
+                row = duals[program.starts + self.first[j] + self.count[j]]
+                terms.append(row * program.started[j])
+            value = sum(terms) + 8 * EPS * sum(map(np.abs, terms))
+            never = [n for (i, n), so in program.used.items() if i == j and not so]
+            found.append(np.where(np.isin(self.count[j], never), 0.0, value))
+        return found
+
+    def _unpaid(self, program: Program, solved: Solved) -> Use | None:
+        """The job and the count whose start is paid for least by the program's solution."""
+        assert solved.values is not None
+        held = np.zeros(self.first[-1])
+        paid = np.zeros(self.first[-1])
+        start_s = np.zeros(self.first[-1])
+        for x, (_, q) in enumerate(program.columns):
+            for j, z in enumerate(q):
+                if z >= 0:
+                    row = self.first[j] + self.count[j][z]
+                    held[row] += self.tables.rate[j][z] * solved.values[x]
+                    paid[row] += self.tables.starts[j][z] * self.unit * solved.values[x]
+        for j, starts in enumerate(self.tables.starts):
+            at = np.flatnonzero(starts)
+            start_s[self.first[j] + self.count[j][at]] = 1 / starts[at]
+        unpaid = np.where(held * self.unit > SHORT, start_s * (1 - paid), 0.0)
+        row = int(unpaid.argmax())
+        if unpaid[row] <= UNPAID * self.unit:
+            return None
+        job = int(np.searchsorted(self.first, row, side="right")) - 1
+        return job, row - int(self.first[job])
 
     def _solved(self, model: LinearModel) -> Solved | None:
         """The optimum with its prices, or that there is none; None where neither is known."""
         self.programs += 1
         for tolerance in (TOLERANCE, 0.0):
             found = solve(model, backend="highs", limits=self.limits, tolerance=tolerance)
-            if found.termination in (Termination.TIME_LIMIT, Termination.INTERRUPTED):
+            if found.termination not in (Termination.COMPLETED, Termination.ERROR):
                 self.stopped = found.termination
             self.stopped = self.stopped or self.limits.stop
             if self.stopped is not None:
@@ -161,7 +234,9 @@ class Orders(Programs):
         self.trouble = found.message or f"a linear program ended {found.status}"
         return None
 
-    def _program(self, parts: Sequence[Interval], first: bool, slack: float) -> Program:
+    def _program(
+        self, parts: Sequence[Interval], first: bool, slack: float, used: dict[Use, bool]
+    ) -> Program:
         """min Σ cost·time: work rows by job, and the times between submissions.
 
         In phase 1 (`first`) instead the least work left undone, by artificial variables; in
@@ -169,10 +244,16 @@ class Orders(Programs):
         """
         tables, unit = self.tables, self.unit
         builder = LinearBuilder("min")
-        columns = [(i, q) for i, part in enumerate(parts) for q in self.columns(part.active)]
+        columns = [
+            (i, q)
+            for i, part in enumerate(parts)
+            for q in self.columns(part.active)
+            if all(z < 0 or used.get((j, self.count[j][z]), True) for j, z in enumerate(q))
+        ]
         cost = np.array([0.0 if first else float(part.cost) for part in parts])
         for i, _ in columns:
             builder.variable(cost=float(cost[i]))
+        undone: list[int] = []
         for j in range(self.size):
             terms = [
                 (x, float(tables.rate[j][q[j]]) * unit)
@@ -181,14 +262,45 @@ class Orders(Programs):
             ]
             if first or slack:
                 upper = 1.0 if first else min(1.0, slack)
-                terms.append((builder.variable(upper=upper, cost=float(first)), 1.0))
+                undone.append(builder.variable(upper=upper, cost=float(first)))
+                terms.append((undone[j], 1.0))
             builder.row(terms, lower=1.0, upper=1.0)
         for gap, length in enumerate((self.gap_s / unit).tolist()):
             terms = [(x, 1.0) for x, (i, _) in enumerate(columns) if parts[i].gap == gap]
             builder.row(terms, lower=length, upper=length)
+        started = self._start_rows(builder, columns, undone, used) if tables.charged else []
         model = builder.build()
         most = np.full(model.variables, self.last_s / unit)
-        return Program(model, columns, most, cost, 0, self.size)
+        return Program(
+            model, columns, most, cost, used, started, 0, self.size, 2 * self.size - 1
+        )  # fmt: skip
+
+    def _start_rows(
+        self,
+        builder: LinearBuilder,
+        columns: Sequence[tuple[int, Joint]],
+        undone: Sequence[int],
+        used: dict[Use, bool],
+    ) -> list[Floats]:
+        """Starts of each job on each count: a share as large as that of its work, or a whole one.
+
+        Work left undone makes up for a whole one, too, so that it alone tells what is impossible.
+        """
+        started = []
+        for j, (starts, rate) in enumerate(zip(self.tables.starts, self.tables.rate, strict=True)):
+            many = int(self.first[j + 1] - self.first[j])
+            whole = [n for n in range(many) if used.get((j, n), False)]
+            started.append(starts - np.where(np.isin(self.count[j], whole), 0.0, rate))
+            rows: list[list[tuple[int, float]]] = [[] for _ in range(many)]
+            for n in whole:
+                rows[n] += [(x, 1.0) for x in undone[j : j + 1]]
+            for x, (_, q) in enumerate(columns):
+                if q[j] >= 0:
+                    term = x, float(started[j][q[j]]) * self.unit
+                    rows[self.count[j][q[j]]].append(term)
+            for n, row in enumerate(rows):
+                builder.row(row, lower=float(n in whole))
+        return started
 
     def _schedule(self, events: Events, program: Program, solved: Solved) -> list[Step]:
         """The solution as a schedule that keeps submissions and finishes every job.
@@ -223,5 +335,6 @@ class Orders(Programs):
                 now = max(now, float(tables.submit_s[arrived]))
                 arrived += 1
             elif left[event] > NEGLIGIBLE:
-                spend(tables.alone(event), float(left[event] * tables.fastest_s[event]))
+                fastest = tables.only(event, tables.fastest(event)[0])
+                spend(fastest, float(left[event] * tables.fastest_s[event]))
         return [step for step in steps if step.end_s > step.start_s]

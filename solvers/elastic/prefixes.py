@@ -17,6 +17,7 @@ import numpy as np
 from optgap.models.elastic.arrays import Floats, Ints
 from optgap.models.limits import Limits
 from optgap.models.result import Termination
+from optgap.models.work import ELASTIC
 from optgap.solvers.backends.growing import Growing
 from optgap.solvers.backends.linear import LinearModel
 from optgap.solvers.backends.safe import EPS, outwards, safe_bound, usable
@@ -136,6 +137,8 @@ class Programs:
     unit: the unit of time, s: the longest job alone, or start.
     gap_s: (J−1,) between submissions.
     last_s: no longer is some optimal schedule.
+    count: by job, (Z,) which of its counts each configuration has.
+    first: (J+1,) the first of the rows of a job's starts by count; none where starts are free.
     programs: how many were solved.
     trouble, stopped: why the last one was not, or "" and None.
     """
@@ -146,6 +149,10 @@ class Programs:
         self.unit = max(float(tables.fastest_s.max()), tables.longest_start_s)
         self.gap_s = np.diff(tables.submit_s)
         self.last_s = latest_s(tables) * (1 + ROUNDING)
+        # by job, which of its counts each configuration has; none where starts are free
+        self.count = [np.unique(n, return_inverse=True)[1] for n in tables.gpus]
+        many = [int(count.max()) + 1 if tables.charged else 0 for count in self.count]
+        self.first = np.cumsum([0, *many])
         self.programs = 0
         self.trouble = ""
         self.stopped: Termination | None = None
@@ -167,10 +174,6 @@ class Prefixes(Programs):
         self.watts = [w / limit if self.limited else 0 * w for w in tables.watts]
         self.rate = [rate * self.unit for rate in tables.rate]
         self.starts = [starts * self.unit for starts in tables.starts]
-        # by job, which of its counts each configuration has; none where starts are free
-        self.count = [np.unique(n, return_inverse=True)[1] for n in tables.gpus]
-        many = [int(count.max()) + 1 if tables.charged else 0 for count in self.count]
-        self.first = np.cumsum([0, *many])
 
     def configurations(self, active: int, job: int) -> set[int]:
         """Those made so far for a job among so many; at first the fastest, and its start."""
@@ -220,9 +223,13 @@ class Prefixes(Programs):
                 return
             program = self._program(parts, gone)
             self.programs += 1
+            self.limits.spend(ELASTIC.program + ELASTIC.entry * len(program.model.values))
             solver = Growing(**settings)
             solver.load(program.model)
-            if not solver.run():  # all work may be left undone
+            if not solver.run(self.limits):  # all work may be left undone
+                self.stopped = self.limits.stop
+                if self.stopped is not None:
+                    return
                 self.trouble = "a linear program that has a solution was not solved"
                 return
             proven, more = self._proven(program, gone, solver.duals)

@@ -8,7 +8,7 @@ there is.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -18,11 +18,10 @@ from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends.safe import outwards
-from optgap.solvers.elastic.area import SAFE, alone, best_mixture, least_shares
+from optgap.solvers.elastic.area import SAFE, alone, best_mixture, closed_form, least_shares
 from optgap.solvers.elastic.joint import Tables, order_of
 from optgap.solvers.elastic.lagrangian import Evaluated, Setting, evaluate
 from optgap.solvers.elastic.prefixes import Prefixes, Priced
-from optgap.solvers.elastic.restarts import Restarts
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class Tuning:
     pieces: of constant prices per job, from `fewest_pieces` to `most_pieces` in all.
     rounds: of the ascent; `rounds_of_many` for more than `many_jobs`, and after that
         `rounds_charged` with restarts charged, for up to `most_ordered`.
-    free_share: of the time, for prices with free restarts where these are charged after that.
+    free_share: of a budget, for prices with free restarts where these are charged after that.
     floor: of the dearest price at first: what none is less than.
     step: the first, relative; times `shrink` after `patience` rounds without a relative gain of
         `gain`, until it is below `least_step`.
@@ -113,23 +112,20 @@ class Ascent:
 
     Each round moves prices by how far what is bought is off what is there: a blend of the
     relative excess (which finds the size) and the plain supergradient (which finds zero).
-    With `restarts` they are charged.
     """
 
     setting: Setting
     gpu: Floats
     power: Floats
-    restarts: Restarts | None = None
+    limits: Limits = field(default_factory=Limits)
     best: float = -math.inf
     best_gpu: Floats | None = None
     best_power: Floats | None = None
     worth: Floats | None = None
-    by: Floats | None = None
 
     def seen(self, per: int) -> Evaluated:
         """What these prices prove."""
-        if self.restarts is not None:
-            return self.restarts.evaluate(self.gpu, self.power, per)
+        self.limits.spend(self.setting.work(per))
         return evaluate(self.setting, self.gpu, self.power, per)
 
     def look(self, per: int = TUNING.values) -> Evaluated:
@@ -138,7 +134,7 @@ class Ascent:
         if seen.bound > self.best:
             self.best = seen.bound
             self.best_gpu, self.best_power = self.gpu.copy(), self.power.copy()
-            self.worth, self.by = seen.worth, seen.by
+            self.worth = seen.worth
         return seen
 
     def step(self, seen: Evaluated, size: float) -> None:
@@ -170,57 +166,13 @@ def _moved(price: Floats, excess: Floats, size: float) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Bounded:
-    """A bound on the mean completion − submission, s, and what each job's work is worth, s.
-
-    `ascent` has the prices; None where time was up before there were any.
-    """
+    """A bound on the mean completion − submission, s, and what each job's work is worth, s."""
 
     bound: float
     by: str
     worth: Floats
     pieces: int
     stopped: Termination | None
-    ascent: Ascent | None = None
-
-    @property
-    def by_completion(self) -> ByCompletion | None:
-        """What it proves of schedules whose completions are known; None for free restarts."""
-        if self.ascent is None or self.ascent.by is None:
-            return None
-        edges = np.append(self.ascent.setting.edges, math.inf)
-        by = self.ascent.by
-        return ByCompletion(edges, by, self.ascent.best - math.fsum(by.min(axis=1).tolist()))
-
-
-@dataclass(frozen=True, eq=False)
-class ByCompletion:
-    """A bound on Σ completions where something is known of each: what the jobs pay for at least.
-
-    Parameters
-    ----------
-    edges: (K+2,) of the pieces of constant prices and what follows them, s.
-    by: (J, K+1) the least completion plus payments of a job that completes then, s.
-    paid: less what everything would have cost, s; negative.
-    """
-
-    edges: Floats
-    by: Floats
-    paid: float
-
-    def least(self, low_s: Floats, high_s: Floats) -> float:
-        """Σ completions, s, at least where each job's is between such times, (J,)."""
-        meets = (self.edges[1:] >= low_s[:, None]) & (self.edges[:-1] <= high_s[:, None])
-        terms = np.where(meets, self.by, math.inf).min(axis=1)
-        total = math.fsum([self.paid, *terms.tolist()])
-        return total - SAFE * abs(total) if math.isfinite(total) else total
-
-    def windows(self, found_s: float) -> tuple[Floats, Floats]:
-        """(J,) between which times each completes wherever Σ completions is below that, s."""
-        least = self.by.min(axis=1, keepdims=True)
-        room = found_s - self.paid - float(least.sum()) + SAFE * abs(found_s)
-        open_ = self.by - least <= max(room, 0.0)
-        last = self.by.shape[1] - open_[:, ::-1].argmax(axis=1)
-        return self.edges[open_.argmax(axis=1)], self.edges[last]
 
 
 def bounded(
@@ -235,9 +187,10 @@ def bounded(
     tuned = TUNING
     many = pieces or min(tuned.most_pieces, max(tuned.fewest_pieces, tuned.pieces * size))
     turns = rounds or (tuned.rounds if size <= tuned.many_jobs else tuned.rounds_of_many)
+    turns = max(1, round(turns * limits.effort))
     submitted = math.fsum(problem.jobs.submit_s.tolist())
     starts = [] if order is None else [_of_order(problem, order, many)]
-    ascents = [*starts, _ascent(problem, many)]
+    ascents = [replace(ascent, limits=limits) for ascent in (*starts, _ascent(problem, many))]
     best, worth = -math.inf, problem.least_jct_s
     stopped = limits.stop
     firsts = [ascent.look().bound for ascent in ascents if stopped is None]
@@ -254,13 +207,8 @@ def bounded(
             ascent = _charging(ascent, turns, limits, submitted, size)
         stopped = stopped or limits.stop
         best = outwards([ascent.best, -submitted]) / size
-    bound, by = max(
-        (best, "prices of GPUs and power over time"),
-        (best_mixture(problem)[1], "one machine, shortest first"),
-        (alone(problem), "every job alone"),
-    )
-    bound = max(0.0, bound * (1 - SAFE))
-    return Bounded(bound, by, worth, many, stopped, ascent if firsts else None)
+    bound, by = max((best, "prices of GPUs and power over time"), closed_form(problem))
+    return Bounded(max(0.0, bound * (1 - SAFE)), by, worth, many, stopped)
 
 
 def bound_prices(
@@ -325,12 +273,14 @@ def _ascent(problem: ElasticProblem, pieces: int) -> Ascent:
 
 def _charging(free: Ascent, turns: int, limits: Limits, submitted: float, size: int) -> Ascent:
     """On from prices for free restarts; few jobs are charged even when time is up."""
-    ascent = replace(free, restarts=Restarts.of(free.setting))
+    setting = free.setting
+    ascent = replace(free, setting=Setting.of(setting.problem, setting.edges, charged=True))
     few = size <= TUNING.most_ordered
     if few or limits.stop is None:
         ascent.look(TUNING.fine * TUNING.values)
     if few and limits.stop is None:
-        _climb(ascent, min(turns, TUNING.rounds_charged), limits, submitted, size)
+        most = max(1, round(TUNING.rounds_charged * limits.effort))
+        _climb(ascent, min(turns, most), limits, submitted, size)
         ascent.back()
         ascent.look(TUNING.fine * TUNING.values)
     return ascent
@@ -341,6 +291,7 @@ def _climb(
 ) -> Termination | None:
     """Rounds of shrinking steps, back to the best prices where they lead nowhere."""
     size, stale = TUNING.step, 0
+    ascent.limits = limits
     for _ in range(turns):
         stopped = limits.stop
         if stopped is not None:

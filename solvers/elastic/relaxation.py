@@ -1,17 +1,16 @@
-"""The decision at one event as a convex program (CVXPY): a bound, and prices of GPUs and watts.
+"""PowerFlow's decision, Eq. 18-19, as a convex program (CVXPY): prices of a GPU and of a watt.
 
-Each job's configurations may be mixed in shares x_jc ≥ 0, waiting being one of them:
+Each job's configurations may be mixed in shares x_jc ≥ 0, waiting for H s being one of them:
 
     min Σ_j Σ_c JCT_jc·x_jc  with  Σ_c x_jc = 1,  Σ n_c·x_jc ≤ G,  Σ P_c·x_jc ≤ limit (Eq. 18-19).
 
 The multipliers of the last two are what one more GPU and one more watt would save, s per GPU and
-s per W. The solver's optimum is not taken at its word: whatever prices λ, μ ≥ 0 it gives, and
-any unit vector u, weak duality bounds the optimum by
+s per W. The solver's optimum is not taken at its word: whatever prices λ, μ ≥ 0 it gives, weak
+duality bounds the optimum by
 
-    Σ_j min_c (JCT_jc + λ·n_c + μ·(P_c + z·uᵀD_c)) − λ·G − μ·limit,
+    Σ_j min_c (JCT_jc + λ·n_c + μ·P_c) − λ·G − μ·limit,
 
-which is added up here. With z > 0 the limit is that of a second-order cone, P·x + z·‖D·x‖ ≤ limit:
-kept with the confidence that z stands for when the powers' error has the covariance DᵀD.
+which is added up here. `optgap.solvers.elastic.formulation` has the same equations without shares.
 """
 
 from __future__ import annotations
@@ -23,8 +22,13 @@ from typing import Any
 
 import numpy as np
 
+from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats, Ints
-from optgap.models.elastic.snapshot import Snapshot
+from optgap.models.elastic.snapshot import Choices, Snapshot
+from optgap.models.errors import InputError
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome, Status, Termination
+from optgap.solvers.elastic.area import SAFE, closed_form
 
 FORBIDDEN = 1e3
 """What waiting costs where nobody may, in times of the longest job."""
@@ -53,93 +57,107 @@ class _Table:
     """One row per pair of a job and a way to run it, waiting last of each job's."""
 
     job: Ints
-    cost: Floats
-    gpus: Floats
-    watts: Floats
-    errors: Floats
-    """(draws, rows) of D."""
+    JCT: Floats
+    n: Floats
+    P: Floats
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> _Table:
+        """From a decision."""
+        choices = snapshot.choices
+        H = snapshot.wait_s
+        if not math.isfinite(H):
+            H = FORBIDDEN * float(snapshot.remaining.max()) * float(choices.time_s.max())
+        rows = []
+        for j, c in enumerate(snapshot.of_class.tolist()):
+            own = slice(int(choices.first[c]), int(choices.first[c + 1]))
+            JCT = snapshot.remaining[j] * choices.time_s[own]
+            job = np.full(len(JCT), j)
+            rows.append(np.stack([job, JCT, choices.gpus[own], choices.watts[own]]))
+            rows.append(np.array([[j], [H], [0], [0]]))
+        job, JCT, n, P = np.concatenate(rows, axis=1)
+        return cls(job.astype(np.int64), JCT, n, P)
 
 
-def relaxed(snapshot: Snapshot, errors: Floats | None = None, z: float = 0.0) -> Prices:
-    """A proven bound on the decision, and the prices of its GPUs and watts.
+def relaxation(
+    problem: ElasticProblem, *, limits: Limits, seed: int, at_s: float = -1.0
+) -> Outcome:
+    """The prices of one decision, and what it bounds; of the whole problem the closed forms do.
 
     Parameters
     ----------
-    errors: (draws, Z) W by which the power of each configuration of the choices is off, divided
-        by √(draws − 1); None for powers that are known.
-    z: how many standard errors the limit is to be kept by.
+    at_s: the moment, s after the first submission: jobs submitted by then have done nothing yet,
+        and later ones are left out; −1 for the last submission.
+
+    Raises
+    ------
+    InputError: for a moment before any job is there.
     """
-    table = _table(snapshot, errors)
-    scale = float(np.median(table.cost))
-    limited = math.isfinite(snapshot.limit_w)
-    prices, direction = _solved(table, snapshot, z if limited else 0.0, scale)
-    gpu, watt = max(0.0, prices[0]), max(0.0, prices[1]) if limited else 0.0
-    # what an interior point leaves of a price where nothing is short
-    least = NOTHING * scale * len(snapshot.remaining)
-    gpu = gpu if gpu * snapshot.gpus > least else 0.0
-    watt = watt if watt and watt * snapshot.limit_w > least else 0.0
-    return Prices(_dual(table, snapshot, gpu, watt, z * direction), gpu, watt)
-
-
-def _table(snapshot: Snapshot, errors: Floats | None) -> _Table:
-    choices = snapshot.choices
-    wait = snapshot.wait_s
-    if not math.isfinite(wait):
-        wait = FORBIDDEN * float(snapshot.remaining.max()) * float(choices.time_s.max())
-    rows, jobs, costs = [], [], []
-    for j, c in enumerate(snapshot.of_class.tolist()):
-        own = np.arange(choices.first[c], choices.first[c + 1])
-        rows.append(np.append(own, -1))
-        jobs.append(np.full(len(own) + 1, j))
-        costs.append(np.append(snapshot.remaining[j] * choices.time_s[own], wait))
-    at = np.concatenate(rows)
-    runs = at >= 0
-    off = np.zeros((0, len(at))) if errors is None else np.where(runs, errors[:, at], 0.0)
-    return _Table(
-        np.concatenate(jobs), np.concatenate(costs), np.where(runs, choices.gpus[at], 0.0),
-        np.where(runs, choices.watts[at], 0.0), off,
+    submitted = problem.jobs.submit_s
+    moment = float(submitted.max()) if at_s == -1 else problem.epoch_s + at_s
+    jobs = np.flatnonzero(submitted <= moment)
+    if not len(jobs):
+        raise InputError("relaxation", "at_s", at_s, "-1, or s after the first submission")
+    of_class, left = problem.jobs.of_class[jobs], problem.jobs.iterations[jobs]
+    limit_w = problem.power_allowed_w
+    prices = relaxed(Snapshot.of(Choices.of(problem), problem, of_class, left, limit_w))
+    bound, by = closed_form(problem)
+    info = {
+        "at_s": moment - problem.epoch_s,
+        "jobs": len(jobs),
+        "decision_s": prices.bound / len(jobs),
+        "gpu_s": prices.gpu_s,
+        "kilowatt_s": 1000 * prices.watt_s,
+    }
+    return Outcome(
+        None, Status.BOUND_ONLY, limits.stop or Termination.COMPLETED, bound=bound * (1 - SAFE),
+        bound_by=by, info=info,
+        message=f"of the decision over {len(jobs)} jobs: another GPU saves {prices.gpu_s:,.0f} s "
+        f"together at most, another kW {1000 * prices.watt_s:,.0f} s",
     )  # fmt: skip
 
 
-def _solved(
-    table: _Table, snapshot: Snapshot, z: float, scale: float
-) -> tuple[tuple[float, float], Floats]:
-    """Prices by CVXPY, and the direction u in which the powers' error is worst."""
+def relaxed(snapshot: Snapshot) -> Prices:
+    """A proven bound on the decision, and the prices of its GPUs and watts."""
+    table = _Table.of(snapshot)
+    gpu, watt = _multipliers(table, snapshot)
+    # what an interior point leaves of a price where nothing is short
+    least = NOTHING * float(np.median(table.JCT)) * len(snapshot.remaining)
+    gpu = gpu if gpu * snapshot.gpus > least else 0.0
+    watt = watt if watt and watt * snapshot.limit_w > least else 0.0
+    return Prices(_dual(table, snapshot, gpu, watt), gpu, watt)
+
+
+def _multipliers(table: _Table, snapshot: Snapshot) -> tuple[float, float]:
+    """λ and μ by CVXPY, in units of the median time, all GPUs and the whole limit."""
     cp: Any = import_module("cvxpy")  # whose functions carry no types
     sparse: Any = import_module("scipy.sparse")
     size, jobs = len(table.job), len(snapshot.remaining)
-    share = cp.Variable(size, nonneg=True)
-    one = sparse.csr_matrix((np.ones(size), (table.job, np.arange(size))), (jobs, size))
-    rules = [one @ share == 1, (table.gpus / snapshot.gpus) @ share <= 1]
-    robust = z > 0 and len(table.errors) > 0
-    if math.isfinite(snapshot.limit_w):
-        power = (table.watts / snapshot.limit_w) @ share
-        if robust:
-            power = power + cp.norm((z / snapshot.limit_w * table.errors) @ share)
-        rules.append(power <= 1)
-    program = cp.Problem(cp.Minimize((table.cost / scale) @ share), rules)
+    G, limit_w, unit_s = snapshot.gpus, snapshot.limit_w, float(np.median(table.JCT))
+    of = sparse.csr_matrix((np.ones(size), (table.job, np.arange(size))), (jobs, size))
+    x = cp.Variable(size, nonneg=True)
+    gpus_18 = (table.n / G) @ x <= 1
+    power_19 = (table.P / limit_w) @ x <= 1
+    limited = math.isfinite(limit_w)
+    rules = [of @ x == 1, gpus_18, *([power_19] if limited else [])]
+    program = cp.Problem(cp.Minimize((table.JCT / unit_s) @ x), rules)
     try:
         program.solve(solver="CLARABEL")
     except cp.error.SolverError:  # prices of nothing are prices, too: the bound is theirs
-        return (0.0, 0.0), np.zeros(len(table.errors))
-    found = [_number(rule.dual_value) for rule in rules[1:]] + [0.0]
-    direction = np.zeros(len(table.errors))
-    if robust and share.value is not None:
-        worst = table.errors @ share.value
-        direction = worst / max(float(np.linalg.norm(worst)), 1e-300)
-    watt = found[1] * scale / snapshot.limit_w
-    return (found[0] * scale / snapshot.gpus, watt), direction
+        return 0.0, 0.0
+    watt = _price(power_19) * unit_s / limit_w if limited else 0.0
+    return _price(gpus_18) * unit_s / G, watt
 
 
-def _number(value: Any) -> float:
-    found = float(np.asarray(0.0 if value is None else value).reshape(-1)[0])
-    return found if math.isfinite(found) else 0.0
+def _price(rule: Any) -> float:
+    """The multiplier of a constraint; 0 where the solver has none."""
+    found = float(np.asarray(0.0 if rule.dual_value is None else rule.dual_value).reshape(-1)[0])
+    return max(0.0, found) if math.isfinite(found) else 0.0
 
 
-def _dual(table: _Table, snapshot: Snapshot, gpu: float, watt: float, direction: Floats) -> float:
+def _dual(table: _Table, snapshot: Snapshot, gpu: float, watt: float) -> float:
     """Weak duality, see above; less what floating point may have added."""
-    watts = table.watts + direction @ table.errors
-    reduced = table.cost + gpu * table.gpus + watt * watts
+    reduced = table.JCT + gpu * table.n + watt * table.P
     least = np.full(len(snapshot.remaining), np.inf)
     np.minimum.at(least, table.job, reduced)
     paid = gpu * snapshot.gpus + (watt * snapshot.limit_w if watt else 0.0)

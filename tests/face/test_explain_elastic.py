@@ -17,7 +17,7 @@ def problem() -> ElasticProblem:
 
 
 def of(problem: ElasticProblem, policy: str, **params: Any) -> Explanation:
-    return explain(problem, policy, "bound-area", beside=(), seed=2, **params)
+    return explain(problem, policy, "bound-prices(rounds=5)", beside=(), seed=2, **params)
 
 
 def test_learning_costs_what_deciding_on_it_does_and_what_measuring_does(

@@ -52,7 +52,7 @@ optgap compare consolidation --preset mixed --size 6 --policies default --method
 optgap compare coscheduling --size 5
 optgap generate queueing --preset small --size 5 -o queue.json
 optgap solve queue.json --method bound-prices --bound-only
-optgap compare elastic --preset tiny --policies fifo --methods bound-area
+optgap compare elastic --preset tiny --policies fifo --methods bound-prices
 optgap fit --audit POWER.csv
 optgap fit linear-power POWER.csv --by application --cv 5 -o model.json --plot fit.png
 """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from optimum_elastic import optimum
@@ -9,10 +11,11 @@ from strategies_elastic import FREE, jobs_of, table
 from trust.agreement import FUZZ
 
 import optgap
+from optgap.documents import load_problem
 from optgap.models.elastic import ElasticProblem
 from optgap.models.result import Status
 
-MANY = 1000 if FUZZ else 40
+MANY = 1000 if FUZZ else 150
 
 
 def drawn(seed: int) -> ElasticProblem:
@@ -49,17 +52,25 @@ def drawn(seed: int) -> ElasticProblem:
 def test_every_order_with_every_joint_configuration_has_the_same_optimum(seed: int) -> None:
     problem = drawn(seed)
     jobs = problem.jobs
-    # a profiling window is one more clock, with the mean speed and power of all
-    speed, watts = (
-        np.concatenate([t, t.mean(axis=2, keepdims=True)], axis=2)
-        for t in (1 / problem.time_s, problem.power_w)
-    )
     truth = optimum(
-        jobs.submit_s, jobs.iterations, 1 / speed[jobs.of_class], watts[jobs.of_class],
-        problem.counts, problem.gpus, problem.power_limit_w,
+        jobs.submit_s, jobs.iterations, problem.time_s[jobs.of_class],
+        problem.power_w[jobs.of_class], problem.counts, problem.gpus, problem.power_limit_w,
     )  # fmt: skip
     best = optgap.solve(problem, "exhaustive", time_limit=60)
     assert best.status is Status.OPTIMAL, best.message
     assert best.objective == pytest.approx(truth, rel=2e-6)
     assert best.bound is not None
     assert best.bound <= truth * (1 + 1e-6)
+
+
+DOORS = {1: 4.6908, 2: 5.5232, 3: 4.5997, 4: 10.1307, 5: 9.6434, 6: 8.6571}
+"""Mean JCT, s, of problems whose optimum would be less if it could profile to keep the limit."""
+
+
+@pytest.mark.parametrize("number", DOORS)
+def test_an_optimum_that_must_not_profile_is_reached(number: int) -> None:
+    problem = load_problem(Path(__file__).parent / "elastic_doors" / f"limit-{number}.json")
+    best = optgap.solve(problem, "exhaustive")
+    assert best.status is Status.OPTIMAL
+    assert best.objective == pytest.approx(DOORS[number], abs=6e-5)
+    assert best.bound == pytest.approx(DOORS[number], abs=6e-5)

@@ -1,4 +1,4 @@
-"""Who holds which GPUs: places are found, room is made, and nodes are emptied."""
+"""Who holds which GPUs: places are found, and room is made."""
 
 from __future__ import annotations
 
@@ -68,26 +68,3 @@ class Cluster:
         if found:
             self.sizes[job] = n
         return found
-
-    def consolidate(self) -> None:
-        """Empty the least used nodes while fewer nodes would hold everything."""
-        while int((self.free < self.per).sum()) > -(-int(self.sizes.sum()) // self.per):
-            used = np.where(self.free < self.per, self.per - self.free, self.per + 1)
-            node = len(used) - 1 - int(np.argmin(used[::-1]))
-            jobs = np.unique(self.owner[node * self.per : (node + 1) * self.per])
-            jobs = jobs[jobs >= 0]
-            if int(used[node]) >= self.per or self.fixed[jobs].any():
-                return
-            before = (self.owner.copy(), self.free.copy(), self.blocks[jobs].copy())
-            closed = self.free == self.per
-            closed[node] = True
-            for job in jobs[np.argsort(-self.sizes[jobs], kind="stable")].tolist():
-                n = int(self.sizes[job])
-                buddy.take(self.owner, self.free, self.per, job, self.blocks[job], n)
-                self.free[closed] -= 2 * self.per  # neither there nor on a node that is off
-                found = buddy.allocate(self.owner, self.free, self.per, job, n, self.blocks[job])
-                self.free[closed] += 2 * self.per
-                if not found:
-                    self.owner[:], self.free[:], self.blocks[jobs] = before
-                    return
-            self.moved[jobs] = True

@@ -70,10 +70,9 @@ class Simulation:
         )
         self.sweep_speed = (1.0 / problem.time_s).mean(axis=2)
         self.sweep_w = np.maximum(
-            problem.power_w.mean(axis=2), problem.idle_w * problem.counts[None, :]
+            problem.power_w.max(axis=2), problem.idle_w * problem.counts[None, :]
         )
         self.cluster = Cluster(problem)
-        self.off = np.ones(problem.nodes, dtype=np.bool_)  # nodes without a job since before now
         self.segments: list[tuple[int, float, float, int, int, int, int]] = []
         self.tally = Tally()
         self.idle_events = 0
@@ -168,7 +167,7 @@ class Simulation:
         passed = np.maximum(0.0, self.now - self.since[jobs])
         remaining = np.maximum(self.left[jobs] - passed * self.speed[jobs], 1e-9)
         count = self.count[jobs]
-        keep = np.isfinite(self.window_end[jobs]) & (not self.settings.preempt_profile)
+        keep = np.isfinite(self.window_end[jobs])
         held = np.where(count >= 0, self.now - self.held_from[jobs], 0.0)
         worked = np.isinf(self.window_end[jobs]) & (count >= 0) & (passed > 0)
         self.seen[jobs[worked], count[worked], self.clock[jobs[worked]]] = True
@@ -263,15 +262,6 @@ class Simulation:
                 self.clock[job] = decision.clock[a]
                 self._set_speed(job)
         self._windows(changed)
-        self.off = self.cluster.free == self.cluster.per
-
-    def _boot(self, job: int) -> float:
-        """Seconds until every node of a job is on."""
-        if not self.settings.boot_s:
-            return 0.0
-        n = int(self.cluster.sizes[job])
-        nodes = self.cluster.blocks[job, : max(1, n // self.cluster.per)] // self.cluster.per
-        return self.settings.boot_s if self.off[nodes].any() else 0.0
 
     def _put(self, decision: Decision, changed: Ints) -> None:
         """Places as the policy says; jobs of the same size may be elsewhere now."""
@@ -317,8 +307,6 @@ class Simulation:
                 decision.count[a] = -1
                 continue
             fresh.append((job, a))
-        if self.settings.consolidate:
-            cluster.consolidate()
         started = {job for job, _ in fresh}
         for job in np.flatnonzero(cluster.moved).tolist():
             if job not in started and self.count[job] >= 0:
@@ -338,7 +326,6 @@ class Simulation:
         self.place[job] = place
         self.begun[job] = self.held_from[job] = self.now
         cost = self.problem.overhead.seconds(int(self.problem.counts[k]), moved)
-        cost += self._boot(job)
         self.ready[job] = self.now + cost
         self.window_end[job] = np.inf
         self._set_speed(job)
@@ -354,7 +341,7 @@ class Simulation:
         self.place[job] = place
         self.begun[job] = self.now
         n = int(self.problem.counts[self.count[job]])
-        cost = self.problem.overhead.seconds(n, moved=True) + self._boot(job)
+        cost = self.problem.overhead.seconds(n, moved=True)
         self.ready[job] = self.now + cost
         if math.isfinite(left):
             self.window_end[job] = self.ready[job] + left

@@ -26,24 +26,19 @@ class Settings:
     making: see `Making`.
     strict_order: a job that has to wait for a place lets none behind it start.
     switch_off: nodes without a job draw nothing.
-    consolidate: empty the least used node while fewer nodes would hold everything.
     prerun_s: a job can run so much later than it is submitted, and is profiled meanwhile on one
         GPU outside the cluster.
     profile_s: length of the window in which a job is profiled on a GPU count new to it; 0: none.
-    preempt_profile: a window may be cut short.
-    strict: the power limit holds at all times, in windows, too.
-    boot_s: what a job waits for a node that was off, on top of its restart.
+    strict: the power limit holds at all times, in windows, too, which pass through all clocks and
+        count at the one that draws most.
     """
 
     making: Making = "least"
     strict_order: bool = False
     switch_off: bool = False
-    consolidate: bool = False
     prerun_s: float = 0.0
     profile_s: float = 0.0
-    preempt_profile: bool = False
     strict: bool = True
-    boot_s: float = 0.0
 
 
 @dataclass(eq=False)

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from optgap.models.work import WORK
 
 from optgap.models.limits import Limits
+from optgap.models.work import WORK
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels, closed_form_w, server_limit
 from optgap.solvers.consolidation.branch_and_price.branching import (
     Node,

@@ -10,9 +10,9 @@ larger one.
 from __future__ import annotations
 
 import numpy as np
-from optgap.models.work import CONSOLIDATION
 
 from optgap.models.limits import Limits
+from optgap.models.work import CONSOLIDATION
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
 from optgap.solvers.consolidation.column_generation.kernels import DEEPEST, all_columns

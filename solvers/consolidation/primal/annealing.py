@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from optgap.models.work import CONSOLIDATION
 
 from optgap.models.compiled import compiled, inner
 from optgap.models.limits import Limits
+from optgap.models.work import CONSOLIDATION
 from optgap.solvers.consolidation.config import DEFAULT, AnnealingParams
 from optgap.solvers.consolidation.numerics import IntArray
 from optgap.solvers.consolidation.outcome import Incumbent

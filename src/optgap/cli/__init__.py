@@ -91,6 +91,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 }
 """What the help of each command shows: lines that work as they stand, one after another."""
 
+COMMON = "Every command takes --seed N, --time-limit SECONDS, -q and -v."
 DONE, FAILED, BAD_INPUT, PARTIAL, INFEASIBLE = 0, 1, 2, 3, 4
 """Exit codes."""
 TYPERS_INTERRUPT = 130
@@ -160,7 +161,7 @@ def load_command(name: str) -> Any:
     """The real command: the function `command` of the module `optgap.cli.<name>`."""
     app = typer.Typer(add_completion=False)
     function = import_module(f"optgap.cli.{name}").command
-    lines = "\n".join(("Example:", *EXAMPLES[name])).replace("[", r"\[")
+    lines = "\n".join((COMMON, "", "Example:", *EXAMPLES[name])).replace("[", r"\[")
     app.command(name, cls=Command, help=COMMANDS[name], epilog=lines)(function)
     return typer.main.get_command(app)
 

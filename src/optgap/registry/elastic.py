@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from optgap.models.spec import Entry
-from optgap.registry.spec import REPEATABLE, FamilySpec, Models, asking
+from optgap.registry.spec import REPEATABLE, FamilySpec, Models
 
 
 class Elastic(FamilySpec):
@@ -38,16 +36,6 @@ class Elastic(FamilySpec):
 
         return elastic
 
-    @property
-    def policies(self) -> Mapping[str, Entry]:
-        return asking(
-            self.heuristics.POLICIES,
-            dict.fromkeys(
-                ("optimal", "optimal-slowdown", "work-value"),
-                "optgap.solvers.elastic.snapshot:solve",
-            ),
-        )
-
     def export(self, name: str, problem: Any, solution: Any) -> str:
         from optgap.models.elastic import csvout
 
@@ -75,5 +63,5 @@ SPEC = Elastic(
     per_event="optimal",
     learning=({"profiles": "perfect"}, {"prerun_s": 0.0, "profile_s": 0.0}),
     tiny={"preset": "tiny", "size": 4},
-    overview="offline(runs=20)",
+    overview="offline(runs=30,orders=2,rounds=75)",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from optgap.contract import Problem, ProblemClass, SolutionClass
@@ -41,11 +41,6 @@ class Models:
     doubts: Callable[[Any], Any]
     refit: Callable[..., Any]
     serves: Iterable[str]
-
-
-def asking(policies: Mapping[str, Entry], exact: Mapping[str, str]) -> Mapping[str, Entry]:
-    """Give the policies that ask an exact method at their events that method, by policy."""
-    return {**policies, **{name: replace(policies[name], exact=exact[name]) for name in exact}}
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ def test_the_gittins_index_is_that_of_the_remaining_services(
         assert gittins_index(past, attained, public=True) == pytest.approx(public)
 
 
-@pytest.mark.parametrize("params", [{"discipline": "gittins"}, {"promote": 2.0}, {"repack": False}])
+@pytest.mark.parametrize("params", [{"discipline": "gittins"}, {"repack": False}])
 def test_variants_of_tiresias_finish_all(params: dict[str, Any]) -> None:
     rng = np.random.default_rng(3)
     rows = [(float(t), float(d), int(n)) for t, d, n in zip(

@@ -42,38 +42,6 @@ def cluster_of(*sizes: int) -> Cluster:
     return cluster
 
 
-def test_a_node_is_emptied_when_the_others_hold_everything() -> None:
-    cluster = cluster_of(2, 2, 2)
-    assert cluster.owner.tolist() == [0, 0, 1, 1, 2, 2, -1, -1]
-    cluster.consolidate()
-    assert not cluster.moved.any()  # six GPUs take two nodes
-    cluster.release(0)
-    cluster.consolidate()
-    assert cluster.owner.tolist() == [2, 2, 1, 1, -1, -1, -1, -1]
-    assert cluster.free.tolist() == [0, 4]
-    assert cluster.moved.tolist() == [False, False, True]
-
-
-def test_no_job_is_moved_within_its_profiling_window() -> None:
-    cluster = cluster_of(2, 2, 2)
-    cluster.release(0)
-    cluster.fixed[2] = True
-    cluster.consolidate()
-    assert cluster.owner.tolist() == [-1, -1, 1, 1, 2, 2, -1, -1]
-
-
-def test_what_does_not_go_elsewhere_whole_stays_where_it_was() -> None:
-    cluster = cluster_of(1, 1, 1, 1, 2)
-    cluster.release(1)
-    cluster.release(3)
-    before = [0, -1, 2, -1, 4, 4, -1, -1]  # two GPUs are free there, but no pair of neighbours
-    assert cluster.owner.tolist() == before
-    cluster.consolidate()
-    assert cluster.owner.tolist() == before
-    assert cluster.blocks[4, 0] == 4
-    assert not cluster.moved.any()
-
-
 def test_placing_anew_makes_room_that_no_single_place_has() -> None:
     cluster = cluster_of(1, 1, 1, 1, 2, 2)
     for job in (1, 3, 5):

@@ -143,9 +143,9 @@ def untied(problem: ElasticProblem, seed: int) -> ElasticProblem:
 VARIANTS: list[dict[str, Any]] = [
     {},
     {"profiles": "online", "prerun_s": 5.0, "profile_s": 8.0},
-    {"frequency": "per_n", "first_gpu": "ee", "consolidate": True},
+    {"frequency": "per_n", "first_gpu": "ee"},
     {"first_gpu": "srtf", "migration": "repack", "switch_off": False},
-    {"first_gpu": "fifo", "migration": "none", "profiles": "scaled", "preempt_profile": True},
+    {"first_gpu": "fifo", "migration": "none", "profiles": "scaled"},
 ]
 
 

@@ -166,7 +166,6 @@ def test_patience_ends_the_wait() -> None:
         ("pbs", {"pair_stage": "x"}, "after_rule1"),
         ("pbs", {"delta": 2.0}, "from 0 to 1"),
         ("sbs", {"time_unit_s": 0.0}, "positive seconds"),
-        ("conservative", {"depth": -1}, "0 for all"),
         ("replan", {"jobs": 0}, "from 1 to 10000 jobs"),
         ("replan", {"moves": -1}, "from 0 to"),
         ("shortest-reserve", {"reserve_after_s": -1.0}, "seconds from 0"),

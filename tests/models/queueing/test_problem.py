@@ -17,7 +17,7 @@ from optgap.models.errors import InputError
 from optgap.models.jsonio import Fields
 from optgap.models.limits import Limits
 from optgap.models.queueing import Jobs, QueueingProblem, QueueingSolution
-from optgap.models.queueing.presets import mixed, paper, small
+from optgap.models.queueing.presets import mixed, small
 from optgap.models.queueing.referee import jain, queue_length
 from optgap.models.queueing.workload import DURATIONS_S, GPUS, KINDS, draw
 
@@ -224,9 +224,9 @@ def test_the_workload_has_the_papers_marginals() -> None:
 
 
 def test_the_workload_has_the_load_and_the_couplings_asked_for() -> None:
-    assert paper(seed=0, load=0.7).load == pytest.approx(0.7, rel=0.1)
+    assert mixed(seed=0, size=1000, load=0.7).load == pytest.approx(0.7, rel=0.1)
     assert small(seed=0).nodes == 2
-    assert len(paper(seed=0)) == 1000
+    assert len(mixed(seed=0)) == 200
     work = {c: draw(np.random.default_rng(0), 5000, 64, corr=c) for c in ("positive", "negative")}  # type: ignore[arg-type]
     positive, negative = (work[c].gpu_seconds.mean() for c in ("positive", "negative"))
     assert positive > 2 * negative

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from strategies_elastic import elastic_problems, rigid, two_jobs
+from strategies_elastic import elastic_problems, rigid
 
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.presets import small, tiny
@@ -72,25 +72,7 @@ def test_the_optimum_of_rigid_jobs_on_one_gpu_is_shortest_first() -> None:
     assert ends.tolist() == [135, 35, 25]
     mean = (135 + 35 + 5) / 3
     assert value(problem, solved(problem, "exhaustive")) == pytest.approx(mean)
-    assert bound(problem, "bound-area") == pytest.approx(mean)
     assert bound(problem, "bound-prices") == pytest.approx(mean, rel=0.02)
-
-
-@pytest.mark.parametrize(("slot", "mean"), [(100, 400), (50, 450), (25, 462.5)])
-def test_the_milp_gives_the_bounds_worked_out_before(slot: float, mean: float) -> None:
-    assert bound(two_jobs(), "bound-milp", slot_s=slot) == pytest.approx(mean, abs=0.01)
-
-
-@pytest.mark.parametrize(("slot", "mean"), [(100, 363.3), (25, 399.0), (10, 406.4)])
-def test_the_mean_time_program_gives_the_bounds_worked_out_before(slot: float, mean: float) -> None:
-    assert bound(two_jobs(), "bound-lp", slot_s=slot) == pytest.approx(mean, abs=0.06)
-
-
-def test_prices_are_at_least_as_strong_as_the_mean_time_program() -> None:
-    problem = two_jobs()
-    assert bound(problem, "bound-prices") > bound(problem, "bound-lp", slot_s=1.0)
-    more = tiny(seed=1, size=5)
-    assert bound(more, "bound-prices") > bound(more, "bound-lp")
 
 
 def test_prices_come_within_15_percent_of_the_optimum_in_the_median() -> None:
@@ -129,8 +111,6 @@ def test_the_method_goes_by_the_size_of_the_problem() -> None:
     assert auto(energy) == auto_bound(energy) == "bound-prices"
     with pytest.raises(InputError, match="at most 12 jobs"):
         solved(small(seed=0), "exhaustive")
-    with pytest.raises(InputError, match="variables"):
-        solved(small(seed=0), "bound-lp", slot_s=1.0)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -139,6 +119,6 @@ def test_an_interrupt_is_told_and_nothing_is_called_optimal(method: str) -> None
     limits.interrupted.set()
     outcome = METHODS[method].load()(tiny(seed=0, size=3), limits=limits, seed=0)
     assert outcome.status is not Status.OPTIMAL
-    if method != "bound-area":  # done before anyone could stop it
+    if method != "relaxation":  # done before anyone could stop it
         assert outcome.termination is Termination.INTERRUPTED
     assert outcome.bound is None or math.isfinite(outcome.bound)

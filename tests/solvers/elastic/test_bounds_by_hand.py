@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,11 +12,10 @@ from strategies_elastic import FREE, jobs_of, rigid, table, two_jobs
 from optgap.models.elastic import ElasticProblem
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
-from optgap.solvers.elastic.area import alone, best_mixture, bound_area, least_shares
+from optgap.solvers.elastic.area import alone, best_mixture, least_shares
 from optgap.solvers.elastic.area import shortest_first as srpt
 from optgap.solvers.elastic.lagrangian import Setting, evaluate
 from optgap.solvers.elastic.prices import Ascent, bound_prices, first_prices
-from optgap.solvers.elastic.timed import Slots, _configurations, bound_lp, bound_milp, horizon
 
 GREEDY = table("A", [[100.0], [1.0]], [[50], [50]])
 """One iteration per second only on both GPUs, and little power."""
@@ -48,12 +46,7 @@ def test_the_best_of_seventeen_mixtures_counts() -> None:
     assert weight == 0.625
     assert ends.tolist() == pytest.approx([6.875 + 7.1875, 6.875])
     assert value == pytest.approx(20.9375 / 2)
-    outcome = bound_area(mixed(), limits=Limits(), seed=0)
-    assert outcome.bound_by == "one machine, shortest first"
-    assert outcome.bound == pytest.approx(10.46875 * (1 - 1e-9), rel=1e-12)
-    assert outcome.info == pytest.approx(
-        {"weight_of_gpus": 0.625, "one_machine_s": 10.46875, "alone_s": 10.0}
-    )
+    assert alone(mixed()) == 10
 
 
 def test_without_a_limit_on_power_gpus_are_all_there_is() -> None:
@@ -66,9 +59,6 @@ def test_without_a_limit_on_power_gpus_are_all_there_is() -> None:
 def test_submissions_count_and_one_alone_is_as_fast_as_it_can_be() -> None:
     late = replace(mixed(), jobs=jobs_of([0, 1], [10, 10], [3.0, 40.0]))
     assert alone(late) == 10
-    outcome = bound_area(late, limits=Limits(), seed=0)
-    assert outcome.bound_by == "every job alone"
-    assert outcome.bound == pytest.approx(10.0 * (1 - 1e-9), rel=1e-12)
     assert best_mixture(late)[2].tolist() == pytest.approx([13, 45])
     # the second overtakes: 4 s of work left of the first beside 2
     assert srpt(np.array([0.0, 6.0]), np.array([10.0, 2.0])).tolist() == [12, 8]
@@ -85,7 +75,7 @@ def cheapest(setting: Setting, j: int, gpu: np.ndarray, power: np.ndarray, tail:
     jobs, edges = setting.problem.jobs, setting.edges
     c, submit = int(jobs.of_class[j]), float(jobs.submit_s[j])
     earliest = submit + float(setting.problem.least_jct_s[j])
-    part = slice(int(setting.first[c]), int(setting.first[c + 1]))
+    part = slice(int(setting.first[c, 0]), int(setting.first[c, -1]))
     t, n, w = setting.time_s[part], setting.gpus[part], setting.watts[part]
     costs = [*(gpu[k] * n + power[k] * w for k in range(len(gpu))), tail * w]
     low = [*edges.tolist()]
@@ -226,95 +216,3 @@ def test_a_few_rounds_on_few_pieces_climb_as_they_did() -> None:
     for wrong in (-1, 100_001):
         with pytest.raises(InputError, match="0 to 100000"):
             bound_prices(made, limits=Limits(), seed=0, pieces=16, rounds=wrong)
-
-
-# -- slots ---------------------------------------------------------------------------------
-
-
-def test_the_horizon_is_all_jobs_one_after_another_within_the_limit() -> None:
-    """A takes 0.325 s on four GPUs at 570 W, within 480 W 0.35 s; B 0.57 s at 440 W … 0.65."""
-    made = two_jobs(480.0)
-    assert horizon(made) == pytest.approx(1000 * 0.35 + 500 * 0.65)
-    late = replace(made, jobs=replace(made.jobs, submit_s=np.array([0.0, 90.0])))
-    assert horizon(late) == pytest.approx(90 + 1000 * 0.35 + 500 * 0.65)
-    assert horizon(replace(made, cap="none")) == pytest.approx(1000 * 0.325 + 500 * 0.53)
-
-
-def test_slots_begin_with_the_one_of_the_submission() -> None:
-    made = replace(two_jobs(), jobs=jobs_of([0, 1], [10, 10], [19.9, 20.0]))
-    slots = Slots(made, 10.0, 41.0)
-    assert slots.slots == 5
-    assert slots.first.tolist() == [1, 2]
-
-
-def test_programs_in_slots_are_as_worked_out_by_hand() -> None:
-    """Two jobs of 10 s on one GPU in slots of 5 s: one ends after the third slot, at 15 s."""
-    made = rigid([(0, 10, 1), (0, 10, 1)], gpus=1, per_node=1)
-    milp = bound_milp(made, limits=Limits(), seed=0, slot_s=5.0)
-    assert milp.bound == pytest.approx((10 + 15 + 0) / 2, rel=3e-6)
-    # mean times of slots 0, 5, 10 and 15 s: 2.5 and 12.5, and half of 10 s for each
-    lp = bound_lp(made, limits=Limits(), seed=0, slot_s=5.0)
-    assert lp.bound == pytest.approx((2.5 + 12.5 + 10) / 2, rel=3e-6)
-    late = rigid([(0, 10, 1), (10, 10, 1)], gpus=1, per_node=1)
-    assert bound_lp(late, limits=Limits(), seed=0, slot_s=5.0).bound == pytest.approx(10, rel=3e-6)
-    assert bound_milp(late, limits=Limits(), seed=0, slot_s=5.0).bound == pytest.approx(
-        10, rel=3e-6
-    )
-    for outcome in (milp, lp):
-        assert outcome.bound < (10 + 20) / 2
-
-
-def test_a_budget_of_energy_makes_a_program_in_slots_wait() -> None:
-    """Ten iterations on one GPU: 1 s at 200 W or 2 s at 50 W. Of 1500 J half of them are fast."""
-    fast = table("C", [[2.0, 1.0]], [[50, 200]])
-    made = ElasticProblem.of(
-        [fast], jobs_of([0], [10]), [1000.0, 2000.0], gpus=1, gpus_per_node=1, cap="energy",
-        energy_budget_j=1500.0, idle_w=0.0, overhead=FREE,
-    )  # fmt: skip
-    # done at 15 s: not by the end of the third slot of 4 s, but by the end of the fourth
-    milp = bound_milp(made, limits=Limits(), seed=0, slot_s=4.0)
-    assert milp.bound == pytest.approx(12, rel=3e-6)
-    # a tenth in each of the slots 0 … 4, a twentieth in each of 5 … 14, and half of 10 s
-    lp = bound_lp(made, limits=Limits(), seed=0, slot_s=1.0)
-    assert lp.bound == pytest.approx(0.1 * 10 + 0.05 * 95 + 5, rel=3e-6)
-    for outcome in (milp, lp):
-        assert outcome.bound < 15
-    enough = replace(made, energy_budget_j=2000.0)
-    assert bound_milp(enough, limits=Limits(), seed=0, slot_s=4.0).bound == pytest.approx(10)
-
-
-@pytest.mark.parametrize(
-    ("rates", "watts"),
-    [
-        (((1.0, 1.45, 2.0), (1.6, 2.7, 3.4)), ((1.0, 2.0, 3.0), (1.8, 3.8, 6.0))),
-        (((1.0, 1.55, 2.0), (1.6, 2.7, 3.4)), ((1.0, 2.2, 3.0), (2.0, 4.0, 6.0))),
-    ],
-)
-def test_slots_leave_out_only_what_a_mixture_does_as_well(
-    rates: tuple[tuple[float, ...], ...], watts: tuple[tuple[float, ...], ...]
-) -> None:
-    """1.5 iterations per second at 2 W, or 1.6 at 2.2 W, on one GPU from the clocks beside it.
-
-    On two GPUs the clock between does more than its neighbours mixed: 2.7 against 2.46 and less.
-    """
-    times = [[1 / rate for rate in row] for row in rates]
-    made = ElasticProblem.of(
-        [table("D", times, watts)], jobs_of([0], [10]), [1000.0, 1500.0, 2000.0], gpus=2,
-        gpus_per_node=2, cap="none", idle_w=0.0, overhead=FREE,
-    )  # fmt: skip
-    time_s, gpus, power_w = _configurations(made, 0)
-    found = sorted(
-        zip(gpus.tolist(), (1 / time_s).round(9).tolist(), power_w.tolist(), strict=True)
-    )
-    every = [(n, rates[k][f], watts[k][f]) for k, n in ((0, 1), (1, 2)) for f in range(3)]
-    assert found == [row for row in every if row != (1, rates[0][1], watts[0][1])]
-
-
-@pytest.mark.parametrize("method", [bound_lp, bound_milp])
-def test_a_program_stopped_before_its_first_bound_leaves_every_job_alone(method: Any) -> None:
-    """20 s and 10 s on a GPU each, less a billionth."""
-    limits = Limits()
-    limits.interrupted.set()
-    outcome = method(rigid([(0, 20, 1), (0, 10, 1)]), limits=limits, seed=0)
-    assert outcome.bound_by == "every job alone"
-    assert outcome.bound == pytest.approx(15 * (1 - 1e-9), rel=1e-12)

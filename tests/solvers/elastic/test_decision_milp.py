@@ -14,7 +14,6 @@ from optgap.models.elastic.presets import day
 from optgap.models.elastic.snapshot import Choices, Snapshot, horizon
 from optgap.solvers.elastic.relaxation import relaxed
 from optgap.solvers.elastic.snapshot import solve
-from optgap.solvers.elastic.snapshot_milp import milp
 
 
 def snapshot_of(problem: ElasticProblem, wait: bool = True) -> Snapshot:
@@ -40,19 +39,15 @@ def brute(snapshot: Snapshot) -> float:
 
 @settings(max_examples=40)
 @given(problem=elastic_problems(max_jobs=3, max_clocks=2), wait=st.booleans())
-def test_dynamic_programming_milp_and_brute_force_agree(
-    problem: ElasticProblem, wait: bool
-) -> None:
+def test_dynamic_programming_and_brute_force_agree(problem: ElasticProblem, wait: bool) -> None:
     snapshot = snapshot_of(problem, wait)
     truth = brute(snapshot)
-    found, other = solve(snapshot), milp(snapshot)
+    found = solve(snapshot)
     assert found.proven
     if math.isinf(truth):
         assert found.chosen is None
-        assert other.chosen is None
         return
     assert found.objective == pytest.approx(truth)
-    assert other.objective == pytest.approx(truth, rel=1e-6)
     assert found.bound <= truth * (1 + 1e-9)
     assert found.chosen is not None
     assert snapshot.feasible(found.chosen)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,14 +13,15 @@ import optgap
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.presets import day
 from optgap.models.elastic.snapshot import Choices, Snapshot
+from optgap.models.errors import InputError
+from optgap.models.result import Status
 from optgap.solvers.elastic.relaxation import relaxed
 from optgap.solvers.elastic.snapshot import solve
-from optgap.solvers.elastic.worth import worth
 
 
 def decision(problem: ElasticProblem, share: float = 1.0) -> Snapshot:
     jobs = problem.jobs
-    limit = share * problem.power_limit_w
+    limit = share * problem.power_allowed_w
     return Snapshot.of(Choices.of(problem), problem, jobs.of_class, jobs.iterations, limit)
 
 
@@ -64,29 +64,15 @@ def test_a_watt_more_saves_no_more_than_its_price(forty: Snapshot) -> None:
     assert 0 < saved <= 100 * found.watt_s * (1 + 1e-4)
 
 
-def test_certainty_costs_the_more_the_more_of_it(forty: Snapshot) -> None:
-    rng = np.random.default_rng(0)
-    errors = 0.05 * forty.choices.watts * rng.standard_normal((10, 1)) / 3
-    bounds = [relaxed(forty, errors, z).bound for z in (0.0, 0.5, 1.5, 3.0)]
-    assert bounds[0] == pytest.approx(relaxed(forty).bound, rel=1e-9)
-    assert bounds == sorted(bounds)
-    assert bounds[-1] > bounds[0]
-    # all powers off together: the cone is a limit that is lower by as much
-    spread = float(np.linalg.norm(errors[:, 0]) / forty.choices.watts[0])
-    lower = Snapshot(forty.choices, forty.of_class, forty.remaining, forty.gpus,
-                     forty.limit_w / (1 + 3.0 * spread), forty.wait_s)  # fmt: skip
-    assert bounds[-1] == pytest.approx(relaxed(lower).bound, rel=1e-6)
-    assert bounds[-1] <= solve(lower).objective
-
-
-def test_prices_over_a_schedule_are_those_of_its_moments() -> None:
-    problem = optgap.generate("elastic", "small", seed=1, size=6)
-    result = optgap.run(problem, "powerflow")
-    found = worth(problem, result.solution, 8)
-    assert 0 < len(found.time_s) <= 8
-    assert (np.diff(found.time_s) > 0).all()
-    assert (found.bound_s > 0).all()
-    assert len(found.to_frame()) == len(found.time_s)
-    assert "decisions" in str(found)
-    assert "another GPU" in "\n".join(optgap.explain(problem, "powerflow", "bound-area",
-                                                    beside=()).notes)  # fmt: skip
+def test_solve_runs_the_program_of_one_decision() -> None:
+    problem = day(seed=0, size=40, gpus=64, pool="v100")
+    result = optgap.solve(problem, "relaxation")
+    assert result.status is Status.BOUND_ONLY
+    assert result.bound is not None
+    assert result.bound <= optgap.run(problem, "work-value").objective
+    found = relaxed(decision(problem))
+    assert f"another GPU saves {found.gpu_s:,.0f} s" in result.message
+    assert f"another kW {1000 * found.watt_s:,.0f} s" in result.message
+    assert "over 1 jobs" in optgap.solve(problem, "relaxation", at_s=0.0).message
+    with pytest.raises(InputError, match="after the first submission"):
+        optgap.solve(problem, "relaxation", at_s=-5.0)

@@ -16,7 +16,6 @@ from optgap.models.elastic.presets import small
 from optgap.models.limits import Limits
 from optgap.solvers.elastic.lagrangian import Setting, evaluate
 from optgap.solvers.elastic.prices import bound_prices
-from optgap.solvers.elastic.restarts import Restarts
 
 TIMES = [[2.0, 1.0], [1.2, 0.7]]
 WATTS = [[60.0, 120.0], [110.0, 230.0]]
@@ -38,11 +37,7 @@ def job(submit_s: float = 0.0, base_s: float = 4.0) -> ElasticProblem:
 
 def least(problem: ElasticProblem, gpu: Price, power: Price, charged: bool = True) -> float:
     """The job's part of the bound: completion plus payments, s."""
-    setting = Setting.of(problem, EDGES)
-    if charged:
-        bound = Restarts.of(setting).evaluate(gpu, power, 400).bound
-    else:
-        bound = evaluate(setting, gpu, power, 400).bound
+    bound = evaluate(Setting.of(problem, EDGES, charged), gpu, power, 400).bound
     return bound + float((2 * gpu * np.diff(EDGES)).sum() + (400 * power * np.diff(EDGES)).sum())
 
 
@@ -113,12 +108,10 @@ def test_without_prices_a_job_pays_one_start() -> None:
 def test_free_starts_are_bounded_as_before() -> None:
     rng = np.random.default_rng(2)
     problem = job(base_s=0.0)
-    setting = Setting.of(problem, EDGES)
     for _ in range(5):
         gpu, power = rng.uniform(0, 1, 6), rng.uniform(0, 0.02, 6)
         free, charged = (
-            evaluate(setting, gpu, power, 64),
-            Restarts.of(setting).evaluate(gpu, power, 64),
+            evaluate(Setting.of(problem, EDGES, so), gpu, power, 64) for so in (False, True)
         )
         assert charged.bound == pytest.approx(free.bound, rel=1e-9)
         assert charged.gpu_s == pytest.approx(free.gpu_s)
