@@ -10,7 +10,6 @@ import numpy as np
 
 from optgap.fitting import ESTIMATORS, make_estimator
 from optgap.fitting.devices import NAME as DEVICES
-from optgap.fitting.estimator import Estimator
 from optgap.fitting.groups import HeldOut, cross_validate
 from optgap.fitting.profile import Profile
 from optgap.fitting.splits import Split
@@ -67,16 +66,3 @@ def rank(
                 reason = str(error)
                 found.append(Candidate(name, settings, estimator.response, None, reason))
     return sorted(found, key=lambda item: item.held_out.mape if item.held_out else np.inf)
-
-
-def choose(name: str, table: Profile, by: str | None, split: Split) -> Estimator:
-    """The variant of one model with the least held-out error.
-
-    Raises
-    ------
-    InputError: when none applies.
-    """
-    ranked = rank(table, by, split, [name])
-    if ranked[0].held_out is None:
-        raise InputError(table.source, "", ranked[0].reason, f"a table for {name}")
-    return make_estimator(name, **ranked[0].settings)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from optgap.fitting.estimator import Design, Estimator
-from optgap.fitting.optimise import Floats, Loss
+from optgap.fitting.optimise import Floats
 from optgap.fitting.parameter import Parameter
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, one_of
@@ -33,16 +33,8 @@ class BatchPower(Estimator):
     varies: ClassVar[tuple[str, ...]] = ("local_batch",)
     uses: ClassVar[tuple[str, ...]] = ("frequency_mhz",)
 
-    def __init__(
-        self,
-        *,
-        form: BatchForm = "saturating",
-        loss: Loss = "linear",
-        loss_scale: float = 0.05,
-        starts: int = 1,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(loss=loss, loss_scale=loss_scale, starts=starts, seed=seed)
+    def __init__(self, *, form: BatchForm = "saturating", **shared: Any) -> None:
+        super().__init__(**(dict[str, Any](loss="linear", loss_scale=0.05, starts=1) | shared))
         if form not in (known := ("saturating", "paper")):
             raise InputError("--set", "form", form, one_of(known))
         self.form = form

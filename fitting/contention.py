@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optgap.fitting.estimator import Design, Estimator
-from optgap.fitting.optimise import Floats, Loss
+from optgap.fitting.optimise import Floats
 from optgap.fitting.parameter import Parameter
 from optgap.fitting.profile import Profile
 
@@ -28,16 +28,8 @@ class Contention(Estimator):
     needs: ClassVar[tuple[str, ...]] = ("util_sum_percent",)
     varies: ClassVar[tuple[str, ...]] = ("util_sum_percent",)
 
-    def __init__(
-        self,
-        *,
-        knee_percent: float | None = None,
-        loss: Loss = "soft_l1",
-        loss_scale: float = 0.05,
-        starts: int = 6,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(loss=loss, loss_scale=loss_scale, starts=starts, seed=seed)
+    def __init__(self, *, knee_percent: float | None = None, **shared: Any) -> None:
+        super().__init__(**(dict[str, Any](loss_scale=0.05, starts=6) | shared))
         self.knee_percent = knee_percent
 
     def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:

@@ -43,7 +43,7 @@ def constrained(estimator: E, profile: Profile, facts: Design, params: tuple[Par
     trust = np.minimum(1.0, estimator.loss_scale / np.maximum(np.abs(residuals), 1e-300))
     held = np.array([p.fixed for p in params])
     held |= theta <= np.array([p.lower for p in params]) + 1e-9 * np.abs(theta).max()
-    found = Fit(theta, 0.0, residuals, jacobian, trust, 0, theta)
+    found = Fit(theta, 0.0, residuals, jacobian, trust, theta)
     estimator.start_, estimator.residuals_ = theta, residuals
     scatter = spread(found, held, len(residuals))
     return estimator._found(profile, facts, params, theta, held, scatter)

@@ -11,9 +11,14 @@ import numpy as np
 from optgap.fitting.estimator import Estimator
 from optgap.fitting.groups import GroupedFit, HeldOut
 from optgap.fitting.optimise import Floats
-from optgap.fitting.predictive import Predictive, between, members_of
 from optgap.fitting.profile import Profile
-from optgap.fitting.uncertainty import NESTED, drawn_interval
+from optgap.fitting.uncertainty import (
+    NESTED,
+    Predictive,
+    between,
+    drawn_interval,
+    members_of,
+)
 
 LEVEL = 0.9
 DRAWS = 100

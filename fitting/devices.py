@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 
 from optgap.fitting.estimator import Design, Estimator
 from optgap.fitting.groups import GroupedFit
-from optgap.fitting.optimise import Floats, Loss, Spread
+from optgap.fitting.optimise import Floats, Spread
 from optgap.fitting.parameter import Parameter
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote
@@ -45,10 +45,8 @@ class DevicePower(Estimator):
     varies: ClassVar[tuple[str, ...]] = ("busy",)
     uses: ClassVar[tuple[str, ...]] = ("power_limit_w", "idle_w", "util_percent")
 
-    def __init__(
-        self, *, loss: Loss = "linear", loss_scale: float = 0.05, starts: int = 1, seed: int = 0
-    ) -> None:
-        super().__init__(loss=loss, loss_scale=loss_scale, starts=starts, seed=seed)
+    def __init__(self, **shared: Any) -> None:
+        super().__init__(**(dict[str, Any](loss="linear", loss_scale=0.05, starts=1) | shared))
 
     def prepare(self, table: object, y: object = None) -> Profile:
         """Rows that are busy (1) or idle (0)."""

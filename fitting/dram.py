@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from optgap.fitting.estimator import Design, Estimator
-from optgap.fitting.optimise import Floats, Loss, Spread
+from optgap.fitting.optimise import Floats, Spread
 from optgap.fitting.parameter import Parameter
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote, one_of
@@ -44,16 +44,8 @@ class DramRuntime(Estimator):
     needs: ClassVar[tuple[str, ...]] = ("dram_sum",)
     uses: ClassVar[tuple[str, ...]] = ("gpus", "power_w", *FALLBACKS)
 
-    def __init__(
-        self,
-        *,
-        form: DramChoice = "blend",
-        loss: Loss = "linear",
-        loss_scale: float = 0.05,
-        starts: int = 1,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(loss=loss, loss_scale=loss_scale, starts=starts, seed=seed)
+    def __init__(self, *, form: DramChoice = "blend", **shared: Any) -> None:
+        super().__init__(**(dict[str, Any](loss="linear", loss_scale=0.05, starts=1) | shared))
         if form not in FORMS:
             raise InputError("--set", "form", form, one_of(FORMS))
         self.form = form

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optgap.fitting import metrics
-from optgap.fitting.optimise import Floats, Loss, Residuals, Spread, multi_start, spread
+from optgap.fitting.optimise import Floats, Loss, Residuals, Robust, Spread, spread
 from optgap.fitting.parameter import Parameter, at_priors, prior_spread, towards
 from optgap.fitting.profile import QUANTITIES, Profile
 from optgap.models.errors import InputError, NoQuote, one_of
@@ -101,10 +101,6 @@ class Estimator(ABC):
     def output(self, log: Floats, design: Design) -> Floats:
         """The response from `curve`'s logarithm."""
         return np.exp(log)
-
-    def penalties(self, theta: Floats, facts: Design) -> tuple[Floats, Floats] | None:
-        """Residuals that regularise, with their Jacobian; None for none."""
-        return None
 
     def reference(self) -> tuple[Profile, tuple[int, ...]] | None:
         """A row that was measured, and the parameters that the prediction there goes with.
@@ -209,35 +205,6 @@ class Estimator(ABC):
         profile = self.prepare(table, y)
         return metrics.r2(profile.numbers(self.response), self.predict(profile))
 
-    def partial_fit(self, table: object, y: object = None, *, memory: int = 5000) -> Self:
-        """Refit from where the last fit ended, on the rows seen so far and these.
-
-        Fast enough for a scheduler's loop: one warm start, no multi-start. The last `memory`
-        rows are kept. The first call fits from scratch.
-        """
-        profile = self.prepare(table, y)
-        seen: Profile | None = getattr(self, "seen_", None)
-        if seen is not None:
-            names = [name for name in seen.columns if name in profile]
-            joined = {n: np.concatenate([seen[n], profile[n]])[-memory:] for n in names}
-            profile = Profile(joined, seen.source, seen.kind)
-        if not self.fitted:
-            self.fit(profile)
-        else:
-            facts = self.settle(profile)
-            params = tuple(self.parameters(profile, facts))
-            self._enough(profile, params)
-            names_now = [p.name for p in params]
-            same = names_now == [p.name for p in self.parameters_]
-            fresh = at_priors(self.guess(profile, facts), params)
-            start = self.theta_ if same else fresh
-            # leave bounds, so that what was pressed against one may come back
-            lower, upper = np.array([[p.lower, p.upper] for p in params]).T
-            start = np.where((start <= lower) | (start >= upper), 0.9 * start + 0.1 * fresh, start)
-            self._solve(profile, facts, params, start[None, :])
-        self.seen_ = profile
-        return self
-
     # --- the work ------------------------------------------------------------------------
 
     def _solve(
@@ -245,15 +212,9 @@ class Estimator(ABC):
     ) -> Self:
         lower, upper = np.array([[p.lower, p.upper] for p in params], dtype=float).T
         target = self.target(profile)
-        fit = multi_start(
-            self._residuals(self.design(profile, facts), target, facts, params),
-            starts,
-            lower,
-            upper,
-            loss=self.loss,
-            scale=self.loss_scale,
-            hop=(lambda theta: self.hops(theta, profile, facts)) if len(starts) > 1 else None,
-        )
+        evaluate = self._residuals(self.design(profile, facts), target, facts, params)
+        problem = Robust(evaluate, lower, upper, self.loss, self.loss_scale)
+        fit = problem.best(starts, lambda theta: self.hops(theta, profile, facts))
         edge = 1e-9 * np.maximum(np.abs(fit.theta), 1e-12)
         at_bound = ((fit.theta <= lower + edge) & np.isfinite(lower)) | (
             (fit.theta >= upper - edge) & np.isfinite(upper)
@@ -297,9 +258,10 @@ class Estimator(ABC):
     ) -> Residuals:
         def evaluate(theta: Floats) -> tuple[Floats, Floats]:
             log, jacobian = self.curve(theta, design)
-            more = (self.penalties(theta, facts), towards(theta, params))
-            rows = [(log - target, jacobian), *(part for part in more if part)]
-            return np.concatenate([r for r, _ in rows]), np.concatenate([j for _, j in rows])
+            more = towards(theta, params)
+            if more is None:
+                return log - target, jacobian
+            return np.append(log - target, more[0]), np.append(jacobian, more[1], axis=0)
 
         return evaluate
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from optgap.fitting.convex import constrained
 from optgap.fitting.estimator import Design, Estimator
-from optgap.fitting.optimise import Floats, Loss
+from optgap.fitting.optimise import Floats
 from optgap.fitting.parameter import Parameter
 from optgap.fitting.profile import Profile
 
@@ -28,16 +28,8 @@ class LinearPower(Estimator):
     needs: ClassVar[tuple[str, ...]] = ("frequency_mhz",)
     varies: ClassVar[tuple[str, ...]] = ("frequency_mhz",)
 
-    def __init__(
-        self,
-        *,
-        robust: bool = False,
-        loss: Loss = "soft_l1",
-        loss_scale: float = 0.02,
-        starts: int = 4,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(loss=loss, loss_scale=loss_scale, starts=starts, seed=seed)
+    def __init__(self, *, robust: bool = False, **shared: Any) -> None:
+        super().__init__(**shared)
         self.robust = robust
 
     def _solve(

@@ -1,15 +1,11 @@
-"""Bounded, robust Levenberg-Marquardt with analytic Jacobians, from several starts.
-
-scipy's solvers factorise the whole Jacobian in every step and know nothing of one another's
-starts. A profile has many rows and few parameters, so the normal equations are tiny, and
-starts that trail after a few steps are not worth finishing.
-"""
+"""Bounded, robust least squares from several starts, and the standard errors of a solution."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import cache
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +15,14 @@ Loss = Literal["linear", "soft_l1"]
 Residuals = Callable[[Floats], tuple[Floats, Floats]]
 """``f(theta) -> (residuals (rows,), jacobian (rows, parameters))``."""
 
-PROBE_STEPS = 10
-"""Steps that every start is given before the trailing ones are dropped."""
-
-FINISHERS = 3
-"""Starts that are finished."""
+MOST_STEPS = 300
+"""Evaluations of one descent."""
 
 HOP_ROUNDS = 4
 """Times that a solution is left for a neighbouring valley."""
 
+TOLERANCE = 1e-10
+"""Relative fall of the cost at which a descent ends."""
 
 LEAST_NOISE = 1e-6
 """Relative error below which measurements are not believed, where a prior is weighed."""
@@ -35,152 +30,140 @@ LEAST_NOISE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Where a fit ended: parameters, cost (half the robust sum), Jacobian and row weights."""
+    """End of a fit: parameters, cost (half the robust sum), Jacobian and row weights.
+
+    Parameters
+    ----------
+    weights: ρ' of each residual; the gradient is Jᵀ(ρ'·r).
+    start: where the descent began.
+    """
 
     theta: Floats
     cost: float
     residuals: Floats
     jacobian: Floats
     weights: Floats
-    steps: int
     start: Floats
 
 
 @dataclass(frozen=True, slots=True)
-class _Point:
-    """A parameter vector with everything a step needs to know there."""
-
-    theta: Floats
-    residuals: Floats
-    jacobian: Floats
-    cost: float
-    weights: Floats
-    """ρ' of each residual: the gradient is Jᵀ(ρ'·r), the curvature is taken as Jᵀ(ρ'·J).
-
-    With ρ'' in it, as it should be near the end, rows far off would count for nothing at the
-    start and pull no more.
-    """
-
-
-class _Problem:
-    """Robust least squares within bounds, with one way to look at a point and one to step."""
-
-    def __init__(
-        self, evaluate: Residuals, lower: Floats, upper: Floats, loss: Loss, scale: float
-    ) -> None:
-        self.evaluate, self.lower, self.upper = evaluate, lower, upper
-        self.loss, self.scale = loss, scale
-
-    def at(self, theta: Floats) -> _Point:
-        residuals, jacobian = self.evaluate(theta)
-        if self.loss == "linear":
-            ones = np.ones_like(residuals)
-            cost = 0.5 * float(residuals @ residuals)
-            return _Point(theta, residuals, jacobian, cost, ones)
-        square = (residuals / self.scale) ** 2
-        root = np.sqrt(1 + square)
-        # z²/(1+√(1+z²)) is √(1+z²)−1 without its cancellation near zero
-        cost = self.scale**2 * float(np.sum(square / (root + 1)))
-        return _Point(theta, residuals, jacobian, cost, 1 / root)
-
-    def step(self, here: _Point, damping: float) -> tuple[_Point, float] | None:
-        """The next point and its damping, or None where no step lowers the cost.
-
-        A parameter at a bound whose gradient points outwards is held; the others move by a
-        damped Gauss-Newton step, cut at the bounds.
-        """
-        theta = here.theta
-        gradient = here.jacobian.T @ (here.weights * here.residuals)
-        outwards = ((theta <= self.lower) & (gradient >= 0)) | (
-            (theta >= self.upper) & (gradient <= 0)
-        )
-        free = np.flatnonzero(~outwards)
-        if not len(free):
-            return None
-        columns = here.jacobian[:, free]
-        normal = columns.T @ (columns * here.weights[:, None])
-        size = np.sqrt(np.maximum(np.diag(normal), 1e-300))
-        normal /= np.outer(size, size)
-        slope = gradient[free] / size
-        identity = np.eye(len(free))
-        for _ in range(16):
-            move = -np.linalg.solve(normal + damping * identity, slope) / size
-            trial = theta.copy()
-            trial[free] = np.clip(theta[free] + move, self.lower[free], self.upper[free])
-            there = self.at(trial)
-            if np.isfinite(there.cost) and there.cost < here.cost:
-                return there, max(damping / 5, 1e-14)
-            damping = max(damping * 4, 1e-10)
-        return None
-
-
-def descend(
-    evaluate: Residuals,
-    start: Floats,
-    lower: Floats,
-    upper: Floats,
-    *,
-    loss: Loss = "soft_l1",
-    scale: float = 0.02,
-    steps: int = 200,
-    tolerance: float = 1e-10,
-) -> Fit:
-    """Minimise the robust sum of squares from one start, within the bounds."""
-    problem = _Problem(evaluate, lower, upper, loss, scale)
-    here = problem.at(np.clip(start, lower, upper))
-    damping = 1e-3
-    taken = 0
-    while taken < steps and here.cost > 1e-28 * len(here.residuals):
-        found = problem.step(here, damping)
-        if found is None:
-            break
-        taken += 1
-        there, damping = found
-        settled = here.cost - there.cost <= tolerance * here.cost
-        here = there
-        if settled:
-            break
-    return Fit(here.theta, here.cost, here.residuals, here.jacobian, here.weights, taken, start)
-
-
-def multi_start(
-    evaluate: Residuals,
-    starts: Floats,
-    lower: Floats,
-    upper: Floats,
-    *,
-    loss: Loss = "soft_l1",
-    scale: float = 0.02,
-    tolerance: float = 1e-10,
-    hop: Callable[[Floats], Floats] | None = None,
-) -> Fit:
-    """The best of several starts: all are probed, the leading few are finished.
+class Robust:
+    """Robust least squares within bounds.
 
     Parameters
     ----------
-    starts: shape (starts, parameters); equal costs go to the earlier one.
-    hop: further starts from a solution found, tried until none lowers the cost (at most
-        `HOP_ROUNDS` times); for models whose valleys lie a known step apart.
+    evaluate: residuals and Jacobian.
+    lower, upper: (parameters,) bounds; a parameter whose bounds meet is fixed.
+    loss, scale: the loss, and the residual at which it turns linear.
     """
 
-    def go(start: Floats, steps: int = 200) -> Fit:
-        return descend(
-            evaluate, start, lower, upper, loss=loss, scale=scale, steps=steps, tolerance=tolerance
-        )
+    evaluate: Residuals
+    lower: Floats
+    upper: Floats
+    loss: Loss = "soft_l1"
+    scale: float = 0.02
 
-    if len(starts) == 1:
-        return go(starts[0])
-    probes = sorted((go(start, PROBE_STEPS) for start in starts), key=lambda fit: fit.cost)
-    finished = [replace(go(probe.theta), start=probe.start) for probe in probes[:FINISHERS]]
-    best = min(finished, key=lambda fit: fit.cost)
-    if hop is None:
-        return best
-    for _ in range(HOP_ROUNDS):
-        found = min((go(row) for row in hop(best.theta)), key=lambda fit: fit.cost, default=best)
-        if found.cost >= best.cost * (1 - 1e-6):
-            break
-        best = found
-    return best
+    def at(self, theta: Floats, start: Floats) -> Fit:
+        """Return the fit as if it ended at `theta`."""
+        residuals, jacobian = self.evaluate(theta)
+        if self.loss == "linear":
+            weights, cost = np.ones_like(residuals), 0.5 * float(residuals @ residuals)
+        else:
+            square = (residuals / self.scale) ** 2
+            root = np.sqrt(1 + square)
+            # z²/(1+√(1+z²)) is √(1+z²)−1 without its cancellation near zero
+            cost = self.scale**2 * float(np.sum(square / (root + 1)))
+            weights = 1 / root
+        return Fit(theta, cost, residuals, jacobian, weights, start)
+
+    def descend(self, start: Floats) -> Fit:
+        """Minimise the cost from one start."""
+        from scipy.optimize import least_squares
+
+        theta = np.clip(start, self.lower, self.upper)
+        free = np.flatnonzero(self.lower < self.upper)
+        seen: dict[bytes, tuple[Floats, Floats]] = {}
+
+        def look(values: Floats) -> tuple[Floats, Floats]:
+            """Evaluate once what scipy asks for in two calls."""
+            key = values.tobytes()
+            if key not in seen:
+                theta[free] = values
+                seen.clear()
+                seen[key] = self.evaluate(theta)
+            return seen[key]
+
+        def residuals(values: Floats) -> Floats:
+            return look(values)[0]
+
+        def jacobian(values: Floats) -> Floats:
+            return look(values)[1][:, free]
+
+        if len(free):
+            found = least_squares(
+                residuals,
+                theta[free],
+                jac=jacobian,
+                bounds=(self.lower[free], self.upper[free]),
+                x_scale="jac",
+                loss=self.loss,
+                f_scale=self.scale,
+                ftol=TOLERANCE,
+                xtol=1e-14,
+                gtol=None,  # of a scale that falls with the distance to a bound
+                max_nfev=MOST_STEPS,
+            )
+            theta[free] = found.x
+        return self.settled(self.at(theta.copy(), start))
+
+    def settled(self, fit: Fit) -> Fit:
+        """Return the fit with parameters that press against a bound on it.
+
+        scipy keeps to the inside of the bounds and only comes close.
+        """
+        gradient = fit.jacobian.T @ (fit.weights * fit.residuals)
+        bound = np.where(gradient > 0, self.lower, self.upper)
+        move = np.where((gradient != 0) & np.isfinite(bound), bound - fit.theta, 0.0)
+        change = np.abs(gradient * move) + np.sum(fit.jacobian**2, axis=0) * move**2
+        pressed = (move != 0) & (change <= TOLERANCE * fit.cost)
+        if not pressed.any():
+            return fit
+        there = self.at(np.where(pressed, bound, fit.theta), fit.start)
+        return there if there.cost <= fit.cost * (1 + TOLERANCE) else fit
+
+    def best(self, starts: Floats, hop: Callable[[Floats], Floats] | None = None) -> Fit:
+        """Return the best fit from several starts.
+
+        Parameters
+        ----------
+        starts: shape (starts, parameters); equal costs go to the earlier one.
+        hop: further starts from a solution, tried until none lowers the cost (at most
+            `HOP_ROUNDS` times); for models whose valleys lie a known step apart.
+        """
+        # Several threads for matrices of a few columns mostly wait for one another.
+        with _threads().limit(limits=1, user_api="blas"):
+            best = min(map(self.descend, starts), key=_cost)
+            if hop is None or len(starts) == 1:
+                return best
+            for _ in range(HOP_ROUNDS):
+                found = min(map(self.descend, hop(best.theta)), key=_cost, default=best)
+                if found.cost >= best.cost * (1 - 1e-6):
+                    break
+                best = replace(found, start=best.start)
+            return best
+
+
+def _cost(fit: Fit) -> float:
+    return fit.cost
+
+
+@cache
+def _threads() -> Any:
+    import scipy.linalg  # whose library has to be there to be found
+    from threadpoolctl import ThreadpoolController
+
+    assert scipy.linalg
+    return ThreadpoolController()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from optgap.fitting import power_forms
 from optgap.fitting.convex import constrained
 from optgap.fitting.estimator import Design, Estimator
-from optgap.fitting.optimise import Floats, Loss
+from optgap.fitting.optimise import Floats
 from optgap.fitting.parameter import Parameter
 from optgap.fitting.power_forms import FormChoice
 from optgap.fitting.profile import Profile
@@ -48,12 +48,9 @@ class PowerFlowPower(Estimator):
         f0_mhz: float | None = None,
         kappa: float | None = None,
         robust: bool = False,
-        loss: Loss = "soft_l1",
-        loss_scale: float = 0.02,
-        starts: int = 1,
-        seed: int = 0,
+        **shared: Any,
     ) -> None:
-        super().__init__(loss=loss, loss_scale=loss_scale, starts=starts, seed=seed)
+        super().__init__(**(dict[str, Any](starts=1) | shared))
         if form not in (known := ("auto", *power_forms.FORMS)):
             raise InputError("--set", "form", form, one_of(known))
         self.form = form

@@ -15,9 +15,8 @@ from optgap.fitting.estimator import Estimator
 from optgap.fitting.groups import GroupedFit
 from optgap.fitting.optimise import Floats
 from optgap.fitting.parameter import Parameter
-from optgap.fitting.predictive import Predictive
 from optgap.fitting.report import FitReport, params_json
-from optgap.fitting.uncertainty import NESTED, samples
+from optgap.fitting.uncertainty import NESTED, Predictive, samples
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields, dump_json, load_json
 from optgap.models.performance.saved import SCHEMA
@@ -121,7 +120,10 @@ def group_state(estimator: Estimator) -> dict[str, Any]:
 
 
 def _estimator(fields: Fields) -> Estimator:
-    settings = fields.object("settings").document
+    settings = {**fields.object("settings").document}
+    settings.pop("regularise", None)  # of files from before
+    if settings.get("io") == "weak":
+        settings["io"] = "full"
     try:
         return make_estimator(fields.text("model"), **settings)
     except (TypeError, ValueError) as error:

@@ -62,18 +62,6 @@ class LeaveOneValueOut:
 
 
 @dataclass(frozen=True)
-class LeaveOneGroupOut:
-    """Every value of `column` is held out of the whole table once (an application, a run)."""
-
-    column: str
-
-    def pairs(self, table: Profile, by: str | None) -> Iterator[tuple[Rows, Rows]]:
-        values = table[self.column]
-        for value in dict.fromkeys(values.tolist()):
-            yield np.flatnonzero(values != value), np.flatnonzero(values == value)
-
-
-@dataclass(frozen=True)
 class Extrapolate:
     """Fit where `column` is at most `upto`, predict where it is larger."""
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from optgap.fitting.estimator import Design, Estimator
-from optgap.fitting.optimise import Floats, Loss
+from optgap.fitting.optimise import Floats
 from optgap.fitting.parameter import Parameter
 from optgap.fitting.profile import Profile
-from optgap.fitting.published import alike
 from optgap.models.errors import InputError, NoQuote, one_of
-from optgap.models.performance.priors import BY_BATCH, TIME, Prior, time_priors
+from optgap.models.performance.priors import Prior, time_priors
 from optgap.models.performance.throughput import (
-    GRAD_NAMES,
-    IO_NAMES,
     SYNC_NAMES,
     SyncForm,
     ThroughputModel,
@@ -26,10 +23,7 @@ from optgap.models.performance.throughput import (
     sync_columns,
 )
 
-IoForm = Literal["full", "weak", "none"]
-
-WEAK_IO = 0.3
-"""Weight of T_IO's prior: a residual of this much when loading takes the median iteration."""
+IoForm = Literal["full", "none"]
 
 LEAST_SHARE = 1e-3
 """Of its prior's median: no parameter that has one goes below."""
@@ -55,10 +49,7 @@ class PowerFlowThroughput(Estimator):
     ----------
     sync: how T_sync is written, see `models.performance.throughput.sync_columns`: ``paper``
         (Eq. 4), ``ring`` or ``topology``.
-    io: ``full`` (Eq. 2), ``weak`` (regularised: what T_grad explains as well is given to it) or
-        ``none`` (T_IO = 0, when loading is hidden or cannot be told).
-    regularise: weight of the weak priors of adaptdl, 1e-3·(γ−1)² and 1e-2·(B/Θ)² per scope;
-        1 uses them as they are, 0 (default) not at all.
+    io: ``full`` (Eq. 2) or ``none`` (T_IO = 0, when loading is hidden or cannot be told).
 
     A table needs ``gpus`` and ``local_batch``; ``nodes``, ``gpus_on_node`` and
     ``frequency_mhz`` are used where present (one node; n / nodes; no clock term).
@@ -72,34 +63,20 @@ class PowerFlowThroughput(Estimator):
     needs: ClassVar[tuple[str, ...]] = ("gpus", "local_batch")
     uses: ClassVar[tuple[str, ...]] = ("nodes", "gpus_on_node", "frequency_mhz")
 
-    def __init__(
-        self,
-        *,
-        sync: SyncForm = "paper",
-        io: IoForm = "full",
-        regularise: float = 0.0,
-        loss: Loss = "soft_l1",
-        loss_scale: float = 0.05,
-        starts: int = 12,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(loss=loss, loss_scale=loss_scale, starts=starts, seed=seed)
+    def __init__(self, *, sync: SyncForm = "paper", io: IoForm = "full", **shared: Any) -> None:
+        super().__init__(**(dict[str, Any](loss_scale=0.05, starts=12) | shared))
         if sync not in SYNC_NAMES:
             raise InputError("--set", "sync", sync, one_of(SYNC_NAMES))
-        if io not in (known := ("full", "weak", "none")):
+        if io not in (known := ("full", "none")):
             raise InputError("--set", "io", io, one_of(known))
         self.sync = sync
         self.io = io
-        self.regularise = regularise
 
     def settle(self, table: Profile) -> Design:
         """Whether the clock is known and varies, and in which scopes synchronisation was seen."""
         gpus, batch, nodes, on_node, clock = layout(table)
-        middle = float(np.median(table.numbers("time_s")))
         local, node = (nodes <= 1) & (gpus > 1), nodes > 1
         return {
-            "a_io_s_share": 1.0 / middle,
-            "b_io_s_share": float(np.median(batch * on_node)) / middle,
             "batch": len(np.unique(batch)) > 1,
             "io": len(np.unique(batch)) > 1 or len(np.unique(on_node)) > 1,
             "clock": bool(clock is not None and len(np.unique(clock)) > 1),
@@ -215,43 +192,9 @@ class PowerFlowThroughput(Estimator):
     def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
         return log_time(theta, design)
 
-    def penalties(self, theta: Floats, facts: Design) -> tuple[Floats, Floats] | None:
-        """The weak priors: γ towards 1, B small beside Θ, and T_IO small when it is ``weak``."""
-        names = [*IO_NAMES, *GRAD_NAMES, *SYNC_NAMES[self.sync], "gamma1", "gamma2"]
-        rows: list[tuple[float, dict[str, float]]] = []
-        if self.io == "weak":
-            for name in IO_NAMES:
-                slope = WEAK_IO * facts[f"{name}_share"]
-                rows.append((slope * theta[names.index(name)], {name: slope}))
-        if self.regularise > 0:
-            rows += _priors(dict(zip(names, theta, strict=True)), self.regularise)
-        if not rows:
-            return None
-        jacobian = np.zeros((len(rows), len(theta)))
-        for k, (_, slopes) in enumerate(rows):
-            for name, slope in slopes.items():
-                jacobian[k, names.index(name)] = slope
-        return np.array([value for value, _ in rows]), jacobian
-
     def reference(self) -> tuple[Profile, tuple[int, ...]]:
         """The run that priors are shares of; T_iter is as long as all parameters but γ are."""
         return reference_run(self.facts_), tuple(range(len(self.theta_) - 2))
-
-    def own_draws(self, table: Profile, count: int) -> Floats | None:
-        """Of published jobs that are like the rows, where these are of one GPU count and batch."""
-        facts = self.facts_
-        if self.sync != "paper" or self.io != "full" or facts["batch"] or facts["io"]:
-            return None
-        if facts["local"] + facts["node"]:
-            return None
-        priors, names = _priors_of(facts), [p.name for p in self.parameters_]
-        held = {n: priors[n].median / p.median for n, p in TIME.items() if n in priors}
-        unit = {n: held.get(n, 0.0) for n in names}
-        if not facts["clock"]:
-            unit["b_grad_s"] = priors["b_grad_s"].median / BY_BATCH.median
-        noise = float(np.sqrt(np.mean(self.residuals_**2)))
-        design, target = self.design(table, facts), self.target(table)
-        return alike(tuple(names), unit, design, target, noise, count, self.seed)
 
     def remarks(self, table: Profile) -> list[str]:
         facts = self.facts_
@@ -306,22 +249,6 @@ def _priors_of(facts: Design) -> dict[str, Prior]:
     """Priors of the parameters, for the rows that `facts` are of."""
     clock = facts["clock_ref_mhz"] if facts["clock"] else None
     return time_priors(facts["t_ref_s"], facts["batch_ref"], facts["on_node_ref"], clock)
-
-
-def _priors(values: dict[str, float], weight: float) -> list[tuple[float, dict[str, float]]]:
-    """Residuals and slopes of adaptdl's priors, 1e-3·(γ−1)² and 1e-2·(B/Θ)² per scope."""
-    pull = float(np.sqrt(1e-3 * weight))
-    rows = [(pull * (values[name] - 1), {name: pull}) for name in ("gamma1", "gamma2")]
-    pull = float(np.sqrt(1e-2 * weight))
-    for scope in ("local", "node", "sync"):
-        b, theta = f"B_{scope}_s", f"theta_{scope}_s"
-        if b in values and theta in values:
-            floor = max(values[theta], 1e-9)
-            slopes = {b: pull / floor}
-            if values[theta] > 1e-9:
-                slopes[theta] = -pull * values[b] / floor**2
-            rows.append((pull * values[b] / floor, slopes))
-    return rows
 
 
 def _seen(name: str, facts: Design) -> bool:

@@ -1,25 +1,312 @@
-"""Samples of a fitted model, so that a gap can be shown with the fit's own uncertainty.
+"""Draws of a fitted model: its parameters, its residuals, the applications that it was fitted to.
 
 One way to draw serves bands in plots, the coverage that a report states and the draws of a
-comparison.
+comparison. A fit to rows of several applications is drawn by resampling them: one application's
+parameters, with their own error, times a factor for the level that makes up for there being few
+(the sample's variance is (k−1)/k of the population's, an application not seen is (k+1)/k of it
+away). Residuals are drawn as a factor on the response, which every model has parameters for, or as
+its shape.
 """
 
 from __future__ import annotations
 
-from typing import Literal, TypeVar
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from optgap.fitting.estimator import Estimator
 from optgap.fitting.optimise import Floats
-from optgap.fitting.parameter import moved, movement
+from optgap.fitting.parameter import Parameter, moved, movement
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.jsonio import Fields
 
 E = TypeVar("E", bound=Estimator)
-Method = Literal["covariance", "bootstrap"]
 NESTED = "time"
 """The fact that is itself a fitted estimator: the iteration time inside an energy model."""
+LEVEL_SHARE: Mapping[str, float] = {"power-law-jct": 0.5}
+"""Of the residuals' variance, what is drawn as a factor on the response; all of it elsewhere.
+
+A run time's level is measured in a problem and only its slope is fitted: there half is its shape.
+"""
+RANKS, FEWEST = 60, 10
+"""Draws that stand for what no covariance says: of one fit, and of each of several at least."""
+MOST_HALVINGS = 60
+"""Of a step in a direction that the rows hardly tell; then it is not drawn in."""
+PRIOR_DEGREES = 4.0
+"""What the residuals of all groups together count for in the variance of each one's."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One application, or all rows; or one draw of a model that has its own.
+
+    Parameters
+    ----------
+    theta, covariance: of the parameters, residuals counted in.
+    degrees: of freedom of the covariance.
+    level: median ln of the response that it predicts for the whole table.
+    kin: what it is measured of with others, as a workload under several power limits.
+    """
+
+    name: str
+    theta: Floats
+    covariance: Floats
+    degrees: float
+    level: float = 0.0
+    kin: str = ""
+
+    @property
+    def whose(self) -> str:
+        """What is held out together, and told apart."""
+        return self.kin or self.name
+
+
+@dataclass(frozen=True)
+class Predictive:
+    """What parameters are drawn from.
+
+    Parameters
+    ----------
+    members: the applications resampled; one where all rows are of one.
+    over: the column that tells them apart; None for no draw between applications.
+    scale: that makes 90 % intervals cover 90 % of held-out rows, or of held-out applications'
+        points; 1 where none were.
+    residual: whether residuals are drawn, in the members' covariances or as several of them.
+    """
+
+    members: tuple[Member, ...]
+    over: str | None = None
+    scale: float = 1.0
+    residual: bool = True
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What is drawn, in words."""
+        found = ["parameters"] + ["residual"] * self.residual
+        if self.over is not None:
+            found.append(f"between {len({m.whose for m in self.members})} of {self.over}")
+        return tuple(found)
+
+    def without(self, whose: str) -> Predictive:
+        """The same as if one application, or all that a workload has, had not been measured."""
+        return replace(self, members=tuple(m for m in self.members if m.whose != whose))
+
+    def draws(
+        self,
+        parameters: Sequence[Parameter],
+        count: int,
+        rng: np.random.Generator,
+        which: Floats | None = None,
+    ) -> Floats:
+        """(count, parameters) values, within their bounds.
+
+        `which`, (count,) from 0 to 1, is the application of each draw by its place in the table,
+        so that models of one table may be drawn for the same.
+        """
+        lower, upper = np.array([[p.lower, p.upper] for p in parameters], dtype=float).T
+        chosen = ((rng.random(count) if which is None else which) * len(self.members)).astype(int)
+        found = np.zeros((count, len(parameters)))
+        for k, member in enumerate(self.members):
+            rows = np.flatnonzero(chosen == k)
+            scatter = self.scale * _scatter(member, len(rows), rng)
+            found[rows] = moved(member.theta, scatter, parameters)
+        found = np.clip(found, lower, upper)
+        if self.over is not None:
+            found *= np.exp(self._level(parameters, chosen, rng))
+        return np.asarray(np.clip(found, lower, upper))
+
+    def _level(
+        self, parameters: Sequence[Parameter], chosen: NDArray[np.int64], rng: np.random.Generator
+    ) -> Floats:
+        """ln of the factor on each parameter: √(2/k) of the applications' spread, t-distributed.
+
+        And, where intervals are scaled, the member's own distance from the mean of all.
+        """
+        apart: dict[str, list[float]] = {}
+        for member in self.members:
+            apart.setdefault(member.whose, []).append(member.level)
+        means = [float(np.mean(own)) for own in apart.values()]
+        k, own = len(means), np.array([m.level for m in self.members])
+        spread = math.sqrt(2 / k) * float(np.std(means, ddof=1))
+        moves = self.scale * spread * _student(rng, k - 1, (len(chosen), 1))
+        moves += (self.scale - 1) * (own[chosen] - np.mean(means))[:, None]
+        return np.asarray(moves * levels(parameters))
+
+    def to_json(self) -> dict[str, Any]:
+        """As a saved fit keeps it."""
+        members = [
+            {"name": m.name, "theta": m.theta.tolist(),
+             "covariance": m.covariance.tolist() if m.covariance.any() else [],
+             "degrees": m.degrees, "level": m.level, "kin": m.kin} for m in self.members
+        ]  # fmt: skip
+        return {"over": self.over, "scale": self.scale, "residual": self.residual,
+                "members": members}  # fmt: skip
+
+    @classmethod
+    def from_json(cls, fields: Fields, size: int) -> Predictive:
+        """Read `to_json` back; raises InputError naming the field."""
+        members = []
+        for item in fields.objects("members"):
+            theta = np.array(item.numbers("theta", minimum=-math.inf))
+            try:
+                covariance = np.array(item.array("covariance") or np.zeros((size, size)), float)
+            except (TypeError, ValueError):
+                covariance = np.zeros(0)
+            if theta.shape != (size,) or covariance.shape != (size, size):
+                expected = f"{size} values, and {size} rows of {size} numbers"
+                found = NoQuote(f"shapes {theta.shape} and {covariance.shape}")
+                raise item.fail("covariance", found, expected)
+            if not np.isfinite(covariance).all():
+                raise item.fail("covariance", NoQuote("a number that is not finite"), "numbers")
+            degrees = item.number("degrees", minimum=1e-6)
+            level = item.number("level", minimum=-math.inf)
+            kin = item.text("kin", "")
+            members.append(Member(item.text("name"), theta, covariance, degrees, level, kin))
+        if not members:
+            raise fields.fail("members", NoQuote("nothing"), "at least one")
+        over = None if fields.document.get("over") is None else fields.text("over")
+        residual = bool(fields.document.get("residual", True))
+        return cls(tuple(members), over, fields.number("scale", minimum=0), residual)
+
+
+def _student(rng: np.random.Generator, degrees: float, shape: tuple[int, int]) -> Floats:
+    """t-distributed numbers, one draw of their scale for each row."""
+    normal = rng.standard_normal(shape)
+    return np.asarray(normal / np.sqrt(rng.chisquare(degrees, (shape[0], 1)) / degrees))
+
+
+def _scatter(member: Member, count: int, rng: np.random.Generator) -> Floats:
+    values, vectors = np.linalg.eigh(member.covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    return np.asarray(_student(rng, member.degrees, (count, len(values))) @ root.T)
+
+
+def levels(parameters: Sequence[Parameter]) -> Floats:
+    """How each parameter goes with the response: 1 in proportion, −1 inversely, 0 not at all."""
+
+    def exponent(unit: str) -> float:
+        if unit.startswith("1/s"):
+            return -1.0
+        return float(unit.split("/")[0] in ("W", "s", "J"))
+
+    return np.array([exponent(p.unit) for p in parameters])
+
+
+@dataclass(frozen=True)
+class _Residual:
+    """The residuals of a fitted estimator."""
+
+    squares: float
+    degrees: int
+    leverage: float
+    """Mean over rows of the variance that parameter error gives."""
+
+    @classmethod
+    def of(cls, estimator: Estimator, table: Profile) -> _Residual:
+        design = estimator.design(table, estimator.facts_)
+        _, jacobian = estimator.curve(estimator.theta_, design)
+        residuals = estimator.residuals_
+        told = [p.prior is None for p in estimator.parameters_]
+        free = int(np.sum((np.diag(estimator.covariance_) > 0) & np.array(told)))
+        spread = np.einsum("ij,jk,ik->i", jacobian, estimator.covariance_, jacobian)
+        return cls(float(residuals @ residuals), len(residuals) - free, float(np.mean(spread)))
+
+
+def members_of(
+    fits: Mapping[str, tuple[Estimator, Profile]],
+    whole: Profile | None = None,
+    kin: Mapping[str, str] | None = None,
+) -> dict[str, tuple[Member, ...]]:
+    """What each of several fits of one model is drawn from, with the rows it was fitted to.
+
+    `whole` is the table that their levels are compared on, `kin` what some of them have in common.
+    Residual variances are drawn towards that of all together, which also serves a fit with no row
+    to spare. A model that has draws of its own is drawn from these instead.
+    """
+    residuals = {name: _Residual.of(fit, rows) for name, (fit, rows) in fits.items()}
+    spare = sum(max(r.degrees, 0) for r in residuals.values())
+    common = sum(r.squares for r in residuals.values() if r.degrees > 0) / max(spare, 1)
+    prior = PRIOR_DEGREES if len(fits) > 1 and spare else 0.0
+    found: dict[str, tuple[Member, ...]] = {}
+    for name, (fit, rows) in fits.items():
+        level = 0.0 if whole is None else float(np.median(np.log(fit.predict(whole))))
+        whose = "" if kin is None else kin.get(name, "")
+        count = RANKS if whole is None else max(RANKS // len(fits), FEWEST)
+        own_draws = fit.own_draws(rows, count)
+        if own_draws is not None:
+            none = np.zeros_like(fit.covariance_)
+            found[name] = tuple(Member(name, t, none, 1.0, level, whose) for t in own_draws)
+            continue
+        residual = residuals[name]
+        own = max(residual.degrees, 0)
+        squares = residual.squares if own else 0.0
+        degrees = max(own + prior, 1.0)
+        variance = (prior * common + squares) / degrees
+        covariance = _tamed(fit, rows, math.sqrt(variance))
+        covariance = covariance + _of_residual(fit, variance, residual.leverage)
+        found[name] = (Member(name, fit.theta_, covariance, degrees, level, whose),)
+    return found
+
+
+def _tamed(fit: Estimator, table: Profile, sd: float) -> Floats:
+    """The parameters' covariance, shorter where the rows' predictions would not bear it.
+
+    In a direction that the rows hardly tell, a step of one standard error ends far beyond where the
+    curve is straight, or at bounds. It is halved until it moves predictions by no more than twice
+    what its slope says, or than the residuals are.
+    """
+    design = fit.design(table, fit.facts_)
+    here, jacobian = fit.curve(fit.theta_, design)
+    lower, upper = np.array([[p.lower, p.upper] for p in fit.parameters_], dtype=float).T
+    size = np.sqrt(np.maximum(np.diag(fit.covariance_), 0))
+    safe = np.where(size > 0, size, 1.0)
+    values, vectors = np.linalg.eigh(fit.covariance_ / np.outer(safe, safe))
+    found = np.zeros_like(fit.covariance_)
+    for value, vector in zip(values, vectors.T, strict=True):
+        step = math.sqrt(max(value, 0.0)) * vector * safe
+        for _ in range(MOST_HALVINGS):
+            ends = (np.clip(fit.theta_ + sign * step, lower, upper) for sign in (-1, 1))
+            moved = max(_rms(fit.curve(end, design)[0] - here) for end in ends)
+            if moved <= 2 * _rms(jacobian @ step) + sd:
+                found += np.outer(step, step)
+                break
+            step = step / 2
+    return found
+
+
+def _rms(values: Floats) -> float:
+    return math.sqrt(float(np.mean(values**2)))
+
+
+def _of_residual(fit: Estimator, variance: float, leverage: float) -> Floats:
+    """The covariance that moves predictions by the residuals' variance, on average over rows."""
+    direction = levels(fit.parameters_) * fit.theta_
+    share = LEVEL_SHARE.get(fit.name, 1.0) if direction.any() else 0.0
+    found = np.zeros_like(fit.covariance_)
+    if share < 1 and leverage > 0:
+        found += (1 - share) * variance / leverage * fit.covariance_
+    elif share < 1:
+        share = 1.0
+    return found + share * variance * np.outer(direction, direction)
+
+
+def between(fit: Estimator, table: Profile, over: str) -> dict[str, tuple[Estimator, Profile]]:
+    """The same model fitted to each value of a column, with what the whole table settled."""
+    found = {}
+    for name, rows in table.groups(over):
+        part, copy = table.take(rows), fit.clone()
+        try:
+            copy._enough(part, fit.parameters_)
+            starts = np.stack([fit.theta_, copy.guess(part, fit.facts_)])
+            found[name] = copy._solve(part, fit.facts_, fit.parameters_, starts), part
+        except InputError:  # one clock, say: nothing to learn from it here
+            continue
+    return found
 
 
 def samples(
@@ -27,40 +314,31 @@ def samples(
     count: int,
     rng: np.random.Generator,
     *,
-    method: Method = "covariance",
-    table: object = None,
     which: Floats | None = None,
 ) -> list[E]:
-    """Fitted copies of `estimator` whose parameters scatter as the data leave them open.
+    """Return fitted copies of `estimator` whose parameters scatter as the data leave them open.
+
+    Draws are from what a report found (`Predictive`: parameters, residuals, applications) or, for
+    an estimator of none and in a file from before, from a normal with the fit's covariance:
+    parameter error alone. Both are cut at the bounds. The iteration time inside an energy model is
+    drawn, too.
 
     Parameters
     ----------
-    method: ``covariance`` draws from what a report found (`predictive.Predictive`: parameters,
-        residuals, applications), or, for an estimator of none and in a file from before, from
-        a normal with the fit's covariance: parameter error alone. Both are cut at the bounds.
-        The iteration time inside an energy model is drawn, too. ``bootstrap`` refits, from
-        where the fit ended, to rows drawn with replacement from `table`, the rows it was
-        fitted to.
-    which: (count,) from 0 to 1, the application of each draw, see `predictive.Predictive.draws`.
+    which: (count,) from 0 to 1, the application of each draw, see `Predictive.draws`.
 
     Raises
     ------
-    InputError: for a bootstrap without its table.
     NotFittedError: before `fit`.
     """
     estimator._check_fitted()
-    if method == "covariance":
-        which = rng.random(count) if which is None else which
-        found = [estimator.with_theta(theta) for theta in thetas(estimator, count, rng, which)]
-        nested = estimator.facts_.get(NESTED)
-        if nested is not None:
-            times = samples(nested, count, rng, which=which)
-            return [_with_time(one, time) for one, time in zip(found, times, strict=True)]
+    which = rng.random(count) if which is None else which
+    found = [estimator.with_theta(theta) for theta in thetas(estimator, count, rng, which)]
+    nested = estimator.facts_.get(NESTED)
+    if nested is None:
         return found
-    if table is None:
-        raise InputError(estimator.name, "table", NoQuote("nothing"), "the rows that were fitted")
-    profile = estimator.prepare(table)
-    return [_refit(estimator, profile, rng) for _ in range(count)]
+    times = samples(nested, count, rng, which=which)
+    return [_with_time(one, time) for one, time in zip(found, times, strict=True)]
 
 
 def _with_time(estimator: E, time: Estimator) -> E:
@@ -115,19 +393,6 @@ def _levelled(estimator: Estimator, drawn: Floats) -> Floats:
         off = float(log[0] + slope[0] @ move - estimator.curve(theta, design)[0][0])
         theta[list(scaled)] *= np.exp(off)
     return np.asarray(found)
-
-
-def _refit(estimator: E, profile: Profile, rng: np.random.Generator) -> E:
-    rows = rng.integers(0, len(profile), len(profile))
-    copy = estimator.clone()
-    start = estimator.theta_[None, :]
-    try:
-        part = profile.take(rows)
-        params = tuple(copy.parameters(part, estimator.facts_))
-        copy._enough(part, params)
-        return copy._solve(part, estimator.facts_, params, start)
-    except InputError:  # a draw without two clocks: the fit it came from stands in
-        return estimator.with_theta(estimator.theta_)
 
 
 def interval(fits: list[E], table: object, level: float = 0.9) -> tuple[Floats, Floats]:

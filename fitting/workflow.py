@@ -17,7 +17,7 @@ from optgap.fitting.prepare import drop_missing
 from optgap.fitting.profile import Profile
 from optgap.fitting.readers import read_profile
 from optgap.fitting.report import FitReport
-from optgap.fitting.splits import Extrapolate, KFold, LeaveOneGroupOut, LeaveOneValueOut, Split
+from optgap.fitting.splits import Extrapolate, KFold, LeaveOneValueOut, Split
 from optgap.models.errors import InputError, NoQuote, one_of
 
 APPLICATION, DEVICE = "application", "gpu_model"
@@ -173,8 +173,6 @@ def describe(split: Split) -> str:
         return f"{split.folds} folds"
     if isinstance(split, LeaveOneValueOut):
         return f"leave one {split.column} out within each group"
-    if isinstance(split, LeaveOneGroupOut):
-        return f"leave one {split.column} out"
     if isinstance(split, Extrapolate):
         return f"{split.column} above {split.upto:g}"
     return type(split).__name__

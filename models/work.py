@@ -48,8 +48,8 @@ class Work:
     cpsat: float = 1.2
     patterns: float = 0.03
     pattern_unit: float = 1.95e-7
-    placed_row: float = 5e-8
-    moved_row: float = 3.2e-7
+    placed_row: float = 2.5e-8
+    moved_row: float = 1.6e-7
     queueing_start: float = 1e-7
     queueing_event: float = 1e-5
     queueing_look: float = 3e-8

@@ -11,12 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from optgap.heuristics.elastic.beliefs import Beliefs
 from optgap.heuristics.elastic.growing import previous_count
 from optgap.heuristics.elastic.parameters import WorkValueParams
 from optgap.heuristics.elastic.shared_clock import govern
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Ints
-from optgap.models.elastic.beliefs import Beliefs
 from optgap.models.elastic.problem import POWER_SLACK
 from optgap.models.elastic.simulation.most_worth import EstimatedWorth, MostWorth
 from optgap.models.elastic.simulation.protocol import Decision, Settings, State

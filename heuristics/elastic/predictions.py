@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from optgap.heuristics.elastic.beliefs import Beliefs
 from optgap.heuristics.elastic.powerflow_kernels import FINITE, FREE, NO_STEP, Steps
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats, Ints
-from optgap.models.elastic.beliefs import Beliefs
 from optgap.models.elastic.simulation.protocol import State
 
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 from optgap.models.coscheduling.problem import CoschedulingProblem
 from optgap.models.coscheduling.solution import CoschedulingSolution
+from optgap.models.csvout import csv_text
 
 
 def schedule(problem: CoschedulingProblem, solution: CoschedulingSolution) -> str:
     """``job,app,gpu_count,start_s,end_s,gpu_index`` per run, indices joined with ``-``."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["job", "app", "gpu_count", "start_s", "end_s", "gpu_index"])
-    for run in solution.runs:
-        name = problem.application(run.job).name
-        indices = "-".join(map(str, run.gpu_index))
-        writer.writerow([run.job, name, run.gpu_count, run.start_s, run.end_s, indices])
-    return text.getvalue()
+    rows = (
+        (run.job, problem.application(run.job).name, run.gpu_count, run.start_s, run.end_s,
+         "-".join(map(str, run.gpu_index)))
+        for run in solution.runs
+    )  # fmt: skip
+    return csv_text(("job", "app", "gpu_count", "start_s", "end_s", "gpu_index"), rows)

@@ -21,7 +21,7 @@ from optgap.models.coscheduling.problem import (
     Mode,
 )
 from optgap.models.errors import InputError, NoQuote, one_of
-from optgap.models.performance.measured import ECOSCHED, H100_DRAM, Scaling, h100_runtime
+from optgap.models.performance.measured import ECOSCHED, Scaling, h100_runtime, h100_scaling
 from optgap.models.performance.saved import FittedParameters, read_fits
 from optgap.models.spec import Entry, entries
 from optgap.models.tables import Column, read_table
@@ -174,7 +174,7 @@ def measured(
     made = _queued(
         [
             Application(name, tuple(_scaled(item, g) for g in range(1, min(gpus, 4) + 1)))
-            for name, item in H100_DRAM.items()
+            for name, item in h100_scaling().items()
         ],
         np.random.default_rng(seed),
         size=size,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 import numpy as np
 
+from optgap.models.csvout import csv_text
 from optgap.models.elastic.problem import ElasticProblem
 from optgap.models.elastic.referee import finished, powers, step_function
 from optgap.models.elastic.solution import ElasticSolution, Kind
@@ -37,7 +35,7 @@ def timeline(problem: ElasticProblem, solution: ElasticSolution) -> str:
             rows.append((end, 1, job, "pause", 0, 0.0))
     rows.sort(key=lambda row: (row[0], row[1], row[2]))
     names = problem.jobs.names
-    return _csv(
+    return csv_text(
         ("time_s", "job", "event", "gpus", "frequency_mhz"),
         ((t, names[j], event, n, f) for t, _, j, event, n, f in rows),
     )
@@ -62,7 +60,7 @@ def series(problem: ElasticProblem, solution: ElasticSolution) -> str:
     on = np.ceil(used / per - 1e-6) * per if solution.switch_off else float(problem.gpus)
     idle = np.maximum(0.0, on - used) * problem.idle_w
     limit = problem.power_limit_w if np.isfinite(problem.power_limit_w) else ""
-    return _csv(
+    return csv_text(
         ("time_s", "jobs_running", "gpus_used", "power_jobs_w", "power_idle_w", "power_limit_w"),
         (
             (f"{times[k]:.6f}", round(jobs[k]), round(used[k]), f"{max(0.0, watts[k]):.3f}",
@@ -70,11 +68,3 @@ def series(problem: ElasticProblem, solution: ElasticSolution) -> str:
             for k in np.flatnonzero(last)
         ),
     )  # fmt: skip
-
-
-def _csv(header: tuple[str, ...], rows: object) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)  # type: ignore[arg-type]
-    return text.getvalue()

@@ -18,8 +18,9 @@ from optgap.models.elastic.arrays import Floats
 from optgap.models.elastic.jobs import JobClass
 from optgap.models.elastic.tables import Trained, job_class
 from optgap.models.errors import InputError, one_of
+from optgap.models.packaged import packaged_json
 from optgap.models.performance.energy import EnergyModel
-from optgap.models.performance.measured import A100_ITERATIONS
+from optgap.models.performance.measured import a100_iterations
 from optgap.models.performance.throughput import ThroughputModel
 
 KNEE = 0.873
@@ -70,35 +71,18 @@ def board_of(pool: str) -> Board:
 
 Terms = Mapping[str, float]
 
-A100: Mapping[str, Terms] = A100_ITERATIONS
-"""Fitted to ElasticFlow's throughputs_A100 (Gu et al., ASPLOS 2023; MAPE 0.9 to 2.6 %)."""
 
-T4: Mapping[str, Terms] = {
-    "cifar10": {
-        "a_io_s": 0.0357227, "b_io_s": 7.74219e-05, "b_grad_s": 0.000772999,
-        "theta_local_s": 0.0314889, "B_local_s": 0.00297798, "theta_node_s": 0.13012,
-        "B_node_s": 0.00219575, "gamma1": 2.50864, "gamma2": 3.03671,
-    },
-    "deepspeech2": {
-        "a_io_s": 0.48849, "b_io_s": 0.00501261, "b_grad_s": 0.0333127,
-        "theta_node_s": 0.64207, "B_node_s": 0.0283929, "gamma1": 10.0, "gamma2": 3.06142,
-    },
-    "imagenet": {
-        "a_io_s": 0.127015, "b_io_s": 0.000288719, "b_grad_s": 0.00460333,
-        "theta_node_s": 0.306871, "B_node_s": 0.00615882, "gamma1": 1.89848, "gamma2": 3.14163,
-    },
-    "ncf": {
-        "a_io_s": 0.0074296, "b_io_s": 3.58806e-07, "a_grad_s": 0.00182589,
-        "b_grad_s": 3.3706e-07, "theta_local_s": 0.00222862, "B_local_s": 0.0009633,
-        "theta_node_s": 0.0137391, "B_node_s": 0.000452697, "gamma1": 2.33112, "gamma2": 1.0,
-    },
-    "yolov3": {
-        "a_io_s": 0.305563, "b_io_s": 0.00752604, "a_grad_s": 0.0932173, "b_grad_s": 0.0282049,
-        "B_local_s": 0.0346112, "theta_node_s": 0.613794, "B_node_s": 0.0246177,
-        "gamma1": 6.74537, "gamma2": 1.27721,
-    },
-}  # fmt: skip
-"""Fitted to Pollux's placements (Qiao et al., OSDI 2021; MAPE 5.7 to 8.3 %)."""
+def fitted_terms(pool: str) -> Mapping[str, Terms]:
+    """Return the parameters of Eq. 2-5 by network, for ``a100`` and ``t4``.
+
+    ``a100``: fitted to ElasticFlow's throughputs_A100 (Gu et al., ASPLOS 2023; MAPE 0.9 to 2.6 %).
+    ``t4``: fitted to Pollux's placements (Qiao et al., OSDI 2021; MAPE 5.7 to 8.3 %).
+    """
+    if pool == "a100":
+        return a100_iterations().groups
+    terms: Mapping[str, Terms] = packaged_json(__package__, "t4.json")
+    return terms
+
 
 WORK = {
     # ms per sample at the top clock, MB of gradients, MB read per sample
@@ -200,8 +184,7 @@ def trained(pool: str) -> dict[str, Trained]:
     board = board_of(pool)
     if pool == "v100":
         return {name: _synthetic(name, board) for name in WORK}
-    source = A100 if pool == "a100" else T4
-    return {name: _fitted(name, terms, board) for name, terms in source.items()}
+    return {name: _fitted(name, terms, board) for name, terms in fitted_terms(pool).items()}
 
 
 def classes(

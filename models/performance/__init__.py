@@ -6,7 +6,7 @@ estimator evaluate the same formula. Times in s, power in W, energy in J, clocks
 
 from __future__ import annotations
 
-from optgap.models.performance.contention import contention_factor, pair_speed
+from optgap.models.performance.contention import contention_factor
 from optgap.models.performance.dram import runtime_from_dram
 from optgap.models.performance.energy import EnergyModel, iteration_energy
 from optgap.models.performance.jct import power_law_time, sla_frequency
@@ -22,7 +22,6 @@ __all__ = [
     "contention_factor",
     "iteration_energy",
     "linear_power",
-    "pair_speed",
     "power_law_power",
     "power_law_time",
     "read_fit",

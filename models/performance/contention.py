@@ -17,10 +17,3 @@ def contention_factor(
     """
     ratio = np.asarray(utilisation_percent, dtype=float) / knee_percent
     return np.asarray(np.maximum(1.0, ratio) ** exponent)
-
-
-def pair_speed(
-    utilisation_percent: ArrayLike, exponent: float = 1.0, knee_percent: float = 100.0
-) -> Floats:
-    """1/s(U): speed relative to running alone."""
-    return np.asarray(1.0 / contention_factor(utilisation_percent, exponent, knee_percent))

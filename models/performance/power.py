@@ -13,9 +13,6 @@ V100_STATIC_W = 23.3
 V100_SLOPE_W_PER_MHZ = 0.09
 """α in W/MHz: CATS, Eq. 3, V100."""
 
-IDLE_W = {"H100": 70.0, "V100": 43.0}
-"""Idle power in W as measured on EcoSched's two nodes; see `placement.power` for PWR's table."""
-
 
 def linear_power(frequency_mhz: ArrayLike, static_w: float, slope_w_per_mhz: float) -> Floats:
     """P(f) = P_gs + α·f in W (CATS, Eq. 1)."""

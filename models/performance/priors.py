@@ -63,7 +63,7 @@ ALSO = {"theta_sync_s": "theta_local_s", "B_sync_s": "B_local_s", "theta_cross_s
 
 STATIC = Prior(0.41, 0.48)
 """P_static over the least power measured: P_gs over the power at 510 MHz of the 15 applications in
-`measured.GV100_POWER`, a share below 0.1 counted as 0.1."""
+`measured.gv100_power`, a share below 0.1 counted as 0.1."""
 
 BETA = Prior(30.0, 1.3)
 """β of Eq. 12 at θ = 1 and α = 1. In Zeus's sweeps of the batch (V100 and RTX 6000, highest limit)
@@ -72,7 +72,7 @@ not at all in the others."""
 
 SYNC = Prior(0.14, 1.13)
 """Dynamic power of a GPU that waits or exchanges gradients over that of one that computes: from
-the power on 1 and 4 GPUs of the 7 networks of `measured.H100_DRAM`, 70 W being idle."""
+the power on 1 and 4 GPUs of the 7 networks of `measured.h100_scaling`, 70 W being idle."""
 
 FLOOR = 0.25
 """No GPU in training draws less than this share of the least power measured: the smallest P_gs

@@ -139,7 +139,7 @@ def test_a_result_without_a_solution_cannot_be_checked(cli: Cli) -> None:
         (["run", "problem.json", "--policy", "fgd", "--nonsense"], ["--nonsense"]),
         (["solve", "problem.json", "--method", "magic"], ["'magic'"]),
         (["solve", "problem.json", "--set", "x=1"], ["x"]),
-        (["bound", "problem.json", "--method", "magic"], ["'magic'"]),
+        (["solve", "problem.json", "--bound-only", "--method", "magic"], ["'magic'"]),
         (["compare", "problem.json", "--policies", "fgd,"], ["--policies"]),
         (["compare", "problem.json", "--policies", "fgd(", "--methods", "auto"], ["--policies"]),
         (["compare", "problem.json", "--methods", "magic"], ["'magic'"]),
@@ -249,7 +249,6 @@ def test_no_output_takes_the_place_of_an_input(
             "-o",
             "tasks.csv",
         ],
-        ["import", "problem.json", "tasks.csv", "-o", "tasks.csv"],
     ],
     ids=" ".join,
 )

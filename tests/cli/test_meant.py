@@ -28,12 +28,11 @@ SLIPS = (
     ("explain problem.json --policy firstfits", "firstfit"),
     ("solve problem.json --method bound-pattern", "bound-patterns"),
     ("solve problem.json --method milp --set backend=hihgs", "highs"),
-    ("bound problem.json --method patern", "patterns"),
+    ("solve problem.json --bound-only --method patern", "patterns"),
     ("compare problem.json --policies pwr,bestfitt", "bestfit"),
     ("compare problem.json --methods exat", "exact"),
     ("compare placement --preset small --set gaol=power", "goal"),
-    ("data list openbb", "openb"),
-    ("data fetsh openb", "fetch"),
+    ("info --fetch openbb", "openb"),
     ("fit linear-powr power.csv", "linear-power"),
     ("sweep grid.toml", "policies"),
     ("sweep grid.toml --engine proceses", "processes"),
@@ -74,7 +73,7 @@ def test_nothing_is_guessed_where_nothing_is_like_it() -> None:
     assert str(InputError("x", "", "policy-4999", one_of(long))).endswith("mean 'policy-499'?")
 
 
-@pytest.mark.parametrize("command", ["solve", "run", "bound", "compare", "explain"])
+@pytest.mark.parametrize("command", ["solve", "run", "compare", "explain"])
 def test_a_family_before_a_file_is_told_that_the_file_says_it(command: str, cli: Cli) -> None:
     policy = ("--policy", "fgd") if command == "run" else ()
     answer = cli(command, "placement", "problem.json", *policy)

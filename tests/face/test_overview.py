@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,8 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(solvers, "auto_bound", lambda problem: "loose")
     monkeypatch.setattr(room, "generate", lambda name, seed: two_nodes_problem())
     monkeypatch.setattr(room, "families", lambda: ("placement",))
+    known = replace(FAMILIES["placement"], overview="auto")
+    monkeypatch.setitem(FAMILIES, "placement", known)
 
 
 def test_every_family_has_a_table_with_gaps_to_bound_and_best() -> None:

@@ -140,8 +140,23 @@ def test_a_fit_shows_what_it_shows_in_a_notebook_and_its_curve(tmp_path: Path) -
     assert len(section.pictures) == 1
 
 
+def test_means_are_over_the_runs_that_all_methods_have(tmp_path: Path) -> None:
+    gaps = {"steady": [0.1, 0.2, 0.3], "fragile": [0.15, 0.25, None]}
+    rows = [
+        {"method": method, "seed": seed, "gap_to_bound": gap}
+        for method, own in gaps.items()
+        for seed, gap in enumerate(own)
+    ]
+    (tmp_path / "r.json").write_text(json.dumps(rows))
+    (section,) = make([tmp_path / "r.json"]).sections
+    assert "means over the 2 of 3 runs on which all have a gap" in section.html
+    assert "15.00 %" in section.html
+    assert "20.00 %" in section.html
+
+
 def test_runs_have_a_mean_and_a_box_for_each_method(tmp_path: Path) -> None:
-    rows = report_files.rows(150)
+    rows = [{**row, "seed": k // 6} for k, row in enumerate(report_files.rows(150))]
+    rows = [{k: v for k, v in row.items() if k not in ("instance", "seed")} for row in rows]
     (tmp_path / "r.json").write_text(json.dumps({"rows": rows}))
     (section,) = make([tmp_path / "r.json"]).sections
     assert len(section.pictures) == 1

@@ -18,9 +18,12 @@ from typing import Any
 import pandas as pd
 import pytest
 from conftest import Cli, two_nodes_problem
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import optgap
 from optgap import sweeping
+from optgap.comparing.fairness import in_common
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Termination
@@ -364,6 +367,36 @@ def test_a_method_that_failed_where_it_is_hard_does_not_look_better_for_it() -> 
         "placement: means over the 2 of 3 runs on which all have a gap",
         "placement: left out of all means, as they accepted only a part: 1 of picky",
     ]
+
+
+def test_a_method_that_auto_makes_for_some_instances_takes_no_runs_from_the_others() -> None:
+    rows = [row("pwr", seed, 0.1 * (1 + seed)) for seed in range(3)] + [row("exact", 0, 0.0)]
+    done = sweeping.Done(Path("t.csv"), tuple(rows), 4, 0, 4)
+    assert [line[4] for line in done.table()[1]] == ["20.00 %", "0.00 %"]
+    assert done.notes() == ["placement: exact: over its own 1 of 3 runs"]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.dictionaries(
+        st.sampled_from("abc"), st.dictionaries(st.integers(0, 5), st.floats(0, 1)), min_size=1
+    )
+)
+def test_means_are_over_the_same_runs_or_a_line_says_that_they_are_not(
+    values: dict[str, dict[int, float]],
+) -> None:
+    used, note = in_common({name: dict(own) for name, own in values.items()})
+    there = [set(own) for own in values.values() if own]
+    if not there or all(own == there[0] for own in there):
+        assert note == ""
+        assert used == {name: list(own.values()) for name, own in values.items()}
+        return
+    shared = set.intersection(*there)
+    if shared:
+        assert note.startswith(f"means over the {len(shared)} of {len(set.union(*there))} runs")
+        assert {len(own) for own in used.values() if own} == {len(shared)}
+    else:
+        assert note.endswith("not to be compared")
 
 
 # -- engines -----------------------------------------------------------------------------

@@ -13,9 +13,8 @@ from conftest import Cli
 
 import optgap
 from optgap.comparing.draws import Drawn, draws
-from optgap.fitting.predictive import Predictive
 from optgap.fitting.saved import from_document, save
-from optgap.fitting.uncertainty import drawn_interval, samples
+from optgap.fitting.uncertainty import Predictive, drawn_interval, samples
 from optgap.models.errors import InputError
 from optgap.models.performance.saved import read_fit
 

@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from optgap.fitting import published
 from optgap.fitting.powerflow_energy import PowerFlowEnergy
 from optgap.fitting.powerflow_power import PowerFlowPower
 from optgap.fitting.saved import drawn
@@ -18,7 +17,7 @@ from optgap.models.elastic import pools
 from optgap.models.elastic.fits import together
 from optgap.models.elastic.jobs import JobClass
 from optgap.models.performance import priors
-from optgap.models.performance.measured import GV100_POWER, H100_DRAM
+from optgap.models.performance.measured import gv100_power, h100_scaling
 from optgap.models.performance.saved import read_fit
 from optgap.models.performance.throughput import ThroughputModel
 
@@ -50,8 +49,8 @@ def spread_of(values: list[float], least: float) -> tuple[float, float]:
 
 def test_the_priors_of_times_are_those_of_the_published_pools() -> None:
     found: dict[str, list[float]] = {name: [] for name in (*TERMS, "gamma1", "gamma2", "slope")}
-    for pool, source in (("a100", pools.A100), ("t4", pools.T4)):
-        for model, terms in source.items():
+    for pool in ("a100", "t4"):
+        for model, terms in pools.fitted_terms(pool).items():
             for batch in pools.BATCHES[pool][model]:
                 whole = float(ThroughputModel(terms).iteration_time(1, batch))
                 for name, per_batch in TERMS.items():
@@ -67,15 +66,15 @@ def test_the_priors_of_times_are_those_of_the_published_pools() -> None:
 
 
 def test_the_priors_of_power_are_those_of_the_published_measurements() -> None:
-    static = [p / (p + a * 510) for p, a in (row.values for row in GV100_POWER.values())]
+    static = [p["P_gs"] / (p["P_gs"] + p["alpha"] * 510) for p in gv100_power().groups.values()]
     assert spread_of(static, 0.1) == pytest.approx(
         (priors.STATIC.median, priors.STATIC.spread), abs=0.01
     )
     assert sorted(static)[1] > priors.FLOOR > sorted(static)[0]
     waits = []
     for name in ("bert", "gpt2", "resnet50", "resnet101", "resnet152", "vgg16", "vgg19"):
-        _, s, c = H100_DRAM[name].time
-        one, fall = H100_DRAM[name].power
+        _, s, c = h100_scaling()[name].time
+        one, fall = h100_scaling()[name].power
         busy = 1 / 4 / (1 - s + s / 4 + c * 3)
         waits.append(((one - 3 * fall - 70) / (one - 70) - busy) / (1 - busy))
     assert spread_of(waits, 0.02) == pytest.approx(
@@ -83,8 +82,8 @@ def test_the_priors_of_power_are_those_of_the_published_measurements() -> None:
     )
 
 
-def test_one_gpu_and_one_batch_predict_eight_within_a_factor_of_two_or_say_so() -> None:
-    beyond, outside, held = [], [], []
+def test_one_gpu_and_one_batch_predict_eight_within_a_factor_of_two() -> None:
+    beyond, count = [], 0
     for pool, item in CLASSES:
         clocks = pools.board_of(pool).clocks
         fit = report_of(PowerFlowEnergy(), sweep(item, clocks, 1, 0.03)).fit.fits[""]
@@ -92,7 +91,6 @@ def test_one_gpu_and_one_batch_predict_eight_within_a_factor_of_two_or_say_so() 
         # below what a prior is of, its logarithm is none: β of lavamd once ended at -5
         priors = [p for p in (*fit.parameters_, *time.parameters_) if p.prior is not None]
         assert all(p.lower >= p.prior.above for p in priors)
-        draws = samples(time, 60, np.random.default_rng(0))
         for n in item.counts[1:]:
             rows = sweep(item, clocks, n)
             seconds = time.predict(rows)
@@ -100,28 +98,13 @@ def test_one_gpu_and_one_batch_predict_eight_within_a_factor_of_two_or_say_so() 
             assert (seconds > 0).all()
             assert (watts > 0.2 * fit.facts_["low_w"]).all()
             off = np.abs(np.log([seconds / rows["time_s"], watts / rows["power_w"]])).max(axis=1)
-            low, high = np.quantile([d.predict(rows) for d in draws], [0.05, 0.95], axis=0)
-            inside = (low <= rows["time_s"]) & (rows["time_s"] <= high)
-            held.append(inside.mean())
+            count += 1
             if off.max() > math.log(2):
                 beyond.append((item.label, n))
                 assert off[1] < math.log(2), item.label  # powers are always
-                if not inside.all():
-                    outside.append((item.label, n))
     assert len(CLASSES) == 26
-    assert len(held) == 78
+    assert count == 78
     assert len(beyond) <= 3
-    assert not outside
-    assert np.mean(held) >= 0.8
-
-
-def test_published_jobs_may_be_asked_without_one_of_them() -> None:
-    logs, weights = published.jobs()
-    fewer, lighter = published.jobs("yolov3")
-    assert len(logs) == 26 == len(fewer) + 3
-    assert weights.sum() == pytest.approx(1) == lighter.sum()
-    # a network weighs as much as any other, at however many batches it was measured
-    assert sorted(set(np.round(10 * weights, 6))) == pytest.approx([1 / 3, 1 / 2])
 
 
 def test_what_came_from_published_jobs_is_said_and_scatters_as_they_do() -> None:
@@ -139,7 +122,10 @@ def test_what_came_from_published_jobs_is_said_and_scatters_as_they_do() -> None
         [d.params_["theta_local_s"] for d in samples(time, 400, np.random.default_rng(0))]
     )
     assert logs.std() == pytest.approx(1.27, rel=0.15)
-    again = time.clone().partial_fit(sweep(item, clocks, 1)).partial_fit(sweep(item, clocks, 2))
+    two = sweep(item, clocks, 2)
+    again = PowerFlowThroughput().fit(
+        {name: np.append(values, two[name]) for name, values in sweep(item, clocks, 1).items()}
+    )
     assert "theta_local_s" not in next((w for w in again.warnings_ if "published" in w), "")
 
 

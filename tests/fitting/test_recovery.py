@@ -314,27 +314,3 @@ def test_parameters_that_cannot_be_told_apart_are_named() -> None:
     assert "measure" in loose[0]
     assert np.isnan(fit.stderr_[[p.name for p in fit.parameters_].index("theta_node_s")])
     assert fit.mape_ < 1e-6
-
-
-def test_a_weak_loading_time_gives_way_to_computing() -> None:
-    table = times(TIME, "paper")
-    table["time_s"] = table["time_s"] * np.random.default_rng(0).lognormal(
-        0, 0.1, len(table["time_s"])
-    )
-    full = make_estimator("powerflow-throughput").fit(table)
-    weak = make_estimator("powerflow-throughput", io="weak").fit(table)
-    assert 0 <= weak.params_["a_io_s"] <= full.params_["a_io_s"]
-    assert weak.mape_ == pytest.approx(full.mape_, rel=0.05)
-
-
-def test_regularising_pulls_the_exponents_down() -> None:
-    table = times(TIME, "paper")
-    table["time_s"] = table["time_s"] * np.random.default_rng(0).lognormal(
-        0, 0.1, len(table["time_s"])
-    )
-    free = make_estimator("powerflow-throughput").fit(table)
-    held = make_estimator("powerflow-throughput", regularise=1e4).fit(table)
-    assert (
-        held.params_["gamma1"] + held.params_["gamma2"]
-        < free.params_["gamma1"] + free.params_["gamma2"]
-    )

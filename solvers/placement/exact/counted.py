@@ -11,8 +11,8 @@ Per unit of q nodes with G GPUs and CPU capacity K each:
     CPU use ≤ q·last_0 + Σ_i (last_i − last_{i−1}) z_i,  q ≥ z_1 ≥ z_2 ≥ …       (Eq. 1)
     CPU use + t·u_t ≤ qK,  blocked ≥ what could be served − most·u_t              (Eq. 4)
 
-λ_p counts GPUs filled with pattern p, W idle GPUs, z_i nodes beyond step i of the CPU power
-staircase and u_t nodes with at least t milli-vCPU free.
+λ_p counts GPUs filled with pattern p, which are the paths of a flow (`fill`), W idle GPUs, z_i
+nodes beyond step i of the CPU power staircase and u_t nodes with at least t milli-vCPU free.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 
 from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.solvers.backends.linear import LinearBuilder, LinearModel
-from optgap.solvers.placement.exact.fill import Filling, Terms, fill_for
+from optgap.solvers.placement.exact.fill import Fill, Filling, Terms
 from optgap.solvers.placement.exact.tables import Counted, cpu_steps, fragment, is_share
 
 
@@ -71,7 +71,7 @@ class CountedModel:
     def __init__(self, counted: Counted, units: Sequence[Unit]) -> None:
         self.counted = counted
         self.units = list(units)
-        self.fill = fill_for(counted.sizes)
+        self.fill = Fill(counted.sizes)
         self.builder = LinearBuilder("max" if counted.accepting else "min")
         self.columns = [UnitColumns() for _ in self.units]
         for u in range(len(self.units)):

@@ -6,10 +6,9 @@ import math
 from dataclasses import replace
 
 from optgap.models.limits import Limits
-from optgap.models.placement import PlacementProblem, PlacementSolution
+from optgap.models.placement import PlacementProblem
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends import solve
-from optgap.solvers.backends.linear import Solved
 from optgap.solvers.backends.safe import solver_slack
 from optgap.solvers.formulation import Stopped
 from optgap.solvers.placement.exact.code import claim
@@ -53,8 +52,8 @@ def milp(
     solved = solve(model, backend=backend, limits=limits, seed=seed, tolerance=TOLERANCE)
     if solved.bound is not None:
         slack = solver_slack(model, TOLERANCE)
-        bound = solved.bound + slack if accepting else max(0.0, solved.bound - slack)
-        solved = replace(solved, bound=bound)
+        safe = solved.bound + slack if accepting else max(0.0, solved.bound - slack)
+        solved = replace(solved, bound=safe)
     by = f"textbook formulation, {solved.solver}"
     info: dict[str, float | int | str] = {
         "variables": model.variables,
@@ -62,44 +61,20 @@ def milp(
     }
     if solved.status is Status.INFEASIBLE:
         return Outcome(None, solved.status, bound_by=by, info=info, message=together(by))
-    if solved.values is None or solved.objective is None:
-        return proven(None, solved, by, info)
-    info["model_objective"] = solved.objective
-    solution = written.solution(solved.values.tolist())
-    sign = 1.0 if problem.objective.described.sense == "min" else -1.0
-    claimed = sign * claim(Counted(problem), solution)
-    return proven((solution, claimed), solved, by, info, sign, CLOSE)
-
-
-def proven(
-    found: tuple[PlacementSolution, float] | None,
-    solved: Solved,
-    by: str,
-    info: dict[str, float | int | str],
-    sign: float = 1.0,
-    close: float = 0.0,
-) -> Outcome:
-    """What a back end's answer proves of a placement's program.
-
-    Parameters
-    ----------
-    found: the solution behind the answer's values, and `sign` times its objective; None where
-        there is none.
-    solved: the answer; rounding has been taken off its bound.
-    sign: 1 to minimise, -1 to maximise.
-    close: relative distance of objective and bound up to which "optimal" is believed.
-    """
     status, bound = solved.status, solved.bound
     by_whom = None if bound is None else by
-    if found is None:
+    if solved.values is None or solved.objective is None:
         return Outcome(
             None, status, solved.termination, bound=bound, bound_by=by_whom, info=info,
             message=solved.message,
         )  # fmt: skip
-    solution, cost = found
+    info["model_objective"] = solved.objective
+    solution = written.solution(solved.values.tolist())
+    claimed = claim(Counted(problem), solution)
     if bound is not None:
-        if status is Status.OPTIMAL and cost - sign * bound > close * max(1.0, math.fabs(cost)):
+        excess = bound - claimed if accepting else claimed - bound
+        if status is Status.OPTIMAL and excess > CLOSE * max(1.0, math.fabs(claimed)):
             status = Status.FEASIBLE
-        bound = sign * min(sign * bound, cost)
+        bound = max(bound, claimed) if accepting else min(bound, claimed)
     ended = Termination.COMPLETED if status is Status.OPTIMAL else solved.termination
-    return Outcome(solution, status, ended, sign * cost, bound, by_whom, info, solved.message)
+    return Outcome(solution, status, ended, claimed, bound, by_whom, info, solved.message)

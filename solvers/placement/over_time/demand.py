@@ -31,11 +31,7 @@ class Demand:
     def of(cls, problem: PlacementProblem) -> Demand:
         """The events of a problem over time."""
         start = problem.tasks.submit_s
-        return cls.between(start, freed_s(start, start + problem.lasting_s))
-
-    @classmethod
-    def between(cls, start: FloatArray, end: FloatArray) -> Demand:
-        """The events of tasks that run from when to when, (T,)."""
+        end = freed_s(start, start + problem.lasting_s)
         time = np.concatenate([end, start])
         change = np.repeat(np.array([-1, 1]), len(start))
         order = np.argsort(time, kind="stable")

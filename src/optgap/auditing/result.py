@@ -304,5 +304,11 @@ class Audit(Answer):
         blocks = ["\n".join(self.head()), "\n".join(facts), text_table(*self.table())]
         return "\n\n".join(filter(None, [*blocks, "\n".join(self.notes())]))
 
+    def _repr_html_(self) -> str:
+        from optgap.reporting.reading import Document
+
+        facts = [{"": name, "found": value} for name, value in self.facts]
+        return super()._repr_html_() + Document({"facts": facts, **self.tables})._repr_html_()
+
     def __repr__(self) -> str:
         return f"<Audit of {self.kind} {self.source}: {self.sentence}>"

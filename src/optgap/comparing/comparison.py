@@ -29,6 +29,7 @@ STOPPED = "*"
 """Marks the name of what a limit or an interrupt stopped."""
 CLOSED = 1e-6
 """A gap of the best known solution that counts as none."""
+HOT = "--effort 0.2 gives a quick answer: a search that a time limit cuts has not cooled down"
 NOT_RUN = "not run"
 UNSERVED = "no solution serves all that is asked"
 NO_PARTS = "policies have no gap, as nothing serves all (--parts bounds what each accepts)"
@@ -449,6 +450,8 @@ def legend(rows: Iterable[ComparisonRow]) -> list[str]:
         ),
     }
     lines = [PART_NOTE] if any(row.partial for row in rows) else []
+    cut = (row.result.termination is Termination.TIME_LIMIT for row in rows)
+    lines += [HOT] if any(cut) else []
     for words, holds in said.items():
         names = dict.fromkeys(row.result.method for row in rows if holds(row.result))
         if names:

@@ -70,8 +70,9 @@ class Interval:
         if not found:
             return cls(method, 0, math.nan, math.nan, math.nan, at)
         tail = 0.5 * (1 - level) if len(found) >= least_samples(level) else 0.0
-        ends = np.quantile(found, [tail, 0.5, 1 - tail], method="weibull").tolist()
-        return cls(method, len(found), *ends, at)
+        shares = [tail, 0.5, 1 - tail]
+        low, median, high = np.quantile(found, shares, method="weibull").tolist()
+        return cls(method, len(found), low, median, high, at)
 
 
 @dataclass(frozen=True, repr=False)

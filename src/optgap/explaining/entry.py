@@ -133,7 +133,6 @@ def explain(
         online_objective=best.objective if best else None,
         parts=tuple(ends.parts),
         regrets=regrets,
-        judged=True,
         notes=(*notes, *trouble),
         seed=own.seed,
         termination=next((t for t in CUT if t in stops), table.termination),

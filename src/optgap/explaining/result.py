@@ -81,7 +81,6 @@ class Explanation(Brief):
         where no other than `policy` does.
     parts: from the bound to the policy; their amounts add up to |objective − bound|.
     regrets: every decision that was judged, in time order.
-    judged: whether decisions were judged at all: not every family can.
     notes: what a reader must know to read the numbers.
     """
 
@@ -103,7 +102,6 @@ class Explanation(Brief):
     online_objective: float | None
     parts: tuple[Part, ...]
     regrets: tuple[Regret, ...]
-    judged: bool
     notes: tuple[str, ...]
     seed: int | None
     termination: Termination
@@ -170,7 +168,7 @@ class Explanation(Brief):
                 for part in self.parts
             ],
             "decisions": {
-                "judged": len(self.regrets) if self.judged else None,
+                "judged": len(self.regrets),
                 "costly": len(self.costly),
                 "cost": sum(regret.cost for regret in self.costly),
                 "top": [asdict(regret) for regret in self.top(top)],
@@ -227,7 +225,6 @@ class Explanation(Brief):
                 )
                 for item in decisions.objects("top")
             ),
-            decisions.known("judged"),
             tuple(fields.texts("notes")),
             fields.integer("seed") if fields.known("seed") else None,
             Termination(fields.choice("termination", list(Termination))),
@@ -278,9 +275,7 @@ class Explanation(Brief):
         return header, rows, (0, 4)
 
     def about_decisions(self, top: int = TOP) -> str:
-        """One line: how many decisions were judged, and how many of them cost something."""
-        if not self.judged:
-            return f"decisions: {self.family} does not judge single decisions"
+        """One line: how many decisions cost something."""
         costly = len(self.costly)
         if not costly:
             return "decisions: none cost anything when it was taken; whatever is lost shows later"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from optgap.comparing.comparison import SCHEMA as COMPARE
 from optgap.comparing.comparison import SET_SCHEMA, Comparison, ComparisonSet
+from optgap.comparing.fairness import in_common
 from optgap.comparing.overview import SCHEMA as OVERVIEW
 from optgap.contract import Problem
 from optgap.documents import load_problem
@@ -168,23 +169,35 @@ class Runs:
         numeric = frame.select_dtypes("number")
         self.measure = next((name for name in GAPS if name in numeric), None)
 
-    def _groups(self) -> dict[str, list[float]]:
-        """The gaps by method, in the order of the file; those to an accepted part are left out."""
+    def _groups(self) -> tuple[dict[str, list[float]], str]:
+        """The gaps by method over the runs that all have, and a line where these are not all.
+
+        Gaps to an accepted part are left out.
+        """
         if self.by is None or self.measure is None:
-            return {}
+            return {}, ""
         kept = self.frame
         if "bound_scope" in kept:
             kept = kept[kept["bound_scope"] != "accepted"]
-        groups = kept.dropna(subset=[self.measure]).groupby(self.by, sort=False)[self.measure]
-        return {str(name): values.tolist() for name, values in groups}
+        kept = kept.dropna(subset=[self.measure])
+        known = [name for name in ("instance", "instance_seed", "seed") if name in kept]
+        runs = kept[known].itertuples(index=False, name=None) if known else kept.index
+        groups: dict[str, dict[Hashable, float]] = {}
+        for name, run, value in zip(kept[self.by], runs, kept[self.measure], strict=True):
+            groups.setdefault(str(name), {})[run] = value
+        if known:
+            return in_common(groups)
+        return {name: list(own.values()) for name, own in groups.items()}, ""
 
     def _repr_html_(self) -> str:
+        groups, note = self._groups()
         rows = [
             (name, str(len(own)), percent(sum(own) / len(own)), percent(max(own)))
-            for name, own in self._groups().items()
+            for name, own in groups.items()
+            if own
         ]
         header = (self.by or "", "runs", f"mean {self.measure}", "worst")
-        means = html_table(header, rows, (), (1, 2, 3)) if rows else ""
+        means = html_table(header, rows, [note] if note else (), (1, 2, 3)) if rows else ""
         frame = self.frame.dropna(axis="columns", how="all")
         lines = [f"{len(frame):,} runs"]
         if len(frame) > SHOWN_ROWS:
@@ -198,7 +211,7 @@ class Runs:
         """A box of the gaps of each method."""
         from optgap.plotting.figures import new_figure, plain
 
-        groups = self._groups()
+        groups = {name: own for name, own in self._groups()[0].items() if own}
         figure = new_figure(8.0, 1.2 + 0.35 * max(1, len(groups)))
         ax = figure.subplots()
         if groups:
@@ -218,16 +231,18 @@ class Document:
 
     def _repr_html_(self) -> str:
         facts, tables = [], ""
-        for name, value in self.document.items():
+        inside = self.document.get("tables")  # of an audit: rows by caption
+        more = inside if isinstance(inside, Mapping) else {}
+        for name, value in [*self.document.items(), *more.items()]:
             if isinstance(value, list) and value and all(isinstance(v, Mapping) for v in value):
                 names = list(dict.fromkeys(key for row in value for key in row))
                 rows = [[_text(row.get(key)) for key in names] for row in value]
                 tables += html_table(names, rows, [name])
-            elif isinstance(value, Mapping) and name != "versions":
+            elif isinstance(value, Mapping) and name not in ("versions", "tables"):
                 facts += [(f"{name}: {key}", _text(inner)) for key, inner in value.items()]
             elif name not in ("schema", "versions"):
                 facts.append((name, _text(value)))
-        return html_table(("", ""), facts) + tables
+        return (html_table(("", ""), facts) if facts else "") + tables
 
 
 def _text(value: Any) -> str:

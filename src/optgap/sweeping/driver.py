@@ -127,7 +127,14 @@ def _common(groups: Mapping[str, Sequence[Row]], column: str) -> tuple[dict[str,
         }
         for method, rows in groups.items()
     }
-    return in_common(values)
+    made = {method: {row["key"] for row in rows} for method, rows in groups.items()}
+    all_of = set().union(*made.values())
+    # `auto` makes a method for some instances alone: no reason to leave out the others' runs
+    few = {method for method, keys in made.items() if keys != all_of}
+    used, note = in_common({m: found for m, found in values.items() if m not in few})
+    own = {method: list(values[method].values()) for method in few}
+    told = [f"{m}: over its own {len(made[m])} of {len(all_of)} runs" for m in few if own[m]]
+    return {**used, **own}, "; ".join(filter(None, [note, *sorted(told)]))
 
 
 def went_wrong(row: Row) -> bool:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from strategies_elastic import elastic_problems
 
+from optgap.heuristics.elastic.beliefs import Beliefs
 from optgap.heuristics.elastic.powerflow import powerflow
 from optgap.heuristics.elastic.predictions import Known, Online, Scaled
 from optgap.models.elastic import ElasticProblem, presets
-from optgap.models.elastic.beliefs import Beliefs
 from optgap.models.elastic.simulation.engine import Simulation
 from optgap.models.elastic.simulation.protocol import Decision, Settings, State
 from optgap.models.limits import Limits

@@ -16,7 +16,6 @@ from optgap.models.performance import (
     batch_power,
     contention_factor,
     linear_power,
-    pair_speed,
     power_law_power,
     power_law_time,
     read_fit,
@@ -137,7 +136,6 @@ def test_power_by_batch_stands_still_outside_its_ends() -> None:
 
 def test_contention_starts_at_the_knee() -> None:
     assert contention_factor([50, 100, 200], 0.6) == pytest.approx([1, 1, 2**0.6])
-    assert pair_speed([200], 1.0) == pytest.approx([0.5])
 
 
 def test_run_time_from_dram() -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from unittest import mock
 
 import numpy as np
 import pytest
+from exhaustive_placement import exhaustive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,10 +15,8 @@ from optgap.models.placement import PlacementProblem, PlacementSolution, PowerMo
 from optgap.models.placement.fragmentation import node_fragmentation
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import LinearBuilder
-from optgap.solvers.placement.exact import counted as counted_module
 from optgap.solvers.placement.exact.code import claim, decode, encode
 from optgap.solvers.placement.exact.counted import CountedModel, Unit
-from optgap.solvers.placement.exact.fill import FlowFill, PatternFill, Sizes, fill_for, patterns
 from optgap.solvers.placement.exact.lattice import DENOMINATORS, common_denominator, lattice
 from optgap.solvers.placement.exact.pooled import pooled_model, values_of
 from optgap.solvers.placement.exact.start import first_solution
@@ -62,41 +60,33 @@ def node_by_node(counted: Counted) -> CountedModel:
     return CountedModel(counted, [Unit(t, (n,)) for n, t in enumerate(types)])
 
 
-@pytest.mark.parametrize("most_patterns", [2000, 0], ids=["patterns", "flow"])
-def test_every_placement_has_its_cost_in_the_formulation(most_patterns: int) -> None:
-    def fill(sizes: Sizes) -> PatternFill | FlowFill:
-        chosen = fill_for(sizes, most_patterns)
-        assert isinstance(chosen, PatternFill if most_patterns or not sizes.milli else FlowFill)
-        return chosen
-
-    @settings(max_examples=150)
-    @given(placement_problems(max_nodes=4, max_tasks=8), st.integers(0, 2**20))
-    def holds(whole: PlacementProblem, seed: int) -> None:
-        solution = some_placement(whole, seed)
-        if not (solution.node >= 0).any():
-            return
-        problem = whole.restrict(solution)
-        solution = PlacementSolution.of_arrays(
-            solution.node[solution.node >= 0], solution.gpu_mask[solution.node >= 0]
-        )
-        assert not problem.check(solution)
-        counted = Counted(problem)
-        objective = problem.evaluate(solution).objective
-        assert claim(counted, solution) == pytest.approx(objective, abs=close(objective))
-        for model in (node_by_node(counted), pooled_model(counted)):
-            values = encode(model, solution)
-            assert model.model.violation(values) <= 1e-9
-            assert model.model.objective(values) == pytest.approx(objective, abs=close(objective))
-        again = decode(node_by_node(counted), encode(node_by_node(counted), solution))
-        assert not problem.check(again)
-        value = problem.evaluate(again).objective
-        if counted.sizes.exact or counted.accepting:
-            assert value == pytest.approx(objective, abs=close(objective))
-        else:  # GPUs have room for more than was on them, so decoding may pack tighter
-            assert value <= objective + close(objective)
-
-    with mock.patch.object(counted_module, "fill_for", fill):
-        holds()
+@settings(max_examples=150)
+@given(placement_problems(max_nodes=4, max_tasks=8), st.integers(0, 2**20))
+def test_every_placement_has_its_cost_in_the_formulation(
+    whole: PlacementProblem, seed: int
+) -> None:
+    solution = some_placement(whole, seed)
+    if not (solution.node >= 0).any():
+        return
+    problem = whole.restrict(solution)
+    solution = PlacementSolution.of_arrays(
+        solution.node[solution.node >= 0], solution.gpu_mask[solution.node >= 0]
+    )
+    assert not problem.check(solution)
+    counted = Counted(problem)
+    objective = problem.evaluate(solution).objective
+    assert claim(counted, solution) == pytest.approx(objective, abs=close(objective))
+    for model in (node_by_node(counted), pooled_model(counted)):
+        values = encode(model, solution)
+        assert model.model.violation(values) <= 1e-9
+        assert model.model.objective(values) == pytest.approx(objective, abs=close(objective))
+    again = decode(node_by_node(counted), encode(node_by_node(counted), solution))
+    assert not problem.check(again)
+    value = problem.evaluate(again).objective
+    if counted.sizes.exact or counted.accepting:
+        assert value == pytest.approx(objective, abs=close(objective))
+    else:  # GPUs have room for more than was on them, so decoding may pack tighter
+        assert value <= objective + close(objective)
 
 
 @given(power_models(), st.sampled_from((0, 1, 1999, 31_999, 32_000, 50_000, 96_000, 104_001)))
@@ -134,32 +124,21 @@ def test_the_parts_add_up_to_the_fragmentation(
     assert total == pytest.approx(expected, abs=close(expected))
 
 
-def test_patterns_are_all_ways_to_fill_a_gpu() -> None:
-    exact = Sizes((500, 250), (2, 3), exact=True)
-    assert patterns(exact, 100) == [(0, 1), (0, 2), (0, 3), (1, 0), (1, 1), (1, 2), (2, 0)]
-    assert patterns(exact, 6) is None
-    roomy = Sizes((500, 250), (2, 3), exact=False)
-    assert patterns(roomy, 100) == [(0, 3), (1, 2), (2, 0)]
-
-
 @settings(max_examples=40)
-@given(placement_problems(goals=("fragmentation", "weighted", "power"), max_nodes=2))
-def test_patterns_and_flow_have_the_same_optimum(problem: PlacementProblem) -> None:
-    counted = Counted(problem)
-    found = []
-    for most in (2000, 0):
-        with mock.patch.object(counted_module, "fill_for", lambda s, m=most: fill_for(s, m)):
-            model = node_by_node(counted)
-        solved = solve(model.model, backend="highs", limits=Limits())
-        found.append((solved.status, solved.objective))
-        if solved.values is not None:
-            solution = decode(model, solved.values)
-            assert not problem.check(solution)
-            assert problem.serves_all(solution)
-    (status, one), (other_status, other) = found
-    assert status is other_status
-    if one is not None:
-        assert other == pytest.approx(one, abs=close(one))
+@given(placement_problems(goals=("fragmentation", "weighted", "power"), max_nodes=2, max_tasks=6))
+def test_the_optimum_of_the_formulation_is_that_of_all_placements(
+    problem: PlacementProblem,
+) -> None:
+    model = node_by_node(Counted(problem))
+    solved = solve(model.model, backend="highs", limits=Limits())
+    best = exhaustive(problem)
+    assert solved.status is best.status
+    if solved.values is not None:
+        solution = decode(model, solved.values)
+        assert not problem.check(solution)
+        assert problem.serves_all(solution)
+        assert best.claimed is not None
+        assert solved.objective == pytest.approx(best.claimed, abs=close(best.claimed))
 
 
 def test_popularities_of_a_trace_have_their_common_denominator() -> None:

@@ -41,10 +41,7 @@ def schedules(problem: PlacementProblem, delays: list[float]) -> Iterator[Placem
 
 @settings(max_examples=24)
 @given(
-    problem=timed_placement_problems(max_nodes=2, max_tasks=3, max_gpus=2)
-    | timed_placement_problems(
-        max_nodes=2, max_tasks=3, max_gpus=2, sleeping=True, goals=("energy", "mean_accepted_gpu")
-    ),
+    problem=timed_placement_problems(max_nodes=2, max_tasks=3, max_gpus=2),
     delays=st.lists(st.sampled_from((0.0, 0.5, 2.0)), min_size=3, max_size=3),
 )
 def test_no_schedule_of_all_tasks_is_below_the_bound(

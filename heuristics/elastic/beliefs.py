@@ -11,9 +11,9 @@ import math
 
 import numpy as np
 
+from optgap.heuristics.elastic.online_model import Configurations, OnlineModel, board_of
 from optgap.models.elastic.arrays import Floats
 from optgap.models.elastic.problem import ElasticProblem
-from optgap.models.performance.online import Configurations, OnlineModel, board_of
 
 
 class Beliefs:

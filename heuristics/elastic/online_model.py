@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from optgap.heuristics.elastic.posterior import Search, most_probable
 from optgap.models.performance.energy import log_power, power_columns, static_factor
-from optgap.models.performance.posterior import Search, most_probable
 from optgap.models.performance.priors import BETA, STATIC, SYNC, TIME
 from optgap.models.performance.throughput import (
     GRAD_NAMES,

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from optgap.models.elastic import pools
-from optgap.models.performance.energy import log_power
-from optgap.models.performance.online import (
+from optgap.heuristics.elastic.online_model import (
     MEAN,
     POWER_MEAN,
     SPREAD,
@@ -22,7 +20,9 @@ from optgap.models.performance.online import (
     _log_time,
     board_of,
 )
-from optgap.models.performance.posterior import Search, most_probable
+from optgap.heuristics.elastic.posterior import Search, most_probable
+from optgap.models.elastic import pools
+from optgap.models.performance.energy import log_power
 
 BOARD = pools.board_of("a100")
 CLASSES = pools.classes("a100", gpus=8, gpus_per_node=4)
