@@ -34,7 +34,7 @@ class BatchPower(Estimator):
     uses: ClassVar[tuple[str, ...]] = ("frequency_mhz",)
 
     def __init__(self, *, form: BatchForm = "saturating", **shared: Any) -> None:
-        super().__init__(**({"loss": "linear", "loss_scale": 0.05, "starts": 1} | shared))
+        super().__init__(**(dict[str, Any](loss="linear", loss_scale=0.05, starts=1) | shared))
         if form not in (known := ("saturating", "paper")):
             raise InputError("--set", "form", form, one_of(known))
         self.form = form

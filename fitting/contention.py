@@ -29,7 +29,7 @@ class Contention(Estimator):
     varies: ClassVar[tuple[str, ...]] = ("util_sum_percent",)
 
     def __init__(self, *, knee_percent: float | None = None, **shared: Any) -> None:
-        super().__init__(**({"loss_scale": 0.05, "starts": 6} | shared))
+        super().__init__(**(dict[str, Any](loss_scale=0.05, starts=6) | shared))
         self.knee_percent = knee_percent
 
     def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:

@@ -46,7 +46,7 @@ class DevicePower(Estimator):
     uses: ClassVar[tuple[str, ...]] = ("power_limit_w", "idle_w", "util_percent")
 
     def __init__(self, **shared: Any) -> None:
-        super().__init__(**({"loss": "linear", "loss_scale": 0.05, "starts": 1} | shared))
+        super().__init__(**(dict[str, Any](loss="linear", loss_scale=0.05, starts=1) | shared))
 
     def prepare(self, table: object, y: object = None) -> Profile:
         """Rows that are busy (1) or idle (0)."""

@@ -45,7 +45,7 @@ class DramRuntime(Estimator):
     uses: ClassVar[tuple[str, ...]] = ("gpus", "power_w", *FALLBACKS)
 
     def __init__(self, *, form: DramChoice = "blend", **shared: Any) -> None:
-        super().__init__(**({"loss": "linear", "loss_scale": 0.05, "starts": 1} | shared))
+        super().__init__(**(dict[str, Any](loss="linear", loss_scale=0.05, starts=1) | shared))
         if form not in FORMS:
             raise InputError("--set", "form", form, one_of(FORMS))
         self.form = form

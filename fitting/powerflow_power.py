@@ -50,7 +50,7 @@ class PowerFlowPower(Estimator):
         robust: bool = False,
         **shared: Any,
     ) -> None:
-        super().__init__(**({"starts": 1} | shared))
+        super().__init__(**(dict[str, Any](starts=1) | shared))
         if form not in (known := ("auto", *power_forms.FORMS)):
             raise InputError("--set", "form", form, one_of(known))
         self.form = form

@@ -64,7 +64,7 @@ class PowerFlowThroughput(Estimator):
     uses: ClassVar[tuple[str, ...]] = ("nodes", "gpus_on_node", "frequency_mhz")
 
     def __init__(self, *, sync: SyncForm = "paper", io: IoForm = "full", **shared: Any) -> None:
-        super().__init__(**({"loss_scale": 0.05, "starts": 12} | shared))
+        super().__init__(**(dict[str, Any](loss_scale=0.05, starts=12) | shared))
         if sync not in SYNC_NAMES:
             raise InputError("--set", "sync", sync, one_of(SYNC_NAMES))
         if io not in (known := ("full", "none")):

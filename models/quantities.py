@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
@@ -128,6 +128,10 @@ GIVEN: Mapping[str, Quantity] = {
 """What problems are made of, by the names of columns and settings; every value is judged."""
 
 
+Believed = tuple[str, Any, Callable[[int], str]]
+"""The key of `GIVEN`, values of a problem, and whose the k-th is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Doubt:
     """A value that is not believed.
@@ -181,6 +185,12 @@ def doubts(name: str, values: Any, where: Callable[[int], str]) -> list[Doubt]:
         return []
     first = int(bad[0])
     return [Doubt(where(first), float(array[first]), quantity, int(bad.size) - 1)]
+
+
+def doubted(problem: Any) -> list[Doubt]:
+    """Return what of a problem is not believed, by its own `believed`."""
+    found: Iterable[Believed] = problem.believed()
+    return [doubt for name, values, where in found for doubt in doubts(name, values, where)]
 
 
 def settings_doubted(settings: Mapping[str, Any]) -> list[Doubt]:

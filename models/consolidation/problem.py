@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, get_args
@@ -23,6 +23,7 @@ from optgap.models.consolidation.tasks import (
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields
 from optgap.models.performance.saved import FittedParameters
+from optgap.models.quantities import Believed
 from optgap.models.result import Evaluation, Objective, Violation
 from optgap.models.shown import Shown
 from optgap.models.times import SHORTEST_S, slack_s
@@ -340,6 +341,33 @@ class ConsolidationProblem(Shown):
             tasks=tuple(self.tasks[k] for k in indices),
             name=f"{self.name} ({len(indices)} tasks of it)",
         )
+
+    def believed(self) -> Iterator[Believed]:
+        """Yield powers, clocks, memory, durations and utilisation."""
+        kinds, tasks = self.kinds, self.tasks
+
+        def gpu(name: str) -> Callable[[int], str]:
+            return lambda k: f"GPU {kinds[k].name}, {name}"
+
+        def task(name: str) -> Callable[[int], str]:
+            return lambda k: f"task {tasks[k].name}, {name}"
+
+        top, none = kinds[0].f_max_mhz, float("nan")
+        own = [none if t.power is None else t.power.watts(top) for t in tasks]
+        most = [float(t.util_percent.max(initial=0.0)) for t in tasks]
+        yield (
+            "power_w",
+            [k.power.watts(k.f_max_mhz) for k in kinds],
+            gpu("power at its highest clock"),
+        )
+        yield "power_w", own, task("power at the highest clock")
+        yield "frequency_mhz", [kind.f_min_mhz for kind in kinds], gpu("f_min_mhz")
+        yield "frequency_mhz", [kind.f_max_mhz for kind in kinds], gpu("f_max_mhz")
+        yield "gpu_memory_gb", [kind.memory_gb for kind in kinds], gpu("memory_gb")
+        static = [server.static_w for server in self.servers]
+        yield "server_static_w", static, lambda k: f"server {k}, static_w"
+        yield "duration_s", [t.duration_s for t in tasks], task("duration_s")
+        yield "util_percent", most, task("util_percent (the largest)")
 
     def why_not(self, tasks: Sequence[int]) -> str:
         """What is short for these tasks together, in one line; "" where no capacity alone is."""

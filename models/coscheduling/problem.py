@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, get_args
@@ -14,6 +14,7 @@ from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields
 from optgap.models.performance import saved
 from optgap.models.performance.saved import FittedParameters
+from optgap.models.quantities import Believed
 from optgap.models.result import Evaluation, Objective, Violation
 from optgap.models.shortage import WAITING
 from optgap.models.shown import Shown
@@ -303,6 +304,19 @@ class CoschedulingProblem(Shown):
 
     def __str__(self) -> str:
         return f"{self.name}: {self.summary}"
+
+    def believed(self) -> Iterator[Believed]:
+        """Yield idle power, and power and run time of every mode."""
+        modes = [(app, mode) for app in self.applications for mode in app.modes]
+
+        def of(name: str) -> Callable[[int], str]:
+            return lambda k: (
+                f"application {modes[k][0].name} on {modes[k][1].gpu_count} GPUs, {name}"
+            )
+
+        yield "idle_w", [self.idle_w], lambda _: "idle_w"
+        yield "power_w", [mode.power_per_gpu_w for _, mode in modes], of("power_per_gpu_w")
+        yield "runtime_s", [mode.runtime_s for _, mode in modes], of("runtime_s")
 
     def to_json(self) -> dict[str, Any]:
         """JSON form, ``optgap.coscheduling.problem/1``."""

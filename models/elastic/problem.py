@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, get_args
@@ -27,6 +27,7 @@ from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields
 from optgap.models.performance import saved
 from optgap.models.performance.saved import FittedParameters
+from optgap.models.quantities import Believed
 from optgap.models.result import Evaluation, Objective, Violation
 from optgap.models.shortage import WAITING
 from optgap.models.shown import Shown
@@ -257,6 +258,20 @@ class ElasticProblem(Shown):
     def always_possible(self) -> str:
         """Why there is a solution for sure; "" where there need not be."""
         return "" if self.cap == "energy" else WAITING
+
+    def believed(self) -> Iterator[Believed]:
+        """Yield clocks, power of a GPU, and time and power of an iteration at the highest clock."""
+        classes = self.classes
+
+        def of(name: str) -> Callable[[int], str]:
+            return lambda k: f"model {classes[k].label} on {classes[k].counts[0]} GPUs, {name}"
+
+        per_gpu = [float(c.power_w[0, -1]) / c.counts[0] for c in classes]
+        yield "frequency_mhz", self.frequencies_mhz, lambda _: "frequencies_mhz"
+        yield "p_max_w", [self.p_max_w], lambda _: "p_max_w"
+        yield "idle_w", [self.idle_w], lambda _: "idle_w"
+        yield "power_w", per_gpu, of("power_w of each")
+        yield "iteration_s", [np.max(c.time_s) for c in classes], of("time_s")
 
     def why_not(self, jobs: Sequence[int]) -> str:
         """What is short for these jobs together, in one line; "" where nothing obvious is."""

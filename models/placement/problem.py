@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -20,6 +20,7 @@ from optgap.models.placement.over_time import OverTime
 from optgap.models.placement.power import PowerModel
 from optgap.models.placement.solution import PlacementSolution
 from optgap.models.placement.tasks import TargetWorkload, TaskClass, Tasks
+from optgap.models.quantities import Believed
 from optgap.models.result import Evaluation, Violation
 from optgap.models.shown import Shown
 from optgap.models.times import span
@@ -233,6 +234,20 @@ class PlacementProblem(Shown):
         rows = [k + i for k in starts.tolist() for i in range(int(self.tasks.parts[k]))]
         tasks = self.tasks.take(rows)
         return replace(self, tasks=tasks, name=f"{self.name} ({tasks.count} tasks of it)")
+
+    def believed(self) -> Iterator[Believed]:
+        """Yield processors and memory of nodes, and the power of the GPU models that they have."""
+        cluster, idle, full = self.cluster, self.power.gpu_idle_w, self.power.gpu_full_w
+        # a node without GPUs may name a model without power figures
+        models = sorted({m for m in cluster.models if m in full and m in idle})
+        yield "node_cpu_milli", cluster.cpu_milli, lambda k: f"node {cluster.names[k]}, cpu_milli"
+        yield (
+            "node_memory_mib",
+            cluster.memory_mib,
+            lambda k: f"node {cluster.names[k]}, memory_mib",
+        )
+        yield "idle_w", [idle[m] for m in models], lambda k: f"{models[k]}, idle_w"
+        yield "full_w", [full[m] for m in models], lambda k: f"{models[k]}, full_w"
 
     def why_not(self, tasks: Sequence[int]) -> str:
         """What is short for these tasks together, in one line; "" where no capacity alone is."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, get_args
 
@@ -13,6 +13,7 @@ from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields
 from optgap.models.performance import saved
 from optgap.models.performance.saved import FittedParameters
+from optgap.models.quantities import Believed
 from optgap.models.queueing.arrays import floats
 from optgap.models.queueing.jobs import Jobs
 from optgap.models.queueing.solution import QueueingSolution
@@ -203,6 +204,11 @@ class QueueingProblem(Shown):
     def always_possible(self) -> str:
         """Why there is a solution for sure; "" where there need not be."""
         return "" if np.isfinite(self.jobs.patience_s).any() else WAITING
+
+    def believed(self) -> Iterator[Believed]:
+        """Yield run times."""
+        jobs = self.jobs
+        yield "duration_s", jobs.duration_s, lambda k: f"job {jobs.names[k]}, duration_s"
 
     def why_not(self, jobs: Sequence[int]) -> str:
         """What is short for these jobs together, in one line; "" where nothing obvious is."""

@@ -12,14 +12,13 @@ class Consolidation(FamilySpec):
 
     @property
     def models(self) -> Models:
-        from optgap.models.consolidation import csvin, doubts, fits, presets, problem, solution
+        from optgap.models.consolidation import csvin, fits, presets, problem, solution
 
         return Models(
             problem.ConsolidationProblem,
             solution.ConsolidationSolution,
             csvin.from_csv,
             presets.PRESETS,
-            doubts.doubts,
             fits.refit,
             fits.SERVES,
         )

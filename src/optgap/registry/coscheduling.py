@@ -12,14 +12,13 @@ class Coscheduling(FamilySpec):
 
     @property
     def models(self) -> Models:
-        from optgap.models.coscheduling import doubts, fits, presets, problem, solution
+        from optgap.models.coscheduling import fits, presets, problem, solution
 
         return Models(
             problem.CoschedulingProblem,
             solution.CoschedulingSolution,
             presets.from_csv,
             presets.PRESETS,
-            doubts.doubts,
             fits.refit,
             fits.SERVES,
         )

@@ -12,14 +12,13 @@ class Elastic(FamilySpec):
 
     @property
     def models(self) -> Models:
-        from optgap.models.elastic import doubts, fits, presets, problem, solution
+        from optgap.models.elastic import fits, presets, problem, solution
 
         return Models(
             problem.ElasticProblem,
             solution.ElasticSolution,
             presets.from_csv,
             presets.PRESETS,
-            doubts.doubts,
             fits.refit,
             fits.SERVES,
         )

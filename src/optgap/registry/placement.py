@@ -12,14 +12,13 @@ class Placement(FamilySpec):
 
     @property
     def models(self) -> Models:
-        from optgap.models.placement import doubts, fits, presets, problem, solution
+        from optgap.models.placement import fits, presets, problem, solution
 
         return Models(
             problem.PlacementProblem,
             solution.PlacementSolution,
             presets.from_csv,
             presets.PRESETS,
-            doubts.doubts,
             fits.refit,
             fits.SERVES,
         )

@@ -12,14 +12,13 @@ class Queueing(FamilySpec):
 
     @property
     def models(self) -> Models:
-        from optgap.models.queueing import doubts, fits, presets, problem, solution
+        from optgap.models.queueing import fits, presets, problem, solution
 
         return Models(
             problem.QueueingProblem,
             solution.QueueingSolution,
             presets.from_file,
             presets.PRESETS,
-            doubts.doubts,
             fits.refit,
             fits.SERVES,
         )

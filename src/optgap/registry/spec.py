@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from optgap.contract import Problem, ProblemClass, SolutionClass
-from optgap.models.quantities import judge, settings_doubted
+from optgap.models.quantities import doubted, judge, settings_doubted
 from optgap.models.spec import Entry, Parameter, imported, meanings
 from optgap.parameters import typed
 
@@ -29,7 +29,6 @@ class Models:
     problem, solution: the classes.
     tables: makes a problem from CSV files, ``f(**files, seed, **params)``.
     presets: ready-made problems, by name.
-    doubts: names what looks like another unit.
     refit: puts fits into a problem, ``f(problem, fits, seed=0)``.
     serves: the fitted models that `refit` takes.
     """
@@ -38,7 +37,6 @@ class Models:
     solution: SolutionClass
     tables: Callable[..., Any]
     presets: Mapping[str, Entry]
-    doubts: Callable[[Any], Any]
     refit: Callable[..., Any]
     serves: Iterable[str]
 
@@ -129,7 +127,7 @@ class FamilySpec:
         ------
         InputError: with `strict`, for a value that is not believed.
         """
-        judge(self.models.doubts(problem), source, strict)
+        judge(doubted(problem), source, strict)
 
     @property
     def serves(self) -> tuple[str, ...]:
