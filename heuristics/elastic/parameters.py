@@ -1,24 +1,16 @@
 """What can be set of each policy, what it means, and where it stands in a paper."""
 
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
-from optgap.models.elastic.simulation.protocol import Making
 from optgap.models.spec import parameter
 
-
-def _frequency() -> Any:
-    return parameter(
-        0.0, "common clock of all jobs; 0 for the highest", "MHz", "PowerFlow, evaluation"
-    )
+STATES = 3000
+"""Of the search of one decision of `work-value` at most."""
 
 
 def _capped() -> Any:
     return parameter(True, "keep the power limit by lower clocks and by waiting")
-
-
-def _switch_off() -> Any:
-    return parameter(True, "nodes without jobs are switched off", source="PowerFlow")
 
 
 def _quantum_s() -> Any:
@@ -56,12 +48,6 @@ class PowerFlowParams:
         source="PowerFlow, Alg. 1",
         choices=("fixed", "per_n"),
     )
-    first_gpu: str = parameter(
-        "energy",
-        "who gets a first GPU: least energy, best efficiency, first come, least time",
-        source="PowerFlow, Eq. 20",
-        choices=("energy", "ee", "fifo", "srtf"),
-    )
     profiles: str = parameter(
         "online",
         "fits to what a job has shown; exact and free; or off by one random factor at all clocks",
@@ -72,13 +58,6 @@ class PowerFlowParams:
     sigma_energy: float = _sigma(0.055, "energy")
     prerun_s: float = _prerun_s()
     profile_s: float = _profile_s()
-    migration: Making = parameter(
-        "least",
-        "where a job fits nowhere: move the fewest, place all anew, or wait",
-        source="PowerFlow, Sec. 5.3",
-        choices=get_args(Making),
-    )
-    switch_off: bool = _switch_off()
     eta: float | None = parameter(
         None, "η to plan with; empty for the problem's", "share", "PowerFlow, Alg. 1"
     )
@@ -88,7 +67,9 @@ class PowerFlowParams:
 class ClockParams:
     """FIFO, elastic FIFO and elastic SRTF."""
 
-    frequency: float = _frequency()
+    frequency: float = parameter(
+        0.0, "common clock of all jobs; 0 for the highest", "MHz", "PowerFlow, evaluation"
+    )
     capped: bool = _capped()
 
 
@@ -122,54 +103,40 @@ class _Queues:
         "GPU-s",
         "Tiresias",
     )
-    repack: bool = parameter(True, "place all jobs anew when one fits nowhere; otherwise it waits")
 
 
 @dataclass(frozen=True)
-class TiresiasParams(_Queues):
+class TiresiasParams(_Queues, ClockParams):
     """Tiresias."""
 
-    gittins: str = parameter(
-        "corrected",
-        "remaining service in the index's denominator, or total as in the public code",
-        source="Tiresias",
-        choices=("corrected", "public"),
-    )
-    frequency: float = _frequency()
-    capped: bool = _capped()
-
 
 @dataclass(frozen=True)
-class GandivaParams:
+class GandivaParams(ClockParams):
     """Gandiva."""
 
     quantum_s: float = _quantum_s()
-    frequency: float = _frequency()
-    capped: bool = _capped()
 
 
 @dataclass(frozen=True)
-class _Zeus:
+class ZeusParams:
     """Zeus."""
 
     zeus_eta: float = parameter(
         0.5, "η_z of Zeus's cost, 0 for time alone, 1 for energy alone", source="Zeus"
     )
-
-
-@dataclass(frozen=True)
-class TiresiasZeusParams(_Queues, _Zeus):
-    """Tiresias+Zeus."""
-
     capped: bool = _capped()
 
 
 @dataclass(frozen=True)
-class GandivaZeusParams(_Zeus):
+class TiresiasZeusParams(_Queues, ZeusParams):
+    """Tiresias+Zeus."""
+
+
+@dataclass(frozen=True)
+class GandivaZeusParams(ZeusParams):
     """Gandiva+Zeus."""
 
     quantum_s: float = _quantum_s()
-    capped: bool = _capped()
 
 
 @dataclass(frozen=True)
@@ -187,11 +154,9 @@ class WorkValueParams:
         "s",
         within=(1e-3, 1e9),
     )
-    switch_off: bool = _switch_off()
     gap: float = parameter(
         1e-3, "relative gap up to which a decision is searched", "share", within=(0.0, 1.0)
     )
-    states: int = parameter(3000, "of the search of one decision at most", within=(1, 1_000_000))
     profiles: str = parameter(
         "perfect",
         "exact and free, or fits to what a job has shown, as PowerFlow learns them",

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from optgap.models.elastic.arrays import Floats
-from optgap.models.elastic.fits import Fitted, Maker, together
+from optgap.models.elastic.fits import Fitted, together
 from optgap.models.elastic.jobs import JobClass
-from optgap.models.elastic.tables import Trained, job_class
+from optgap.models.elastic.tables import Maker, Trained, maker_of
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields, load_json
 from optgap.models.performance.energy import COLUMN_NAMES, EnergyModel
@@ -97,16 +97,7 @@ def _terms(item: Fields) -> Maker:
         EnergyModel(_parameters(item, "energy"), form),  # type: ignore[arg-type]  # checked
     )
     most = item.number("max_local_batch", minimum=1e-9, default=math.inf)
-    return _maker(model, most)
-
-
-def _maker(model: Trained, most: float = math.inf) -> Maker:
-    def make(batch: int, clocks: Floats, gpus: int, per_node: int) -> JobClass:
-        return job_class(
-            model, batch, clocks, gpus=gpus, gpus_per_node=per_node, most_local_batch=most
-        )
-
-    return make
+    return maker_of(model, most)
 
 
 # -- tables -------------------------------------------------------------------------------

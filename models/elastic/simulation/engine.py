@@ -69,9 +69,7 @@ class Simulation:
             (size, len(problem.counts), len(problem.frequencies_mhz)), dtype=np.bool_
         )
         self.sweep_speed = (1.0 / problem.time_s).mean(axis=2)
-        self.sweep_w = np.maximum(
-            problem.power_w.max(axis=2), problem.idle_w * problem.counts[None, :]
-        )
+        self.sweep_w = problem.counted_w.max(axis=2)
         self.cluster = Cluster(problem)
         self.segments: list[tuple[int, float, float, int, int, int, int]] = []
         self.tally = Tally()
