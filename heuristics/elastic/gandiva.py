@@ -18,22 +18,22 @@ from optgap.heuristics.elastic.shared_clock import Clock
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.simulation.engine import simulate
 from optgap.models.elastic.simulation.protocol import Decision, Settings, State
-from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
+from optgap.models.spec import chosen
 from optgap.models.times import slack_s
 
 
 @within_budget
 def gandiva(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
     """Gandiva; `given` as in `GandivaParams`."""
-    return _run(problem, limits, "gandiva", GandivaParams(**given))
+    return _run(problem, limits, "gandiva", chosen(GandivaParams, given, "gandiva"))
 
 
 @within_budget
 def gandiva_zeus(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
     """Gandiva, each job at Zeus's clock; `given` as in `GandivaZeusParams`."""
-    return _run(problem, limits, "gandiva+zeus", GandivaZeusParams(**given))
+    return _run(problem, limits, "gandiva+zeus", chosen(GandivaZeusParams, given, "gandiva+zeus"))
 
 
 def _run(
@@ -42,8 +42,6 @@ def _run(
     owner: str,
     options: GandivaParams | GandivaZeusParams,
 ) -> Outcome:
-    if not options.quantum_s > 0:
-        raise InputError(owner, "quantum_s", options.quantum_s, "a positive number of seconds")
     clock = Clock(problem, owner, options)
     return simulate(problem, Gandiva(problem, clock, options.quantum_s), limits)
 

@@ -1,7 +1,6 @@
 """What can be set of each policy, what it means, and where it stands in a paper."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from optgap.models.spec import parameter
 
@@ -9,31 +8,54 @@ STATES = 3000
 """Of the search of one decision of `work-value` at most."""
 
 
-def _capped() -> Any:
-    return parameter(True, "keep the power limit by lower clocks and by waiting")
+@dataclass(frozen=True)
+class _Learnt:
+    """What it takes to measure jobs, and how well that can be done."""
 
-
-def _quantum_s() -> Any:
-    return parameter(60.0, "length of a time slice", "s", "Gandiva")
-
-
-def _sigma(default: float, of: str) -> Any:
-    what = f"standard deviation of the logarithm of one measured {of} (scaled: of the factor)"
-    return parameter(default, what, source="PowerFlow, Table 2", within=(0.0, 1e9))
-
-
-def _prerun_s() -> Any:
-    what = "run of a new job on one GPU before it may start"
-    return parameter(240.0, what, "s", "PowerFlow", within=(0.0, 1e9))
-
-
-def _profile_s() -> Any:
-    what = "profiling on each GPU count that is new to a job"
-    return parameter(240.0, what, "s", "PowerFlow", within=(0.0, 1e9))
+    sigma_time: float = parameter(
+        0.044,
+        "standard deviation of the logarithm of one measured time (scaled: of the factor)",
+        source="PowerFlow, Table 2",
+        within=(0.0, 1e9),
+    )
+    sigma_energy: float = parameter(
+        0.055,
+        "standard deviation of the logarithm of one measured energy (scaled: of the factor)",
+        source="PowerFlow, Table 2",
+        within=(0.0, 1e9),
+    )
+    prerun_s: float = parameter(
+        240.0,
+        "run of a new job on one GPU before it may start",
+        "s",
+        "PowerFlow",
+        within=(0.0, 1e9),
+    )
+    profile_s: float = parameter(
+        240.0,
+        "profiling on each GPU count that is new to a job",
+        "s",
+        "PowerFlow",
+        within=(0.0, 1e9),
+    )
 
 
 @dataclass(frozen=True)
-class PowerFlowParams:
+class _Capped:
+    """Of schedulers without an energy knob."""
+
+    capped: bool = parameter(True, "keep the power limit by lower clocks and by waiting")
+
+
+@dataclass(frozen=True)
+class _Slices:
+    """Gandiva's slices."""
+
+    quantum_s: float = parameter(60.0, "length of a time slice", "s", "Gandiva", within=(1e-3, 1e9))
+
+
+@dataclass(frozen=True)
+class PowerFlowParams(_Learnt):
     """PowerFlow."""
 
     mode: str = parameter(
@@ -54,23 +76,18 @@ class PowerFlowParams:
         source="PowerFlow, Sec. 5.2 and Fig. 9",
         choices=("online", "perfect", "scaled"),
     )
-    sigma_time: float = _sigma(0.044, "time")
-    sigma_energy: float = _sigma(0.055, "energy")
-    prerun_s: float = _prerun_s()
-    profile_s: float = _profile_s()
     eta: float | None = parameter(
         None, "η to plan with; empty for the problem's", "share", "PowerFlow, Alg. 1"
     )
 
 
 @dataclass(frozen=True)
-class ClockParams:
+class ClockParams(_Capped):
     """FIFO, elastic FIFO and elastic SRTF."""
 
     frequency: float = parameter(
         0.0, "common clock of all jobs; 0 for the highest", "MHz", "PowerFlow, evaluation"
     )
-    capped: bool = _capped()
 
 
 @dataclass(frozen=True)
@@ -111,20 +128,20 @@ class TiresiasParams(_Queues, ClockParams):
 
 
 @dataclass(frozen=True)
-class GandivaParams(ClockParams):
+class GandivaParams(_Slices, ClockParams):
     """Gandiva."""
-
-    quantum_s: float = _quantum_s()
 
 
 @dataclass(frozen=True)
-class ZeusParams:
+class ZeusParams(_Capped):
     """Zeus."""
 
     zeus_eta: float = parameter(
-        0.5, "η_z of Zeus's cost, 0 for time alone, 1 for energy alone", source="Zeus"
+        0.5,
+        "η_z of Zeus's cost, 0 for time alone, 1 for energy alone",
+        source="Zeus",
+        within=(0.0, 1.0),
     )
-    capped: bool = _capped()
 
 
 @dataclass(frozen=True)
@@ -133,14 +150,12 @@ class TiresiasZeusParams(_Queues, ZeusParams):
 
 
 @dataclass(frozen=True)
-class GandivaZeusParams(ZeusParams):
+class GandivaZeusParams(_Slices, ZeusParams):
     """Gandiva+Zeus."""
-
-    quantum_s: float = _quantum_s()
 
 
 @dataclass(frozen=True)
-class WorkValueParams:
+class WorkValueParams(_Learnt):
     """Work value."""
 
     power: float = parameter(
@@ -162,7 +177,3 @@ class WorkValueParams:
         "exact and free, or fits to what a job has shown, as PowerFlow learns them",
         choices=("perfect", "online"),
     )
-    sigma_time: float = _sigma(0.044, "time")
-    sigma_energy: float = _sigma(0.055, "energy")
-    prerun_s: float = _prerun_s()
-    profile_s: float = _profile_s()

@@ -38,10 +38,6 @@ def powerflow(problem: ElasticProblem, *, limits: Limits, seed: int, **given: An
     InputError: for a parameter out of range.
     """
     options = chosen(PowerFlowParams, given, "powerflow")
-    for name in ("sigma_time", "sigma_energy", "prerun_s", "profile_s"):
-        number = getattr(options, name)
-        if not 0 <= number < 1e9:
-            raise InputError("powerflow", name, number, "a number of at least 0")
     eta = options.eta
     if eta is not None and not (isinstance(eta, (int, float)) and 0 <= eta <= 1):
         raise InputError("powerflow", "eta", eta, "a number from 0 to 1")

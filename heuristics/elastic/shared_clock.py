@@ -35,8 +35,6 @@ class Clock:
         self.limit_w = problem.power_allowed_w if options.capped else math.inf
         self.fewer = np.full(problem.time_s.shape[:2], -1, dtype=np.int64)
         if isinstance(options, ZeusParams):
-            if not 0 <= options.zeus_eta <= 1:
-                raise InputError(owner, "zeus_eta", options.zeus_eta, "a number from 0 to 1")
             self.wanted = zeus_clocks(problem, options.zeus_eta)
             return
         clocks, frequency = problem.frequencies_mhz, options.frequency

@@ -209,7 +209,8 @@ class ElasticProblem(Shown):
     @cached_property
     def counted_w(self) -> Floats:
         """(C, K, F) the same as a limit counts it: a restart holds the GPUs at idle power."""
-        return np.maximum(self.power_w, self.idle_w * self.counts[None, :, None])
+        watts: Floats = np.maximum(self.power_w, self.idle_w * self.counts[None, :, None])
+        return watts
 
     def _stacked(self, name: str, missing: float) -> Floats:
         table = np.full((len(self.classes), len(self.counts), len(self.frequencies_mhz)), missing)
