@@ -109,19 +109,26 @@ def test_a_limit_that_cuts_nothing_changes_nothing(family: str, preset: str, nam
     assert told(made(problem_of(family, preset), name, Limits(1e6))) == expected
 
 
+@cache
+def whole_work(family: str, name: str) -> float:
+    """The work of a result of the tiny problem that nothing cuts."""
+    limits = Limits()
+    made(problem_of(family, "tiny"), name, limits)
+    return limits.spent
+
+
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize(("family", "name"), [(f, n) for f, p, n in CASES if p == "tiny"])
 def test_what_a_budget_cuts_is_the_same_twice_and_says_so(
     family: str, name: str, share: float
 ) -> None:
     """Test with a share of the work that it takes to its end."""
-    problem, whole = problem_of(family, "tiny"), Limits()
+    problem = problem_of(family, "tiny")
     if by_the_clock(family, "tiny", name).startswith("refused"):
         pytest.skip("not for this problem")
-    made(problem, name, whole)
-    if whole.spent == 0:
+    if (whole := whole_work(family, name)) == 0:
         pytest.skip("no work is counted here")
-    one, two = (made(problem, name, Limits(work=share * whole.spent)) for _ in range(2))
+    one, two = (made(problem, name, Limits(work=share * whole)) for _ in range(2))
     assert told(one) == told(two)
     if name == "auto" and one.status not in (Status.OPTIMAL, Status.INFEASIBLE):
         assert one.termination is Termination.WORK_LIMIT
