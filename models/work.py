@@ -149,7 +149,7 @@ class ConsolidationWork:
     filled: float = 7e-6
     placed: float = 1e-8
     course: float = 1e-8
-    packed: float = 2e-8
+    packed: float = 9e-9
 
 
 CONSOLIDATION = ConsolidationWork()

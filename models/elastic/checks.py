@@ -10,7 +10,7 @@ import numpy as np
 from optgap.models.elastic.arrays import Floats
 from optgap.models.elastic.jobs import JobClass, Jobs
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.times import SHORTEST_S
+from optgap.models.times import LATEST_S, SHORTEST_S
 
 if TYPE_CHECKING:
     from optgap.models.elastic.problem import ElasticProblem
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 MOST_GPUS = 1 << 16
 MOST_JOBS = 200_000
 LARGEST = 1e15
-LATEST_S = 1e12
-"""No job is submitted, starts or ends later: rounding of later times would be of seconds."""
 
 
 def power_of_two(value: int) -> bool:

@@ -340,10 +340,3 @@ class ElasticProblem(Shown):
         InputError: naming the field that is missing or not what it should be.
         """
         return replace(cls.of(**arguments(fields)), fits=saved.restored(fields))
-
-
-def spared(problem: ElasticProblem) -> ElasticProblem | None:
-    """The same with free restarts; None where they are."""
-    if problem.overhead.free:
-        return None
-    return replace(problem, overhead=Overhead(0.0, 0.0, 0.0))

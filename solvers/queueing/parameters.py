@@ -11,8 +11,6 @@ PARAMETERS = {
     "offline.moves": Parameter("lists that are tried per start; 0 for a million"),
     "starts": Parameter("independent searches, side by side; the best of them counts"),
     "jobs": Parameter("arrivals of a period at most", "jobs"),
-    "rounds": Parameter(
-        "programs per period; as many as the work allows with up to 60 jobs", "programs"
-    ),
+    "rounds": Parameter("programs per period; with up to 30 jobs to the end", "programs"),
     "steps": Parameter("subgradient steps of a round; fewer with many jobs"),
 }

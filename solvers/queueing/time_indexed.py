@@ -45,10 +45,11 @@ class Tuning:
     fineness: of a job's starts.
     gap: relative, at which the program of a period is left for a finer one.
     weights: demands beside GPUs, at most.
-    few: jobs up to which every start is told apart from the outset.
+    few, ends: jobs up to which every start is told apart from the outset, and rounds that they get,
+        which are enough until nothing more can be proven.
     moments: starts that are possible at all, up to which all of them begin a cell.
-    some, ends: jobs up to which CP-SAT, with nodes ignored, may prove at once what the program
-        would need many rounds for; and how many rounds they get.
+    some: jobs up to which CP-SAT, with nodes ignored, may prove at once what the program would
+        need many rounds for.
     proving: units of work that it is given.
     splitting: how periods are split at first.
     units: of work for all programs together.
@@ -119,7 +120,6 @@ class _Search:
         self.tuning = Tuning()
         if len(problem) <= self.tuning.few:
             self.tuning = replace(self.tuning, fineness=Fineness(reach_s=np.inf), gap=0.0)
-        if len(problem) <= self.tuning.some:
             self.rounds = self.tuning.ends
         self.makespan = problem.objective.goal == "makespan"
         self.closed, self.by = best_bound(problem, limits)

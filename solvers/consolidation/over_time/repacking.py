@@ -119,16 +119,14 @@ class Repacking:
         """The best rule with other caps, or in another order."""
         rng, most, keys = self.rng, self.best.rule.most.copy(), self.best.keys.copy()
         few = rng.integers(0, len(most), size=int(rng.integers(1, 4)))
-        kind, longer = rng.random(), self.best.rule.longer
-        if not len(keys) and kind >= 0.7:
-            longer *= float(np.exp(rng.normal(0, 0.5)))
-        elif not len(keys) or kind < 0.4:
+        kind = rng.random() if len(keys) else 0.0
+        if kind < 0.4:
             most[few] = rng.choice(TUNING.summed_percent)
         elif kind < 0.8:
             keys[:, few] *= np.exp(rng.normal(0, 0.5, len(few)))
         else:
             keys *= np.exp(rng.normal(0, 0.05, keys.shape[1]))
-        return tried(self.best.rule._replace(most=most, longer=longer), keys)
+        return tried(self.best.rule._replace(most=most), keys)
 
     def _log(self) -> Log:
         """What the best rule does."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from optgap.registry.spec import REPEATABLE, FamilySpec, Models
 
 
@@ -22,28 +20,6 @@ class Consolidation(FamilySpec):
             fits.refit,
             fits.SERVES,
         )
-
-    @property
-    def solvers(self) -> Any:
-        from optgap.solvers import consolidation
-
-        return consolidation
-
-    @property
-    def heuristics(self) -> Any:
-        from optgap.heuristics import consolidation
-
-        return consolidation
-
-    def export(self, name: str, problem: Any, solution: Any) -> str:
-        from optgap.models.consolidation import csvout
-
-        return {"placements": csvout.placements}[name](problem, solution)
-
-    def regrets(self, problem: Any, solution: Any) -> Any:
-        from optgap.heuristics.consolidation.regret import regrets
-
-        return regrets(problem, solution)
 
 
 SPEC = Consolidation(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from optgap.registry.spec import REPEATABLE, FamilySpec, Models
 
 
@@ -22,28 +20,6 @@ class Coscheduling(FamilySpec):
             fits.refit,
             fits.SERVES,
         )
-
-    @property
-    def solvers(self) -> Any:
-        from optgap.solvers import coscheduling
-
-        return coscheduling
-
-    @property
-    def heuristics(self) -> Any:
-        from optgap.heuristics import coscheduling
-
-        return coscheduling
-
-    def export(self, name: str, problem: Any, solution: Any) -> str:
-        from optgap.models.coscheduling import csvout
-
-        return {"schedule": csvout.schedule}[name](problem, solution)
-
-    def regrets(self, problem: Any, solution: Any) -> Any:
-        from optgap.solvers.coscheduling.regret import regrets
-
-        return regrets(problem, solution)
 
 
 SPEC = Coscheduling(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from optgap.registry.spec import REPEATABLE, FamilySpec, Models
 
 
@@ -22,28 +20,6 @@ class Elastic(FamilySpec):
             fits.refit,
             fits.SERVES,
         )
-
-    @property
-    def solvers(self) -> Any:
-        from optgap.solvers import elastic
-
-        return elastic
-
-    @property
-    def heuristics(self) -> Any:
-        from optgap.heuristics import elastic
-
-        return elastic
-
-    def export(self, name: str, problem: Any, solution: Any) -> str:
-        from optgap.models.elastic import csvout
-
-        return {"timeline": csvout.timeline, "series": csvout.series}[name](problem, solution)
-
-    def regrets(self, problem: Any, solution: Any) -> Any:
-        from optgap.solvers.elastic.regret import regrets
-
-        return regrets(problem, solution)
 
 
 SPEC = Elastic(

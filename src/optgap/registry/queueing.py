@@ -23,28 +23,6 @@ class Queueing(FamilySpec):
             fits.SERVES,
         )
 
-    @property
-    def solvers(self) -> Any:
-        from optgap.solvers import queueing
-
-        return queueing
-
-    @property
-    def heuristics(self) -> Any:
-        from optgap.heuristics import queueing
-
-        return queueing
-
-    def export(self, name: str, problem: Any, solution: Any) -> str:
-        from optgap.models.queueing import csvout
-
-        return {"schedule": csvout.schedule}[name](problem, solution)
-
-    def regrets(self, problem: Any, solution: Any) -> Any:
-        from optgap.heuristics.queueing.regret import regrets
-
-        return regrets(problem, solution)
-
     def relaxed(self, problem: Any) -> Any:
         from optgap.models.queueing.problem import counted
 

@@ -10,6 +10,7 @@ from strategies_elastic import elastic_problems, jobs_of, rigid, table, two_jobs
 from optgap.heuristics.elastic import CUSTOM
 from optgap.heuristics.elastic.afs import tournament
 from optgap.heuristics.elastic.gandiva import Gandiva
+from optgap.heuristics.elastic.regret import regrets
 from optgap.heuristics.elastic.tiresias import gittins_index
 from optgap.heuristics.elastic.zeus import zeus_clocks
 from optgap.models.elastic import ElasticProblem, Overhead
@@ -17,7 +18,6 @@ from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Termination
 from optgap.registry import FAMILIES
-from optgap.solvers.elastic.regret import regrets
 
 POLICIES = FAMILIES["elastic"].policies
 
