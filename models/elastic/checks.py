@@ -125,10 +125,7 @@ def check_lengths(source: str, problem: ElasticProblem) -> None:
 
 def check_limit(source: str, problem: ElasticProblem) -> None:
     """Raise InputError for a power limit under which some class can never run."""
-    watts = np.where(np.isfinite(problem.time_s), problem.power_w, np.inf)
-    # a restart holds the GPUs at idle power, which no clock of the job's own may undercut
-    idle = problem.idle_w * problem.counts[None, :, None]
-    least = np.maximum(watts, idle).min(axis=(1, 2))
+    least = np.where(np.isfinite(problem.time_s), problem.counted_w, np.inf).min(axis=(1, 2))
     for c in np.unique(problem.jobs.of_class):
         if least[c] > problem.power_allowed_w:
             found = NoQuote(f"{problem.power_limit_w:.12g} W (η = {problem.eta:g})")

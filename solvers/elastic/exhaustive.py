@@ -42,7 +42,7 @@ from optgap.solvers.elastic.prefixes import (
     Prefixes,
     following,
     one_by_one,
-    one_by_one_started,
+    serial,
 )
 from optgap.solvers.elastic.prices import Bounded, bounded, one_machine
 from optgap.solvers.elastic.snapshot import solve
@@ -134,8 +134,7 @@ class Search:
         self.first = dominated(problem, charged)
         self.best = [] if charged else listed(tables)
         if charged:
-            serial = math.fsum([*one_by_one_started(tables), *(-tables.submit_s).tolist()])
-            self.found = min(found, serial * (1 + ROUNDING))
+            self.found = min(found, serial(tables) * (1 + ROUNDING))
         else:
             self.found = waited(tables, self.best)
         least = outwards(tables.fastest_s.tolist())

@@ -89,7 +89,7 @@ def test_a_part_of_a_trace_is_its_first_hours_and_jobs(tmp_path: Path) -> None:
         ("a,b\n1,2\n", "row 1: found a, b, expected the columns of a Philly, Gavel"),
         (PHILLY, "found no jobs"),
         (PHILLY + "2017-10-03 12:00:00,0,1\n", "found no jobs"),
-        (PHILLY + "yesterday,1,1\n", "row 2, column timestamp: found 'yesterday', expected a date"),
+        (PHILLY + "yesterday,1,1\n", "column timestamp: found 'yesterday', expected .* or a date"),
         (PHILLY + "2017-10-03 12:00:00,-1,1\n", "row 2, column duration: found '-1'"),
         (PHILLY + "2017-10-03 12:00:00,1\n", "row 2: found 2 cells, expected 3"),
         (ELASTICFLOW + "0,ncf,64,1,0\n", "row 2, column duration: found '0', expected .* above 0"),
