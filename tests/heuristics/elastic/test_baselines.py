@@ -16,7 +16,7 @@ from optgap.heuristics.elastic.zeus import zeus_clocks
 from optgap.models.elastic import ElasticProblem, Overhead
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
-from optgap.models.result import Outcome, Termination
+from optgap.models.result import Outcome
 from optgap.registry import FAMILIES
 
 POLICIES = FAMILIES["elastic"].policies
@@ -197,7 +197,7 @@ def test_answers_that_do_not_fit_are_refused(answer: Any, said: str) -> None:
         own(two_jobs(), lambda view: answer)
 
 
-# -- regrets and limits --------------------------------------------------------------------
+# -- regrets ------------------------------------------------------------------------------
 
 
 def test_the_optimal_policy_regrets_nothing_and_greedy_something() -> None:
@@ -206,11 +206,3 @@ def test_the_optimal_policy_regrets_nothing_and_greedy_something() -> None:
     greedy = run(problem, "powerflow", profiles="perfect")
     found = regrets(problem, greedy.solution)
     assert found[0].cost == pytest.approx((1550 - 1460) / 2)
-
-
-@pytest.mark.parametrize("name", list(POLICIES))
-def test_an_interrupt_leaves_what_there_is(name: str) -> None:
-    limits = Limits()
-    limits.interrupted.set()
-    outcome = POLICIES[name].load()(two_jobs(), limits=limits, seed=0)
-    assert outcome.termination is Termination.INTERRUPTED
