@@ -16,7 +16,7 @@ Method = Literal["trf", "dogbox"]
 Residuals = Callable[[Floats], tuple[Floats, Floats]]
 """``f(theta) -> (residuals (rows,), jacobian (rows, parameters))``."""
 
-MOST_STEPS: Mapping[Method, int] = {"trf": 300, "dogbox": 50}
+MOST_STEPS: Mapping[Method, int] = {"trf": 300, "dogbox": 150}
 """Ways down from a start, and the evaluations of one descent.
 
 ``trf`` keeps to the inside of the bounds and is at home in long valleys; ``dogbox`` walks along
@@ -104,7 +104,7 @@ class Robust:
         def jacobian(values: Floats) -> Floats:
             return look(values)[1][:, free]
 
-        def down(begin: Floats, method: Method) -> OptimizeResult:
+        def down(begin: Floats, method: Method, steps: int) -> OptimizeResult:
             return least_squares(
                 residuals,
                 begin,
@@ -117,13 +117,13 @@ class Robust:
                 ftol=TOLERANCE,
                 xtol=1e-14,
                 gtol=None,  # of a scale that falls with the distance to a bound
-                max_nfev=MOST_STEPS[method],
+                max_nfev=steps,
             )
 
         if len(free):
-            found = down(theta[free], method)
+            found = down(theta[free], method, MOST_STEPS[method])
             if method == "trf" and found.status == 0:
-                further = down(found.x, "dogbox")
+                further = down(found.x, "dogbox", MOST_STEPS["trf"])
                 found = further if further.cost < found.cost else found
             theta[free] = found.x
         return self.settled(self.at(theta.copy(), start))
