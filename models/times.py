@@ -22,8 +22,8 @@ ROUNDING = 2.0**-51
 SHORTEST_S = TOLERANCE_S
 """The least that anything may last, s."""
 LATEST_S = 1e12
-"""The latest start in a schedule after the problem's first event, s: later, rounding hides too
-much."""
+"""The latest time in a schedule after the problem's first event, s: later, rounding hides too much,
+and 30,000 years are a slip of units."""
 
 Seconds = TypeVar("Seconds", float, NDArray[np.float64])
 

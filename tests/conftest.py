@@ -142,6 +142,28 @@ def two_nodes_problem(extra: int = 0, goal: str = "power") -> PlacementProblem:
     )
 
 
+@pytest.fixture
+def problem_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """`two_nodes` as a file, in the current directory."""
+    from optgap import save
+
+    monkeypatch.chdir(tmp_path)
+    save(two_nodes_problem(), "problem.json")
+    return "problem.json"
+
+
+@pytest.fixture
+def enumerated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Methods of placement whose answers are known."""
+    import enumeration
+
+    import optgap.solvers.placement as room
+
+    monkeypatch.setattr(room, "METHODS", enumeration.METHODS)
+    monkeypatch.setattr(room, "auto", lambda problem: "enumerate")
+    monkeypatch.setattr(room, "auto_bound", lambda problem: "loose")
+
+
 class Answer(NamedTuple):
     """What one call of the command line gave."""
 
@@ -151,6 +173,18 @@ class Answer(NamedTuple):
 
 
 Cli = Callable[..., Answer]
+
+
+def refused(answer: Answer, *words: str) -> None:
+    """Raise unless bad input was told in one line, with these words in it, and nothing else."""
+    assert answer.code == 2, answer
+    assert answer.out == ""
+    lines = answer.err.splitlines()
+    assert len(lines) == 1, answer.err
+    assert lines[0].startswith("optgap: ")
+    assert "Traceback" not in lines[0]
+    for word in words:
+        assert word in lines[0], lines[0]
 
 
 @pytest.fixture

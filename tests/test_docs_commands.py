@@ -30,7 +30,6 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 PARSED = {
     r"optgap info --fetch.*": "needs a network; tests/face/test_datasets",
     r"optgap --install-completion": "changes the shell's files",
-    r"optgap generate elastic --trace .*": "needs a published trace; tests/models/elastic",
     r"optgap fit powerflow-energy .*": "needs a profile over clocks and GPUs; tests/fitting",
     r"optgap audit swf .*": "needs a log in that format; tests/audit",
     r"optgap fit linear-power power\.json .*": "needs what Prometheus answered; tests/audit",

@@ -38,12 +38,12 @@ def opt_repack(
         tasks that may not move.
     """
     options = chosen(OptRepackParams, given, "opt_repack")
-    capacity, event_s = options.capacity, options.event_s
+    capacity, units = options.capacity, options.units
     if problem.rules.capacity not in ("none", capacity or problem.rules.capacity):
         expected = f"{problem.rules.capacity}, the problem's own rule"
         raise InputError("opt_repack", "capacity", capacity, expected)
-    if not 0 <= event_s < 1e6:
-        raise InputError("opt_repack", "event_s", event_s, "units of work, at least 0")
+    if not 0 <= units < 1e6:
+        raise InputError("opt_repack", "units", units, "units of work, at least 0")
     if problem.rules.util_scaled:
         expected = "false: an event is solved for power that follows clocks alone"
         raise InputError("opt_repack", "field util_scaled", NoQuote("true"), expected)
@@ -51,7 +51,7 @@ def opt_repack(
         raise InputError("opt_repack", "field migration", NoQuote("false"), "true: it moves tasks")
     if problem.objective.goal == "power":
         return _at_once(problem, limits, seed, options)
-    each = event_s or limits.effort * min(WORK.event, WORK.run / (2 * len(problem)))
+    each = units or limits.effort * min(WORK.event, WORK.run / (2 * len(problem)))
     repacker = Repacker(problem, limits, seed, capacity, each)
     outcome = Engine(problem, repacker.decide, lowest, limits, repack=repacker.repack).run()
     proven, events = repacker.proven, repacker.events
@@ -67,7 +67,7 @@ def _at_once(
     ruled = problem
     if options.capacity:
         ruled = replace(problem, rules=replace(problem.rules, capacity=options.capacity))  # type: ignore[arg-type]
-    units = max(options.event_s, limits.effort * WORK.at_once)
+    units = max(options.units, limits.effort * WORK.at_once)
     found = repack(ruled, None, turn(limits, units), seed)
     proven = int(found.status is Status.OPTIMAL)
     return Outcome(

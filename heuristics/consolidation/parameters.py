@@ -131,14 +131,14 @@ class OptRepackParams:
         source="CATS, Eq. 6 extended",
         choices=("none", "mean", "slot", "peak"),
     )
-    event_s: float = parameter(
+    units: float = parameter(
         0.0, "work for each event, about a second a unit; 0 for 2, less with many events", "units"
     )
 
 
 @dataclass(frozen=True)
 class RepackWork:
-    """Work in units that the optimum at every event may take without `event_s`.
+    """Work in units that the optimum at every event may take without `units`.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ from optgap.models.result import Outcome
 def afs(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
     """AFS-L, or without lengths; `given` as in `AfsParams`."""
     options = AfsParams(**given)
-    clock = Clock(problem, "afs", options.frequency, options.capped)
+    clock = Clock(problem, "afs", options)
     return simulate(problem, Afs(problem, clock, options.lengths), limits)
 
 

@@ -12,8 +12,9 @@ import math
 import numpy as np
 
 from optgap.heuristics.elastic.online_model import Configurations, OnlineModel, board_of
-from optgap.models.elastic.arrays import Floats
+from optgap.models.elastic.arrays import Floats, Ints
 from optgap.models.elastic.problem import ElasticProblem
+from optgap.models.elastic.simulation.protocol import State
 
 
 class Beliefs:
@@ -48,6 +49,16 @@ class Beliefs:
             for c in problem.classes
         ]
         self.jobs: dict[int, tuple[OnlineModel, Floats, Floats]] = {}
+        self.shown = np.zeros(len(problem), dtype=np.int64)  # configurations, when last asked
+
+    def fresh(self, state: State, jobs: Ints) -> Ints:
+        """Those of these jobs that have run in a new configuration; who is done is forgotten."""
+        for job in self.jobs.keys() - set(state.jobs.tolist()):
+            del self.jobs[job]
+        seen = np.count_nonzero(state.seen[jobs], axis=(1, 2))
+        new: Ints = jobs[seen != self.shown[jobs]]
+        self.shown[jobs] = seen
+        return new
 
     def learnt(self, job: int, seen: np.ndarray) -> tuple[Floats, Floats]:
         """(K, F) T_iter in s and power in W as believed after having `seen` (K, F) configurations.
@@ -72,7 +83,3 @@ class Beliefs:
         made = OnlineModel(self.where[c], *self.noise), time, energy + off[1] - time
         self.jobs[job] = made
         return made
-
-    def forget(self, job: int) -> None:
-        """The job is done."""
-        self.jobs.pop(job, None)

@@ -21,14 +21,14 @@ from optgap.models.result import Outcome
 @within_budget
 def elastic_fifo(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
     """In order of submission; `given` as in `ClockParams`."""
-    clock = Clock(problem, "elastic-fifo", **vars(ClockParams(**given)))
+    clock = Clock(problem, "elastic-fifo", ClockParams(**given))
     return simulate(problem, RoundRobin(problem, clock, by_length=False), limits)
 
 
 @within_budget
 def elastic_srtf(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
     """In order of remaining time on the GPUs requested; `given` as in `ClockParams`."""
-    clock = Clock(problem, "elastic-srtf", **vars(ClockParams(**given)))
+    clock = Clock(problem, "elastic-srtf", ClockParams(**given))
     return simulate(problem, RoundRobin(problem, clock, by_length=True), limits)
 
 

@@ -19,8 +19,7 @@ from optgap.models.result import Outcome
 @within_budget
 def fifo(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
     """FIFO; `given` as in `ClockParams`."""
-    options = ClockParams(**given)
-    clock = Clock(problem, "fifo", options.frequency, options.capped)
+    clock = Clock(problem, "fifo", ClockParams(**given))
     return simulate(problem, Fifo(problem, clock), limits)
 
 

@@ -18,34 +18,32 @@ from optgap.heuristics.elastic.shared_clock import Clock
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.simulation.engine import simulate
 from optgap.models.elastic.simulation.protocol import Decision, Settings, State
-from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
+from optgap.models.spec import chosen
 from optgap.models.times import slack_s
 
 
 @within_budget
 def gandiva(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
     """Gandiva; `given` as in `GandivaParams`."""
-    options = GandivaParams(**given)
-    clock = Clock(problem, "gandiva", options.frequency, options.capped)
-    return _run(problem, limits, "gandiva", clock, options.quantum_s)
+    return _run(problem, limits, "gandiva", chosen(GandivaParams, given, "gandiva"))
 
 
 @within_budget
 def gandiva_zeus(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
     """Gandiva, each job at Zeus's clock; `given` as in `GandivaZeusParams`."""
-    options = GandivaZeusParams(**given)
-    clock = Clock(problem, "gandiva+zeus", 0.0, options.capped, options.zeus_eta)
-    return _run(problem, limits, "gandiva+zeus", clock, options.quantum_s)
+    return _run(problem, limits, "gandiva+zeus", chosen(GandivaZeusParams, given, "gandiva+zeus"))
 
 
 def _run(
-    problem: ElasticProblem, limits: Limits, owner: str, clock: Clock, quantum_s: float
+    problem: ElasticProblem,
+    limits: Limits,
+    owner: str,
+    options: GandivaParams | GandivaZeusParams,
 ) -> Outcome:
-    if not quantum_s > 0:
-        raise InputError(owner, "quantum_s", quantum_s, "a positive number of seconds")
-    return simulate(problem, Gandiva(problem, clock, quantum_s), limits)
+    clock = Clock(problem, owner, options)
+    return simulate(problem, Gandiva(problem, clock, options.quantum_s), limits)
 
 
 class NodeSet:

@@ -9,7 +9,7 @@ import numpy as np
 from optgap.heuristics.elastic.shared_clock import Clock
 from optgap.models.compiled import floats
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.arrays import Ints
+from optgap.models.elastic.arrays import Floats, Ints
 from optgap.models.elastic.simulation.protocol import Decision, Settings, State
 
 
@@ -19,8 +19,7 @@ class Elastic(ABC):
     def __init__(self, problem: ElasticProblem, clock: Clock) -> None:
         self.problem, self.clock = problem, clock
         self.settings = Settings(making="least")
-        self.least, self.following = next_count(problem)
-        clock.fewer = previous_count(problem)
+        self.least, self.following, clock.fewer = neighbours(problem.time_s)
         top = int(clock.wanted[0])
         time_s = problem.time_s[:, :, top]
         self.speed = floats(np.where(np.isfinite(time_s), 1.0 / time_s, 0.0))
@@ -36,21 +35,15 @@ class Elastic(ABC):
         return Decision(count, clock)
 
 
-def previous_count(problem: ElasticProblem) -> Ints:
-    """(C, K) the next smaller count index of each class, −1 for none."""
-    allowed = np.isfinite(problem.time_s[:, :, 0])
-    fewer = np.full(allowed.shape, -1, dtype=np.int64)
-    for c, row in enumerate(allowed):
-        index = np.flatnonzero(row)
-        fewer[c, index[1:]] = index[:-1]
-    return fewer
+def neighbours(time_s: Floats) -> tuple[Ints, Ints, Ints]:
+    """(C,) the first count of each class, and (C, K) the next and the last one, −1 for none.
 
-
-def next_count(problem: ElasticProblem) -> tuple[Ints, Ints]:
-    """(C,) first and (C, K) following count index of each class, −1 for none."""
-    allowed = np.isfinite(problem.time_s[:, :, 0])
+    time_s: (C, K, F), infinite where a class may not run on a count.
+    """
+    allowed = np.isfinite(time_s[:, :, 0])
     following = np.full(allowed.shape, -1, dtype=np.int64)
+    fewer = following.copy()
     for c, row in enumerate(allowed):
         index = np.flatnonzero(row)
-        following[c, index[:-1]] = index[1:]
-    return allowed.argmax(axis=1), following
+        following[c, index[:-1]], fewer[c, index[1:]] = index[1:], index[:-1]
+    return allowed.argmax(axis=1), following, fewer

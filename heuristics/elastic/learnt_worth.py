@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from optgap.heuristics.elastic.beliefs import Beliefs
-from optgap.heuristics.elastic.growing import previous_count
-from optgap.heuristics.elastic.parameters import WorkValueParams
+from optgap.heuristics.elastic.growing import neighbours
+from optgap.heuristics.elastic.parameters import STATES, WorkValueParams
 from optgap.heuristics.elastic.shared_clock import govern
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Ints
@@ -30,18 +30,15 @@ class LearntWorth:
     def __init__(self, problem: ElasticProblem, options: WorkValueParams, seed: int) -> None:
         self.problem, self.options = problem, options
         self.settings = Settings(
-            switch_off=options.switch_off, prerun_s=options.prerun_s, profile_s=options.profile_s
+            switch_off=True, prerun_s=options.prerun_s, profile_s=options.profile_s
         )
         self.beliefs = Beliefs(problem, seed, options.sigma_time, options.sigma_energy)
-        self.learnt: dict[int, tuple[int, Choices]] = {}
-        self.idle_w = problem.idle_w * problem.counts[:, None]
-        self.counted_w = np.maximum(problem.power_w, self.idle_w)
+        self.learnt: dict[int, Choices] = {}
         self.limit_w = problem.power_allowed_w * (1 + POWER_SLACK)
-        self.fewer = previous_count(problem)
+        self.fewer = neighbours(problem.time_s)[2]
 
     def decide(self, state: State) -> Decision:
         """From scratch at every event; who is being profiled stays."""
-        self._forget(state)
         held = state.locked >= 0
         count, clock = state.locked.copy(), state.clock.copy()
         free = np.flatnonzero(~held)
@@ -49,10 +46,10 @@ class LearntWorth:
             made = self._most(state, free)
             count[free], clock[free] = made.count, made.clock
         watts = np.where(held, state.locked_w, -1.0)
-        order = np.arange(len(count))
-        govern(state.of_class, count, clock, order, self.counted_w, watts, self.fewer, self.limit_w)
+        order, counted_w = np.arange(len(count)), self.problem.counted_w
+        govern(state.of_class, count, clock, order, counted_w, watts, self.fewer, self.limit_w)
         if (count < 0).all():  # fits may find that nobody can run
-            least = np.where(np.isfinite(self.problem.time_s), self.counted_w, np.inf)
+            least = np.where(np.isfinite(self.problem.time_s), counted_w, np.inf)
             first = least[state.of_class[0]]
             count[0], clock[0] = np.unravel_index(int(first.argmin()), first.shape)
         return Decision(count, clock)
@@ -60,11 +57,10 @@ class LearntWorth:
     def _most(self, state: State, free: Ints) -> Decision:
         """What these jobs do on the GPUs and W that the others leave."""
         problem, options = self.problem, self.options
-        choices = Choices.joined([self._choices(int(j), state.seen[j]) for j in state.jobs[free]])
+        self._learn(state, state.jobs[free])
+        choices = Choices.joined([self.learnt[j] for j in state.jobs[free].tolist()])
         worth = EstimatedWorth(problem, choices, options.power)
-        most = MostWorth(
-            problem, choices, worth, solve, options.spread_s, options.gap, options.states
-        )
+        most = MostWorth(problem, choices, worth, solve, options.spread_s, options.gap, STATES)
         their = replace(
             state, jobs=state.jobs[free], of_class=np.arange(len(free)),
             remaining=state.remaining[free], count=state.count[free], clock=state.clock[free],
@@ -74,18 +70,12 @@ class LearntWorth:
         limit = max(0.0, problem.power_allowed_w - float(state.locked_w.sum()))
         return most.within(their, gpus, limit)
 
-    def _choices(self, job: int, seen: np.ndarray) -> Choices:
-        """What is believed of a job, fitted anew once it has shown more."""
-        shown = int(np.count_nonzero(seen))
-        if job not in self.learnt or self.learnt[job][0] != shown:
-            time_s, power_w = self.beliefs.learnt(job, seen)
-            counted = np.maximum(power_w, self.idle_w)
-            made = Choices.from_tables(time_s[None], counted[None], self.problem.counts)
-            self.learnt[job] = shown, made
-        return self.learnt[job][1]
-
-    def _forget(self, state: State) -> None:
-        """Jobs that are done."""
-        for job in set(self.learnt) - set(state.jobs.tolist()):
+    def _learn(self, state: State, jobs: Ints) -> None:
+        """Fit these jobs anew where they have shown more."""
+        counts = self.problem.counts
+        for job in self.beliefs.fresh(state, jobs).tolist():
+            time_s, power_w = self.beliefs.learnt(job, state.seen[job])
+            counted = np.maximum(power_w, self.problem.idle_w * counts[:, None])
+            self.learnt[job] = Choices.from_tables(time_s[None], counted[None], counts)
+        for job in self.learnt.keys() - self.beliefs.jobs.keys():
             del self.learnt[job]
-            self.beliefs.forget(job)

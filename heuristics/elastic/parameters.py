@@ -1,47 +1,61 @@
 """What can be set of each policy, what it means, and where it stands in a paper."""
 
 from dataclasses import dataclass
-from typing import Any, get_args
 
-from optgap.models.elastic.simulation.protocol import Making
 from optgap.models.spec import parameter
 
-
-def _frequency() -> Any:
-    return parameter(
-        0.0, "common clock of all jobs; 0 for the highest", "MHz", "PowerFlow, evaluation"
-    )
-
-
-def _capped() -> Any:
-    return parameter(True, "keep the power limit by lower clocks and by waiting")
-
-
-def _switch_off() -> Any:
-    return parameter(True, "nodes without jobs are switched off", source="PowerFlow")
-
-
-def _quantum_s() -> Any:
-    return parameter(60.0, "length of a time slice", "s", "Gandiva")
-
-
-def _sigma(default: float, of: str) -> Any:
-    what = f"standard deviation of the logarithm of one measured {of} (scaled: of the factor)"
-    return parameter(default, what, source="PowerFlow, Table 2", within=(0.0, 1e9))
-
-
-def _prerun_s() -> Any:
-    what = "run of a new job on one GPU before it may start"
-    return parameter(240.0, what, "s", "PowerFlow", within=(0.0, 1e9))
-
-
-def _profile_s() -> Any:
-    what = "profiling on each GPU count that is new to a job"
-    return parameter(240.0, what, "s", "PowerFlow", within=(0.0, 1e9))
+STATES = 3000
+"""Of the search of one decision of `work-value` at most."""
 
 
 @dataclass(frozen=True)
-class PowerFlowParams:
+class _Learnt:
+    """What it takes to measure jobs, and how well that can be done."""
+
+    sigma_time: float = parameter(
+        0.044,
+        "standard deviation of the logarithm of one measured time (scaled: of the factor)",
+        source="PowerFlow, Table 2",
+        within=(0.0, 1e9),
+    )
+    sigma_energy: float = parameter(
+        0.055,
+        "standard deviation of the logarithm of one measured energy (scaled: of the factor)",
+        source="PowerFlow, Table 2",
+        within=(0.0, 1e9),
+    )
+    prerun_s: float = parameter(
+        240.0,
+        "run of a new job on one GPU before it may start",
+        "s",
+        "PowerFlow",
+        within=(0.0, 1e9),
+    )
+    profile_s: float = parameter(
+        240.0,
+        "profiling on each GPU count that is new to a job",
+        "s",
+        "PowerFlow",
+        within=(0.0, 1e9),
+    )
+
+
+@dataclass(frozen=True)
+class _Capped:
+    """Of schedulers without an energy knob."""
+
+    capped: bool = parameter(True, "keep the power limit by lower clocks and by waiting")
+
+
+@dataclass(frozen=True)
+class _Slices:
+    """Gandiva's slices."""
+
+    quantum_s: float = parameter(60.0, "length of a time slice", "s", "Gandiva", within=(1e-3, 1e9))
+
+
+@dataclass(frozen=True)
+class PowerFlowParams(_Learnt):
     """PowerFlow."""
 
     mode: str = parameter(
@@ -56,40 +70,24 @@ class PowerFlowParams:
         source="PowerFlow, Alg. 1",
         choices=("fixed", "per_n"),
     )
-    first_gpu: str = parameter(
-        "energy",
-        "who gets a first GPU: least energy, best efficiency, first come, least time",
-        source="PowerFlow, Eq. 20",
-        choices=("energy", "ee", "fifo", "srtf"),
-    )
     profiles: str = parameter(
         "online",
         "fits to what a job has shown; exact and free; or off by one random factor at all clocks",
         source="PowerFlow, Sec. 5.2 and Fig. 9",
         choices=("online", "perfect", "scaled"),
     )
-    sigma_time: float = _sigma(0.044, "time")
-    sigma_energy: float = _sigma(0.055, "energy")
-    prerun_s: float = _prerun_s()
-    profile_s: float = _profile_s()
-    migration: Making = parameter(
-        "least",
-        "where a job fits nowhere: move the fewest, place all anew, or wait",
-        source="PowerFlow, Sec. 5.3",
-        choices=get_args(Making),
-    )
-    switch_off: bool = _switch_off()
     eta: float | None = parameter(
         None, "η to plan with; empty for the problem's", "share", "PowerFlow, Alg. 1"
     )
 
 
 @dataclass(frozen=True)
-class ClockParams:
+class ClockParams(_Capped):
     """FIFO, elastic FIFO and elastic SRTF."""
 
-    frequency: float = _frequency()
-    capped: bool = _capped()
+    frequency: float = parameter(
+        0.0, "common clock of all jobs; 0 for the highest", "MHz", "PowerFlow, evaluation"
+    )
 
 
 @dataclass(frozen=True)
@@ -122,58 +120,42 @@ class _Queues:
         "GPU-s",
         "Tiresias",
     )
-    repack: bool = parameter(True, "place all jobs anew when one fits nowhere; otherwise it waits")
 
 
 @dataclass(frozen=True)
-class TiresiasParams(_Queues):
+class TiresiasParams(_Queues, ClockParams):
     """Tiresias."""
 
-    gittins: str = parameter(
-        "corrected",
-        "remaining service in the index's denominator, or total as in the public code",
-        source="Tiresias",
-        choices=("corrected", "public"),
-    )
-    frequency: float = _frequency()
-    capped: bool = _capped()
-
 
 @dataclass(frozen=True)
-class GandivaParams:
+class GandivaParams(_Slices, ClockParams):
     """Gandiva."""
 
-    quantum_s: float = _quantum_s()
-    frequency: float = _frequency()
-    capped: bool = _capped()
-
 
 @dataclass(frozen=True)
-class _Zeus:
+class ZeusParams(_Capped):
     """Zeus."""
 
     zeus_eta: float = parameter(
-        0.5, "η_z of Zeus's cost, 0 for time alone, 1 for energy alone", source="Zeus"
+        0.5,
+        "η_z of Zeus's cost, 0 for time alone, 1 for energy alone",
+        source="Zeus",
+        within=(0.0, 1.0),
     )
 
 
 @dataclass(frozen=True)
-class TiresiasZeusParams(_Queues, _Zeus):
+class TiresiasZeusParams(_Queues, ZeusParams):
     """Tiresias+Zeus."""
 
-    capped: bool = _capped()
-
 
 @dataclass(frozen=True)
-class GandivaZeusParams(_Zeus):
+class GandivaZeusParams(_Slices, ZeusParams):
     """Gandiva+Zeus."""
 
-    quantum_s: float = _quantum_s()
-    capped: bool = _capped()
-
 
 @dataclass(frozen=True)
-class WorkValueParams:
+class WorkValueParams(_Learnt):
     """Work value."""
 
     power: float = parameter(
@@ -187,17 +169,11 @@ class WorkValueParams:
         "s",
         within=(1e-3, 1e9),
     )
-    switch_off: bool = _switch_off()
     gap: float = parameter(
         1e-3, "relative gap up to which a decision is searched", "share", within=(0.0, 1.0)
     )
-    states: int = parameter(3000, "of the search of one decision at most", within=(1, 1_000_000))
     profiles: str = parameter(
         "perfect",
         "exact and free, or fits to what a job has shown, as PowerFlow learns them",
         choices=("perfect", "online"),
     )
-    sigma_time: float = _sigma(0.044, "time")
-    sigma_energy: float = _sigma(0.055, "energy")
-    prerun_s: float = _prerun_s()
-    profile_s: float = _profile_s()

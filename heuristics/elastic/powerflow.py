@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from optgap.heuristics.elastic.budget import within_budget_by_eta
-from optgap.heuristics.elastic.growing import previous_count
+from optgap.heuristics.elastic.growing import neighbours
 from optgap.heuristics.elastic.parameters import PowerFlowParams
 from optgap.heuristics.elastic.powerflow_kernels import Jobs, Limit, Steps, allocate
 from optgap.heuristics.elastic.predictions import Known, Online, Scaled
@@ -38,10 +38,6 @@ def powerflow(problem: ElasticProblem, *, limits: Limits, seed: int, **given: An
     InputError: for a parameter out of range.
     """
     options = chosen(PowerFlowParams, given, "powerflow")
-    for name in ("sigma_time", "sigma_energy", "prerun_s", "profile_s"):
-        number = getattr(options, name)
-        if not 0 <= number < 1e9:
-            raise InputError("powerflow", name, number, "a number of at least 0")
     eta = options.eta
     if eta is not None and not (isinstance(eta, (int, float)) and 0 <= eta <= 1):
         raise InputError("powerflow", "eta", eta, "a number from 0 to 1")
@@ -58,18 +54,13 @@ def powerflow(problem: ElasticProblem, *, limits: Limits, seed: int, **given: An
         limit = min(limit, eta * problem.gpus * problem.p_max_w)
     elif not math.isfinite(limit):  # no limit on power: η still steers
         limit = problem.eta * problem.gpus * problem.p_max_w
-    policy = PowerFlow(problem, _settings(options, perfect), model, limit, options)
-    return simulate(problem, policy, limits)
-
-
-def _settings(options: PowerFlowParams, perfect: bool) -> Settings:
-    return Settings(
-        making=options.migration,
-        switch_off=options.switch_off,
+    settings = Settings(
+        switch_off=True,
         prerun_s=0.0 if perfect else options.prerun_s,
         profile_s=0.0 if perfect else options.profile_s,
         strict=options.mode == "strict",
     )
+    return simulate(problem, PowerFlow(problem, settings, model, limit, options), limits)
 
 
 class PowerFlow:
@@ -86,8 +77,8 @@ class PowerFlow:
         self.problem, self.settings, self.model = problem, settings, model
         self.limit_w = limit_w * (1 + POWER_SLACK)
         self.strict = options.mode == "strict"
-        self.clock_policy, self.first_gpu = options.frequency, options.first_gpu
-        self.fewer = previous_count(problem)
+        self.clock_policy = options.frequency
+        self.fewer = neighbours(problem.time_s)[2]
 
     def decide(self, state: State) -> Decision:
         """Phases 1 and 2 from scratch; predictions that break the limit are reined in."""
@@ -108,34 +99,17 @@ class PowerFlow:
         return Limit(problem.gpus, problem.gpus_per_node, self.limit_w, self.strict)
 
     def _first(self, state: State, steps: Steps, row: Ints) -> Floats:
-        """(A,) the order of the first GPUs."""
-        if self.first_gpu == "fifo":
-            return np.arange(len(row), dtype=np.float64)
+        """(A,) the order of the first GPUs: least energy first (Eq. 20)."""
         k = steps.least[row]
-        index = (row, k, steps.start[row, k])
-        time_s, energy_j = self.model.time_s[index], self.model.energy_j[index]
-        if self.first_gpu == "energy":
-            return np.asarray(state.remaining * energy_j)
-        if self.first_gpu == "srtf":
-            return np.asarray(state.remaining * time_s)
-        return np.asarray(time_s * energy_j * state.remaining)
+        return np.asarray(state.remaining * self.model.energy_j[row, k, steps.start[row, k]])
 
     def _rein_in(self, state: State, count: Ints, clock: Ints) -> None:
         """Meters know better than predictions: lower clocks until the true power fits."""
         if self.model.exact:
             return
-        held = np.where(state.locked >= 0, state.locked_w, -1.0)
-        order = np.arange(len(count))
-        govern(
-            state.of_class,
-            count,
-            clock,
-            order,
-            self.model.counted_w,
-            held,
-            self.fewer,
-            self.limit_w,
-        )
+        held, order = np.where(state.locked >= 0, state.locked_w, -1.0), np.arange(len(count))
+        counted_w = self.model.counted_w
+        govern(state.of_class, count, clock, order, counted_w, held, self.fewer, self.limit_w)
 
     def _at_least_one(self, state: State, first: Floats, count: Ints, clock: Ints) -> None:
         """f* alone may be above the limit: then the first job that fits runs below it.

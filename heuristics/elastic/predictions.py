@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from optgap.heuristics.elastic.beliefs import Beliefs
+from optgap.heuristics.elastic.growing import neighbours
 from optgap.heuristics.elastic.powerflow_kernels import FINITE, FREE, NO_STEP, Steps
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats, Ints
@@ -22,18 +23,12 @@ def steps_of(
     counted_w: (C, K, F) power as the limit counts it.
     clock_policy: ``fixed`` or ``per_n``, see `PowerFlowParams.frequency`.
     """
-    classes, n_counts, _ = time_s.shape
-    allowed = np.isfinite(time_s[:, :, 0])
-    least = allowed.argmax(axis=1)
-    following = np.full((classes, n_counts), -1, dtype=np.int64)
-    for k in range(n_counts - 1):
-        for after in range(n_counts - 1, k, -1):
-            following[:, k] = np.where(allowed[:, k] & allowed[:, after], after, following[:, k])
+    least, following, _ = neighbours(time_s)
     with np.errstate(invalid="ignore"):
         product = np.where(np.isfinite(time_s), time_s * energy_j, np.inf)
     start = product.argmin(axis=2)  # the lower clock of equals
     if clock_policy == "fixed":
-        start = np.repeat(start[np.arange(classes), least][:, None], n_counts, axis=1)
+        start[:] = start[np.arange(len(start)), least][:, None]
     grow = _growth(time_s, energy_j, start, following)
     return Steps(counts, least, following, start, *grow, counted_w, *_rises(time_s, energy_j))
 
@@ -76,8 +71,7 @@ class Known:
 
     def __init__(self, problem: ElasticProblem) -> None:
         self.problem = problem
-        idle = problem.idle_w * problem.counts[None, :, None]
-        self.counted_w = np.maximum(problem.power_w, idle)
+        self.counted_w = problem.counted_w
         with np.errstate(invalid="ignore"):
             self.energy_j = np.where(
                 np.isfinite(problem.time_s), problem.power_w * problem.time_s, np.inf
@@ -141,7 +135,7 @@ class Scaled(Known):
 
 
 class Online(Known):
-    """Models fitted to what has been measured of each job: one row of tables per active job."""
+    """Models fitted to what has been measured of each job: a row of tables per job."""
 
     def __init__(
         self, problem: ElasticProblem, seed: int, sigma_time: float, sigma_energy: float
@@ -149,66 +143,25 @@ class Online(Known):
         super().__init__(problem)
         self.exact = False
         self.beliefs = Beliefs(problem, seed, sigma_time, sigma_energy)
-        self.idle_w = problem.idle_w * problem.counts[:, None]
-        self.counted = np.zeros((0, *problem.time_s.shape[1:]))  # W as the limit counts, believed
-        self.row_of = np.full(len(problem), -1, dtype=np.int64)
-        self.known = np.zeros(len(problem), dtype=np.int64)  # configurations fitted so far
+        shape = (len(problem), *problem.time_s.shape[1:])
+        self.time_s, self.energy_j = np.empty(shape), np.empty(shape)  # rows are filled in turn
 
     def steps(self, state: State, clock_policy: str) -> tuple[Steps, Ints]:
-        jobs = state.jobs
-        seen = np.count_nonzero(state.seen[jobs], axis=(1, 2))
-        learning = np.flatnonzero(seen != self.known[jobs])
-        if len(learning) or self._steps is None:
-            self.known[jobs] = seen
-            self._learn(jobs, jobs[learning], state.seen, clock_policy)
-        assert self._steps is not None  # made by the first call
-        return self._steps, self.row_of[jobs]
-
-    def _learn(self, jobs: Ints, learning: Ints, seen: np.ndarray, clock_policy: str) -> None:
-        """Fit these jobs anew, and write their rows."""
-        fresh = learning[self.row_of[learning] < 0]
-        if len(fresh):
-            self._rows_for(jobs, fresh, clock_policy)
-        rows = self.row_of[learning]
-        for job, row in zip(learning.tolist(), rows.tolist(), strict=True):
-            time_s, power_w = self.beliefs.learnt(job, seen[job])
-            self.time_s[row] = time_s
-            self.counted[row] = np.maximum(power_w, self.idle_w)
+        learning = self.beliefs.fresh(state, state.jobs)
+        if len(learning):
+            learnt = [self.beliefs.learnt(job, state.seen[job]) for job in learning.tolist()]
+            time_s, power_w = (np.stack(tables) for tables in zip(*learnt, strict=True))
+            counts = self.problem.counts
+            counted = np.maximum(power_w, self.problem.idle_w * counts[:, None])
             with np.errstate(invalid="ignore"):
-                self.energy_j[row] = np.where(np.isfinite(time_s), power_w * time_s, np.inf)
-        made = steps_of(
-            self.time_s[rows],
-            self.energy_j[rows],
-            self.counted[rows],
-            clock_policy,
-            self.problem.counts,
-        )
-        assert self._steps is not None
-        for table, part in zip(self._steps[1:], made[1:], strict=True):
-            table[rows] = part
-
-    def _rows_for(self, jobs: Ints, fresh: Ints, clock_policy: str) -> None:
-        """Rows for jobs that have come: those of jobs that are gone, or more of them."""
-        gone = np.setdiff1d(np.flatnonzero(self.row_of >= 0), jobs)
-        for job in gone.tolist():
-            self.beliefs.forget(job)
-        self.row_of[gone] = -1
-        size = len(self.counted)
-        free = np.setdiff1d(np.arange(size), self.row_of[jobs])
-        if len(free) < len(fresh):
-            self._enlarge(2 * (size + len(fresh)), clock_policy)
-            free = np.concatenate([free, np.arange(size, len(self.counted))])
-        self.row_of[fresh] = free[: len(fresh)]
-
-    def _enlarge(self, size: int, clock_policy: str) -> None:
-        """Tables of `size` rows, the new ones empty."""
-        before = len(self.counted)
-        blank = np.full((size - before, *self.problem.time_s.shape[1:]), np.inf)
-        old = (self.time_s[:before], self.energy_j[:before], self.counted)
-        self.time_s, self.energy_j, self.counted = (np.concatenate([t, blank]) for t in old)
-        tables = self.time_s, self.energy_j, self.counted
-        steps = steps_of(*tables, clock_policy, self.problem.counts)
-        if self._steps is not None:
-            for table, part in zip(steps[1:], self._steps[1:], strict=True):
-                table[:before] = part
-        self._steps = steps
+                energy_j = np.where(np.isfinite(time_s), power_w * time_s, np.inf)
+            made = steps_of(time_s, energy_j, counted, clock_policy, counts)
+            self.time_s[learning], self.energy_j[learning] = time_s, energy_j
+            if self._steps is None:
+                rows = (len(self.problem),)
+                empty = (np.empty(rows + part.shape[1:], part.dtype) for part in made[1:])
+                self._steps = Steps(counts, *empty)
+            for table, part in zip(self._steps[1:], made[1:], strict=True):
+                table[learning] = part
+        assert self._steps is not None  # made by the first call
+        return self._steps, state.jobs

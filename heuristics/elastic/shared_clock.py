@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from optgap.heuristics.elastic.parameters import ClockParams, ZeusParams
 from optgap.heuristics.elastic.zeus import zeus_clocks
 from optgap.models.compiled import compiled
 from optgap.models.elastic import ElasticProblem
@@ -18,30 +19,25 @@ from optgap.models.errors import InputError
 class Clock:
     """The clock of jobs whose scheduler chooses none.
 
-    Every job runs at `frequency` (0: the highest), or with `zeus` at the clock that minimises
-    Zeus's cost at the GPUs it requests. While the limit would be passed, all clocks are cut to
-    a common ceiling, and where the lowest is not enough, the last jobs of the order wait.
-
-    Parameters
-    ----------
-    capped: keep the problem's power limit; without it clocks stay as they are.
-    zeus_eta: η_z of Zeus's cost, 0 for time alone and 1 for energy alone.
+    Every job runs at the `frequency` of the options (0: the highest), or at the clock that
+    minimises Zeus's cost at the GPUs it requests. While the limit would be passed, all clocks are
+    cut to a common ceiling, and where the lowest is not enough, the last jobs of the order wait;
+    unless `capped` is off.
     """
 
     def __init__(
         self,
         problem: ElasticProblem,
         owner: str,
-        frequency: float = 0.0,
-        capped: bool = True,
-        zeus_eta: float | None = None,
+        options: ClockParams | ZeusParams,
     ) -> None:
-        self.problem = problem
-        idle = problem.idle_w * problem.counts[None, :, None]
-        self.counted_w = np.maximum(problem.power_w, idle)
-        self.limit_w = problem.power_allowed_w if capped else math.inf
+        self.problem, self.counted_w = problem, problem.counted_w
+        self.limit_w = problem.power_allowed_w if options.capped else math.inf
         self.fewer = np.full(problem.time_s.shape[:2], -1, dtype=np.int64)
-        clocks = problem.frequencies_mhz
+        if isinstance(options, ZeusParams):
+            self.wanted = zeus_clocks(problem, options.zeus_eta)
+            return
+        clocks, frequency = problem.frequencies_mhz, options.frequency
         index = len(clocks) - 1
         if frequency:
             index = int(np.argmin(np.abs(clocks - frequency)))
@@ -49,10 +45,6 @@ class Clock:
                 shown = f"0, or one of {clocks[0]:g} to {clocks[-1]:g} MHz that is in the problem"
                 raise InputError(owner, "frequency", frequency, shown)
         self.wanted = np.full(len(problem), index, dtype=np.int64)
-        if zeus_eta is not None:
-            if not 0 <= zeus_eta <= 1:
-                raise InputError(owner, "zeus_eta", zeus_eta, "a number from 0 to 1")
-            self.wanted = zeus_clocks(problem, zeus_eta)
 
     def settle(self, state: State, count: Ints, order: Ints) -> Ints:
         """(A,) clocks within the limit; `count` becomes −1 for jobs that have to wait."""

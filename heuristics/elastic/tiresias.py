@@ -37,48 +37,36 @@ def tiresias(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any
     ------
     InputError: for a parameter out of range.
     """
-    options = chosen(TiresiasParams, given, "tiresias")
-    clock = Clock(problem, "tiresias", options.frequency, options.capped)
-    return _run(problem, limits, clock, options, options.gittins)
+    return _run(problem, limits, "tiresias", chosen(TiresiasParams, given, "tiresias"))
 
 
 @within_budget
 def tiresias_zeus(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
     """Tiresias, each job at Zeus's clock; `given` as in `TiresiasZeusParams`."""
-    options = chosen(TiresiasZeusParams, given, "tiresias")
-    clock = Clock(problem, "tiresias+zeus", 0.0, options.capped, options.zeus_eta)
-    return _run(problem, limits, clock, options, "corrected")
+    return _run(problem, limits, "tiresias+zeus", chosen(TiresiasZeusParams, given, "tiresias"))
 
 
 def _run(
     problem: ElasticProblem,
     limits: Limits,
-    clock: Clock,
+    owner: str,
     options: TiresiasParams | TiresiasZeusParams,
-    gittins: str,
 ) -> Outcome:
     thresholds = (options.threshold_1, options.threshold_2)
     if not (thresholds[0] > 0 and (thresholds[1] == 0 or thresholds[1] > thresholds[0])):
         raise InputError("tiresias", "thresholds", thresholds, "positive, ascending GPU-s")
     queues = np.array([t for t in thresholds if t > 0])
-    return simulate(problem, Tiresias(problem, clock, queues, options, gittins), limits)
+    clock = Clock(problem, owner, options)
+    return simulate(problem, Tiresias(problem, clock, queues, options.discipline), limits)
 
 
-def gittins_index(services: Floats, attained: float, public: bool = False) -> float:
-    """#{r ≤ Δ} / Σ min(r, Δ) over the remaining services r of past jobs that got further.
-
-    `public`: as in the published code, Σ of the total services of those that end within Δ.
-    """
+def gittins_index(services: Floats, attained: float) -> float:
+    """#{r ≤ Δ} / Σ min(r, Δ) over the remaining services r of past jobs that got further."""
     later = services[services > attained]
     if not len(later):
         return 0.0
     rest = later - attained
-    ends = rest <= QUANTUM_GPU_S
-    if public:
-        below = float(later[ends].sum()) + QUANTUM_GPU_S * int((~ends).sum())
-    else:
-        below = float(np.minimum(rest, QUANTUM_GPU_S).sum())
-    return float(ends.sum()) / below
+    return float((rest <= QUANTUM_GPU_S).sum() / np.minimum(rest, QUANTUM_GPU_S).sum())
 
 
 class Tiresias:
@@ -89,12 +77,11 @@ class Tiresias:
         problem: ElasticProblem,
         clock: Clock,
         thresholds: Floats,
-        options: TiresiasParams | TiresiasZeusParams,
-        gittins: str,
+        discipline: str,
     ) -> None:
-        self.problem, self.clock, self.discipline = problem, clock, options.discipline
-        self.thresholds, self.gittins = thresholds, gittins
-        self.settings = Settings(making="repack" if options.repack else "none")
+        self.problem, self.clock, self.discipline = problem, clock, discipline
+        self.thresholds = thresholds
+        self.settings = Settings(making="repack")
         self.wanted = clock.requested()
         size = len(problem)
         self.first_start = np.full(size, np.inf)
@@ -112,7 +99,7 @@ class Tiresias:
             past = np.array(self.services)
             # jobs that left a queue at its threshold have the same service, but for rounding
             attained = np.round(gpus * held, 6).tolist()
-            index = [gittins_index(past, a, self.gittins == "public") for a in attained]
+            index = [gittins_index(past, a) for a in attained]
             order = np.lexsort((np.arange(len(jobs)), -np.array(index), queue))
         else:
             first = np.where(np.isfinite(self.first_start[jobs]), self.first_start[jobs], 1e300)

@@ -20,7 +20,7 @@ from typing import Any
 
 from optgap.heuristics.elastic.budget import within_budget
 from optgap.heuristics.elastic.learnt_worth import LearntWorth
-from optgap.heuristics.elastic.parameters import WorkValueParams
+from optgap.heuristics.elastic.parameters import STATES, WorkValueParams
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.simulation.engine import simulate
 from optgap.models.elastic.simulation.most_worth import EstimatedWorth, MostWorth
@@ -44,8 +44,5 @@ def work_value(problem: ElasticProblem, *, limits: Limits, seed: int, **given: A
         return simulate(problem, LearntWorth(problem, options, seed), limits)
     choices = Choices.of(problem)
     worth = EstimatedWorth(problem, choices, options.power)
-    policy = MostWorth(
-        problem, choices, worth, solve, options.spread_s, options.gap, options.states,
-        options.switch_off,
-    )  # fmt: skip
+    policy = MostWorth(problem, choices, worth, solve, options.spread_s, options.gap, STATES)
     return simulate(problem, policy, limits)

@@ -17,7 +17,6 @@ PARAMETERS = {
         "a task's GPUs in one server, or anywhere", source="CATS, Eq. 7", choices=("server", "free")
     ),
     "samples": Parameter("length of a utilisation series", "samples"),
-    "clock_step_mhz": Parameter("distance of the clocks there are; 0 for any clock", "MHz"),
     "kappas": Parameter(
         "how many tolerances κ there are; 0 for one of each task's own", source="CATS, Eq. 14"
     ),

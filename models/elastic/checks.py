@@ -10,7 +10,7 @@ import numpy as np
 from optgap.models.elastic.arrays import Floats
 from optgap.models.elastic.jobs import JobClass, Jobs
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.times import SHORTEST_S
+from optgap.models.times import LATEST_S, SHORTEST_S
 
 if TYPE_CHECKING:
     from optgap.models.elastic.problem import ElasticProblem
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 MOST_GPUS = 1 << 16
 MOST_JOBS = 200_000
 LARGEST = 1e15
-LATEST_S = 1e12
-"""No job is submitted, starts or ends later: rounding of later times would be of seconds."""
 
 
 def power_of_two(value: int) -> bool:
@@ -127,10 +125,7 @@ def check_lengths(source: str, problem: ElasticProblem) -> None:
 
 def check_limit(source: str, problem: ElasticProblem) -> None:
     """Raise InputError for a power limit under which some class can never run."""
-    watts = np.where(np.isfinite(problem.time_s), problem.power_w, np.inf)
-    # a restart holds the GPUs at idle power, which no clock of the job's own may undercut
-    idle = problem.idle_w * problem.counts[None, :, None]
-    least = np.maximum(watts, idle).min(axis=(1, 2))
+    least = np.where(np.isfinite(problem.time_s), problem.counted_w, np.inf).min(axis=(1, 2))
     for c in np.unique(problem.jobs.of_class):
         if least[c] > problem.power_allowed_w:
             found = NoQuote(f"{problem.power_limit_w:.12g} W (η = {problem.eta:g})")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from optgap.models.elastic.arrays import Floats
 from optgap.models.elastic.jobs import JobClass, Jobs, Overhead
 from optgap.models.errors import NoQuote
 from optgap.models.jsonio import TOO_LARGE, Fields
@@ -111,21 +112,26 @@ def arguments(fields: Fields) -> dict[str, Any]:
 
 def _class_from_json(item: Fields, clocks: int) -> JobClass:
     counts = item.integers("counts", minimum=1)
-    tables = {}
+    tables = by_count(item, len(counts), clocks)
+    return JobClass(item.text("model"), item.integer("batch", minimum=1), tuple(counts), *tables)
+
+
+def by_count(item: Fields, counts: int, clocks: int) -> tuple[Floats, Floats]:
+    """(K, F) ``time_s`` and ``power_w``, a row per GPU count.
+
+    Raises
+    ------
+    InputError: for other rows, and cells that are no numbers.
+    """
+    tables = []
     for name in ("time_s", "power_w"):
         rows = item.array(name)
-        if len(rows) != len(counts) or any(
+        if len(rows) != counts or any(
             not isinstance(row, list)
             or len(row) != clocks
             or any(type(x) not in (int, float) or abs(x) >= TOO_LARGE for x in row)
             for row in rows
         ):
-            raise item.fail(name, NoQuote("other rows"), f"{len(counts)} rows of {clocks} numbers")
-        tables[name] = np.array(rows, dtype=np.float64).reshape(len(counts), clocks)
-    return JobClass(
-        item.text("model"),
-        item.integer("batch", minimum=1),
-        tuple(counts),
-        tables["time_s"],
-        tables["power_w"],
-    )
+            raise item.fail(name, NoQuote("other rows"), f"{counts} rows of {clocks} numbers")
+        tables.append(np.array(rows, dtype=np.float64).reshape(counts, clocks))
+    return tables[0], tables[1]

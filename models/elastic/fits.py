@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from optgap.models.elastic.arrays import Floats
 from optgap.models.elastic.jobs import JobClass, Jobs
 from optgap.models.elastic.problem import ElasticProblem
-from optgap.models.elastic.tables import Trained, counts_up_to, job_class
+from optgap.models.elastic.tables import Maker, Trained, counts_up_to, maker_of
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.performance.fitted import (
     BY_BATCH,
@@ -37,9 +37,6 @@ MOST_BATCHES = 3
 """Of each model, where jobs are dealt out."""
 ONE_CLOCK_MHZ = 1000.0
 """Where no clock is known: any number will do, as nothing depends on it."""
-
-Maker = Callable[[int, Floats, int, int], JobClass]
-"""``maker(batch, clocks, gpus, gpus_per_node)``"""
 
 
 @dataclass(frozen=True)
@@ -85,17 +82,9 @@ def _energy(fit: FittedParameters) -> Fitted:
     times, powers = iterations(fit), energies(fit)
     clocks = shared_clocks([fit], list(times), MOST_CLOCKS)
 
-    def maker(name: str) -> Maker:
-        model = Trained(name, times[name].model, powers[name])
-
-        def make(batch: int, clock: Floats, gpus: int, per_node: int) -> JobClass:
-            return job_class(model, batch, clock, gpus=gpus, gpus_per_node=per_node)
-
-        return make
-
+    makers = {name: maker_of(Trained(name, times[name].model, powers[name])) for name in times}
     found = np.array([ONE_CLOCK_MHZ]) if clocks is None else clocks
-    used = ("T_iter and E_iter of Eq. 1-15",)
-    return Fitted({name: maker(name) for name in times}, times, found, used)
+    return Fitted(makers, times, found, ("T_iter and E_iter of Eq. 1-15",))
 
 
 def _joined(
@@ -232,7 +221,6 @@ def _dealt(problem: ElasticProblem, classes: Sequence[JobClass], seed: int) -> J
         able = [c for c, item in enumerate(classes) if wanted in item.counts]
         c = int(rng.choice(able if able else len(classes)))
         near = min(classes[c].counts, key=lambda n: (abs(np.log2(n / wanted)), n))
-        per_iteration = classes[c].time_s[classes[c].counts.index(near), -1]
         of_class[k], asked[k] = c, near
-        iterations[k] = max(1.0, round(lasts / per_iteration))
+        iterations[k] = classes[c].iterations_in(lasts, near)
     return replace(old, of_class=of_class, iterations=iterations, requested=asked)

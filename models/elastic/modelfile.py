@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from optgap.models.elastic.arrays import Floats
-from optgap.models.elastic.fits import Fitted, Maker, together
+from optgap.models.elastic.document import by_count
+from optgap.models.elastic.fits import Fitted, together
 from optgap.models.elastic.jobs import JobClass
-from optgap.models.elastic.tables import Trained, job_class
+from optgap.models.elastic.tables import Maker, Trained, maker_of
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields, load_json
 from optgap.models.performance.energy import COLUMN_NAMES, EnergyModel
@@ -97,16 +98,7 @@ def _terms(item: Fields) -> Maker:
         EnergyModel(_parameters(item, "energy"), form),  # type: ignore[arg-type]  # checked
     )
     most = item.number("max_local_batch", minimum=1e-9, default=math.inf)
-    return _maker(model, most)
-
-
-def _maker(model: Trained, most: float = math.inf) -> Maker:
-    def make(batch: int, clocks: Floats, gpus: int, per_node: int) -> JobClass:
-        return job_class(
-            model, batch, clocks, gpus=gpus, gpus_per_node=per_node, most_local_batch=most
-        )
-
-    return make
+    return maker_of(model, most)
 
 
 # -- tables -------------------------------------------------------------------------------
@@ -120,20 +112,8 @@ def _tables(item: Fields, name: str, clocks: Floats | None) -> Maker:
     for table in item.objects("tables"):
         batch = table.integer("batch", default=0)
         counts = table.integers("counts", minimum=1)
-        arrays = {}
-        for key in ("time_s", "power_w"):
-            rows = table.array(key)
-            if len(rows) != len(counts):
-                found_rows = NoQuote(f"{len(rows)} rows")
-                raise table.fail(key, found_rows, f"{len(counts)}, one per count")
-            inner = [
-                Fields({key: row}, table.source, table.prefix).numbers(key, minimum=-math.inf)
-                for row in rows
-            ]
-            if any(len(row) != len(clocks) for row in inner):
-                raise table.fail(key, NoQuote("other rows"), f"{len(clocks)} clocks per row")
-            arrays[key] = np.array(inner).reshape(len(counts), len(clocks))
-        found[batch] = JobClass(name, batch, tuple(counts), arrays["time_s"], arrays["power_w"])
+        tables = by_count(table, len(counts), len(clocks))
+        found[batch] = JobClass(name, batch, tuple(counts), *tables)
 
     def make(batch: int, _: Floats, gpus: int, per_node: int) -> JobClass:
         table = found.get(batch, found.get(0))

@@ -9,7 +9,7 @@ gradient bytes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,50 +73,19 @@ Terms = Mapping[str, float]
 
 
 def fitted_terms(pool: str) -> Mapping[str, Terms]:
-    """Return the parameters of Eq. 2-5 by network, for ``a100`` and ``t4``.
+    """Return the parameters of Eq. 2-5 by network.
 
     ``a100``: fitted to ElasticFlow's throughputs_A100 (Gu et al., ASPLOS 2023; MAPE 0.9 to 2.6 %).
     ``t4``: fitted to Pollux's placements (Qiao et al., OSDI 2021; MAPE 5.7 to 8.3 %).
+    ``v100``: synthetic, from orders of magnitude of work and bytes per sample and of gradients.
     """
     if pool == "a100":
         return a100_iterations().groups
-    terms: Mapping[str, Terms] = packaged_json(__package__, "t4.json")
+    terms: Mapping[str, Terms] = packaged_json(__package__, f"{pool}.json")
     return terms
 
 
-WORK = {
-    # ms per sample at the top clock, MB of gradients, MB read per sample
-    "resnet18": (0.75, 47.0, 0.11),
-    "vgg16": (3.1, 553.0, 0.11),
-    "inception3": (2.4, 95.0, 0.11),
-    "gpt2": (16.0, 498.0, 0.01),
-    "deepspeech2": (8.5, 153.0, 0.3),
-}
-"""Synthetic: orders of magnitude of one V100, made up from public counts of parameters."""
-
-BATCHES: Mapping[str, Mapping[str, tuple[int, ...]]] = {
-    "a100": {
-        "bert": (64, 128),
-        "deepspeech2": (32, 64),
-        "inception3": (64, 128),
-        "resnet50": (64, 128, 256),
-        "vgg16": (64, 128, 256),
-    },
-    "t4": {
-        "cifar10": (512, 1024, 2048),
-        "deepspeech2": (40, 80, 160),
-        "imagenet": (200, 400, 800),
-        "ncf": (4096, 32768),
-        "yolov3": (8, 16, 32),
-    },
-    "v100": {
-        "resnet18": (32, 64, 128, 256, 512),
-        "vgg16": (32, 64, 128, 256, 512),
-        "inception3": (16, 32, 64, 128, 256, 512),
-        "gpt2": (8, 16, 32, 64, 128),
-        "deepspeech2": (8, 16, 32, 64, 128, 256),
-    },
-}
+BATCHES: Mapping[str, Mapping[str, Sequence[int]]] = packaged_json(__package__, "batches.json")
 """Global batches: those measured, and for ``v100`` those of the paper's Table 1."""
 
 
@@ -156,24 +125,6 @@ def _fitted(name: str, terms: Terms, board: Board) -> Trained:
     return Trained(name, ThroughputModel(clocked), energy_model(board, STATIC[kind], TOP[kind]))
 
 
-def _synthetic(name: str, board: Board) -> Trained:
-    sample_ms, gradient_mb, read_mb = WORK[name]
-    top = float(board.high_mhz)
-    sample = sample_ms / 1000
-    local, cross = gradient_mb / 16_000, gradient_mb / 5_000  # GB/s within and between nodes
-    terms = {
-        "a_io_s": 0.002, "b_io_s": read_mb / 2_000, "a_grad_s": 0.008,
-        "b_grad_s": 0.05 * sample, "k_grad_s_mhz": 0.95 * sample * top,
-        "theta_local_s": 0.004 + 0.7 * local, "A_local_s_mhz": 0.3 * local * top,
-        "B_local_s": 0.02 * local, "K_local_s_mhz": 0.0,
-        "theta_node_s": 0.010 + 0.9 * cross, "A_node_s_mhz": 0.1 * cross * top,
-        "B_node_s": 0.01 * cross, "gamma1": 3.0, "gamma2": 1.5,
-    }  # fmt: skip
-    # a board whose voltage rises over its upper third, as on V100
-    energy = energy_model(board, 0.28, 0.82, knee=0.66, voltage=1.0)
-    return Trained(name, ThroughputModel(terms), energy)
-
-
 def trained(pool: str) -> dict[str, Trained]:
     """The models of a pool by name.
 
@@ -182,8 +133,10 @@ def trained(pool: str) -> dict[str, Trained]:
     InputError: for an unknown pool.
     """
     board = board_of(pool)
-    if pool == "v100":
-        return {name: _synthetic(name, board) for name in WORK}
+    if pool == "v100":  # a board whose voltage rises over its upper third
+        energy = energy_model(board, 0.28, 0.82, knee=0.66, voltage=1.0)
+        found = fitted_terms(pool).items()
+        return {name: Trained(name, ThroughputModel(terms), energy) for name, terms in found}
     return {name: _fitted(name, terms, board) for name, terms in fitted_terms(pool).items()}
 
 

@@ -12,16 +12,19 @@ import numpy as np
 from optgap.models.elastic import pools, workload
 from optgap.models.elastic.arrays import Floats
 from optgap.models.elastic.checks import MOST_JOBS
-from optgap.models.elastic.fits import Maker, noted
+from optgap.models.elastic.fits import noted
 from optgap.models.elastic.jobs import JobClass, Jobs, Overhead
 from optgap.models.elastic.modelfile import ModelFile, read_models
 from optgap.models.elastic.problem import Cap, ElasticProblem
+from optgap.models.elastic.tables import Maker, maker_of
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.spec import Entry, entries
 from optgap.models.tables import Column, read_table
 
 HERE = "optgap.models.elastic.presets"
 LIMITS: dict[str, Any] = {
+    "gpus_per_node": 8,
+    "requested": 0,
     "eta": 0.6,
     "cap": "power",
     "energy_budget_mj": 0.0,
@@ -34,30 +37,14 @@ PRESETS = entries(
         "small",
         f"{HERE}:small",
         "48 jobs in two hours on 32 GPUs; models fitted to A100 profiles, synthetic workload",
-        params={
-            "size": 48,
-            "gpus": 32,
-            "gpus_per_node": 8,
-            "hours": 2.0,
-            "scale": 0.5,
-            "requested": 0,
-            **LIMITS,
-        },
+        params={"size": 48, "gpus": 32, "hours": 2.0, "scale": 0.5, **LIMITS},
         seeded=True,
     ),
     Entry(
         "day",
         f"{HERE}:day",
         "1,901 jobs in 24 hours on 256 GPUs, from published statistics; synthetic workload",
-        params={
-            "size": 1901,
-            "gpus": 256,
-            "gpus_per_node": 8,
-            "hours": 24.0,
-            "scale": 1.0,
-            "requested": 0,
-            **LIMITS,
-        },
+        params={"size": 1901, "gpus": 256, "hours": 24.0, "scale": 1.0, **LIMITS},
         seeded=True,
     ),
     Entry(
@@ -108,14 +95,9 @@ def drawn(
     asked = {requested: 1.0} if requested else None
     jobs = workload.jobs(classes, rng, size, 3600 * hours, duration_scale=scale, requests=asked)
     given = {
-        "gpus": gpus,
-        "gpus_per_node": gpus_per_node,
-        "eta": eta,
-        "cap": cap,
-        "energy_budget_mj": energy_budget_mj,
-        "pool": pool,
-        "restarts": restarts,
-    }
+        "gpus": gpus, "gpus_per_node": gpus_per_node, "eta": eta, "cap": cap, "pool": pool,
+        "energy_budget_mj": energy_budget_mj, "restarts": restarts,
+    }  # fmt: skip
     return _problem(classes, jobs, given, f"{name}, {size} jobs, seed {seed}", "synthetic jobs")
 
 
@@ -283,7 +265,7 @@ def _from_jobs(
     clocks: Floats = board.clocks
     file: ModelFile | None = None
     if models in (None, []):
-        makers = {name: _pool_maker(p["pool"], name) for name in pools.trained(p["pool"])}
+        makers = {name: maker_of(model) for name, model in pools.trained(p["pool"]).items()}
     else:
         file = read_models(models)
         makers = file.makers
@@ -327,17 +309,6 @@ def _beyond(file: ModelFile, classes: Sequence[JobClass]) -> list[str]:
         if seen is not None and item.counts and item.counts[-1] > seen.gpus[1]:
             found[item.model] = f"{item.model}: fitted on up to {seen.gpus[1]:g} GPUs, used beyond"
     return list(found.values())
-
-
-def _pool_maker(pool: str, name: str) -> Maker:
-    from optgap.models.elastic.tables import job_class
-
-    model = pools.trained(pool)[name]
-
-    def make(batch: int, clocks: Floats, gpus: int, per_node: int) -> JobClass:
-        return job_class(model, batch, clocks, gpus=gpus, gpus_per_node=per_node)
-
-    return make
 
 
 def _job_table(path: str | os.PathLike[str], makers: dict[str, Maker]) -> dict[str, list[Any]]:

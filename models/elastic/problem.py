@@ -29,7 +29,7 @@ from optgap.models.performance import saved
 from optgap.models.performance.saved import FittedParameters
 from optgap.models.quantities import Believed
 from optgap.models.result import Evaluation, Objective, Violation
-from optgap.models.shortage import WAITING
+from optgap.models.shortage import WAITING, short
 from optgap.models.shown import Shown
 
 POWER_SLACK = 1e-6
@@ -206,6 +206,12 @@ class ElasticProblem(Shown):
         """(C, K, F) power of all GPUs of a job, W; 0 where it may not run."""
         return self._stacked("power_w", 0.0)
 
+    @cached_property
+    def counted_w(self) -> Floats:
+        """(C, K, F) the same as a limit counts it: a restart holds the GPUs at idle power."""
+        watts: Floats = np.maximum(self.power_w, self.idle_w * self.counts[None, :, None])
+        return watts
+
     def _stacked(self, name: str, missing: float) -> Floats:
         table = np.full((len(self.classes), len(self.counts), len(self.frequencies_mhz)), missing)
         for k, item in enumerate(self.classes):
@@ -275,9 +281,12 @@ class ElasticProblem(Shown):
 
     def why_not(self, jobs: Sequence[int]) -> str:
         """What is short for these jobs together, in one line; "" where nothing obvious is."""
-        from optgap.models.elastic.shortage import why_not
-
-        return why_not(self, jobs)
+        if self.cap != "energy":
+            return ""
+        joules = np.where(np.isfinite(self.time_s), self.time_s * self.power_w, np.inf)
+        least = joules.min(axis=(1, 2))[self.jobs.of_class] * self.jobs.iterations
+        needed = math.fsum(least[list(jobs)].tolist())
+        return short("energy", needed * (1 - 1e-6), self.energy_budget_j, "J")
 
     # -- the referee ----------------------------------------------------------------------
 
@@ -331,10 +340,3 @@ class ElasticProblem(Shown):
         InputError: naming the field that is missing or not what it should be.
         """
         return replace(cls.of(**arguments(fields)), fits=saved.restored(fields))
-
-
-def spared(problem: ElasticProblem) -> ElasticProblem | None:
-    """The same with free restarts; None where they are."""
-    if problem.overhead.free:
-        return None
-    return replace(problem, overhead=Overhead(0.0, 0.0, 0.0))

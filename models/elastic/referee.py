@@ -8,11 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from optgap.models.elastic.arrays import Floats, Ints
-from optgap.models.elastic.checks import LATEST_S
 from optgap.models.elastic.problem import POWER_SLACK, ElasticProblem
 from optgap.models.elastic.solution import ElasticSolution, Kind
 from optgap.models.result import Evaluation, Violation
-from optgap.models.times import ROUNDING, freed_s, shown, slack_s
+from optgap.models.times import LATEST_S, ROUNDING, freed_s, shown, slack_s
 
 TOLERANCE = 1e-6
 """Relative: what floats make of sums of work and of energy."""

@@ -36,9 +36,7 @@ class Choices:
     @classmethod
     def of(cls, problem: ElasticProblem) -> Choices:
         """Those of a problem's classes."""
-        idle = problem.idle_w * problem.counts[None, :, None]
-        counted = np.maximum(problem.power_w, idle)
-        return cls.from_tables(problem.time_s, counted, problem.counts)
+        return cls.from_tables(problem.time_s, problem.counted_w, problem.counts)
 
     @classmethod
     def from_tables(cls, time_s: Floats, watts: Floats, counts: Ints) -> Choices:

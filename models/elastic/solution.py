@@ -71,26 +71,14 @@ class ElasticSolution(Brief):
         power_limit_w: float | None = None,
     ) -> ElasticSolution:
         """From (job, start, end, kind, gpus, frequency index, place) in any order."""
-        columns = list(zip(*segments, strict=True)) or [()] * 7
-        start = np.array(columns[1], dtype=np.float64)
-        job = np.array(columns[0], dtype=np.int64)
-        order = np.lexsort((job, start))
-        kind, gpus, frequency, place = (
-            np.array(columns[k], dtype=np.int64)[order] for k in (3, 4, 5, 6)
-        )
-        end = np.array(columns[2], dtype=np.float64)[order]
+        rows = np.array(segments, dtype=np.float64).reshape(-1, 7)
+        rows = rows[np.lexsort((rows[:, 0], rows[:, 1]))]
+        job, kind, gpus, frequency, place = rows[:, [0, 3, 4, 5, 6]].T.astype(np.int64)
+        start_s, end_s = rows[:, 1:3].T.copy()
         return cls(
-            job[order],
-            start[order],
-            end,
-            kind,
-            gpus,
-            frequency,
-            place,
-            tuple(places),
-            switch_off,
+            job, start_s, end_s, kind, gpus, frequency, place, tuple(places), switch_off,
             power_limit_w,
-        )
+        )  # fmt: skip
 
     def moved(self, by_s: float) -> ElasticSolution:
         """The same segments, so much later, without those that rounding leaves no length."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,16 +15,27 @@ from optgap.models.performance.throughput import ThroughputModel
 
 @dataclass(frozen=True)
 class Trained:
-    """A model that can be trained: its name, how long an iteration takes and what it draws.
-
-    Parameters
-    ----------
-    clocked: whether the formulas know the clock; without it times are those at one clock.
-    """
+    """A model that can be trained: its name, how long an iteration takes and what it draws."""
 
     name: str
     time: ThroughputModel
     energy: EnergyModel
+
+
+Maker = Callable[[int, Floats, int, int], JobClass]
+"""``maker(batch, clocks, gpus, gpus_per_node)``"""
+
+
+def maker_of(model: Trained, most_local_batch: float = np.inf) -> Maker:
+    """How a model's classes are made, see `job_class`."""
+
+    def make(batch: int, clocks: Floats, gpus: int, per_node: int) -> JobClass:
+        return job_class(
+            model, batch, clocks, gpus=gpus, gpus_per_node=per_node,
+            most_local_batch=most_local_batch,
+        )  # fmt: skip
+
+    return make
 
 
 def counts_up_to(most: int) -> list[int]:

@@ -11,14 +11,15 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from optgap.models.elastic.jobs import JobClass, Jobs
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.tables import DATE, Column, Date, read_header, read_table
+from optgap.models.tables import Column, read_header, read_table
 
 NOMINAL_S = {
     "cifar10": 1800.0, "ncf": 600.0, "bert": 3600.0, "deepspeech2": 7200.0, "yolov3": 14_400.0,
@@ -121,123 +122,83 @@ def _on_pool(
         changes["GPU requests cut to what batch and cluster allow"] += 1
     if line.iterations is not None:
         return c, up, line.iterations
-    duration = line.duration_s or NOMINAL_S.get(line.model, 3600.0)
-    per_iteration = item.time_s[item.counts.index(up), -1]
-    return c, up, max(1.0, float(round(duration / per_iteration)))
+    return c, up, item.iterations_in(line.duration_s or NOMINAL_S.get(line.model, 3600.0), up)
 
 
 # -- the formats --------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class _Format:
+    """Which columns say what; "" for what a format does not tell.
+
+    Parameters
+    ----------
+    steps: those of all workers together.
+    unused: whether rows of jobs that ended at once, or used no GPU, are passed over.
+    """
+
+    name: str
+    submit: str
+    gpus: str
+    model: str = ""
+    batch: str = ""
+    steps: str = ""
+    duration: str = ""
+    unused: bool = False
+
+    @property
+    def columns(self) -> list[Column]:
+        numbers = (self.gpus, self.batch, self.steps, self.duration)
+        found = [Column(name, "number") for name in numbers if name]
+        if self.model:
+            found.append(Column(self.model, empty=""))
+        return [Column(self.submit, "time"), *found]
+
+    def job(self, row: dict[str, Any], source: str) -> _Job | None:
+        """One row; None where it is passed over."""
+        gpus = max(1, round(row[self.gpus]))
+        if self.unused and (row[self.duration] <= 0 or row[self.gpus] < 1):
+            return None
+        for name in (self.steps, self.duration):
+            if name and not row[name] > 0:
+                where = f"row {row['#']}, column {name}"
+                raise InputError(source, where, f"{row[name]:g}", "a number above 0")
+        # Gavel has the batch of one worker in the name
+        model, _, rest = row.get(self.model, "").partition("(batch size ")
+        each = rest.rstrip(") ")
+        batch = int(each) * gpus if each.isdecimal() else None
+        return _Job(
+            row["#"],
+            row[self.submit],
+            gpus,
+            model.strip().lower(),
+            max(1, round(row[self.batch])) if self.batch else batch,
+            max(1.0, row[self.steps] / gpus) if self.steps else None,
+            row[self.duration] if self.duration else None,
+        )
+
+
+FORMATS = (
+    _Format("Philly", "timestamp", "num_gpus", duration="duration", unused=True),
+    _Format("Gavel", "arrival_s", "scale_factor", "job_type", steps="total_steps"),
+    _Format("ElasticFlow", "submit_time", "num_gpu", "model_name", "batch_size", "", "duration"),
+    _Format("Sia", "time", "num_replicas", "application", "batch_size", "", "duration"),
+    _Format("Pollux", "time", "num_replicas", "application", "batch_size"),
+)
+"""Told apart by their columns, in this order."""
+
+
 def _lines(path: str | os.PathLike[str]) -> tuple[str, list[_Job]]:
-    source = str(path)
-    columns = set(read_header(path))
-    known = next((row for row in FORMATS if row[1] <= columns), None)
+    source, header = str(path), set(read_header(path))
+    known = next((f for f in FORMATS if {c.name for c in f.columns} <= header), None)
     if known is None:
-        shown = NoQuote(", ".join(sorted(columns)) or "nothing")
+        shown = NoQuote(", ".join(sorted(header)) or "nothing")
         expected = "the columns of a Philly, Gavel, ElasticFlow, Pollux or Sia trace"
         raise InputError(source, "row 1", shown, expected)
-    kind, needed, parse = known
-    table = read_table(path, [Column(name, empty="") for name in sorted(needed)])
-    found = [
-        parse(_Cells({name: table[name][k] for name in needed}, source, row))
-        for k, row in enumerate(table["#"])
-    ]
-    lines = [line for line in found if line is not None]
+    table = read_table(path, known.columns)
+    rows = (dict(zip(table, cells, strict=True)) for cells in zip(*table.values(), strict=True))
+    lines = [line for row in rows if (line := known.job(row, source)) is not None]
     if not lines:
         raise InputError(source, "", NoQuote("no jobs"), "at least one job")
-    return kind, lines
-
-
-class _Cells:
-    """One row, with errors that name the cell."""
-
-    def __init__(self, row: dict[str, str], source: str, number: int) -> None:
-        self.row, self.source, self.line = row, source, number
-
-    def text(self, name: str) -> str:
-        return self.row[name]
-
-    def number(self, name: str, least: float = 0.0, above: bool = False) -> float:
-        text = self.text(name)
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not (least < value < 1e15 if above else least <= value < 1e15):
-            expected = f"a number above {least:g}" if above else f"a number of at least {least:g}"
-            raise InputError(self.source, f"row {self.line}, column {name}", text, expected)
-        return value
-
-    def time(self, name: str) -> float:
-        """Seconds, or a date (UTC where it names no time zone) as Unix seconds."""
-        text = self.text(name)
-        try:
-            float(text)
-        except ValueError:
-            try:
-                return Date.parse(text).unix_s
-            except (ValueError, OverflowError):
-                where, expected = f"row {self.line}, column {name}", f"a date such as {DATE}"
-                raise InputError(self.source, where, text, expected) from None
-        return self.number(name)
-
-    def gpus(self, name: str) -> int:
-        return max(1, round(self.number(name, 0.0)))
-
-
-def _philly(cells: _Cells) -> _Job | None:
-    submit = cells.time("timestamp")
-    duration = cells.number("duration")
-    if duration <= 0 or cells.number("num_gpus") < 1:  # ended at once, or used no GPU
-        return None
-    return _Job(cells.line, submit, cells.gpus("num_gpus"), duration_s=duration)
-
-
-def _gavel(cells: _Cells) -> _Job:
-    kind = cells.text("job_type")
-    name, _, rest = kind.partition("(batch size ")
-    digits = rest.rstrip(") ")
-    gpus = cells.gpus("scale_factor")
-    # steps are summed over the workers
-    iterations = max(1.0, cells.number("total_steps", above=True) / gpus)
-    batch = int(digits) * gpus if digits.isdecimal() else None
-    return _Job(cells.line, cells.time("arrival_s"), gpus, name.strip().lower(), batch, iterations)
-
-
-def _elasticflow(cells: _Cells) -> _Job:
-    return _Job(
-        cells.line,
-        cells.time("submit_time"),
-        cells.gpus("num_gpu"),
-        cells.text("model_name").lower(),
-        max(1, round(cells.number("batch_size"))),
-        duration_s=cells.number("duration", above=True),
-    )
-
-
-def _pollux(cells: _Cells) -> _Job:
-    return _Job(
-        cells.line,
-        cells.time("time"),
-        cells.gpus("num_replicas"),
-        cells.text("application").lower(),
-        max(1, round(cells.number("batch_size"))),
-    )
-
-
-def _sia(cells: _Cells) -> _Job:
-    job = _pollux(cells)
-    duration = cells.number("duration", above=True)
-    return _Job(job.row, job.submit_s, job.gpus, job.model, job.batch, duration_s=duration)
-
-
-FORMATS: Sequence[tuple[str, set[str], Callable[[_Cells], _Job | None]]] = (
-    ("Philly", {"timestamp", "duration", "num_gpus"}, _philly),
-    ("Gavel", {"job_type", "total_steps", "arrival_s", "scale_factor"}, _gavel),
-    ("ElasticFlow", {"submit_time", "model_name", "batch_size", "num_gpu", "duration"},
-     _elasticflow),
-    ("Sia", {"name", "time", "application", "num_replicas", "batch_size", "duration"}, _sia),
-    ("Pollux", {"name", "time", "application", "num_replicas", "batch_size"}, _pollux),
-)  # fmt: skip
-"""Name, columns that tell it apart, and how a row is read; tried in this order."""
+    return known.name, lines

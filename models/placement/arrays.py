@@ -10,13 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.times import LATEST_S
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
-
-LATEST_S = 1e12
-"""30,000 years: a later time is a slip of units."""
 
 
 def int_column(values: Iterable[int], source: str, name: str, minimum: int = 0) -> IntArray:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from optgap.models.errors import InputError, NoQuote, one_of
-from optgap.models.placement.arrays import LATEST_S, FloatArray
-from optgap.models.times import SHORTEST_S, shown
+from optgap.models.placement.arrays import FloatArray
+from optgap.models.times import LATEST_S, SHORTEST_S, shown
 
 if TYPE_CHECKING:
     from optgap.models.jsonio import Fields

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from optgap.models.errors import NoQuote
-from optgap.models.placement.arrays import LATEST_S, FloatArray, IntArray
+from optgap.models.placement.arrays import FloatArray, IntArray
 from optgap.models.shown import Brief
+from optgap.models.times import LATEST_S
 
 if TYPE_CHECKING:
     from optgap.models.jsonio import Fields

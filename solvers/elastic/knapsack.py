@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from optgap.models.compiled import compiled
+from optgap.models.elastic.arrays import Floats
 from optgap.solvers.elastic.pareto import pareto
 
 MOST_CUTS = 160
@@ -182,16 +183,15 @@ def improve(
         chosen[who] = what
 
 
-@compiled
-def other_prices(gpu_price: float, power_price: float) -> Any:
+def other_prices(gpu_price: float, power_price: float) -> Floats:
     """(Q, 2) prices around the best ones: states that use too much or too little fail at them."""
-    steps = np.array([0.6, 0.8, 0.92, 1.08, 1.25, 1.6])
-    prices = np.empty((3 * len(steps), 2))
-    for i in range(len(steps)):
-        prices[3 * i] = gpu_price * steps[i], power_price
-        prices[3 * i + 1] = gpu_price, power_price * steps[i]
-        prices[3 * i + 2] = gpu_price * steps[i], power_price / steps[i]
-    return prices
+    rows = [
+        pair
+        for x in (0.6, 0.8, 0.92, 1.08, 1.25, 1.6)
+        for pair in ((gpu_price * x, power_price), (gpu_price, power_price * x),
+                     (gpu_price * x, power_price / x))
+    ]  # fmt: skip
+    return np.array(rows)
 
 
 @compiled
@@ -300,22 +300,6 @@ def _expanded(
 
 
 @compiled
-def _cheapest(
-    used: Any, power: Any, extra: Any, gpu_price: float, power_price: float, capacity: int,
-    limit: float,
-) -> Any:  # fmt: skip
-    """The least reduced cost with the price of what is left unused, and the state that has it."""
-    top, where = np.inf, -1
-    for s in range(len(used)):
-        full = extra[s] + gpu_price * (capacity - used[s])
-        if limit < NO_LIMIT:
-            full += power_price * (limit - power[s])
-        if full < top:
-            top, where = full, s
-    return top, where
-
-
-@compiled
 def core(
     of_class: Any, remaining: Any, first: Any, time_s: Any, gpus: Any, watts: Any, prices: Any,
     least: Any, bound: float, room: float, slack: float, capacity: int, limit: float,
@@ -377,8 +361,11 @@ def core(
         parents.append(parent[keep])
         picks.append(pick[keep])
         widest = max(widest, len(used))
-    top, where = _cheapest(used, power, extra, gpu_price, power_price, capacity, limit)
-    if top > room:
+    full = extra + gpu_price * (capacity - used)  # with the price of what is left unused
+    if limit < NO_LIMIT:
+        full = full + power_price * (limit - power)
+    where = np.argmin(full)
+    if full[where] > room:
         return best, False, complete, widest
     for i in range(size - 1, -1, -1):
         best[order[i]] = picks[i][where]

@@ -392,26 +392,23 @@ def following(events: Events, submit_s: Floats, first: Sequence[set[int]]) -> li
 def one_by_one(tables: Tables) -> list[float]:
     """(J,) when each job is done if they run alone, one after another, as soon as they can, s.
 
-    Some optimal schedule is done by the last of these. Where the jobs there are do less work in a
-    second than one alone at its fastest, the same work one by one takes less time, and what comes
-    after can be done earlier.
+    Each after its start where starts are charged: a schedule. Where they are free, some optimal
+    schedule is done by the last of these: where the jobs there are do less work in a second than
+    one alone at its fastest, the same work one by one takes less time, and what comes after can be
+    done earlier.
     """
     now, found = 0.0, []
-    for submit, alone in zip(tables.submit_s.tolist(), tables.fastest_s.tolist(), strict=True):
-        now = max(now, submit) + alone
-        found.append(now)
-    return found
-
-
-def one_by_one_started(tables: Tables) -> list[float]:
-    """(J,) the same where each is charged its start: a schedule."""
-    now, found = 0.0, []
-    for j in range(tables.size):
+    for j, (submit, alone) in enumerate(zip(tables.submit_s, tables.fastest_s, strict=True)):
         count = int(tables.gpus[j][tables.fastest(j)[0]])
-        start = tables.problem.overhead.seconds(count)
-        now = max(now, float(tables.submit_s[j])) + start + float(tables.fastest_s[j])
+        start = tables.problem.overhead.seconds(count) if tables.charged else 0.0
+        now = max(now, float(submit)) + start + float(alone)
         found.append(now)
     return found
+
+
+def serial(tables: Tables) -> float:
+    """Σ (completion − submission) of that, s."""
+    return math.fsum([*one_by_one(tables), *(-tables.submit_s).tolist()])
 
 
 def latest_s(tables: Tables) -> float:
@@ -421,5 +418,4 @@ def latest_s(tables: Tables) -> float:
     """
     if not tables.charged:
         return one_by_one(tables)[-1]
-    waited = math.fsum([*one_by_one_started(tables), *(-tables.submit_s).tolist()])
-    return float(tables.submit_s[-1]) + waited
+    return float(tables.submit_s[-1]) + serial(tables)

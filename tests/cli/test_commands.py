@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Cli, two_nodes_problem
+from conftest import Cli, refused, two_nodes_problem
 
 import optgap
 from optgap.cli import COMMANDS, REMOVED
@@ -20,14 +20,6 @@ RESULT_KEYS = {
     "schema", "family", "method", "kind", "status", "termination", "objective", "unit", "sense",
     "bound", "bound_by", "gap", "seconds", "seed", "versions", "metrics", "solution",
 }  # fmt: skip
-
-
-@pytest.fixture
-def problem_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """`two_nodes` as a file, in the current directory."""
-    monkeypatch.chdir(tmp_path)
-    optgap.save(two_nodes_problem(), "problem.json")
-    return "problem.json"
 
 
 def rows_of(text: str) -> dict[str, str]:
@@ -238,20 +230,6 @@ def test_solve_finds_the_optimum_and_bound_stays_below_it(cli: Cli, problem_file
     assert bound["bound_by"]
 
 
-def test_every_method_encloses_the_optimum(cli: Cli, problem_file: str) -> None:
-    answer = cli("compare", problem_file, "--methods", "all", "--policies", "pwr", "--json", "-")
-    assert answer.code == 0
-    for row in json.loads(answer.out)["rows"]:
-        if row["method"].endswith(("over-time", "hindsight")):
-            assert "whose objective is power" in row["message"]
-            continue
-        assert row["bound"] <= LEAST_W * (1 + 1e-6), row["method"]
-        if row["objective"] is not None:
-            assert row["objective"] >= LEAST_W * (1 - 1e-6), row["method"]
-        if row["kind"] == "exact":
-            assert (row["status"], row["objective"]) == ("optimal", LEAST_W)
-
-
 def test_compare_prints_the_table_and_writes_it(cli: Cli, problem_file: str) -> None:
     answer = cli("compare", problem_file, "--json", "gaps.json", "--plot", "gaps.png")
     assert answer.code == 0
@@ -312,9 +290,7 @@ def test_a_users_policy_is_compared_like_any_other(cli: Cli, problem_file: str) 
 @pytest.mark.parametrize("name", ["lost", "crash"])
 def test_a_users_faulty_policy_is_bad_input(cli: Cli, problem_file: str, name: str) -> None:
     Path("mine.py").write_text(OWN)
-    one = cli("run", problem_file, "--policy", f"mine.py:{name}", "--json", "r.json")
-    assert one.code == 2
-    assert len(one.err.splitlines()) == 1
+    refused(cli("run", problem_file, "--policy", f"mine.py:{name}", "--json", "r.json"))
     assert not Path("r.json").exists()
     table = cli("compare", problem_file, "--policies", f"mine.py:{name},fgd", "--json", "g.json")
     assert table.code == 2

@@ -49,17 +49,6 @@ def test_tables_become_a_proven_placement_that_the_referee_accepts(
     assert "different GPUs (7)" in [v["constraint"] for v in verdict["violations"]]
 
 
-def test_every_policy_and_method_stands_in_one_table(problem: Path, cli: Cli) -> None:
-    answer = cli("compare", str(problem), "--methods", "all", "--json", "-", "-q")
-    rows = {row["method"]: row for row in json.loads(answer.out)["rows"]}
-    assert answer.code == 0
-    exact = {name for name, row in rows.items() if row["status"] == "optimal"}
-    assert exact >= {"exact", "printed"}
-    policies = [row for row in rows.values() if row["kind"] == "policy"]
-    assert len(policies) == 10
-    assert all(row["gap_to_bound"] >= 0 for row in policies)
-
-
 def test_placements_and_a_policy_of_ones_own_come_out_as_csv(
     problem: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,38 +162,3 @@ def test_draws_that_cannot_be_made_are_told_in_one_line(
     assert answer.code == 2
     assert said in answer.err
     assert len(answer.err.strip().splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    ("tasks", "series", "settings", "said"),
-    [
-        (TASKS + "t4,40,1,1.2\n", SERIES + "t4,0,1\n", [], "found 1 samples"),
-        (TASKS.replace("12,1", "40,1"), SERIES, [], "memory_gb: found 40.0"),
-        (TASKS.replace("12,1", "12,3"), SERIES, [], "gpus: found 3"),
-        (TASKS.replace("12,1,1.2", "12,1,0.9"), SERIES, [], "column kappa"),
-        (TASKS, SERIES.replace("80", "nan"), [], "column util_percent"),
-        (TASKS, SERIES.replace("80", "180"), [], "column util_percent"),
-        (TASKS, SERIES, ["--set", "f_min_mhz=2000"], "f_min"),
-        (TASKS, SERIES, ["--set", "capacity=most"], "one of none, mean, slot, peak"),
-        (TASKS, SERIES, ["--set", "goal=energy", "--set", "capacity=slot"], "none, mean or peak"),
-        (TASKS, SERIES, ["--set", "wake_s=-1"], "field wake_s"),
-        (TASKS, SERIES, ["--set", "kappa=0.5"], "--set: kappa: found 0.5"),
-        (TASKS, SERIES, ["--set", "beta=-1"], "--set: GPU.beta: found -1"),
-        (TASKS, SERIES, ["--set", "server_static_w=-1"], "--set: server_static_w"),
-        (TASKS, SERIES, ["--set", "util_scaled=perhaps"], "util_scaled"),
-    ],
-)
-def test_bad_input_ends_in_one_line(
-    tasks: str, series: str, settings: list[str], said: str, tmp_path: Path, cli: Cli
-) -> None:
-    (tmp_path / "tasks.csv").write_text(tasks)
-    (tmp_path / "series.csv").write_text(series)
-    out = tmp_path / "p.json"
-    answer = cli(
-        "generate", "consolidation", "--tasks", str(tmp_path / "tasks.csv"),
-        "--series", str(tmp_path / "series.csv"), *CLUSTER, *settings, "-o", str(out),
-    )  # fmt: skip
-    assert answer.code == 2
-    assert said in answer.err
-    assert len(answer.err.strip().splitlines()) == 1
-    assert not out.exists()

@@ -72,19 +72,6 @@ def test_solve_proves_the_optimum_and_check_accepts_it(
     assert verdict["objective"] == pytest.approx(result["objective"])
 
 
-def test_compare_prints_the_gap_of_every_policy_at_every_eta(tmp_path: Path, cli: Cli) -> None:
-    answer = cli(
-        "compare", "elastic", "--preset", "tiny", "--set", "size=4", "--sweep", "eta=0.5,0.9",
-        "--json", "-", "-q",
-    )  # fmt: skip
-    assert answer.code == 0, answer.err
-    document = json.loads(answer.out)
-    for comparison in document.get("comparisons", document.get("items", [])):
-        gaps = [r["gap_to_bound"] for r in comparison["rows"] if r["kind"] == "policy"]
-        assert len(gaps) >= 9
-        assert all(gap is not None and gap >= 0 for gap in gaps)
-
-
 def test_a_policy_that_passes_the_limit_is_measured_against_what_it_kept(
     problem: Path, cli: Cli
 ) -> None:
@@ -120,49 +107,6 @@ def test_a_fit_of_energy_serves_as_models(tmp_path: Path, cli: Cli) -> None:
     answer = cli("generate", "elastic", *given, *cluster)
     assert answer.code == 0, answer.err
     assert cli("run", out, "--policy", "afs", "-q").code == 0
-
-
-@pytest.mark.parametrize(
-    ("jobs", "settings", "said"),
-    [
-        (JOBS.replace("a,0,A,64,1000", "a,0,A,64,0"), [], "column iterations"),
-        (JOBS.replace("a,0,A,64,1000,2", "a,0,A,1,1000,2"), [], "column batch"),
-        (JOBS.replace("a,0,A", "a,0,X"), [], "column model"),
-        (JOBS.replace("a,0", "a,-1"), [], "column submit_s"),
-        (JOBS, ["--set", "eta=1.2"], "from 0 to 1"),
-        (JOBS, ["--set", "eta=0.01"], "needs to run"),
-        (JOBS, ["--set", "cap=energy"], "energy_budget_mj"),
-        (JOBS, ["--set", "gpus=6"], "multiple"),
-    ],
-)
-def test_bad_input_ends_in_one_line(
-    jobs: str, settings: list[str], said: str, tmp_path: Path, cli: Cli
-) -> None:
-    out = tmp_path / "p.json"
-    base = ["--set", "gpus_per_node=4", "--set", "p_max_w=150"]
-    if not any("gpus=" in s for s in settings):
-        base += ["--set", "gpus=4"]
-    answer = cli("generate", "elastic", *files(tmp_path, jobs), *base, *settings, "-o", str(out))
-    assert answer.code == 2
-    assert said in answer.err
-    assert len(answer.err.strip().splitlines()) == 1
-    assert not out.exists()
-
-
-def test_a_negative_power_is_refused_with_its_place(tmp_path: Path, cli: Cli) -> None:
-    models = json.loads(json.dumps(TABLES))
-    models["models"][1]["tables"][0]["power_w"][2][1] = -5
-    answer = cli("generate", "elastic", *files(tmp_path, JOBS, models), *CLUSTER)
-    assert answer.code == 2
-    assert "power_w at 4 GPUs, 1200 MHz" in answer.err
-
-
-def test_jobs_out_of_order_are_sorted_with_a_notice(tmp_path: Path, cli: Cli) -> None:
-    jobs = JOBS.replace("a,0,", "a,90,")
-    out = str(tmp_path / "p.json")
-    answer = cli("generate", "elastic", *files(tmp_path, jobs), *CLUSTER, "-o", out)
-    assert answer.code == 0
-    assert "sorted" in answer.out
 
 
 def test_a_trace_stands_in_for_jobs(tmp_path: Path, cli: Cli) -> None:

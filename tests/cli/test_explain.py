@@ -4,16 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import Cli, two_nodes_problem
-
-import optgap
-
-
-@pytest.fixture
-def problem_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.chdir(tmp_path)
-    optgap.save(two_nodes_problem(), "problem.json")
-    return "problem.json"
+from conftest import Cli, refused
 
 
 def test_a_gap_is_shown_in_parts_with_decisions(cli: Cli, problem_file: str) -> None:
@@ -63,8 +54,4 @@ def test_a_family_stands_for_its_preset(cli: Cli, problem_file: str) -> None:
 def test_what_cannot_be_used_is_one_line(
     cli: Cli, problem_file: str, arguments: tuple[str, ...], words: str
 ) -> None:
-    answer = cli("explain", *arguments)
-    assert answer.code == 2
-    assert answer.out == ""
-    assert len(answer.err.splitlines()) == 1
-    assert words in answer.err
+    refused(cli("explain", *arguments), words)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Cli, two_nodes_problem
+from conftest import Cli, refused, two_nodes_problem
 
 import optgap
 from optgap.models.placement import PlacementSolution
@@ -59,18 +59,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         edit(solution)
         (tmp_path / f"solution-{name}.json").write_text(json.dumps(solution))
     return tmp_path
-
-
-def refused(answer: Any, *words: str) -> None:
-    """One line, exit code 2, no traceback, every word in it."""
-    assert answer.code == 2, answer
-    assert answer.out == ""
-    lines = answer.err.splitlines()
-    assert len(lines) == 1, answer.err
-    assert lines[0].startswith("optgap: ")
-    assert "Traceback" not in lines[0]
-    for word in words:
-        assert word in lines[0], lines[0]
 
 
 @pytest.mark.parametrize(

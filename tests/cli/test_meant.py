@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from conftest import Cli
+from conftest import Cli, refused
 
 from optgap.models.errors import InputError, meant, one_of
 
@@ -50,9 +50,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
 @pytest.mark.parametrize(("line", "name"), SLIPS)
 def test_a_slip_is_answered_with_the_name_that_was_meant(line: str, name: str, cli: Cli) -> None:
     answer = cli(*shlex.split(line))
-    assert answer.code == 2
+    refused(answer)
     assert answer.err.endswith(f"; did you mean {name!r}?\n"), answer.err
-    assert answer.err.count("\n") == 1
 
 
 @pytest.mark.usefixtures("here")
@@ -77,6 +76,5 @@ def test_nothing_is_guessed_where_nothing_is_like_it() -> None:
 def test_a_family_before_a_file_is_told_that_the_file_says_it(command: str, cli: Cli) -> None:
     policy = ("--policy", "fgd") if command == "run" else ()
     answer = cli(command, "placement", "problem.json", *policy)
-    assert answer.code == 2
-    assert f"optgap: {command}: found problem.json besides, expected " in answer.err
+    refused(answer, f"optgap: {command}: found problem.json besides, expected ")
     assert answer.err.endswith("PROBLEM.json alone (a problem's file says its family)\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import Cli, two_nodes_problem
+from conftest import Cli, refused
 
 import optgap
 from optgap.registry import FAMILIES
@@ -15,10 +15,7 @@ SIZES |= {"queueing": ("small", 6), "elastic": ("small", 4)}
 BEGINS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
 
 
-@pytest.fixture(autouse=True)
-def problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    optgap.save(two_nodes_problem(), Path("problem.json"))
+pytestmark = pytest.mark.usefixtures("problem_file")
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -51,21 +48,13 @@ def test_the_ending_says_the_format_and_the_same_run_makes_the_same_file(
     assert sorted(Path().glob(".*")) == []  # nothing half-written is left
 
 
-def test_an_exact_solution_is_drawn(cli: Cli) -> None:
-    assert cli("solve", "problem.json", "--plot", "s.png").code == 0
-    assert Path("s.png").read_bytes().startswith(b"\x89PNG")
-
-
 @pytest.mark.parametrize("name", ["x.gif", "x", "x.png.txt", ".png"])
 @pytest.mark.parametrize("command", [("run", "--policy"), ("solve", "--method"), ("compare", "")])
 def test_another_ending_is_one_line_before_any_work(
     cli: Cli, command: tuple[str, str], name: str
 ) -> None:
     given = [command[0], "problem.json", *([command[1], "nonsense"] if command[1] else [])]
-    answer = cli(*given, "--plot", name)
-    assert answer.code == 2
-    assert ".png, .svg or .pdf" in answer.err
-    assert len(answer.err.splitlines()) == 1
+    refused(cli(*given, "--plot", name), ".png, .svg or .pdf")
     assert not Path(name).exists()
 
 

@@ -48,18 +48,6 @@ def optgap_process(*arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def test_help_loads_no_numerics_and_no_other_command() -> None:
-    code = (
-        "import sys; from optgap.cli import main; main(['--help']); "
-        "print(*sys.modules, file=sys.stderr)"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = set(run.stderr.split())
-    heavy = {"numpy", "scipy", "pandas", "numba", "ortools", "pulp", "highspy", "matplotlib"}
-    assert not heavy & loaded
-    assert not [name for name in loaded if name.startswith("optgap.cli.")]
-
-
 def test_output_in_a_pipe_is_plain_text() -> None:
     process = optgap_process("families")
     out, err = process.communicate(timeout=60)

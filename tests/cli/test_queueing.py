@@ -41,17 +41,6 @@ def test_jobs_become_a_proven_schedule_that_the_referee_accepts(
     assert verdict["metrics"]["mean_wait_s"] == pytest.approx(result["objective"])
 
 
-def test_every_policy_and_method_stands_in_one_table(problem: Path, cli: Cli) -> None:
-    answer = cli("compare", str(problem), "--methods", "all", "--json", "-", "-q")
-    document = json.loads(answer.out)
-    rows = {row["method"]: row for row in document["rows"]}
-    assert answer.code == 0
-    assert set(rows) >= {"exact", "fifo", "hps", "pbs", "sbs", "easy", "replan"}
-    assert rows["fifo"]["objective"] == 3220
-    assert rows["sjf"]["objective"] == 954
-    assert all(row["gap_to_bound"] >= 0 for row in rows.values() if row["kind"] == "policy")
-
-
 def test_a_schedule_is_written_as_csv_and_a_bound_stands_alone(
     problem: Path, tmp_path: Path, cli: Cli
 ) -> None:
@@ -64,22 +53,6 @@ def test_a_schedule_is_written_as_csv_and_a_bound_stands_alone(
     assert bound["bound"] <= 954
 
 
-def test_a_policy_of_ones_own_takes_part(
-    problem: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("mine.py").write_text(
-        "def widest(state):\n"
-        "    gpus, chosen = state.problem.jobs.gpus, []\n"
-        "    for job in sorted(state.waiting, key=lambda job: -gpus[job]):\n"
-        "        if state.fits(*chosen, job):\n"
-        "            chosen.append(job)\n"
-        "    return chosen\n"
-    )
-    result = json.loads(cli("run", str(problem), "--policy", "mine.py:widest", "--json", "-").out)
-    assert result["metrics"]["jobs_started"] == 5
-
-
 def test_jobs_that_leave_are_held_against_a_bound_for_the_others(tmp_path: Path, cli: Cli) -> None:
     out = str(tmp_path / "problem.json")
     params = ["--size", "150", "--set", "patience=const", "--set", "load=1.6"]
@@ -88,28 +61,6 @@ def test_jobs_that_leave_are_held_against_a_bound_for_the_others(tmp_path: Path,
     rows = {row["method"]: row for row in json.loads(answer.out)["rows"]}
     assert rows["fifo"]["bound_scope"] == "accepted"
     assert rows["fifo"]["metrics"]["success_rate"] < 1
-
-
-@pytest.mark.parametrize(
-    ("row", "said"),
-    [
-        ("6,0,0,1,x,1", "row 7, column duration_s"),
-        ("6,0,1,9,x,1", "row 7, column gpus"),
-        ("6,-1,1,1,x,1", "row 7, column arrival_s"),
-        ("5,0,1,1,x,1", "job 5 again"),
-        ("6,0,1,1", "4 cells"),
-    ],
-)
-def test_bad_jobs_end_in_one_line(row: str, said: str, tmp_path: Path, cli: Cli) -> None:
-    path = tmp_path / "jobs.csv"
-    path.write_text(JOBS + row + "\n")
-    out = tmp_path / "problem.json"
-    cluster = ["--set", "nodes=1", "-o", str(out)]
-    answer = cli("generate", "queueing", "--jobs", str(path), *cluster)
-    assert answer.code == 2
-    assert said in answer.err
-    assert len(answer.err.strip().splitlines()) == 1
-    assert not out.exists()
 
 
 def test_what_a_log_lost_on_the_way_is_said(tmp_path: Path, cli: Cli) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import report_files
-from conftest import Cli
+from conftest import Cli, refused
 
 
 @pytest.fixture
@@ -46,8 +46,5 @@ def test_a_page_on_standard_output_comes_alone(cli: Cli, result_files: list[str]
 def test_what_cannot_be_used_is_one_line(
     cli: Cli, result_files: list[str], arguments: tuple[str, ...], words: str
 ) -> None:
-    answer = cli("report", *arguments)
-    assert answer.code == 2
-    assert len(answer.err.splitlines()) == 1
-    assert words in answer.err
+    refused(cli("report", *arguments), words)
     assert not Path("r.html").exists()

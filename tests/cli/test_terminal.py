@@ -11,9 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import two_nodes_problem
 
-import optgap
 from optgap.cli.work import on_terminal
 
 
@@ -36,10 +34,7 @@ def seen(*arguments: str) -> tuple[int, str]:
     return process.wait(60), b"".join(parts).decode()
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    optgap.save(two_nodes_problem(), "problem.json")
+pytestmark = pytest.mark.usefixtures("problem_file")
 
 
 def test_a_table_has_lines_and_names_are_shown_as_they_are(tmp_path: Path) -> None:

@@ -83,6 +83,8 @@ def test_help_imports_nothing_heavy(command: str) -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not (HEAVY | EXTRAS) & set(run.stderr.split())
+    if not command:
+        assert "optgap.cli." not in run.stderr
 
 
 def test_the_list_of_data_imports_no_downloader() -> None:

@@ -62,15 +62,6 @@ def test_too_many_tasks_are_refused() -> None:
         conflict(replace(apart, tasks=tasks_of(rows[:3] + rows[3:73])))
 
 
-def test_the_command_line_names_the_group(tmp_path: Path, cli: Cli) -> None:
-    path = tmp_path / "problem.json"
-    optgap.save(two_nodes_problem(extra=3), path)
-    answer = cli("solve", str(path), "--conflict")
-    assert answer.code == 4
-    assert "cannot all be served" in answer.out
-    assert "(t4)" in answer.out
-
-
 @settings(max_examples=30)
 @given(problem=consolidation_problems(capacities=("none", "mean", "peak"), even=True, max_tasks=4))
 def test_a_group_of_consolidation_is_impossible_and_irreducible(

@@ -2,19 +2,25 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import enumeration
 import pytest
 from conftest import two_nodes_problem
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import placement_problems
+from strategies import placement_problems, timed_placement_problems
+from strategies_consolidation import consolidation_problems
+from strategies_coscheduling import coscheduling_problems
+from strategies_elastic import elastic_problems
+from strategies_queueing import queueing_problems
 
 import optgap
 from optgap.documents import load, load_problem, load_solution, save
 from optgap.models.errors import InputError
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.result import Result
+from optgap.registry import FAMILIES
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +54,33 @@ def test_a_policys_result_survives_its_file(
     assert again == result
     assert again.gap == result.gap
     assert load_solution(place / "result.json", problem) == result.solution
+
+
+PROBLEMS = {
+    "placement": timed_placement_problems(),
+    "consolidation": consolidation_problems(scaled=True),
+    "coscheduling": coscheduling_problems(),
+    "elastic": elastic_problems(),
+    "queueing": queueing_problems(),
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_survives_its_files(place: Path, family: str) -> None:
+    @given(problem=PROBLEMS[family])
+    def survive(problem: Any) -> None:
+        save(problem, place / "problem.json")
+        again = load_problem(place / "problem.json")
+        assert again.to_json() == problem.to_json()
+        result = optgap.run(problem, next(iter(FAMILIES[family].policies)))
+        save(result, place / "result.json")
+        assert load(place / "result.json", again).to_json() == result.to_json()
+        if result.solution is not None:
+            solution = load_solution(place / "result.json", again)
+            assert solution.to_json(again) == result.solution.to_json(problem)
+            assert again.evaluate(solution) == problem.evaluate(result.solution)
+
+    survive()
 
 
 def test_a_result_is_written_with_or_without_its_problem(place: Path) -> None:

@@ -28,16 +28,22 @@ def problem() -> ConsolidationProblem:
     return micro(capacity="mean")
 
 
-@pytest.fixture
-def solved(problem: ConsolidationProblem, tmp_path: Path) -> dict[str, float]:
-    """What HiGHS says of each variable."""
-    optgap.export(problem, tmp_path / "model.lp")
-    highs(tmp_path / "model.lp", tmp_path / "model.sol")
-    lines = (tmp_path / "model.sol").read_text().splitlines()
+@pytest.fixture(scope="module")
+def of_the_solver(tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
+    path = tmp_path_factory.mktemp("solved")
+    optgap.export(micro(capacity="mean"), path / "model.lp")
+    highs(path / "model.lp", path / "model.sol")
+    lines = (path / "model.sol").read_text().splitlines()
     first = next(k for k, line in enumerate(lines) if line.startswith("# Columns"))
     count = int(lines[first].split()[2])
     cells = (line.split() for line in lines[first + 1 : first + 1 + count])
     return {name: float(value) for name, value in cells}
+
+
+@pytest.fixture
+def solved(of_the_solver: dict[str, float]) -> dict[str, float]:
+    """What HiGHS says of each variable."""
+    return dict(of_the_solver)
 
 
 Values = dict[str, float]

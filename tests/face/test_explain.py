@@ -20,15 +20,7 @@ from optgap.models.placement import PlacementProblem
 from optgap.models.result import Termination
 from optgap.plotting.waterfall import explanation_figure, plot_decisions, plot_explanation
 
-
-@pytest.fixture(autouse=True)
-def _enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Methods whose answers are known."""
-    import optgap.solvers.placement as room
-
-    monkeypatch.setattr(room, "METHODS", enumeration.METHODS, raising=False)
-    monkeypatch.setattr(room, "auto", lambda problem: "enumerate", raising=False)
-    monkeypatch.setattr(room, "auto_bound", lambda problem: "loose", raising=False)
+pytestmark = pytest.mark.usefixtures("enumerated")
 
 
 def refuse_all(task: Any, state: Any) -> None:

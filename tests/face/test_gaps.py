@@ -27,14 +27,7 @@ RESULT_KEYS = {
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def _enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Methods whose answers are known."""
-    import optgap.solvers.placement as room
-
-    monkeypatch.setattr(room, "METHODS", enumeration.METHODS, raising=False)
-    monkeypatch.setattr(room, "auto", lambda problem: "enumerate", raising=False)
-    monkeypatch.setattr(room, "auto_bound", lambda problem: "loose", raising=False)
+pytestmark = pytest.mark.usefixtures("enumerated")
 
 
 def refuse_all(task: Any, state: Any) -> None:
@@ -272,7 +265,7 @@ def weak(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
 
 
 @pytest.fixture
-def cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def cut(monkeypatch: pytest.MonkeyPatch, enumerated: None) -> None:
     """A method that takes 30 units of an exact method's budget."""
     import optgap.solvers.placement as room
 

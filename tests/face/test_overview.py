@@ -8,7 +8,7 @@ from typing import Any
 
 import enumeration
 import pytest
-from conftest import Cli, two_nodes_problem
+from conftest import Cli, refused, two_nodes_problem
 
 import optgap.comparing.overview as room
 from optgap import processes
@@ -163,6 +163,4 @@ def test_compare_without_arguments_shows_all_families(
     "arguments", [("--preset", "small"), ("--policies", "fgd"), ("--set", "a=1")]
 )
 def test_what_needs_a_family_is_refused_without_one(cli: Cli, arguments: tuple[str, ...]) -> None:
-    answer = cli("compare", *arguments)
-    assert answer.code == 2
-    assert "without a family" in answer.err
+    refused(cli("compare", *arguments), "without a family")

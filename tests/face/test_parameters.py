@@ -8,7 +8,6 @@ from optgap.models.errors import InputError
 from optgap.parameters import assignments, call_text, split_call, split_list, typed
 
 NAMES = st.text("abcxyz+-_0", min_size=1, max_size=8)
-VALUES = st.one_of(st.integers(-9, 9), st.booleans(), st.text("abc .", max_size=5))
 DEFAULTS = {"alpha": 0.1, "count": 3, "strict": False, "score": "implemented", "free": None}
 
 

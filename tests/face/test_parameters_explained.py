@@ -93,11 +93,11 @@ def test_the_choices_are_those_that_are_accepted(
 
 def test_a_family_is_told_with_units_and_sources(cli: Cli) -> None:
     out = cli("families", "elastic").out
-    (line,) = [line for line in out.splitlines() if line.startswith("threshold_1")]
+    (line,) = [line for line in out.splitlines() if line.startswith("  threshold_1")]
     assert line.split() == [
-        *("threshold_1", "3250.0", "GPU-s", "attained", "service", "at", "which", "the"),
-        *("first", "queue", "ends", "Tiresias", "tiresias,", "tiresias+zeus"),
+        *("threshold_1=3250.0", "attained", "service", "at", "which", "the", "first", "queue"),
+        *("ends,", "GPU-s,", "Tiresias", "(tiresias,", "tiresias+zeus)"),
     ]
-    (line,) = [line for line in out.splitlines() if line.startswith("sigma_time")]
+    (line,) = [line for line in out.splitlines() if line.startswith("  sigma_time")]
     assert "PowerFlow, Table 2" in line
     assert "attained service at" not in cli("families").out

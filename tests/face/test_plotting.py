@@ -5,7 +5,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import enumeration
 import pytest
 from conftest import two_nodes_problem
 from matplotlib.axes import Axes
@@ -17,13 +16,7 @@ from optgap.comparing.gaps import compare
 from optgap.plotting.figures import COLOURS
 from optgap.plotting.gaps import figure_size, gaps_figure, plot_gaps
 
-
-@pytest.fixture(autouse=True)
-def _enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
-    import optgap.solvers.placement as room
-
-    monkeypatch.setattr(room, "METHODS", enumeration.METHODS, raising=False)
-    monkeypatch.setattr(room, "auto", lambda problem: "enumerate", raising=False)
+pytestmark = pytest.mark.usefixtures("enumerated")
 
 
 def axes_of(item: Comparison | ComparisonSet) -> Axes:

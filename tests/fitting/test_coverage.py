@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,11 @@ def test_draws_come_back_from_a_file_as_they_were(tmp_path: Path) -> None:
     assert [one.params_ for one in read] == [one.params_ for one in made]
 
 
+@cache
+def saved_fit() -> str:
+    return json.dumps(optgap.fit(sweep(4), "linear-power", cv=0).to_json())
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -112,7 +118,7 @@ def test_draws_come_back_from_a_file_as_they_were(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_with_other_draws_is_refused_by_field(change: Any, words: str) -> None:
-    document = json.loads(json.dumps(optgap.fit(sweep(4), "linear-power", cv=0).to_json()))
+    document = json.loads(saved_fit())
     change(document["groups"][0]["state"]["predictive"])
     with pytest.raises(InputError, match=words):
         from_document(document, "broken.json")

@@ -16,7 +16,7 @@ from optgap.fitting import ESTIMATORS, make_estimator
 from optgap.fitting.audit import audit
 from optgap.fitting.groups import fit_groups
 from optgap.fitting.profile import Profile
-from optgap.fitting.readers import read_profile, text
+from optgap.fitting.readers import read_profile
 from optgap.fitting.readers.text import number
 from optgap.fitting.splits import KFold
 from optgap.fitting.workflow import fit, report_of
@@ -324,15 +324,4 @@ def test_a_damaged_table_is_fitted_or_refused(
         message = ""
         assert np.all(np.isfinite(fit.theta_))
         assert np.all(np.isfinite(fit.predict(profile)))
-    assert "\n" not in message
-
-
-@given(st.binary(max_size=200))
-def test_bytes_never_end_in_another_exception(content: bytes) -> None:
-    try:
-        text.parse_csv(reading.decode(content, "file"), "file")
-    except InputError as error:
-        message = str(error)
-    else:
-        message = ""
     assert "\n" not in message

@@ -83,7 +83,7 @@ def test_a_limit_without_compiling_runs_out() -> None:
     limits = Limits(0.01)
     time.sleep(0.02)
     assert limits.stop is Termination.TIME_LIMIT
-    assert limits.remaining == 0.0
+    assert limits.seconds_left == 0.0
 
 
 def test_a_first_run_ends_as_later_ones_do_under_a_limit_shorter_than_compiling(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from conftest import two_nodes_problem
 from small_time import small_time
+from strategies_queueing import five_jobs
 from trust.answers import SMALL
 
 import optgap
@@ -92,6 +94,26 @@ def test_interrupted_before_it_begins(family: str, method: str) -> None:
     event.set()
     which, result = stopped(family, method, lambda: Limits(interrupted=event))
     assert_honest(family, which, result, Termination.INTERRUPTED)
+
+
+FEW_JOBS: dict[str, Callable[[], Any]] = {
+    "coscheduling": lambda: optgap.generate("coscheduling", "synthetic", seed=0, size=6),
+    "queueing": five_jobs,
+    "elastic": lambda: optgap.generate("elastic", "tiny", seed=0, size=3),
+}
+AT_ONCE = {"bound-area", "relaxation"}
+"""Done before anyone could stop them."""
+
+
+@pytest.mark.parametrize(("family", "name"), [c for c in METHODS + POLICIES if c[0] in FEW_JOBS])
+def test_an_interrupt_is_told_and_nothing_is_called_optimal(family: str, name: str) -> None:
+    limits, spec = Limits(), FAMILIES[family]
+    limits.interrupted.set()
+    made = {**spec.methods, **spec.policies}[name].load()
+    outcome = made(FEW_JOBS[family](), limits=limits, seed=0)
+    assert outcome.status is not Status.OPTIMAL
+    assert outcome.termination is Termination.INTERRUPTED or name in AT_ONCE
+    assert outcome.bound is None or math.isfinite(outcome.bound)
 
 
 @pytest.mark.parametrize(("family", "method"), METHODS)

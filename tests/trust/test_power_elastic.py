@@ -98,17 +98,13 @@ def options(rng: np.random.Generator, name: str, clocks: list[float]) -> dict[st
     every: dict[str, Any] = {
         "mode": str(pick(["strict", "paper"])),
         "frequency": str(pick(["fixed", "per_n"])),
-        "first_gpu": str(pick(["energy", "ee", "fifo", "srtf"])),
         "profiles": str(pick(["online", "perfect", "scaled"])),
         "prerun_s": float(pick([0.0, 30.0, 240.0])),
         "profile_s": float(pick([0.0, 5.0, 240.0])),
-        "migration": str(pick(["least", "repack", "none"])),
-        "switch_off": bool(pick([True, False])),
         "eta": float(pick([0.0, 0.1, 0.5, 1.0])),
         "discipline": str(pick(["2d-las", "gittins"])),
         "threshold_1": float(pick([10.0, 3250.0])),
         "threshold_2": float(pick([0.0, 7200.0])),
-        "repack": bool(pick([True, False])),
         "quantum_s": float(pick([1.0, 60.0])),
         "zeus_eta": float(pick([0.0, 0.5, 1.0])),
     }

@@ -69,9 +69,7 @@ class Simulation:
             (size, len(problem.counts), len(problem.frequencies_mhz)), dtype=np.bool_
         )
         self.sweep_speed = (1.0 / problem.time_s).mean(axis=2)
-        self.sweep_w = np.maximum(
-            problem.power_w.max(axis=2), problem.idle_w * problem.counts[None, :]
-        )
+        self.sweep_w = problem.counted_w.max(axis=2)
         self.cluster = Cluster(problem)
         self.segments: list[tuple[int, float, float, int, int, int, int]] = []
         self.tally = Tally()
@@ -140,8 +138,7 @@ class Simulation:
             self.active = jobs = jobs[~done]
         ended = self.window_end[jobs] <= self.now
         for job in jobs[ended].tolist():
-            self._flush(job, self.now)
-            self._settle(job)
+            self._pause(job)
             self.profiled[job, self.count[job]] = True
             self.seen[job, self.count[job]] = True
             self.window_end[job] = np.inf
@@ -217,6 +214,11 @@ class Simulation:
             self.segments.append((job, start, end, int(kind), n, clock, place))
         self.begun[job] = end
 
+    def _pause(self, job: int) -> None:
+        """Close the open segment now, and count the progress made."""
+        self._flush(job, self.now)
+        self._settle(job)
+
     def _drop(self, job: int) -> None:
         """The job no longer holds anything."""
         self.held_s[job] += self.now - self.held_from[job]
@@ -245,8 +247,7 @@ class Simulation:
         changed = np.flatnonzero(count != old)
         for a in changed[old[changed] >= 0].tolist():
             job = int(jobs[a])
-            self._flush(job, self.now)
-            self._settle(job)
+            self._pause(job)
             self._drop(job)
         if decision.places is not None:
             self._put(decision, changed)
@@ -257,8 +258,7 @@ class Simulation:
             job = int(jobs[a])
             if not math.isfinite(self.window_end[job]):
                 if self.ready[job] <= self.now:
-                    self._flush(job, self.now)
-                    self._settle(job)
+                    self._pause(job)
                 self.clock[job] = decision.clock[a]
                 self._set_speed(job)
         self._windows(changed)
@@ -274,8 +274,7 @@ class Simulation:
         ]
         for a in shifted:
             job = int(jobs[a])
-            self._flush(job, self.now)
-            self._settle(job)
+            self._pause(job)
             self._drop(job)
         for a in sorted({*changed.tolist(), *shifted}):
             if decision.count[a] >= 0:
@@ -335,8 +334,7 @@ class Simulation:
         place = self.cluster.place(job)
         if place == self.place[job]:
             return
-        self._flush(job, self.now)
-        self._settle(job)
+        self._pause(job)
         left = self.window_end[job] - self.now
         self.place[job] = place
         self.begun[job] = self.now
@@ -371,8 +369,7 @@ class Simulation:
                 continue  # put off until there is room for it
             room -= more
             if self.ready[job] <= self.now:
-                self._flush(job, self.now)
-                self._settle(job)
+                self._pause(job)
             self.window_end[job] = max(self.now, float(self.ready[job])) + self.settings.profile_s
             self._set_speed(job)
             self.tally.windows += 1

@@ -36,9 +36,8 @@ class MostWorth:
         spread_s: float,
         gap: float,
         states: int,
-        switch_off: bool = True,
     ) -> None:
-        self.settings = Settings(switch_off=switch_off)
+        self.settings = Settings(switch_off=True)
         self.problem, self.choices, self.worth = problem, choices, worth
         self.exact, self.spread_s, self.gap, self.states = exact, spread_s, gap, states
         self.start_s = np.array([problem.overhead.seconds(int(n)) for n in problem.counts])

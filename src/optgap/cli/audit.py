@@ -137,5 +137,5 @@ def _tell(answer: Audit, out: Output, moves: int | None, verbose: bool) -> None:
             shown = rows if verbose else rows[:FIRST_MOVES]
             out.table(header, shown, right)
             if len(shown) < len(rows):
-                out.line("… (-v shows all, --moves-json FILE writes them)")
+                out.line("… (-v shows all, --json FILE writes them)")
     out.notes(answer.notes())

@@ -2,51 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from optgap.registry.spec import REPEATABLE, FamilySpec
 
-from optgap.registry.spec import REPEATABLE, FamilySpec, Models
-
-
-class Coscheduling(FamilySpec):
-    """Jobs that share a node."""
-
-    @property
-    def models(self) -> Models:
-        from optgap.models.coscheduling import fits, presets, problem, solution
-
-        return Models(
-            problem.CoschedulingProblem,
-            solution.CoschedulingSolution,
-            presets.from_csv,
-            presets.PRESETS,
-            fits.refit,
-            fits.SERVES,
-        )
-
-    @property
-    def solvers(self) -> Any:
-        from optgap.solvers import coscheduling
-
-        return coscheduling
-
-    @property
-    def heuristics(self) -> Any:
-        from optgap.heuristics import coscheduling
-
-        return coscheduling
-
-    def export(self, name: str, problem: Any, solution: Any) -> str:
-        from optgap.models.coscheduling import csvout
-
-        return {"schedule": csvout.schedule}[name](problem, solution)
-
-    def regrets(self, problem: Any, solution: Any) -> Any:
-        from optgap.solvers.coscheduling.regret import regrets
-
-        return regrets(problem, solution)
-
-
-SPEC = Coscheduling(
+SPEC = FamilySpec(
     name="coscheduling",
     question="which jobs share a node, on how many GPUs each, and when?",
     files={

@@ -2,51 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from optgap.registry.spec import REPEATABLE, FamilySpec
 
-from optgap.registry.spec import REPEATABLE, FamilySpec, Models
-
-
-class Elastic(FamilySpec):
-    """Training jobs that grow and shrink."""
-
-    @property
-    def models(self) -> Models:
-        from optgap.models.elastic import fits, presets, problem, solution
-
-        return Models(
-            problem.ElasticProblem,
-            solution.ElasticSolution,
-            presets.from_csv,
-            presets.PRESETS,
-            fits.refit,
-            fits.SERVES,
-        )
-
-    @property
-    def solvers(self) -> Any:
-        from optgap.solvers import elastic
-
-        return elastic
-
-    @property
-    def heuristics(self) -> Any:
-        from optgap.heuristics import elastic
-
-        return elastic
-
-    def export(self, name: str, problem: Any, solution: Any) -> str:
-        from optgap.models.elastic import csvout
-
-        return {"timeline": csvout.timeline, "series": csvout.series}[name](problem, solution)
-
-    def regrets(self, problem: Any, solution: Any) -> Any:
-        from optgap.solvers.elastic.regret import regrets
-
-        return regrets(problem, solution)
-
-
-SPEC = Elastic(
+SPEC = FamilySpec(
     name="elastic",
     question="how many GPUs and which clock does each training job get now?",
     files={

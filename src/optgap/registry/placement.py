@@ -2,51 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from optgap.registry.spec import REPEATABLE, FamilySpec
 
-from optgap.registry.spec import REPEATABLE, FamilySpec, Models
-
-
-class Placement(FamilySpec):
-    """Tasks on the GPUs of nodes."""
-
-    @property
-    def models(self) -> Models:
-        from optgap.models.placement import fits, presets, problem, solution
-
-        return Models(
-            problem.PlacementProblem,
-            solution.PlacementSolution,
-            presets.from_csv,
-            presets.PRESETS,
-            fits.refit,
-            fits.SERVES,
-        )
-
-    @property
-    def solvers(self) -> Any:
-        from optgap.solvers import placement
-
-        return placement
-
-    @property
-    def heuristics(self) -> Any:
-        from optgap.heuristics import placement
-
-        return placement
-
-    def export(self, name: str, problem: Any, solution: Any) -> str:
-        from optgap.models.placement import csvout
-
-        return {"placements": csvout.placements, "series": csvout.series}[name](problem, solution)
-
-    def regrets(self, problem: Any, solution: Any) -> Any:
-        from optgap.heuristics.placement.regret import regrets
-
-        return regrets(problem, solution)
-
-
-SPEC = Placement(
+SPEC = FamilySpec(
     name="placement",
     question="which node and which GPU does each arriving task get?",
     files={

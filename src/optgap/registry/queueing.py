@@ -2,56 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from optgap.registry.spec import REPEATABLE, FamilySpec
 
-from optgap.registry.spec import REPEATABLE, FamilySpec, Models
-
-
-class Queueing(FamilySpec):
-    """Gang jobs that wait."""
-
-    @property
-    def models(self) -> Models:
-        from optgap.models.queueing import fits, presets, problem, solution
-
-        return Models(
-            problem.QueueingProblem,
-            solution.QueueingSolution,
-            presets.from_file,
-            presets.PRESETS,
-            fits.refit,
-            fits.SERVES,
-        )
-
-    @property
-    def solvers(self) -> Any:
-        from optgap.solvers import queueing
-
-        return queueing
-
-    @property
-    def heuristics(self) -> Any:
-        from optgap.heuristics import queueing
-
-        return queueing
-
-    def export(self, name: str, problem: Any, solution: Any) -> str:
-        from optgap.models.queueing import csvout
-
-        return {"schedule": csvout.schedule}[name](problem, solution)
-
-    def regrets(self, problem: Any, solution: Any) -> Any:
-        from optgap.heuristics.queueing.regret import regrets
-
-        return regrets(problem, solution)
-
-    def relaxed(self, problem: Any) -> Any:
-        from optgap.models.queueing.problem import counted
-
-        return counted(problem)
-
-
-SPEC = Queueing(
+SPEC = FamilySpec(
     name="queueing",
     question="which waiting gang job starts next?",
     files={

@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from optgap.contract import Problem, ProblemClass, SolutionClass
 from optgap.models.quantities import doubted, judge, settings_doubted
-from optgap.models.spec import Entry, Parameter, imported, meanings
+from optgap.models.spec import Entry, Parameter, meanings
 from optgap.parameters import typed
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Models:
 class FamilySpec:
     """One problem family: what it is called, what it reads and writes, and where its parts are.
 
-    Each family has a subclass in a module of its own beside this one, whose methods import late.
+    Each family has a module of its own beside this one, and its parts where `room` finds them.
 
     Parameters
     ----------
@@ -75,32 +76,48 @@ class FamilySpec:
     learning: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {})
     overview: str = "auto"
 
+    def room(self, *path: str) -> Any:
+        """Import a package or module of this family: the only place that does it by name."""
+        role, *below = path
+        return import_module(".".join(["optgap", role, self.name, *below]))
+
     @property
     def models(self) -> Models:
         """Problems, solutions, and how they are made."""
-        raise NotImplementedError
+        package, presets = self.room("models"), self.room("models", "presets")
+        fits, named = self.room("models", "fits"), self.name.capitalize()
+        return Models(
+            getattr(package, f"{named}Problem"),
+            getattr(package, f"{named}Solution"),
+            presets.from_csv,
+            presets.PRESETS,
+            fits.refit,
+            fits.SERVES,
+        )
 
     @property
     def solvers(self) -> Any:
         """The package of exact methods and bounds: METHODS, FORMULATIONS, auto, auto_bound."""
-        raise NotImplementedError
+        return self.room("solvers")
 
     @property
     def heuristics(self) -> Any:
         """The package of online policies: POLICIES, and CUSTOM, which runs a user's own."""
-        raise NotImplementedError
+        return self.room("heuristics")
 
     def export(self, name: str, problem: Any, solution: Any) -> str:
-        """One of `tables_out` for a solution, as CSV text."""
-        raise NotImplementedError
+        """One of `tables_out` for a solution, as CSV text: ``csvout`` has a function for each."""
+        return str(getattr(self.room("models", "csvout"), name)(problem, solution))
 
     def regrets(self, problem: Any, solution: Any) -> list[Regret]:
         """What each of a solution's decisions cost."""
-        raise NotImplementedError
+        found: list[Regret] = self.room("heuristics", "regret").regrets(problem, solution)
+        return found
 
     def relaxed(self, problem: Any) -> Any:
         """Return the problem without a part that has a price of its own; None without such."""
-        return None
+        counted = getattr(self.room("models", "problem"), "counted", None)
+        return counted and counted(problem)
 
     def from_tables(self, files: Mapping[str, Any], given: Mapping[str, Any], seed: int) -> Problem:
         """A problem from CSV files, or what stands for them, and parameters, which may be text.
@@ -162,8 +179,7 @@ class FamilySpec:
         if entry.options is not None or not entry.params:
             return meanings(entry.options) if entry.options else {}
         folder = {"policies": "heuristics", "presets": "models"}.get(role, "solvers")
-        known: Mapping[str, Parameter]
-        known = imported(f"optgap.{folder}.{self.name}.parameters:PARAMETERS")
+        known: Mapping[str, Parameter] = self.room(folder, "parameters").PARAMETERS
         return {name: known.get(f"{entry.name}.{name}") or known[name] for name in entry.params}
 
     def auto(self, problem: Problem) -> str:

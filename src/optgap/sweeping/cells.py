@@ -61,9 +61,9 @@ class Cell:
     instance: the instance as tables show it.
     made: preset, all its parameters and seed; or the SHA-256 of a file.
     file: where that file is; "" for a preset.
-    policies, methods: how they are called, by how tables call them: a user's own policy by the
-        full path of its file, as workers may live elsewhere.
+    policies, methods: with their parameters.
     own: hashes of the sources of users' own policies.
+    folder: where these are looked for.
     time_limit: wall-clock seconds for each single run, or None.
     code: what the runs depend on beside their inputs.
     """
@@ -72,9 +72,10 @@ class Cell:
     instance: str
     made: Mapping[str, Any]
     file: str
-    policies: Mapping[str, str]
-    methods: Mapping[str, str]
+    policies: tuple[str, ...]
+    methods: tuple[str, ...]
     own: tuple[str, ...]
+    folder: str
     seed: int
     time_limit: float | None
     code: str
@@ -82,33 +83,31 @@ class Cell:
     @property
     def key(self) -> str:
         """The same for the same inputs and code, different otherwise; where files lie is none."""
-        inputs = {**asdict(self), "policies": list(self.policies), "methods": list(self.methods)}
-        return digest({k: v for k, v in inputs.items() if k not in ("file", "instance")})
+        places = ("file", "folder", "instance")
+        return digest({k: v for k, v in asdict(self).items() if k not in places})
 
-    @property
-    def head(self) -> Row:
-        """The part of every row that is known before the runs."""
+    def row(self, found: Mapping[str, Any]) -> Row:
+        """What is known before the runs, and what was found."""
         return {
             **dict.fromkeys(COLUMNS),
             "key": self.key,
-            "family": self.family,
             "instance": self.instance,
             "instance_seed": self.made.get("seed"),
-            "method": "",
-            "seed": self.seed,
-            "time_limit": self.time_limit,
             "optgap": versions()["optgap"],
             "code": self.code,
             "worker": f"{socket.gethostname()}:{os.getpid()}",
+            **{name: value for name, value in found.items() if name in COLUMNS},
+            "family": self.family,
+            "seed": self.seed,
+            "time_limit": self.time_limit,
         }
 
     def failed(self, error: Exception) -> list[Row]:
         """The row that stands for all of them where nothing could be compared."""
         failure = "input" if isinstance(error, InputError) else "fault"
         words = f"{type(error).__name__}: {error}" if failure == "fault" else str(error)
-        return [
-            {**self.head, "status": "error", "failure": failure, "message": " ".join(words.split())}
-        ]
+        told = {"status": "error", "failure": failure, "message": " ".join(words.split())}
+        return [self.row({"method": "", **told})]
 
 
 def run_cell(cell: Cell) -> list[Row]:
@@ -117,26 +116,21 @@ def run_cell(cell: Cell) -> list[Row]:
         if code() != cell.code:
             found = NoQuote(f"optgap {versions()['optgap']} with code {code()}")
             raise InputError(socket.gethostname(), "", found, f"{cell.code}, as at the beginning")
+        if cell.own:
+            os.chdir(cell.folder)  # a cluster's worker began elsewhere
         table = compare(
-            _problem(cell), list(cell.policies.values()), list(cell.methods.values()),
+            _problem(cell), cell.policies, cell.methods,
             time_limit=cell.time_limit, seed=cell.seed, parts=True,
         )  # fmt: skip
     except Exception as error:
         return cell.failed(error)
-    shown = {text: name for name, text in {**cell.policies, **cell.methods}.items()}
+    bests = {"best_bound": table.best_bound, "best_known": table.best_known}
     rows = []
     for row in table.rows:
         document = row.to_json()
-        rows.append({
-            **cell.head,
-            **{name: value for name, value in document.items() if name in COLUMNS},
-            "method": shown.get(row.result.method, row.result.method),
-            "best_bound": table.best_bound,
-            "best_known": table.best_known,
-            "metrics": json.dumps(document["metrics"], sort_keys=True),
-            "message": row.result.message,
-            "failure": row.failure,
-        })  # fmt: skip
+        metrics = json.dumps(document["metrics"], sort_keys=True)
+        told = {"message": row.result.message, "failure": row.failure, "metrics": metrics}
+        rows.append(cell.row({**document, **bests, **told}))
     return rows
 
 

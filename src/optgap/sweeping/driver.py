@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,9 +31,6 @@ try:
     import fcntl
 except ImportError:  # Windows: two sweeps into one file are the user's own look-out
     fcntl = None  # type: ignore[assignment]
-
-SYNC_S = 1.0
-"""Seconds between two times that the disk itself has to confirm."""
 
 
 @dataclass(frozen=True)
@@ -97,16 +93,11 @@ class Done(Answer):
 
     def notes(self) -> list[str]:
         """What means are over, where that is not every run."""
-        notes = []
-        for family, groups in self._groups().items():
-            part = {
-                m: sum(r["bound_scope"] == ACCEPTED for r in rows) for m, rows in groups.items()
-            }
-            told = ", ".join(f"{count} of {method}" for method, count in part.items() if count)
-            left = f"left out of all means, as they accepted only a part: {told}" if told else ""
-            differ = _common(groups, "gap_to_bound")[1]
-            notes += [f"{family}: {note}" for note in (differ, left) if note]
-        return notes
+        return [
+            f"{family}: {note}"
+            for family, groups in self._groups().items()
+            for note in _common(groups, "gap_to_bound")[1]
+        ]
 
     def _groups(self) -> dict[str, dict[str, list[Row]]]:
         """Rows by family and method."""
@@ -117,24 +108,30 @@ class Done(Answer):
         return groups
 
 
-def _common(groups: Mapping[str, Sequence[Row]], column: str) -> tuple[dict[str, list[float]], str]:
-    """The values that means are over: a gap to a bound for an accepted part is another matter."""
-    values = {
-        method: {
-            row["key"]: row[column]
-            for row in rows
-            if row[column] is not None and row["bound_scope"] != ACCEPTED
-        }
-        for method, rows in groups.items()
-    }
-    made = {method: {row["key"] for row in rows} for method, rows in groups.items()}
-    all_of = set().union(*made.values())
-    # `auto` makes a method for some instances alone: no reason to leave out the others' runs
-    few = {method for method, keys in made.items() if keys != all_of}
-    used, note = in_common({m: found for m, found in values.items() if m not in few})
-    own = {method: list(values[method].values()) for method in few}
-    told = [f"{m}: over its own {len(made[m])} of {len(all_of)} runs" for m in few if own[m]]
-    return {**used, **own}, "; ".join(filter(None, [note, *sorted(told)]))
+def _common(
+    groups: Mapping[str, Sequence[Row]], column: str
+) -> tuple[dict[str, list[float]], list[str]]:
+    """The values that means are over, and what to say of them.
+
+    A gap to a bound for an accepted part is another matter; and `auto` makes a method for some
+    instances alone, which is no reason to leave out the others' runs.
+    """
+    total = len({row["key"] for rows in groups.values() for row in rows})
+    values, few, part, told = {}, {}, [], []
+    for method, rows in groups.items():
+        fair = [row for row in rows if row["bound_scope"] != ACCEPTED]
+        if len(fair) < len(rows):
+            part.append(f"{len(rows) - len(fair)} of {method}")
+        found = {row["key"]: row[column] for row in fair if row[column] is not None}
+        made = len({row["key"] for row in rows})
+        if made == total:
+            values[method] = found
+        else:
+            few[method] = list(found.values())
+            told += [f"{method}: over its own {made} of {total} runs"] * bool(found)
+    used, differ = in_common(values)
+    left = f"left out of all means, as they accepted only a part: {', '.join(part)}"
+    return {**used, **few}, [*filter(None, [differ]), *told, *([left] if part else [])]
 
 
 def went_wrong(row: Row) -> bool:
@@ -169,16 +166,13 @@ def run(
     with _journal(target) as (before, add):
         known = {key: rows for key, rows in before.items() if not any(map(went_wrong, rows))}
         todo = [cell for key, cell in spec.cells.items() if key not in known]
-        skipped, ran, bad, began = len(spec.cells) - len(todo), 0, 0, time.monotonic()
+        skipped, ran = len(spec.cells) - len(todo), 0
         limits.progress(f"{skipped} of {len(spec.cells)} comparisons", None, None)
         for cell, rows in engine.run(todo, lambda: limits.stop is not None):
             known[cell.key] = [finite(row) for row in rows]
             add(known[cell.key])
-            ran, bad = ran + 1, bad + sum(map(went_wrong, rows))
-            text = f"{skipped + ran} of {len(spec.cells)} comparisons"
-            left = (time.monotonic() - began) / ran * (len(todo) - ran) / 60
-            text += (f", {bad} runs failed" if bad else "") + f", {left:.1f} min left"
-            limits.progress(text, None, None)
+            ran += 1
+            limits.progress(f"{skipped + ran} of {len(spec.cells)} comparisons", None, None)
         table = [row for key in spec.cells for row in known.get(key, ())]
         _write(table, target)
     stop = Termination.COMPLETED
@@ -230,15 +224,11 @@ def _journal(
         file.seek(0)
         *lines, rest = file.read().split(b"\n")
         file.truncate(file.tell() - len(rest))  # cut off in the middle: as if never begun
-        synced = 0.0
 
         def add(rows: list[Row]) -> None:
-            nonlocal synced
             file.write(json.dumps(rows, separators=(",", ":")).encode() + b"\n")
             file.flush()
-            if time.monotonic() - synced > SYNC_S:
-                os.fsync(file.fileno())
-                synced = time.monotonic()
+            os.fsync(file.fileno())
 
         yield {rows[0]["key"]: rows for rows in map(_read, lines) if rows}, add
 

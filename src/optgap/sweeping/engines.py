@@ -44,8 +44,7 @@ class Engine:
     def __post_init__(self) -> None:
         if self.name not in ENGINES:
             raise InputError("--engine", "", self.name, one_of(ENGINES))
-        wanted = {"dask": (True,), "ray": (True, False)}.get(self.name, (False,))
-        if (self.scheduler is not None) not in wanted:
+        if self.scheduler is None if self.name == "dask" else self.scheduler and self.name != "ray":
             found = NoQuote(f"it with{'' if self.scheduler else 'out'} --scheduler")
             expected = "--scheduler ADDRESS with dask, and only with dask or ray"
             raise InputError("--engine", self.name, found, expected)

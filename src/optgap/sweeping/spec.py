@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import util
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,14 @@ from optgap.making import preset_entry
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields
 from optgap.models.reading import file_sha256, read_text
-from optgap.parameters import call_text, split_call, typed
+from optgap.parameters import call_text, typed
 from optgap.registry import FamilySpec, family, method, policy
 from optgap.sweeping.cells import Cell, code
 
 MOST = 1_000_000
 """Runs in one sweep: more is a slip of the keyboard, or several sweeps."""
-TOP = {"name", "seeds", "instance_seeds", "time_limit", "grid"}
+TOP = {"seeds", "instance_seeds", "time_limit", "grid"}
+Names = tuple[str, ...]
 GRID = {"family", "presets", "problems", "instance", "policies", "methods", "parameters"}
 
 
@@ -31,8 +32,6 @@ GRID = {"family", "presets", "problems", "instance", "policies", "methods", "par
 class Spec:
     """A sweep, expanded: its cells by key, in order, instance by instance."""
 
-    source: str
-    name: str
     cells: Mapping[str, Cell]
 
 
@@ -67,7 +66,7 @@ def read_spec(document: Mapping[str, Any], source: str = "sweep", folder: Path =
                 raise InputError(source, "grid", NoQuote(f"more than {MOST} runs"), "fewer")
     if not cells:
         raise InputError(source, "grid", NoQuote("no runs"), "policies or methods to run")
-    return Spec(source, fields.text("name", Path(source).stem), cells)
+    return Spec(cells)
 
 
 def _refuse_unknown(fields: Fields, known: set[str]) -> None:
@@ -79,102 +78,90 @@ def _refuse_unknown(fields: Fields, known: set[str]) -> None:
 def _cells(top: Fields, grid: Fields, folder: Path) -> Iterator[Cell]:
     spec = family(grid.text("family"), f"{grid.source}: family")
     limit = top.number("time_limit", 1e-3) if "time_limit" in top.document else None
-    policies, methods, own = _runs(grid, spec)
-    for label, made, file, seeds in _instances(top, grid, spec, folder):
-        for seed in seeds if policies or methods else ():
-            yield Cell(spec.name, label, made, file, policies, methods, own, seed, limit, code())
+    runs = _runs(grid, spec)
+    find = _files if "problems" in grid.document else _made
+    for instance, seeds in find(top, grid, spec, folder):
+        for seed in seeds if any(runs) else ():
+            yield Cell(spec.name, *instance, *runs, os.getcwd(), seed, limit, code())
 
 
-def _seeds(fields: Fields, name: str) -> list[int]:
-    """A number of seeds, from 0 on, or the seeds themselves."""
-    if isinstance(fields.document[name], list):
-        seeds = fields.integers(name)
-    else:
-        seeds = list(range(min(fields.integer(name, 1), MOST + 1)))
-    if not seeds:
-        raise fields.fail(name, NoQuote("nothing"), "at least one seed")
-    return list(dict.fromkeys(seeds))
+def _seeds(top: Fields, name: str) -> Sequence[int]:
+    """A number of seeds, from 0 on, or the seeds themselves; 0 without any."""
+    if not isinstance(top.document.get(name), list):
+        return range(top.integer(name, 1, 1))
+    if seeds := top.integers(name):
+        return seeds
+    raise top.fail(name, NoQuote("nothing"), "at least one seed")
 
 
-def _instances(
+Instance = tuple[str, Mapping[str, Any], str]
+"""Label, what identifies it, and file."""
+
+
+def _files(
     top: Fields, grid: Fields, spec: FamilySpec, folder: Path
-) -> Iterator[tuple[str, Mapping[str, Any], str, Sequence[int]]]:
-    """Label, what identifies it and file of every instance, with the seeds of the runs on it."""
-    seeds = _seeds(top, "seeds") if "seeds" in top.document else [0]
-    own = _seeds(top, "instance_seeds") if "instance_seeds" in top.document else None
-    if "problems" in grid.document:
-        for refused in ("presets", "instance"):
-            if refused in grid.document:
-                raise grid.fail(refused, NoQuote("it beside problems"), "one of the two")
-        for pattern in _names(grid, "problems"):
-            matches = [] if Path(pattern).is_absolute() else sorted(folder.glob(pattern))
-            for path in matches or [folder / pattern]:
-                found = load_problem(path).family
-                if found != spec.name:
-                    raise InputError(str(path), "", NoQuote(f"a problem of {found}"), spec.name)
-                yield path.name, {"sha256": file_sha256(path)}, str(path.resolve()), seeds
-        return
-    presets = _names(grid, "presets") if "presets" in grid.document else [next(iter(spec.presets))]
+) -> Iterator[tuple[Instance, Sequence[int]]]:
+    """Problem files, with the seeds of the runs on each."""
+    for refused in ("presets", "instance"):
+        if refused in grid.document:
+            raise grid.fail(refused, NoQuote("it beside problems"), "one of the two")
+    for pattern in grid.texts("problems"):
+        matches = [] if Path(pattern).is_absolute() else sorted(folder.glob(pattern))
+        for path in matches or [folder / pattern]:
+            found = load_problem(path).family
+            if found != spec.name:
+                raise InputError(str(path), "", NoQuote(f"a problem of {found}"), spec.name)
+            made = {"sha256": file_sha256(path)}
+            yield (path.name, made, str(path.resolve())), _seeds(top, "seeds")
+
+
+def _made(
+    top: Fields, grid: Fields, spec: FamilySpec, folder: Path
+) -> Iterator[tuple[Instance, Sequence[int]]]:
+    """The same for presets: their seeds are the runs', unless they have some of their own."""
+    own = "instance_seeds" in top.document
+    seeds = _seeds(top, "seeds")
+    presets = grid.texts("presets") if "presets" in grid.document else [next(iter(spec.presets))]
     for text, values in itertools.product(presets, _products(_table(grid, "instance"))):
         entry, given = preset_entry(spec.name, text)
         known = {**entry.params, "strict": True}
         params = typed({**given, **values}, known, entry.name, grid.source)
         label, full = call_text(entry.name, params), {**entry.params, **params}
-        for seed in seeds if own is None else own:  # without seeds of their own, the run's
+        for seed in _seeds(top, "instance_seeds") if own else seeds:
             made = {"preset": entry.name, "params": full, "seed": seed}
-            yield label, made, "", [seed] if own is None else seeds
+            yield (label, made, ""), seeds if own else [seed]
 
 
-def _runs(grid: Fields, spec: FamilySpec) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
+def _runs(grid: Fields, spec: FamilySpec) -> tuple[Names, Names, Names]:
     """Policies and methods with all their parameters, and hashes of users' own policies."""
-    table, taken = _table(grid, "parameters"), set[str]()
-    found: tuple[dict[str, str], dict[str, str]] = {}, {}
-    own = []
-    policies = _names(grid, "policies") if "policies" in grid.document else []
-    methods = _names(grid, "methods") if "methods" in grid.document else []
-    named = [(0, str(name)) for name in policy_names(spec.name, _all(policies))]
-    for role, text in [*named, *((1, name) for name in method_names(spec.name, _all(methods)))]:
-        shown, given = split_call(text, grid.source)
-        place, colon, attribute = shown.rpartition(":")
-        file = colon and place.endswith(".py")
-        target = f"{Path(place).resolve()}:{attribute}" if file else shown
-        if target == "auto":
-            found[role][target] = target
-            continue
-        find = (policy, method)[role]
-        known = find(spec, target, None, grid.source)
-        if known.own:
-            own.append(_source_of(target))
-        mine = {key: values for key, values in table.items() if key in known.known}
-        taken.update(mine)
-        for values in _products(mine):
-            label = find(spec, target, {**given, **values}, grid.source).label
-            found[role][label.replace(target, shown, 1)] = label
+    table, taken, own = _table(grid, "parameters"), set[str](), list[str]()
+    runs: list[Names] = []
+    ways: Any = (("policies", policy_names, policy), ("methods", method_names, method))
+    for role, names, find in ways:
+        labels: list[str] = []
+        listed = grid.document.get(role, [])
+        for text in names(spec.name, listed if listed in ("all", []) else grid.texts(role)):
+            if text == "auto":
+                labels.append(text)
+                continue
+            known = find(spec, text, None, grid.source)
+            if known.own:
+                own.append(_source_of(known.params["policy"]))
+            mine = {key: values for key, values in table.items() if key in known.known}
+            taken.update(mine)
+            labels += [find(spec, text, one, grid.source).label for one in _products(mine)]
+        runs.append(tuple(dict.fromkeys(labels)))
     for key in table:
         if key not in taken:
             expected = "a parameter of a policy or method of this grid"
             raise grid.fail(f"parameters.{key}", NoQuote("it"), expected)
-    return *found, tuple(own)
+    return runs[0], runs[1], tuple(own)
 
 
-def _all(names: list[str]) -> Any:
-    return "all" if names == ["all"] else names
-
-
-def _source_of(target: str) -> str:
+def _source_of(own: Any) -> str:
     """A hash of the file that a user's own policy is in."""
-    place = target.rpartition(":")[0]
-    if place.endswith(".py"):
-        return file_sha256(place)
-    found = util.find_spec(place) if place else None
-    known = found is not None and found.origin and Path(found.origin).is_file()
-    return file_sha256(str(found.origin)) if found is not None and known else "unknown"
-
-
-def _names(grid: Fields, key: str) -> list[str]:
-    """A text, or a list of texts."""
-    value = grid.document[key]
-    return [value] if isinstance(value, str) else grid.texts(key)
+    file = getattr(sys.modules.get(getattr(own, "__module__", "")), "__file__", None)
+    return file_sha256(file) if file else "unknown"
 
 
 def _table(grid: Fields, key: str) -> dict[str, list[Any]]:

@@ -253,7 +253,7 @@ def test_repacking_the_testbed_moves_tasks_and_never_needs_more_power() -> None:
 
 def test_repacking_without_time_stays_feasible_and_says_how_little_is_proven() -> None:
     problem = pai(seed=1, size=60, present=12)
-    hasty = ran(problem, "opt_repack", capacity="mean", event_s=1e-4)
+    hasty = ran(problem, "opt_repack", capacity="mean", units=1e-4)
     assert problem.check(hasty.solution) == []
     assert problem.serves_all(hasty.solution)
     proven, unproven = hasty.info["events_proven"], hasty.info["events_unproven"]
@@ -263,7 +263,7 @@ def test_repacking_without_time_stays_feasible_and_says_how_little_is_proven() -
 
 @pytest.mark.parametrize(
     ("params", "said"),
-    [({"event_s": -1.0}, "event_s"), ({}, "util_scaled: found true, expected false")],
+    [({"units": -1.0}, "units"), ({}, "util_scaled: found true, expected false")],
 )
 def test_repacking_refuses_what_it_cannot_do(params: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):

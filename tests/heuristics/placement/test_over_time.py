@@ -23,8 +23,8 @@ from optgap.models.result import Outcome, Termination
 Runs = list[tuple[int, tuple[int, ...], float] | None]
 
 
-def run(problem: PlacementProblem, name: str, **params: Any) -> Outcome:
-    outcome: Outcome = POLICIES[name].load()(problem, limits=Limits(), seed=0, **params)
+def run(problem: PlacementProblem, name: str, seed: int = 0, **params: Any) -> Outcome:
+    outcome: Outcome = POLICIES[name].load()(problem, limits=Limits(), seed=seed, **params)
     return outcome
 
 
@@ -110,11 +110,11 @@ def test_tasks_that_never_leave_are_placed_as_without_times(
     assert np.array_equal(one.gpu_mask, other.gpu_mask)
 
 
-@given(problem=timed_placement_problems(queues=("fifo", "backfill")), st_seed=st.integers(0, 9))
+@given(problem=timed_placement_problems(queues=("fifo", "backfill")), seed=st.integers(0, 9))
 def test_everything_that_fits_somewhere_runs_in_the_end(
-    problem: PlacementProblem, st_seed: int
+    problem: PlacementProblem, seed: int
 ) -> None:
-    solution = run(problem, "random").solution
+    solution = run(problem, "random", seed=seed).solution
     assert np.flatnonzero(solution.node < 0).tolist() == list(problem.never_fits)
 
 

@@ -310,11 +310,11 @@ def test_fgd_allocates_95_29_percent_of_the_gpus(openb_s42: PlacementProblem) ->
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_the_same_seed_gives_the_same_run(openb_s42: PlacementProblem, name: str) -> None:
-    again = run(openb_s42, name, seed=42).solution
-    assert again == full_run(openb_s42, name).solution
-    other = run(openb_s42, name, seed=43).solution
-    assert (other == again) is not POLICIES[name].seeded
+def test_the_same_seed_gives_the_same_run(name: str) -> None:
+    problem = alibaba(seed=3, size=120, load=1.3)
+    one, again, other = (run(problem, name, seed=seed).solution for seed in (42, 42, 43))
+    assert again == one
+    assert (other == one) is not POLICIES[name].seeded
 
 
 @pytest.mark.parametrize("cells", [0, 30, 150])
@@ -349,10 +349,3 @@ def test_a_stopped_run_keeps_what_it_placed(openb_s42: PlacementProblem) -> None
     assert (outcome.solution.node[done:] == -1).all()
     assert openb_s42.check(outcome.solution) == []
     assert outcome.claimed == openb_s42.evaluate(outcome.solution).objective
-
-
-def test_a_spent_time_limit_places_nothing() -> None:
-    problem = problem_of([G2], [(0, 0, 0, 0, "")])
-    outcome = POLICIES["pwr"].load()(problem, limits=Limits(time_limit=0.0), seed=0)
-    assert outcome.termination is Termination.TIME_LIMIT
-    assert placements(outcome.solution) == [None]

@@ -18,7 +18,7 @@ from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.queueing import Jobs, QueueingProblem
 from optgap.models.queueing.presets import mixed
-from optgap.models.result import Outcome, Status, Termination
+from optgap.models.result import Outcome
 
 
 def run(problem: QueueingProblem, name: str, **params: Any) -> Outcome:
@@ -174,15 +174,6 @@ def test_patience_ends_the_wait() -> None:
 def test_parameters_out_of_range_are_refused(name: str, params: Any, said: str) -> None:
     with pytest.raises(InputError, match=said):
         run(five_jobs(), name, **params)
-
-
-@pytest.mark.parametrize("name", POLICIES)
-def test_an_interrupt_leaves_a_schedule_that_holds_so_far(name: str) -> None:
-    limits = Limits()
-    limits.interrupted.set()
-    outcome = POLICIES[name].load()(five_jobs(), limits=limits, seed=0)
-    assert outcome.termination is Termination.INTERRUPTED
-    assert outcome.status is not Status.OPTIMAL
 
 
 @settings(max_examples=25)

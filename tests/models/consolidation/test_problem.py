@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from strategies_consolidation import consolidation_problems, micro
+from strategies_consolidation import micro
 
 from optgap.models.consolidation import (
     Assignment,
@@ -25,8 +24,6 @@ from optgap.models.consolidation.presets import PRESETS, mixed
 from optgap.models.consolidation.problem import Rules
 from optgap.models.errors import InputError
 from optgap.models.jsonio import Fields
-
-SLA = 1350 * 1.2 ** (-1 / 0.91)
 
 
 def solution(*places: tuple[int, ...], mhz: float = 1350.0) -> ConsolidationSolution:
@@ -46,80 +43,10 @@ def test_the_paper_constants_give_the_numbers_worked_out_by_hand() -> None:
     assert kind.floor_mhz(1e5) == 135
 
 
-def test_power_is_that_of_awake_gpus_and_servers() -> None:
-    problem = micro(capacity="slot")
-    found = problem.evaluate(solution((0,), (0,), (1,), mhz=SLA))
-    assert problem.check(solution((0,), (0,), (1,), mhz=SLA)) == []
-    assert found.objective == pytest.approx(345.481, abs=1e-3)
-    assert found.metrics["gpus"] == 2
-    assert found.metrics["servers"] == 1
-
-
-@pytest.mark.parametrize(
-    ("made", "rules", "constraint"),
-    [
-        (solution((0, 1), (0,), (1,)), {}, "different GPUs (7)"),
-        (solution((), (0,), (1,)), {}, "different GPUs (7)"),
-        (solution((9,), (0,), (1,)), {}, "GPU number"),
-        (solution((0,), (0,), (0,)), {"capacity": "mean"}, "mean utilisation in %"),
-        (solution((0,), (1,), (0,)), {"capacity": "slot"}, "utilisation in %"),
-        (solution((0,), (0,), (1,)), {"capacity": "peak"}, "peak utilisation in %"),
-        (solution((0,), (0,), (1,), mhz=1400), {}, "clock in MHz (13)"),
-        (solution((0,), (0,), (1,), mhz=1100), {}, "κ of t1 (14)"),
-    ],
-)
-def test_the_referee_names_what_is_broken(
-    made: ConsolidationSolution, rules: dict[str, Any], constraint: str
-) -> None:
-    assert constraint in {v.constraint for v in micro(**rules).check(made)}
-
-
-def test_memory_and_servers_of_a_task_are_kept() -> None:
-    tasks = [Task("a", 20.0), Task("b", 13.0, gpus=2)]
-    problem = ConsolidationProblem.of([GpuKind()], [Server((0, 0))] * 2, tasks)
-    assert {v.constraint for v in problem.check(solution((0,), (0, 1)))} == {"memory in GB (8)"}
-    assert {v.constraint for v in problem.check(solution((0,), (1, 2)))} == {"servers of a task"}
-    free = ConsolidationProblem.of(
-        [GpuKind()], [Server((0, 0))] * 2, tasks, rules=Rules(gang="free")
-    )
-    assert free.check(solution((0,), (1, 2))) == []
-
-
-def test_a_sleeping_gpu_has_no_clock_and_an_awake_one_has_one() -> None:
-    problem = micro()
-    places = [Assignment(k, (0,)) for k in range(3)]
-    none = ConsolidationSolution.of(places, [])
-    extra = ConsolidationSolution.of(places, [Clock(0, 1350), Clock(3, 1350)])
-    assert {v.constraint for v in problem.check(none)} == {"clock (13)"}
-    assert {v.constraint for v in problem.check(extra)} == {"clock of a GPU without tasks"}
-
-
-def test_a_gpu_draws_what_its_most_demanding_resident_does() -> None:
-    tasks = [Task("a", 1.0, power=PowerLine(100.0, 0.0)), Task("b", 1.0, kappa=1.0)]
-    problem = ConsolidationProblem.of([GpuKind()], [Server((0,))], tasks)
-    assert problem.watts(0, [0, 1], 1350) == pytest.approx(144.8)
-    assert problem.watts(0, [0, 1], 500) == pytest.approx(100)
-
-
-def test_at_one_instant_power_may_follow_the_sum_of_means() -> None:
-    problem = micro(util_scaled=True)
-    found = problem.evaluate(solution((0,), (1,), (1,))).objective
-    assert found == pytest.approx(100 + 2 * 23.3 + 121.5 * (0.5 + 0.8))
-    assert problem.evaluate(solution((0,), (0,), (0,))).objective == pytest.approx(100 + 144.8)
-
-
 @pytest.mark.parametrize("wake_s", [-1.0, float("nan"), 1e7])
 def test_a_latency_that_is_none_is_refused(wake_s: float) -> None:
     with pytest.raises(InputError, match="field wake_s"):
         micro(wake_s=wake_s)
-
-
-@given(problem=consolidation_problems(scaled=True))
-def test_a_problem_survives_its_json(problem: ConsolidationProblem) -> None:
-    document = json.loads(json.dumps(problem.to_json()))
-    again = ConsolidationProblem.from_json(Fields(document, "x"))
-    assert again.to_json() == problem.to_json()
-    assert np.array_equal(again.rows, problem.rows)
 
 
 def test_a_solution_survives_its_json_and_has_the_promised_keys() -> None:

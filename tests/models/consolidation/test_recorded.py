@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Cli
+from conftest import Cli, refused
 
 from optgap.models.consolidation.recorded import FILES, series
 from optgap.models.errors import InputError
@@ -85,8 +85,5 @@ def test_a_damaged_archive_is_told_in_one_line(
     monkeypatch.setenv("OPTGAP_DATA", str(tmp_path))
     out = tmp_path / "made.json"
     wanted = ("--preset", "pai", "--set", "series=philly", "-o", str(out))
-    answer = cli("generate", "consolidation", *wanted)
-    assert answer.code == 2
-    assert answer.err.count("\n") == 1
-    assert "expected a whole gzip file" in answer.err
+    refused(cli("generate", "consolidation", *wanted), "expected a whole gzip file")
     assert not out.exists()

@@ -89,6 +89,10 @@ def test_a_task_has_as_many_gpus_as_it_asks_for_in_one_server(
     assert problem(small(1, gpus=2)).check(plan(gpus)) == broken
 
 
+def test_a_task_may_be_spread_over_servers_where_the_rules_say_so() -> None:
+    assert problem(small(1, gpus=2), gang="free").check(plan((1, 2))) == []
+
+
 def test_one_byte_more_than_the_memory_is_refused() -> None:
     full = [Task("a", 20.0), Task("b", 12.0)]
     assert problem(full).check(plan((0,), (0,))) == []

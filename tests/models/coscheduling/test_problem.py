@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from strategies_coscheduling import coscheduling_problems, three_jobs
+from strategies_coscheduling import three_jobs
 
 from optgap.models.coscheduling import (
     Application,
@@ -28,50 +27,12 @@ def broken(*runs: Run) -> set[str]:
     return {v.constraint for v in problem.check(CoschedulingSolution.of(runs))}
 
 
-def test_energy_makespan_and_their_product_are_as_worked_out_by_hand() -> None:
-    problem = three_jobs()
-    found = problem.evaluate(CoschedulingSolution.of(BEST)).metrics
-    assert problem.check(CoschedulingSolution.of(BEST)) == []
-    assert found["makespan_s"] == 280
-    assert found["active_j"] == pytest.approx(284_600)
-    assert found["idle_j"] == pytest.approx(14_700)
-    assert found["energy_j"] == pytest.approx(299_300)
-    assert found["edp_js"] == pytest.approx(299_300 * 280)
-
-
-@pytest.mark.parametrize(
-    ("runs", "constraint"),
-    [
-        ((Run(0, 0, 180, (0, 1)), Run(2, 179, 329, (1,))), "one job per GPU"),
-        ((Run(0, 0, 330, (0,)), Run(1, 0, 360, (1,)), Run(2, 0, 150, (2,))), "jobs at a time"),
-        ((Run(0, 0, 180, (0, 4)),), "GPU index"),
-        ((Run(0, 0, 180, (1, 1)),), "different GPUs"),
-        ((Run(0, 0, 180, ()),), "GPU count"),
-        ((Run(0, 0, 170, (0, 1)),), "runtime_s"),
-        ((Run(0, -1, 179, (0, 1)),), "times"),
-        ((Run(0, 0, float("nan"), (0, 1)),), "times"),
-        ((Run(0, 0, 180, (0, 1)), Run(0, 200, 380, (0, 1))), "runs per job"),
-        ((Run(3, 0, 180, (0, 1)),), "job number"),
-    ],
-)
-def test_the_referee_names_what_is_broken(runs: tuple[Run, ...], constraint: str) -> None:
-    assert constraint in broken(*runs)
-
-
 def test_a_job_that_does_not_run_breaks_nothing_but_is_seen() -> None:
     problem = three_jobs()
     part = CoschedulingSolution.of(BEST[1:])
     assert problem.check(part) == []
     assert not problem.serves_all(part)
     assert problem.restrict(part).jobs == (0, 2)
-
-
-@given(problem=coscheduling_problems())
-def test_a_problem_survives_its_json(problem: CoschedulingProblem) -> None:
-    document = json.loads(json.dumps(problem.to_json()))
-    again = CoschedulingProblem.from_json(Fields(document, "x"))
-    assert again.to_json() == problem.to_json()
-    assert again.applications == problem.applications
 
 
 def test_a_schedule_survives_its_json_and_reads_as_csv() -> None:

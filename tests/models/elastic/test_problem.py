@@ -1,21 +1,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from strategies_elastic import CLOCKS, JOB_A, jobs_of, rigid, table, two_jobs
+from strategies_elastic import CLOCKS, JOB_A, jobs_of, table, two_jobs
 
-from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind, Overhead, presets
+from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind, presets
 from optgap.models.elastic.csvout import series, timeline
 from optgap.models.elastic.modelfile import read_models
 from optgap.models.elastic.pools import BATCHES, classes
 from optgap.models.elastic.tables import Trained, job_class
 from optgap.models.errors import InputError
-from optgap.models.jsonio import Fields
 from optgap.models.limits import Limits
 from optgap.models.performance import EnergyModel, ThroughputModel
 from optgap.registry import FAMILIES
@@ -125,91 +123,7 @@ def test_jobs_are_sorted_with_a_note_and_batches_limit_gpus() -> None:
     assert small.classes[0].counts == (1, 2)
 
 
-def test_json_there_and_back() -> None:
-    problem = presets.small(seed=1, size=7)
-    again = ElasticProblem.from_json(Fields(json.loads(json.dumps(problem.to_json())), "x"))
-    assert again.to_json() == problem.to_json()
-    outcome = POLICIES["powerflow"].load()(problem, limits=Limits(), seed=0)
-    document = json.loads(json.dumps(outcome.solution.to_json(problem)))
-    read = ElasticSolution.from_json(Fields(document, "x"), problem)
-    assert read.to_json(problem) == document
-    assert problem.evaluate(read).metrics == problem.evaluate(outcome.solution).metrics
-
-
 # -- the referee ---------------------------------------------------------------------------
-
-
-def test_two_runs_add_up_to_what_is_worked_out_by_hand() -> None:
-    problem = replace(two_jobs(), idle_w=20.0)
-    plan = solution((0, 0, 600, RUN, 2, 0, 0), (1, 0, 550, RUN, 2, 0, 1), places=[(0,), (2,)])
-    assert problem.check(plan) == []
-    found = problem.evaluate(plan)
-    assert found.objective == pytest.approx(575)
-    assert found.metrics["run_j"] == pytest.approx(600 * 190 + 550 * 230)
-    assert found.metrics["idle_j"] == pytest.approx(20 * 2 * 50)
-    assert found.metrics["peak_power_w"] == pytest.approx(420)
-    assert problem.serves_all(plan)
-
-
-def test_nodes_without_jobs_draw_nothing_when_switched_off() -> None:
-    problem = replace(two_jobs(gpus=8, per_node=4, limit_w=960), idle_w=20.0)
-    one = (0, 0, 600, RUN, 2, 0, 0)
-    on = problem.evaluate(solution(one, places=[(0,)]))
-    off = problem.evaluate(solution(one, places=[(0,)], switch_off=True))
-    assert on.metrics["idle_j"] == pytest.approx(20 * 6 * 600)
-    assert off.metrics["idle_j"] == pytest.approx(20 * 2 * 600)
-    unplaced = problem.evaluate(solution((0, 0, 600, RUN, 2, 0, -1), switch_off=True))
-    assert unplaced.metrics["idle_j"] == pytest.approx(20 * 2 * 600)
-
-
-@pytest.mark.parametrize(
-    ("segments", "more", "constraint"),
-    [
-        ([(0, 0, 600, RUN, 3, 0, -1)], {}, "GPU count"),
-        ([(0, 0, 600, RUN, 2, 3, -1)], {}, "clock"),
-        ([(0, 5, 4, RUN, 2, 0, -1)], {}, "times"),
-        ([(0, 0, 700, RUN, 2, 0, -1)], {}, "iterations"),
-        ([(0, 0, 400, RUN, 4, 0, -1), (1, 0, 10, RUN, 1, 0, -1)], {}, "GPUs"),
-        ([(0, 0, 300, RUN, 4, 2, -1)], {}, "power limit"),
-        ([(0, 0, 10, RUN, 2, 0, 0)], {"places": [(1,)]}, "place"),
-        ([(0, 0, 10, RUN, 2, 0, 0), (1, 5, 10, RUN, 1, 0, 1)], {"places": [(0,), (1,)]},
-         "one job per GPU"),
-        ([(0, 0, 10, RUN, 2, 0, -1), (0, 5, 15, RUN, 1, 0, -1)], {}, "one segment at a time"),
-    ],
-)  # fmt: skip
-def test_what_breaks_a_constraint_is_named(segments: Any, more: Any, constraint: str) -> None:
-    assert constraint in broken(two_jobs(), *segments, **more)
-
-
-def test_a_limit_that_was_passed_is_a_violation_unless_it_is_declared() -> None:
-    problem = two_jobs()
-    segments = ((0, 0, 480, RUN, 2, 2, -1), (1, 0, 475, RUN, 2, 1, -1))
-    assert broken(problem, *segments) == ["power limit"]
-    declared = solution(*segments, power_limit_w=590.0)
-    assert problem.check(declared) == []
-    assert not problem.serves_all(declared)
-    assert problem.restrict(declared).power_limit_w == pytest.approx(590)
-    assert problem.evaluate(declared).metrics["power_overshoot_w"] == pytest.approx(110)
-
-
-def test_every_start_change_and_move_is_paid_for() -> None:
-    problem = replace(rigid([(0, 100, 1)], overhead=Overhead(2, 2, 27)), idle_w=10.0)
-    run = (0, 4.0, 104.0, RUN, 1, 0, 0)
-    assert broken(problem, run, places=[(0,)]) == ["restart"]
-    paid = (0, 0.0, 4.0, RESTART, 1, -1, 0)
-    assert broken(problem, paid, run, places=[(0,)]) == []
-    halves = [(0, 4.0, 54.0, RUN, 1, 0, 0), (0, 58.0, 108.0, RUN, 1, 0, 0)]
-    gap = [paid, *halves]
-    assert broken(problem, *gap, places=[(0,)]) == ["restart"]
-    again = (0, 54.0, 58.0, RESTART, 1, -1, 1)
-    moved = [paid, halves[0], again, (0, 58.0, 108.0, RUN, 1, 0, 1)]
-    # a move of unchanged size is a forced restart, and takes 27 s more
-    assert broken(problem, *moved, places=[(0,), (1,)]) == ["restart"]
-
-
-def test_a_submission_is_not_anticipated() -> None:
-    problem = rigid([(50, 100, 1)])
-    assert broken(problem, (0, 10, 110, RUN, 1, 0, -1)) == ["submit_s"]
 
 
 def test_an_unfinished_job_is_no_violation_but_does_not_count() -> None:
@@ -263,29 +177,6 @@ def test_models_come_as_tables_or_as_parameters(tmp_path: Path) -> None:
     assert a.time_s[1].tolist() == list(JOB_A[0][1])
     b = found.makers["example"](64, np.array([1200.0]), 8, 4)
     assert b.time_s[0, 0] == pytest.approx(0.095746, rel=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("header", "row", "pool"),
-    [
-        ("timestamp,duration,num_gpus,gpu_time,cluster", "2017-10-09 07:01:55,66,1,66,x",
-         "a100"),
-        ("job_type,total_steps,arrival_s,scale_factor", "LM (batch size 20),900,6.0,2", "a100"),
-        ("job_id,submit_time,iteration,model_name,ddl,batch_size,num_gpu,duration",
-         "0,3715485,2011,vgg16,3719996,256,1,5644", "a100"),
-        ("name,time,application,num_replicas,batch_size", "cifar10-0,107,cifar10,6,2048", "t4"),
-    ],
-)  # fmt: skip
-def test_public_traces_are_known_by_their_columns(
-    header: str, row: str, pool: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "trace.csv"
-    path.write_text(f"{header}\n{row}\n")
-    problem = presets.from_csv(trace=path, seed=0, gpus=16, pool=pool)
-    assert len(problem) == 1
-    if "replicas" in header:
-        assert problem.jobs.requested[0] == 8
-        assert any("rounded up" in note for note in problem.notes)
 
 
 def test_the_traces_in_the_data_folder_can_be_read(data_dir: Path) -> None:

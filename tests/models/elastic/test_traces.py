@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Cli
+from conftest import Cli, refused
 from strategies_elastic import table
 
 from optgap.models.elastic.traces import NOMINAL_S, Trace, read_trace
@@ -89,7 +89,7 @@ def test_a_part_of_a_trace_is_its_first_hours_and_jobs(tmp_path: Path) -> None:
         ("a,b\n1,2\n", "row 1: found a, b, expected the columns of a Philly, Gavel"),
         (PHILLY, "found no jobs"),
         (PHILLY + "2017-10-03 12:00:00,0,1\n", "found no jobs"),
-        (PHILLY + "yesterday,1,1\n", "row 2, column timestamp: found 'yesterday', expected a date"),
+        (PHILLY + "yesterday,1,1\n", "column timestamp: found 'yesterday', expected .* or a date"),
         (PHILLY + "2017-10-03 12:00:00,-1,1\n", "row 2, column duration: found '-1'"),
         (PHILLY + "2017-10-03 12:00:00,1\n", "row 2: found 2 cells, expected 3"),
         (ELASTICFLOW + "0,ncf,64,1,0\n", "row 2, column duration: found '0', expected .* above 0"),
@@ -112,9 +112,7 @@ def test_a_damaged_archive_is_told_in_one_line(cli: Cli, tmp_path: Path) -> None
     path, out = tmp_path / "trace.csv.gz", tmp_path / "made.json"
     path.write_bytes(whole)
     answer = cli("generate", "elastic", "--trace", str(path), "-o", str(out))
-    assert answer.code == 2
-    assert answer.err.count("\n") == 1
-    assert "expected a whole gzip file" in answer.err
+    refused(answer, "expected a whole gzip file")
     assert not out.exists()
 
 

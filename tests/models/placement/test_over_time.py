@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from itertools import pairwise
@@ -24,8 +23,7 @@ from optgap.models.placement import (
     TargetWorkload,
     Tasks,
 )
-from optgap.models.placement.fragmentation import node_fragmentation
-from optgap.models.placement.timeline import node_values, timeline
+from optgap.models.placement.timeline import timeline
 
 CLUSTER = Cluster.of(["a", "b"], [32_000, 16_000], [1000, 500], [2, 0], ["G2", ""])
 WORKLOAD = TargetWorkload.of(
@@ -77,14 +75,6 @@ def broken(made: PlacementProblem, *places: tuple[int, int, float]) -> list[str]
 
 
 # -- the model ---------------------------------------------------------------------------
-
-
-@given(timed_placement_problems())
-def test_a_problem_survives_its_file(made: PlacementProblem) -> None:
-    text = json.dumps(made.to_json())
-    back = PlacementProblem.from_json(Fields(json.loads(text), "file"))
-    assert back.to_json() == json.loads(text)
-    assert np.array_equal(back.lasting_s, made.lasting_s)
 
 
 @given(placement_problems())
@@ -286,21 +276,3 @@ def test_over_time_is_the_sum_of_its_moments(
     energy += float((spans * (line.power_w - empty.metrics["power_w"])).sum())
     assert found.metrics["energy_j"] == pytest.approx(energy, rel=1e-6)
     assert line.running[-1] == line.waiting[-1] == line.used_gpu_milli[-1] == 0
-
-
-@given(placement_problems(max_gpus=5), st.integers(0, 2**32))
-def test_the_values_of_nodes_are_those_of_one_node_at_a_time(
-    made: PlacementProblem, seed: int
-) -> None:
-    rng = np.random.default_rng(seed)
-    node = rng.integers(len(made.cluster), size=20)
-    cpu = rng.integers(0, made.cluster.cpu_milli[node] + 1)
-    gpus = rng.choice([0, 100, 500, 1000], size=(20, max(1, int(made.cluster.gpus.max()))))
-    gpus[np.arange(gpus.shape[1]) >= made.cluster.gpus[node][:, None]] = -1
-    found = node_values(made, node, cpu, gpus)
-    for k, n in enumerate(node.tolist()):
-        model, free = made.cluster.models[n], [g for g in gpus[k].tolist() if g >= 0]
-        fragments = node_fragmentation(made.workload, model, int(cpu[k]), free).fragment
-        assert found.fragment[k] == pytest.approx(fragments, abs=1e-6)
-        assert found.cpu_w[k] == made.power.cpu_w(int(made.cluster.cpu_milli[n]), int(cpu[k]))
-        assert found.gpu_w[k] == pytest.approx(made.power.gpu_w(model, free))

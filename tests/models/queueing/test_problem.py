@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies_queueing import five_jobs, queueing_problems, stream
+from strategies_queueing import five_jobs, stream
 
 from optgap.heuristics.queueing import POLICIES
 from optgap.models.errors import InputError
@@ -29,16 +29,6 @@ def fifo(problem: QueueingProblem) -> QueueingSolution:
 
 def again(document: dict[str, Any]) -> Fields:
     return Fields(json.loads(json.dumps(document)), "file")
-
-
-@given(problem=queueing_problems())
-def test_problem_and_solution_survive_json(problem: QueueingProblem) -> None:
-    copy = QueueingProblem.from_json(again(problem.to_json()))
-    assert copy.to_json() == problem.to_json()
-    solution = fifo(problem)
-    back = QueueingSolution.from_json(again(solution.to_json(problem)), copy)
-    assert back.to_json(copy) == solution.to_json(problem)
-    assert copy.evaluate(back) == problem.evaluate(solution)
 
 
 def test_patience_and_estimates_survive_json() -> None:
@@ -93,33 +83,6 @@ def test_jobs_are_sorted_by_arrival_and_keep_their_names() -> None:
 
 def broken(problem: QueueingProblem, **change: Any) -> list[str]:
     return [v.constraint for v in problem.check(replace(fifo(problem), **change))]
-
-
-def test_the_referee_sees_every_kind_of_breach() -> None:
-    problem = five_jobs()
-    start = fifo(problem).start_s
-
-    def moved(k: int, to: float) -> dict[str, Any]:
-        times = start.copy()
-        times[k] = to
-        return {"start_s": times, "end_s": times + problem.jobs.duration_s}
-
-    assert broken(problem) == []
-    assert broken(problem, **moved(4, 39.0)) == ["start_s not before arrival"]
-    assert broken(problem, **moved(1, 3599.0)) == ["GPUs held"]
-    assert broken(problem, end_s=start + 1) == ["run time"] * 5
-    assert broken(problem, held_node=np.array([0, 0, 0, 0, 7])) == ["node"]
-    assert broken(problem, held_gpus=np.array([4, 8, 2, 1, 3])) == ["GPUs per node"]
-    late = replace(problem, jobs=replace(problem.jobs, patience_s=np.full(5, 100.0)))
-    assert [v.constraint for v in late.check(fifo(problem))] == ["start_s within patience"] * 4
-
-
-def test_a_wide_job_has_whole_nodes_and_the_rest_on_one_more() -> None:
-    problem = QueueingProblem.of(Jobs.of([0], [1], [5]), nodes=3, gpus_per_node=2)
-    assert fifo(problem).nodes_of(0) == [(0, 2), (1, 2), (2, 1)]
-    spread = {"held_gpus": np.array([2, 1, 2]), "held_node": np.array([0, 1, 1])}
-    assert broken(problem, **spread) == ["different nodes"]
-    assert broken(problem, held_gpus=np.array([2, 2, 2])) == ["GPUs per node"]
 
 
 def test_starts_alone_are_enough_for_the_referee() -> None:

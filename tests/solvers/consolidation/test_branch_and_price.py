@@ -82,15 +82,6 @@ def test_splits_lose_no_counts_and_none_is_in_two_children(
         assert not inside(halves[0]) & inside(halves[1])
 
 
-def test_the_dearest_fraction_is_split_and_free_servers_last() -> None:
-    box = CountBox((3, 2, 1, 2), (5, 4, 2, 4))
-    prices = np.array([60.0, 30.0, 20.0, 100.0])
-    assert {one.high[-1] for one in split_count(box, np.array([3.2, 2, 1, 2.5]), prices)} == {2, 4}
-    prices[-1] = 0.0
-    assert {one.high[0] for one in split_count(box, np.array([3.2, 2, 1, 2.5]), prices)} == {3, 5}
-    assert {one.high[-1] for one in split_count(box, np.array([3, 2, 1, 2.5]), prices)} == {2, 4}
-
-
 def test_a_task_goes_into_each_server_in_use_and_one_that_is_empty() -> None:
     tasks = [Task("s", 4.0), Task("v", 6.0, gpus=2), Task("w", 8.0, gpus=2)]
     instance = instance_of(

@@ -158,19 +158,6 @@ def test_gpus_of_a_server_cost_its_toll_and_are_no_more_than_it_has(
     assert found <= bound * (1 - 0.9e-9)  # sums are rounded
 
 
-def test_columns_worth_more_than_they_cost_are_offered_the_best_first() -> None:
-    generation = generation_of(STEPS, (1,) * 4, (16, 16, 16, 8))
-    # of the costs of 160, 140 and 110 W: 5 more beside the first, 15 beside the second
-    duals = duals_of(generation, [145.0, 135.0, 80.0, 20.0, 110.0, 30.0, 20.0, 50.0])
-    priced = generation.pricer.price(duals, generation.master.assignment, NODES)
-    assert priced.columns == [(1, 3), (0, 3)]
-    assert not priced.exact
-    assert generation.bound(duals, priced) == pytest.approx(380 * 140 / 155, rel=1e-7)
-    assert generation.master.add(priced.columns) == 2
-    assert generation.master.add([*priced.columns, (3, 1), ()]) == 0
-    assert generation.master.watts((3, 2, 1, 2)) == pytest.approx(460, rel=1e-7)
-
-
 def test_columns_of_two_servers_are_not_used() -> None:
     sizes = (("v", 3.0, 2), ("w", 3.0, 2), ("s", 3.0, 1), ("r", 1.0, 1))
     tasks = [Task(name, size, gpus, kappa=2.0) for name, size, gpus in sizes]
@@ -362,13 +349,3 @@ def test_bounds_that_time_cuts_off_are_bounds() -> None:
     instance = instance_of(mixed(seed=1, size=40, capacity="mean"))
     full = set_covering_bound(instance, [], Limits())
     assert set_covering_bound(instance, [], Limits(0.0)) <= full * (1 + 1e-9)
-
-
-def test_tables_have_more_cells_for_more_tasks() -> None:
-    rng = np.random.default_rng(0)
-    limits = np.array([3200, 10**8])
-    for tasks, cells in ((20, 800), (256, 2048), (600, 4096)):
-        rows = rng.integers(1, limits[:, None], (2, tasks))
-        coarse, room = coarse_sizes(rows, limits)
-        assert room.tolist() == [cells] * 3
-        assert (coarse[:2] * limits[:, None] <= rows * cells).all()

@@ -62,7 +62,7 @@ def test_no_schedule_is_below_the_bound_over_time(
 def test_moves_for_nothing_do_not_reach_below_the_bound(problem: ConsolidationProblem) -> None:
     moving = replace(problem, rules=replace(problem.rules, util_scaled=False))
     bound = solved(moving, "bound-over-time").bound
-    packed = optgap.run(moving, "opt_repack", event_s=0.2, time_limit=20)
+    packed = optgap.run(moving, "opt_repack", units=0.2, time_limit=20)
     assert bound is not None
     if packed.objective is not None and moving.serves_all(packed.solution):
         assert bound <= packed.objective * (1 + 1e-9)

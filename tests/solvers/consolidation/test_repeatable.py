@@ -78,7 +78,7 @@ def test_a_budget_ends_a_search_at_the_same_place(
 
 def test_repacking_ends_its_events_at_the_same_place(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = pai(seed=1, size=16, present=12)
-    unmoved(monkeypatch, lambda: optgap.run(problem, "opt_repack", event_s=1e-3))
+    unmoved(monkeypatch, lambda: optgap.run(problem, "opt_repack", units=1e-3))
 
 
 def test_a_time_limit_that_cuts_nothing_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from optgap.models.coscheduling import Application, CoschedulingProblem, Mode
 from optgap.models.coscheduling.presets import from_csv, synthetic
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
-from optgap.models.result import Outcome, Status, Termination
+from optgap.models.result import Outcome, Status
 from optgap.registry import FAMILIES
 from optgap.solvers.coscheduling import METHODS, auto, auto_bound
 from optgap.solvers.coscheduling.patterns import patterns
@@ -94,16 +94,6 @@ def test_patterns_are_those_that_no_further_count_fits_into() -> None:
     assert auto(problem) == "oracle"
     with pytest.raises(InputError, match="patterns"):
         solved(huge, "bound-patterns")
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_an_interrupt_is_told_and_nothing_is_called_optimal(method: str) -> None:
-    limits = Limits()
-    limits.interrupted.set()
-    outcome = METHODS[method].load()(synthetic(seed=0, size=6), limits=limits, seed=0)
-    assert outcome.status is not Status.OPTIMAL
-    if method != "bound-area":  # done before anyone could stop it
-        assert outcome.termination is Termination.INTERRUPTED
 
 
 def test_run_times_that_are_no_decimals_keep_bounds_below() -> None:

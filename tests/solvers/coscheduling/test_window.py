@@ -7,6 +7,7 @@ from exhaustive_coscheduling import exhaustive
 from hypothesis import given, settings
 from strategies_coscheduling import coscheduling_problems, three_jobs
 
+from optgap.heuristics.coscheduling.regret import regrets
 from optgap.models.coscheduling import Application, CoschedulingProblem, CoschedulingSolution, Mode
 from optgap.models.coscheduling.presets import stream, synthetic
 from optgap.models.errors import InputError
@@ -14,7 +15,6 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.registry import FAMILIES
 from optgap.solvers.coscheduling.oracle import oracle
-from optgap.solvers.coscheduling.regret import regrets
 
 POLICIES = FAMILIES["coscheduling"].policies
 exact_window = POLICIES["exact-window"].load()

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.presets import small, tiny
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
-from optgap.models.result import Outcome, Status, Termination
+from optgap.models.result import Outcome, Status
 from optgap.registry import FAMILIES
 from optgap.solvers.elastic import METHODS, auto, auto_bound
 from optgap.solvers.elastic.area import shortest_first
@@ -111,14 +110,3 @@ def test_the_method_goes_by_the_size_of_the_problem() -> None:
     assert auto(energy) == auto_bound(energy) == "bound-prices"
     with pytest.raises(InputError, match="at most 12 jobs"):
         solved(small(seed=0), "exhaustive")
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_an_interrupt_is_told_and_nothing_is_called_optimal(method: str) -> None:
-    limits = Limits()
-    limits.interrupted.set()
-    outcome = METHODS[method].load()(tiny(seed=0, size=3), limits=limits, seed=0)
-    assert outcome.status is not Status.OPTIMAL
-    if method != "relaxation":  # done before anyone could stop it
-        assert outcome.termination is Termination.INTERRUPTED
-    assert outcome.bound is None or math.isfinite(outcome.bound)

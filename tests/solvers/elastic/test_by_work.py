@@ -6,15 +6,12 @@ from typing import Any
 
 import pytest
 
-import optgap
 from optgap.models.clock import CompileTimer
-from optgap.models.elastic import ElasticProblem, presets
+from optgap.models.elastic import presets
 from optgap.models.limits import Limits
-from optgap.models.result import Result, Termination
-from optgap.registry import FAMILIES
+from optgap.models.result import Termination
 from optgap.solvers.elastic import METHODS
 
-FAMILY = FAMILIES["elastic"]
 BUDGET = 0.3
 """Units: less than `offline` and `exhaustive` take for the problem with starts."""
 
@@ -22,33 +19,6 @@ BUDGET = 0.3
 @pytest.fixture(params=[20.0, 0.05])
 def factor(request: pytest.FixtureRequest) -> float:
     return float(request.param)
-
-
-def seen(problem: ElasticProblem, result: Result) -> str:
-    """All that a result says, but for how long it took."""
-    schedule = None if result.solution is None else result.solution.to_json(problem)
-    proof = (result.status, result.termination, result.bound, result.bound_by, result.message)
-    return repr((*proof, result.objective, dict(result.metrics), schedule))
-
-
-def ran() -> dict[str, str]:
-    problem = presets.tiny(seed=0, size=4)
-    methods = {name: seen(problem, optgap.solve(problem, name)) for name in METHODS}
-    policies = {name: seen(problem, optgap.run(problem, name)) for name in FAMILY.policies}
-    return methods | policies
-
-
-@pytest.fixture(scope="module")
-def before() -> dict[str, str]:
-    return ran()
-
-
-def test_no_method_or_policy_goes_by_the_clock(
-    before: dict[str, str], factor: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    right = CompileTimer.working
-    monkeypatch.setattr(CompileTimer, "working", lambda timer: factor * right(timer))
-    assert ran() == before
 
 
 @pytest.mark.parametrize("method", ["offline", "exhaustive", "bound-prices"])

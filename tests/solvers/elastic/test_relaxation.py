@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies_elastic import elastic_problems
+from strategies_elastic import elastic_problems, two_jobs
 
 import optgap
 from optgap.models.elastic import ElasticProblem
@@ -76,3 +77,21 @@ def test_solve_runs_the_program_of_one_decision() -> None:
     assert "over 1 jobs" in optgap.solve(problem, "relaxation", at_s=0.0).message
     with pytest.raises(InputError, match="after the first submission"):
         optgap.solve(problem, "relaxation", at_s=-5.0)
+
+
+@pytest.mark.parametrize(
+    ("limit", "size", "best"), [(480.0, 4, 1070), (360.0, 4, 1460), (660.0, 8, 875)]
+)
+def test_the_optimum_of_the_written_out_decisions(limit: float, size: int, best: float) -> None:
+    snapshot = decision(two_jobs(limit, gpus=size, per_node=size))
+    assert solve(replace(snapshot, wait_s=math.inf)).objective == pytest.approx(best)
+
+
+def test_a_thousand_jobs_are_proven_and_the_relaxation_is_close(forty: Snapshot) -> None:
+    found = solve(decision(day(seed=0, size=1000, gpus=1024, pool="v100")), gap=1e-6)
+    assert found.proven
+    assert found.gap <= 1e-6
+    later = replace(forty, of_class=forty.of_class[:30], remaining=forty.remaining[:30] / 2)
+    for snapshot, near in ((forty, 0.9), (later, 0.0)):
+        bound, exact = relaxed(snapshot).bound, solve(snapshot, gap=1e-7).objective
+        assert near * exact < bound <= exact * (1 + 1e-9)

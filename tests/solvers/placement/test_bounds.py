@@ -163,13 +163,6 @@ def test_a_task_that_fits_nowhere_is_named() -> None:
     assert result.message.startswith("task 5 (")
 
 
-def test_a_time_limit_is_kept_and_said() -> None:
-    problem = presets.alibaba(seed=0)
-    result = optgap.solve(problem, "patterns", time_limit=0.2)
-    assert result.termination is Termination.TIME_LIMIT
-    assert result.status in (Status.BOUND_ONLY, Status.NO_SOLUTION, Status.FEASIBLE)
-
-
 def test_an_interrupt_keeps_the_bound_so_far() -> None:
     problem = presets.alibaba(seed=1, size=121, load=0.5)
     limits = Limits()
@@ -186,10 +179,3 @@ def test_an_interrupt_keeps_the_bound_so_far() -> None:
     assert result.termination is Termination.INTERRUPTED
     assert result.status is Status.BOUND_ONLY
     assert result.bound == pytest.approx(max(seen), rel=1e-6)
-
-
-def test_the_same_seed_gives_the_same_placement() -> None:
-    problem = presets.small(seed=5, size=30)
-    first, second = (optgap.solve(problem, "patterns", seed=9) for _ in range(2))
-    assert first.solution == second.solution
-    assert first.bound == second.bound

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from exhaustive_queueing import exhaustive
 from hypothesis import given, settings
-from strategies_queueing import GOALS, five_jobs, queueing_problems
+from strategies_queueing import GOALS, queueing_problems
 
 from optgap.heuristics.queueing import POLICIES
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.queueing import Jobs, QueueingProblem
 from optgap.models.queueing.presets import mixed, small
-from optgap.models.result import Outcome, Status, Termination
+from optgap.models.result import Outcome, Status
 from optgap.solvers.queueing import METHODS, auto, auto_bound
 from optgap.solvers.queueing.prices import priced
 from optgap.solvers.queueing.widths import widths
@@ -78,14 +78,6 @@ def test_a_thousand_jobs_have_a_bound_that_gives_a_gap(goal: Any) -> None:
         assert value(problem, found) >= bound
 
 
-def test_five_jobs_are_solved_by_hand_search_and_cp_sat_alike() -> None:
-    for goal in GOALS:
-        problem = five_jobs(goal)
-        assert value(problem, solved(problem, "exact")) == pytest.approx(
-            value(problem, solved(problem, "exhaustive"))
-        )
-
-
 def test_wide_jobs_that_exclude_one_another_are_seen_by_the_closed_form() -> None:
     jobs = Jobs.of([0, 0, 0], [10, 10, 10], [5, 5, 5])
     problem = QueueingProblem.of(jobs, nodes=1, goal="makespan")
@@ -147,16 +139,6 @@ def test_sizes_decide_what_runs_and_too_many_jobs_are_refused() -> None:
     assert auto(mixed(seed=0)) == auto_bound(mixed(seed=0)) == "time-indexed"
     with pytest.raises(InputError, match="at most 2000 jobs"):
         solved(mixed(seed=0, size=2001), "exact")
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_an_interrupt_is_told_and_nothing_is_called_optimal(method: str) -> None:
-    limits = Limits()
-    limits.interrupted.set()
-    outcome = METHODS[method].load()(five_jobs(), limits=limits, seed=0)
-    assert outcome.status is not Status.OPTIMAL
-    if method != "bound-area":  # done before anyone could stop it
-        assert outcome.termination is Termination.INTERRUPTED
 
 
 @pytest.mark.parametrize("goal", GOALS)
