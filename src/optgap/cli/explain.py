@@ -82,8 +82,7 @@ def command(
         quiet=quiet,
     )
     if rows is not None and rows.reasons:
-        left = ", ".join(f"{count:,} {why}" for why, count in rows.reasons.items())
-        answer = replace(answer, notes=(*answer.notes, f"rows of {log} left out: {left}"))
+        answer = replace(answer, notes=(*answer.notes, f"rows of {log} left out: {rows.told}"))
     _deliver(answer, Output(json, quiet), plot)
     return exit_code([answer.termination])
 
