@@ -18,7 +18,7 @@ from pathlib import Path
 from optgap.heuristics.queueing import POLICIES
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem
-from optgap.models.queueing.presets import from_file, mixed
+from optgap.models.queueing.presets import from_csv, mixed
 from optgap.models.result import Outcome
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -72,7 +72,7 @@ def queues() -> None:
 
 
 def philly(folder: Path) -> None:
-    problem = from_file(folder / PHILLY, nodes=PHILLY_NODES)
+    problem = from_csv(folder / PHILLY, nodes=PHILLY_NODES)
     print(f"\n{problem.summary}")
     print("policy              s  µs/event  longest queue")
     for name in POLICIES:

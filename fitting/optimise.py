@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
@@ -12,11 +12,16 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Loss = Literal["linear", "soft_l1"]
+Method = Literal["trf", "dogbox"]
 Residuals = Callable[[Floats], tuple[Floats, Floats]]
 """``f(theta) -> (residuals (rows,), jacobian (rows, parameters))``."""
 
-MOST_STEPS = 300
-"""Evaluations of one descent."""
+MOST_STEPS: Mapping[Method, int] = {"trf": 300, "dogbox": 150}
+"""Ways down from a start, and the evaluations of one descent.
+
+``trf`` keeps to the inside of the bounds and is at home in long valleys; ``dogbox`` walks along
+bounds and over kinks, and finds minima there that ``trf`` passes by.
+"""
 
 HOP_ROUNDS = 4
 """Times that a solution is left for a neighbouring valley."""
@@ -76,9 +81,9 @@ class Robust:
             weights = 1 / root
         return Fit(theta, cost, residuals, jacobian, weights, start)
 
-    def descend(self, start: Floats) -> Fit:
-        """Minimise the cost from one start."""
-        from scipy.optimize import least_squares
+    def descend(self, start: Floats, method: Method = "trf") -> Fit:
+        """Minimise the cost from one start; where ``trf`` has not settled, ``dogbox`` goes on."""
+        from scipy.optimize import OptimizeResult, least_squares
 
         theta = np.clip(start, self.lower, self.upper)
         free = np.flatnonzero(self.lower < self.upper)
@@ -99,20 +104,27 @@ class Robust:
         def jacobian(values: Floats) -> Floats:
             return look(values)[1][:, free]
 
-        if len(free):
-            found = least_squares(
+        def down(begin: Floats, method: Method, steps: int) -> OptimizeResult:
+            return least_squares(
                 residuals,
-                theta[free],
+                begin,
                 jac=jacobian,
                 bounds=(self.lower[free], self.upper[free]),
+                method=method,
                 x_scale="jac",
                 loss=self.loss,
                 f_scale=self.scale,
                 ftol=TOLERANCE,
                 xtol=1e-14,
                 gtol=None,  # of a scale that falls with the distance to a bound
-                max_nfev=MOST_STEPS,
+                max_nfev=steps,
             )
+
+        if len(free):
+            found = down(theta[free], method, MOST_STEPS[method])
+            if method == "trf" and found.status == 0:
+                further = down(found.x, "dogbox", MOST_STEPS["trf"])
+                found = further if further.cost < found.cost else found
             theta[free] = found.x
         return self.settled(self.at(theta.copy(), start))
 
@@ -136,13 +148,15 @@ class Robust:
 
         Parameters
         ----------
-        starts: shape (starts, parameters); equal costs go to the earlier one.
+        starts: shape (starts, parameters), each descended from both ways; equal costs go to the
+            earlier one.
         hop: further starts from a solution, tried until none lowers the cost (at most
             `HOP_ROUNDS` times); for models whose valleys lie a known step apart.
         """
         # Several threads for matrices of a few columns mostly wait for one another.
         with _threads().limit(limits=1, user_api="blas"):
-            best = min(map(self.descend, starts), key=_cost)
+            ends = (self.descend(start, method) for method in MOST_STEPS for start in starts)
+            best = min(ends, key=_cost)
             if hop is None or len(starts) == 1:
                 return best
             for _ in range(HOP_ROUNDS):

@@ -86,28 +86,21 @@ class FitReport(Generic[E]):
 
     def to_json(self) -> dict[str, Any]:
         """The schema ``optgap.fit/1``, which `saved.load` reads back."""
-        from optgap.fitting.saved import group_state, settings_of
+        from optgap.fitting.saved import described
 
         groups = []
         for title, estimator in self.fit.fits.items():
             groups.append(
                 {
                     "group": title,
-                    "n": estimator.n_,
-                    "params": params_json(estimator),
-                    "r2": estimator.r2_,
-                    "mape": estimator.mape_,
+                    **described(estimator),
                     "cv_mape": self._cv(title),
-                    "aicc": estimator.aicc_,
-                    "validity": {k: list(v) for k, v in estimator.validity_.items()},
-                    "levels": estimator.levels_,
                     "correlations": [list(item) for item in estimator.correlations()],
                     "not_identifiable": [
                         [estimator.parameters_[k].name for k in members]
                         for members in estimator.loose_
                     ],
                     "warnings": self.warnings(title),
-                    "state": group_state(estimator),
                 }
             )
         return {
@@ -116,7 +109,7 @@ class FitReport(Generic[E]):
             "source": self.profile.source,
             "by": self.fit.by,
             "response": self.fit.estimator.response,
-            "settings": settings_of(self.fit.estimator),
+            "settings": self.fit.estimator.get_params(),
             "skipped": list(self.fit.skipped),
             "held_out": self.split or None,
             "overall": self.overall(),

@@ -89,29 +89,28 @@ def _with_values(group: Mapping[str, Any], one: Estimator) -> dict[str, Any]:
     return {**group, "params": params, "state": {**group["state"], "facts": facts}}
 
 
-def settings_of(estimator: Estimator) -> dict[str, Any]:
-    """The constructor's settings."""
-    return estimator.get_params()
+def described(estimator: Estimator) -> dict[str, Any]:
+    """A fitted estimator in JSON's terms, as it stands in a group or inside another's facts."""
+    return {
+        "n": estimator.n_,
+        "params": params_json(estimator),
+        "r2": estimator.r2_,
+        "mape": estimator.mape_,
+        "aicc": estimator.aicc_,
+        "validity": {k: list(v) for k, v in estimator.validity_.items()},
+        "levels": estimator.levels_,
+        "warnings": list(estimator.warnings_),
+        "state": _state(estimator),
+    }
 
 
-def group_state(estimator: Estimator) -> dict[str, Any]:
+def _state(estimator: Estimator) -> dict[str, Any]:
     """What prediction needs beyond the parameters: facts from the data, and what is drawn from."""
     facts: dict[str, Any] = {}
     for name, value in estimator.facts_.items():
         if isinstance(value, Estimator):
-            facts[name] = {
-                "model": value.name,
-                "settings": settings_of(value),
-                "params": params_json(value),
-                "n": value.n_,
-                "r2": value.r2_,
-                "mape": value.mape_,
-                "aicc": value.aicc_,
-                "validity": {k: list(v) for k, v in value.validity_.items()},
-                "levels": value.levels_,
-                "warnings": list(value.warnings_),
-                "state": group_state(value),
-            }
+            own = {"model": value.name, "settings": value.get_params()}
+            facts[name] = {**own, **described(value)}
         else:
             facts[name] = value if not isinstance(value, float) or math.isfinite(value) else "inf"
     state = {"facts": facts, "covariance": estimator.covariance_.tolist()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -20,12 +19,8 @@ CLOCK_STEP_MHZ = 25.0
 """A lasting move of the clock by more than this starts another run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """How samples are cut: the idle samples that end a run, and the fewest that make one."""
-
-    pause: int = 3
-    shortest: int = 5
+PAUSE, SHORTEST = 3, 5
+"""The idle samples that end a run, and the fewest samples that make one."""
 
 
 def busy_mask(power_w: Floats) -> NDArray[np.bool_]:
@@ -48,36 +43,35 @@ def busy_span(power_w: Floats) -> slice:
     return slice(int(index[0]), int(index[-1]) + 1) if len(index) else slice(0, len(power_w))
 
 
-def runs(power_w: Floats, clock_mhz: Floats | None, cut: Cut = Cut()) -> list[slice]:
+def runs(power_w: Floats, clock_mhz: Floats | None) -> list[slice]:
     """The runs in one GPU's samples, in order of time.
 
-    A run ends where `cut.pause` idle samples follow one another, or where the clock settles
+    A run ends where `PAUSE` idle samples follow one another, or where the clock settles
     on another level.
     """
     busy = np.flatnonzero(busy_mask(power_w))
     if not len(busy):
         return []
-    breaks = np.flatnonzero(np.diff(busy) > cut.pause)
+    breaks = np.flatnonzero(np.diff(busy) > PAUSE)
     starts = np.concatenate(([busy[0]], busy[breaks + 1]))
     ends = np.concatenate((busy[breaks], [busy[-1]])) + 1
     found: list[slice] = []
     for start, end in zip(starts, ends, strict=True):
         edges = (
-            [start, *(_moves(clock_mhz[start:end], cut) + start), end]
+            [start, *(_moves(clock_mhz[start:end]) + start), end]
             if (clock_mhz is not None)
             else [start, end]
         )
-        found += [slice(int(a), int(b)) for a, b in pairwise(edges) if b - a >= cut.shortest]
+        found += [slice(int(a), int(b)) for a, b in pairwise(edges) if b - a >= SHORTEST]
     return found
 
 
-def _moves(clock_mhz: Floats, cut: Cut) -> NDArray[np.int64]:
-    """Where the clock's level (median of `cut.shortest` samples on either side) moves."""
-    width = cut.shortest
-    if len(clock_mhz) < 2 * width:
+def _moves(clock_mhz: Floats) -> NDArray[np.int64]:
+    """Where the clock's level (median of `SHORTEST` samples on either side) moves."""
+    if len(clock_mhz) < 2 * SHORTEST:
         return np.zeros(0, dtype=np.int64)
-    windows = np.median(np.lib.stride_tricks.sliding_window_view(clock_mhz, width), axis=1)
-    step = np.abs(windows[width:] - windows[:-width])
+    windows = np.median(np.lib.stride_tricks.sliding_window_view(clock_mhz, SHORTEST), axis=1)
+    step = np.abs(windows[SHORTEST:] - windows[:-SHORTEST])
     moves: list[int] = []
     k = 0
     while k < len(step):
@@ -88,7 +82,7 @@ def _moves(clock_mhz: Floats, cut: Cut) -> NDArray[np.int64]:
             part = step[k : last + 1]
             # medians are level for as long as most of a window is: the edge is in the middle
             level = np.flatnonzero(part >= part.max() - 1.0)
-            moves.append(k + int(level[0] + level[-1]) // 2 + width)
+            moves.append(k + int(level[0] + level[-1]) // 2 + SHORTEST)
             k = last + 1
         else:
             k += 1

@@ -17,34 +17,34 @@ from optgap.models.errors import InputError, NoQuote
 
 Floats = NDArray[np.float64]
 
-# nvidia-smi field, its unit in the header, our column, factor
+# nvidia-smi field, its unit in the header, our column
 _SMI = (
-    ("power.draw", "W", "power_w", 1.0),
-    ("power.draw.instant", "W", "power_w", 1.0),
-    ("power.draw.average", "W", "power_w", 1.0),
-    ("clocks.current.sm", "MHz", "frequency_mhz", 1.0),
-    ("clocks.sm", "MHz", "frequency_mhz", 1.0),
-    ("clocks.current.graphics", "MHz", "frequency_mhz", 1.0),
-    ("clocks.gr", "MHz", "frequency_mhz", 1.0),
-    ("clocks.current.memory", "MHz", "memory_mhz", 1.0),
-    ("clocks.mem", "MHz", "memory_mhz", 1.0),
-    ("utilization.gpu", "%", "util_percent", 1.0),
-    ("power.limit", "W", "power_limit_w", 1.0),
-    ("enforced.power.limit", "W", "power_limit_w", 1.0),
+    ("power.draw", "W", "power_w"),
+    ("power.draw.instant", "W", "power_w"),
+    ("power.draw.average", "W", "power_w"),
+    ("clocks.current.sm", "MHz", "frequency_mhz"),
+    ("clocks.sm", "MHz", "frequency_mhz"),
+    ("clocks.current.graphics", "MHz", "frequency_mhz"),
+    ("clocks.gr", "MHz", "frequency_mhz"),
+    ("clocks.current.memory", "MHz", "memory_mhz"),
+    ("clocks.mem", "MHz", "memory_mhz"),
+    ("utilization.gpu", "%", "util_percent"),
+    ("power.limit", "W", "power_limit_w"),
+    ("enforced.power.limit", "W", "power_limit_w"),
 )
 
-# dcgmi dmon short names, our column, factor
+# dcgmi dmon short names, our column
 _DCGM = {
-    "POWER": ("power_w", 1.0),
-    "SMCLK": ("frequency_mhz", 1.0),
-    "MMCLK": ("memory_mhz", 1.0),
-    "DRAMA": ("dram_active", 1.0),
-    "GPUTL": ("util_percent", 1.0),
-    "FP16A": ("fp16_active", 1.0),
-    "FP32A": ("fp32_active", 1.0),
-    "FP64A": ("fp64_active", 1.0),
-    "SMACT": ("sm_active", 1.0),
-    "TOTEC": ("energy_mj", 1.0),
+    "POWER": "power_w",
+    "SMCLK": "frequency_mhz",
+    "MMCLK": "memory_mhz",
+    "DRAMA": "dram_active",
+    "GPUTL": "util_percent",
+    "FP16A": "fp16_active",
+    "FP32A": "fp32_active",
+    "FP64A": "fp64_active",
+    "SMACT": "sm_active",
+    "TOTEC": "energy_mj",
 }
 
 
@@ -56,9 +56,9 @@ def read_nvidia_smi(raw: RawTable) -> Profile:
     """Samples of ``nvidia-smi``, with or without units in the cells, cut into runs."""
     plain = {name.split(" [")[0]: name for name in raw.header}
     series: dict[str, Floats] = {}
-    for field, unit, ours, factor in _SMI:
+    for field, unit, ours in _SMI:
         if field in plain and ours not in series:
-            series[ours] = raw.numbers(plain[field], unit) * factor
+            series[ours] = raw.numbers(plain[field], unit)
     times = _timestamps(raw, plain["timestamp"]) if "timestamp" in plain else None
     device = next((plain[n] for n in ("index", "uuid", "pci.bus_id", "name") if n in plain), None)
     gpu = raw.text(device) if device else np.full(len(raw.rows), "0", dtype=object)
@@ -130,12 +130,11 @@ def read_dcgmi(text: str, source: str, interval_s: float = 1.0) -> Profile:
     gpu = np.array([row[0] for row in rows], dtype=object)
     series: dict[str, Floats] = {}
     for k, name in enumerate(header, start=1):
-        ours, factor = _DCGM.get(name, (name.lower(), 1.0))
         cells = [
             number(row[k], source, f"row {line}, column {name}")
             for row, line in zip(rows, lines, strict=True)
         ]
-        series[ours] = np.array(cells) * factor
+        series[_DCGM.get(name, name.lower())] = np.array(cells)
     ticks: dict[str, int] = {}
     times = []
     for device in gpu:

@@ -99,8 +99,8 @@ def _over_time(problem: ConsolidationProblem, solution: ConsolidationSolution) -
     end = replay(problem, solution).end_s
     broken: list[Violation] = []
     events: list[tuple[float, int, int, int]] = []
-    spans = _spans(solution, end)
-    for k, (task, _, start, stop) in enumerate(spans):
+    stays = spans(solution, end)
+    for k, (task, _, start, stop) in enumerate(stays):
         where = f"task {problem.tasks[task].name}"
         if not start < stop:  # its GPUs would not be looked at
             broken.append(Violation("a stay of some length", where, stop - start, "above 0 s"))
@@ -122,7 +122,7 @@ def _over_time(problem: ConsolidationProblem, solution: ConsolidationSolution) -
             mhz[clock.gpu] = clock.mhz
             touched.add(clock.gpu)
         else:
-            for g in spans[index][1]:
+            for g in stays[index][1]:
                 residents[g].append(task) if what == START else residents[g].remove(task)
                 touched.add(g)
         last = k + 1 == len(ordered) or ordered[k + 1][0] > time
@@ -140,7 +140,7 @@ def _over_time(problem: ConsolidationProblem, solution: ConsolidationSolution) -
 Span = tuple[int, tuple[int, ...], float, float]
 
 
-def _spans(solution: ConsolidationSolution, end: FloatArray) -> list[Span]:
+def spans(solution: ConsolidationSolution, end: FloatArray) -> list[Span]:
     """Return (task, GPUs, from, to) of every stay, but not a move at the task's last instant.
 
     Nothing runs in such a stay; one that begins later than that is a stay of no length.
@@ -148,14 +148,14 @@ def _spans(solution: ConsolidationSolution, end: FloatArray) -> list[Span]:
     by_task: dict[int, list[tuple[float, tuple[int, ...]]]] = defaultdict(list)
     for a in _in_order(solution):
         by_task[a.task].append((a.start_s, a.gpus))
-    spans: list[Span] = []
+    found: list[Span] = []
     for task, stays in by_task.items():
         final = float(end[task])
         for k, (start, gpus) in enumerate(stays):
             until = stays[k + 1][0] if k + 1 < len(stays) else final
             if k == 0 or start < final or start > final + slack_s(final):
-                spans.append((task, gpus, start, min(until, final)))
-    return spans
+                found.append((task, gpus, start, min(until, final)))
+    return found
 
 
 @lru_cache(maxsize=1)  # `check` and `evaluate` ask for the same one in turn

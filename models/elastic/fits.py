@@ -221,7 +221,6 @@ def _dealt(problem: ElasticProblem, classes: Sequence[JobClass], seed: int) -> J
         able = [c for c, item in enumerate(classes) if wanted in item.counts]
         c = int(rng.choice(able if able else len(classes)))
         near = min(classes[c].counts, key=lambda n: (abs(np.log2(n / wanted)), n))
-        per_iteration = classes[c].time_s[classes[c].counts.index(near), -1]
         of_class[k], asked[k] = c, near
-        iterations[k] = max(1.0, round(lasts / per_iteration))
+        iterations[k] = classes[c].iterations_in(lasts, near)
     return replace(old, of_class=of_class, iterations=iterations, requested=asked)

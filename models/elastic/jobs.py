@@ -31,6 +31,10 @@ class JobClass:
         """As tables call it."""
         return f"{self.model}/{self.batch}"
 
+    def iterations_in(self, seconds: float, gpus: int) -> float:
+        """As many as take so long on so many GPUs at the highest clock; 1 at the least."""
+        return max(1.0, float(round(seconds / self.time_s[self.counts.index(gpus), -1])))
+
 
 @dataclass(frozen=True, slots=True)
 class Overhead:

@@ -122,9 +122,7 @@ def _on_pool(
         changes["GPU requests cut to what batch and cluster allow"] += 1
     if line.iterations is not None:
         return c, up, line.iterations
-    duration = line.duration_s or NOMINAL_S.get(line.model, 3600.0)
-    per_iteration = item.time_s[item.counts.index(up), -1]
-    return c, up, max(1.0, float(round(duration / per_iteration)))
+    return c, up, item.iterations_in(line.duration_s or NOMINAL_S.get(line.model, 3600.0), up)
 
 
 # -- the formats --------------------------------------------------------------------------

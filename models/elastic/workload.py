@@ -66,9 +66,7 @@ def jobs(
             wanted //= 2
             able = [c for c, item in enumerate(classes) if wanted in item.counts]
         c = able[int(rng.integers(len(able)))]
-        item = classes[c]
         of_class[k], asked[k] = c, wanted
-        per_iteration = item.time_s[item.counts.index(wanted), -1]
-        iterations[k] = max(1.0, round(duration[k] / per_iteration))
+        iterations[k] = classes[c].iterations_in(duration[k], wanted)
     names = tuple(f"job-{k:05d}" for k in range(size))
     return Jobs(names, submit, of_class, iterations, asked)

@@ -148,7 +148,7 @@ small = _variant(
 )
 
 
-def from_file(
+def from_csv(
     jobs: str | os.PathLike[str],
     model: Any = None,
     *,

@@ -57,7 +57,7 @@ def read_jobs(
     times: Mapping[str, Iterations] | None = None,
     gpus_per_node: int = 8,
 ) -> Read:
-    """Jobs from a file, whose format its name and header tell; see `presets.from_file`.
+    """Jobs from a file, whose format its name and header tell; see `presets.from_csv`.
 
     Raises
     ------

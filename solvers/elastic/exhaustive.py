@@ -32,7 +32,7 @@ from optgap.models.result import Outcome, Status, Termination
 from optgap.models.spec import chosen
 from optgap.solvers.backends.safe import outwards
 from optgap.solvers.elastic.area import SAFE, closed_form
-from optgap.solvers.elastic.joint import Step, Tables, by_worth, ends, listed, order_of, waited
+from optgap.solvers.elastic.joint import Step, Tables, by_worth, ends, order_of, waited
 from optgap.solvers.elastic.lagrangian import starts_s
 from optgap.solvers.elastic.orders import Orders, Use, Uses
 from optgap.solvers.elastic.parameters import ExhaustiveParams
@@ -132,7 +132,7 @@ class Search:
         self.prefixes = Prefixes(tables, limits)
         self.orders = Orders(tables, limits)
         self.first = dominated(problem, charged)
-        self.best = [] if charged else listed(tables)
+        self.best = [] if charged else by_worth(tables, tables.fastest_s)
         if charged:
             self.found = min(found, serial(tables) * (1 + ROUNDING))
         else:

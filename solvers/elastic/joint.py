@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -187,34 +187,13 @@ def order_of(tables: Tables, ends_s: Iterable[float]) -> tuple[int, ...]:
     return tuple(event for _, _, event in sorted([*completed, *submissions]))
 
 
-def listed(tables: Tables) -> list[Step]:
-    """The best of three list schedules: shortest remaining first one by one, most progress of all
-    together, and most progress relative to what is left."""
-
-    def shortest(active: Ints, left: Floats) -> Floats:
-        first = active[(left * tables.fastest_s)[active].argmin()]
-        return np.asarray(np.eye(tables.size)[first])
-
-    def most(active: Ints, left: Floats) -> Floats:
-        return np.asarray(tables.fastest_s)
-
-    def least_left(active: Ints, left: Floats) -> Floats:
-        return np.asarray(1 / np.maximum(left, 1e-300))
-
-    made = [_listed(tables, rule) for rule in (shortest, most, least_left)]
-    return min(made, key=lambda steps: waited(tables, steps))
-
-
 def by_worth(tables: Tables, worth: Floats) -> list[Step]:
-    """At every event the joint configuration that does most worth of work."""
+    """From event to event the joint configuration that does most worth of work.
+
+    worth: (J,) of each job's whole work.
+    """
     floor = 1e-9 * float(np.abs(worth).max(initial=1e-9))  # no job waits for ever
-    safe = np.maximum(worth, floor)
-    return _listed(tables, lambda active, left: safe)
-
-
-def _listed(tables: Tables, rule: Callable[[Ints, Floats], Floats]) -> list[Step]:
-    """From event to event the joint configuration of most worth; `rule` says whose work is worth
-    what, from the active jobs and the (J,) shares of work left."""
+    worth = np.maximum(worth, floor)
     left = np.ones(tables.size)
     now, arrived, steps = 0.0, 0, []
     while left.any():
@@ -225,7 +204,6 @@ def _listed(tables: Tables, rule: Callable[[Ints, Floats], Floats]) -> list[Step
         if not len(active):
             now = coming
             continue
-        worth = rule(active, left)
         joint = tables.price(active, {j: worth[j] * tables.rate[j] for j in active.tolist()})[1]
         runs = {j: float(tables.rate[j][z]) for j, z in enumerate(joint) if z >= 0}
         first = min(runs, key=lambda j: left[j] / runs[j])

@@ -260,29 +260,6 @@ def _tail_gains(first: Any, time_s: Any, watts: Any, values: Any, tail_price: fl
 
 
 @compiled
-def _after_last(
-    last: Any, start: Any, earliest: Any, value: Any, gained: Any, size: Any, tail: Any, share: Any
-) -> Any:
-    """The least completion plus payments of a job that completes after the last piece; by which
-    value and completion. Only values whose gain is at most a second per second are used.
-
-    `gained` until the last edge; `share` of `size` and of all other terms is taken off.
-    """
-    from_here = max(last, earliest)
-    over = max(0.0, from_here - max(last, start))
-    top, top_v = -np.inf, -1
-    for v in range(len(tail)):
-        if tail[v] <= 1.0:
-            now = from_here + value[v] - gained[v] - tail[v] * over
-            now -= share * (from_here + value[v] + size[v] + tail[v] * over)
-            if now > top:
-                top, top_v = now, v
-    if top == -np.inf:  # no value is low enough: nothing paid, nothing gained
-        top = from_here
-    return top, top_v, from_here
-
-
-@compiled
 def _least(
     edges: Any, gain: Any, charge: Any, tail: Any, value: Any, start: Any, earliest: Any
 ) -> Any:
@@ -331,11 +308,20 @@ def _least(
                 large = max(large, abs(gain[n, k, v]) * (high - low) + charge[n, k, v])
             size[v] += large
         k += 1
-    top, top_v, end = _after_last(
-        edges[pieces], start, earliest, value, idle, size, tail, ROUND * (2 * k + 6)
-    )
+    # completions after the last piece: only values whose gain is at most a second per second
+    last, top, top_v = edges[pieces], -np.inf, -1
+    from_here = max(last, earliest)
+    over = max(0.0, from_here - max(last, start))
+    for v in range(tried):
+        if tail[v] <= 1.0:
+            now = from_here + value[v] - idle[v] - tail[v] * over
+            now -= ROUND * (2 * k + 6) * (from_here + value[v] + size[v] + tail[v] * over)
+            if now > top:
+                top, top_v = now, v
+    if top == -np.inf:  # no value is low enough: nothing paid, nothing gained
+        top = from_here
     if top < best:
-        best, best_v, best_end = top, top_v, end
+        best, best_v, best_end = top, top_v, from_here
     return best, best_v, best_end
 
 

@@ -128,11 +128,12 @@ def side_by_side(
     context = get_context("loky")
     interrupted, stuck, said = context.Event(), context.Event(), context.SimpleQueue()
     pool = Processes(size, partial(_listen, interrupted, stuck, said, limits.effort))
-    relay = threading.Thread(target=_relay, args=(said, limits), daemon=True)
-    relay.start()
-    futures = [pool.submit(_do, work) for work in works]
+    waiting = futures = [pool.submit(_do, work) for work in works]
     try:
-        while wait(futures, LOOK_EVERY_S).not_done:
+        while waiting:
+            waiting = list(wait(futures, LOOK_EVERY_S).not_done)
+            while not said.empty():
+                limits.progress(*said.get())
             if stuck.is_set():
                 limits.stuck.set()
             if limits.interrupted.is_set():
@@ -143,8 +144,6 @@ def side_by_side(
                     pool.kill()
     finally:
         pool.kill()
-        said.put(None)
-        relay.join()
     cut = limits.interrupted.is_set()
     return [Outcome() if f.cancelled() else _outcome(f.result, cut) for f in futures]
 
@@ -156,12 +155,6 @@ def _outcome(work: Callable[[], Answer], cut: bool = False) -> Outcome[Answer]:
         if cut and isinstance(error, ProcessDied):
             return Outcome()
         return Outcome(error=error)
-
-
-def _relay(said: Any, limits: Limits) -> None:
-    """Tell the progress of all processes, until there is no more."""
-    while (item := said.get()) is not None:
-        limits.progress(*item)
 
 
 # -- in a process of its own ---------------------------------------------------------------

@@ -104,17 +104,18 @@ def make_room(
     that are moved. Only moves into free blocks are tried; False, with nothing changed, when no
     block or choice of nodes can be emptied that way.
     """
-    size = min(n, per)
-    if n > per:
-        return _empty_nodes(owner, free, per, job, n, sizes, blocks, fixed, moved)
+    size, need = min(n, per), max(1, n // per)
     cost = _costs(owner, size, sizes, fixed)
-    for least in np.argsort(cost, kind="mergesort"):
-        if cost[least] == np.inf:
+    order = np.argsort(cost, kind="mergesort")
+    # a block after another, or of whole nodes only those with the fewest GPUs in use
+    for i in range(len(order) if n <= per else 1):
+        if i + need > len(order) or cost[order[i + need - 1]] == np.inf:
             return False
-        first = least * size
-        if _vacate(owner, free, per, np.array([first]), size, sizes, blocks, moved):
-            put(owner, free, per, job, first, size)
-            blocks[job, 0] = first
+        region = np.sort(order[i : i + need]) * size
+        if _vacate(owner, free, per, region, size, sizes, blocks, moved):
+            for b in range(need):
+                put(owner, free, per, job, region[b], size)
+                blocks[job, b] = region[b]
             return True
     return False
 
@@ -129,26 +130,6 @@ def _costs(owner: Any, size: int, sizes: Any, fixed: Any) -> Any:
             if j != FREE:
                 cost[b] += np.inf if sizes[j] > size or fixed[j] else 1.0
     return cost
-
-
-@inner
-def _empty_nodes(
-    owner: Any, free: Any, per: int, job: int, n: int, sizes: Any, blocks: Any, fixed: Any,
-    moved: Any,
-) -> bool:  # fmt: skip
-    """Whole nodes for a job, those with the fewest GPUs in use."""
-    need = n // per
-    cost = _costs(owner, per, sizes, fixed)
-    order = np.argsort(cost, kind="mergesort")[:need]
-    if len(order) < need or cost[order[need - 1]] == np.inf:
-        return False
-    region = np.sort(order) * per
-    if not _vacate(owner, free, per, region, per, sizes, blocks, moved):
-        return False
-    for i in range(need):
-        put(owner, free, per, job, region[i], per)
-        blocks[job, i] = region[i]
-    return True
 
 
 @inner

@@ -28,7 +28,9 @@ class HindsightParams:
     """Parameters of `hindsight`."""
 
     schedules: int = parameter(
-        0, "that are tried; 0 for 1,000, fewer with more than 60 tasks", within=FROM_0
+        0,
+        "that are tried; 0 for 1,000, or 3,000 without moves, and fewer beyond 60 tasks",
+        within=FROM_0,
     )
 
 

@@ -55,7 +55,7 @@ class Repacking:
         self.wide = case.width > 1
         lasting = float(case.submit[-1] - case.submit[0] + case.duration.mean())
         self.work = CONSOLIDATION.packed * len(case.gpu_kind) * case.duration.sum() / lasting
-        moves = problem.rules.migration
+        moves = self.moves = problem.rules.migration
         caps = TUNING.summed_percent if moves else TUNING.staying_percent
         caps = caps if len(problem.rows) == 0 else (math.inf,)
         keys = self._keys() if moves else np.zeros((0, len(self.mean)))
@@ -92,9 +92,11 @@ class Repacking:
         Parameters
         ----------
         schedules
-            Number of rules; 0 for 1,000, fewer with more than 60 tasks.
+            Number of rules; 0 for 1,000, or 3,000 where no task may move, since a schedule is one
+            packing then; fewer with more than 60 tasks.
         """
         usual = self.limits.effort * min(1000, 60_000 // len(self.mean))
+        usual *= 1 if self.moves else 3
         for k in range(schedules or round(usual)):
             if self.limits.stop is not None:
                 return

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from optgap.auditing.result import Audit
 from optgap.plotting.figures import (
     COLOURS,
+    GREY,
     axes_or_new,
     heading,
     legend_below,
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SIZE = (8.0, 4.4)
-GREY = "#666666"
 
 
 def plot_audit(audit: Audit, ax: Axes | None = None) -> Axes:

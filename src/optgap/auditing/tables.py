@@ -37,6 +37,11 @@ class LoggedRows:
     records: int
     reasons: Mapping[str, int]
 
+    @property
+    def told(self) -> str:
+        """The rows that are left out, in words."""
+        return ", ".join(f"{count:,} {why}" for why, count in self.reasons.items())
+
 
 def read_log(path: Path, problem: Any, columns: Mapping[str, str] | None = None) -> LoggedRows:
     """A logged solution of a problem: JSON, or the family's table in CSV.
@@ -303,12 +308,10 @@ def require_some(found: LoggedRows, source: str) -> None:
     """Raise InputError where nothing of the log belongs to the problem."""
     left = sum(found.reasons.values())
     if found.records and left == found.records:
-        told = ", ".join(f"{n} {why}" for why, n in found.reasons.items())
-        raise InputError(source, "", NoQuote(told), "a log of this problem")
+        raise InputError(source, "", NoQuote(found.told), "a log of this problem")
 
 
 def require_all(found: LoggedRows, source: str) -> None:
     """Raise InputError where anything of the log does not belong to the problem."""
     if found.reasons:
-        told = ", ".join(f"{n} {why}" for why, n in found.reasons.items())
-        raise InputError(source, "", NoQuote(told), "a log of this problem alone")
+        raise InputError(source, "", NoQuote(found.told), "a log of this problem alone")

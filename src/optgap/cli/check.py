@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from optgap.cli import completing
 from optgap.cli import options as opt
 
 if TYPE_CHECKING:
@@ -23,15 +22,7 @@ def command(
             "SOLUTION", "a solution, a result with one in it, a CSV log, or another solver's .sol"
         ),
     ],
-    formulation: Annotated[
-        str,
-        opt.option(
-            "--method",
-            "M",
-            "of a .sol file: the formulation that was exported, with its parameters in parentheses",
-            completing.formulations("auto"),
-        ),
-    ] = "auto",
+    formulation: opt.Formulation = "auto",
     strict: Annotated[
         bool, typer.Option("--strict", help="exit 2 when a constraint is broken")
     ] = False,

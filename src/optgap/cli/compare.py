@@ -36,14 +36,6 @@ Sweep = Annotated[
     str | None,
     opt.option("--sweep", "KEY=V1,V2,…", "make the preset anew for each value"),
 ]
-Settings = Annotated[
-    list[str] | None,
-    opt.option(
-        "--set",
-        "KEY=VALUE",
-        "a parameter of the preset, or else of every policy and method that has it",
-    ),
-]
 Models = Annotated[
     list[str] | None,
     opt.option(
@@ -75,7 +67,7 @@ def command(
     preset: opt.Preset = None,
     size: opt.Size = None,
     sweep: Sweep = None,
-    settings: Settings = None,
+    settings: opt.AnySettings = None,
     models: Models = None,
     columns: opt.Columns = None,
     samples: Samples = None,
@@ -105,15 +97,13 @@ def command(
         opt.refuse(lone, "it without a family", "a family before it")
         return _overview(Output(json, quiet), seed, time_limit, effort, plot)
     given = assignments(settings or [], "--set")
-    if size is not None:
-        given["size"] = str(size)
     fits = _fits(subject, models or [], columns or [], sweep, seed, quiet)
     drawn = _drawn(fits, samples, level, sweep)
     if is_file(subject):
         refuse_beside_file({"--preset": preset, "--size": size, "--sweep": sweep})
         family, beside, work = _of_file(subject, drawn)
     else:
-        family, beside, work = _of_preset(subject, preset, sweep, given, seed, drawn)
+        family, beside, work = _of_preset(subject, preset, size, sweep, given, seed, drawn)
     wanted = chosen(family, policies, methods, given, beside)
     runs = {"time_limit": time_limit, "effort": effort, "seed": seed}
     work = partial(work, policies=wanted[0], methods=wanted[1], **runs)
@@ -137,6 +127,7 @@ def _of_file(subject: str, drawn: Drawing) -> tuple[str, Iterable[str], Work]:
 def _of_preset(
     family: str,
     preset: str | None,
+    size: int | None,
     sweep: str | None,
     given: dict[str, Any],
     seed: int,
@@ -146,17 +137,14 @@ def _of_preset(
 
     Those of the `given` parameters that are the preset's are taken out.
     """
+    from optgap.cli.subjects import of_the_preset
     from optgap.comparing import gaps
-    from optgap.making import from_preset, preset_entry
+    from optgap.making import from_preset
 
-    beside = preset_entry(family, preset)[0].params
-    own = {key: given.pop(key) for key in list(given) if key in (*beside, "strict")}
+    own, beside = of_the_preset(family, preset, size, given)
     if sweep is None:
-        return (
-            family,
-            beside,
-            partial(drawn or gaps.compare, from_preset(family, preset, own, seed)),
-        )
+        problem = from_preset(family, preset, own, seed)
+        return family, beside, partial(drawn or gaps.compare, problem)
     key, values = _swept(sweep)
     work = partial(gaps.sweep, family, key, values, preset=preset, processes=None, **own)
     return family, beside, work

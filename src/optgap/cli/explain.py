@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from optgap.cli.work import Output
     from optgap.explaining import Explanation
 
-TOP = 10
-"""Costly decisions that are shown."""
-
 _Beside = Annotated[
     str,
     opt.option(
@@ -27,14 +24,6 @@ _Beside = Annotated[
 _Log = Annotated[
     str | None,
     opt.option("--log", "FILE", "in its place what was done, as for `audit`: CSV or JSON"),
-]
-_Settings = Annotated[
-    list[str] | None,
-    opt.option(
-        "--set",
-        "KEY=VALUE",
-        "a parameter of the preset, or else of the policy",
-    ),
 ]
 
 
@@ -52,7 +41,7 @@ def command(
     beside: _Beside = "all",
     preset: opt.Preset = None,
     size: opt.Size = None,
-    settings: _Settings = None,
+    settings: opt.AnySettings = None,
     plot: opt.PlotFile = None,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
@@ -93,14 +82,13 @@ def command(
         quiet=quiet,
     )
     if rows is not None and rows.reasons:
-        left = ", ".join(f"{count:,} {why}" for why, count in rows.reasons.items())
-        answer = replace(answer, notes=(*answer.notes, f"rows of {log} left out: {left}"))
+        answer = replace(answer, notes=(*answer.notes, f"rows of {log} left out: {rows.told}"))
     _deliver(answer, Output(json, quiet), plot)
     return exit_code([answer.termination])
 
 
 def _deliver(answer: Explanation, out: Output, plot: str | None) -> None:
-    out.document(answer.to_json(TOP))
+    out.document(answer)
     if plot is not None:
         from optgap.plotting.figures import save_figure
         from optgap.plotting.waterfall import explanation_figure
@@ -110,9 +98,9 @@ def _deliver(answer: Explanation, out: Output, plot: str | None) -> None:
         out.line(line)
     out.line()
     out.table(*answer.table())
-    for line in ["", *answer.reasons(), "", answer.about_decisions(TOP)]:
+    for line in ["", *answer.reasons(), "", answer.about_decisions()]:
         out.line(line)
     if answer.costly:
         out.line()
-        out.table(*answer.decisions(TOP))
+        out.table(*answer.decisions())
     out.notes(answer.notes)

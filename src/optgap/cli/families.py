@@ -96,11 +96,8 @@ def _document(spec: FamilySpec) -> dict[str, Any]:
     return {
         "name": spec.name,
         "question": spec.question,
-        "presets": _list(spec, "presets"),
-        "policies": _list(spec, "policies"),
+        **{role: _list(spec, role) for role in ROLES},
         "installed_policies": {n: p.value for n, p in installed_policies(spec.name).items()},
-        "methods": _list(spec, "methods"),
-        "formulations": _list(spec, "formulations"),
     }
 
 

@@ -80,7 +80,8 @@ Formulation = Annotated[
     option(
         "--method",
         "M",
-        "the formulation, with its parameters in parentheses; auto is the family's first",
+        "the formulation, with its parameters in parentheses (for check: as it was exported); auto "
+        "is the family's first",
         completing.formulations("auto"),
     ),
 ]
@@ -107,6 +108,10 @@ Settings = Annotated[
     list[str] | None,
     option("--set", "KEY=VALUE", "set a parameter; repeatable"),
 ]
+AnySettings = Annotated[
+    list[str] | None,
+    option("--set", "KEY=VALUE", "a parameter of the preset, or else of whatever runs and has it"),
+]
 Columns = Annotated[
     list[str] | None,
     option(
@@ -119,9 +124,6 @@ PlotFile = Annotated[
     str | None, option("--plot", "FILE", "draw the picture here: .png, .svg or .pdf")
 ]
 SolutionFile = Annotated[str | None, option("--output -o", "FILE", "write the solution alone here")]
-SolutionPlot = Annotated[
-    str | None, option("--plot", "FILE", "draw the solution here: .png, .svg or .pdf")
-]
 
 
 def refuse(options: Mapping[str, object], found: str, expected: str) -> None:

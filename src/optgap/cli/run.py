@@ -22,7 +22,7 @@ def command(
     ],
     settings: opt.Settings = None,
     output: opt.SolutionFile = None,
-    plot: opt.SolutionPlot = None,
+    plot: opt.PlotFile = None,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     time_limit: opt.TimeLimit = None,

@@ -31,7 +31,7 @@ def command(
     ] = False,
     conflict: Conflict = False,
     output: opt.SolutionFile = None,
-    plot: opt.SolutionPlot = None,
+    plot: opt.PlotFile = None,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     time_limit: opt.TimeLimit = None,

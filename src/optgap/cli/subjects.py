@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +38,8 @@ def opened(
     settings: list[str] | None,
     *outputs: str | None,
     plot: str | None = None,
-    read: Sequence[str] = (),
 ) -> tuple[Problem, dict[str, Any]]:
     """The problem in a file and what ``--set`` says, once every output is one that can be written.
-
-    `read` are the other files that the command reads.
 
     Raises
     ------
@@ -52,7 +49,7 @@ def opened(
     from optgap.parameters import assignments
     from optgap.plotting.figures import require_ending
 
-    require_writable(*outputs, plot, read=[problem_file, *read])
+    require_writable(*outputs, plot, read=[problem_file])
     require_ending(plot)
     params: dict[str, Any] = {**assignments(settings or [], "--set")}
     return load_problem(problem_file), params
@@ -70,13 +67,22 @@ def problem_of(
     InputError: for what the file, the preset or its parameters hold.
     """
     from optgap.documents import load_problem
-    from optgap.making import from_preset, preset_entry
+    from optgap.making import from_preset
 
     if is_file(subject):
         refuse_beside_file({"--preset": preset, "--size": size})
         return load_problem(subject)
+    own, _ = of_the_preset(subject, preset, size, given)
+    return from_preset(subject, preset, own, seed)
+
+
+def of_the_preset(
+    family: str, preset: str | None, size: int | None, given: dict[str, Any]
+) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    """Take those of the `given` parameters out that the preset has; also all that it has."""
+    from optgap.making import preset_entry
+
     if size is not None:
         given["size"] = str(size)
-    entry, _ = preset_entry(subject, preset)
-    own = {key: given.pop(key) for key in list(given) if key in (*entry.params, "strict")}
-    return from_preset(subject, preset, own, seed)
+    known = preset_entry(family, preset)[0].params
+    return {key: given.pop(key) for key in list(given) if key in (*known, "strict")}, known

@@ -213,12 +213,7 @@ def compare(
     methods: gaps.Methods = "auto",
     *,
     uncertainty: None = None,
-    time_limit: float | None = None,
-    effort: float = 1.0,
-    seed: int = 0,
-    limits: Limits | None = None,
-    progress: Progress = silent,
-    parts: bool = False,
+    **asked: Any,
 ) -> Comparison: ...
 
 
@@ -230,12 +225,7 @@ def compare(
     *,
     uncertainty: int,
     level: float = LEVEL,
-    time_limit: float | None = None,
-    effort: float = 1.0,
-    seed: int = 0,
-    limits: Limits | None = None,
-    progress: Progress = silent,
-    parts: bool = False,
+    **asked: Any,
 ) -> UncertainComparison: ...
 
 

@@ -143,7 +143,7 @@ def present_folder(given: str | os.PathLike[str] | None = None) -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def path(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
+def path(name: str) -> Path:
     """Where a dataset is: the folder that holds all its files.
 
     Raises
@@ -151,7 +151,7 @@ def path(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
     InputError: for an unknown name, or a dataset of which a file is not there.
     """
     (dataset,) = choose([name])
-    place = data_folder(folder)
+    place = data_folder()
     for file in dataset.files:
         if not (place / file.path).is_file():
             expected = f"it there: optgap info --fetch {name}"
@@ -159,23 +159,15 @@ def path(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
     return place / os.path.commonpath([os.path.dirname(file.path) for file in dataset.files])
 
 
-def fetch(
-    names: Iterable[str],
-    folder: str | os.PathLike[str] | None = None,
-    tell: Callable[[str], None] = lambda _: None,
-) -> list[File]:
+def fetch(names: Iterable[str]) -> list[File]:
     """Download what is missing of the datasets of these names; returns what came.
-
-    Parameters
-    ----------
-    tell: told each path before it is downloaded; may raise to stop.
 
     Raises
     ------
     InputError: for an unknown name, a file that is there and is another (which stays), an
         address that does not answer, or a download that is not what the catalogue names.
     """
-    place, came = data_folder(folder), []
+    place, came = data_folder(), []
     for dataset in choose(names):
         for file in dataset.files:
             target = place / file.path
@@ -184,7 +176,6 @@ def fetch(
                     found = NoQuote(f"a file with another SHA-256 than {dataset.name}'s")
                     raise InputError(str(target), "", found, f"{file.sha256}; move it away first")
             elif file.url is not None:
-                tell(file.path)
                 _download(file, file.url, target)
                 came.append(file)
         if not dataset.there(place):

@@ -136,8 +136,8 @@ class Explanation(Brief):
 
     # -- forms ----------------------------------------------------------------------------
 
-    def to_json(self, top: int = TOP) -> dict[str, Any]:
-        """JSON form, ``optgap.explain/1``, with the `top` costliest decisions."""
+    def to_json(self) -> dict[str, Any]:
+        """JSON form, ``optgap.explain/1``, with the `TOP` costliest decisions."""
         return {
             "schema": SCHEMA,
             "family": self.family,
@@ -171,7 +171,7 @@ class Explanation(Brief):
                 "judged": len(self.regrets),
                 "costly": len(self.costly),
                 "cost": sum(regret.cost for regret in self.costly),
-                "top": [asdict(regret) for regret in self.top(top)],
+                "top": [asdict(regret) for regret in self.top()],
             },
             "notes": list(self.notes),
             "seed": self.seed,
@@ -265,23 +265,22 @@ class Explanation(Brief):
         """One line per part: who stands at its two ends, and what that says."""
         return [f"{part.title}: {part.because}" for part in self.parts]
 
-    def decisions(self, top: int = TOP) -> Table:
+    def decisions(self) -> Table:
         """The decisions that cost most, in time order, as text."""
         header = ("when", "about", "chosen", "better", f"cost ({self.unit})")
         rows: list[Row] = [
-            (f"{r.time:,.10g}", r.subject, r.chosen, r.better, number(r.cost))
-            for r in self.top(top)
+            (f"{r.time:,.10g}", r.subject, r.chosen, r.better, number(r.cost)) for r in self.top()
         ]
         return header, rows, (0, 4)
 
-    def about_decisions(self, top: int = TOP) -> str:
+    def about_decisions(self) -> str:
         """One line: how many decisions cost something."""
         costly = len(self.costly)
         if not costly:
             return "decisions: none cost anything when it was taken; whatever is lost shows later"
         line = f"decisions: {costly:,} cost something when they were taken"
-        if costly > top:
-            line += f"; the {top} that cost most, in time order:"
+        if costly > TOP:
+            line += f"; the {TOP} that cost most, in time order:"
         return line
 
     def __str__(self) -> str:

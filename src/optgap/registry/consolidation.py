@@ -2,27 +2,9 @@
 
 from __future__ import annotations
 
-from optgap.registry.spec import REPEATABLE, FamilySpec, Models
+from optgap.registry.spec import REPEATABLE, FamilySpec
 
-
-class Consolidation(FamilySpec):
-    """Tasks that share GPUs, and clocks."""
-
-    @property
-    def models(self) -> Models:
-        from optgap.models.consolidation import csvin, fits, presets, problem, solution
-
-        return Models(
-            problem.ConsolidationProblem,
-            solution.ConsolidationSolution,
-            csvin.from_csv,
-            presets.PRESETS,
-            fits.refit,
-            fits.SERVES,
-        )
-
-
-SPEC = Consolidation(
+SPEC = FamilySpec(
     name="consolidation",
     question="which tasks share which GPUs, at which clock?",
     files={

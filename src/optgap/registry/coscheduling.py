@@ -2,27 +2,9 @@
 
 from __future__ import annotations
 
-from optgap.registry.spec import REPEATABLE, FamilySpec, Models
+from optgap.registry.spec import REPEATABLE, FamilySpec
 
-
-class Coscheduling(FamilySpec):
-    """Jobs that share a node."""
-
-    @property
-    def models(self) -> Models:
-        from optgap.models.coscheduling import fits, presets, problem, solution
-
-        return Models(
-            problem.CoschedulingProblem,
-            solution.CoschedulingSolution,
-            presets.from_csv,
-            presets.PRESETS,
-            fits.refit,
-            fits.SERVES,
-        )
-
-
-SPEC = Coscheduling(
+SPEC = FamilySpec(
     name="coscheduling",
     question="which jobs share a node, on how many GPUs each, and when?",
     files={

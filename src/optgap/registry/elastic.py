@@ -2,27 +2,9 @@
 
 from __future__ import annotations
 
-from optgap.registry.spec import REPEATABLE, FamilySpec, Models
+from optgap.registry.spec import REPEATABLE, FamilySpec
 
-
-class Elastic(FamilySpec):
-    """Training jobs that grow and shrink."""
-
-    @property
-    def models(self) -> Models:
-        from optgap.models.elastic import fits, presets, problem, solution
-
-        return Models(
-            problem.ElasticProblem,
-            solution.ElasticSolution,
-            presets.from_csv,
-            presets.PRESETS,
-            fits.refit,
-            fits.SERVES,
-        )
-
-
-SPEC = Elastic(
+SPEC = FamilySpec(
     name="elastic",
     question="how many GPUs and which clock does each training job get now?",
     files={

@@ -2,27 +2,9 @@
 
 from __future__ import annotations
 
-from optgap.registry.spec import REPEATABLE, FamilySpec, Models
+from optgap.registry.spec import REPEATABLE, FamilySpec
 
-
-class Placement(FamilySpec):
-    """Tasks on the GPUs of nodes."""
-
-    @property
-    def models(self) -> Models:
-        from optgap.models.placement import fits, presets, problem, solution
-
-        return Models(
-            problem.PlacementProblem,
-            solution.PlacementSolution,
-            presets.from_csv,
-            presets.PRESETS,
-            fits.refit,
-            fits.SERVES,
-        )
-
-
-SPEC = Placement(
+SPEC = FamilySpec(
     name="placement",
     question="which node and which GPU does each arriving task get?",
     files={

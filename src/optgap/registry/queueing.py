@@ -2,34 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from optgap.registry.spec import REPEATABLE, FamilySpec
 
-from optgap.registry.spec import REPEATABLE, FamilySpec, Models
-
-
-class Queueing(FamilySpec):
-    """Gang jobs that wait."""
-
-    @property
-    def models(self) -> Models:
-        from optgap.models.queueing import fits, presets, problem, solution
-
-        return Models(
-            problem.QueueingProblem,
-            solution.QueueingSolution,
-            presets.from_file,
-            presets.PRESETS,
-            fits.refit,
-            fits.SERVES,
-        )
-
-    def relaxed(self, problem: Any) -> Any:
-        from optgap.models.queueing.problem import counted
-
-        return counted(problem)
-
-
-SPEC = Queueing(
+SPEC = FamilySpec(
     name="queueing",
     question="which waiting gang job starts next?",
     files={

@@ -46,7 +46,7 @@ class Models:
 class FamilySpec:
     """One problem family: what it is called, what it reads and writes, and where its parts are.
 
-    Each family has a subclass in a module of its own beside this one, whose methods import late.
+    Each family has a module of its own beside this one, and its parts where `room` finds them.
 
     Parameters
     ----------
@@ -76,15 +76,24 @@ class FamilySpec:
     learning: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {})
     overview: str = "auto"
 
-    @property
-    def models(self) -> Models:
-        """Problems, solutions, and how they are made."""
-        raise NotImplementedError
-
     def room(self, *path: str) -> Any:
         """Import a package or module of this family: the only place that does it by name."""
         role, *below = path
         return import_module(".".join(["optgap", role, self.name, *below]))
+
+    @property
+    def models(self) -> Models:
+        """Problems, solutions, and how they are made."""
+        package, presets = self.room("models"), self.room("models", "presets")
+        fits, named = self.room("models", "fits"), self.name.capitalize()
+        return Models(
+            getattr(package, f"{named}Problem"),
+            getattr(package, f"{named}Solution"),
+            presets.from_csv,
+            presets.PRESETS,
+            fits.refit,
+            fits.SERVES,
+        )
 
     @property
     def solvers(self) -> Any:
@@ -107,7 +116,8 @@ class FamilySpec:
 
     def relaxed(self, problem: Any) -> Any:
         """Return the problem without a part that has a price of its own; None without such."""
-        return None
+        counted = getattr(self.room("models", "problem"), "counted", None)
+        return counted and counted(problem)
 
     def from_tables(self, files: Mapping[str, Any], given: Mapping[str, Any], seed: int) -> Problem:
         """A problem from CSV files, or what stands for them, and parameters, which may be text.

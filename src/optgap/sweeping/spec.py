@@ -24,6 +24,7 @@ from optgap.sweeping.cells import Cell, code
 MOST = 1_000_000
 """Runs in one sweep: more is a slip of the keyboard, or several sweeps."""
 TOP = {"seeds", "instance_seeds", "time_limit", "grid"}
+Names = tuple[str, ...]
 GRID = {"family", "presets", "problems", "instance", "policies", "methods", "parameters"}
 
 
@@ -131,13 +132,13 @@ def _made(
             yield (label, made, ""), seeds if own else [seed]
 
 
-def _runs(grid: Fields, spec: FamilySpec) -> list[tuple[str, ...]]:
+def _runs(grid: Fields, spec: FamilySpec) -> tuple[Names, Names, Names]:
     """Policies and methods with all their parameters, and hashes of users' own policies."""
     table, taken, own = _table(grid, "parameters"), set[str](), list[str]()
-    runs = []
+    runs: list[Names] = []
     ways: Any = (("policies", policy_names, policy), ("methods", method_names, method))
     for role, names, find in ways:
-        labels = []
+        labels: list[str] = []
         listed = grid.document.get(role, [])
         for text in names(spec.name, listed if listed in ("all", []) else grid.texts(role)):
             if text == "auto":
@@ -154,7 +155,7 @@ def _runs(grid: Fields, spec: FamilySpec) -> list[tuple[str, ...]]:
         if key not in taken:
             expected = "a parameter of a policy or method of this grid"
             raise grid.fail(f"parameters.{key}", NoQuote("it"), expected)
-    return [*runs, tuple(own)]
+    return runs[0], runs[1], tuple(own)
 
 
 def _source_of(own: Any) -> str:

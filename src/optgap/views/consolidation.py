@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from optgap.models.consolidation import ConsolidationProblem, ConsolidationSolution
-from optgap.models.consolidation.timeline import replay
+from optgap.models.consolidation.timeline import Span, replay, spans
 from optgap.models.times import from_first_event
 from optgap.plotting.figures import (
     COLOURS,
@@ -96,16 +96,7 @@ def timeline(
 ) -> Axes:
     """Awake GPUs over time, and their power with their servers' against the right axis."""
     end = replay(problem, solution).end_s
-    changes: list[tuple[float, int, int, tuple[int, ...]]] = []
-    stays: dict[int, list[tuple[float, tuple[int, ...]]]] = defaultdict(list)
-    for a in solution.assignments:
-        stays[a.task].append((a.start_s, a.gpus))
-    for task, own in stays.items():
-        for k, (start, gpus) in enumerate(own):
-            until = own[k + 1][0] if k + 1 < len(own) else float(end[task])
-            if start < until:
-                changes += [(start, 1, task, gpus), (until, -1, task, gpus)]
-    times, counts, watts = _levels(problem, solution, changes)
+    times, counts, watts = _levels(problem, solution, spans(solution, end))
     hours = np.array(times) / 3600
     unit, scale = ("kW", 1000.0) if max(watts) > 2000 else ("W", 1.0)
     ax.step(hours, counts, where="post", color=COLOURS[0], linewidth=1.2)
@@ -128,13 +119,14 @@ def timeline(
 def _levels(
     problem: ConsolidationProblem,
     solution: ConsolidationSolution,
-    changes: list[tuple[float, int, int, tuple[int, ...]]],
+    stays: list[Span],
 ) -> tuple[list[float], list[int], list[float]]:
     """Awake GPUs and power after each change."""
-    events: list[tuple[float, int, int, object]] = [
-        (time, sign, task, gpus) for time, sign, task, gpus in changes
-    ]
-    events += [(c.time_s, 0, c.gpu, c.mhz) for c in solution.clocks]
+    events: list[tuple[float, int, int, object]]
+    events = [(c.time_s, 0, c.gpu, c.mhz) for c in solution.clocks]
+    for task, gpus, start, until in stays:
+        if start < until:
+            events += [(start, 1, task, gpus), (until, -1, task, gpus)]
     residents: dict[int, list[int]] = defaultdict(list)
     mhz: dict[int, float] = {}
     drawn: dict[int, float] = {}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from optgap.models.errors import InputError
-from optgap.models.queueing.presets import from_file
+from optgap.models.queueing.presets import from_csv
 
 SWF = """; Version: 2.2
 ; MaxProcs: 16
@@ -38,7 +38,7 @@ def file(tmp_path: Path, name: str, text: str) -> str:
 
 
 def test_a_swf_log_is_read_with_a_count_of_everything_left_out(tmp_path: Path) -> None:
-    problem = from_file(file(tmp_path, "log.swf", SWF), nodes=2)
+    problem = from_csv(file(tmp_path, "log.swf", SWF), nodes=2)
     jobs = problem.jobs
     assert jobs.names == ("2", "1", "6")
     assert jobs.arrival_s.tolist() == [0, 10, 50]
@@ -68,19 +68,19 @@ def test_a_swf_log_is_read_with_a_count_of_everything_left_out(tmp_path: Path) -
 )
 def test_a_swf_line_that_is_none_is_refused(tmp_path: Path, line: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        from_file(file(tmp_path, "log.swf", SWF + line + "\n"), nodes=2)
+        from_csv(file(tmp_path, "log.swf", SWF + line + "\n"), nodes=2)
 
 
 def test_a_swf_log_can_be_read_strictly(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="row 6, column run time"):
-        from_file(file(tmp_path, "log.swf", SWF), nodes=2, unusable="refuse")
+        from_csv(file(tmp_path, "log.swf", SWF), nodes=2, unusable="refuse")
     with pytest.raises(InputError, match="no jobs"):
-        from_file(file(tmp_path, "none.swf", "; nothing\n"))
+        from_csv(file(tmp_path, "none.swf", "; nothing\n"))
 
 
 @pytest.mark.parametrize("name", ["philly.csv", "philly.csv.gz"])
 def test_phillys_table_starts_with_its_first_job(tmp_path: Path, name: str) -> None:
-    problem = from_file(file(tmp_path, name, PHILLY))
+    problem = from_csv(file(tmp_path, name, PHILLY))
     assert problem.jobs.arrival_s.tolist() == [0, 2932]
     assert problem.jobs.kinds == ("b", "a")
     assert problem.notices[0] == "1 jobs without a duration left out"
@@ -88,15 +88,15 @@ def test_phillys_table_starts_with_its_first_job(tmp_path: Path, name: str) -> N
 
 def test_a_time_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="row 2, column timestamp: found 'noon'"):
-        from_file(file(tmp_path, "p.csv", PHILLY.replace("2017-10-09 07:01:55", "noon")))
+        from_csv(file(tmp_path, "p.csv", PHILLY.replace("2017-10-09 07:01:55", "noon")))
 
 
 def test_the_tidy_table_takes_what_is_left_out_as_exact(tmp_path: Path) -> None:
-    problem = from_file(file(tmp_path, "jobs.csv", TIDY), nodes=1)
+    problem = from_csv(file(tmp_path, "jobs.csv", TIDY), nodes=1)
     assert problem.jobs.names == ("y", "x")
     assert problem.jobs.estimate_s.tolist() == [30, 10]
     assert problem.notices == ("1 jobs out of order, sorted by arrival",)
-    assert len(from_file(file(tmp_path, "jobs.csv", TIDY), first=1).jobs) == 1
+    assert len(from_csv(file(tmp_path, "jobs.csv", TIDY), first=1).jobs) == 1
 
 
 @pytest.mark.parametrize(
@@ -112,12 +112,12 @@ def test_the_tidy_table_takes_what_is_left_out_as_exact(tmp_path: Path) -> None:
 )
 def test_a_bad_row_is_named(tmp_path: Path, row: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        from_file(file(tmp_path, "jobs.csv", TIDY + row + "\n"))
+        from_csv(file(tmp_path, "jobs.csv", TIDY + row + "\n"))
 
 
 def test_bad_rows_can_be_dropped_with_a_count(tmp_path: Path) -> None:
     path = file(tmp_path, "jobs.csv", TIDY + "z,1,0,1,\nw,1,1,99,\n")
-    notices = from_file(path, unusable="drop").notices
+    notices = from_csv(path, unusable="drop").notices
     assert notices[:2] == (
         "1 jobs without a duration_s left out",
         "1 jobs larger than 64 GPUs left out",
@@ -128,10 +128,10 @@ def test_a_packed_file_that_breaks_off_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "jobs.csv.gz"
     path.write_bytes(gzip.compress(TIDY.encode())[:-12])
     with pytest.raises(InputError, match=r"jobs\.csv\.gz"):
-        from_file(path)
+        from_csv(path)
 
 
 def test_the_philly_trace_is_read_whole(data_dir: Path) -> None:
-    problem = from_file(data_dir / "profiles" / "traces" / "philly_jobs.csv.gz", nodes=48)
+    problem = from_csv(data_dir / "profiles" / "traces" / "philly_jobs.csv.gz", nodes=48)
     assert len(problem) == 82_247
     assert problem.jobs.gpus.max() == 128

@@ -18,7 +18,7 @@ from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import Solved
 from optgap.solvers.elastic import orders
 from optgap.solvers.elastic.exhaustive import apart, dominated, exhaustive
-from optgap.solvers.elastic.joint import Tables, ends, listed, order_of
+from optgap.solvers.elastic.joint import Tables, by_worth, ends, order_of
 from optgap.solvers.elastic.prefixes import Prefixes
 
 
@@ -103,7 +103,7 @@ def test_no_prefix_is_bounded_above_the_optimum_of_an_order_that_begins_with_it(
     problem: ElasticProblem, data: st.DataObject
 ) -> None:
     tables = Tables(problem)
-    events = order_of(tables, ends(tables, listed(tables)))
+    events = order_of(tables, ends(tables, by_worth(tables, tables.fastest_s)))
     prefixes, whole = Prefixes(tables, Limits()), orders.Orders(tables, Limits())
     known = whole.solve(events, np.inf)
     assert known is not None
