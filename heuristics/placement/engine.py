@@ -111,8 +111,9 @@ def _driven(
     label: str,
     limits: Limits,
 ) -> Termination:
-    """Advance until no event is left, and look at the limits often."""
-    step = max(1, LOOK_CELLS // (len(problem.cluster) * len(problem.workload)))
+    """Advance until no event is left, and look at the limits often, from the first event on."""
+    most = max(1, LOOK_CELLS // (len(problem.cluster) * len(problem.workload)))
+    step = 1
     while True:
         stopped = limits.stop
         if stopped is not None:
@@ -120,6 +121,7 @@ def _driven(
         limits.progress(f"{label}: arrival {come()} of {len(problem.tasks)}", None, None)
         if not advance(step):
             return Termination.COMPLETED
+        step = min(most, 2 * step)
 
 
 def _outcome(

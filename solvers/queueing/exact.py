@@ -9,6 +9,7 @@ optimum is a bound for every rule of placement.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -221,7 +222,7 @@ def exact(problem: QueueingProblem, *, limits: Limits, seed: int, workers: int =
     program = Program(problem, known, _total(problem, best.value), relaxed=False)
     if best.solution is not None:
         program.hint(best.solution)
-    answer = _run(program, limits, seed, workers)
+    answer = _run(program, limits, seed, workers, linearised)
     return _told(problem, program, answer, best, max(known, 0.0), by, limits)
 
 
@@ -252,7 +253,23 @@ def _total(problem: QueueingProblem, value: float) -> float:
     return max(0.0, wait * count) * (1 + 1e-9)
 
 
-def _run(program: Program, limits: Limits, seed: int, workers: int) -> cpsat.Run:
+def linearised(parameters: Any) -> None:
+    """Keep all of the model in CP-SAT's linear relaxation.
+
+    Times that are not whole have ranges of millions of ticks: one worker spent more than 25 s
+    on six jobs without the relaxation, and 0.01 s with it; twelve jobs take 0.04 to 0.94 s for 0.06
+    to 1.24 s.
+    """
+    parameters.linearization_level = 2
+
+
+def _run(
+    program: Program,
+    limits: Limits,
+    seed: int,
+    workers: int,
+    settings: Callable[[Any], None] | None = None,
+) -> cpsat.Run:
     problem = program.problem
     return cpsat.run(
         program.model,
@@ -260,6 +277,7 @@ def _run(program: Program, limits: Limits, seed: int, workers: int) -> cpsat.Run
         workers=workers,
         seed=seed,
         scale=lambda value: in_unit(problem, program.seconds(value)),
+        settings=settings,
     )
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from optgap.api import TOLERANCE
 from optgap.comparing import gaps
 from optgap.comparing.comparison import Comparison, drawn
 from optgap.comparing.draws import Drawn, draws
@@ -60,7 +61,7 @@ class Interval:
     @property
     def outside(self) -> bool:
         """Whether the fitted value lies outside: a policy that jumps, say."""
-        slack = 1e-9 * max(1.0, abs(self.value))
+        slack = TOLERANCE * max(1.0, abs(self.value))  # what a proof may leave open
         return self.value < self.low - slack or self.value > self.high + slack
 
     @classmethod
