@@ -22,6 +22,32 @@ NO_MEMORY = "out of memory"
 """What the message of a result says where there was not enough."""
 
 
+class Amount(float):
+    """A number that knows its unit, for whoever shows progress."""
+
+    unit: str
+
+    def __new__(cls, value: float, unit: str) -> Amount:
+        """Return the number with its unit."""
+        amount = super().__new__(cls, value)
+        amount.unit = unit
+        return amount
+
+    def __reduce__(self) -> tuple[type[Amount], tuple[float, str]]:
+        """Return what another process makes the number of."""
+        return Amount, (float(self), self.unit)
+
+
+def with_unit(progress: Progress, unit: str) -> Progress:
+    """Return `progress` with the unit of the objective beside incumbents and bounds."""
+
+    def tell(phase: str, incumbent: float | None, bound: float | None) -> None:
+        shown = [None if value is None else Amount(value, unit) for value in (incumbent, bound)]
+        progress(phase, *shown)
+
+    return tell
+
+
 def silent(phase: str, incumbent: float | None, bound: float | None) -> None:
     """Report nothing."""
 

@@ -11,7 +11,7 @@ from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem, as_solution
 from optgap.models.clock import working_time
 from optgap.models.errors import InputError, NoQuote, RefereeError
-from optgap.models.limits import NO_MEMORY, Limits
+from optgap.models.limits import NO_MEMORY, Limits, with_unit
 from optgap.models.result import (
     SERVES_PART,
     Evaluation,
@@ -247,6 +247,7 @@ def _executed(
     problem: Problem, runnable: Runnable, limits: Limits, seed: int, bound_only: bool
 ) -> Result:
     """`execute` by the clock of the problem as it is given."""
+    limits = limits.telling(with_unit(limits.progress, problem.objective.described.unit))
     given, limits = limits, limits.within(math.inf)  # with a meter of its own
     if runnable.entry.kind == "policy" and not runnable.own:
         limits = limits.each(None)

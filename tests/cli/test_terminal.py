@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from optgap.cli.work import on_terminal
+from optgap.models.limits import with_unit
 
 
 def seen(*arguments: str) -> tuple[int, str]:
@@ -65,8 +66,11 @@ def test_progress_is_one_line_that_is_taken_back(monkeypatch: pytest.MonkeyPatch
         time.sleep(0.12)
         tell("search", 5.5, 3.25)
         time.sleep(0.2)  # it is drawn twelve times a second
+        with_unit(tell, "W")("placement 2/5: patterns", 5.5, 3.25)
+        time.sleep(0.2)
     shown = screen.getvalue()
-    assert "0 s · search · best 5.50000 · bound 3.25000" in shown
+    assert "0 s · search · best 5.50000 · bound 3.25000 · gap 69.2 %" in shown
+    assert "placement 2/5: patterns · best 5.50000 W · bound 3.25000 W · gap 69.2 %" in shown
     assert "too soon" not in shown
     assert shown.endswith("\x1b[?25h\r\x1b[1A\x1b[2K")  # the cursor is back, the line gone
 

@@ -105,10 +105,10 @@ def on_terminal(quiet: bool) -> Iterator[Progress]:
                 return
             latest = now
             parts = [f"{now - started:.0f} s", phase]
-            if incumbent is not None:
-                parts.append(f"best {number(incumbent)}")
-            if bound is not None:
-                parts.append(f"bound {number(bound)}")
+            for name, value in (("best", incumbent), ("bound", bound)):
+                if value is not None:
+                    unit = getattr(value, "unit", "")
+                    parts.append(f"{name} {number(value)} {unit}".rstrip())
             if (gap := relative_gap(incumbent, bound)) is not None:
                 parts.append(f"gap {percent(gap, 1)}")
             status.update(" · ".join(parts).replace("[", r"\["))

@@ -33,7 +33,7 @@ from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
 from optgap.making import generate, preset_entry
 from optgap.models.errors import InputError, NoQuote, RefereeError, one_of
-from optgap.models.limits import Limits, Progress, silent
+from optgap.models.limits import Amount, Limits, Progress, silent
 from optgap.models.result import Result, Status, Termination, relative_gap
 from optgap.parameters import call_text, split_call, split_list, typed
 from optgap.processes import side_by_side
@@ -385,10 +385,12 @@ class _Bench:
         self, problem: Problem, runnable: Runnable, scope: _Scope | None = None, part: str = ""
     ) -> _Line:
         """Run on all of the problem, or on the part of it that the policy `part` accepted."""
+        unit = problem.objective.described.unit
 
         def tell(phase: str, incumbent: float | None, bound: float | None) -> None:
             named = phase if phase.startswith(runnable.label) else f"{runnable.label}: {phase}"
-            self.limits.progress(named, self.known if incumbent is None else incumbent, bound)
+            known = None if self.known is None else Amount(self.known, unit)
+            self.limits.progress(named, known if incumbent is None else incumbent, bound)
 
         failure: Failure = ""
         if runnable.entry.shares:  # the parts that policies accept are bounded with it
