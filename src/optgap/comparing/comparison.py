@@ -226,12 +226,22 @@ class Comparison(Answer):
         if self.infeasible:
             lines.append(f"{UNSERVED}, as {self.infeasible.method} proves")
         bound = "none" if self.best_bound is None else f"{number(self.best_bound)} {self.unit}"
-        known = "none" if self.best_known is None else f"{number(self.best_known)} {self.unit}"
         lines.append(f"best bound {bound}" + (f", by {self.bound_by}" if self.bound_by else ""))
-        lines.append(f"best known {known}" + (f", by {self.known_by}" if self.known_by else ""))
+        lines.append(f"best known {self._known()}")
         if (open_share := percent(self.gap)) not in ("", percent(0.0)):
             lines[-1] += f"; {open_share} from the bound, unproven and part of every gap"
         return [*lines, *self.announced()]
+
+    def _known(self) -> str:
+        """The best known solution; where none serves everything, a method's and what it leaves."""
+        if self.best_known is not None:
+            by = f", by {self.known_by}" if self.known_by else ""
+            return f"{number(self.best_known)} {self.unit}{by}"
+        found = (row.result for row in self.rows if row.partial and row.result.kind != "policy")
+        part = next((one for one in found if one.objective is not None), None)
+        if part is None:
+            return "none"
+        return f"of a part {number(part.objective)} {self.unit}, by {part.method}: {part.message}"
 
     @property
     def loose(self) -> bool:

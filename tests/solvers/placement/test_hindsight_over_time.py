@@ -135,6 +135,8 @@ def test_one_task_without_room_is_left_out_and_named() -> None:
     table = optgap.compare(problem, ["pwr", "fgd"], "hindsight")
     row = table.row("hindsight")
     assert (row.bound_scope, row.gap_to_bound is None) == ("accepted", False)
+    known = next(line for line in table.head() if line.startswith("best known of a part"))
+    assert f"by hindsight: no room found for 1 of 5 tasks: {tasks.names[lost]}" in known
     for policy in ("pwr", "fgd"):
         ran = table.row(policy).result
         assert ran.metrics["failed_tasks"] >= 1
