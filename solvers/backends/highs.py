@@ -82,17 +82,19 @@ class _Looks:
     """The interrupt callback of an integer program: it counts, ends on a budget and tells."""
 
     def __init__(self, limits: Limits) -> None:
-        self.limits, self.seen, self.told_s = limits, 0, time.monotonic()
+        self.limits, self.seen, self.told_s = limits, 0, -math.inf
         self.most = WORK.looks(limits.remaining)
 
     def __call__(self, event: Any) -> None:
         self.seen += 1
         # HiGHS keeps the flag from one run to the next
         event.data_in.user_interrupt = self.seen >= self.most or self.limits.interrupted.is_set()
-        if time.monotonic() - self.told_s < PROGRESS_S:
+        now = time.monotonic()
+        if now - self.told_s < PROGRESS_S:
             return
-        self.told_s = time.monotonic()
         found, proven = event.data_out.mip_primal_bound, event.data_out.mip_dual_bound
+        if math.isfinite(proven):  # the first bound is told at once, however short the search
+            self.told_s = now
         self.limits.progress(
             "HiGHS",
             found if math.isfinite(found) else None,
