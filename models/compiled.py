@@ -176,16 +176,6 @@ def inner(function: F) -> F:
     return _kernel(function, {"no_cpython_wrapper": True, "no_cfunc_wrapper": True})
 
 
-def bare(function: F) -> F:
-    """`inner` for functions that make no arrays, without counting references.
-
-    Counting takes longer than a short function does, and threads that share arrays wait for one
-    another in it.
-    """
-    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
-    return _kernel(function, options)
-
-
 def _kernel(function: F, options: dict[str, bool]) -> F:
     if config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function

@@ -18,6 +18,8 @@ from optgap.models.result import Termination
 Progress = Callable[[str, float | None, float | None], None]
 """``progress(phase, incumbent, bound)``; called as often as the method likes."""
 
+EARLY_S = 0.5
+"""How long before the end of its time a solver may come back and still have met the time limit."""
 NO_MEMORY = "out of memory"
 """What the message of a result says where there was not enough."""
 
@@ -217,6 +219,8 @@ def why_stopped(limits: Limits) -> Termination:
     """
     stop = limits.stop
     if stop is None:
-        stop = Termination.WORK_LIMIT if limits.time_limit is None else Termination.TIME_LIMIT
+        budget = math.isfinite(limits.remaining) and limits.seconds_left > EARLY_S
+        met = limits.time_limit is None or budget
+        stop = Termination.WORK_LIMIT if met else Termination.TIME_LIMIT
         limits.note(stop)
     return stop

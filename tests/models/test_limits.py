@@ -82,6 +82,9 @@ def test_threads_have_meters_of_their_own() -> None:
 def test_a_call_that_used_up_its_part_met_a_budget() -> None:
     limits = Limits(work=5.0)
     assert why_stopped(limits) is limits.cut is Termination.WORK_LIMIT
+    assert why_stopped(Limits(time_limit=1e6, work=5.0)) is Termination.WORK_LIMIT
+    assert why_stopped(Limits(time_limit=0.4, work=5.0)) is Termination.TIME_LIMIT
+    assert why_stopped(Limits(time_limit=1e6)) is Termination.TIME_LIMIT
 
 
 def test_iterations_and_looks_fit_what_they_count() -> None:
