@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from importlib import import_module
+from inspect import signature
 from typing import Any, TypeVar
 
 from optgap.models.errors import InputError, one_of
@@ -124,6 +125,12 @@ class Entry:
         """Import the function."""
         function: Callable[..., Any] = imported(self.target)
         return function
+
+
+def defaults(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the parameters that a function has defaults for, with these, in its own order."""
+    known = signature(function).parameters.values()
+    return {one.name: one.default for one in known if one.default is not one.empty}
 
 
 def imported(target: str) -> Any:

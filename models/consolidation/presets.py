@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -24,88 +25,11 @@ from optgap.models.consolidation.tasks import FloatArray, Task
 from optgap.models.consolidation.traces import PAI, PHILLY, Workload, draw, utilisation
 from optgap.models.errors import InputError
 from optgap.models.performance.measured import gv100_power, gv100_time
-from optgap.models.spec import Entry, entries
+from optgap.models.spec import Entry, defaults, entries
 
 __all__ = ["PRESETS", "cats_testbed", "from_csv", "mixed", "pai", "philly"]
 
 HERE = "optgap.models.consolidation.presets"
-CLUSTER = {"gpus_per_server": 8, "gpu_memory_gb": 32.0}
-OVER_TIME = {
-    "capacity": "none",
-    "gang": "server",
-    "contention": 1.0,
-    "waiting": False,
-    "wake_s": 0.0,
-    "util_scaled": False,
-    "migration": True,
-}
-
-PRESETS = entries(
-    Entry(
-        "mixed",
-        f"{HERE}:mixed",
-        "synthetic tasks (size, 32) of mixed κ and GPU count that are all present",
-        params={
-            "size": 32,
-            "servers": 0,
-            **CLUSTER,
-            "server_static_w": 150.0,
-            "capacity": "mean",
-            "gang": "server",
-            "samples": 12,
-            "kappas": 4,
-            "util_scaled": False,
-        },
-        seeded=True,
-    ),
-    Entry(
-        "measured",
-        f"{HERE}:measured",
-        "such tasks of 15 applications whose power and run time were measured over a GV100's clock",
-        params={
-            "size": 12,
-            "servers": 0,
-            **CLUSTER,
-            "server_static_w": 150.0,
-            "capacity": "mean",
-            "gang": "server",
-            "samples": 12,
-            "kappas": 4,
-        },
-        seeded=True,
-    ),
-    Entry(
-        "testbed",
-        f"{HERE}:cats_testbed",
-        "the paper's 14 tasks (Table 4) on its six V100 (Table 3); stage 1, 2 or 0 for both",
-        params={
-            "stage": 1,
-            "goal": "power",
-            "capacity": "mean",
-            "server_static_w": 0.0,
-            "wake_s": 0.0,
-            "util_scaled": False,
-        },
-        seeded=True,
-    ),
-    Entry(
-        "pai",
-        f"{HERE}:pai",
-        "tasks (size, 5,000) over time, drawn from the published distributions of PAI",
-        params={
-            "size": 5000,
-            "present": 150.0,
-            "servers": 0,
-            **CLUSTER,
-            "server_static_w": 0.0,
-            **OVER_TIME,
-            "series": "synthetic",
-            "data": "",
-        },
-        seeded=True,
-    ),
-)
-
 KAPPAS = (1.1, 1.2, 1.3, 1.5)
 WIDTHS, SHARES = (1, 2, 4, 8), (0.7, 0.15, 0.1, 0.05)
 
@@ -170,38 +94,16 @@ def mixed(
     )
 
 
-def measured(
-    *,
-    seed: int,
-    size: int = 12,
-    servers: int = 0,
-    gpus_per_server: int = 8,
-    gpu_memory_gb: float = 32.0,
-    server_static_w: float = 150.0,
-    capacity: Capacity = "mean",
-    gang: Gang = "server",
-    samples: int = 12,
-    kappas: int = 4,
-) -> ConsolidationProblem:
+def measured(*, seed: int, size: int = 12, **given: Any) -> ConsolidationProblem:
     """`mixed` on fits of public measurements: power lines and exponents by application.
+
+    `given` as `mixed` takes it.
 
     Raises
     ------
     InputError: for sizes out of range.
     """
-    tasks = mixed(
-        seed=seed,
-        size=size,
-        servers=servers,
-        gpus_per_server=gpus_per_server,
-        gpu_memory_gb=gpu_memory_gb,
-        server_static_w=server_static_w,
-        capacity=capacity,
-        gang=gang,
-        samples=samples,
-        kappas=kappas,
-    )
-    made = refit(tasks, [gv100_power(), gv100_time()])
+    made = refit(mixed(seed=seed, size=size, **given), [gv100_power(), gv100_time()])
     kinds = tuple(replace(kind, name="GV100") for kind in made.kinds)
     name = f"measured, {size} tasks, seed {seed}"
     origin = "fits of public measurements; tasks synthetic"
@@ -364,3 +266,35 @@ def _most_wanted(tasks: list[Task]) -> int:
         level += change
         most = max(most, level)
     return most
+
+
+PRESETS = entries(
+    Entry(
+        "mixed",
+        f"{HERE}:mixed",
+        "synthetic tasks (size, 32) of mixed κ and GPU count that are all present",
+        params=defaults(mixed),
+        seeded=True,
+    ),
+    Entry(
+        "measured",
+        f"{HERE}:measured",
+        "such tasks of 15 applications whose power and run time were measured over a GV100's clock",
+        params={**defaults(mixed), **defaults(measured)},
+        seeded=True,
+    ),
+    Entry(
+        "testbed",
+        f"{HERE}:cats_testbed",
+        "the paper's 14 tasks (Table 4) on its six V100 (Table 3); stage 1, 2 or 0 for both",
+        params=defaults(cats_testbed),
+        seeded=True,
+    ),
+    Entry(
+        "pai",
+        f"{HERE}:pai",
+        "tasks (size, 5,000) over time, drawn from the published distributions of PAI",
+        params=defaults(pai),
+        seeded=True,
+    ),
+)

@@ -18,43 +18,10 @@ from optgap.models.elastic.modelfile import ModelFile, read_models
 from optgap.models.elastic.problem import Cap, ElasticProblem
 from optgap.models.elastic.tables import Maker, maker_of
 from optgap.models.errors import InputError, NoQuote, one_of
-from optgap.models.spec import Entry, entries
+from optgap.models.spec import Entry, defaults, entries
 from optgap.models.tables import Column, read_table
 
 HERE = "optgap.models.elastic.presets"
-LIMITS: dict[str, Any] = {
-    "gpus_per_node": 8,
-    "requested": 0,
-    "eta": 0.6,
-    "cap": "power",
-    "energy_budget_mj": 0.0,
-    "pool": "a100",
-    "restarts": True,
-}
-
-PRESETS = entries(
-    Entry(
-        "small",
-        f"{HERE}:small",
-        "48 jobs in two hours on 32 GPUs; models fitted to A100 profiles, synthetic workload",
-        params={"size": 48, "gpus": 32, "hours": 2.0, "scale": 0.5, **LIMITS},
-        seeded=True,
-    ),
-    Entry(
-        "day",
-        f"{HERE}:day",
-        "1,901 jobs in 24 hours on 256 GPUs, from published statistics; synthetic workload",
-        params={"size": 1901, "gpus": 256, "hours": 24.0, "scale": 1.0, **LIMITS},
-        seeded=True,
-    ),
-    Entry(
-        "tiny",
-        f"{HERE}:tiny",
-        "6 jobs on 4 GPUs with 4 clocks and free restarts, where the optimum can be searched",
-        params={"size": 6, "gpus": 4, "clocks": 4, "eta": 0.6, "pool": "a100", "hours": 0.1},
-        seeded=True,
-    ),
-)
 
 
 def drawn(
@@ -63,9 +30,9 @@ def drawn(
     seed: int,
     size: int,
     gpus: int,
-    gpus_per_node: int = 8,
     hours: float,
     scale: float = 1.0,
+    gpus_per_node: int = 8,
     requested: int = 0,
     eta: float = 0.6,
     cap: str = "power",
@@ -126,10 +93,12 @@ def tiny(
     classes = pools.classes(pool, gpus, gpus, chosen)
     rng = np.random.default_rng(seed)
     jobs = workload.jobs(classes, rng, size, 3600 * hours, duration_scale=0.2)
-    params = {**LIMITS, "gpus": gpus, "gpus_per_node": gpus, "eta": eta, "pool": pool}
-    params["restarts"] = False
+    given = {
+        "gpus": gpus, "gpus_per_node": gpus, "eta": eta, "cap": "power", "pool": pool,
+        "energy_budget_mj": 0.0, "restarts": False,
+    }  # fmt: skip
     name = f"tiny, {size} jobs, seed {seed}"
-    return _problem(classes, jobs, params, name, "synthetic jobs", chosen)
+    return _problem(classes, jobs, given, name, "synthetic jobs", chosen)
 
 
 def _sizes(size: int, hours: float, scale: float) -> None:
@@ -366,3 +335,28 @@ def _requests(
     if rounded:
         notes.append(f"{rounded} GPU requests rounded up to a power of two")
     return requested
+
+
+PRESETS = entries(
+    Entry(
+        "small",
+        f"{HERE}:small",
+        "48 jobs in two hours on 32 GPUs; models fitted to A100 profiles, synthetic workload",
+        params=defaults(small),
+        seeded=True,
+    ),
+    Entry(
+        "day",
+        f"{HERE}:day",
+        "1,901 jobs in 24 hours on 256 GPUs, from published statistics; synthetic workload",
+        params=defaults(day),
+        seeded=True,
+    ),
+    Entry(
+        "tiny",
+        f"{HERE}:tiny",
+        "6 jobs on 4 GPUs with 4 clocks and free restarts, where the optimum can be searched",
+        params=defaults(tiny),
+        seeded=True,
+    ),
+)

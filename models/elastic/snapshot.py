@@ -152,14 +152,6 @@ class Snapshot:
         waiting = int((~runs).sum())
         return math.fsum(times.tolist()) + (waiting * self.wait_s if waiting else 0.0)
 
-    def feasible(self, chosen: Ints) -> bool:
-        """Whether both capacities are kept, and nobody waits who must not."""
-        held = chosen[chosen >= 0]
-        watts = math.fsum(self.choices.watts[held].tolist())
-        waits = (chosen < 0).any() and not math.isfinite(self.wait_s)
-        gpus = int(self.choices.gpus[held].sum())
-        return not waits and gpus <= self.gpus and watts <= self.limit_w * (1 + 1e-12)
-
 
 @dataclass(frozen=True, eq=False)
 class Solved:
@@ -179,11 +171,6 @@ class Solved:
     proven: bool
     states: int = 0
     prices: tuple[float, float] = (0.0, 0.0)
-
-    @property
-    def gap(self) -> float:
-        """(objective − bound)/bound."""
-        return (self.objective - self.bound) / self.bound if self.bound > 0 else 0.0
 
 
 Solve = Callable[[Snapshot, float, int], Solved]

@@ -345,32 +345,13 @@ def _bounded(
     worth = EstimatedWorth(problem, choices, TUNING.power)
     policy = MostWorth(problem, choices, worth, solve, TUNING.spread_s, TUNING.gap, TUNING.states)
     made = simulate(problem, policy, limits)
-    known = Proven(floor.bound, floor.by, 0, limits.stop, "")
     if made.termination is Termination.COMPLETED and made.solution is not None:
         ends_s = completions(problem, made.solution)
-        known = searched(problem, limits, groups, ends_s, floor, most)
+        return searched(problem, limits, groups, ends_s, floor, most)
     return Outcome(
-        None, Status.BOUND_ONLY, known.stopped or Termination.COMPLETED, bound=known.bound,
-        bound_by=known.by, info={"programs": known.programs, "groups": len(groups)},
-        message=known.message,
+        None, Status.BOUND_ONLY, limits.stop or Termination.COMPLETED, bound=floor.bound,
+        bound_by=floor.by, info={"programs": 0, "groups": len(groups)},
     )  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class Proven:
-    """A bound on the mean completion − submission, s, and how it was found.
-
-    Parameters
-    ----------
-    stopped: why it ended before its end, unless because it had solved as many programs as it may.
-    message: that it had, and what went wrong with one.
-    """
-
-    bound: float
-    by: str
-    programs: int
-    stopped: Termination | None
-    message: str
 
 
 def searched(
@@ -380,7 +361,7 @@ def searched(
     ends_s: Floats,
     prices: Bounded,
     most: int,
-) -> Proven:
+) -> Outcome:
     """What a search with starts charged proves, and prices where these prove more.
 
     Parameters
@@ -412,7 +393,11 @@ def searched(
     if prices.bound >= bound:
         bound, by = prices.bound, prices.by
     ended = f"the bound's search ended at programs={most}; more may prove more" if spent else ""
-    return Proven(bound, by, programs, stopped, "; ".join(filter(None, (trouble, ended))))
+    return Outcome(
+        None, Status.BOUND_ONLY, stopped or Termination.COMPLETED, bound=bound, bound_by=by,
+        info={"programs": programs, "groups": len(groups)},
+        message="; ".join(filter(None, (trouble, ended))),
+    )  # fmt: skip
 
 
 def _outcome(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -93,7 +95,12 @@ def decision(
     JCT = {c: moment - float(r[c[0]]) + held[c] for c in run}
     P = {c: max(P_run[c], P_idle * c[1]) if start[c] else P_run[c] for c in run}
 
-    x, total = eq_18_19(m, JCT, P, G, problem.power_allowed_w)
+    x = {(j, n, f): m.binary(f"x_{j}_{n}_{f}") for j, n, f in JCT}
+    for j, own in groupby(x, key=itemgetter(0)):
+        m.row(f"one_configuration_{j}", m.sum(x[c] for c in own) == 1)
+    m.row("gpus_18", m.sum(c[1] * x[c] for c in x) <= G)
+    if math.isfinite(problem.power_allowed_w):  # η·G·P_max
+        m.row("power_19", m.sum(P[c] * x[c] for c in x) <= problem.power_allowed_w)
     if problem.cap == "energy":
         C_max = m.continuous("C_max")
         for j in jobs:
@@ -102,32 +109,5 @@ def decision(
         E = {c: P_run[c] * run[c] + P_idle * c[1] * start[c] for c in x}
         busy = m.sum((E[c] - P_idle * c[1] * held[c]) * x[c] for c in x)
         m.row("budget_of_energy", busy + P_idle * G * C_max <= problem.energy_budget_j)
-    m.objective("mean_jct_18", (1 / len(jobs)) * total)
+    m.objective("mean_jct_18", (1 / len(jobs)) * m.sum(JCT[c] * x[c] for c in x))
     return m, x
-
-
-def eq_18_19(
-    m: Program,
-    JCT: Mapping[Configuration, float],
-    P: Mapping[Configuration, float],
-    G: int,
-    limit_w: float,
-    H: float = math.inf,
-) -> tuple[dict[Configuration, Any], Any]:
-    """x_jnf and Σ JCT; with a finite H a job may wait, and counts for H."""
-    x = {(j, n, f): m.binary(f"x_{j}_{n}_{f}") for j, n, f in JCT}
-    of: dict[int, list[Configuration]] = {}
-    for c in x:
-        of.setdefault(c[0], []).append(c)
-
-    for j in of:
-        runs = m.sum(x[c] for c in of[j])
-        m.row(f"one_configuration_{j}", runs <= 1 if math.isfinite(H) else runs == 1)
-    m.row("gpus_18", m.sum(c[1] * x[c] for c in x) <= G)
-    if math.isfinite(limit_w):  # η·G·P_max
-        m.row("power_19", m.sum(P[c] * x[c] for c in x) <= limit_w)
-
-    total = m.sum(JCT[c] * x[c] for c in x)
-    if math.isfinite(H):
-        total = total + H * m.sum(1 - m.sum(x[c] for c in of[j]) for j in of)
-    return x, total

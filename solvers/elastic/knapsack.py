@@ -46,8 +46,10 @@ def evaluate(
 
 
 @compiled
-def cut(xs: Any, ys: Any, size: int, x: float, y: float, gx: float, gy: float) -> int:
-    """What is left of a convex polygon where gx·(x' − x) + gy·(y' − y) ≥ 0; its corners."""
+def cut(xs: Any, ys: Any, size: int, x: float, y: float, gx: float, gy: float) -> Any:
+    """What is left of a convex polygon where gx·(x' − x) + gy·(y' − y) ≥ 0: how many corners, and
+    its centre of gravity, or that of its corners where it has no area.
+    """
     old_x, old_y = xs[:size].copy(), ys[:size].copy()
     m = 0
     for i in range(size):
@@ -62,14 +64,8 @@ def cut(xs: Any, ys: Any, size: int, x: float, y: float, gx: float, gy: float) -
             xs[m] = old_x[i] + share * (old_x[k] - old_x[i])
             ys[m] = old_y[i] + share * (old_y[k] - old_y[i])
             m += 1
-    return m
-
-
-@compiled
-def centre(xs: Any, ys: Any, size: int) -> Any:
-    """Centre of gravity of a convex polygon, or of its corners where it has no area."""
     area, cx, cy = 0.0, 0.0, 0.0
-    for i in range(1, size - 1):
+    for i in range(1, m - 1):
         ux, uy = xs[i] - xs[0], ys[i] - ys[0]
         vx, vy = xs[i + 1] - xs[0], ys[i + 1] - ys[0]
         twice = abs(ux * vy - uy * vx)
@@ -77,8 +73,8 @@ def centre(xs: Any, ys: Any, size: int) -> Any:
         cx += twice * (ux + vx)
         cy += twice * (uy + vy)
     if not area > 1e-300:
-        return xs[:size].mean(), ys[:size].mean()
-    return xs[0] + cx / (3 * area), ys[0] + cy / (3 * area)
+        return m, xs[: max(m, 1)].mean(), ys[: max(m, 1)].mean()
+    return m, xs[0] + cx / (3 * area), ys[0] + cy / (3 * area)
 
 
 @compiled
@@ -135,12 +131,14 @@ def best_prices(
                 far = max(far, reached + gx * (xs[i] - x) + gy * (ys[i] - y))
             ceiling = min(ceiling, far)
             if limited:
-                size_now = cut(xs, ys, size_now, x, y, gx, gy)
-            elif x > 0:
-                xs[0 if gx > 0 else 1] = x
+                size_now, next_x, next_y = cut(xs, ys, size_now, x, y, gx, gy)
+            else:
+                if x > 0:
+                    xs[0 if gx > 0 else 1] = x
+                next_x, next_y = (xs[0] + xs[1]) / 2, 0.0
             close = ceiling - bound <= 1e-10 * abs(bound) or value - bound <= gap * abs(value)
             if size_now >= 2 and not close:
-                x, y = centre(xs, ys, size_now)
+                x, y = next_x, next_y
                 continue
         # at the end without the one price, then without the other, where that is as good
         x, y = (found[0] / unit_x, 0.0) if snaps == 0 else (0.0, found[1] / unit_y)
@@ -212,34 +210,6 @@ def least_costs(
 
 
 @compiled
-def _rest(least: Any, order: Any, prices: Any, capacity: int, limit: float) -> Any:
-    """(A+1, Q) what the jobs from a position of `order` on add at least, less what is there."""
-    size = len(order)
-    found = np.zeros((size + 1, len(prices)))
-    for q in range(len(prices)):
-        found[size, q] = -prices[q, 0] * capacity
-        if prices[q, 1] > 0:
-            found[size, q] -= prices[q, 1] * limit
-        for i in range(size - 1, -1, -1):
-            found[i, q] = found[i + 1, q] + least[q, order[i]]
-    return found
-
-
-@compiled
-def _options(
-    of_class: Any, remaining: Any, first: Any, time_s: Any, priced: Any, least: Any, room: float,
-    wait_s: float,
-) -> Any:  # fmt: skip
-    """(A,) how many choices of each job have a reduced cost within the room."""
-    options = np.zeros(len(of_class), np.int64)
-    for j in range(len(of_class)):
-        options[j] = wait_s - least[j] <= room
-        for z in range(first[of_class[j]], first[of_class[j] + 1]):
-            options[j] += remaining[j] * time_s[z] + priced[z] - least[j] <= room
-    return options
-
-
-@compiled
 def _expanded(
     configurations: Any, costs: Any, gpus: Any, watts: Any, wait: float, used: Any, power: Any,
     extra: Any, total: int, prices: Any, rest: Any, passed: float, room: float, ceiling: float,
@@ -251,7 +221,7 @@ def _expanded(
     ----------
     configurations, costs: those of the job and their reduced costs; wait: that of waiting.
     used, power, extra: (S,) GPUs, power and reduced costs of the states; total: room for new ones.
-    rest: (1 + Q,) what the jobs after this one add at least, see `_rest`.
+    rest: (1 + Q,) what the jobs after this one add at least, see `core`.
     passed: Σ least of the jobs dealt with.
     test: the prices at which a state is tried first.
 
@@ -325,9 +295,20 @@ def core(
     size = len(of_class)
     gpu_price, power_price = prices[0, 0], prices[0, 1]
     priced = gpu_price * gpus + power_price * watts
-    options = _options(of_class, remaining, first, time_s, priced, least[0], room, wait_s)
+    options = np.zeros(size, np.int64)  # how many choices of each job may be part of the best
+    for j in range(size):
+        options[j] = wait_s - least[0, j] <= room
+        for z in range(first[of_class[j]], first[of_class[j] + 1]):
+            options[j] += remaining[j] * time_s[z] + priced[z] - least[0, j] <= room
     order = np.argsort(options, kind="mergesort")
-    rest = _rest(least, order, prices, capacity, limit)
+    # (A+1, Q) what the jobs from a position of `order` on add at least, less what is there
+    rest = np.zeros((size + 1, len(prices)))
+    for q in range(len(prices)):
+        rest[size, q] = -prices[q, 0] * capacity
+        if prices[q, 1] > 0:
+            rest[size, q] -= prices[q, 1] * limit
+        for i in range(size - 1, -1, -1):
+            rest[i, q] = rest[i + 1, q] + least[q, order[i]]
     ceiling = bound + room + 1e-9 * (abs(bound) + room)
     passed = 0.0  # Σ least of the jobs dealt with
     used, power, extra = np.zeros(1, np.int64), np.zeros(1), np.zeros(1)

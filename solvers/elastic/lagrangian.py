@@ -188,16 +188,21 @@ def proven(setting: Setting, total: float, gpu_price: Floats, power_price: Float
 
 @compiled
 def _gains(
-    first: Any, time_s: Any, gpus: Any, watts: Any, counts: Any, idle_w: Any, values: Any,
-    gpu_price: Any, power_price: Any,
+    edges: Any, first: Any, time_s: Any, gpus: Any, watts: Any, counts: Any, idle_w: Any,
+    overhead_s: Any, values: Any, gpu_price: Any, power_price: Any,
 ) -> Any:  # fmt: skip
-    """(N, K, V) most that a second in a group may gain in a piece, and which configuration.
+    """(N, K, V) most that a second in a group may gain in a piece, which configuration gains it,
+    and what a start at the beginning of the piece loses at least.
 
-    No less than what a restart there gains, so that the restart costs no less than nothing.
+    A second gains no less than in a restart there, so that the restart costs no less than nothing.
+    A start up to a piece away loses the overhead at the least loss of a second from a piece before
+    to an overhead after.
     """
     many, pieces, tried = len(counts), len(gpu_price), len(values)
     gain = np.zeros((many, pieces, tried))
     which = np.full((many, pieces, tried), -1, np.int32)
+    charge = np.zeros((many, pieces, tried))
+    low = np.empty(tried)
     for n in range(many):
         for k in range(pieces):
             floor = gpu_price[k] * counts[n] + power_price[k] * idle_w[n]
@@ -210,26 +215,9 @@ def _gains(
                     if now > gain[n, k, v]:
                         gain[n, k, v] = now
                         which[n, k, v] = z
-    return gain, which
-
-
-@compiled
-def _charges(
-    edges: Any, gain: Any, overhead_s: Any, counts: Any, idle_w: Any, gpu_price: Any,
-    power_price: Any,
-) -> Any:  # fmt: skip
-    """(N, K, V) what a start at the beginning of a piece loses at least, and one up to a piece
-    away: the overhead at the least loss of a second from a piece before to an overhead after.
-    """
-    many, pieces, tried = gain.shape
-    charge = np.zeros((many, pieces, tried))
-    low = np.empty(tried)
-    for n in range(many):
-        if overhead_s[n] <= 0.0:
-            continue
         for k in range(pieces):
             last = edges[k + 1] + overhead_s[n]
-            if last >= edges[pieces]:
+            if overhead_s[n] <= 0.0 or last >= edges[pieces]:
                 break  # what a second is worth after the last piece is not asked
             low[:] = np.inf
             i = max(k - 1, 0)
@@ -241,22 +229,7 @@ def _charges(
                 i += 1
             for v in range(tried):
                 charge[n, k, v] = max(0.0, low[v] * overhead_s[n] * (1.0 - ROUND))
-    return charge
-
-
-@compiled
-def _tail_gains(first: Any, time_s: Any, watts: Any, values: Any, tail_price: float) -> Any:
-    """(V,) most that a second may gain after the last piece, and which configuration gains it."""
-    many = len(values)
-    gain = np.zeros(many)
-    which = np.zeros(many, np.int64)
-    for z in range(first[0], first[-1]):
-        for v in range(many):
-            now = values[v] / time_s[z] * (1.0 + ROUND)
-            now -= tail_price * watts[z] * (1.0 - ROUND)
-            if now > gain[v]:
-                gain[v], which[v] = now, z
-    return gain, which
+    return gain, which, charge
 
 
 @compiled
@@ -368,9 +341,18 @@ def _class(
 ) -> Any:  # fmt: skip
     """Add what the jobs `own` of a class cost at least to the total, s, rounded down, what they
     buy after the last piece, J, and to `gpu_s` and `joules` before; sets their `worth`."""
-    gain, which = _gains(first, time_s, gpus, watts, counts, idle_w, values, gpu_price, power_price)
-    charge = _charges(edges, gain, overhead_s, counts, idle_w, gpu_price, power_price)
-    tail, tail_pick = _tail_gains(first, time_s, watts, values, tail_price)
+    gain, which, charge = _gains(
+        edges, first, time_s, gpus, watts, counts, idle_w, overhead_s, values, gpu_price,
+        power_price,
+    )  # fmt: skip
+    # most that a second may gain after the last piece, and which configuration gains it
+    tail, tail_pick = np.zeros(len(values)), np.zeros(len(values), np.int64)
+    for z in range(first[0], first[-1]):
+        for v in range(len(values)):
+            now = values[v] / time_s[z] * (1.0 + ROUND)
+            now -= tail_price * watts[z] * (1.0 - ROUND)
+            if now > tail[v]:
+                tail[v], tail_pick[v] = now, z
     last = edges[len(edges) - 1]
     for j in own:
         at, v, end = _least(

@@ -276,19 +276,19 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
     elif len(problem) <= EXHAUSTIVE.few:  # with restarts taken as free the optimum is soon known
         share = limits.within(TUNING.bound_share * limits.remaining)
         relaxed = exhaustive(problem, limits=share, seed=seed)
-        proof = best_of(proof, relaxed.bound, relaxed.bound_by)
+        proof = best_of(proof, relaxed)
     search.vary(np.random.default_rng(seed), proof.bound)
     search.limits, ended = limits, ""
     if charged and search.best is not None:
         ends_s = completions(problem, search.best.solution)
         most = round(options.programs * limits.effort)
         known = searched(problem, limits, groups, ends_s, proof, most)
-        proof, ended = best_of(proof, known.bound, known.by), known.message
+        proof, ended = best_of(proof, known), known.message
     return search.outcome(proof, ended)
 
 
-def best_of(proof: Bounded, bound: float | None, by: str | None) -> Bounded:
+def best_of(proof: Bounded, known: Outcome) -> Bounded:
     """The larger bound."""
-    if bound is None or bound <= proof.bound:
+    if known.bound is None or known.bound <= proof.bound:
         return proof
-    return replace(proof, bound=bound, by=by or proof.by)
+    return replace(proof, bound=known.bound, by=known.bound_by or proof.by)

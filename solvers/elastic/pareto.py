@@ -10,12 +10,16 @@ from optgap.models.compiled import compiled
 
 
 @compiled
-def merged(used: Any, power: Any, starts: Any) -> Any:
-    """Indices by (GPUs, power) of runs that are in that order, each from one start to the next."""
+def pareto(used: Any, power: Any, cost: Any, starts: Any, slack: float) -> Any:
+    """Indices of states, by (GPUs, power), to which no other is as good in all three.
+
+    starts: (R + 1,) the runs in which the states come in that order already. A state also goes
+    where another is at most `slack` dearer, and as good in GPUs and power.
+    """
     order, other = np.arange(len(used)), np.empty(len(used), np.int64)
     ends = starts.copy()
     runs = len(ends) - 1
-    while runs > 1:
+    while runs > 1:  # pairs of runs are merged until there is one
         kept = 0
         for r in range(0, runs, 2):
             a, middle = ends[r], ends[r + 1]
@@ -37,17 +41,6 @@ def merged(used: Any, power: Any, starts: Any) -> Any:
         ends[kept] = ends[runs]
         runs = kept
         order, other = other, order
-    return order
-
-
-@compiled
-def pareto(used: Any, power: Any, cost: Any, starts: Any, slack: float) -> Any:
-    """Indices of states, by (GPUs, power), to which no other is as good in all three.
-
-    starts: (R + 1,) the runs in which the states come in that order already. A state also goes
-    where another is at most `slack` dearer, and as good in GPUs and power.
-    """
-    order = merged(used, power, starts)
     # least cost so far at each power, over fewer or as many GPUs: a staircase
     stairs_w, stairs_c = np.empty(len(order) + 1), np.empty(len(order) + 1)
     height, kept = 0, 0

@@ -105,7 +105,12 @@ def make_room(
     block or choice of nodes can be emptied that way.
     """
     size, need = min(n, per), max(1, n // per)
-    cost = _costs(owner, size, sizes, fixed)
+    # GPUs in use of each block; infinite where a job on it is larger, or stays
+    cost = np.zeros(len(owner) // size)
+    for g in range(len(owner)):
+        j = owner[g]
+        if j != FREE:
+            cost[g // size] += np.inf if sizes[j] > size or fixed[j] else 1.0
     order = np.argsort(cost, kind="mergesort")
     # a block after another, or of whole nodes only those with the fewest GPUs in use
     for i in range(len(order) if n <= per else 1):
@@ -118,18 +123,6 @@ def make_room(
                 blocks[job, b] = region[b]
             return True
     return False
-
-
-@inner
-def _costs(owner: Any, size: int, sizes: Any, fixed: Any) -> Any:
-    """GPUs in use of each block of `size`; infinite where a job on it is larger, or stays."""
-    cost = np.zeros(len(owner) // size)
-    for b in range(len(cost)):
-        for g in range(b * size, b * size + size):
-            j = owner[g]
-            if j != FREE:
-                cost[b] += np.inf if sizes[j] > size or fixed[j] else 1.0
-    return cost
 
 
 @inner

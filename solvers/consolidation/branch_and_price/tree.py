@@ -6,7 +6,7 @@ import heapq
 import itertools
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -39,55 +39,16 @@ from optgap.solvers.consolidation.turns import turn
 BY_TREE = "columns, branched on counts of GPUs and on servers"
 
 
-@dataclass
-class SearchState:
-    """The tree as a heuristic sees it.
-
-    Parameters
-    ----------
-    generation: the tree's own column generation; columns that a heuristic fixes must be freed
-        again.
-    incumbent: placements are offered to it.
-    root: the root node. best: the open node of the least bound.
-    target: the power to aim at, between bound and incumbent, W.
-    """
-
-    generation: ColumnGeneration
-    incumbent: Incumbent
-    rng: np.random.Generator
-    root: Node
-    best: Node
-    target: float
-
-    def realised(self, counts: Counts) -> bool:
-        """Whether the incumbent's power is at most that of the counts."""
-        return self.incumbent.watts <= self.generation.master.watts(counts) * (1 + CLOSE)
-
-    def richer_counts(self) -> Counts:
-        """The best node's counts, raised at random as far as their power is at most the target."""
-        instance, levels = self.generation.instance, self.generation.levels
-        counts, servers = list(self.best.rounded[:-1]), self.best.rounded[-1]
-        while True:
-            limits = [instance.gpus, *counts[:-1]]  # counts fall with the level
-            more = []
-            for q, limit in enumerate(limits):
-                one = (*counts[:q], counts[q] + 1, *counts[q + 1 :])
-                if counts[q] < limit and closed_form_w(instance, levels, one) <= self.target:
-                    more.append(q)
-            if not more:
-                return (*counts, max(servers, instance.servers_for(counts[0])))
-            counts[int(self.rng.choice(more))] += 1
-
-
 class PrimalHeuristic:
     """Looks for placements; the tree calls it between nodes and at integer counts."""
 
-    def improve(self, state: SearchState, limits: Limits) -> None:
-        """Look for any better placement."""
+    def improve(self, tree: Tree, limits: Limits) -> None:
+        """Look for any better placement; columns that are fixed are freed again."""
         raise NotImplementedError
 
-    def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
+    def realise(self, tree: Tree, node: Node, counts: Counts, limits: Limits) -> None:
         """Look for a placement with these counts, which a node's linear program has, if at all."""
+        raise NotImplementedError
 
 
 class Tree:
@@ -167,12 +128,31 @@ class Tree:
         """Whether an open node may hold a better placement."""
         return bool(self.heap) and self.heap[0].bound < self.incumbent.cutoff
 
-    def state(self) -> SearchState:
-        """The tree as heuristics see it."""
-        best = min(self.heap or self.undecided or [self.root])
+    @property
+    def best(self) -> Node:
+        """The open node of the least bound."""
+        return min(self.heap or self.undecided or [self.root])
+
+    def realised(self, counts: Counts) -> bool:
+        """Whether the incumbent's power is at most that of the counts."""
+        return self.incumbent.watts <= self.generation.master.watts(counts) * (1 + CLOSE)
+
+    def richer_counts(self) -> Counts:
+        """The best node's counts, raised at random up to a power between bound and incumbent."""
+        instance, levels = self.instance, self.levels
         bound = min(self.bound, self.incumbent.watts)
         target = bound + self.ambition * (self.incumbent.watts - bound)
-        return SearchState(self.generation, self.incumbent, self.rng, self.root, best, target)
+        *counts, servers = self.best.rounded
+        while True:
+            limits = [instance.gpus, *counts[:-1]]  # counts fall with the level
+            more = []
+            for q, limit in enumerate(limits):
+                one = (*counts[:q], counts[q] + 1, *counts[q + 1 :])
+                if counts[q] < limit and closed_form_w(instance, levels, one) <= target:
+                    more.append(q)
+            if not more:
+                return (*counts, max(servers, instance.servers_for(counts[0])))
+            counts[int(self.rng.choice(more))] += 1
 
     def run(self, limits: Limits) -> float:
         """Expand open nodes until none is left or the limits end: the bound, W.
@@ -211,7 +191,7 @@ class Tree:
         known = self.incumbent.watts
         self.generation.master.remove_unused()
         units = self.params.tree.heuristic_units * self.instance.tasks / 100
-        heuristic.improve(self.state(), turn(self.limits, units))
+        heuristic.improve(self, turn(self.limits, units))
         failed = self.incumbent.watts == known
         self.ambition = min(1.0, 1.2 * self.ambition) if failed else 0.5
         bound = min(self.bound, self.incumbent.watts)
@@ -277,8 +257,8 @@ class Tree:
             largest = self.feasibility.dominating(counts) or counts
             self._push_boxes(node, counts, split_beyond(node.box, largest))
             return
-        if self.heuristic is not None and not rest and not self.state().realised(counts):
-            self.heuristic.realise(self.state(), node, counts, self.limits)
+        if self.heuristic is not None and not rest and not self.realised(counts):
+            self.heuristic.realise(self, node, counts, self.limits)
         if self.incumbent.watts <= node.bound * (1 + CLOSE):
             self._pruned = min(self._pruned, node.bound)
         elif self.limits.stop is not None:  # the limits ended in between: ask again

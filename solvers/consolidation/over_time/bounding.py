@@ -12,7 +12,7 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
 from optgap.models.work import CONSOLIDATION
-from optgap.solvers.consolidation.numerics import BOUND_SAFETY, FloatArray
+from optgap.solvers.consolidation.numerics import BOUND_SAFETY
 from optgap.solvers.consolidation.outcome import Bound, bound_only
 from optgap.solvers.consolidation.over_time.energy import bound_energy
 from optgap.solvers.consolidation.over_time.master import Master, Prices, priced
@@ -56,57 +56,40 @@ def by_prices(relaxed: Relaxation, limits: Limits, params: BoundParams) -> tuple
     besides = float(relaxed.curve.work_j.sum())
     if relaxed.curve.watts[-1] <= 0:  # only what follows utilisation draws any power
         return besides * (1 - BOUND_SAFETY), 0
-    run = Run(relaxed, params)
-    best = run.go(limits)
+    best, rounds = generated(relaxed, limits, params)
     scale = best + float(np.abs(relaxed.work).sum())
-    return best + besides - BOUND_SAFETY * (scale + besides), run.rounds
+    return best + besides - BOUND_SAFETY * (scale + besides), rounds
 
 
-class Run:
-    """Column generation on one relaxation.
+def generated(relaxed: Relaxation, limits: Limits, params: BoundParams) -> tuple[float, int]:
+    """Generate courses and rows until none is missing; the best bound, J, and the rounds.
 
-    Attributes
-    ----------
-    best: the best bound so far, J. rounds: of programs solved.
+    Courses are priced between the best prices so far and the last ones (smoothing), and at the last
+    ones where that proves no more.
     """
-
-    def __init__(self, relaxed: Relaxation, params: BoundParams) -> None:
-        self.relaxed, self.params, self.rounds = relaxed, params, 0
-        self.master = Master(relaxed)
-        self.center = _first(relaxed)
-        self.weights: FloatArray = np.zeros(0)
-        bound, first = priced(relaxed, self.center.feasible(relaxed))
-        self.best = max(0.0, bound)
-        self.master.add(first)
-
-    def go(self, limits: Limits) -> float:
-        """Until no row is broken and no course is missing; the best bound, J."""
-        params, master = self.params, self.master
-        while self.rounds < params.rounds * limits.effort:
-            self.rounds += 1
-            solved = master.solve(limits)
-            if solved is None or limits.stop is not None:
+    master, center, rounds = Master(relaxed), _first(relaxed), 0
+    bound, courses = priced(relaxed, center.feasible(relaxed))
+    best = max(0.0, bound)
+    master.add(courses)
+    while rounds < params.rounds * limits.effort:
+        rounds += 1
+        solved = master.solve(limits)
+        if solved is None or limits.stop is not None:
+            break
+        raw, weights, value = solved
+        for prices in (center.between(raw, TUNING.smoothing), raw):
+            bound, courses = priced(relaxed, prices.feasible(relaxed))
+            master.add(courses)
+            if bound > best:
+                best, center = bound, prices
                 break
-            raw, self.weights, value = solved
-            self._try(raw)
-            limits.spend(2 * CONSOLIDATION.course * self.relaxed.cover.size * self.relaxed.buckets)
-            limits.progress("prices", None, self.best * (1 - BOUND_SAFETY))
-            missing = value - self.best > params.close * value
-            if missing:
-                continue
-            most = TUNING.new_rows * self.relaxed.buckets
-            if not master.separate(self.weights, most, TUNING.least_broken):
-                break
-        return self.best
-
-    def _try(self, raw: Prices) -> None:
-        """Courses at prices between the best and the last; at the last where that is no better."""
-        for prices in (self.center.between(raw, TUNING.smoothing), raw):
-            bound, courses = priced(self.relaxed, prices.feasible(self.relaxed))
-            self.master.add(courses)
-            if bound > self.best:
-                self.best, self.center = bound, prices
-                return
+        limits.spend(2 * CONSOLIDATION.course * relaxed.cover.size * relaxed.buckets)
+        limits.progress("prices", None, best * (1 - BOUND_SAFETY))
+        if value - best > params.close * value:
+            continue
+        if not master.separate(weights, TUNING.new_rows * relaxed.buckets, TUNING.least_broken):
+            break
+    return best, rounds
 
 
 def _first(relaxed: Relaxation) -> Prices:

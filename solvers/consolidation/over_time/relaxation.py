@@ -17,7 +17,7 @@ from optgap.models.consolidation import ConsolidationProblem
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 from optgap.solvers.consolidation.over_time.energy import sample_times
 from optgap.solvers.consolidation.over_time.envelope import Envelope, envelope
-from optgap.solvers.consolidation.over_time.shares import closed_forms, sizes
+from optgap.solvers.consolidation.over_time.parameters import TUNING
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,3 +143,31 @@ def _integrated(times: FloatArray, values: FloatArray, edges: FloatArray) -> Flo
     points = np.append(times, max(times[-1], edges[-1]) + 1.0)
     grown = np.concatenate([[0.0], np.cumsum(values * np.diff(points))])
     return np.asarray(np.diff(np.interp(edges, points, grown)))
+
+
+def sizes(problem: ConsolidationProblem) -> tuple[IntArray, IntArray]:
+    """(R, L) memory and the capacity row where there is one, and (R,) what a GPU has of each."""
+    limits = [int(problem.gpu_memory.max()), *[problem.limit_micro] * len(problem.rows)]
+    return np.concatenate([problem.memory[None, :], problem.rows]), np.array(limits)
+
+
+def closed_forms(demand: IntArray, limits: IntArray) -> FloatArray:
+    """(n, L) shares of each row: sizes over the limit, and dual feasible functions of them.
+
+    Those are ⌊(n + 1)x⌋/n, and Martello and Toth's: 0 below a threshold, 1 above one less it.
+    """
+    rows: list[FloatArray] = []
+    for taken, limit in zip(demand, limits.tolist(), strict=True):
+        rows.append(taken / limit)
+        for n in TUNING.multiples:
+            whole = (n + 1) * taken // limit
+            rows.append(np.where((n + 1) * taken % limit == 0, taken / limit, whole / n))
+        for threshold in TUNING.thresholds:
+            edge = int(threshold * limit)
+            least = np.where(taken < edge, 0.0, taken / limit)
+            rows.append(np.where(taken > limit - edge, 1.0, least))
+    kept: list[FloatArray] = []
+    for row in rows:
+        if row.any() and not any((row <= other).all() for other in kept):
+            kept = [other for other in kept if not (other <= row).all()] + [row]
+    return np.array(kept).reshape(len(kept), demand.shape[1])

@@ -17,7 +17,6 @@ from optgap.solvers.consolidation.over_time.packing_kernels import (
     Rule,
     empty_packing,
     insert,
-    limits_of,
     pack_anew,
     remove,
     servers,
@@ -25,20 +24,6 @@ from optgap.solvers.consolidation.over_time.packing_kernels import (
 
 SLEPT_S = 1e-6
 """A GPU that was empty for longer has slept, s."""
-
-
-class Log(NamedTuple):
-    """What a schedule does; nothing is written into empty arrays.
-
-    Parameters
-    ----------
-    times: (n,) s at which the task of a stay goes to its GPUs. stays: (n, 1 + widest) the task and
-        they. clocks: (m, 3) time, GPU and MHz.
-    """
-
-    times: FloatArray
-    stays: IntArray
-    clocks: FloatArray
 
 
 class State(NamedTuple):
@@ -49,7 +34,7 @@ class State(NamedTuple):
     progress, rate, since, due, bound: (L,) s, per s, s, and s at which the present sample or the
         task ends: in time and in progress. sample: (L,).
     ready, emptied: (G,) when a GPU is awake, and when it was left. on: (G,) whether it has tasks.
-    util, clock, watts: (G,) %, MHz, W. shown: (L, widest) and lit: (G,) stays and clocks as logged.
+    util, clock, watts: (G,) %, MHz, W.
     """
 
     progress: FloatArray
@@ -64,8 +49,6 @@ class State(NamedTuple):
     util: FloatArray
     clock: FloatArray
     watts: FloatArray
-    shown: IntArray
-    lit: FloatArray
 
 
 class Run(NamedTuple):
@@ -74,8 +57,8 @@ class Run(NamedTuple):
     Parameters
     ----------
     packed, trial: who is where now, and room for another packing. state: of tasks and GPUs.
-    active: (L,) tasks that run, then those that wait. counts: how many run, wait and have come, and
-        of stays and clocks logged. meter: now, s, power, W, and energy so far, J.
+    active: (L,) tasks that run, then those that wait. counts: how many run, wait and have come.
+        meter: now, s, power, W, and energy so far, J.
     """
 
     packed: Packing
@@ -95,32 +78,12 @@ def fresh_run(case: Case) -> Run:
         np.where(several, np.minimum(case.duration, case.period), case.duration),
         np.zeros(tasks, dtype=np.int64), np.zeros(gpus), np.full(gpus, -np.inf),
         np.zeros(gpus, dtype=np.int64), np.zeros(gpus), np.zeros(gpus), np.zeros(gpus),
-        np.full((tasks, case.width.max()), -1), np.zeros(gpus),
     )  # fmt: skip
     active = np.empty(tasks, dtype=np.int64)
     return Run(
-        empty_packing(case), empty_packing(case), state, active, np.zeros(5, dtype=np.int64),
+        empty_packing(case), empty_packing(case), state, active, np.zeros(3, dtype=np.int64),
         np.zeros(3),
     )  # fmt: skip
-
-
-@inner
-def clock_at(case: Case, kind: int, least: float, level: float) -> float:
-    """The clock `level` of the way from the least that residents bear to f_max, MHz."""
-    wanted = least + level * (case.f_max[kind] - least)
-    for k in range(case.clock_count[kind]):
-        if case.clocks[kind, k] >= wanted - 1e-6:
-            return float(case.clocks[kind, k])
-    return float(min(wanted, case.f_max[kind]))
-
-
-@inner
-def next_bound(case: Case, s: State, task: int) -> None:
-    """Progress at which a task's present sample ends, or the task."""
-    samples = case.offset[task + 1] - case.offset[task]
-    s.bound[task] = case.duration[task]
-    if s.sample[task] < samples - 1:
-        s.bound[task] = min(case.duration[task], (s.sample[task] + 1) * case.period)
 
 
 @inner
@@ -143,7 +106,13 @@ def draw(case: Case, rule: Rule, p: Packing, s: State, tasks: IntArray, now: flo
         if not s.on[g] and now - s.emptied[g] > SLEPT_S:
             s.ready[g] = now + case.wake_s
         s.on[g] = 1
-        s.clock[g] = clock_at(case, case.gpu_kind[g], s.clock[g], rule.level)
+        kind = case.gpu_kind[g]
+        wanted = s.clock[g] + rule.level * (case.f_max[kind] - s.clock[g])
+        s.clock[g] = min(wanted, case.f_max[kind])
+        for k in range(case.clock_count[kind]):
+            if case.clocks[kind, k] >= wanted - 1e-6:
+                s.clock[g] = case.clocks[kind, k]
+                break
     for task in tasks:
         for m in range(case.width[task]):
             g = p.place[task, m]
@@ -190,7 +159,9 @@ def ended(
                 remove(case, rule, p, task)
                 continue
             s.sample[task] += 1
-            next_bound(case, s, task)
+            s.bound[task] = case.duration[task]
+            if s.sample[task] < case.offset[task + 1] - case.offset[task] - 1:
+                s.bound[task] = min(case.duration[task], (s.sample[task] + 1) * case.period)
         active[kept] = task
         kept += 1
     return kept
@@ -200,67 +171,41 @@ def ended(
 def place_all(
     case: Case, rule: Rule, p: Packing, trial: Packing, s: State, tasks: IntArray, running: int,
     now: float,
-) -> None:  # fmt: skip
+) -> int:  # fmt: skip
     """Give those of `tasks` a place that do not run, as the first so many do, where there is room.
 
-    Then pack all anew, if the rule has orders for that.
+    Then pack all anew, if the rule has orders for that. Those that have got a place go before those
+    that wait; how many run now.
     """
     rest = case.duration.copy()
     for task in tasks[:running]:
         if s.rate[task] > 0.0:
             done = s.progress[task] + s.rate[task] * (now - s.since[task])
             rest[task] = (case.duration[task] - done) / s.rate[task]
-    limits_of(case, rule, p, rest, tasks[:running])
+    p.most[:], p.rest[:] = np.inf, 0.0
+    for task in tasks[:running]:
+        for m in range(case.width[task]):
+            g = p.place[task, m]
+            p.most[g] = min(p.most[g], rule.most[task])
+            p.rest[g] = max(p.rest[g], rest[task])
     waits = False
     for task in tasks[running:]:
         if not insert(case, rule, p, p.many, rest, task):
             waits = True
     pack_anew(case, rule, p, trial, rest, tasks, waits)
-
-
-@inner
-def note(
-    case: Case, p: Packing, s: State, tasks: IntArray, now: float, log: Log, at: IntArray
-) -> None:
-    """Log the stays and clocks that are new; `at` is how many there are by now of each."""
-    for task in tasks:
-        moved = False
-        for m in range(case.width[task]):
-            moved = moved or s.shown[task, m] != p.place[task, m]
-        if moved:
-            if len(log.times):
-                log.times[at[0]] = now
-                log.stays[at[0], 0] = task
-            for m in range(p.place.shape[1]):
-                s.shown[task, m] = p.place[task, m]
-                if len(log.times):
-                    log.stays[at[0], 1 + m] = p.place[task, m]
-            at[0] += 1
-    for g in range(len(s.on)):
-        if s.on[g] and s.clock[g] != s.lit[g]:
-            s.lit[g] = s.clock[g]
-            if len(log.times):
-                log.clocks[at[1], 0], log.clocks[at[1], 1] = now, g
-                log.clocks[at[1], 2] = s.clock[g]
-            at[1] += 1
-
-
-@inner
-def admitted(p: Packing, s: State, present: IntArray, count: int, now: float) -> int:
-    """Put those that have got a place before those that wait; how many run now."""
-    for k in range(count, len(present)):
-        task = present[k]
+    for k in range(running, len(tasks)):
+        task = tasks[k]
         if p.place[task, 0] >= 0:
-            for j in range(k, count, -1):
-                present[j] = present[j - 1]
-            present[count] = task
+            for j in range(k, running, -1):
+                tasks[j] = tasks[j - 1]
+            tasks[running] = task
             s.since[task] = now
-            count += 1
-    return count
+            running += 1
+    return running
 
 
 @compiled
-def run_packed(case: Case, rule: Rule, run: Run, log: Log, packings: int) -> float:
+def run_packed(case: Case, rule: Rule, run: Run, packings: int) -> float:
     """Go on until tasks have been packed so many times; the energy, J, or −1 if more is to come.
 
     The energy is infinite where a task has no room, or may not wait for it.
@@ -290,9 +235,8 @@ def run_packed(case: Case, rule: Rule, run: Run, log: Log, packings: int) -> flo
             changed = True
         present = active[: count + waiting]
         if changed and len(present):
-            place_all(case, rule, p, run.trial, s, present, count, now)
+            count = place_all(case, rule, p, run.trial, s, present, count, now)
             packings -= 1
-            count = admitted(p, s, present, count, now)
             waiting = len(present) - count
             if waiting and not case.waiting:
                 return np.inf
@@ -300,6 +244,4 @@ def run_packed(case: Case, rule: Rule, run: Run, log: Log, packings: int) -> flo
         meter[1] = draw(case, rule, p, s, running, now)
         for task in running:
             repace(case, p, s, task, now)
-        if changed:
-            note(case, p, s, running, now, log, run.counts[3:])
     return float(meter[2])

@@ -25,9 +25,8 @@ from optgap.solvers.consolidation.numerics import FloatArray
 from optgap.solvers.consolidation.over_time.case import case_of
 from optgap.solvers.consolidation.over_time.packing_kernels import Rule
 from optgap.solvers.consolidation.over_time.parameters import TUNING
-from optgap.solvers.consolidation.over_time.repack_kernels import Log, fresh_run, run_packed
+from optgap.solvers.consolidation.over_time.repack_kernels import fresh_run, run_packed
 
-NOWHERE = Log(np.zeros(0), np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0)))
 NO_ORDERS = np.zeros((0, 0), dtype=np.int64)
 
 
@@ -113,7 +112,7 @@ class Repacking:
         """The energy of a rule's schedule, J; infinite where there is none, or time is up."""
         run, joules = fresh_run(self.case), -1.0
         while joules < 0 and self.limits.stop is None:
-            joules = run_packed(self.case, rule, run, NOWHERE, TUNING.packings_at_once)
+            joules = run_packed(self.case, rule, run, TUNING.packings_at_once)
             self.limits.spend(self.work * TUNING.packings_at_once * (1 + len(rule.orders)))
         return joules if joules >= 0 else math.inf
 
@@ -130,29 +129,22 @@ class Repacking:
             keys *= np.exp(rng.normal(0, 0.05, keys.shape[1]))
         return tried(self.best.rule._replace(most=most), keys)
 
-    def _log(self) -> Log:
-        """What the best rule does."""
-        run = fresh_run(self.case)
-        run_packed(self.case, self.best.rule, run, NOWHERE, -1)
-        _, _, _, stays, clocks = run.counts.tolist()
-        log = Log(
-            np.zeros(stays),
-            np.zeros((stays, 1 + int(self.case.width.max())), dtype=np.int64),
-            np.zeros((clocks, 3)),
-        )
-        run_packed(self.case, self.best.rule, fresh_run(self.case), log, -1)
-        return log
-
     def solution(self) -> ConsolidationSolution:
-        """The schedule of the best rule."""
-        log = self._log()
-        assignments = [
-            Assignment(task, tuple(sorted(g for g in gpus if g >= 0)), time)
-            for time, (task, *gpus) in zip(log.times.tolist(), log.stays.tolist(), strict=True)
-        ]
-        return ConsolidationSolution.of(
-            assignments, [Clock(int(g), mhz, time) for time, g, mhz in log.clocks.tolist()]
-        )
+        """The schedule of the best rule, by what differs after each packing."""
+        run = fresh_run(self.case)
+        shown, lit = run.packed.place.copy(), run.state.clock.copy()
+        assignments, clocks = [], []
+        while run_packed(self.case, self.best.rule, run, 1) < 0:
+            now, place, mhz = float(run.meter[0]), run.packed.place, run.state.clock
+            for task in run.active[: run.counts[0]].tolist():
+                if (place[task] != shown[task]).any():
+                    gpus = sorted(place[task][place[task] >= 0].tolist())
+                    assignments.append(Assignment(task, tuple(gpus), now))
+                    shown[task] = place[task]
+            for g in np.flatnonzero((run.state.on > 0) & (mhz != lit)).tolist():
+                clocks.append(Clock(g, float(mhz[g]), now))
+                lit[g] = mhz[g]
+        return ConsolidationSolution.of(assignments, clocks)
 
 
 def tried(rule: Rule, keys: FloatArray) -> Tried:

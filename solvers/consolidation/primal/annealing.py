@@ -75,30 +75,6 @@ def _usable(incumbent: Incumbent, entries: IntArray) -> int:
 
 
 @inner
-def _room_for_gang(
-    task: int, v: int, low: int, high: int, gpus: Gpus, demand: IntArray,
-    draw: np.random.Generator, chosen: IntArray
-) -> bool:  # fmt: skip
-    """Draw `v` GPUs with room for a task from a range, into `chosen`; whether there are as many."""
-    found = 0
-    for g in range(low, high):
-        if fits(g, task, -1, gpus, demand):
-            chosen[found] = g
-            found += 1
-    if found < v:
-        return False
-    for m in range(v):
-        pick = m + draw.integers(0, found - m)
-        chosen[m], chosen[pick] = chosen[pick], chosen[m]
-    return True
-
-
-@inner
-def _accepts(change: float, heat: float, draw: np.random.Generator) -> bool:
-    return change <= 0 or draw.random() < np.exp(-change / heat)
-
-
-@inner
 def _move_gang(
     task: int, place: IntArray, usable: int, gpus: Gpus, cluster: Cluster, chosen: IntArray,
     fill: float, heat: float, draw: np.random.Generator
@@ -109,15 +85,24 @@ def _move_gang(
     if cluster.server[place[first]] == i or low >= usable:
         return 0.0
     high = min(cluster.server_start[i + 1], usable)
-    if not _room_for_gang(task, v, low, high, gpus, cluster.demand, draw, chosen):
+    found = 0
+    for g in range(low, high):
+        if fits(g, task, -1, gpus, cluster.demand):
+            chosen[found] = g
+            found += 1
+    if found < v:
         return 0.0
+    for m in range(v):
+        pick = m + draw.integers(0, found - m)
+        chosen[m], chosen[pick] = chosen[pick], chosen[m]
     power, squared = 0.0, 0.0
     for m in range(v):
         here = place[first + m]
         change = relocate(task, here, chosen[m], place, gpus, cluster)
         power, squared = power + change[0], squared + change[1]
         chosen[v + m] = here
-    if _accepts(power - fill * squared, heat, draw):
+    worse = power - fill * squared
+    if worse <= 0 or draw.random() < np.exp(-worse / heat):
         return power
     for m in range(v):
         relocate(task, chosen[m], chosen[v + m], place, gpus, cluster)
@@ -159,7 +144,8 @@ def _move_share(
     if other >= 0:
         change = relocate(other, b, a, place, gpus, cluster)
         power, squared = power + change[0], squared + change[1]
-    if _accepts(power - fill * squared, heat, draw):
+    worse = power - fill * squared
+    if worse <= 0 or draw.random() < np.exp(-worse / heat):
         return power
     relocate(ell, b, a, place, gpus, cluster)
     if other >= 0:

@@ -15,12 +15,11 @@ from optgap.solvers.consolidation.outcome import Incumbent
 from optgap.solvers.consolidation.primal.gpu_state import (
     MOST_RESIDENTS,
     Cluster,
-    Gpus,
     cluster_of,
     fits,
     gpu_cost,
-    insert,
     occupied,
+    shift,
 )
 
 
@@ -65,15 +64,6 @@ def complete(instance: Instance, stay: Sequence[tuple[int, ...] | None]) -> IntA
     newcomers = np.array([ell for ell, gpus in enumerate(stay) if gpus is None], dtype=np.int64)
     placed = _construct(newcomers, cluster_of(instance), instance.identical_servers, entries)
     return entries if placed else None
-
-
-@inner
-def _added_power(task: int, last: int, gpus: Gpus, cluster: Cluster, added: FloatArray) -> None:
-    """Power a task adds on each of the first `last` GPUs, W; infinite where it does not fit."""
-    for g in range(last):
-        added[g] = np.inf
-        if fits(g, task, -1, gpus, cluster.demand):
-            added[g] = gpu_cost(g, task, gpus, cluster) - gpus.cost[g]
 
 
 @inner
@@ -123,7 +113,10 @@ def _construct(order: IntArray, cluster: Cluster, alike: bool, place: IntArray) 
         v = start[ell + 1] - start[ell]
         together = cluster.gang or v == 1
         near = min(servers, touched + (1 if together else v)) if alike else servers
-        _added_power(ell, server_start[near], gpus, cluster, added)
+        for g in range(server_start[near]):
+            added[g] = np.inf
+            if fits(g, ell, -1, gpus, cluster.demand):
+                added[g] = gpu_cost(g, ell, gpus, cluster) - gpus.cost[g]
         best, fullest = np.inf, 0.0
         for i in range(near if together else 1):
             low, high = server_start[i], server_start[i + 1] if together else server_start[near]
@@ -137,7 +130,7 @@ def _construct(order: IntArray, cluster: Cluster, alike: bool, place: IntArray) 
             return False
         for m in range(v):
             g = chosen[m]
-            insert(g, ell, gpus, cluster)
+            shift(g, ell, 1, gpus, cluster)
             place[start[ell] + m] = g
             touched = max(touched, cluster.server[g] + 1)
     return True

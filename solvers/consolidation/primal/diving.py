@@ -14,7 +14,7 @@ import numpy as np
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.branch_and_price.branching import Node
 from optgap.solvers.consolidation.branch_and_price.feasibility import pack_columns
-from optgap.solvers.consolidation.branch_and_price.tree import PrimalHeuristic, SearchState
+from optgap.solvers.consolidation.branch_and_price.tree import PrimalHeuristic, Tree
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
 from optgap.solvers.consolidation.column_generation.master import FREE, RestrictedMaster
 from optgap.solvers.consolidation.config import DEFAULT, DivingParams
@@ -31,25 +31,25 @@ class Diving(PrimalHeuristic):
         self.params = params
         self.dives = 0
 
-    def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
+    def realise(self, tree: Tree, node: Node, counts: Counts, limits: Limits) -> None:
         """Dive to the counts a few times, randomised after the first dive."""
         for _ in range(self.params.dives_per_counts):
-            if not state.realised(counts) and limits.stop is None:
-                self.to_counts(state, node, counts, limits)
+            if not tree.realised(counts) and limits.stop is None:
+                self.to_counts(tree, node, counts, limits)
                 self.dives += 1
 
-    def improve(self, state: SearchState, limits: Limits) -> None:
+    def improve(self, tree: Tree, limits: Limits) -> None:
         """One dive to higher counts."""
-        self.to_counts(state, state.root, state.richer_counts(), limits)
+        self.to_counts(tree, tree.root, tree.richer_counts(), limits)
         self.dives += 1
 
-    def to_counts(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
+    def to_counts(self, tree: Tree, node: Node, counts: Counts, limits: Limits) -> None:
         """One dive to these counts."""
-        rng = state.rng if self.dives else None
-        columns = dive_to(state.generation, counts, limits, rng, self.params.residual_share)
+        rng = tree.rng if self.dives else None
+        columns = dive_to(tree.generation, counts, limits, rng, self.params.residual_share)
         if columns is not None:
             free = [(column, FREE) for column in columns]
-            state.incumbent.offer(pack_columns(state.generation.master, free))
+            tree.incumbent.offer(pack_columns(tree.generation.master, free))
 
 
 def dive_to(

@@ -1,4 +1,4 @@
-"""The state of GPUs in the compiled loops of construction, annealing and pairwise exchange.
+"""The state of GPUs in the compiled loops of construction and annealing.
 
 A *share* of a task is what it takes of one of its GPUs.
 """
@@ -87,36 +87,32 @@ def gpu_cost(g: int, extra: int, gpus: Gpus, cluster: Cluster) -> float:
 
 
 @inner
-def _measure(g: int, gpus: Gpus, cluster: Cluster) -> float:
-    """Update the power of a GPU; by how much it changes, W."""
-    before = gpus.cost[g]
-    gpus.cost[g] = gpu_cost(g, -1, gpus, cluster)
-    return float(gpus.cost[g] - before)
+def shift(g: int, task: int, sign: int, gpus: Gpus, cluster: Cluster) -> tuple[float, float]:
+    """Put a share of a task on a GPU (sign 1), or take it off (sign -1).
 
-
-@inner
-def _shift(g: int, task: int, sign: int, gpus: Gpus, cluster: Cluster) -> float:
-    """Add (sign 1) or subtract (sign -1) a task's demand; the change of the squared load."""
+    Returns the changes of power, W, and of the squared load.
+    """
+    if sign < 0:
+        slot = 0
+        while gpus.held[g, slot] != task:
+            slot += 1
+        gpus.many[g] -= 1
+        gpus.held[g, slot] = gpus.held[g, gpus.many[g]]
+    power = 0.0
+    if gpus.many[g] == 0:  # before it comes, or now that it has left
+        i = cluster.server[g]
+        gpus.awake[i] += sign
+        if gpus.awake[i] == max(sign, 0):
+            power = sign * cluster.server_w[i]
+    if sign > 0:
+        gpus.held[g, gpus.many[g]] = task
+        gpus.many[g] += 1
     for r in range(len(cluster.demand)):
         gpus.left[g, r] -= sign * cluster.demand[r, task]
-    before = gpus.load[g]
+    load, cost = gpus.load[g], gpus.cost[g]
     gpus.load[g] += sign * cluster.weight[cluster.kind[g], task]
-    return float(gpus.load[g] ** 2 - before**2)
-
-
-@inner
-def insert(g: int, task: int, gpus: Gpus, cluster: Cluster) -> tuple[float, float]:
-    """Put a share of a task on a GPU; the changes of power, W, and squared load."""
-    i = cluster.server[g]
-    power = 0.0
-    if gpus.many[g] == 0:
-        if gpus.awake[i] == 0:
-            power += cluster.server_w[i]
-        gpus.awake[i] += 1
-    gpus.held[g, gpus.many[g]] = task
-    gpus.many[g] += 1
-    squared = _shift(g, task, 1, gpus, cluster)
-    return power + _measure(g, gpus, cluster), squared
+    gpus.cost[g] = gpu_cost(g, -1, gpus, cluster)
+    return float(power + (gpus.cost[g] - cost)), float(gpus.load[g] ** 2 - load**2)
 
 
 @inner
@@ -130,26 +126,8 @@ def occupied(place: IntArray, cluster: Cluster) -> Gpus:
     )  # fmt: skip
     for m in range(len(place)):
         if place[m] >= 0:
-            insert(place[m], cluster.owner[m], gpus, cluster)
+            shift(place[m], cluster.owner[m], 1, gpus, cluster)
     return gpus
-
-
-@inner
-def remove(g: int, task: int, gpus: Gpus, cluster: Cluster) -> tuple[float, float]:
-    """Take a share of a task off a GPU; the changes of power, W, and squared load."""
-    slot = 0
-    while gpus.held[g, slot] != task:
-        slot += 1
-    i = cluster.server[g]
-    power = 0.0
-    gpus.many[g] -= 1
-    gpus.held[g, slot] = gpus.held[g, gpus.many[g]]
-    if gpus.many[g] == 0:
-        gpus.awake[i] -= 1
-        if gpus.awake[i] == 0:
-            power -= cluster.server_w[i]
-    squared = _shift(g, task, -1, gpus, cluster)
-    return power + _measure(g, gpus, cluster), squared
 
 
 @inner
@@ -157,8 +135,8 @@ def relocate(
     task: int, a: int, b: int, place: IntArray, gpus: Gpus, cluster: Cluster
 ) -> tuple[float, float]:
     """Move a share of a task from GPU a to GPU b; the changes of power, W, and squared load."""
-    out, less = remove(a, task, gpus, cluster)
-    into, more = insert(b, task, gpus, cluster)
+    out, less = shift(a, task, -1, gpus, cluster)
+    into, more = shift(b, task, 1, gpus, cluster)
     m = cluster.start[task]
     while place[m] != a:
         m += 1

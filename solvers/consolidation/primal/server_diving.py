@@ -8,7 +8,7 @@ from __future__ import annotations
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.branch_and_price.branching import Node, unassigned
 from optgap.solvers.consolidation.branch_and_price.feasibility import pack_usage
-from optgap.solvers.consolidation.branch_and_price.tree import SearchState
+from optgap.solvers.consolidation.branch_and_price.tree import Tree
 from optgap.solvers.consolidation.numerics import SLACK_W, CountBox, Counts, FloatArray, IntArray
 from optgap.solvers.consolidation.primal.diving import Diving, dive
 
@@ -21,42 +21,42 @@ UNCLEAR = 0.05
 class ServerDiving(Diving):
     """Dives that start from the root and from the best node in turn."""
 
-    def to_counts(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
+    def to_counts(self, tree: Tree, node: Node, counts: Counts, limits: Limits) -> None:
         """One dive on columns with these counts and the node's assignment."""
-        box, most = CountBox.up_to(counts), state.generation.master.watts(counts) + SLACK_W
-        self._place(state, box, node.assignment, most, limits)
+        box, most = CountBox.up_to(counts), tree.generation.master.watts(counts) + SLACK_W
+        self._place(tree, box, node.assignment, most, limits)
 
-    def improve(self, state: SearchState, limits: Limits) -> None:
+    def improve(self, tree: Tree, limits: Limits) -> None:
         """Assign all tasks, then dive on columns."""
-        best, root = state.best, state.root
+        best, root = tree.best, tree.root
         start = best if self.dives % 2 else root
         gpus, servers = best.box.low[0], best.box.low[-1]
         # every fourth dive takes as many GPUs as the best node's linear program has
         most = max(gpus, best.rounded[0]) if self.dives % 4 == 0 else root.box.high[0]
         box = CountBox((gpus, *root.box.low[1:-1], servers), (most, *root.box.high[1:-1], servers))
-        assignment = self._assign(state, box, start.assignment, limits)
+        assignment = self._assign(tree, box, start.assignment, limits)
         self.dives += 1
         if assignment is not None:
-            self._place(state, box, assignment, state.incumbent.cutoff, limits)
+            self._place(tree, box, assignment, tree.incumbent.cutoff, limits)
 
     def _place(
-        self, state: SearchState, box: CountBox, assignment: IntArray, most: float, limits: Limits
+        self, tree: Tree, box: CountBox, assignment: IntArray, most: float, limits: Limits
     ) -> None:
         """Dive on columns under an assignment, for a placement of at most `most` W."""
-        rng = state.rng if self.dives else None
-        usage = dive(state.generation, box, most, limits, rng, assignment)
+        rng = tree.rng if self.dives else None
+        usage = dive(tree.generation, box, most, limits, rng, assignment)
         if usage is not None:
-            state.incumbent.offer(pack_usage(state.generation.master, usage))
+            tree.incumbent.offer(pack_usage(tree.generation.master, usage))
 
     def _assign(
-        self, state: SearchState, box: CountBox, assignment: IntArray, limits: Limits
+        self, tree: Tree, box: CountBox, assignment: IntArray, limits: Limits
     ) -> IntArray | None:
         """All tasks of several GPUs assigned, a few after each linear program.
 
         None where its value exceeds the cutoff.
         """
-        generation, master = state.generation, state.generation.master
-        gap, cutoff = self.params.lp_gap, state.incumbent.cutoff
+        generation, master = tree.generation, tree.generation.master
+        gap, cutoff = self.params.lp_gap, tree.incumbent.cutoff
         master.set_box(box)
         while limits.stop is None:
             master.set_servers(assignment)
@@ -67,14 +67,14 @@ class ServerDiving(Diving):
             if not rest.size:
                 return assignment
             share = master.server_shares(relaxed.usage)
-            choice = self._choice(state, assignment, share, rest, box.high[-1])
+            choice = self._choice(tree, assignment, share, rest, box.high[-1])
             assignment = assignment.copy()
             for task, server in choice:
                 assignment[task] = server
         return None
 
     def _choice(
-        self, state: SearchState, assignment: IntArray, share: FloatArray, rest: IntArray, most: int
+        self, tree: Tree, assignment: IntArray, share: FloatArray, rest: IntArray, most: int
     ) -> list[tuple[int, int]]:
         """The (task, server) pairs to assign next: all clear ones, or else one that is drawn.
 
@@ -82,11 +82,11 @@ class ServerDiving(Diving):
         ----------
         share: (L, N) of each task in each server. rest: tasks to assign. most: servers at most.
         """
-        width = state.generation.instance.width
+        width = tree.generation.instance.width
 
         def drawn(values: FloatArray) -> int:  # no randomness in the first dive
             low = 0.5 if self.dives else 1.0
-            return int((values * state.rng.uniform(low, 1, values.shape)).argmax())
+            return int((values * tree.rng.uniform(low, 1, values.shape)).argmax())
 
         clear = rest[share[rest].max(axis=1) >= CLEAR]
         if clear.size:
@@ -95,4 +95,4 @@ class ServerDiving(Diving):
             k, server = divmod(drawn(share[rest]), share.shape[1])
             return [(int(rest[k]), server)]
         task, server = int(rest[drawn(width[rest].astype(float))]), int(assignment.max()) + 1
-        return [(task, server if server < most else int(state.rng.integers(most)))]
+        return [(task, server if server < most else int(tree.rng.integers(most)))]

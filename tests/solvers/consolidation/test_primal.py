@@ -73,8 +73,8 @@ def test_dives_better_a_first_placement_by_one_that_the_referee_takes(
     for _ in range(12):
         if tree.incumbent.watts == before:
             tree.ambition = min(1.0, 1.2 * tree.ambition)
-            made.improve(tree.state(), Limits(10.0))
-            made.realise(tree.state(), tree.root, tree.root.rounded, Limits(0.2))
+            made.improve(tree, Limits(10.0))
+            made.realise(tree, tree.root, tree.root.rounded, Limits(0.2))
     assert tree.incumbent.watts < before
     agrees(problem, tree.incumbent)
     tree.generation.master.set_box(tree.root.box)

@@ -14,7 +14,6 @@ from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.snapshot import (
     Choices,
     Snapshot,
-    Solved,
     horizon,
     undominated,
 )
@@ -61,10 +60,19 @@ def options(snapshot: Snapshot) -> list[list[int]]:
     return [[-1, *range(first[c], first[c + 1])] for c in snapshot.of_class]
 
 
+def feasible(snapshot: Snapshot, chosen: np.ndarray) -> bool:
+    """Whether both capacities are kept, and nobody waits who must not."""
+    held = chosen[chosen >= 0]
+    watts = math.fsum(snapshot.choices.watts[held].tolist())
+    waits = (chosen < 0).any() and not math.isfinite(snapshot.wait_s)
+    gpus = int(snapshot.choices.gpus[held].sum())
+    return not waits and gpus <= snapshot.gpus and watts <= snapshot.limit_w * (1 + 1e-12)
+
+
 def brute(snapshot: Snapshot) -> float:
     """The best of all combinations."""
     picks = (np.array(pick) for pick in itertools.product(*options(snapshot)))
-    return min((snapshot.objective(p) for p in picks if snapshot.feasible(p)), default=math.inf)
+    return min((snapshot.objective(p) for p in picks if feasible(snapshot, p)), default=math.inf)
 
 
 def relaxed(snapshot: Snapshot) -> float:
@@ -146,12 +154,6 @@ def test_a_choice_is_worth_its_times_and_what_waits() -> None:
     assert made.objective(np.array([1, 2])) == pytest.approx(8 + 15)
     assert made.objective(np.array([-1, 3])) == pytest.approx(110)
     assert made.objective(np.array([-1, -1])) == pytest.approx(200)
-    assert made.feasible(np.array([1, 2]))  # exactly five GPUs and 500 W
-    assert not made.feasible(np.array([1, 3]))
-    assert not snapshot_of_two(4, 500.0).feasible(np.array([1, 2]))
-    assert not snapshot_of_two(5, 499.0).feasible(np.array([1, 2]))
-    assert made.feasible(np.array([-1, 2]))
-    assert not snapshot_of_two(5, 500.0, math.inf).feasible(np.array([-1, 2]))
 
 
 @pytest.mark.parametrize("wait", [True, False])
@@ -167,11 +169,10 @@ def test_no_combination_is_better_and_no_bound_is_higher(seed: int, wait: bool) 
             assert found.bound == math.inf
             continue
         assert found.chosen is not None
-        assert made.feasible(found.chosen)
+        assert feasible(made, found.chosen)
         assert found.objective == pytest.approx(made.objective(found.chosen), rel=1e-12)
         assert truth - 1e-9 <= found.objective <= truth * (1 + gap) + 1e-9
         assert found.objective * (1 - gap) - 1e-9 <= found.bound <= truth + 1e-9
-        assert found.gap <= gap * 1.1 + 1e-12
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -200,7 +201,7 @@ def test_whatever_the_prices_the_best_is_among_the_states(seed: int) -> None:
         assert complete
         assert found == (truth <= start + room)
         if found:
-            assert made.feasible(best)
+            assert feasible(made, best)
             assert made.objective(best) == pytest.approx(truth, rel=1e-12)
         assert widest >= 1
 
@@ -218,17 +219,17 @@ def test_the_best_prices_are_worth_what_mixtures_are(seed: int, wait: bool) -> N
         assert bound <= truth + 1e-9 * abs(truth)
         assert bound >= truth - 1e-6 * abs(truth)
     if math.isfinite(value):
-        assert made.feasible(best)
+        assert feasible(made, best)
         assert value == pytest.approx(made.objective(best))
         better = best.copy()
         knapsack.improve(*arguments(made), better, made.gpus, limit, made.wait_s)
-        assert made.feasible(better)
+        assert feasible(made, better)
         assert made.objective(better) <= value + 1e-9
         for j, row in enumerate(options(made)):
             for z in row[1:]:  # no single exchange saves more
                 other = better.copy()
                 other[j] = z
-                free = made.feasible(other) and (
+                free = feasible(made, other) and (
                     other[other >= 0].size == 0
                     or made.choices.watts[other[other >= 0]].sum() < made.limit_w * (1 - 1e-9)
                 )
@@ -244,16 +245,15 @@ def test_the_best_prices_are_worth_what_mixtures_are(seed: int, wait: bool) -> N
 def test_a_polygon_is_cut_by_a_line_and_has_a_centre() -> None:
     xs, ys = np.zeros(12), np.zeros(12)
     xs[:4], ys[:4] = (0, 2, 2, 0), (0, 0, 2, 2)
-    assert knapsack.centre(xs, ys, 4) == pytest.approx((1, 1))
-    size = knapsack.cut(xs, ys, 4, 0.5, 1.0, 1.0, 0.0)  # right of 0.5
+    size, *middle = knapsack.cut(xs, ys, 4, 0.5, 1.0, 1.0, 0.0)  # right of 0.5
     assert sorted(zip(xs[:size], ys[:size], strict=True)) == [(0.5, 0), (0.5, 2), (2, 0), (2, 2)]
-    assert knapsack.centre(xs, ys, size) == pytest.approx((1.25, 1))
-    size = knapsack.cut(xs, ys, size, 2.0, 0.0, -1.0, -1.0)  # below the diagonal to (0, 2)
+    assert middle == pytest.approx((1.25, 1))
+    size, *middle = knapsack.cut(xs, ys, size, 2.0, 0.0, -1.0, -1.0)  # below the diagonal to (0, 2)
     assert sorted(zip(xs[:size], ys[:size], strict=True)) == [(0.5, 0), (0.5, 1.5), (2, 0)]
-    assert knapsack.centre(xs, ys, size) == pytest.approx((1.0, 0.5))
+    assert middle == pytest.approx((1.0, 0.5))
     xs[:2], ys[:2] = (0, 3), (0, 1)
-    assert knapsack.centre(xs, ys, 2) == pytest.approx((1.5, 0.5))
-    assert knapsack.cut(xs, ys, 2, 9.0, 9.0, 1.0, 0.0) == 0
+    assert knapsack.cut(xs, ys, 2, 0.0, 0.0, 1.0, 0.0) == pytest.approx((2, 1.5, 0.5))
+    assert knapsack.cut(xs, ys, 2, 9.0, 9.0, 1.0, 0.0)[0] == 0
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -266,10 +266,6 @@ def test_states_go_where_another_is_as_good_in_all(seed: int) -> None:
     used = np.array([r[0] for r in rows], np.int64)
     power = np.array([r[1] for r in rows], float)
     cost = rng.integers(0, most, len(rows)).astype(float)
-    order = pareto.merged(used, power, starts)
-    assert sorted(order.tolist()) == list(range(len(rows)))
-    pairs = [rows[k] for k in order]
-    assert pairs == sorted(rows)
 
     def beats(a: int, b: int, slack: float) -> bool:
         return bool(used[a] <= used[b] and power[a] <= power[b] and cost[a] <= cost[b] + slack)
@@ -312,12 +308,6 @@ def test_waiting_counts_twice_the_longest_that_any_job_could_take() -> None:
         assert horizon(made, np.array(of_class), np.array(left, float)) == 2 * longest
     # an idle GPU's power is the least that a configuration counts for
     assert sorted(Choices.of(made).watts.tolist())[:2] == [70, 70]
-
-
-def test_the_gap_is_relative_to_the_bound() -> None:
-    assert Solved(None, 110.0, 100.0, False).gap == pytest.approx(0.1)
-    assert Solved(None, 110.0, 0.0, False).gap == 0
-    assert Solved(None, 110.0, -1.0, False).gap == 0
 
 
 def test_of_equal_rows_the_first_stays() -> None:
