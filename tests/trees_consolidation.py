@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
 from optgap.models.consolidation.problem import Gang, Rules
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.bounds.level_counts import (
+from optgap.solvers.consolidation.bounds import (
     CostLevels,
     cost_levels,
     counts_fix_power,
     level_counts,
 )
 from optgap.solvers.consolidation.branch_and_price.tree import Tree
-from optgap.solvers.consolidation.config import DEFAULT, Params
 from optgap.solvers.consolidation.exact import tree_heuristic
 from optgap.solvers.consolidation.instance import Instance, instance_of
 from optgap.solvers.consolidation.numerics import IntArray, Placement
@@ -33,7 +32,6 @@ def grown(
     problem: ConsolidationProblem,
     *,
     heuristics: bool = False,
-    params: Params = DEFAULT,
     levels: CostLevels | None = None,
 ) -> Tree | None:
     """A tree that knows one placement; None where counts do not fix the power, or there is none."""
@@ -43,9 +41,9 @@ def grown(
     construct(incumbent, Limits(), rng, 1)
     if incumbent.placement is None or not counts_fix_power(instance, levels):
         return None
-    given = tree_heuristic(instance, params) if heuristics else None
+    given = tree_heuristic(instance) if heuristics else None
     counts = level_counts(instance, levels)
-    return Tree(instance, levels, counts, incumbent, given, 0, params)
+    return Tree(instance, levels, counts, incumbent, given, 0)
 
 
 def tree_of(problem: ConsolidationProblem, **more: bool) -> Tree:

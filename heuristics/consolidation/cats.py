@@ -21,10 +21,10 @@ import numpy as np
 from optgap.heuristics.consolidation.clocks import highest
 from optgap.heuristics.consolidation.engine import simulate
 from optgap.heuristics.consolidation.frequency_adaptation import adaptation
+from optgap.heuristics.consolidation.loop import Tables
 from optgap.heuristics.consolidation.parameters import CatsParams
 from optgap.heuristics.consolidation.selection import awake_first, pick
 from optgap.heuristics.consolidation.state import Choice, ClockRule, State
-from optgap.heuristics.consolidation.tables import Tables
 from optgap.models.compiled import compiled
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.tasks import FloatArray, IntArray

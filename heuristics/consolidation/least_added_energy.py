@@ -18,11 +18,10 @@ import numpy as np
 
 from optgap.heuristics.consolidation.clocks import highest
 from optgap.heuristics.consolidation.engine import Engine
-from optgap.heuristics.consolidation.loop import contention
+from optgap.heuristics.consolidation.loop import Tables, contention
 from optgap.heuristics.consolidation.opt_nomig import opt_nomig
 from optgap.heuristics.consolidation.parameters import LeastAddedEnergyParams
 from optgap.heuristics.consolidation.state import Choice, Decide, State
-from optgap.heuristics.consolidation.tables import Tables
 from optgap.models.compiled import UP_TO, compiled, floats, interpreted
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.tasks import FloatArray, IntArray

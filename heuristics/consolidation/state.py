@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from optgap.heuristics.consolidation.loop import advance, refresh
-from optgap.heuristics.consolidation.tables import Tables
+from optgap.heuristics.consolidation.loop import Tables, advance, refresh
 from optgap.models.compiled import floats
 from optgap.models.consolidation.problem import ConsolidationProblem
 from optgap.models.consolidation.tasks import FloatArray, IntArray

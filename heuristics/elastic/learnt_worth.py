@@ -17,7 +17,7 @@ from optgap.heuristics.elastic.parameters import STATES, WorkValueParams
 from optgap.heuristics.elastic.shared_clock import govern
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Ints
-from optgap.models.elastic.problem import POWER_SLACK
+from optgap.models.elastic.checks import POWER_SLACK
 from optgap.models.elastic.simulation.most_worth import EstimatedWorth, MostWorth
 from optgap.models.elastic.simulation.protocol import Decision, Settings, State
 from optgap.models.elastic.snapshot import Choices

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from optgap.heuristics.elastic.posterior import Search, most_probable
+from optgap.heuristics.elastic.posterior import most_probable
 from optgap.models.performance.energy import log_power, power_columns, static_factor
 from optgap.models.performance.priors import BETA, STATIC, SYNC, TIME
 from optgap.models.performance.throughput import (
@@ -160,7 +160,7 @@ class OnlineModel:
             return _log_time(z, *parts)
 
         target = log_time_s[rows] - self.scale_s
-        self.z_time = most_probable(time, target, self.noise[0], MEAN, SPREAD, self.z_time, SEARCH)
+        self.z_time = most_probable(time, target, self.noise[0], MEAN, SPREAD, self.z_time)
         design = self._power_design(rows)
         target = log_power_w[rows] - self.scale_w
 
@@ -168,7 +168,7 @@ class OnlineModel:
             return _log_power(z, design)
 
         self.z_power = most_probable(
-            power, target, self.noise[1], POWER_MEAN, POWER_SPREAD, self.z_power, SEARCH
+            power, target, self.noise[1], POWER_MEAN, POWER_SPREAD, self.z_power
         )
 
     def predict(self) -> tuple[Floats, Floats]:
@@ -195,9 +195,6 @@ class OnlineModel:
             "sync_share": (sync @ theta[5:-2]) / total,
             "floor_w": 0.0,
         }
-
-
-SEARCH = Search()
 
 
 def _theta(z: Floats) -> Floats:

@@ -20,7 +20,7 @@ from optgap.heuristics.elastic.predictions import Known, Online, Scaled
 from optgap.heuristics.elastic.shared_clock import govern
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats, Ints
-from optgap.models.elastic.problem import POWER_SLACK
+from optgap.models.elastic.checks import POWER_SLACK
 from optgap.models.elastic.simulation.engine import simulate
 from optgap.models.elastic.simulation.protocol import Decision, Settings, State
 from optgap.models.errors import InputError

@@ -12,41 +12,13 @@ import numpy as np
 from optgap.models.consolidation.cluster import GpuKind, PowerLine, Server
 from optgap.models.consolidation.fits import refit
 from optgap.models.consolidation.problem import Capacity, ConsolidationProblem, Gang, Goal, Rules
-from optgap.models.consolidation.tasks import FloatArray, Task, validate_series
+from optgap.models.consolidation.tasks import Task, validate_series
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.performance.saved import read_fits
 from optgap.models.tables import Column, read_table
 
 V100 = GpuKind()
 MISSING = -1.0
-
-
-def kind_of(
-    gpu: str,
-    gpu_memory_gb: float,
-    f_min_mhz: float,
-    f_max_mhz: float,
-    clock_step_mhz: float,
-    line: PowerLine = V100.power,
-    beta: float = V100.beta,
-) -> GpuKind:
-    """One kind of GPU; clocks every `clock_step_mhz` down from f_max, or all of them for 0.
-
-    Raises
-    ------
-    InputError: for f_min above f_max, or a step that is none.
-    """
-    if not 0 < f_min_mhz <= f_max_mhz:
-        found = NoQuote(f"{f_min_mhz:g} with f_max_mhz {f_max_mhz:g}")
-        raise InputError("--set", "f_min_mhz", found, "0 < f_min ≤ f_max")
-    clocks: tuple[float, ...] = ()
-    if clock_step_mhz:
-        steps = (f_max_mhz - f_min_mhz) / clock_step_mhz if clock_step_mhz > 0 else -1.0
-        if not 0 <= steps <= 10_000:
-            expected = "0, or a step in MHz that gives up to 10,000 clocks"
-            raise InputError("--set", "clock_step_mhz", clock_step_mhz, expected)
-        clocks = tuple(f_max_mhz - k * clock_step_mhz for k in range(int(steps + 1e-9), -1, -1))
-    return GpuKind(gpu, gpu_memory_gb, line, f_min_mhz, f_max_mhz, beta, clocks)
 
 
 def from_csv(
@@ -150,11 +122,24 @@ def _gpu(
     line: PowerLine,
     beta: float,
 ) -> GpuKind:
-    """A GPU of the table's problem; lowest and highest clock are the V100's unless given."""
+    """A GPU of the table's problem, with clocks every so many MHz down from the highest, or all.
+
+    Lowest and highest clock are the V100's unless given.
+    """
     low, high, step = clocks
     low = V100.f_min_mhz if low is None else low
     high = V100.f_max_mhz if high is None else high
-    kind = kind_of(gpu, memory_gb, low, high, step or 0.0, line, beta)
+    if not 0 < low <= high:
+        found = NoQuote(f"{low:g} with f_max_mhz {high:g}")
+        raise InputError("--set", "f_min_mhz", found, "0 < f_min ≤ f_max")
+    steps: tuple[float, ...] = ()
+    if step:
+        many = (high - low) / step if step > 0 else -1.0
+        if not 0 <= many <= 10_000:
+            expected = "0, or a step in MHz that gives up to 10,000 clocks"
+            raise InputError("--set", "clock_step_mhz", step, expected)
+        steps = tuple(high - k * step for k in range(int(many + 1e-9), -1, -1))
+    kind = GpuKind(gpu, memory_gb, line, low, high, beta, steps)
     kind.validate("--set", "GPU")
     return kind
 
@@ -171,11 +156,7 @@ def _known(task: Task) -> Task:
     """A task about whose utilisation nothing was said keeps no GPU busy."""
     if not np.isnan(task.util_percent[0]):
         return task
-    return _task(task, np.zeros(1), task.duration_s)
-
-
-def _task(task: Task, series: FloatArray, duration_s: float) -> Task:
-    return Task(task.name, task.memory_gb, task.gpus, task.kappa, task.submit_s, duration_s, series)
+    return replace(task, util_percent=np.zeros(1))
 
 
 def _tasks(
@@ -254,7 +235,7 @@ def _with_series(
             shown = NoQuote(f"{series[0]:g} throughout")
             expected = "a series that changes (or --set series_rule=loose)"
             raise InputError(str(path), where, shown, expected)
-        found.append(_task(task, series, task.duration_s))
+        found.append(replace(task, util_percent=series))
     return found, period
 
 

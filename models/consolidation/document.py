@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -80,15 +79,13 @@ def _task(task: Task) -> dict[str, Any]:
     return entry
 
 
-def read(fields: Fields) -> ConsolidationProblem:
-    """The problem that a JSON form describes.
+def arguments(fields: Fields) -> dict[str, Any]:
+    """What `ConsolidationProblem.of` takes; `rules` by name.
 
     Raises
     ------
     InputError: naming the field that is missing or not what it should be.
     """
-    from optgap.models.consolidation.problem import ConsolidationProblem, Rules
-
     fields.schema(SCHEMA)
     servers: list[Server] = []
     for item in fields.objects("servers"):
@@ -97,27 +94,26 @@ def read(fields: Fields) -> ConsolidationProblem:
             raise item.fail("count", count, f"at most {MOST_GPUS} servers in all")
         server = Server(tuple(item.integers("gpus")), item.number("static_w", default=0.0))
         servers += [server] * count
-    problem = ConsolidationProblem.of(
-        [_read_kind(item) for item in fields.objects("kinds")],
-        servers,
-        [_read_task(item) for item in fields.objects("tasks")],
-        goal=fields.object("objective").text("goal"),  # type: ignore[arg-type]  # checked
-        rules=Rules(
-            fields.text("capacity", "none"),  # type: ignore[arg-type]  # checked
-            fields.number("limit_percent", default=100.0),
-            fields.text("gang", "server"),  # type: ignore[arg-type]  # checked
-            fields.number("contention", default=1.0),
-            _flag(fields, "waiting", True),
-            fields.number("wake_s", default=0.0),
-            _flag(fields, "util_scaled", False),
-            _flag(fields, "migration", True),
-        ),
-        period_s=fields.number("period_s", default=60.0),
-        name=fields.text("name", "consolidation"),
-        origin=fields.text("origin", ""),
-        source=fields.source,
-    )
-    return replace(problem, fits=saved.restored(fields))
+    return {
+        "kinds": [_read_kind(item) for item in fields.objects("kinds")],
+        "servers": servers,
+        "tasks": [_read_task(item) for item in fields.objects("tasks")],
+        "goal": fields.object("objective").text("goal"),
+        "rules": {
+            "capacity": fields.text("capacity", "none"),
+            "limit_percent": fields.number("limit_percent", default=100.0),
+            "gang": fields.text("gang", "server"),
+            "contention": fields.number("contention", default=1.0),
+            "waiting": _flag(fields, "waiting", True),
+            "wake_s": fields.number("wake_s", default=0.0),
+            "util_scaled": _flag(fields, "util_scaled", False),
+            "migration": _flag(fields, "migration", True),
+        },
+        "period_s": fields.number("period_s", default=60.0),
+        "name": fields.text("name", "consolidation"),
+        "origin": fields.text("origin", ""),
+        "source": fields.source,
+    }
 
 
 def _flag(fields: Fields, name: str, default: bool) -> bool:

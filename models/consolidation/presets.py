@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from optgap.models.consolidation import recorded
-from optgap.models.consolidation.cluster import GpuKind, Server
-from optgap.models.consolidation.csvin import V100, from_csv, kind_of
+from optgap.models.consolidation.cluster import Server
+from optgap.models.consolidation.csvin import V100, from_csv
 from optgap.models.consolidation.fits import refit
 from optgap.models.consolidation.problem import (
     MOST_TASKS,
@@ -83,9 +83,8 @@ def mixed(
         )
     needed = sum(task.gpus for task in tasks)
     count = servers or -(-needed // gpus_per_server) + 1
-    kind = kind_of(V100.name, gpu_memory_gb, V100.f_min_mhz, V100.f_max_mhz, 0.0)
     return ConsolidationProblem.of(
-        [kind],
+        [replace(V100, memory_gb=gpu_memory_gb)],
         [Server((0,) * gpus_per_server, server_static_w)] * count,
         tasks,
         rules=Rules(capacity, gang=gang, util_scaled=util_scaled),
@@ -227,7 +226,7 @@ def over_time(
     tasks = draw(workload, size, rng, present=present, period_s=60.0, most_gpus=width, pool=pool)
     count = servers or -(-_most_wanted(tasks) // width) + 4
     return ConsolidationProblem.of(
-        [GpuKind(memory_gb=gpu_memory_gb)],
+        [replace(V100, memory_gb=gpu_memory_gb)],
         [Server((0,) * width, server_static_w)] * count,
         tasks,
         goal="energy",

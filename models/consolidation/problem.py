@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from optgap.models.consolidation import document
+from optgap.models.consolidation import document, referee, shortage
 from optgap.models.consolidation.cluster import MOST_GPUS, GpuKind, PowerLine, Server
 from optgap.models.consolidation.solution import ConsolidationSolution
 from optgap.models.consolidation.tasks import (
@@ -22,6 +22,7 @@ from optgap.models.consolidation.tasks import (
 )
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields
+from optgap.models.performance import saved
 from optgap.models.performance.saved import FittedParameters
 from optgap.models.quantities import Believed
 from optgap.models.result import Evaluation, Objective, Violation
@@ -371,31 +372,25 @@ class ConsolidationProblem(Shown):
 
     def why_not(self, tasks: Sequence[int]) -> str:
         """What is short for these tasks together, in one line; "" where no capacity alone is."""
-        from optgap.models.consolidation.shortage import why_not
-
-        return why_not(self, tasks)
+        return shortage.why_not(self, tasks)
 
     # -- the referee ----------------------------------------------------------------------
 
     def check(self, solution: ConsolidationSolution) -> list[Violation]:
         """Every broken constraint; a task that never runs is none, see `serves_all`."""
-        if self.objective.goal == "energy":
-            from optgap.models.consolidation.timeline import check as timed_check
+        if self.objective.goal == "power":
+            return referee.check(self, solution)
+        from optgap.models.consolidation import timeline  # whose kernels take time to import
 
-            return timed_check(self, solution)
-        from optgap.models.consolidation.referee import check
-
-        return check(self, solution)
+        return timeline.check(self, solution)
 
     def evaluate(self, solution: ConsolidationSolution) -> Evaluation:
         """Objective and metrics, recomputed from scratch."""
-        if self.objective.goal == "energy":
-            from optgap.models.consolidation.timeline import evaluate as timed_evaluate
+        if self.objective.goal == "power":
+            return referee.evaluate(self, solution)
+        from optgap.models.consolidation import timeline  # whose kernels take time to import
 
-            return timed_evaluate(self, solution)
-        from optgap.models.consolidation.referee import evaluate
-
-        return evaluate(self, solution)
+        return timeline.evaluate(self, solution)
 
     def serves_all(self, solution: ConsolidationSolution) -> bool:
         """Whether every task runs."""
@@ -428,7 +423,9 @@ class ConsolidationProblem(Shown):
         ------
         InputError: naming the field that is missing or not what it should be.
         """
-        return document.read(fields)
+        given = document.arguments(fields)
+        rules = Rules(**given.pop("rules"))
+        return replace(cls.of(**given, rules=rules), fits=saved.restored(fields))
 
 
 def _check_cluster(kinds: Sequence[GpuKind], servers: Sequence[Server], source: str) -> None:

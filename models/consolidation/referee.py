@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from typing import TYPE_CHECKING
 
 from optgap.models.consolidation.cluster import EQUAL_MHZ
-from optgap.models.consolidation.problem import ConsolidationProblem
 from optgap.models.consolidation.solution import Assignment, ConsolidationSolution
 from optgap.models.consolidation.tasks import BYTES, MICRO
 from optgap.models.result import Evaluation, Violation
 from optgap.models.times import slack_s
+
+if TYPE_CHECKING:
+    from optgap.models.consolidation.problem import ConsolidationProblem
 
 
 def check(problem: ConsolidationProblem, solution: ConsolidationSolution) -> list[Violation]:

@@ -6,17 +6,20 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from optgap.models.compiled import floats
-from optgap.models.consolidation.problem import ConsolidationProblem
 from optgap.models.consolidation.referee import clocked, crowded, label, placed, wrong_clock
 from optgap.models.consolidation.solution import Assignment, ConsolidationSolution
 from optgap.models.consolidation.tasks import LATEST_S, FloatArray, IntArray
 from optgap.models.consolidation.timeline_kernels import Given, empty, run
 from optgap.models.result import Evaluation, Violation
 from optgap.models.times import freed_s, slack_s
+
+if TYPE_CHECKING:
+    from optgap.models.consolidation.problem import ConsolidationProblem
 
 END, CLOCK, START = range(3)
 

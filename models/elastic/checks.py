@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 MOST_GPUS = 1 << 16
 MOST_JOBS = 200_000
 LARGEST = 1e15
+POWER_SLACK = 1e-6
+"""Relative: so little above the limit keeps it, for policies, bounds and the referee alike."""
 
 
 def power_of_two(value: int) -> bool:

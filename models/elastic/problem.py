@@ -10,9 +10,11 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
+from optgap.models.elastic import referee
 from optgap.models.elastic.arrays import Floats, Ints
 from optgap.models.elastic.checks import (
     LARGEST,
+    POWER_SLACK,
     check_cluster,
     check_lengths,
     check_limit,
@@ -31,9 +33,6 @@ from optgap.models.quantities import Believed
 from optgap.models.result import Evaluation, Objective, Violation
 from optgap.models.shortage import WAITING, short
 from optgap.models.shown import Shown
-
-POWER_SLACK = 1e-6
-"""Relative: so little above the limit keeps it, for policies, bounds and the referee alike."""
 
 Cap = Literal["power", "energy", "none"]
 
@@ -236,9 +235,7 @@ class ElasticProblem(Shown):
 
     def restrict(self, solution: ElasticSolution) -> ElasticProblem:
         """The same with only the jobs that were finished, under the limit that was kept."""
-        from optgap.models.elastic.referee import finished
-
-        done = np.flatnonzero(finished(self, solution))
+        done = np.flatnonzero(referee.finished(self, solution))
         if not len(done):
             raise InputError("solution", "", NoQuote("no job finished"), "at least one")
         eta = self.eta
@@ -292,21 +289,16 @@ class ElasticProblem(Shown):
 
     def check(self, solution: ElasticSolution) -> list[Violation]:
         """Every broken constraint; a job that is not finished is none, see `serves_all`."""
-        from optgap.models.elastic.referee import check
-
-        return check(self, solution)
+        return referee.check(self, solution)
 
     def evaluate(self, solution: ElasticSolution) -> Evaluation:
         """Mean JCT and metrics, recomputed from scratch."""
-        from optgap.models.elastic.referee import evaluate
-
-        return evaluate(self, solution)
+        return referee.evaluate(self, solution)
 
     def serves_all(self, solution: ElasticSolution) -> bool:
         """Whether every job is finished, and within the problem's own power limit."""
-        from optgap.models.elastic.referee import finished, within_limit
-
-        return bool(finished(self, solution).all()) and within_limit(self, solution)
+        done = referee.finished(self, solution).all()
+        return bool(done) and referee.within_limit(self, solution)
 
     # -- plain data -----------------------------------------------------------------------
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from optgap.models.elastic.arrays import Floats, Ints
-from optgap.models.elastic.problem import POWER_SLACK, ElasticProblem
+from optgap.models.elastic.checks import POWER_SLACK
 from optgap.models.elastic.solution import ElasticSolution, Kind
 from optgap.models.result import Evaluation, Violation
 from optgap.models.times import LATEST_S, ROUNDING, freed_s, shown, slack_s
+
+if TYPE_CHECKING:
+    from optgap.models.elastic.problem import ElasticProblem
 
 TOLERANCE = 1e-6
 """Relative: what floats make of sums of work and of energy."""

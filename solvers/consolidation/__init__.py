@@ -7,15 +7,12 @@
     outcome               the best placement so far, a bound with its proof, and what is returned
     numerics              types, and the tolerances that proofs are stated with
     turns                 budgets of work inside a search that comes back to what they leave
-    bounds/
-        martello_toth     GPUs that a set of tasks needs: sums of each capacity, and L2
-        level_counts      the closed-form bound: GPUs counted by cost level
+    bounds                the closed-form bound: GPUs counted by cost level, by sums and L2
     column_generation/
         master            the restricted linear program, kept in one HiGHS object
         pricing, kernels  WHERE A COLUMN IS PRICED: a knapsack for each dearest task
         dual_bound        WHERE THE DUAL BOUND IS COMPUTED: Lagrange's or Farley's, for any duals
-        generation        the loop of master, pricing and dual bound
-        enumeration       every column whose reduced cost is within the gap
+        generation        the loop of master, pricing and dual bound; every column within the gap
     branch_and_price/
         branching         WHERE A NODE BRANCHES: on a count, on a server, around a vector of counts
         tree              best-first search, and the base class of a primal heuristic
@@ -23,8 +20,7 @@
     primal/               WHERE THE INCUMBENT COMES FROM, chosen in `exact.tree_heuristic`
         construction      greedy, in orders by power and size
         annealing         of the power, on any instance
-        diving            columns of the linear program fixed one after another; what is left anew
-        server_diving     tasks of several GPUs assigned to servers by the linear program first
+        diving            columns of the linear program fixed one after another, servers first
     large_scale           beyond 600 tasks: GPUs filled one by one, with the closed-form bound
     bounding              cutting stock and set covering bounds, for which no tree is grown
     formulations/         the compact model on CP-SAT, and Eq. 6-14 as printed

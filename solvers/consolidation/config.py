@@ -219,7 +219,7 @@ class ExactParams:
 
 @dataclass(frozen=True)
 class Params:
-    """The parameters of all parts, as `exact` and `filling` take them."""
+    """The parameters of all parts."""
 
     bounds: BoundParams = field(default_factory=BoundParams)
     pricing: PricingParams = field(default_factory=PricingParams)

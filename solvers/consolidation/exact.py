@@ -1,6 +1,6 @@
 """The placement of least power, in these phases, each only while a gap is open and there is time:
 
-1. the closed-form bound (`bounds.level_counts`) and a construction (`primal.construction`);
+1. the closed-form bound (`bounds`) and a construction (`primal.construction`);
 2. better placements, filled GPU by GPU (`large_scale`);
 3. where GPUs and servers are identical and tasks have one power line, branch-and-price to the end
    (`branch_and_price.tree`); elsewhere annealing and the bounds of `bounding.column_bounds`;
@@ -18,22 +18,21 @@ from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.consolidation.bounding import column_bounds
-from optgap.solvers.consolidation.bounds.level_counts import (
+from optgap.solvers.consolidation.bounds import (
     closed_form_bound,
     cost_levels,
     counts_fix_power,
     level_counts,
 )
 from optgap.solvers.consolidation.branch_and_price.tree import BY_TREE, PrimalHeuristic, Tree
-from optgap.solvers.consolidation.config import DEFAULT, Params
+from optgap.solvers.consolidation.config import DEFAULT
 from optgap.solvers.consolidation.formulations.compact import solve_compact
 from optgap.solvers.consolidation.instance import Instance, instance_of
 from optgap.solvers.consolidation.large_scale import fill_gpus
 from optgap.solvers.consolidation.outcome import Bound, Incumbent, closed, outcome
 from optgap.solvers.consolidation.primal.annealing import anneal
 from optgap.solvers.consolidation.primal.construction import complete, construct
-from optgap.solvers.consolidation.primal.diving import Diving
-from optgap.solvers.consolidation.primal.server_diving import ServerDiving
+from optgap.solvers.consolidation.primal.diving import Diving, ServerDiving
 from optgap.solvers.consolidation.turns import turn
 
 
@@ -47,9 +46,9 @@ def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: 
     return Exact(instance_of(problem), limits, seed, workers).run()
 
 
-def tree_heuristic(instance: Instance, params: Params = DEFAULT) -> PrimalHeuristic:
+def tree_heuristic(instance: Instance) -> PrimalHeuristic:
     """Return the dives that find the placements of a tree."""
-    return ServerDiving(params.diving) if instance.gang else Diving(params.diving)
+    return ServerDiving() if instance.gang else Diving()
 
 
 def repack(
@@ -83,16 +82,13 @@ class Exact:
     too_large: whether the compact model is too large to be built.
     """
 
-    def __init__(
-        self, instance: Instance, limits: Limits, seed: int, workers: int = 1,
-        params: Params = DEFAULT
-    ) -> None:  # fmt: skip
+    def __init__(self, instance: Instance, limits: Limits, seed: int, workers: int = 1) -> None:
         self.instance, self.limits, self.seed, self.workers = instance, limits, seed, workers
-        self.params, self.rng = params, np.random.default_rng(seed)
+        self.rng = np.random.default_rng(seed)
         self.incumbent = Incumbent(instance)
-        small = instance.tasks <= params.tree.tasks
-        self.levels = cost_levels(instance, params.tree.tasks if small else params.bounds.levels)
-        counts = level_counts(instance, self.levels, params.bounds)
+        small = instance.tasks <= DEFAULT.tree.tasks
+        self.levels = cost_levels(instance, DEFAULT.tree.tasks if small else DEFAULT.bounds.levels)
+        counts = level_counts(instance, self.levels)
         self.bound: Bound = closed_form_bound(instance, self.levels, counts)
         self.by_counts = small and counts_fix_power(instance, self.levels)
         self.termination: Termination | None = None
@@ -106,18 +102,16 @@ class Exact:
     def run(self) -> Outcome:
         """The phases named at the top of this module."""
         construct(self.incumbent, self.limits, self.rng)
-        fill_gpus(
-            self.incumbent, 0.0, self.limits, self.rng, self.params.exact.fillings, self.params
-        )
+        fill_gpus(self.incumbent, 0.0, self.limits, self.rng, DEFAULT.exact.fillings)
         if self.by_counts and self.incumbent.placement is not None:
             self._branch()
         else:
             if not self.done:
                 own = self._part(0.25)
                 anneal(self.incumbent, own, self.bound.watts, self.rng)
-            if not self.done and self.instance.tasks <= self.params.bounds.column_tasks:
+            if not self.done and self.instance.tasks <= DEFAULT.bounds.column_tasks:
                 own = self._part(0.4)
-                self.bound = column_bounds(self.incumbent, self.bound, own, self.params)
+                self.bound = column_bounds(self.incumbent, self.bound, own)
             if not self.done and self._compact():
                 return Outcome(None, Status.INFEASIBLE, Termination.COMPLETED)
         return self._outcome()
@@ -139,7 +133,7 @@ class Exact:
             return
         tree = Tree(
             self.instance, self.levels, self.bound.counts, self.incumbent,
-            tree_heuristic(self.instance, self.params), self.seed, self.params
+            tree_heuristic(self.instance), self.seed
         )  # fmt: skip
         more = True
         while more:
@@ -149,7 +143,7 @@ class Exact:
 
     def _compact(self) -> bool:
         """Solve the compact model, or anneal where it is too large; whether it is infeasible."""
-        most = self.params.exact.compact_literals
+        most = DEFAULT.exact.compact_literals
         answer = solve_compact(
             self.incumbent, self.bound, self.limits, self.workers, self.seed, most
         )

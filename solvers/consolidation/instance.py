@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 
@@ -177,22 +176,20 @@ class Instance:
         return ConsolidationSolution.of(assignments, clocks)
 
 
-def instance_of(
-    problem: ConsolidationProblem, *, scaled: Literal["no", "least", "own"] = "no"
-) -> Instance:
+def instance_of(problem: ConsolidationProblem, *, scaled: bool = False) -> Instance:
     """The arrays behind a problem; rows that another row implies are left out.
 
     Parameters
     ----------
-    scaled: how power that follows utilisation is treated: refused (``no``); bounded from below by
-        each resident alone (``least``, for bounds); exactly, as `cost` asks the problem (``own``).
+    scaled: take power that follows utilisation, too: by each resident alone from below, and exactly
+        where `cost` asks the problem.
 
     Raises
     ------
     InputError: for such power, at one instant, where a method does not treat it.
     """
     follows = problem.rules.util_scaled and problem.objective.goal == "power"
-    if follows and scaled == "no":
+    if follows and not scaled:
         expected = "false: of the methods only bound-columns takes it"
         raise InputError(problem.name, "field util_scaled", NoQuote("true"), expected)
     used = sorted(set(problem.gpu_kind.tolist()))

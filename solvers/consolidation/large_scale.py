@@ -16,13 +16,13 @@ from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Termination
 from optgap.models.work import CONSOLIDATION
-from optgap.solvers.consolidation.bounds.level_counts import (
+from optgap.solvers.consolidation.bounds import (
     CostLevels,
     closed_form_bound,
     cost_levels,
     level_counts,
 )
-from optgap.solvers.consolidation.config import DEFAULT, Params
+from optgap.solvers.consolidation.config import DEFAULT
 from optgap.solvers.consolidation.instance import Instance, instance_of
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 from optgap.solvers.consolidation.outcome import Incumbent, outcome
@@ -43,7 +43,6 @@ def filling(
     limits: Limits,
     seed: int,
     tries: int = 60,
-    params: Params = DEFAULT,
 ) -> Outcome:
     """The best of many fillings, with the closed-form bound.
 
@@ -51,15 +50,15 @@ def filling(
     ----------
     tries: number of placements that are made.
     """
-    instance, own = instance_of(problem), params.large_scale
+    instance, own = instance_of(problem), DEFAULT.large_scale
     rng = np.random.default_rng(seed)
     levels = cost_levels(instance, own.bound_levels)
-    bound = closed_form_bound(instance, levels, level_counts(instance, levels, params.bounds))
+    bound = closed_form_bound(instance, levels, level_counts(instance, levels))
     incumbent = Incumbent(instance)
-    fill_gpus(incumbent, bound.watts, limits, rng, round(tries * limits.effort), params)
+    fill_gpus(incumbent, bound.watts, limits, rng, round(tries * limits.effort))
     if incumbent.placement is None:
         construct(incumbent, limits, rng, 2)
-        anneal(incumbent, limits, bound.watts, rng, params.annealing)
+        anneal(incumbent, limits, bound.watts, rng)
     limits.progress("search", incumbent.watts, bound.watts)
     return outcome(incumbent, bound, limits.stop or Termination.COMPLETED)
 
@@ -70,16 +69,15 @@ def fill_gpus(
     limits: Limits,
     rng: np.random.Generator,
     tries: int,
-    params: Params = DEFAULT,
 ) -> None:
     """Offer `tries` fillings to the incumbent, until one has a power of `target` W.
 
     Does nothing where GPUs or servers differ, or a task is wider than a server.
     """
-    instance, own = incumbent.instance, params.large_scale
+    instance, own = incumbent.instance, DEFAULT.large_scale
     if not instance.identical_servers or int(instance.width.max()) > int(instance.server_gpus[0]):
         return
-    exact = cost_levels(instance, params.bounds.levels)
+    exact = cost_levels(instance)
     merged = cost_levels(instance, max(4, instance.tasks // own.level_tasks))
     ways = (exact, merged) if exact.exact else (merged,)
     for k in range(tries):

@@ -8,7 +8,7 @@ places, charges restarts, and works out when each job will be done if nothing ch
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -26,17 +26,6 @@ MOST_IDLE = 10_000
 """Events in a row at which nothing was done since the last and nobody came or went: an error."""
 PAUSE_S = 1.0
 """A job that goes on elsewhere, on as many GPUs, after a shorter pause than this has been moved."""
-
-
-@dataclass
-class Tally:
-    """What is counted on the way."""
-
-    events: int = 0
-    migrations: int = 0
-    unplaced: int = 0
-    windows: int = 0
-    extra: dict[str, float | int | str] = field(default_factory=dict)
 
 
 class Simulation:
@@ -72,7 +61,7 @@ class Simulation:
         self.sweep_w = problem.counted_w.max(axis=2)
         self.cluster = Cluster(problem)
         self.segments: list[tuple[int, float, float, int, int, int, int]] = []
-        self.tally = Tally()
+        self.events = self.migrations = self.unplaced = self.windows = 0
         self.idle_events = 0
 
     # -- the loop -------------------------------------------------------------------------
@@ -100,7 +89,7 @@ class Simulation:
             decision = self.policy.decide(self._state())
             self._apply(decision)
             wake = max(decision.wake_s, self.now + slack_s(self.now))
-            self.tally.events += 1
+            self.events += 1
         self._close()
         return self._outcome(stopped)
 
@@ -299,7 +288,7 @@ class Simulation:
         for position, a in enumerate(ranked.tolist()):
             job = int(jobs[a])
             if not cluster.start(job, int(counts[decision.count[a]]), self.settings.making):
-                self.tally.unplaced += 1
+                self.unplaced += 1
                 if self.settings.strict_order:
                     decision.count[ranked[position:]] = -1
                     break
@@ -344,7 +333,7 @@ class Simulation:
         if math.isfinite(left):
             self.window_end[job] = self.ready[job] + left
         self._set_speed(job)
-        self.tally.migrations += 1
+        self.migrations += 1
 
     def _windows(self, changed: Ints) -> None:
         """Start profiling where a job is on a count that is new to it, if the limit allows."""
@@ -372,7 +361,7 @@ class Simulation:
                 self._pause(job)
             self.window_end[job] = max(self.now, float(self.ready[job])) + self.settings.profile_s
             self._set_speed(job)
-            self.tally.windows += 1
+            self.windows += 1
 
     def _held_w(self, job: int) -> float:
         """Power of a running job as the limit counts it."""
@@ -405,12 +394,11 @@ class Simulation:
         solution = declared(self.problem, solution)
         left = len(self.problem) - self.upcoming + len(self.active)
         done = len(self.problem) - left
-        info = {
-            "events": self.tally.events,
-            "migrations": self.tally.migrations,
-            "unplaced": self.tally.unplaced,
-            "profiling_windows": self.tally.windows,
-            **self.tally.extra,
+        info: dict[str, float | int | str] = {
+            "events": self.events,
+            "migrations": self.migrations,
+            "unplaced": self.unplaced,
+            "profiling_windows": self.windows,
         }
         return Outcome(
             solution,

@@ -22,15 +22,16 @@ from optgap.models.limits import Limits, silent
 from optgap.models.result import Status
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import LinearBuilder
-from optgap.solvers.consolidation.column_generation.enumeration import enumerate_columns
-from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
+from optgap.solvers.consolidation.column_generation.generation import (
+    ColumnGeneration,
+    enumerate_columns,
+)
 from optgap.solvers.consolidation.column_generation.master import (
     EXCLUDED,
     FREE,
     RestrictedMaster,
     servers_of,
 )
-from optgap.solvers.consolidation.config import DEFAULT, FeasibilityParams
 from optgap.solvers.consolidation.numerics import (
     SLACK_W,
     Column,
@@ -132,13 +133,8 @@ class CountFeasibility:
     low: proven lower bounds on the counts.
     """
 
-    def __init__(
-        self,
-        generation: ColumnGeneration,
-        low: Counts,
-        params: FeasibilityParams = DEFAULT.feasibility,
-    ) -> None:
-        self.generation, self.low, self.params = generation, low, params
+    def __init__(self, generation: ColumnGeneration, low: Counts) -> None:
+        self.generation, self.low = generation, low
         self.proven_infeasible: list[Counts] = []
 
     def dominating(self, counts: Counts) -> Counts | None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from optgap.models.limits import Limits
 from optgap.models.work import WORK
-from optgap.solvers.consolidation.bounds.level_counts import CostLevels, closed_form_w, server_limit
+from optgap.solvers.consolidation.bounds import CostLevels, closed_form_w, server_limit
 from optgap.solvers.consolidation.branch_and_price.branching import (
     Node,
     split_around,
@@ -23,7 +23,7 @@ from optgap.solvers.consolidation.branch_and_price.branching import (
 )
 from optgap.solvers.consolidation.branch_and_price.feasibility import CountFeasibility
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration, Relaxation
-from optgap.solvers.consolidation.config import DEFAULT, Params
+from optgap.solvers.consolidation.config import DEFAULT
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import (
     CLOSE,
@@ -75,24 +75,20 @@ class Tree:
         incumbent: Incumbent,
         heuristic: PrimalHeuristic | None = None,
         seed: int = 0,
-        params: Params = DEFAULT,
     ) -> None:
         self.instance, self.levels, self.incumbent = instance, levels, incumbent
-        self.heuristic, self.params = heuristic, params
-        self.rng = np.random.default_rng(seed)
+        self.heuristic, self.rng = heuristic, np.random.default_rng(seed)
         floor = closed_form_w(instance, levels, counts)
         servers = server_limit(instance, floor, incumbent.watts, max(1, counts[0]))
         box = self._root_box(counts, floor, servers)
-        self.generation = ColumnGeneration(
-            instance, levels, box, servers if instance.gang else 0, params=params
-        )
+        self.generation = ColumnGeneration(instance, levels, box, servers if instance.gang else 0)
         self.generation.master.add(incumbent.contents)
         self.numbers = itertools.count()
         none = self.generation.master.assignment
         self.root = Node(floor, 0, next(self.numbers), box, none, box.low)
         self.heap = [self.root] if box.nonempty else []
         self.undecided: list[Node] = []
-        self.feasibility = CountFeasibility(self.generation, box.low, params.feasibility)
+        self.feasibility = CountFeasibility(self.generation, box.low)
         # least bound of the nodes that were pruned; an empty box: nothing to search
         self._pruned = math.inf if box.nonempty else floor
         self._current = math.inf  # bound of the node being expanded, which is not in the heap
@@ -114,7 +110,7 @@ class Tree:
     @property
     def large(self) -> bool:
         """Whether there are too many tasks to enumerate columns for most counts."""
-        return self.instance.tasks > self.params.tree.enumerate_tasks
+        return self.instance.tasks > DEFAULT.tree.enumerate_tasks
 
     @property
     def bound(self) -> float:
@@ -162,7 +158,7 @@ class Tree:
         self.limits = limits
         while self.open and limits.stop is None:
             before = limits.spent
-            share = self.params.tree.heuristic_share
+            share = DEFAULT.tree.heuristic_share
             if self.nodes and self.heuristic and self._heuristic_work <= share * self._work:
                 self._improve(self.heuristic)
                 self._heuristic_work += limits.spent - before
@@ -178,7 +174,7 @@ class Tree:
 
     def reopen(self) -> bool:
         """Open undecided nodes again with higher limits; whether one may be better."""
-        self.patience *= self.params.tree.patience_growth
+        self.patience *= DEFAULT.tree.patience_growth
         self.generation.effort = self.patience
         self._asked.clear()
         self.heap += self.undecided
@@ -190,7 +186,7 @@ class Tree:
         """Give the heuristic a turn, which aims higher after each turn that finds nothing."""
         known = self.incumbent.watts
         self.generation.master.remove_unused()
-        units = self.params.tree.heuristic_units * self.instance.tasks / 100
+        units = DEFAULT.tree.heuristic_units * self.instance.tasks / 100
         heuristic.improve(self, turn(self.limits, units))
         failed = self.incumbent.watts == known
         self.ambition = min(1.0, 1.2 * self.ambition) if failed else 0.5
@@ -228,7 +224,7 @@ class Tree:
         self.nodes += 1
         master, own = self.generation.master, self.limits
         if self.large:  # a linear program that takes long is put aside for other nodes
-            units = self.patience * self.params.tree.node_units * self.instance.tasks / 100
+            units = self.patience * DEFAULT.tree.node_units * self.instance.tasks / 100
             own = turn(own, units)
         relaxed = self._relax(node, own)
         node = replace(node, bound=max(node.bound, relaxed.bound))
@@ -285,7 +281,7 @@ class Tree:
         if asked or unassigned(self.instance, assignment).size:
             return False
         self._asked.add(counts)
-        own = self.params.feasibility
+        own = DEFAULT.feasibility
         units = self.patience * (own.units if anywhere else own.assigned_units)
         limits = turn(self.limits, units * self.instance.tasks / 100)
         columns = own.large_columns if self.large else own.columns

@@ -24,7 +24,7 @@ import numpy as np
 
 from optgap.models.limits import Limits
 from optgap.solvers.backends.growing import AGAIN, is_optimal, quiet_highs, solve_within
-from optgap.solvers.consolidation.bounds.level_counts import CostLevels
+from optgap.solvers.consolidation.bounds import CostLevels
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import Column, CountBox, FloatArray, IntArray

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from optgap.models.work import CONSOLIDATION
-from optgap.solvers.consolidation.bounds.level_counts import CostLevels
+from optgap.solvers.consolidation.bounds import CostLevels
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals
 from optgap.solvers.consolidation.column_generation.kernels import (
     Knapsack,
     best_columns,
     fill_tables,
 )
-from optgap.solvers.consolidation.config import DEFAULT, PricingParams
+from optgap.solvers.consolidation.config import DEFAULT
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import Column, FloatArray, IntArray
 
@@ -62,15 +62,13 @@ class Pricer:
     tolerance: reduced costs above minus this count as not negative, W.
     """
 
-    def __init__(
-        self, instance: Instance, levels: CostLevels, params: PricingParams = DEFAULT.pricing
-    ) -> None:
-        self.instance, self.levels, self.params = instance, levels, params
+    def __init__(self, instance: Instance, levels: CostLevels) -> None:
+        self.instance, self.levels = instance, levels
         self.limit: IntArray = instance.max_capacity
         sizes = (instance.demand / np.maximum(self.limit[:, None], 1)).sum(axis=0)
         self.order: IntArray = np.lexsort((-sizes, -levels.of))
         self.demand: IntArray = np.ascontiguousarray(instance.demand[:, self.order])
-        self.coarse, self.room = coarse_sizes(self.demand, self.limit, params)
+        self.coarse, self.room = coarse_sizes(self.demand, self.limit)
         self._tables: FloatArray = np.zeros(
             (len(self.room), instance.tasks + 1, int(self.room.max()) + 1)
         )
@@ -111,16 +109,14 @@ class Pricer:
         return found
 
 
-def coarse_sizes(
-    demand: IntArray, limit: IntArray, params: PricingParams = DEFAULT.pricing
-) -> tuple[IntArray, IntArray]:
+def coarse_sizes(demand: IntArray, limit: IntArray) -> tuple[IntArray, IntArray]:
     """Demands in table cells, rounded down: (S, n), and the cells of each table: (S,).
 
     One table for memory alone; with other rows three: memory, the mean of the others, and the mean
     of both. What rounding adds to an upper limit no search can close: with hundreds of tasks of
     about equal dual value, few cells take a thousand times as many nodes.
     """
-    count, n = demand.shape
+    (count, n), params = demand.shape, DEFAULT.pricing
     if count == 1 and limit[0] <= params.max_cells:
         return demand.copy(), limit.copy()
     cells = params.max_cells

@@ -20,7 +20,7 @@ import numpy as np
 from optgap.models.limits import Limits
 from optgap.models.result import Termination
 from optgap.solvers.backends import cpsat
-from optgap.solvers.consolidation.bounds.level_counts import (
+from optgap.solvers.consolidation.bounds import (
     closed_form_w,
     cost_levels,
     level_counts,

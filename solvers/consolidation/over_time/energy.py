@@ -16,7 +16,7 @@ import numpy as np
 from optgap.models.consolidation import ConsolidationProblem, Task
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
-from optgap.solvers.consolidation.bounds.level_counts import least_static_w
+from optgap.solvers.consolidation.bounds import least_static_w
 from optgap.solvers.consolidation.instance import Instance, instance_of
 from optgap.solvers.consolidation.numerics import BOUND_SAFETY, FloatArray
 from optgap.solvers.consolidation.outcome import Bound, bound_only

@@ -7,7 +7,7 @@ import numpy as np
 from optgap.models.compiled import compiled, inner
 from optgap.models.limits import Limits
 from optgap.models.work import CONSOLIDATION
-from optgap.solvers.consolidation.config import DEFAULT, AnnealingParams
+from optgap.solvers.consolidation.config import DEFAULT
 from optgap.solvers.consolidation.numerics import IntArray
 from optgap.solvers.consolidation.outcome import Incumbent
 from optgap.solvers.consolidation.primal.gpu_state import (
@@ -34,10 +34,9 @@ def anneal(
     limits: Limits,
     target: float,
     rng: np.random.Generator,
-    params: AnnealingParams = DEFAULT.annealing,
 ) -> None:
     """Anneal the incumbent in longer and longer runs, to `target` W or until the limits end."""
-    instance = incumbent.instance
+    instance, params = incumbent.instance, DEFAULT.annealing
     if incumbent.placement is None or instance.tasks < 2:
         return
     if int(np.bincount(incumbent.flat).max()) >= MOST_RESIDENTS - 1:

@@ -1,7 +1,8 @@
 """Diving: columns of the linear program are fixed one after another until all tasks are covered.
 
 Linear programs are slow while they hold all tasks. So the tasks that are not covered yet, with the
-counts that are left, become a smaller program of their own again and again.
+counts that are left, become a smaller program of their own again and again. Where tasks of several
+GPUs are in one server each, they are assigned to servers by the linear program's solution first.
 """
 
 from __future__ import annotations
@@ -12,28 +13,38 @@ from dataclasses import replace
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.branch_and_price.branching import Node
-from optgap.solvers.consolidation.branch_and_price.feasibility import pack_columns
+from optgap.solvers.consolidation.branch_and_price.branching import Node, unassigned
+from optgap.solvers.consolidation.branch_and_price.feasibility import pack_columns, pack_usage
 from optgap.solvers.consolidation.branch_and_price.tree import PrimalHeuristic, Tree
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
 from optgap.solvers.consolidation.column_generation.master import FREE, RestrictedMaster
-from optgap.solvers.consolidation.config import DEFAULT, DivingParams
-from optgap.solvers.consolidation.numerics import SLACK_W, Column, CountBox, Counts, IntArray
+from optgap.solvers.consolidation.config import DEFAULT
+from optgap.solvers.consolidation.numerics import (
+    SLACK_W,
+    Column,
+    CountBox,
+    Counts,
+    FloatArray,
+    IntArray,
+)
 
 WHOLE = 1e-5
 """Distance at which a λ counts as integer, looser than `INTEGRALITY`: these are sums of columns."""
+CLEAR = 0.95
+"""Share of a task in one server from which on it is assigned there without a draw."""
+UNCLEAR = 0.05
+"""Share below which no server is drawn; the widest task opens the next server instead."""
 
 
 class Diving(PrimalHeuristic):
     """Dives to integer counts, and to higher ones; a task's GPUs may be in any servers."""
 
-    def __init__(self, params: DivingParams = DEFAULT.diving) -> None:
-        self.params = params
+    def __init__(self) -> None:
         self.dives = 0
 
     def realise(self, tree: Tree, node: Node, counts: Counts, limits: Limits) -> None:
         """Dive to the counts a few times, randomised after the first dive."""
-        for _ in range(self.params.dives_per_counts):
+        for _ in range(DEFAULT.diving.dives_per_counts):
             if not tree.realised(counts) and limits.stop is None:
                 self.to_counts(tree, node, counts, limits)
                 self.dives += 1
@@ -46,7 +57,7 @@ class Diving(PrimalHeuristic):
     def to_counts(self, tree: Tree, node: Node, counts: Counts, limits: Limits) -> None:
         """One dive to these counts."""
         rng = tree.rng if self.dives else None
-        columns = dive_to(tree.generation, counts, limits, rng, self.params.residual_share)
+        columns = dive_to(tree.generation, counts, limits, rng)
         if columns is not None:
             free = [(column, FREE) for column in columns]
             tree.incumbent.offer(pack_columns(tree.generation.master, free))
@@ -57,16 +68,16 @@ def dive_to(
     counts: Counts,
     limits: Limits,
     rng: np.random.Generator | None = None,
-    residual_share: float = DEFAULT.diving.residual_share,
 ) -> list[Column] | None:
     """Columns that cover all tasks with at most these counts; None where the dive fails.
 
     Parameters
     ----------
-    rng: see `dive`. residual_share: see `DivingParams`.
+    rng: see `dive`.
     """
     master, box = generation.master, CountBox.up_to(counts)
-    most, until = master.watts(counts) + SLACK_W, int(residual_share * generation.instance.tasks)
+    most = master.watts(counts) + SLACK_W
+    until = int(DEFAULT.diving.residual_share * generation.instance.tasks)
     usage = dive(generation, box, most, limits, rng, until=until)
     if usage is None:
         return None
@@ -76,7 +87,7 @@ def dive_to(
     if not rest.size:
         return fixed
     residual, below = _residual(generation, counts, fixed, rest, left)
-    further = dive_to(residual, below, limits, rng, residual_share)
+    further = dive_to(residual, below, limits, rng)
     if further is None:
         return None
     return fixed + [tuple(int(rest[k]) for k in column) for column in further]
@@ -105,7 +116,7 @@ def _residual(
     part = replace(whole.part(rest, len(whole.server_w)), width=left[rest])
     below = (*gpus, part.servers_for(gpus[0]))
     levels, box = replace(generation.levels, of=of[rest]), CountBox(below, below)
-    residual = ColumnGeneration(part, levels, box, 0, params=generation.params)
+    residual = ColumnGeneration(part, levels, box, 0)
     number = {int(ell): k for k, ell in enumerate(rest)}
     for column in generation.master.columns:  # with at most one task that is no longer there
         inside = tuple(number[ell] for ell in column if ell in number)
@@ -159,3 +170,83 @@ def dive(
     finally:
         for j in np.flatnonzero(fixed).tolist():
             master.fix(j, 0)
+
+
+class ServerDiving(Diving):
+    """Dives that start from the root and from the best node in turn."""
+
+    def to_counts(self, tree: Tree, node: Node, counts: Counts, limits: Limits) -> None:
+        """One dive on columns with these counts and the node's assignment."""
+        box, most = CountBox.up_to(counts), tree.generation.master.watts(counts) + SLACK_W
+        self._place(tree, box, node.assignment, most, limits)
+
+    def improve(self, tree: Tree, limits: Limits) -> None:
+        """Assign all tasks, then dive on columns."""
+        best, root = tree.best, tree.root
+        start = best if self.dives % 2 else root
+        gpus, servers = best.box.low[0], best.box.low[-1]
+        # every fourth dive takes as many GPUs as the best node's linear program has
+        most = max(gpus, best.rounded[0]) if self.dives % 4 == 0 else root.box.high[0]
+        box = CountBox((gpus, *root.box.low[1:-1], servers), (most, *root.box.high[1:-1], servers))
+        assignment = self._assign(tree, box, start.assignment, limits)
+        self.dives += 1
+        if assignment is not None:
+            self._place(tree, box, assignment, tree.incumbent.cutoff, limits)
+
+    def _place(
+        self, tree: Tree, box: CountBox, assignment: IntArray, most: float, limits: Limits
+    ) -> None:
+        """Dive on columns under an assignment, for a placement of at most `most` W."""
+        rng = tree.rng if self.dives else None
+        usage = dive(tree.generation, box, most, limits, rng, assignment)
+        if usage is not None:
+            tree.incumbent.offer(pack_usage(tree.generation.master, usage))
+
+    def _assign(
+        self, tree: Tree, box: CountBox, assignment: IntArray, limits: Limits
+    ) -> IntArray | None:
+        """All tasks of several GPUs assigned, a few after each linear program.
+
+        None where its value exceeds the cutoff.
+        """
+        generation, master = tree.generation, tree.generation.master
+        gap, cutoff = DEFAULT.diving.lp_gap, tree.incumbent.cutoff
+        master.set_box(box)
+        while limits.stop is None:
+            master.set_servers(assignment)
+            relaxed = generation.solve(limits, stop_bound=cutoff, gap=gap, quick=True)
+            if relaxed.value > cutoff:
+                return None
+            rest = unassigned(generation.instance, assignment)
+            if not rest.size:
+                return assignment
+            share = master.server_shares(relaxed.usage)
+            choice = self._choice(tree, assignment, share, rest, box.high[-1])
+            assignment = assignment.copy()
+            for task, server in choice:
+                assignment[task] = server
+        return None
+
+    def _choice(
+        self, tree: Tree, assignment: IntArray, share: FloatArray, rest: IntArray, most: int
+    ) -> list[tuple[int, int]]:
+        """The (task, server) pairs to assign next: all clear ones, or else one that is drawn.
+
+        Parameters
+        ----------
+        share: (L, N) of each task in each server. rest: tasks to assign. most: servers at most.
+        """
+        width = tree.generation.instance.width
+
+        def drawn(values: FloatArray) -> int:  # no randomness in the first dive
+            low = 0.5 if self.dives else 1.0
+            return int((values * tree.rng.uniform(low, 1, values.shape)).argmax())
+
+        clear = rest[share[rest].max(axis=1) >= CLEAR]
+        if clear.size:
+            return [(int(ell), int(share[ell].argmax())) for ell in clear.tolist()]
+        if share[rest].max() >= UNCLEAR:
+            k, server = divmod(drawn(share[rest]), share.shape[1])
+            return [(int(rest[k]), server)]
+        task, server = int(rest[drawn(width[rest].astype(float))]), int(assignment.max()) + 1
+        return [(task, server if server < most else int(tree.rng.integers(most)))]

@@ -20,7 +20,7 @@ from optgap.heuristics.elastic.online_model import (
     _log_time,
     board_of,
 )
-from optgap.heuristics.elastic.posterior import Search, most_probable
+from optgap.heuristics.elastic.posterior import most_probable
 from optgap.models.elastic import pools
 from optgap.models.performance.energy import log_power
 
@@ -56,9 +56,7 @@ def test_a_linear_curve_takes_one_step_to_the_closed_form() -> None:
     rng = np.random.default_rng(0)
     columns, mean, spread = rng.normal(size=(8, 3)), rng.normal(size=3), np.array([0.5, 1.0, 2.0])
     target, noise = rng.normal(size=8), 0.3
-    found = most_probable(
-        lambda z: (columns @ z, columns), target, noise, mean, spread, mean, Search(longest=1e9)
-    )
+    found = most_probable(lambda z: (columns @ z, columns), target, noise, mean, spread, mean, 1e9)
     normal = columns.T @ columns / noise**2 + np.diag(1 / spread**2)
     expected = np.linalg.solve(normal, columns.T @ target / noise**2 + mean / spread**2)
     np.testing.assert_allclose(found, expected, rtol=1e-12)

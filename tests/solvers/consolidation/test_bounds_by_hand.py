@@ -20,16 +20,16 @@ from optgap.solvers.consolidation.bounding import (
     rounded_counts,
     set_covering_bound,
 )
-from optgap.solvers.consolidation.bounds.level_counts import (
+from optgap.solvers.consolidation.bounds import (
     closed_form_bound,
     closed_form_w,
     cost_levels,
     counts_of,
+    gpus_needed,
     least_static_w,
     level_counts,
     server_limit,
 )
-from optgap.solvers.consolidation.bounds.martello_toth import gpus_needed
 from optgap.solvers.consolidation.column_generation.pricing import coarse_sizes
 from optgap.solvers.consolidation.instance import Instance, instance_of
 from optgap.solvers.consolidation.outcome import Bound, Incumbent

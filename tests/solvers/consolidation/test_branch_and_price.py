@@ -27,7 +27,8 @@ from optgap.models.consolidation.problem import Gang, Rules
 from optgap.models.limits import Limits
 from optgap.models.result import Status
 from optgap.solvers.consolidation import METHODS
-from optgap.solvers.consolidation.bounds.level_counts import closed_form_w, cost_levels
+from optgap.solvers.consolidation.bounds import closed_form_w, cost_levels
+from optgap.solvers.consolidation.branch_and_price import tree as tree_module
 from optgap.solvers.consolidation.branch_and_price.branching import (
     split_around,
     split_beyond,
@@ -100,10 +101,8 @@ def test_a_task_goes_into_each_server_in_use_and_one_that_is_empty() -> None:
     assert [int(one[1]) for one in split_servers(instance, first, 8, even)] == [1, 0]
 
 
-def ends_at_the_optimum(
-    problem: ConsolidationProblem, *, heuristics: bool = False, params: Params = DEFAULT
-) -> None:
-    tree = grown(problem, heuristics=heuristics, params=params)
+def ends_at_the_optimum(problem: ConsolidationProblem, heuristics: bool = False) -> None:
+    tree = grown(problem, heuristics=heuristics)
     least = least_watts(problem)
     if least is None or tree is None:
         return
@@ -122,7 +121,9 @@ def ends_at_the_optimum(
 def test_trees_end_at_the_optimum_with_a_bound_that_holds(
     heuristics: bool, params: Params, problem: ConsolidationProblem
 ) -> None:
-    ends_at_the_optimum(problem, heuristics=heuristics, params=params)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(tree_module, "DEFAULT", params)
+        ends_at_the_optimum(problem, heuristics)
 
 
 @settings(max_examples=60)

@@ -19,15 +19,17 @@ from optgap.models.consolidation.presets import mixed
 from optgap.models.consolidation.problem import Rules
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.bounding import set_covering_bound
-from optgap.solvers.consolidation.bounds.level_counts import (
+from optgap.solvers.consolidation.bounds import (
     cost_levels,
     counts_fix_power,
     level_counts,
 )
 from optgap.solvers.consolidation.column_generation import master as master_module
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals
-from optgap.solvers.consolidation.column_generation.enumeration import enumerate_columns
-from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
+from optgap.solvers.consolidation.column_generation.generation import (
+    ColumnGeneration,
+    enumerate_columns,
+)
 from optgap.solvers.consolidation.column_generation.kernels import (
     Knapsack,
     best_columns,

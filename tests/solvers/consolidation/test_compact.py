@@ -13,7 +13,8 @@ from optgap.models.consolidation.presets import mixed
 from optgap.models.consolidation.problem import Rules
 from optgap.models.limits import Limits
 from optgap.models.result import Status
-from optgap.solvers.consolidation.bounds.level_counts import cost_levels, level_counts
+from optgap.solvers.consolidation import exact
+from optgap.solvers.consolidation.bounds import cost_levels, level_counts
 from optgap.solvers.consolidation.config import DEFAULT
 from optgap.solvers.consolidation.exact import Exact
 from optgap.solvers.consolidation.formulations.compact import Compact, solve_compact
@@ -59,25 +60,30 @@ def test_a_better_bound_does_not_limit_the_servers_of_the_compact_model() -> Non
     assert answer.bound.watts <= best * (1 + 1e-6)
 
 
-NO_MODEL = replace(DEFAULT, exact=replace(DEFAULT.exact, compact_literals=0))
-"""The compact model of anything is too large."""
+@pytest.fixture
+def no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the compact model of anything for too large."""
+    small = replace(DEFAULT, exact=replace(DEFAULT.exact, compact_literals=0))
+    monkeypatch.setattr(exact, "DEFAULT", small)
 
 
+@pytest.mark.usefixtures("no_model")
 def test_the_tree_ends_it_where_the_compact_model_would_be_too_large() -> None:
     problem = mixed(seed=0, size=32, gpus_per_server=4, capacity="none")
-    outcome = Exact(instance_of(problem), Limits(), 0, 0, NO_MODEL).run()
+    outcome = Exact(instance_of(problem), Limits(), 0, 0).run()
     assert outcome.status is Status.OPTIMAL
     assert outcome.message == ""
     assert problem.check(outcome.solution) == []
     assert "columns" in str(outcome.bound_by)
 
 
+@pytest.mark.usefixtures("no_model")
 def test_without_a_tree_and_a_compact_model_the_row_says_why_the_gap_is_open() -> None:
     kinds = [GpuKind(name="a", memory_gb=16.0), GpuKind(name="b", memory_gb=24.0)]
     tasks = [Task(f"t{k}", 9.0, 1, 1.1 + 0.2 * k) for k in range(5)]
     servers = [Server((k % 2,) * 2, 100.0) for k in range(4)]
     problem = ConsolidationProblem.of(kinds, servers, tasks, rules=Rules("none"))
-    outcome = Exact(instance_of(problem), Limits(), 0, 0, NO_MODEL).run()
+    outcome = Exact(instance_of(problem), Limits(), 0, 0).run()
     assert outcome.status is Status.FEASIBLE
     assert outcome.message == "not proven: too large for the compact model"
     assert outcome.bound is not None

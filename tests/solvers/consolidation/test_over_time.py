@@ -22,9 +22,9 @@ from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Status
 from optgap.solvers.consolidation import METHODS
-from optgap.solvers.consolidation.over_time import repacking
+from optgap.solvers.consolidation.over_time import hindsight
 from optgap.solvers.consolidation.over_time.energy import bound_energy
-from optgap.solvers.consolidation.over_time.repacking import Repacking
+from optgap.solvers.consolidation.over_time.hindsight import Repacking
 
 FUZZ = os.environ.get("HYPOTHESIS_PROFILE") == "fuzz"
 RUNS = consolidation_problems(goal="energy", capacities=("none", "mean", "peak"), scaled=True)
@@ -167,8 +167,8 @@ def test_a_lower_cap_beside_gangs_saves_energy(monkeypatch: pytest.MonkeyPatch) 
 
     problem = pai(seed=1, size=40, capacity="none")
     both = by_hand()
-    same_for_all = replace(repacking.TUNING, beside_gangs_percent=np.inf)
-    monkeypatch.setattr(repacking, "TUNING", same_for_all)
+    same_for_all = replace(hindsight.TUNING, beside_gangs_percent=np.inf)
+    monkeypatch.setattr(hindsight, "TUNING", same_for_all)
     assert both < 0.99 * by_hand()
 
 

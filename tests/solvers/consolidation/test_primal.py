@@ -18,7 +18,7 @@ from optgap.solvers.consolidation.config import DEFAULT
 from optgap.solvers.consolidation.exact import tree_heuristic
 from optgap.solvers.consolidation.instance import instance_of
 from optgap.solvers.consolidation.outcome import Incumbent
-from optgap.solvers.consolidation.primal.annealing import anneal
+from optgap.solvers.consolidation.primal import annealing
 from optgap.solvers.consolidation.primal.construction import construct
 
 RNG = np.random.default_rng
@@ -47,7 +47,9 @@ def test_annealed_placements_keep_the_rules_and_cost_no_less_than_the_optimum(
     if incumbent.placement is None:
         return
     quick = replace(DEFAULT.annealing, rounds=2, steps=300, max_steps=2000)
-    anneal(incumbent, Limits(), 0.0, RNG(0), quick)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(annealing, "DEFAULT", replace(DEFAULT, annealing=quick))
+        annealing.anneal(incumbent, Limits(), 0.0, RNG(0))
     agrees(problem, incumbent)
     assert least is not None
     assert least * (1 - 1e-9) <= incumbent.watts <= before

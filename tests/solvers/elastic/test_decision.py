@@ -17,7 +17,7 @@ from optgap.models.elastic.snapshot import (
     horizon,
     undominated,
 )
-from optgap.solvers.elastic import knapsack, pareto
+from optgap.solvers.elastic import knapsack
 from optgap.solvers.elastic.snapshot import solve
 
 NO_LIMIT = knapsack.NO_LIMIT
@@ -271,7 +271,7 @@ def test_states_go_where_another_is_as_good_in_all(seed: int) -> None:
         return bool(used[a] <= used[b] and power[a] <= power[b] and cost[a] <= cost[b] + slack)
 
     for slack in (0.0, 1.0):
-        kept = pareto.pareto(used, power, cost, starts, slack).tolist()
+        kept = knapsack.pareto(used, power, cost, starts, slack).tolist()
         for a in range(len(rows)):
             assert a in kept or any(beats(k, a, slack) for k in kept)
         assert [rows[k] for k in kept] == sorted(rows[k] for k in kept)

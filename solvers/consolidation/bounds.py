@@ -2,7 +2,7 @@
 
 Cost level q is the power c_q of a GPU whose dearest resident has that level. A GPU that holds a
 task of level ≥ q costs at least c_q, and the tasks of level ≥ q need at least B_q GPUs
-(`martello_toth`). With identical GPUs and servers and one power line for all tasks, the counts N_q
+(`gpus_needed`). With identical GPUs and servers and one power line for all tasks, the counts N_q
 of a placement (its GPUs of level ≥ q) fix its power.
 """
 
@@ -13,13 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optgap.solvers.consolidation.bounds.martello_toth import MOST_THRESHOLDS, gpus_needed
-from optgap.solvers.consolidation.config import DEFAULT, BoundParams
+from optgap.solvers.consolidation.config import DEFAULT
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import QUANTUM_W, Counts, FloatArray, IntArray
 from optgap.solvers.consolidation.outcome import Bound
 
 BY_COUNTS = "GPUs counted by level"
+MOST_THRESHOLDS = 40
+"""Thresholds α that L2 tries for one capacity row at most."""
 
 
 @dataclass(frozen=True)
@@ -74,14 +75,12 @@ def counts_fix_power(instance: Instance, levels: CostLevels) -> bool:
     return instance.identical_servers and instance.cost_is_maximum and levels.exact and narrow
 
 
-def level_counts(
-    instance: Instance, levels: CostLevels, params: BoundParams = DEFAULT.bounds
-) -> Counts:
+def level_counts(instance: Instance, levels: CostLevels) -> Counts:
     """(Q,) lower bounds on the GPUs of each level or more, by Martello and Toth's L2."""
     demand = (instance.demand @ instance.width) / np.maximum(instance.max_capacity, 1)
-    number = len(levels.quanta)
-    rows = np.argsort(-demand, kind="stable")[: max(1, params.l2_evaluations // (8 * number))]
-    each = params.l2_evaluations // (number * len(rows))
+    number, most = len(levels.quanta), DEFAULT.bounds.l2_evaluations
+    rows = np.argsort(-demand, kind="stable")[: max(1, most // (8 * number))]
+    each = most // (number * len(rows))
     alphas = int(np.clip(each, 1, MOST_THRESHOLDS))
     counts = [gpus_needed(instance, levels.above(q), rows, alphas) for q in range(number)]
     return falling(counts)
@@ -144,3 +143,46 @@ def server_limit(instance: Instance, bound: float, watts: float, gpus: int) -> i
         return min(most, max(least, int(min(most, watts / gpu_w)) + 1))
     without = bound - each * least
     return max(least, int(min(most, (watts - without) / each + 1e-9)))
+
+
+def gpus_needed(
+    instance: Instance, tasks: IntArray, rows: IntArray | None = None, alphas: int = MOST_THRESHOLDS
+) -> int:
+    """Lower bound on the GPUs that `tasks` need: the widest task, sums of each row, and L2.
+
+    Parameters
+    ----------
+    rows: capacity rows for which L2 is computed; all where it is left out.
+    alphas: number of thresholds α that L2 tries for each row.
+    """
+    if not tasks.size:
+        return 0
+    width = instance.width[tasks]
+    best = int(width.max())
+    sums = (instance.demand[:, tasks] @ width).tolist()
+    for total, limit in zip(sums, instance.max_capacity.tolist(), strict=True):
+        best = max(best, -(-total // limit) if limit else 0)
+    for r in range(len(instance.max_capacity)) if rows is None else rows.tolist():
+        limit = int(instance.max_capacity[r])
+        if limit:
+            best = max(best, _l2(instance.demand[r, tasks], width, limit, alphas))
+    return best
+
+
+def _l2(sizes: IntArray, width: IntArray, limit: int, most: int) -> int:
+    """L2: items above limit − α are alone, no two above half go together, those below α are
+    ignored.
+
+    With α = 0 it is at least the sum divided by the limit.
+    """
+    best = 0
+    alphas = np.unique(sizes[sizes * 2 <= limit])
+    for alpha in [0, *alphas[:: max(1, len(alphas) // most)].tolist()]:
+        alone = sizes > limit - alpha
+        large = (sizes * 2 > limit) & ~alone
+        small = (sizes * 2 <= limit) & (sizes >= alpha)
+        room = int(width[large].sum()) * limit - int((sizes * width)[large].sum())
+        rest = int((sizes * width)[small].sum()) - room
+        count = int(width[alone].sum() + width[large].sum())
+        best = max(best, count + max(0, -(-rest // limit)))
+    return best

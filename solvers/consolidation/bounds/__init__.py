@@ -1,1 +1,0 @@
-"""Proven bounds, each valid by itself: docs/consolidation-bounds.md has the proofs."""
