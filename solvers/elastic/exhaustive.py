@@ -2,7 +2,7 @@
 
 Prefixes of orders are extended best first (``prefixes.py``), and a whole order gets a program of
 joint configurations (``orders.py``). Where starts are free, the program of an order has a schedule,
-and the least of all is the optimum: *optimal* means proven to within `Tuning.gap` of the mean
+and the least of all is the optimum: *optimal* means proven to within `TUNING.gap` of the mean
 completion time. Where starts take time, a start is a configuration that does no work, and a job
 pays for the share of its work that it does on each GPU count; an order is divided further by
 whether a job uses a count, which then takes a whole start. That bounds every schedule, and the
@@ -17,7 +17,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,7 +49,7 @@ from optgap.solvers.elastic.snapshot import solve
 
 
 @dataclass(frozen=True, slots=True)
-class Tuning:
+class ExhaustiveTuning:
     """Values that were found to work well, beside what can be set (`ExhaustiveParams`).
 
     Parameters
@@ -76,7 +76,7 @@ class Tuning:
     states: int = 3000
 
 
-TUNING = Tuning()
+TUNING = ExhaustiveTuning()
 
 BY = "orders of events, LP"
 BY_STARTED = "orders of events and starts, LP"
@@ -97,12 +97,24 @@ def chargeable(problem: ElasticProblem) -> bool:
     return bool(starts_s(problem).min() >= TUNING.least_start_s)
 
 
-Node = tuple[float, int, Events, Uses, Use | None, bool]
-"""An open node: its bound, s; a number that breaks ties; a prefix or an order of events; the uses
-that are decided; the use to decide next; and whether its program was solved."""
+class Node(NamedTuple):
+    """An open node; of those of the least bound the one of the least number comes first.
+
+    Parameters
+    ----------
+    bound: s. number: breaks ties. events: a prefix or an order of events.
+    uses: what is decided. use: what is decided next. solved: whether its program was solved.
+    """
+
+    bound: float
+    number: int
+    events: Events
+    uses: Uses
+    use: Use | None
+    solved: bool
 
 
-class Search:
+class OrderSearch:
     """Every order of events of some jobs, best first.
 
     Parameters
@@ -138,7 +150,7 @@ class Search:
         else:
             self.found = waited(tables, self.best)
         least = outwards(tables.fastest_s.tolist())
-        self.heap: list[Node] = [(least, 0, (), (), None, False)]
+        self.heap = [Node(least, 0, (), (), None, False)]
         self.counter = itertools.count(1)
         self.left_out = math.inf  # the least value of orders that were not pursued
         self.stopped: Termination | None = None
@@ -161,7 +173,7 @@ class Search:
     @property
     def proven(self) -> float:
         """A bound on Σ (completion − submission), s."""
-        open_ = self.heap[0][0] if self.heap else math.inf
+        open_ = self.heap[0].bound if self.heap else math.inf
         return min(self.left_out, open_, self.found)
 
     @property
@@ -178,7 +190,7 @@ class Search:
         """Until nothing better is left, or the limits say stop."""
         if not self.tables.charged:
             self._improve()
-        while self.stopped is None and self.heap and self.heap[0][0] < self.end:
+        while self.stopped is None and self.heap and self.heap[0].bound < self.end:
             self.stopped = self.limits.stop
             if self.programs >= self.most:
                 self.spent = True
@@ -237,7 +249,7 @@ class Search:
         """One more open node, unless it is no better than the best schedule."""
         if value < self.cut:
             # deeper first among equals
-            node = (value, -next(self.counter), events, uses, use, solved)
+            node = Node(value, -next(self.counter), events, uses, use, solved)
             heapq.heappush(self.heap, node)
         else:
             self.left_out = min(self.left_out, value)
@@ -312,7 +324,7 @@ def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int, **given: A
 
     Raises
     ------
-    InputError: for more than `Tuning.most_jobs` jobs, an energy budget, and a parameter out of
+    InputError: for more than `TUNING.most_jobs` jobs, an energy budget, and a parameter out of
         range.
     """
     options = chosen(ExhaustiveParams, given, "exhaustive")
@@ -331,7 +343,7 @@ def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int, **given: A
     if max(map(len, groups)) > TUNING.few:
         prices = bounded(problem, share)
         floor = prices.bound, prices.by
-    searches = [Search(problem.subset(jobs), limits) for jobs in groups]
+    searches = [OrderSearch(problem.subset(jobs), limits) for jobs in groups]
     for part in searches:
         part.run()
     return _outcome(problem, searches, groups, floor)
@@ -384,7 +396,7 @@ def searched(
         proven.append(min(found, own.bound * len(jobs)))
         if len(jobs) > TUNING.most_charged:
             continue
-        search = Search(part, limited, True, found, most - programs)
+        search = OrderSearch(part, limited, True, found, most - programs)
         search.run()
         proven[-1] = max(proven[-1], search.proven)
         programs, spent = programs + search.programs, spent or search.spent
@@ -402,7 +414,7 @@ def searched(
 
 def _outcome(
     problem: ElasticProblem,
-    searches: list[Search],
+    searches: list[OrderSearch],
     groups: list[list[int]],
     floor: tuple[float, str],
 ) -> Outcome:

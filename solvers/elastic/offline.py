@@ -52,7 +52,7 @@ from optgap.solvers.elastic.snapshot import solve
 
 
 @dataclass(frozen=True, slots=True)
-class Tuning:
+class OfflineTuning:
     """What was found to work well, beside what can be set (`OfflineParams`).
 
     Parameters
@@ -90,7 +90,7 @@ class Tuning:
     states: int = 3000
 
 
-TUNING = Tuning()
+TUNING = OfflineTuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ class Tried:
     solution: ElasticSolution
 
 
-class Search:
+class ScheduleSearch:
     """Schedules of ever less mean completion time."""
 
     def __init__(self, problem: ElasticProblem, options: OfflineParams, limits: Limits) -> None:
@@ -262,7 +262,7 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
     if problem.cap == "energy":
         found = NoQuote("a budget of energy")
         raise InputError("offline", "field cap", found, "a limit on power, or none")
-    search = Search(problem, options, limits)
+    search = ScheduleSearch(problem, options, limits)
     search.begin()
     order = search.by_orders() if len(problem) <= PRICES.most_ordered else None
     share = limits.within(TUNING.bound_share * limits.remaining)

@@ -25,7 +25,7 @@ from optgap.solvers.elastic.prefixes import Prefixes, Priced
 
 
 @dataclass(frozen=True, slots=True)
-class Tuning:
+class PricesTuning:
     """What was found to work well; any of it gives a bound.
 
     Parameters
@@ -60,7 +60,7 @@ class Tuning:
     most_ordered: int = 120
 
 
-TUNING = Tuning()
+TUNING = PricesTuning()
 
 
 def first_prices(problem: ElasticProblem, pieces: int) -> tuple[Floats, Floats, Floats]:

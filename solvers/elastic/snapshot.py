@@ -20,7 +20,7 @@ from optgap.solvers.elastic import knapsack
 
 
 @dataclass(frozen=True, slots=True)
-class Tuning:
+class DecisionTuning:
     """What was found to work well, beside what can be given.
 
     Parameters
@@ -37,7 +37,7 @@ class Tuning:
     growth: float = 2.0
 
 
-TUNING = Tuning()
+TUNING = DecisionTuning()
 
 
 @interpreted(False)
@@ -45,10 +45,10 @@ def solve(
     snapshot: Snapshot, gap: float = 1e-9, most_states: int = TUNING.most_states, proof: bool = True
 ) -> Solved:
     """The optimum with proof, up to a relative gap; without one soon a good choice and a bound."""
-    return _Search(snapshot, gap, most_states, proof).run()
+    return _Decision(snapshot, gap, most_states, proof).run()
 
 
-class _Search:
+class _Decision:
     """The state of `solve`: the best choice so far, and what is proven."""
 
     def __init__(self, snapshot: Snapshot, gap: float, most_states: int, proof: bool) -> None:

@@ -11,7 +11,7 @@ from optgap.models.consolidation import ConsolidationProblem
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 
 
-class Case(NamedTuple):
+class TaskStream(NamedTuple):
     """Tasks, GPUs and rules; K kinds, G GPUs, L tasks in order of submission.
 
     Parameters
@@ -53,7 +53,7 @@ class Case(NamedTuple):
     one_server: bool
 
 
-def case_of(problem: ConsolidationProblem) -> Case:
+def case_of(problem: ConsolidationProblem) -> TaskStream:
     """The arrays behind a problem."""
     kinds, tasks, rules = problem.kinds, problem.tasks, problem.rules
     lines = [[problem.line(ell, k) for ell in range(len(tasks))] for k in range(len(kinds))]
@@ -65,7 +65,7 @@ def case_of(problem: ConsolidationProblem) -> Case:
     for k, kind in enumerate(kinds):
         clocks[k, : len(kind.frequencies_mhz)] = kind.frequencies_mhz
     servers = np.arange(len(problem.servers) + 1)
-    return Case(
+    return TaskStream(
         submit=floats([t.submit_s for t in tasks]),
         duration=floats([t.duration_s for t in tasks]),
         width=problem.width,

@@ -8,7 +8,7 @@ import numpy as np
 
 from optgap.models.compiled import inner
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
-from optgap.solvers.consolidation.over_time.case import Case
+from optgap.solvers.consolidation.over_time.case import TaskStream
 
 OPENING = 10.0
 """What opening a GPU counts beside its watts: more than any room that is left on another."""
@@ -56,7 +56,7 @@ class Rule(NamedTuple):
     longer: float
 
 
-def empty_packing(case: Case) -> Packing:
+def empty_packing(case: TaskStream) -> Packing:
     """Nobody anywhere."""
     gpus = len(case.gpu_kind)
     return Packing(
@@ -71,7 +71,7 @@ def empty_packing(case: Case) -> Packing:
 
 
 @inner
-def remove(case: Case, rule: Rule, p: Packing, task: int) -> None:
+def remove(case: TaskStream, rule: Rule, p: Packing, task: int) -> None:
     """Take a task off its GPUs; `place_all` sees to what others allow."""
     for m in range(case.width[task]):
         g = p.place[task, m]
@@ -87,7 +87,7 @@ def remove(case: Case, rule: Rule, p: Packing, task: int) -> None:
 
 @inner
 def value(
-    case: Case, rule: Rule, p: Packing, awake: IntArray, rest: FloatArray, task: int,
+    case: TaskStream, rule: Rule, p: Packing, awake: IntArray, rest: FloatArray, task: int,
     begin: int, end: int, values: FloatArray,
 ) -> None:  # fmt: skip
     """What putting a task on each GPU of a range counts: the share left, or what it takes to open.
@@ -121,7 +121,7 @@ def value(
 
 @inner
 def insert(
-    case: Case, rule: Rule, p: Packing, awake: IntArray, rest: FloatArray, task: int
+    case: TaskStream, rule: Rule, p: Packing, awake: IntArray, rest: FloatArray, task: int
 ) -> bool:
     """Put a task where it counts least; False where it does not fit.
 
@@ -166,7 +166,7 @@ def insert(
 
 
 @inner
-def power(case: Case, p: Packing, tasks: IntArray) -> float:
+def power(case: TaskStream, p: Packing, tasks: IntArray) -> float:
     """What the GPUs and servers of a packing draw at f_max, W."""
     watts = np.zeros(len(case.gpu_kind))
     for task in tasks:
@@ -180,7 +180,7 @@ def power(case: Case, p: Packing, tasks: IntArray) -> float:
 
 
 @inner
-def servers(case: Case, p: Packing) -> float:
+def servers(case: TaskStream, p: Packing) -> float:
     """What the servers with tasks draw besides, W."""
     watts = 0.0
     for i in range(len(p.busy)):
@@ -191,7 +191,7 @@ def servers(case: Case, p: Packing) -> float:
 
 @inner
 def pack_anew(
-    case: Case, rule: Rule, p: Packing, trial: Packing, rest: FloatArray, tasks: IntArray,
+    case: TaskStream, rule: Rule, p: Packing, trial: Packing, rest: FloatArray, tasks: IntArray,
     missing: bool,
 ) -> bool:  # fmt: skip
     """Pack all tasks in each order; keep the packing of least power if it is less than now.

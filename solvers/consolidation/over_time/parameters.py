@@ -35,7 +35,7 @@ class HindsightParams:
 
 
 @dataclass(frozen=True)
-class Tuning:
+class OverTimeTuning:
     """Constants of the methods over time that users do not set.
 
     Parameters
@@ -90,4 +90,4 @@ class Tuning:
     longer: float = 1.5
 
 
-TUNING = Tuning()
+TUNING = OverTimeTuning()

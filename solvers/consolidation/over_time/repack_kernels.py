@@ -11,7 +11,7 @@ import numpy as np
 
 from optgap.models.compiled import compiled, inner
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
-from optgap.solvers.consolidation.over_time.case import Case
+from optgap.solvers.consolidation.over_time.case import TaskStream
 from optgap.solvers.consolidation.over_time.packing_kernels import (
     Packing,
     Rule,
@@ -26,7 +26,7 @@ SLEPT_S = 1e-6
 """A GPU that was empty for longer has slept, s."""
 
 
-class State(NamedTuple):
+class PackedState(NamedTuple):
     """Where every task and GPU is.
 
     Parameters
@@ -51,7 +51,7 @@ class State(NamedTuple):
     watts: FloatArray
 
 
-class Run(NamedTuple):
+class PackedRun(NamedTuple):
     """A schedule that has come so far.
 
     Parameters
@@ -63,31 +63,33 @@ class Run(NamedTuple):
 
     packed: Packing
     trial: Packing
-    state: State
+    state: PackedState
     active: IntArray
     counts: IntArray
     meter: FloatArray
 
 
-def fresh_run(case: Case) -> Run:
+def fresh_run(case: TaskStream) -> PackedRun:
     """Before anything has come."""
     tasks, gpus = len(case.submit), len(case.gpu_kind)
     several = np.diff(case.offset) > 1
-    state = State(
+    state = PackedState(
         np.zeros(tasks), np.zeros(tasks), np.zeros(tasks), np.zeros(tasks),
         np.where(several, np.minimum(case.duration, case.period), case.duration),
         np.zeros(tasks, dtype=np.int64), np.zeros(gpus), np.full(gpus, -np.inf),
         np.zeros(gpus, dtype=np.int64), np.zeros(gpus), np.zeros(gpus), np.zeros(gpus),
     )  # fmt: skip
     active = np.empty(tasks, dtype=np.int64)
-    return Run(
+    return PackedRun(
         empty_packing(case), empty_packing(case), state, active, np.zeros(3, dtype=np.int64),
         np.zeros(3),
     )  # fmt: skip
 
 
 @inner
-def draw(case: Case, rule: Rule, p: Packing, s: State, tasks: IntArray, now: float) -> float:
+def draw(
+    case: TaskStream, rule: Rule, p: Packing, s: PackedState, tasks: IntArray, now: float
+) -> float:
     """Clocks, utilisation and power of all GPUs from now on; what all of it draws, W."""
     s.util[:] = 0.0
     s.clock[:] = 0.0
@@ -124,7 +126,7 @@ def draw(case: Case, rule: Rule, p: Packing, s: State, tasks: IntArray, now: flo
 
 
 @inner
-def repace(case: Case, p: Packing, s: State, task: int, now: float) -> None:
+def repace(case: TaskStream, p: Packing, s: PackedState, task: int, now: float) -> None:
     """A task's progress so far, and how fast it runs from now on."""
     speed, wakes = np.inf, 0.0
     for m in range(case.width[task]):
@@ -147,7 +149,13 @@ def repace(case: Case, p: Packing, s: State, task: int, now: float) -> None:
 
 @inner
 def ended(
-    case: Case, rule: Rule, p: Packing, s: State, active: IntArray, count: int, now: float
+    case: TaskStream,
+    rule: Rule,
+    p: Packing,
+    s: PackedState,
+    active: IntArray,
+    count: int,
+    now: float,
 ) -> int:
     """Take what has ended off its GPUs, and go on to the next samples; how many still run."""
     kept = 0
@@ -169,8 +177,8 @@ def ended(
 
 @inner
 def place_all(
-    case: Case, rule: Rule, p: Packing, trial: Packing, s: State, tasks: IntArray, running: int,
-    now: float,
+    case: TaskStream, rule: Rule, p: Packing, trial: Packing, s: PackedState, tasks: IntArray,
+    running: int, now: float,
 ) -> int:  # fmt: skip
     """Give those of `tasks` a place that do not run, as the first so many do, where there is room.
 
@@ -205,7 +213,7 @@ def place_all(
 
 
 @compiled
-def run_packed(case: Case, rule: Rule, run: Run, packings: int) -> float:
+def run_packed(case: TaskStream, rule: Rule, run: PackedRun, packings: int) -> float:
     """Go on until tasks have been packed so many times; the energy, J, or −1 if more is to come.
 
     The energy is infinite where a task has no room, or may not wait for it.

@@ -143,6 +143,7 @@ def untied(problem: ElasticProblem, seed: int) -> ElasticProblem:
 VARIANTS: list[dict[str, Any]] = [
     {},
     {"profiles": "online", "prerun_s": 5.0, "profile_s": 8.0},
+    {"profiles": "online", "prerun_s": 0.0, "profile_s": 0.0},
     {"frequency": "per_n"},
     {"profiles": "scaled"},
 ]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from optgap.heuristics.consolidation import POLICIES
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, PowerLine, Server, Task
 from optgap.models.consolidation.problem import Rules
 from optgap.models.limits import Limits
@@ -387,3 +388,37 @@ def test_a_gpu_costs_what_the_task_that_makes_it_necessary_does() -> None:
                            servers=[Server((0,) * 4, 50.0)]))  # fmt: skip
     assert least_power(wide, np.array([0])) == pytest.approx(330 + 50)
     assert least_power(wide, np.array([0, 1, 2])) == pytest.approx(330 + 50)
+
+
+def test_one_task_alone_meets_the_bound() -> None:
+    problem = ConsolidationProblem.of(
+        [GpuKind()], [Server((0,), 50.0)], [Task("a", 32.0, kappa=1.0, duration_s=100.0)],
+        goal="energy",
+    )  # fmt: skip
+    bound = bound_energy(problem, limits=Limits(), seed=0).bound
+    assert bound == pytest.approx(100 * 194.8)
+
+
+def test_presence_counts_only_where_nobody_may_wait() -> None:
+    tasks = [Task(f"t{k}", 20.0, kappa=1.0, duration_s=100.0) for k in range(2)]
+    bounds = []
+    for waiting in (True, False):
+        problem = ConsolidationProblem.of(
+            [GpuKind()], [Server((0, 0))], tasks, goal="energy", rules=Rules(waiting=waiting)
+        )
+        bounds.append(bound_energy(problem, limits=Limits(), seed=0).bound)
+    assert bounds[0] == pytest.approx(2 * 100 * 144.8 * 20 / 32)
+    assert bounds[1] == pytest.approx(2 * 100 * 144.8)
+
+
+def test_power_that_follows_utilisation_has_a_bound_sample_by_sample() -> None:
+    series = np.array([100.0, 0.0, 50.0, 50.0])
+    task = Task("a", 32.0, kappa=1.0, duration_s=200.0, util_percent=series)
+    problem = ConsolidationProblem.of(
+        [GpuKind()], [Server((0,))], [task], goal="energy", period_s=50.0,
+        rules=Rules(util_scaled=True),
+    )  # fmt: skip
+    bound = bound_energy(problem, limits=Limits(), seed=0).bound
+    assert bound == pytest.approx(200 * 23.3 + 50 * 121.5 * (1 + 0 + 0.5 + 0.5))
+    alone = POLICIES["default"].load()(problem, limits=Limits(), seed=0)
+    assert problem.evaluate(alone.solution).objective == pytest.approx(bound)

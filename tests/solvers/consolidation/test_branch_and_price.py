@@ -253,12 +253,3 @@ def test_where_it_is_stopped_bound_and_placement_stay_apart() -> None:
     gone = Limits()
     gone.interrupted.set()
     assert bound <= tree.run(gone) <= tree.incumbent.watts
-
-
-@pytest.mark.parametrize("gang", ["free", "server"])
-def test_with_many_levels_a_time_limit_leaves_bound_and_placement_in_order(gang: Gang) -> None:
-    problem = mixed(seed=3, size=96, gang=gang, kappas=0)
-    outcome = METHODS["exact"].load()(problem, limits=Limits(1.5), seed=0)
-    assert outcome.solution is not None
-    assert problem.check(outcome.solution) == []
-    assert outcome.bound <= problem.evaluate(outcome.solution).objective * (1 + 1e-9)

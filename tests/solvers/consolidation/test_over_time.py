@@ -53,8 +53,13 @@ def test_no_schedule_is_below_the_bound_over_time(
         if name == "opt_repack":  # below
             continue
         outcome = entry.load()(problem, limits=Limits(20), seed=0)
-        if outcome.solution is not None and problem.serves_all(outcome.solution):
-            assert bound <= problem.evaluate(outcome.solution).objective * (1 + 1e-9), name
+        if outcome.solution is None:
+            continue
+        assert problem.check(outcome.solution) == [], name
+        found = problem.evaluate(outcome.solution)
+        assert found.metrics["floor_energy_j"] <= found.objective * (1 + 1e-9), name
+        if problem.serves_all(outcome.solution):
+            assert bound <= found.objective * (1 + 1e-9), name
 
 
 @settings(max_examples=200 if FUZZ else 2)
@@ -142,21 +147,6 @@ def test_the_pace_of_one_gpu_is_not_lent_to_another() -> None:
     found = optgap.solve(problem, "hindsight", schedules=50)
     assert found.bound > 230_000  # 223,919 J where rows of progress do not count the least pace
     assert found.objective == pytest.approx(245_481, abs=1)
-
-
-@settings(max_examples=300 if FUZZ else 10)
-@given(problem=RUNS, waits=st.booleans())
-def test_packing_anew_claims_what_the_referee_finds(
-    problem: ConsolidationProblem, waits: bool
-) -> None:
-    problem = replace(problem, rules=replace(problem.rules, waiting=waits))
-    packed = Repacking(problem, Limits(), seed=0)
-    packed.search(20)
-    if np.isfinite(packed.joules):
-        solution = packed.solution()
-        assert problem.check(solution) == []
-        assert problem.serves_all(solution)
-        assert packed.joules == pytest.approx(problem.evaluate(solution).objective)
 
 
 def test_a_lower_cap_beside_gangs_saves_energy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,9 +55,6 @@ def test_annealed_placements_keep_the_rules_and_cost_no_less_than_the_optimum(
     assert least * (1 - 1e-9) <= incumbent.watts <= before
 
 
-# -- given counts --------------------------------------------------------------------------
-
-
 # -- dives ---------------------------------------------------------------------------------
 
 

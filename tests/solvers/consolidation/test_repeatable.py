@@ -81,12 +81,6 @@ def test_repacking_ends_its_events_at_the_same_place(monkeypatch: pytest.MonkeyP
     unmoved(monkeypatch, lambda: optgap.run(problem, "opt_repack", units=1e-3))
 
 
-def test_a_time_limit_that_cuts_nothing_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = mixed(seed=2, size=32)
-    without = at(1.0, monkeypatch, lambda: optgap.solve(problem, "exact"))
-    assert at(1.0, monkeypatch, lambda: optgap.solve(problem, "exact", time_limit=1e6)) == without
-
-
 def test_the_default_problem_repacked_is_optimal() -> None:
     found = optgap.run(optgap.generate("consolidation"), "opt_repack")
     assert found.objective == pytest.approx(3188.076, abs=1e-3)

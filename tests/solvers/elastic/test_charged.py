@@ -18,7 +18,7 @@ from optgap.models.limits import Limits
 from optgap.models.result import Status
 from optgap.registry import FAMILIES
 from optgap.solvers.backends.growing import Growing
-from optgap.solvers.elastic.exhaustive import Search, exhaustive
+from optgap.solvers.elastic.exhaustive import OrderSearch, exhaustive
 from optgap.solvers.elastic.offline import offline
 
 POLICIES = FAMILIES["elastic"].policies
@@ -29,7 +29,7 @@ Held = tuple[int, int] | None
 
 def proven(problem: ElasticProblem, found: float = np.inf) -> float:
     """Mean completion − submission, s."""
-    search = Search(problem, Limits(60), True, found, 400)
+    search = OrderSearch(problem, Limits(60), True, found, 400)
     search.run()
     assert search.trouble == ""
     return search.proven / len(problem)
