@@ -24,12 +24,12 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.custom import Own, listed
+from optgap.heuristics.custom import Arrived, Own, whole
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.queueing.packing import Cluster
@@ -43,12 +43,12 @@ class State:
 
     Parameters
     ----------
-    problem: the cluster and the jobs; a policy that plays fair looks at `waiting` and `running`
-        only, and at `estimate_s` rather than `duration_s`.
+    problem: the cluster and the jobs that have arrived; a policy that plays fair looks at
+        `estimate_s` rather than `duration_s`.
     time_s: now.
     waiting: jobs that have arrived and not started, by arrival.
     running: jobs that run, with the time each started, s.
-    cluster: `free` GPUs per node.
+    cluster: `free` GPUs per node; a policy has a copy, which it may try things on.
     """
 
     problem: QueueingProblem
@@ -102,12 +102,14 @@ def run(
         waiting jobs or does not fit, and for a policy that raises.
     """
     own = Own(policy, policy_params, "place(state)")
+    arrived = Arrived(problem, problem.jobs.arrival_s)
 
     def choose(state: State) -> list[int]:
         where = f"at {shown(state.time_s)} s"
-        answer = own.ask(where, "jobs to start", state, read=listed)
+        seen = replace(state, problem=arrived.at(state.time_s), cluster=state.cluster.copy())
+        answer = own.ask_for_list(where, "jobs to start", seen)
         for job in answer:
-            if not isinstance(job, (int, np.integer)) or job not in state.waiting:
+            if not whole(job) or job not in state.waiting:
                 raise own.wrong(where, job, "a job that waits")
         if len(set(answer)) < len(answer):
             raise own.wrong(where, answer, "each job once")

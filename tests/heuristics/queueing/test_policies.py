@@ -193,7 +193,12 @@ def test_the_compiled_loop_is_the_one_for_policies_of_ones_own(seed: int) -> Non
 
 @pytest.mark.parametrize(
     ("answer", "said"),
-    [([99], "a job that waits"), ([0, 0], "each job once"), ([0, 1], "in this order"), (1, "int")],
+    [
+        ([99], "a job that waits"),
+        ([0, 0], "each job once"),
+        ([0, 1], "in this order"),
+        (1, "a list"),
+    ],
 )
 def test_a_policy_of_ones_own_is_told_what_was_wrong(answer: Any, said: str) -> None:
     jobs = Jobs.of([0, 0], [1, 1], [8, 8])
