@@ -23,12 +23,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from optgap.heuristics.custom import Own, listed
+from optgap.heuristics.custom import Arrived, Own, whole
 from optgap.heuristics.queueing.engine import served
 from optgap.models.compiled import python_of
 from optgap.models.limits import Limits
@@ -56,12 +54,12 @@ class State:
 
     Parameters
     ----------
-    problem: the cluster and the jobs; a policy that plays fair looks at `waiting` and `running`
-        only, and at `estimate_s` rather than `duration_s`.
+    problem: the cluster and the jobs that have arrived; a policy that plays fair looks at
+        `estimate_s` rather than `duration_s`.
     time_s: now.
     waiting: jobs that have arrived and not started, by arrival.
     running: jobs that run, with the time each started, s.
-    cluster: `free` GPUs per node.
+    cluster: `free` GPUs per node; a policy has a copy, which it may try things on.
     """
 
     problem: QueueingProblem
@@ -115,12 +113,14 @@ def run(
         waiting jobs or does not fit, and for a policy that raises.
     """
     own = Own(policy, policy_params, "place(state)")
+    arrived = Arrived(problem, problem.jobs.arrival_s)
 
     def choose(state: State) -> list[int]:
         where = f"at {shown(state.time_s)} s"
-        answer = own.ask(where, "jobs to start", state, read=listed)
+        seen = replace(state, problem=arrived.at(state.time_s), cluster=state.cluster.copy())
+        answer = own.ask_for_list(where, "jobs to start", seen)
         for job in answer:
-            if not isinstance(job, (int, np.integer)) or job not in state.waiting:
+            if not whole(job) or job not in state.waiting:
                 raise own.wrong(where, job, "a job that waits")
         if len(set(answer)) < len(answer):
             raise own.wrong(where, answer, "each job once")
@@ -137,9 +137,10 @@ def replay(
     """Ask a policy at every event, again until it starts nothing more."""
     online, cluster = online_of(problem), Cluster(problem)
     cluster.free, cluster.level = online.free, online.level  # one and the same
-    tally, at, gpus = online.tally, online.truth.at, problem.jobs.gpus
+    tally, at, stopped = online.tally, online.truth.at, Termination.COMPLETED
     while (time := NEXT_EVENT(online)) < math.inf:
         if limits.stop is not None:
+            stopped = limits.stop
             break
         now, started = float(HAPPEN(online, time)), True
         while started and tally[WAITING] > 0:
@@ -148,9 +149,8 @@ def replay(
             chosen = choose(State(problem, now, waiting, running, cluster))
             for job in chosen:
                 UNQUEUE(online, job)
-                held = cluster.start(job, int(gpus[job]))
-                online.node[at[job] : at[job + 1]] = [node for node, _ in held]
+                cluster.start(job, int(problem.jobs.gpus[job]))
+                online.node[at[job] : at[job + 1]] = [node for node, _ in cluster.held.pop(job)]
                 BOOK(online, job, now)
             started = bool(chosen)
-    why = "not started"
-    return served(problem, online, limits.stop or Termination.COMPLETED, {}, why)
+    return served(problem, online, stopped, {}, "not started")

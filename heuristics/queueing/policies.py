@@ -76,16 +76,17 @@ def hps(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) ->
     ------
     InputError: for a parameter out of range.
     """
-    return simulate(problem, _hps("hps", given, False), limits=limits, label="hps")
+    rule = _hps("hps", chosen(HpsParams, given, "hps"), False)
+    return simulate(problem, rule, limits=limits, label="hps")
 
 
 def hps_fixed(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
     """HPS with an aging factor that never falls; otherwise as `hps`."""
-    return simulate(problem, _hps("hps_fixed", given, True), limits=limits, label="hps_fixed")
+    rule = _hps("hps_fixed", chosen(HpsParams, given, "hps_fixed"), True)
+    return simulate(problem, rule, limits=limits, label="hps_fixed")
 
 
-def _hps(who: str, given: dict[str, Any], fixed: bool) -> Rule:
-    options = chosen(HpsParams, given, who)
+def _hps(who: str, options: HpsParams, fixed: bool) -> Rule:
     threshold, full = options.aging_threshold, options.max_wait_time
     if not threshold < full < 1e12:
         raise InputError(who, "max_wait_time", full, "more than the threshold")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +24,13 @@ class Cluster:
         self.level: IntArray = np.zeros(self.g + 1, dtype=np.int64)
         self.level[self.g] = nodes
         self.held: dict[int, list[tuple[int, int]]] = {}
+
+    def copy(self) -> Cluster:
+        """Return a cluster of its own in the same state."""
+        twin = copy(self)
+        twin.free, twin.level = self.free.copy(), self.level.copy()
+        twin.held = {job: list(pairs) for job, pairs in self.held.items()}
+        return twin
 
     def fits(self, n: int) -> bool:
         """Whether a job of n GPUs can be placed now."""
