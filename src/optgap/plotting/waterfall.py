@@ -25,12 +25,8 @@ if TYPE_CHECKING:
 
 PART_COLOURS = {
     "unproven": GREY,
-    "nodes": COLOURS[5],
     "online": COLOURS[4],
-    "moving": COLOURS[3],
     "heuristic": COLOURS[1],
-    "model": COLOURS[5],
-    "measuring": COLOURS[6],
     "online+heuristic": COLOURS[3],
 }
 GAIN = COLOURS[2]
