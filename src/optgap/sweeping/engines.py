@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +12,7 @@ from typing import Any
 
 from optgap.extras import require
 from optgap.models.errors import InputError, NoQuote, one_of
-from optgap.processes import cores
+from optgap.processes import belong, cores
 from optgap.sweeping.cells import Cell, Row, run_cell
 
 ENGINES = ("processes", "dask", "ray", "serial")
@@ -120,7 +117,7 @@ class Engine:
         own = {"num_cpus": self.jobs or cores(), "include_dashboard": False}
         here: dict[str, Any] = {} if self.scheduler else own
         with self._answering():
-            ray.init(self.scheduler or "local", log_to_driver=False, **here)
+            ray.init(self.scheduler or "local", log_to_driver=False, logging_level="error", **here)
         require("ray.util.joblib", "ray").register_ray()
         try:
             with joblib.parallel_config("ray"):
@@ -145,14 +142,5 @@ def _away(home: int, cell: Cell) -> list[Row]:
     return run_cell(cell)
 
 
-@cache
-def _belong(home: int) -> None:
-    """Leave Ctrl-C to the process that began this one, and do not outlive it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    def watch() -> None:
-        while os.getppid() == home:
-            time.sleep(0.2)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
+_belong = cache(belong)
+"""Once in each process."""
