@@ -151,8 +151,7 @@ class _Format:
     @property
     def columns(self) -> list[Column]:
         numbers = (self.gpus, self.batch, self.steps, self.duration)
-        unknown = 0.0 if self.unused else None
-        found = [Column(name, "number", unknown=unknown) for name in numbers if name]
+        found = [Column(name, "number") for name in numbers if name]
         if self.model:
             found.append(Column(self.model, empty=""))
         return [Column(self.submit, "time"), *found]
@@ -205,6 +204,9 @@ def _lines(path: str | os.PathLike[str]) -> tuple[str, list[_Job], Counter[str]]
     rows = (dict(zip(table, cells, strict=True)) for cells in zip(*table.values(), strict=True))
     found = [known.job(row, source) for row in rows]
     lines = [line for line in found if isinstance(line, _Job)]
+    left = Counter(lacks for lacks in found if isinstance(lacks, str))
     if not lines:
-        raise InputError(source, "", NoQuote("no jobs"), "at least one job")
-    return known.name, lines, Counter(lacks for lacks in found if isinstance(lacks, str))
+        told = ", ".join(counted(count, f"job without {what}") for what, count in left.items())
+        expected = "at least one job" + (f"; left out: {told}" if told else "")
+        raise InputError(source, "", NoQuote("no jobs"), expected)
+    return known.name, lines, left
