@@ -126,22 +126,18 @@ def side_by_side(
     from joblib.externals.loky.backend import get_context
 
     context = get_context("loky")
-    interrupted, stuck, said = context.Event(), context.Event(), context.SimpleQueue()
-    pool = Processes(size, partial(_listen, interrupted, stuck, said, limits.effort))
+    interrupted, said = context.Event(), context.SimpleQueue()
+    pool = Processes(size, partial(_listen, interrupted, said, limits.effort))
     waiting = futures = [pool.submit(_do, work) for work in works]
     try:
         while waiting:
             waiting = list(wait(futures, LOOK_EVERY_S).not_done)
             while not said.empty():
                 limits.progress(*said.get())
-            if stuck.is_set():
-                limits.stuck.set()
             if limits.interrupted.is_set():
                 interrupted.set()
                 for future in futures:
                     future.cancel()
-                if stuck.is_set():
-                    pool.kill()
     finally:
         pool.kill()
     cut = limits.interrupted.is_set()
@@ -162,7 +158,7 @@ def _outcome(work: Callable[[], Answer], cut: bool = False) -> Outcome[Answer]:
 _LIMITS: list[Limits] = []
 
 
-def _listen(interrupted: Any, stuck: Any, said: Any, effort: float) -> None:
+def _listen(interrupted: Any, said: Any, effort: float) -> None:
     """Keep the limits of all work that this process will do."""
     latest = 0.0
 
@@ -172,7 +168,7 @@ def _listen(interrupted: Any, stuck: Any, said: Any, effort: float) -> None:
             said.put((phase, incumbent, bound))
             latest = time.monotonic()
 
-    _LIMITS[:] = [Limits(None, interrupted, tell, stuck=stuck, effort=effort)]
+    _LIMITS[:] = [Limits(None, interrupted, tell, effort=effort)]
 
 
 def _do(work: Work[Any]) -> Any:

@@ -91,21 +91,3 @@ def test_an_interrupt_reaches_the_processes_and_what_was_not_begun_stays_so() ->
     assert {o.answer for o in outcomes[:2]} <= {"stopped", None}
     assert "stopped" in {o.answer for o in outcomes[:2]}
     assert outcomes[2] == Outcome()
-
-
-def _stuck(limits: Limits) -> None:
-    limits.stuck.set()
-    time.sleep(600)
-
-
-def test_code_that_cannot_be_stopped_is_told_and_ends_with_its_process() -> None:
-    limits = Limits()
-
-    def interrupt() -> None:
-        limits.stuck.wait(60)
-        limits.interrupted.set()
-
-    threading.Thread(target=interrupt, daemon=True).start()
-    outcomes = side_by_side([work("_stuck")] * 2, limits, processes=2)
-    assert limits.stuck.is_set()
-    assert outcomes == [Outcome(), Outcome()]
