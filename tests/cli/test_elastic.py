@@ -116,7 +116,7 @@ def test_a_trace_stands_in_for_jobs(tmp_path: Path, cli: Cli) -> None:
     pool = ["--set", "gpus=8", "--set", "pool=t4"]
     answer = cli("generate", "elastic", "--trace", str(trace), *pool, "-o", out)
     assert answer.code == 0
-    assert "1 GPU requests rounded up" in answer.out
+    assert "1 request for GPUs rounded up" in answer.out
     assert cli("generate", "elastic", *pool, "--trace", "nowhere.csv").code == 2
     neither = cli("generate", "elastic", "--models", str(trace), *pool)
     assert "--jobs, --trace" in neither.err
