@@ -212,9 +212,9 @@ def _read(words: list[str], name: str) -> Header:
         if units and (_counted(words[-1]) != "steps" or not _is_time(units)):
             return Header(_joined(words[:-3]), (), f"{words[-3]}/{words[-1]}")
         words, units = ([*words[:-3], "time"], units) if units else (words[:-2], ())
-    elif per and units and _is_time(units) and _counted(words[-3]):
-        rate = _counted(words[-3])
-        return Header(_joined([*words[:-3], scope]), units[:1], "", rate)
+    elif units and _is_time(units) and (per or "throughput" in words) and _counted(words[-2 - per]):
+        rate = _counted(words[-2 - per])
+        return Header(_joined([*words[: -2 - per], scope]), units[:1], "", rate)
     elif units:
         minutes = units == ("min",) and words[-1].lower() == "min" and not per and words[0]
         units = ("min", "minimum") if minutes else units

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from optgap.fitting.profile import QUANTITIES, TEXTS
 from optgap.models.columns import Wanted
@@ -98,7 +99,11 @@ def quantity_of(words: str) -> tuple[str, int, str]:
 
 
 def recognised(
-    header: Sequence[str], source: str, named: Mapping[str, Wanted], units: Mapping[str, str]
+    header: Sequence[str],
+    source: str,
+    named: Mapping[str, Wanted] = MappingProxyType({}),
+    units: Mapping[str, str] = MappingProxyType({}),
+    texts: Collection[str] = (),
 ) -> tuple[dict[str, Seen], dict[str, InputError]]:
     """Return what the columns are, and why a quantity that some column could be is not read.
 
@@ -106,12 +111,14 @@ def recognised(
     ----------
     named: what the user says that columns are; no other column is taken for the same.
     units: what the user says that quantities are measured in.
+    texts: columns without numbers: another of the same name is preferred.
     """
-    found: dict[str, list[tuple[int, str, Seen]]] = {}
+    found: dict[str, list[tuple[float, str, Seen]]] = {}
     said = {theirs: _said(want, parsed(theirs)) for theirs, want in named.items()}
     taken = {seen.name for seen in said.values()}
     for theirs in header:
         seen, rank = _by_name(theirs)
+        rank += (theirs in texts and rank >= 0 and seen.name not in TEXTS) * NEVER / 2
         if theirs in said:
             found[said[theirs].name] = [(0, theirs, said[theirs])]
         elif seen.name and rank < NEVER and seen.name not in taken:
@@ -144,13 +151,13 @@ def by_name(theirs: str) -> Seen:
     return _by_name(theirs)[0]
 
 
-def _by_name(theirs: str) -> tuple[Seen, int]:
+def _by_name(theirs: str) -> tuple[Seen, float]:
     """What a column is by its name, and its rank among those that are the same."""
     if theirs in CANONICAL:
         return Seen(theirs), -1
     header = parsed(theirs)
     ours, rank, scope = quantity_of(header.words)
-    if header.rate or ours == RATE:
+    if header.rate or ours == RATE:  # what it counts may come from the user
         each = "each" if "per_gpu" in header.words else ""
         return Seen(RATE, header.unit, header.rate, each), _KINDS.index(header.rate or "others")
     if header.units and not units_of(ours):
@@ -167,7 +174,7 @@ def _said(want: Wanted, header: Header) -> Seen:
         each = "each" if "per_gpu" in rate.words else ""
         return Seen(RATE, rate.unit, rate.rate, each)
     units = tuple(unit for unit in header.units if unit in units_of(want.name))
-    if want.unit or not units:
+    if want.unit or not units or header.rate:
         return Seen(want.name, want.unit)
     return Seen(want.name, header.unit, "", "", units if len(units) > 1 else ())
 
@@ -182,8 +189,8 @@ def _unclear(theirs: str, seen: Seen, source: str) -> InputError | None:
         found = NoQuote("a rate of what is not told" if not seen.rate else "no rate of training")
         expected = f"samples, steps or tokens per s: --column '{theirs}=time_s:images/s'; {FORMULA}"
         return InputError(source, where, found, expected)
-    if header.rate and seen.name == "time_s":
-        found = NoQuote(f"{header.rate} per {header.unit}, a rate")
+    if seen.name == "time_s" and not seen.unit and by_name(theirs).name == RATE:
+        found = NoQuote(f"{header.rate} per {header.unit}, a rate" if header.rate else "a rate")
         return InputError(source, where, found, f"a time ({FORMULA} is taken without --column)")
     if seen.unit in units or not units or theirs == seen.name:
         return None
