@@ -170,7 +170,7 @@ def require_names(words: list[str]) -> None:
 def look_into(command: pages.Command) -> None:
     """Commands of pip, make and Python: what they name is there."""
     words = command.words
-    if command.text in OTHERS or words[0] in CLUSTERS:
+    if command.text in OTHERS or next(w for w in words if "=" not in w) in CLUSTERS:
         return
     if words[:2] == ["pip", "install"]:
         project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -39,9 +39,8 @@ class Cluster:
     def start(self, job: int, n: int) -> list[tuple[int, int]]:
         """Give `job` n GPUs by best fit, which must fit; (node, GPUs) pairs."""
         node = np.zeros(n // self.g + 1, dtype=np.int64)
-        gpus = np.zeros_like(node)
-        used = place(self.free, self.level, n, self.g, node, gpus, 0)
-        pairs = list(zip(node[:used].tolist(), gpus[:used].tolist(), strict=True))
+        used = place(self.free, self.level, n, self.g, node, 0)
+        pairs = [(k, min(n - h * self.g, self.g)) for h, k in enumerate(node[:used].tolist())]
         self.held[job] = pairs
         return pairs
 

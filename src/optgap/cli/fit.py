@@ -36,7 +36,7 @@ def command(
         bool, typer.Option("--auto", help="no MODEL: rank all that the columns allow")
     ] = False,
     by: Annotated[
-        str | None, opt.option("--by", "COL", "fit each value of this column apart")
+        str | None, opt.option("--by", "COL[,COL]", "fit each value of these columns apart")
     ] = None,
     cv: Annotated[
         int, typer.Option("--cv", metavar="K", min=0, help="folds held out; 0 holds out none")
@@ -91,6 +91,8 @@ def command(
     named = {
         "columns": assignments(columns or [], "--column"),
         "units": assignments(units or [], "--unit"),
+        "by": by,
+        "reads": ESTIMATORS[model].load().reads() if model else (),
     }
     believed = bool(typed(strict, {"strict": True}, "fit", "--set")["strict"])
     table = _table(files, named, believed, conditions or [])
@@ -174,14 +176,19 @@ def _split(arguments: list[str], auto: bool) -> tuple[str, list[str]]:
 
 def _table(
     files: list[str],
-    named: dict[str, dict[str, str]],
+    named: dict[str, Any],
     strict: bool,
     conditions: list[str],
 ) -> Profile:
+    from optgap.fitting.groups import reason
     from optgap.fitting.prepare import where
     from optgap.fitting.readers import read_profiles
 
     table = read_profiles(files, **named, strict=strict)
+    if not named["reads"]:
+        table = table.noting(
+            *(f"{name} not read: {reason(e)}" for name, e in table.refused.items())
+        )
     for condition in conditions:
         table = where(table, condition)
     return table
