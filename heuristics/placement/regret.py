@@ -15,14 +15,13 @@ from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.arrays import FloatArray, IntArray
 from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.placement.kernels import gpu_profile
-from optgap.models.regret import Regret, by_its_own_clock
+from optgap.models.regret import Regret
 from optgap.models.times import freed_s
 
 ROUNDING = 1e-9
 """Relative to the two increases: what floating point may make of equal ones."""
 
 
-@by_its_own_clock
 def regrets(problem: PlacementProblem, solution: PlacementSolution) -> list[Regret]:
     """One `Regret` per arrival for which something better was open; `time` counts arrivals from 0.
 
