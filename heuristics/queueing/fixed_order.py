@@ -17,7 +17,7 @@ from optgap.heuristics.queueing.engine import drive, served
 from optgap.heuristics.queueing.parameters import SjfParams
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem
-from optgap.models.queueing.arrays import FloatArray
+from optgap.models.queueing.arrays import FloatArray, floats
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
 from optgap.solvers.queueing.online import ROUNDS, online_of, serve_in_order
@@ -35,8 +35,9 @@ def sjf(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) ->
     ------
     InputError: for an unknown `sjf_key`.
     """
-    by_gpus, jobs = chosen(SjfParams, given, "sjf").sjf_key == "gpus", problem.jobs
-    return _in_order(problem, 1.0 * jobs.gpus if by_gpus else jobs.estimate_s, limits, "sjf")
+    by_gpus = chosen(SjfParams, given, "sjf").sjf_key == "gpus"
+    key = floats(problem.jobs.gpus) if by_gpus else problem.jobs.estimate_s
+    return _in_order(problem, key, limits, "sjf")
 
 
 def shortest(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
