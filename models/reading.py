@@ -182,21 +182,6 @@ def read_text(path: Path, *, stdin: bool = False) -> str:
     return decode(read_bytes(path, stdin=stdin), as_path(path))
 
 
-def require_regular(path: Path) -> None:
-    """Refuse what `read_bytes` would not even begin to read; for readers of their own.
-
-    Raises
-    ------
-    InputError: as `read_bytes`.
-    """
-    source = os.fspath(path)
-    try:
-        with open(path, "rb", opener=_open) as file:
-            _size(file, source)
-    except OSError as error:
-        raise InputError(source, "", NoQuote(error.strerror or error), "a readable file") from None
-
-
 def decode(data: bytes, source: str) -> str:
     """UTF-8 text, with or without a byte-order mark.
 
