@@ -214,7 +214,7 @@ def _read(path: str | os.PathLike[str]) -> Log:
 def _values(body: str, where: str, source: str) -> list[float]:
     cells = body.split()
     if len(cells) != FIELDS:
-        raise InputError(source, where, NoQuote(f"{len(cells)} fields"), f"{FIELDS} numbers")
+        raise InputError(source, where, NoQuote(counted(len(cells), "field")), f"{FIELDS} numbers")
     values = []
     for k, cell in enumerate(cells, 1):
         try:
