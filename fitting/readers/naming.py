@@ -52,11 +52,12 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 CANONICAL = (*QUANTITIES, *TEXTS)
 RATE, BATCH = "rate", "batch"
 _OURS = {name: ours for ours, names in NAMES.items() for name in (*names, ours)}
-_OURS |= {name.rpartition("_")[0]: name for name in CANONICAL if units_of(name)}
 _OURS |= {name: name for name in CANONICAL}
+_STEMS = {name.rpartition("_")[0]: name for name in CANONICAL}
+"""Our names but for their unit: memory_ghz is a clock, memory_mib is not."""
 _SCOPED = ("power_w", "energy_j", "gpus", "time_s", BATCH)
 """Quantities that may be called total, or per GPU."""
-NEVER = 9
+NEVER, ASKED = 9, 3
 _KINDS = ("steps", "samples", "tokens", "others")
 """Rates, by how little else it takes to make a time of them."""
 FORMULA = "time_s = local_batch x gpus / (samples/s), global_batch / (samples/s) or 1 / (steps/s)"
@@ -95,7 +96,9 @@ def quantity_of(words: str) -> tuple[str, int, str]:
     ours = _OURS.get("_".join(part for part in parts if part not in (*SCOPES, "gpus")), "")
     if ours == BATCH and scope:
         return ("global_batch" if scope == "total" else "local_batch"), rank, ""
-    return (ours, rank, scope) if ours in _SCOPED else ("", rank, "")
+    if ours not in _SCOPED or (rank == ASKED and ours != "frequency_mhz"):
+        ours, scope = "", ""
+    return ours, rank, scope
 
 
 def recognised(
@@ -160,6 +163,9 @@ def _by_name(theirs: str) -> tuple[Seen, float]:
     if header.rate or ours == RATE:  # what it counts may come from the user
         each = "each" if "per_gpu" in header.words else ""
         return Seen(RATE, header.unit, header.rate, each), _KINDS.index(header.rate or "others")
+    stem = _STEMS.get(header.words, "")
+    if not ours and header.unit in units_of(stem):
+        ours = stem
     if header.units and not units_of(ours):
         ours = ""
     if "minimum" in header.units and ours != "time_s":
