@@ -94,7 +94,7 @@ def plain(text: str) -> str:
     return text.replace("\u00b5", "u").replace("\u03bc", "u")
 
 
-STATISTICS = {
+STATISTICS: Mapping[str, int] = {
     **dict.fromkeys(("avg", "mean", "average", "actual", "measured", "effective", "current"), 0),
     **dict.fromkeys(("median",), 2),
     **dict.fromkeys(("target", "set", "requested", "applied", "locked", "nominal", "cap"), 3),
@@ -207,14 +207,14 @@ def _read(words: list[str], name: str) -> Header:
         words, scope = words[:-2], "per_gpu"
     units = () if len(words) < 2 else _unit(words[-1], name)
     per = len(words) > 2 and words[-2].lower() == "per"
-    if per and _counted(words[-1]):  # s/it, J/token
-        units = _unit(words[-3], name)
-        if units and (_counted(words[-1]) != "steps" or not _is_time(units)):
-            return Header(_joined(words[:-3]), (), f"{words[-3]}/{words[-1]}")
-        words, units = ([*words[:-3], "time"], units) if units else (words[:-2], ())
-    elif per and units and _is_time(units) and _counted(words[-3]):
-        rate = _counted(words[-3])
-        return Header(_joined([*words[:-3], scope]), units[:1], "", rate)
+    over = _unit(words[-3], name) if per and _counted(words[-1]) else ()  # s/it, J/token
+    if over and (_counted(words[-1]) != "steps" or not _is_time(over)):
+        return Header(_joined(words[:-3]), (), f"{words[-3]}/{words[-1]}")
+    if over:
+        words, units = [*words[:-3], "time"], over
+    elif units and _is_time(units) and (per or "throughput" in words) and _counted(words[-2 - per]):
+        rate = _counted(words[-2 - per])
+        return Header(_joined([*words[: -2 - per], scope]), units[:1], "", rate)
     elif units:
         minutes = units == ("min",) and words[-1].lower() == "min" and not per and words[0]
         units = ("min", "minimum") if minutes else units

@@ -106,10 +106,9 @@ def read_profile(
         profile = _read(raw, columns or {}, units or {}, reads, sampled, interval_s)
     if profile.kind not in ("tidy", "nvidia-smi", "samples"):  # else the units are in it
         profile = apply_units(profile, answered(units or {}))
-    stated = [text.partition(":")[0] for text in (columns or {}).values() if ":" in text]
-    names = QUANTITIES if reads is None else reads
-    told = {*stated, *(units or {})}
-    check_magnitudes(profile, by, strict=strict, reads=names, stated=told)
+    stated = {text.partition(":")[0] for text in (columns or {}).values() if ":" in text}
+    stated |= {by_name(name).name for name in units or {}}
+    check_magnitudes(profile, by, strict=strict, reads=reads or QUANTITIES, stated=stated)
     return profile
 
 
@@ -127,10 +126,10 @@ def _read(
     ------
     InputError: for a column that is to be renamed and is not there, and a table of no known kind.
     """
-    own = {name: unit for name, unit in units.items() if name in raw.header}
+    own = {n: by_name(n).name for n in units if n in raw.header and n not in columns}
+    own = {name: ours for name, ours in own.items() if ours in QUANTITIES}
+    named = mapped({**columns, **{n: f"{ours}:{units[n]}" for n, ours in own.items()}}, CANONICAL)
     units = answered({name: unit for name, unit in units.items() if name not in own})
-    given = {n: f"{by_name(n).name}:{unit}" for n, unit in own.items() if n not in columns}
-    named = mapped({**columns, **given}, CANONICAL)
     for name in named:
         if name not in raw.header:
             raise InputError(raw.source, "columns", name, one_of(raw.header))

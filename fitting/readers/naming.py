@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from optgap.fitting.profile import QUANTITIES, TEXTS
 from optgap.models.columns import Wanted
@@ -51,11 +52,12 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 CANONICAL = (*QUANTITIES, *TEXTS)
 RATE, BATCH = "rate", "batch"
 _OURS = {name: ours for ours, names in NAMES.items() for name in (*names, ours)}
-_OURS |= {name.rpartition("_")[0]: name for name in CANONICAL if units_of(name)}
 _OURS |= {name: name for name in CANONICAL}
+_STEMS = {name.rpartition("_")[0]: name for name in CANONICAL}
+"""Our names but for their unit: memory_ghz is a clock, memory_mib is not."""
 _SCOPED = ("power_w", "energy_j", "gpus", "time_s", BATCH)
 """Quantities that may be called total, or per GPU."""
-NEVER = 9
+NEVER, ASKED = 9, 3
 _KINDS = ("steps", "samples", "tokens", "others")
 """Rates, by how little else it takes to make a time of them."""
 FORMULA = "time_s = local_batch x gpus / (samples/s), global_batch / (samples/s) or 1 / (steps/s)"
@@ -94,11 +96,17 @@ def quantity_of(words: str) -> tuple[str, int, str]:
     ours = _OURS.get("_".join(part for part in parts if part not in (*SCOPES, "gpus")), "")
     if ours == BATCH and scope:
         return ("global_batch" if scope == "total" else "local_batch"), rank, ""
-    return (ours, rank, scope) if ours in _SCOPED else ("", rank, "")
+    if ours not in _SCOPED or (rank == ASKED and ours != "frequency_mhz"):
+        ours, scope = "", ""
+    return ours, rank, scope
 
 
 def recognised(
-    header: Sequence[str], source: str, named: Mapping[str, Wanted], units: Mapping[str, str]
+    header: Sequence[str],
+    source: str,
+    named: Mapping[str, Wanted] = MappingProxyType({}),
+    units: Mapping[str, str] = MappingProxyType({}),
+    texts: Collection[str] = (),
 ) -> tuple[dict[str, Seen], dict[str, InputError]]:
     """Return what the columns are, and why a quantity that some column could be is not read.
 
@@ -106,12 +114,14 @@ def recognised(
     ----------
     named: what the user says that columns are; no other column is taken for the same.
     units: what the user says that quantities are measured in.
+    texts: columns without numbers: another of the same name is preferred.
     """
-    found: dict[str, list[tuple[int, str, Seen]]] = {}
+    found: dict[str, list[tuple[float, str, Seen]]] = {}
     said = {theirs: _said(want, parsed(theirs)) for theirs, want in named.items()}
     taken = {seen.name for seen in said.values()}
     for theirs in header:
         seen, rank = _by_name(theirs)
+        rank += (theirs in texts and rank >= 0 and seen.name not in TEXTS) * NEVER / 2
         if theirs in said:
             found[said[theirs].name] = [(0, theirs, said[theirs])]
         elif seen.name and rank < NEVER and seen.name not in taken:
@@ -144,15 +154,18 @@ def by_name(theirs: str) -> Seen:
     return _by_name(theirs)[0]
 
 
-def _by_name(theirs: str) -> tuple[Seen, int]:
+def _by_name(theirs: str) -> tuple[Seen, float]:
     """What a column is by its name, and its rank among those that are the same."""
     if theirs in CANONICAL:
         return Seen(theirs), -1
     header = parsed(theirs)
     ours, rank, scope = quantity_of(header.words)
-    if header.rate or ours == RATE:
+    if header.rate or ours == RATE:  # what it counts may come from the user
         each = "each" if "per_gpu" in header.words else ""
         return Seen(RATE, header.unit, header.rate, each), _KINDS.index(header.rate or "others")
+    stem = _STEMS.get(header.words, "")
+    if not ours and header.unit in units_of(stem):
+        ours = stem
     if header.units and not units_of(ours):
         ours = ""
     if "minimum" in header.units and ours != "time_s":
@@ -167,7 +180,7 @@ def _said(want: Wanted, header: Header) -> Seen:
         each = "each" if "per_gpu" in rate.words else ""
         return Seen(RATE, rate.unit, rate.rate, each)
     units = tuple(unit for unit in header.units if unit in units_of(want.name))
-    if want.unit or not units:
+    if want.unit or not units or header.rate:
         return Seen(want.name, want.unit)
     return Seen(want.name, header.unit, "", "", units if len(units) > 1 else ())
 
@@ -182,8 +195,8 @@ def _unclear(theirs: str, seen: Seen, source: str) -> InputError | None:
         found = NoQuote("a rate of what is not told" if not seen.rate else "no rate of training")
         expected = f"samples, steps or tokens per s: --column '{theirs}=time_s:images/s'; {FORMULA}"
         return InputError(source, where, found, expected)
-    if header.rate and seen.name == "time_s":
-        found = NoQuote(f"{header.rate} per {header.unit}, a rate")
+    if seen.name == "time_s" and not seen.unit and by_name(theirs).name == RATE:
+        found = NoQuote(f"{header.rate} per {header.unit}, a rate" if header.rate else "a rate")
         return InputError(source, where, found, f"a time ({FORMULA} is taken without --column)")
     if seen.unit in units or not units or theirs == seen.name:
         return None

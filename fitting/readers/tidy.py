@@ -29,7 +29,7 @@ _CELL = re.compile(r"[-+.\d][-+.\deE]*\s*([^\W\d]+|%)")
 
 def is_tidy(header: set[str]) -> bool:
     """Whether some column is a quantity by its name."""
-    seen, refused = recognised(sorted(header), "", {}, {})
+    seen, refused = recognised(sorted(header), "")
     return bool(refused) or any(want.name not in TEXTS for want in seen.values())
 
 
@@ -53,7 +53,10 @@ def read_tidy(
     InputError: when a column that matters holds no numbers, or it is not clear which column is
         meant, or in which unit it is.
     """
-    seen, refused = recognised(raw.header, raw.source, named or {}, units or {})
+    first = {name: _first(raw, name) for name in raw.header}
+    texts = [name for name, cell in first.items() if cell and not re.match(r"[-+.]?\d", cell)]
+    texts += [name for name, cell in first.items() if re.match(r"\d+[-:/]\d", cell)]  # dates
+    seen, refused = recognised(raw.header, raw.source, named or {}, units or {}, texts)
     matters = reads if reads is not None else [name for name in raw.header if name in refused]
     held: dict[str, Any] = {}
     published: dict[str, Any] = {}
@@ -89,6 +92,12 @@ def read_tidy(
     return profile.noting(*filter(None, [said(new)]))
 
 
+def _first(raw: RawTable, name: str) -> str:
+    """The first cell of a column that holds something."""
+    cells = (row[raw.index(name)].strip() for row in raw.rows)
+    return next((cell for cell in cells if cell.lower() not in MISSING), "")
+
+
 def _values(raw: RawTable, want: Seen) -> tuple[Any, Any]:
     """A column as it stands, and in our unit."""
     if want.name in TEXTS:
@@ -96,9 +105,7 @@ def _values(raw: RawTable, want: Seen) -> tuple[Any, Any]:
         return text, text
     units, unit = units_of(want.name), want.unit
     if not unit:  # cells may carry it
-        k = raw.index(want.name)
-        first = next((row[k] for row in raw.rows if row[k].strip().lower() not in MISSING), "")
-        cell = _CELL.fullmatch(first.strip())
+        cell = _CELL.fullmatch(_first(raw, want.name))
         unit = next((u for u in spelt(cell[1]) if u in units), "") if cell else ""
     own = raw.numbers(want.name, unit)
     if want.name == RATE:
@@ -118,7 +125,7 @@ def _derive(
             continue
         if gpus is None:
             expected = f"a column gpus, or --column '{theirs}={want.name}' where it is of one GPU"
-            found = NoQuote(f"{want.scope} of several GPUs")
+            found = NoQuote(f"that of {'all GPUs' if want.scope == 'total' else 'each GPU'}")
             refused[want.name] = InputError(source, f"column {theirs}", found, expected)
         else:
             held[want.name] = held[want.name] * (gpus if want.scope == "each" else 1 / gpus)

@@ -77,6 +77,7 @@ HEADERS = {
     "Power (W, avg)": ("power_w", 0, "", ("W",)),
     "Power (W) avg": ("power_w", 0, "", ("W",)),
     "Power (W/GPU)": ("power_w", 1, "each", ("W",)),
+    "throughput_img_s": ("rate", 1, "", ("s",)),
     "total power [kW]": ("power_w", 1, "total", ("kW",)),
     "power_w [W]": ("power_w", 1, "", ("W",)),
     "power_std_w": ("power_w", 9, "", ("W",)),
@@ -145,6 +146,8 @@ ON_TWO = {"gpus": [2, 2, 4], "local_batch": [8, 16, 8]}
 TABLES: list[tuple[dict[str, Any], str, list[float]]] = [
     ({**SWEEP, "power_max_w": [9, 9, 9], "power_w_median": [70, 80, 90], "avg_power_mw":
       [6e4, 7e4, 8e4]}, "power_w", [60, 70, 80]),
+    ({"gpus": [1, 2, 3], "time": ["2026-01-01", "", "x"], "runtime (ms)": [1, 2, 3]},
+     "time_s", [1e-3, 2e-3, 3e-3]),
     ({**SWEEP, "total_power_w": [140, 160, 360], **ON_TWO}, "power_w", [70, 80, 90]),
     ({**SWEEP, "energy_per_gpu_j": [10, 20, 30], **ON_TWO}, "energy_j", [20, 40, 120]),
     ({"clock": ["600 MHz", "900Mhz", "1200 mhz"]}, "frequency_mhz", [600, 900, 1200]),
@@ -176,7 +179,7 @@ ASKED: list[tuple[dict[str, Any], str, str, str]] = [
      "column Power (dBm): found unit 'dBm'", "--column 'Power (dBm)=power_w:W' says otherwise"),
     ({"power_pct": [48, 49, 50]}, "linear-power", "found unit '%'", "one of W, mW, kW"),
     ({"POWER_MW": [1, 2, 3]}, "linear-power", "may be mW or MW", "--column 'POWER_MW=power_w:mW'"),
-    ({"total_power": [100, 120, 140]}, "linear-power", "total of several GPUs", "a column gpus"),
+    ({"total_power": [100, 120, 140]}, "linear-power", "that of all GPUs", "a column gpus"),
     ({"gpu_power": [50, 60, 70], "board_power": [70, 80, 90]}, "linear-power",
      "gpu_power and board_power", "--column 'gpu_power=power_w' says which"),
     ({"power_w": [50, 60, "70 kW"]}, "linear-power", "row 2, column power_w: found '70 kW'", ""),
