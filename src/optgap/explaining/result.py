@@ -170,9 +170,9 @@ class Explanation(Brief):
         InputError: naming the field that is missing or not what it should be.
         """
         fields.schema(SCHEMA)
+        problem, below = fields.object("problem"), -float("inf")
         fields.choice("sense", get_args(Sense))
         fields.choice("scope", (ALL, ACCEPTED))
-        problem, below = fields.object("problem"), -float("inf")
         parts = [
             Part(
                 part.text("name"),
