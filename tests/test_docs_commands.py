@@ -23,7 +23,6 @@ from conftest import ROOT, Cli
 from optgap.cli import COMMANDS, UsageProblem, load_command
 from optgap.models.spec import Entry
 from optgap.registry import FAMILIES, family
-from optgap.sweeping import Engine
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -210,7 +209,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(Entry, "load", loaded)
     pages.solve_once(monkeypatch)
     monkeypatch.setattr("optgap.processes.cores", lambda: 1)
-    monkeypatch.setattr(Engine, "processes", Engine.serial)
+    monkeypatch.setattr("optgap.sweeping.engines.cores", lambda: 1)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
 

@@ -195,6 +195,10 @@ LOOKS = {
     "    return dict.fromkeys(s.jobs, (1, 1000.0))",
     "coscheduling": "assert len(s.problem) == len(s.problem.releases) == 1 + (s.time_s >= 10)\n"
     "    return [(job, 1) for job in s.waiting[:1]] if not s.running else []",
+    "consolidation": "assert len(s.problem.tasks) == asked[0] + 1\n"
+    "    assert not hasattr(s, 'duration')\n"
+    "    s.problem.tasks[0].util_percent[:] = 0\n"
+    "    return [int(np.flatnonzero(s.fits(asked[0]))[0])]",
     "placement": "assert len(s.problem.tasks) == int(asked[0].name[1:]) + 1\n"
     "    s.problem.power.gpu_idle_w.clear()\n"
     "    return int(s.feasible(asked[0])[0])",
@@ -203,8 +207,8 @@ LOOKS = {
 
 def late(family: str) -> Any:
     """A problem with a job that comes later; queueing's are seven."""
-    if family == "placement":
-        return two_nodes_problem()
+    if family in ("placement", "consolidation"):
+        return two_nodes_problem() if family == "placement" else PROBLEMS[family]()
     if family == "queueing":
         return QueueingProblem.of(Jobs.of([0, 5, 9, 9, 20, 21, 22], [10] * 7, [4] * 7), nodes=1)
     if family == "elastic":
@@ -219,7 +223,9 @@ def test_a_policy_sees_no_job_that_is_still_to_come_and_changes_only_what_it_see
     family: str, file: Path, cli: Cli
 ) -> None:
     optgap.save(late(family), "problem.json")
-    file.write_text(f"def looks(*asked):\n    s = asked[-1]\n    {LOOKS[family]}\n")
+    file.write_text(
+        f"import numpy as np\ndef looks(*asked):\n    s = asked[-1]\n    {LOOKS[family]}\n"
+    )
     given = cli("run", "problem.json", "--policy", "own.py:looks", "--json", "r.json")
     assert (given.code, given.err) == (0, "")
     assert json.loads(Path("r.json").read_text())["status"] == "feasible"

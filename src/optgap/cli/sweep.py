@@ -55,9 +55,8 @@ def command(
     done = interruptible(
         lambda limits: run(loaded, target, engine=chosen, limits=limits), time_limit, quiet
     )
-    out.answer(done)
     count = f"{done.skipped + done.ran} of {done.total} comparisons in {done.path}"
-    out.line(f"\n{count}: {done.skipped} there before, {done.ran} now")
+    out.line(f"{count}: {done.skipped} there before, {done.ran} now")
     out.document(done)
     for row in done.failed[:SHOWN]:
         name = f"{row['instance']}, {row['method']}, seed {row['seed']}"
