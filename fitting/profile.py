@@ -25,6 +25,23 @@ TEXTS = ("application", "gpu_model", "placement", "workload", "gpu")
 NO_LINE = -1
 
 
+@dataclass(frozen=True)
+class Trace:
+    """The samples behind rows, for pictures.
+
+    Parameters
+    ----------
+    device: whose they are.
+    times, power_w: in s and W.
+    runs: first sample of each run, and the first behind it.
+    """
+
+    device: str
+    times: NDArray[np.float64]
+    power_w: NDArray[np.float64]
+    runs: tuple[tuple[int, int], ...]
+
+
 @dataclass(frozen=True, repr=False)
 class Profile:
     """A profile table: equally long columns, text as objects and numbers as float64.
@@ -41,6 +58,7 @@ class Profile:
         but no model looks at them.
     called: what the source calls columns that have been given our names.
     refused: why columns that the source has are not there: an error for whoever asks for them.
+    traces: the samples that the rows were cut from, where there were any.
     """
 
     columns: Mapping[str, Column]
@@ -51,6 +69,7 @@ class Profile:
     published: Mapping[str, Column] = field(default_factory=dict)
     called: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, InputError] = field(default_factory=dict)
+    traces: tuple[Trace, ...] = ()
 
     @classmethod
     def of(

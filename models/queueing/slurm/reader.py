@@ -26,7 +26,7 @@ import numpy as np
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.queueing.arrays import FloatArray, IntArray, floats, integers
 from optgap.models.queueing.jobs import Jobs
-from optgap.models.queueing.log import AT_ONCE, Pool, QueueLog, peak, peaks
+from optgap.models.queueing.log import AT_ONCE, Pool, QueueLog, happened, peak, peaks
 from optgap.models.queueing.slurm.clock import Times, read_times
 from optgap.models.queueing.slurm.document import read_document
 from optgap.models.queueing.slurm.fields import gpus, hosts, limit_s, shares
@@ -99,9 +99,12 @@ def read_slurm(
     end = np.array([min(times.end[run.row] for run in gang) for gang in gangs])
     arrival = np.minimum(getattr(times, wait)[[gang[0].row for gang in gangs]], start)
     order = [k for k in np.argsort(arrival, kind="stable") if end[k] - start[k] >= SHORTEST_S]
-    reasons["of another pool"] = len(runs) - len(members)
-    reasons["part of a heterogeneous job, counted with its first"] = len(members) - len(gangs)
-    reasons["part of a heterogeneous job that never ran as a whole"] = len(gangs) - len(order)
+    left = {
+        "of another pool": len(runs) - len(members),
+        "part of a heterogeneous job, counted with its first": len(members) - len(gangs),
+        "part of a heterogeneous job that never ran as a whole": len(gangs) - len(order),
+    }
+    reasons.update({why: count for why, count in left.items() if count})
     rows = [gangs[k][0].row for k in order]
     users, partitions = table.column("user"), table.column("partition")
     warnings = _warnings(table, times, runs, chosen)
@@ -114,21 +117,20 @@ def read_slurm(
         estimate_s=_estimates(table, (end - start)[order], rows, warnings),
         source=source,
     )
-    told = {"gpus": gpus, "nodes": nodes, "gpus_per_node": gpus_per_node}
-    return QueueLog.of(
-        jobs,
-        start[order],
-        _pool(members, times, told),
-        name=f"slurm {source}, {chosen}",
-        source=source,
-        unit="GPUs",
-        at=times.at,
-        submit_s=floats(times.submit[rows]),
-        users=[users[row] for row in rows],
-        records=sum("." not in name for name in table.columns["jobid"]) + len(table.unread),
-        reasons=reasons,
-        pools=pools,
-        warnings=warnings,
+    size = _pool(members, times, {"gpus": gpus, "nodes": nodes, "gpus_per_node": gpus_per_node})
+    name = f"slurm {source}, {chosen}"
+    problem, run, lacks = happened(jobs, start[order], size, name, source, times.at)
+    return QueueLog(
+        problem,
+        run,
+        floats(times.submit[rows]),
+        tuple(users[row] for row in rows),
+        size,
+        sum("." not in name for name in table.columns["jobid"]) + len(table.unread),
+        reasons,
+        pools,
+        tuple(warnings),
+        lacks,
     )
 
 
@@ -191,7 +193,8 @@ def _runs(table: Table, times: Times, source: str) -> tuple[list[_Run], Counter[
             copies[name] += 1
             own = name if copies[name] == 1 else f"{name}#{copies[name]}"
             found.append(_Run(own, k, count, kind, nodes))
-    reasons["cannot be read"] = len(table.unread)
+    if table.unread:
+        reasons["cannot be read"] = len(table.unread)
     return found, reasons
 
 

@@ -55,8 +55,8 @@ def explain(
     problem: it, or the path of a file with one.
     policy: as for `run`; None for what is `logged`.
     logged: what somebody did with the problem, explained in place of a policy: a solution, or
-        the path of a file with one. It may break constraints: a note says so, and it is then not
-        taken for the best known.
+        the path of a file with one. It may break constraints, but not those of a queue: a note says
+        so, and it is then not taken for the best known.
     methods: whose bounds and solutions count, as for `compare`.
     beside: the online policies that also run; ``()`` for the one that solves every event alone.
     time_limit: wall-clock seconds after which a method, or a policy of your own, is cut.
@@ -77,6 +77,9 @@ def explain(
     runs = _Runs(time_limit, seed, limits)
     runnable = _policy(problem, policy, logged, params)
     own, broken = _own(problem, runnable, logged, runs)
+    if broken and problem.family == "queueing":
+        expected = "a schedule that fits: tell the audit of the log more GPUs (--set gpus=N)"
+        raise InputError(own.method, "", NoQuote(broken[0]), expected)
     scope, asked = _scope(problem, own)
     names = policy_names(problem.family, beside)
     done = runnable if scope == ALL else None

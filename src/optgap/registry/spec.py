@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from optgap.contract import Problem, ProblemClass, SolutionClass
+from optgap.models.csvout import csv_text
 from optgap.models.quantities import doubted, judge, settings_doubted
 from optgap.models.spec import Entry, Parameter, meanings
 from optgap.models.times import from_first_event
@@ -103,8 +104,8 @@ class FamilySpec:
         return self.room("heuristics")
 
     def export(self, name: str, problem: Any, solution: Any) -> str:
-        """One of `tables_out` for a solution, as CSV text: ``csvout`` has a function for each."""
-        return str(getattr(self.room("models", "csvout"), name)(problem, solution))
+        """One of `tables_out` as CSV text: the solution has a method for each."""
+        return csv_text(*getattr(solution, name)(problem))
 
     def regrets(self, problem: Any, solution: Any) -> list[Regret]:
         """What each of a solution's decisions cost, in time order.
