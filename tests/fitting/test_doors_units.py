@@ -279,6 +279,17 @@ def test_two_columns_group_and_own_names_select() -> None:
             columns={"images_per_sec": "time_s"})  # fmt: skip
 
 
+def test_names_of_a_log_select_its_runs() -> None:
+    rows = {"power.draw [W]": [60.0] * 20 + [150.0] * 40 + [60.0] * 20 + [200.0] * 40}
+    clocks = [900] * 60 + [1200] * 60
+    log = read_profile({"clocks.current.sm [MHz]": clocks, **rows}, interval_s=0.5)
+    assert len(where(log, "clocks.current.sm [MHz]>=1000")) == 1
+    assert [title for title, _ in log.groups("clocks.current.sm [MHz],gpu")] == [
+        "900 / 0",
+        "1200 / 0",
+    ]
+
+
 def test_a_time_and_a_rate_that_differ_are_told() -> None:
     both = {**ON_TWO, "samples/s": [16, 64, 32], "time_s": [1, 0.5, 2]}
     assert "time_s is not that of samples/s in 1 of 3 rows" in read_profile(both).notes
