@@ -87,14 +87,6 @@ def test_every_figure_and_table_with_numbers_is_run_again() -> None:
         assert found == set(tables.split()), name
 
 
-def test_the_readme_counts_what_the_results_count(root: Path) -> None:
-    readme = " ".join((root / "README.md").read_text(encoding="utf-8").split())
-    found = [page.of_paper(command.stored(name)) for name in PAPERS]
-    agree, nearly, differ = map(sum, zip(*found, strict=True))
-    counted = f"of {agree + nearly + differ} statements {agree} agree, {nearly} nearly, {differ} "
-    assert f"{counted}do not" in readme
-
-
 def test_a_verdict_is_that_of_its_rule() -> None:
     item = Item("x", "y", rule="yes within 10 %, nearly within 25 %", claims={"a": "0.50 W"})
     found = [item.judged(number("a", value, "W")).agrees for value in (0.54, 0.6, 0.7)]
