@@ -295,7 +295,8 @@ class Estimator(ABC):
         self._columns(profile, (*self.needs, self.response))
         values = profile.numbers(self.response)
         if not len(values):
-            raise InputError(profile.source, "", NoQuote("no rows"), f"rows for {self.name}")
+            expected = ": ".join([f"rows for {self.name}", *profile.notes[:1]])
+            raise InputError(profile.source, "", NoQuote("no rows"), expected)
         bad = np.flatnonzero(values <= 0)
         if len(bad):
             where = profile.where(int(bad[0]), self.response)
