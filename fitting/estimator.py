@@ -282,7 +282,7 @@ class Estimator(ABC):
 
     def table(self, table: object, y: object = None, *, strict: bool = True) -> Profile:
         """The table as a Profile, with `y` as its response column where it is given."""
-        profile = Profile.of(table, self.name, strict=strict)
+        profile = Profile.of(table, self.name, strict=strict, reads=self.reads())
         if y is None:
             return profile
         answers = {self.response: np.asarray(y, dtype=float)}
@@ -295,7 +295,8 @@ class Estimator(ABC):
         self._columns(profile, (*self.needs, self.response))
         values = profile.numbers(self.response)
         if not len(values):
-            raise InputError(profile.source, "", NoQuote("no rows"), f"rows for {self.name}")
+            expected = ": ".join([f"rows for {self.name}", *profile.notes[:1]])
+            raise InputError(profile.source, "", NoQuote("no rows"), expected)
         bad = np.flatnonzero(values <= 0)
         if len(bad):
             where = profile.where(int(bad[0]), self.response)

@@ -62,10 +62,8 @@ def is_samples(header: set[str]) -> bool:
 def read_samples(raw: RawTable) -> Profile:
     """Raw samples, one row per application and GPU count.
 
-    Power and clock are means of the busy part; the DRAM share is the mean of the *whole* run,
-    because it is traffic over run time that a conserved traffic fixes. Busy is from the first
-    to the last sample that draws more than a tenth of the way from the lowest to the 95th
-    percentile of power.
+    Power and clock are means from the first to the last busy sample; the DRAM share is the mean
+    of the *whole* run, because it is traffic over run time that a conserved traffic fixes.
     """
     from optgap.fitting.readers.runs import busy_span
 
@@ -78,7 +76,9 @@ def read_samples(raw: RawTable) -> Profile:
     rows = []
     for (name, gpus), devices in keys.items():
         spans = [np.array(index) for index in devices.values()]
-        busy = [index[busy_span(series["power_w"][index])] for index in spans]
+        busy = [
+            index[busy_span(series["time_s"][index], series["power_w"][index])] for index in spans
+        ]
         rows.append(
             (
                 name,

@@ -107,8 +107,9 @@ class Exact:
             self._branch()
         else:
             if not self.done:
-                own = self._part(0.25)
-                anneal(self.incumbent, own, self.bound.watts, self.rng)
+                few = self.instance.tasks <= DEFAULT.exact.few_tasks
+                rounds = 1 if few else DEFAULT.annealing.rounds
+                anneal(self.incumbent, self._part(0.25), self.bound.watts, self.rng, rounds)
             if not self.done and self.instance.tasks <= DEFAULT.bounds.column_tasks:
                 own = self._part(0.4)
                 self.bound = column_bounds(self.incumbent, self.bound, own)

@@ -34,6 +34,7 @@ def anneal(
     limits: Limits,
     target: float,
     rng: np.random.Generator,
+    rounds: int = DEFAULT.annealing.rounds,
 ) -> None:
     """Anneal the incumbent in longer and longer runs, to `target` W or until the limits end."""
     instance, params = incumbent.instance, DEFAULT.annealing
@@ -43,7 +44,7 @@ def anneal(
         return
     watts, cluster = float(instance.watts.max()), cluster_of(instance)
     length = params.steps * int(instance.entry_start[-1])
-    for _ in range(params.rounds):
+    for _ in range(rounds):
         if limits.stop is not None or incumbent.watts <= target + 1e-9:
             return
         steps, entries = min(length, params.max_steps), incumbent.flat

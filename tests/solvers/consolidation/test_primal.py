@@ -46,10 +46,10 @@ def test_annealed_placements_keep_the_rules_and_cost_no_less_than_the_optimum(
     least, before = least_watts(problem), incumbent.watts
     if incumbent.placement is None:
         return
-    quick = replace(DEFAULT.annealing, rounds=2, steps=300, max_steps=2000)
+    quick = replace(DEFAULT.annealing, steps=300, max_steps=2000)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(annealing, "DEFAULT", replace(DEFAULT, annealing=quick))
-        annealing.anneal(incumbent, Limits(), 0.0, RNG(0))
+        annealing.anneal(incumbent, Limits(), 0.0, RNG(0), 2)
     agrees(problem, incumbent)
     assert least is not None
     assert least * (1 - 1e-9) <= incumbent.watts <= before
