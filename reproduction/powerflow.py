@@ -17,9 +17,9 @@ from optgap.api import run, solve
 from optgap.fitting import make_estimator
 from optgap.fitting.profile import Profile
 from optgap.models.elastic import ElasticProblem, JobClass, Jobs, Overhead, presets
+from optgap.models.elastic.jobs import Kind
 from optgap.models.elastic.pools import BATCHES, BOARDS, trained
 from optgap.models.elastic.referee import powers, step_function
-from optgap.models.elastic.solution import Kind
 from optgap.models.result import Result
 from reproduction.claims import Row, Study, Verdict, holds, number
 

@@ -3,9 +3,9 @@
 "The paper" is that of PowerFlow, an energy-aware scheduler for GPU clusters.
 """
 
-from optgap.models.elastic.jobs import JobClass, Jobs, Overhead
+from optgap.models.elastic.jobs import JobClass, Jobs, Kind, Overhead
 from optgap.models.elastic.problem import ElasticObjective, ElasticProblem
-from optgap.models.elastic.solution import ElasticSolution, Kind
+from optgap.models.elastic.solution import ElasticSolution
 
 __all__ = [
     "ElasticObjective",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from enum import IntEnum
 
 from optgap.models.elastic.arrays import Floats, Ints
 
@@ -98,3 +99,17 @@ class Jobs:
             self.iterations[chosen],
             self.requested[chosen],
         )
+
+
+class Kind(IntEnum):
+    """What a job does in a segment of a schedule."""
+
+    RUN = 0
+    """Training at one clock."""
+    RESTART = 1
+    """Holding its GPUs without progress, at idle power."""
+    PROFILE = 2
+    """Training while the clock passes through all of F in equal shares of the time; its energy is
+    that of the mean power, and a power limit counts the clock that draws most."""
+    PRERUN = 3
+    """The same on one GPU outside the cluster, before the job may run, without progress."""

@@ -10,12 +10,13 @@ import numpy as np
 
 from optgap.models.elastic.arrays import Floats, Ints
 from optgap.models.elastic.checks import POWER_SLACK
-from optgap.models.elastic.solution import ElasticSolution, Kind
+from optgap.models.elastic.jobs import Kind
 from optgap.models.result import Evaluation, Violation
 from optgap.models.times import LATEST_S, ROUNDING, freed_s, shown, slack_s
 
 if TYPE_CHECKING:
     from optgap.models.elastic.problem import ElasticProblem
+    from optgap.models.elastic.solution import ElasticSolution
 
 TOLERANCE = 1e-6
 """Relative: what floats make of sums of work and of energy."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from optgap.models.elastic.jobs import Kind
+from optgap.models.elastic.referee import finished, powers, step_function
 from optgap.models.errors import NoQuote, one_of
 from optgap.models.shown import Brief
 from optgap.models.times import slack_s
@@ -20,20 +21,6 @@ if TYPE_CHECKING:
     from optgap.models.jsonio import Fields
 
 SCHEMA = "optgap.elastic.solution/1"
-
-
-class Kind(IntEnum):
-    """What a segment is."""
-
-    RUN = 0
-    """Training at one clock."""
-    RESTART = 1
-    """Holding its GPUs without progress, at idle power."""
-    PROFILE = 2
-    """Training while the clock passes through all of F in equal shares of the time; its energy is
-    that of the mean power, and a power limit counts the clock that draws most."""
-    PRERUN = 3
-    """The same on one GPU outside the cluster, before the job may run, without progress."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,8 +88,6 @@ class ElasticSolution(Brief):
         Events: ``submit``, ``prerun``, ``restart``, ``profile``, ``run`` (or a change of clock),
         ``pause`` (GPUs taken away) and ``complete``.
         """
-        from optgap.models.elastic.referee import finished
-
         clocks = np.append(problem.frequencies_mhz, 0.0)
         rows: list[tuple[float, int, int, str, int, float]] = [
             (t, 0, j, "submit", 0, 0.0) for j, t in enumerate(problem.jobs.submit_s.tolist())
@@ -129,8 +114,6 @@ class ElasticSolution(Brief):
 
         Idle power counts all nodes, or with switching off as few as hold the GPUs in use.
         """
-        from optgap.models.elastic.referee import powers, step_function
-
         inside = self.kind != Kind.PRERUN
         start, end, n = self.start_s[inside], self.end_s[inside], self.gpus[inside].astype(float)
         columns = [
