@@ -18,7 +18,7 @@ import numpy as np
 
 from optgap.heuristics.consolidation.clocks import highest
 from optgap.heuristics.consolidation.engine import Engine
-from optgap.heuristics.consolidation.loop import Tables, contention
+from optgap.heuristics.consolidation.loop import Tables
 from optgap.heuristics.consolidation.opt_nomig import opt_nomig
 from optgap.heuristics.consolidation.parameters import LeastAddedEnergyParams
 from optgap.heuristics.consolidation.state import Choice, Decide, State
@@ -204,7 +204,8 @@ def played(
             fixed, clocked = draws.fixed[kind, who[m]], draws.clocked[kind, who[m]]
             draw, full = max(draw, fixed + clocked * busy), max(full, fixed + clocked)
         soon = max(0.0, soon)
-        taken = soon * contention(total, tables.exponent)
+        slow = 1.0 if total <= 100.0 else (total / 100.0) ** tables.exponent
+        taken = soon * slow
         joules, clock = joules + draw * taken + full * wait, clock + taken + wait
         wait = 0.0
         left = 0

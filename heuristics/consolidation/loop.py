@@ -57,14 +57,6 @@ def sample_end(tables: Tables, task: int) -> float:
 
 
 @compiled
-def contention(total: float, exponent: float) -> float:
-    """s(U) = max(1, (U/100)^q)."""
-    if total <= 100.0:
-        return 1.0
-    return float((total / 100.0) ** exponent)
-
-
-@compiled
 def update_rate(tables: Tables, task: int, now: float) -> None:
     """Set a task's rate, the slowest of its GPUs', and when its sample or itself ends.
 
@@ -86,7 +78,7 @@ def update_rate(tables: Tables, task: int, now: float) -> None:
 
 @compiled
 def refresh(tables: Tables, gpu: int, now: float, always: bool) -> None:
-    """After a change on a GPU: its slowdown, and its residents' progress and rates.
+    """After a change on a GPU: its slowdown max(1, (U/100)^q), its residents' progress and rates.
 
     Parameters
     ----------
@@ -95,7 +87,7 @@ def refresh(tables: Tables, gpu: int, now: float, always: bool) -> None:
     total = 0.0
     for m in range(tables.many[gpu]):
         total += tables.sample[tables.held[gpu, m]]
-    fresh = contention(total, tables.exponent)
+    fresh = 1.0 if total <= 100.0 else (total / 100.0) ** tables.exponent
     if fresh == tables.slowdown[gpu] and not always:
         return
     tables.slowdown[gpu] = fresh

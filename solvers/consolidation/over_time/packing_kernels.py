@@ -71,59 +71,12 @@ def empty_packing(case: TaskStream) -> Packing:
 
 
 @inner
-def remove(case: TaskStream, rule: Rule, p: Packing, task: int) -> None:
-    """Take a task off its GPUs; `place_all` sees to what others allow."""
-    for m in range(case.width[task]):
-        g = p.place[task, m]
-        p.many[g] -= 1
-        p.load[g] -= rule.mean[task]
-        for r in range(case.demand.shape[0]):
-            p.used[r, g] -= case.demand[r, task]
-        if p.many[g] == 0:
-            p.load[g], p.most[g] = 0.0, np.inf
-            p.busy[case.gpu_server[g]] -= 1
-    p.place[task, :] = -1
-
-
-@inner
-def value(
-    case: TaskStream, rule: Rule, p: Packing, awake: IntArray, rest: FloatArray, task: int,
-    begin: int, end: int, values: FloatArray,
-) -> None:  # fmt: skip
-    """What putting a task on each GPU of a range counts: the share left, or what it takes to open.
-
-    ∞ where it does not fit.
-    """
-    rows = case.demand.shape[0]
-    for g in range(begin, end):
-        kind = case.gpu_kind[g]
-        values[g] = 0.0
-        if p.many[g] == 0:
-            values[g] = OPENING + case.static[kind, task]
-            values[g] += case.slope[kind, task] * case.f_max[kind]
-            if p.busy[case.gpu_server[g]] == 0:
-                values[g] += case.server_w[case.gpu_server[g]]
-            if awake[g] == 0:
-                values[g] += 1.0
-        elif p.load[g] + rule.mean[task] > min(p.most[g], rule.most[task]):
-            values[g] = np.inf
-            continue
-        elif rule.longer > 0.0:
-            more = rest[task] * max(1.0, (p.load[g] + rule.mean[task]) / 100.0) - p.rest[g]
-            values[g] += rule.longer * max(more, -TOO_SHORT * more)
-        for r in range(rows):
-            room = case.limit[kind, r] - p.used[r, g] - case.demand[r, task]
-            if room < 0:
-                values[g] = np.inf
-                break
-            values[g] += room / (rows * case.limit[kind, r])
-
-
-@inner
 def insert(
     case: TaskStream, rule: Rule, p: Packing, awake: IntArray, rest: FloatArray, task: int
 ) -> bool:
     """Put a task where it counts least; False where it does not fit.
+
+    A GPU counts the share that would be left of it, or what it takes to open; ∞ without room.
 
     Parameters
     ----------
@@ -131,7 +84,7 @@ def insert(
     rest: (L,) s until each task ends, about.
     """
     width, gpus = case.width[task], len(case.gpu_kind)
-    together = case.one_server and width > 1
+    together, rows = case.one_server and width > 1, case.demand.shape[0]
     values, chosen = np.empty(gpus), np.empty(width, dtype=np.int64)
     least = np.inf
     for i in range(len(case.server_w) if together else 1):
@@ -139,7 +92,28 @@ def insert(
         end = case.server_start[i + 1] if together else gpus
         if end - begin < width:
             continue
-        value(case, rule, p, awake, rest, task, begin, end, values)
+        for g in range(begin, end):
+            kind = case.gpu_kind[g]
+            values[g] = 0.0
+            if p.many[g] == 0:
+                values[g] = OPENING + case.static[kind, task]
+                values[g] += case.slope[kind, task] * case.f_max[kind]
+                if p.busy[case.gpu_server[g]] == 0:
+                    values[g] += case.server_w[case.gpu_server[g]]
+                if awake[g] == 0:
+                    values[g] += 1.0
+            elif p.load[g] + rule.mean[task] > min(p.most[g], rule.most[task]):
+                values[g] = np.inf
+                continue
+            elif rule.longer > 0.0:
+                more = rest[task] * max(1.0, (p.load[g] + rule.mean[task]) / 100.0) - p.rest[g]
+                values[g] += rule.longer * max(more, -TOO_SHORT * more)
+            for r in range(rows):
+                room = case.limit[kind, r] - p.used[r, g] - case.demand[r, task]
+                if room < 0:
+                    values[g] = np.inf
+                    break
+                values[g] += room / (rows * case.limit[kind, r])
         total = 0.0
         for m in range(width):
             g = begin + int(np.argmin(values[begin:end]))

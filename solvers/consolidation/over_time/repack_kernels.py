@@ -18,7 +18,6 @@ from optgap.solvers.consolidation.over_time.packing_kernels import (
     empty_packing,
     insert,
     pack_anew,
-    remove,
     servers,
 )
 
@@ -164,7 +163,16 @@ def ended(
         if s.due[task] <= now and s.rate[task] > 0.0:
             s.progress[task], s.since[task] = s.bound[task], now
             if s.bound[task] >= case.duration[task]:
-                remove(case, rule, p, task)
+                for m in range(case.width[task]):  # `place_all` sees to what others allow
+                    g = p.place[task, m]
+                    p.many[g] -= 1
+                    p.load[g] -= rule.mean[task]
+                    for r in range(case.demand.shape[0]):
+                        p.used[r, g] -= case.demand[r, task]
+                    if p.many[g] == 0:
+                        p.load[g], p.most[g] = 0.0, np.inf
+                        p.busy[case.gpu_server[g]] -= 1
+                p.place[task, :] = -1
                 continue
             s.sample[task] += 1
             s.bound[task] = case.duration[task]

@@ -110,22 +110,6 @@ def _move_gang(
 
 
 @inner
-def _partner(
-    ell: int, a: int, b: int, place: IntArray, gpus: Gpus, cluster: Cluster,
-    draw: np.random.Generator
-) -> int:  # fmt: skip
-    """Draw a task on GPU b that may be swapped with `ell` on GPU a; -1 where it may not."""
-    if gpus.many[b] == 0:
-        return -1
-    other = int(gpus.held[b, draw.integers(0, gpus.many[b])])
-    wide = cluster.start[other + 1] - cluster.start[other] > 1
-    across = cluster.gang and wide and cluster.server[a] != cluster.server[b]
-    if other == ell or across or not fits(a, other, ell, gpus, cluster.demand):
-        return -1
-    return -1 if holds(place, other, a, cluster) else other
-
-
-@inner
 def _move_share(
     entry: int, b: int, swap: bool, place: IntArray, gpus: Gpus, cluster: Cluster, fill: float,
     heat: float, draw: np.random.Generator
@@ -134,8 +118,14 @@ def _move_share(
     ell, a = int(cluster.owner[entry]), int(place[entry])
     other = -1
     if swap:
-        other = _partner(ell, a, b, place, gpus, cluster, draw)
-        if other < 0:
+        if gpus.many[b] == 0:
+            return 0.0
+        other = int(gpus.held[b, draw.integers(0, gpus.many[b])])
+        wide = cluster.start[other + 1] - cluster.start[other] > 1
+        across = cluster.gang and wide and cluster.server[a] != cluster.server[b]
+        if other == ell or across or not fits(a, other, ell, gpus, cluster.demand):
+            return 0.0
+        if holds(place, other, a, cluster):
             return 0.0
     taken = a == b or holds(place, ell, b, cluster)
     if taken or not fits(b, ell, other, gpus, cluster.demand):
