@@ -16,6 +16,7 @@ from optgap.registry import FAMILIES
 
 KINDS = ("kubernetes", "slurm", "swf")
 OPTIONS: dict[str, dict[str, type]] = {
+    "kubernetes": {"plain": str},
     "slurm": {"pool": str, "wait": str, "nodes": int, "gpus_per_node": int},
     "swf": {"nodes": int, "gpus_per_node": int},
 }
@@ -82,6 +83,7 @@ def audit(
             devices=devices,
             limits=limits or Limits(time_limit, effort=effort),
             seed=seed,
+            **given,
         )
     from optgap.auditing.logged import Beside
 

@@ -15,8 +15,6 @@ from optgap.documents import load_solution
 from optgap.models.columns import mapped, rewritten
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields
-from optgap.models.placement.kubernetes.demands import Share
-from optgap.models.placement.kubernetes.seats import seats
 from optgap.models.placement.solution import PlacementSolution
 from optgap.models.queueing.solution import QueueingSolution
 from optgap.models.reading import Held, Path, read_text
@@ -155,10 +153,23 @@ def _seat(problem: Any, node: Any, mask: Any, told: Mapping[int, tuple[int, ...]
     for n, here in members.items():
         if all(k in told for k in here):
             continue
-        shares = [Share(int(tasks.num_gpu[k]), int(tasks.gpu_milli[k]), told.get(k)) for k in here]
-        found, _ = seats(shares, int(problem.cluster.gpus[n]), trust=True)
-        for k, bits in zip(here, found, strict=True):
-            mask[k] = mask[k] or bits
+        load = [0] * int(problem.cluster.gpus[n])
+        untold = [k for k in here if k not in told]
+        untold.sort(key=lambda k: (-tasks.num_gpu[k], -tasks.gpu_milli[k]))
+        for k in (*told.keys() & set(here), *untold):
+            if k in untold:
+                mask[k] = _fullest(load, int(tasks.num_gpu[k]), int(tasks.gpu_milli[k]))
+            load += [0] * (int(mask[k]).bit_length() - len(load))
+            for g in range(len(load)):
+                load[g] += int(tasks.gpu_milli[k]) * (int(mask[k]) >> g & 1)
+
+
+def _fullest(load: Sequence[int], count: int, part: int) -> int:
+    """The GPUs (bits) with room that are in use most; beyond the last where there is no room."""
+    room = [g for g, used in enumerate(load) if used + part <= 1000]
+    room.sort(key=lambda g: (-load[g], g))
+    beyond = range(len(load), len(load) + count)
+    return sum(1 << g for g in [*room, *beyond][:count])
 
 
 def _queueing(table: Table, problem: Any, source: str, reasons: Counter[str]) -> QueueingSolution:

@@ -122,6 +122,8 @@ def _write(answer: Audit, plot: str | None, report: str | None) -> None:
 
 
 def _tell(answer: Audit, out: Output, moves: int | None, verbose: bool) -> None:
+    from optgap.render import plural
+
     for line in answer.head():
         out.line(line)
     out.line()
@@ -132,7 +134,10 @@ def _tell(answer: Audit, out: Output, moves: int | None, verbose: bool) -> None:
     if moves is not None and answer.curve is not None:
         plan = answer.moves(moves)
         header, rows, right = plan.table()
-        out.line(f"\nthe best plan found with at most {moves:,} moves: {len(plan):,} moves")
+        out.line(
+            f"\nthe best plan found with at most {plural(moves, 'move')}: "
+            f"{plural(len(plan), 'move')}"
+        )
         if rows:
             shown = rows if verbose else rows[:FIRST_MOVES]
             out.table(header, shown, right)
