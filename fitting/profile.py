@@ -135,6 +135,9 @@ class Profile:
             raise self.refused[name]
         if name in self.published:
             return self.published[name]
+        ours = next((own for own, name_ in self.called.items() if name_ == name), "")
+        if ours in self.columns:
+            return self.columns[ours]
         names = ", ".join(theirs(known, self.called) for known in self.columns)
         raise InputError(self.source, "columns", NoQuote(names or "nothing"), _missing(name))
 
@@ -182,10 +185,14 @@ class Profile:
         for key, rows in order.items():
             yield " / ".join(key), np.array(rows, dtype=np.int64)
 
+    def has(self, name: str) -> bool:
+        """Whether there is a column of this name of ours or of the table's own."""
+        renamed = any(own in self.columns for own, name_ in self.called.items() if name_ == name)
+        return name in self.columns or name in self.published or renamed
+
     def split(self, by: str) -> list[str]:
         """The columns of ``a,b``; a column of just that name is one."""
-        whole = by in self.columns or by in self.published
-        return [by] if whole else [name.strip() for name in by.split(",")]
+        return [by] if self.has(by) else [name.strip() for name in by.split(",")]
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with the same columns."""

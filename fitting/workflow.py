@@ -73,7 +73,7 @@ def fit(
     if drop_missing:
         profile = complete(profile, estimator)
     for name in [] if by is None else profile.split(by):
-        if name not in profile and name not in profile.published:
+        if not profile.has(name):
             raise InputError(profile.source, "by", name, one_of(profile.columns))
     by = usual_groups(profile, model, by)
     split = split_of(cv, leave_out, extrapolate, seed)

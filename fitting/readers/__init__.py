@@ -142,7 +142,8 @@ def _read(
     if sampled and found is SOURCES[-1]:
         log = samples.of_table(raw, named, units, interval_s)
     if log is not None:
-        return samples.cut(log).noting(*filter(None, [said(named)]))
+        names = {**samples.called(raw.header), **{w.name: n for n, w in named.items()}}
+        return replace(samples.cut(log), called=names).noting(*filter(None, [said(named)]))
     raw.require_regular()
     raw, notes = without_copies(raw)
     if raw.again:

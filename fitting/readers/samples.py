@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from optgap.fitting.profile import Profile, Trace
 from optgap.fitting.readers.naming import quantity_of
 from optgap.fitting.readers.runs import IDLE, Cut, cut_device, spread, timed, together
+from optgap.fitting.readers.shape import measured
 from optgap.fitting.readers.text import WRITES, RawTable, stem
 from optgap.models.columns import Wanted
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.units import parsed, spelt, units_of
+from optgap.models.units import parsed, units_of
 
 Floats = NDArray[np.float64]
 Texts = NDArray[Any]
@@ -138,7 +139,7 @@ def of_table(
         for device, ours, name, unit in columns:
             if device not in ("", number) or ours in series or ours in texts:
                 continue
-            values = _values(raw, name, ours, unit)
+            _, values = measured(raw, name, ours, unit)
             if not np.isfinite(values).any():
                 empty.append(
                     f"{name} is {raw.rows[0][raw.index(name)].strip() or 'empty'} in every row"
@@ -154,7 +155,8 @@ def of_table(
         parts.append(
             Samples(
                 raw.source, "samples", series, _labels([*hosts, plain], "/"), texts,
-                tuple(name for name in KEYS if name in texts), times if stamp else None, 1.0, raw.lines,
+                tuple(name for name in KEYS if name in texts), times if stamp else None, 1.0,
+                raw.lines,
             )
         )  # fmt: skip
     whole = _joined(parts)
@@ -237,6 +239,12 @@ Found = tuple[str, str, str, str]
 """The number of a device in a column's name, our name for the column, its own, and its unit."""
 
 
+def called(header: Sequence[str]) -> dict[str, str]:
+    """What a log calls quantities, by our names."""
+    words = {name: parsed(name).words for name in reversed(header)}
+    return {(FIELDS.get(w) or quantity_of(w))[0]: name for name, w in words.items()}
+
+
 def _columns(
     raw: RawTable,
     words: Mapping[str, str],
@@ -270,22 +278,6 @@ def _columns(
     taken = {want.name for want in named.values()}
     return [item for rank, item in sorted(ranked, key=lambda pair: pair[0])
             if rank == -9 or item[1] not in taken]  # fmt: skip
-
-
-def _values(raw: RawTable, name: str, ours: str, unit: str) -> Floats:
-    """A column in our unit; cells may carry theirs, in brackets or not."""
-    k = raw.index(name)
-    cells = (row[k].strip().strip("()") for row in raw.rows)
-    first = next((cell for cell in cells if re.search(r"\d", cell)), "")
-    if "(" in "".join(row[k] for row in raw.rows[:9]):  # (800Mhz)
-        rows = [[*row[:k], row[k].strip().strip("()"), *row[k + 1 :]] for row in raw.rows]
-        raw = replace(raw, rows=rows)
-    own = None if unit else re.fullmatch(r"[-+.\deE]*\d\s*([^\W\d]+|%)", first)
-    unit = (
-        next((symbol for symbol in spelt(own[1]) if symbol in units_of(ours)), "") if own else unit
-    )
-    values = raw.numbers(name, unit or next(iter(units_of(ours)), ""))
-    return values * units_of(ours).get(unit, 1.0)
 
 
 def _times(
