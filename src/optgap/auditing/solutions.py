@@ -9,7 +9,7 @@ from typing import Any
 
 from optgap.auditing.logged import Beside, judged
 from optgap.auditing.result import Audit, Covered
-from optgap.auditing.tables import LoggedRows, read_log, require_some
+from optgap.auditing.tables import UNTOLD, LoggedRows, read_log, require_some
 from optgap.documents import ProblemLike, as_problem, as_solution
 from optgap.explaining.logged import NAME
 from optgap.models.errors import InputError
@@ -58,7 +58,7 @@ def audit_solution(
     reasons = dict(found.reasons)
     count = len(subject.subjects)
     subject, solution = _served(subject, found.solution)
-    left = count - len(subject.subjects)
+    left = count - len(subject.subjects) - reasons.get(UNTOLD, 0)
     if left:
         reasons.pop("not placed", None)  # they are among those that are left
         reasons["not in the log, or not placed"] = left
