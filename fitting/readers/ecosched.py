@@ -14,10 +14,6 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.reading import read_text
 
 
-def is_profiles(header: set[str]) -> bool:
-    return {"app", "gpu_count", "runtime_s", "avg_power_per_gpu_w", "dram_util_sum"} <= header
-
-
 def read_profiles(raw: RawTable) -> Profile:
     """One run per application and GPU count, with counters summed over the GPUs."""
     gpus = positive(raw, "gpu_count")
@@ -36,10 +32,6 @@ def read_profiles(raw: RawTable) -> Profile:
     return profile_from(raw, "ecosched", columns)
 
 
-def is_runtime(header: set[str]) -> bool:
-    return {"app", "gpu_count", "metric", "value", "total_power_cap_w"} <= header
-
-
 def read_runtime(raw: RawTable) -> Profile:
     """Run time by GPU count and power cap; rows of other metrics are left out."""
     metric = raw.text("metric")
@@ -54,10 +46,6 @@ def read_runtime(raw: RawTable) -> Profile:
     profile = Profile(columns, raw.source, "ecosched-runtime", lines)
     left = len(metric) - len(kept)
     return profile.noting(f"{left} rows of throughput left out") if left else profile
-
-
-def is_samples(header: set[str]) -> bool:
-    return {"app", "gpu_count", "gpu", "time_s", "dram_active", "power_w"} <= header
 
 
 def read_samples(raw: RawTable) -> Profile:
@@ -94,10 +82,6 @@ def read_samples(raw: RawTable) -> Profile:
     columns["application"] = columns["application"].astype(object)
     note = f"{len(raw.rows)} samples cut into {len(rows)} runs; power and clock of what is busy"
     return Profile(columns, raw.source, "ecosched-samples", notes=(note,))
-
-
-def is_colocation(header: set[str]) -> bool:
-    return {"model1", "speed1", "model2", "speed2"} <= header
 
 
 def read_colocation(raw: RawTable) -> Profile:

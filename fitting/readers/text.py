@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -56,6 +56,12 @@ class RawTable:
     odd: tuple[tuple[int, int], ...] = ()
     again: int = 0
     top: int = 1
+
+    def take(self, kept: Iterable[int]) -> RawTable:
+        """Return the table with these rows alone."""
+        index = list(kept)
+        rows, lines = [self.rows[k] for k in index], [self.lines[k] for k in index]
+        return replace(self, rows=rows, lines=lines)
 
     def require_regular(self) -> None:
         """Refuse a table with rows that do not fit its header.
