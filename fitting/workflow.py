@@ -154,17 +154,7 @@ def report_of(
 
 def _merged(profile: Profile, by: str | None) -> list[str]:
     """Findings of the audit, single points counted by column."""
-    single: dict[str, int] = {}
-    found = []
-    for item in audit(profile, by).suspects:
-        if len(item.rows) == 1:
-            single[item.column] = single.get(item.column, 0) + 1
-        else:
-            found.append(str(item))
-    found += [
-        f"{count} points of {name} far from their neighbours" for name, count in single.items()
-    ]
-    return found
+    return [str(item) for item in audit(profile, by).suspects]
 
 
 def describe(split: Split) -> str:
