@@ -282,7 +282,7 @@ class Estimator(ABC):
 
     def table(self, table: object, y: object = None, *, strict: bool = True) -> Profile:
         """The table as a Profile, with `y` as its response column where it is given."""
-        profile = Profile.of(table, self.name, strict=strict)
+        profile = Profile.of(table, self.name, strict=strict, reads=self.reads())
         if y is None:
             return profile
         answers = {self.response: np.asarray(y, dtype=float)}

@@ -88,11 +88,11 @@ def fit_groups(estimator: E, table: object, by: str | None = None) -> GroupedFit
         title, first = next(iter(failures.items()))
         where = f"{by} {title}" + (f", {first.where}" if first.where else "")
         raise InputError(first.source, where, first.found, first.expected) from None
-    skipped = tuple(f"{title}: {_reason(item)}" for title, item in failures.items())
+    skipped = tuple(f"{title}: {reason(item)}" for title, item in failures.items())
     return GroupedFit(estimator, by, fits, profile.source, skipped)
 
 
-def _reason(error: InputError) -> str:
+def reason(error: InputError) -> str:
     """The error without its file: what was found and what was expected."""
     place = f"{error.where}: " if error.where else ""
     return f"{place}found {shorten(error.found)}, expected {error.expected}"
@@ -177,19 +177,19 @@ def cross_validate(
                 predicted[test] = fit.predict(profile.take(test))
                 fits[title], tests[title] = (fit, seen), test
             except InputError as error:
-                skipped.setdefault(title, _reason(error))
+                skipped.setdefault(title, reason(error))
         if places is not None:
             found = places(fits, {title: profile.take(test) for title, test in tests.items()})
             for title, test in tests.items():
                 placed[test] = found[title]
     known = np.flatnonzero(np.isfinite(predicted))
     if not len(known):
-        reason = next(iter(skipped.values()), "no row was held out")
-        raise InputError(profile.source, "", NoQuote(reason), "enough rows to hold some out")
+        why = next(iter(skipped.values()), "no row was held out")
+        raise InputError(profile.source, "", NoQuote(why), "enough rows to hold some out")
     titles = np.empty(len(profile), dtype=object)
     for title, rows in profile.groups(by):
         titles[rows] = label(title)
     measured = profile.numbers(estimator.response)[known]
-    notes = tuple(f"{title or 'all'}: {reason}" for title, reason in skipped.items())
+    notes = tuple(f"{title or 'all'}: {why}" for title, why in skipped.items())
     kept = placed[known] if places is not None else np.zeros(0)
     return HeldOut(measured, predicted[known], titles[known], known, notes, kept)

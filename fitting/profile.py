@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
@@ -20,6 +20,8 @@ Column = NDArray[Any]
 QUANTITIES = MEASURED
 """Canonical columns by name."""
 
+TEXTS = ("application", "gpu_model", "placement", "workload", "gpu")
+"""Canonical columns of text."""
 NO_LINE = -1
 
 
@@ -37,7 +39,8 @@ class Profile:
     published: the source's own columns, by the names they have there, where the reader gave them
         another name or folded them into one. They can be asked for, to group by for instance,
         but no model looks at them.
-    called: what the source calls columns that have been given our names, for messages.
+    called: what the source calls columns that have been given our names.
+    refused: why columns that the source has are not there: an error for whoever asks for them.
     """
 
     columns: Mapping[str, Column]
@@ -47,13 +50,22 @@ class Profile:
     notes: tuple[str, ...] = ()
     published: Mapping[str, Column] = field(default_factory=dict)
     called: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, InputError] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, table: object, source: str = "table", *, strict: bool = True) -> Profile:
+    def of(
+        cls,
+        table: object,
+        source: str = "table",
+        *,
+        strict: bool = True,
+        reads: Collection[str] = QUANTITIES,
+    ) -> Profile:
         """A Profile from a Profile, a mapping of columns, or a pandas DataFrame.
 
         Parameters
         ----------
+        reads: the columns that matter; the magnitudes of others are nobody's business.
         strict: refuse a column whose magnitudes suggest another unit; without it one line of
             warning says so. A Profile is taken as it is.
 
@@ -78,7 +90,7 @@ class Profile:
         from optgap.fitting.units import check_magnitudes
 
         profile = cls(columns, source)
-        check_magnitudes(profile, strict=strict)
+        check_magnitudes(profile, strict=strict, reads=reads)
         return profile
 
     def __repr__(self) -> str:
@@ -98,12 +110,14 @@ class Profile:
         return name in self.columns
 
     def __getitem__(self, name: str) -> Column:
-        if name in self.published and name not in self.columns:
+        if name in self.columns:
+            return self.columns[name]
+        if name in self.refused:
+            raise self.refused[name]
+        if name in self.published:
             return self.published[name]
-        if name not in self.columns:
-            names = ", ".join(theirs(known, self.called) for known in self.columns)
-            raise InputError(self.source, "columns", NoQuote(names or "nothing"), _missing(name))
-        return self.columns[name]
+        names = ", ".join(theirs(known, self.called) for known in self.columns)
+        raise InputError(self.source, "columns", NoQuote(names or "nothing"), _missing(name))
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         """A numeric column; text in it is an error."""
@@ -138,7 +152,7 @@ class Profile:
         if not by:
             yield "", np.arange(len(self))
             return
-        names = [by] if isinstance(by, str) else list(by)
+        names = self.split(by) if isinstance(by, str) else list(by)
         keys = [
             tuple(label(value) for value in row)
             for row in zip(*(self[n] for n in names), strict=True)
@@ -148,6 +162,11 @@ class Profile:
             order.setdefault(key, []).append(row)
         for key, rows in order.items():
             yield " / ".join(key), np.array(rows, dtype=np.int64)
+
+    def split(self, by: str) -> list[str]:
+        """The columns of ``a,b``; a column of just that name is one."""
+        whole = by in self.columns or by in self.published
+        return [by] if whole else [name.strip() for name in by.split(",")]
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with the same columns."""

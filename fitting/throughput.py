@@ -76,9 +76,8 @@ class PowerFlowThroughput(Estimator):
         """Whether the clock is known and varies, and in which scopes synchronisation was seen."""
         gpus, batch, nodes, on_node, clock = layout(table)
         local, node = (nodes <= 1) & (gpus > 1), nodes > 1
-        return {
+        facts = {
             "batch": len(np.unique(batch)) > 1,
-            "io": len(np.unique(batch)) > 1 or len(np.unique(on_node)) > 1,
             "clock": bool(clock is not None and len(np.unique(clock)) > 1),
             "local": len(np.unique(gpus[local])),
             "local_beyond": bool(np.any(gpus[local] > 2)),
@@ -88,6 +87,10 @@ class PowerFlowThroughput(Estimator):
             "local_clock": bool(clock is not None and len(np.unique(clock[local])) > 1),
             **_reference(table),
         }
+        # at one batch the GPUs of a node alone tell loading from synchronising: with rows to spare
+        others = 4 + sum(_seen(name, facts) for name in SYNC_NAMES[self.sync])
+        facts["io"] = facts["batch"] or (len(np.unique(on_node)) > 1 and len(table) >= others)
+        return facts
 
     def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
         priors = _priors_of(facts)

@@ -44,7 +44,8 @@ def fit(
     ----------
     table: a path, a DataFrame, a mapping of columns, or what `read_profile` gave.
     model: a name that ``optgap.fitting.ESTIMATORS`` lists.
-    by: fit each value of this column apart; ``device-power`` goes by ``gpu_model`` anyway.
+    by: fit each value of this column apart, or of several (``"a,b"``); ``device-power`` goes by
+        ``gpu_model`` anyway.
     columns, units: what columns are called and measured in, as `read_profile` takes them.
     cv: folds held out; 0 holds out none.
     leave_out: instead, one value of this column at a time.
@@ -65,12 +66,15 @@ def fit(
             raise InputError("fit", "columns", found, "them where the profile is read")
         profile = table
     else:
-        profile = read_profile(table, columns=columns, units=units, strict=strict)
+        only = estimator.reads()
+        profile = read_profile(
+            table, columns=columns, units=units, strict=strict, by=by, reads=only
+        )
     if drop_missing:
         profile = complete(profile, estimator)
-    known = isinstance(by, str) and (by in profile.columns or by in profile.published)
-    if by is not None and not known:
-        raise InputError(profile.source, "by", by, one_of(profile.columns))
+    for name in [] if by is None else profile.split(by):
+        if name not in profile and name not in profile.published:
+            raise InputError(profile.source, "by", name, one_of(profile.columns))
     by = usual_groups(profile, model, by)
     split = split_of(cv, leave_out, extrapolate, seed)
     return report_of(estimator, profile, by, split)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,10 +11,10 @@ import numpy as np
 
 from optgap.fitting.profile import NO_LINE, QUANTITIES, Profile
 from optgap.fitting.readers import ecosched, prometheus, samples, sweeps, tidy, training, zeus
-from optgap.fitting.readers.naming import recognised
+from optgap.fitting.readers.naming import CANONICAL, by_name
 from optgap.fitting.readers.text import RawTable, parse_csv
-from optgap.fitting.units import apply_units, check_magnitudes
-from optgap.models.columns import Wanted, mapped, renamed, said
+from optgap.fitting.units import answered, apply_units, check_magnitudes
+from optgap.models.columns import mapped, renamed, said
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.reading import Held, held_table, read_text
 
@@ -58,6 +58,8 @@ def read_profile(
     units: Mapping[str, str] | None = None,
     interval_s: float = 1.0,
     strict: bool = True,
+    by: str | None = None,
+    reads: Collection[str] | None = None,
 ) -> Profile:
     """Read a profile of any known source, in canonical columns and units.
 
@@ -73,6 +75,8 @@ def read_profile(
         ``{"time_s": "ms"}``.
     interval_s: time between samples of a source that carries no times (``dcgmi dmon``).
     strict: refuse magnitudes that suggest another unit than stated, rather than warn of them.
+    by: the columns by which groups are told apart, each of which is judged by its magnitudes.
+    reads: the columns that matter, such as ``estimator.reads()``; all of them without.
 
     Raises
     ------
@@ -92,49 +96,53 @@ def read_profile(
         raw = parse_csv(text, source)
         if isinstance(held, Held):
             raw = replace(raw, lines=[line - 2 for line in raw.lines])
-        raw, found, wanted = _named(raw, columns or {})
-        notes: tuple[str, ...] = ()
-        if found.name != "nvidia-smi":  # equal samples of a steady GPU are no copies
-            raw, notes = without_copies(raw)
-        profile = found.read(raw).noting(*notes, *filter(None, [said(wanted)]))
-        profile = _scaled(profile, wanted, units or {})
-    profile = apply_units(profile, units or {})
-    check_magnitudes(profile, strict=strict)
+        profile = _read(raw, columns or {}, units or {}, reads)
+    if profile.kind != "tidy":
+        profile = apply_units(profile, answered(units or {}))
+    stated = {text.partition(":")[0] for text in (columns or {}).values() if ":" in text}
+    stated |= {by_name(name).name for name in units or {}}
+    check_magnitudes(profile, by, strict=strict, reads=reads or QUANTITIES, stated=stated)
     return profile
 
 
-def _named(raw: RawTable, columns: Mapping[str, str]) -> tuple[RawTable, Source, dict[str, Wanted]]:
-    """The table under our names, what it is, and what was taken for what.
+def _read(
+    raw: RawTable,
+    columns: Mapping[str, str],
+    units: Mapping[str, str],
+    reads: Collection[str] | None,
+) -> Profile:
+    """The table under our names, by the reader of its kind.
 
     Raises
     ------
     InputError: for a column that is to be renamed and is not there, and a table of no known kind.
     """
-    wanted = mapped(columns, [*QUANTITIES, *tidy.TEXTS, "idle_w"])
-    for theirs in wanted:
-        if theirs not in raw.header:
-            raise InputError(raw.source, "columns", theirs, one_of(raw.header))
-    raw = replace(raw, header=renamed(raw.header, wanted))
-    found = next((item for item in SOURCES if item.matches(set(raw.header))), SOURCES[-1])
+    own = {n: by_name(n).name for n in units if n in raw.header and n not in columns}
+    own = {name: ours for name, ours in own.items() if ours in QUANTITIES}
+    named = mapped({**columns, **{n: f"{ours}:{units[n]}" for n, ours in own.items()}}, CANONICAL)
+    units = answered({name: unit for name, unit in units.items() if name not in own})
+    for name in named:
+        if name not in raw.header:
+            raise InputError(raw.source, "columns", name, one_of(raw.header))
+    ours = replace(raw, header=renamed(raw.header, named))
+    found = next((item for item in SOURCES if item.matches(set(ours.header))), SOURCES[-1])
+    notes: tuple[str, ...] = ()
+    if found.name != "nvidia-smi":  # equal samples of a steady GPU are no copies
+        raw, notes = without_copies(raw)
     if found is SOURCES[-1]:  # a user's own table
-        seen = recognised(raw)
-        raw = replace(raw, header=renamed(raw.header, seen))
-        wanted |= seen
-    if not found.matches(set(raw.header)):
-        known = "columns of a known profiler, or canonical ones (frequency_mhz, power_w, …)"
-        more = "; columns= (--column theirs=ours) names them"
-        raise InputError(raw.source, "row 1", NoQuote(", ".join(raw.header)), known + more)
-    return replace(raw, called={want.name: name for name, want in wanted.items()}), found, wanted
-
-
-def _scaled(profile: Profile, wanted: Mapping[str, Wanted], units: Mapping[str, str]) -> Profile:
-    """Columns in our units, where their names say another; what `units` names is left to it."""
+        if not named and not tidy.is_tidy(set(raw.header)):
+            known = "columns of a known profiler, or canonical ones (frequency_mhz, power_w, …)"
+            more = "; columns= (--column theirs=ours) names them"
+            raise InputError(raw.source, "row 1", NoQuote(", ".join(raw.header)), known + more)
+        return tidy.read_tidy(raw, named, units, reads).noting(*notes)
+    called = {want.name: name for name, want in named.items()}
+    profile = found.read(replace(raw, header=renamed(raw.header, named), called=called))
     changed = {
         want.name: profile.numbers(want.name) * want.factor
-        for want in wanted.values()
-        if want.factor != 1 and want.name not in units
+        for want in named.values()
+        if want.factor != 1
     }
-    return profile.with_columns(**changed) if changed else profile
+    return profile.with_columns(**changed).noting(*notes, *filter(None, [said(named)]))
 
 
 def read_profiles(
@@ -143,9 +151,12 @@ def read_profiles(
     columns: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
     strict: bool = True,
+    by: str | None = None,
+    reads: Collection[str] | None = None,
 ) -> Profile:
     """Several files one below the other, with the columns they share and a ``file`` column."""
-    tables = [read_profile(p, columns=columns, units=units, strict=strict) for p in paths]
+    more: dict[str, Any] = {"columns": columns, "units": units, "strict": strict}
+    tables = [read_profile(path, **more, by=by, reads=reads) for path in paths]
     if len(tables) == 1:
         return tables[0]
     shared = [name for name in tables[0].columns if all(name in table for table in tables)]
@@ -164,7 +175,9 @@ def read_profiles(
     notes = tuple(note for table in tables for note in table.notes)
     source = ", ".join(table.source for table in tables)
     kinds = "+".join(dict.fromkeys(table.kind for table in tables))
-    return Profile(joined, source, kinds, lines, notes, published)
+    refused = {name: why for table in tables for name, why in table.refused.items()}
+    first = tables[0].called
+    return Profile(joined, source, kinds, lines, notes, published, first, refused)
 
 
 def without_copies(raw: RawTable) -> tuple[RawTable, tuple[str, ...]]:

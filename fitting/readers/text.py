@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from optgap.fitting.profile import theirs
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.tables import require_commas
+from optgap.models.units import spelt
 
 SMALLEST, LARGEST = 1e-30, 1e16
 """Sizes that a measurement can have; products of a few of them are still numbers."""
@@ -25,6 +26,7 @@ _PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _LOCALE = re.compile(
     r"[+-]?\d{1,3}([.,' \u00a0\u202f]\d{3})*[.,]\d+|[+-]?\d{1,3}([,' \u00a0]\d{3})+"
 )
+_UNIT = re.compile(r"(.*[\d.])\s*([^\W\d]+|%)")
 _INFINITE = {"inf", "-inf", "+inf", "infinity", "-infinity"}
 
 
@@ -87,8 +89,8 @@ def number(cell: str, source: str, where: str, unit: str = "") -> float:
     text = cell.strip()
     if text.lower() in MISSING:
         return math.nan
-    if unit and text.endswith(unit):
-        text = text[: -len(unit)].strip()
+    if unit and (match := _UNIT.fullmatch(text)) and unit in spelt(match[2]):
+        text = match[1]
     if _PLAIN.fullmatch(text):
         value = float(text)
         if value == 0 or SMALLEST <= abs(value) < LARGEST:

@@ -41,6 +41,7 @@ from optgap.models.placement.problem import PlacementProblem
 from optgap.models.placement.sampling import Sampling, inflate
 from optgap.models.placement.tasks import TargetWorkload, Tasks
 from optgap.models.quantities import warn
+from optgap.models.shown import counted
 from optgap.models.spec import Entry, entries
 from optgap.models.tables import Column, read_table
 
@@ -285,7 +286,7 @@ def _horizon(queue: str, horizon_s: float, trace: Tasks) -> tuple[OverTime, IntA
     if horizon_s:
         kept = np.flatnonzero(trace.submit_s < begin + horizon_s)
         if len(kept) < len(trace):
-            warn(f"{len(trace) - len(kept)} tasks come after the horizon and are left out")
+            warn(counted(len(trace) - len(kept), "task after the horizon left out"))
         return OverTime(queue, begin, horizon_s), kept  # type: ignore[arg-type]  # checked there
     ends = (trace.submit_s + trace.duration_s)[np.isfinite(trace.duration_s)]
     last = max(float(ends.max(initial=begin)), float(trace.submit_s.max()))

@@ -326,11 +326,6 @@ class QueueingProblem(Shown):
         return replace(problem, fits=saved.restored(fields))
 
 
-def counted(problem: QueueingProblem) -> QueueingProblem | None:
-    """The same problem with only the number of GPUs counted; None where they are already."""
-    return replace(problem, placement="count") if problem.placement == "node" else None
-
-
 def _patience(columns: Fields) -> list[float] | float:
     if "patience_s" not in columns.document:
         return math.inf

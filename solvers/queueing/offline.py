@@ -26,7 +26,6 @@ from optgap.models.queueing.arrays import FloatArray, IntArray
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import slack_s
 from optgap.models.work import WORK
-from optgap.solvers.queueing import replanning, reserving
 from optgap.solvers.queueing.list_annealing import (
     Moves,
     Search,
@@ -44,9 +43,7 @@ from optgap.solvers.queueing.list_schedule import (
     machine_of,
     stream_of,
 )
-from optgap.solvers.queueing.online import Online, by_estimate, online_of
-from optgap.solvers.queueing.parameters import RESERVE_AFTER_S
-from optgap.solvers.queueing.replanning import Effort
+from optgap.solvers.queueing.replanning import Effort, Planner, by_estimate, planner_of, serve
 
 T = TypeVar("T")
 
@@ -222,27 +219,26 @@ def _begin(problem: QueueingProblem, settings: Annealing, seed: int, limits: Lim
     stream, (nodes, _), count = stream_of(problem), problem.shape, len(problem)
     search = search_of(stream, np.arange(count), nodes, LEAST_EXTENSION, seed)
     schedule(search)
-    patient = stream._replace(latest=np.full(count, np.inf))
     for k, effort in enumerate([None, *settings.efforts(count)]):
         if limits.stop is not None:
             break
-        online = online_of(patient, stream.duration, nodes, seed + k)
+        planner = planner_of(problem, seed + k, hindsight=True)
         if effort is not None:
-            _serve(partial(replanning.serve, online, effort), online, limits)
-            by_estimate(online)
-        _serve(partial(reserving.serve, online, RESERVE_AFTER_S), online, limits)
-        if np.isfinite(online.start).all():
-            _take(search, online.start, online.node)
+            _serve(planner, effort, limits)
+            by_estimate(planner.online)
+        _serve(planner, Effort(jobs=0), limits)
+        if np.isfinite(planner.online.start).all():
+            _take(search, planner.online.start, planner.online.node)
     return search
 
 
-def _serve(serve: Callable[[int], bool], online: Online, limits: Limits) -> None:
+def _serve(planner: Planner, effort: Effort, limits: Limits) -> None:
     """Serve a stream to its end, or until the limits."""
     more = True
     while more and limits.stop is None:
-        before = int(online.search.now.starts[0])
-        more = serve(EVENTS)
-        started = int(online.search.now.starts[0]) - before
+        before = int(planner.search.now.starts[0])
+        more = serve(planner, effort, EVENTS)
+        started = int(planner.search.now.starts[0]) - before
         limits.spend(WORK.queueing_event * EVENTS + WORK.queueing_start * started)
 
 

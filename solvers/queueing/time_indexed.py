@@ -33,6 +33,9 @@ from optgap.solvers.queueing.widths import Width, widths
 
 TOLERANCE = 1e-9
 """HiGHS's own, and what is taken off its bounds for it."""
+MOVES_OF_FEW = 1000
+"""Times the square of the number of jobs: moves of a search, where that is less than it is given;
+five jobs have 120 orders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +119,7 @@ class _Search:
     ) -> None:
         self.problem, self.limits, self.seed, self.jobs = problem, limits, seed, jobs
         self.rounds = max(1, round(rounds * limits.effort))
-        self.moves = moves
+        self.moves = min(moves, MOVES_OF_FEW * len(problem) ** 2)
         self.tuning = Tuning()
         if len(problem) <= self.tuning.few:
             self.tuning = replace(self.tuning, fineness=Fineness(reach_s=np.inf), gap=0.0)

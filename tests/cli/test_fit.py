@@ -95,7 +95,10 @@ def test_settings_are_typed_by_the_model(cli: Cli, sweep: str, tmp_path: Path) -
         (["linear-power"], "a profile to fit to"),
         (["linear-power", "missing.csv"], "a readable file"),
         (["contention", "{}"], "a column util_sum_percent"),
-        (["linear-power", "{}", "--by", "colour"], "a column colour"),
+        (
+            ["linear-power", "{}", "--by", "colour"],
+            "by: found 'colour', expected one of application",
+        ),
         (["linear-power", "{}", "--cv", "1"], "at least 2 folds"),
         (["linear-power", "{}", "--cv", "-3"], ""),
         (["linear-power", "{}", "--set", "colour=blue"], "colour"),

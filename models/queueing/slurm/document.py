@@ -8,7 +8,7 @@ from typing import Any
 
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import load_any
-from optgap.models.queueing.slurm.table import Table
+from optgap.models.queueing.slurm.table import JSON, Table, of_another
 from optgap.models.reading import Held
 
 NOT_SET = 4294967294
@@ -32,11 +32,13 @@ def read_document(text: str, source: str) -> Table:
         document = load_any(Held(source, text))
     jobs = document.get("jobs") if isinstance(document, dict) else None
     if not isinstance(jobs, list):
-        raise InputError(source, "field jobs", NoQuote("no list"), "what `sacct -a --json` prints")
+        raise InputError(source, "field jobs", NoQuote("no list"), f"what `{JSON}` prints")
     rows: list[list[str]] = []
     for k, job in enumerate(jobs):
         if not isinstance(job, dict) or "job_id" not in job:
             raise InputError(source, f"field jobs[{k}].job_id", NoQuote("nothing"), "a job")
+        if "job_state" in job and "time" not in job:
+            raise of_another(source, "squeue")
         try:
             rows.append(_row(job))
         except (AttributeError, TypeError, ValueError, KeyError, IndexError):
@@ -62,7 +64,7 @@ def _row(job: dict[str, Any]) -> list[str]:
         _time(time.get("eligible")),
         _time(time.get("start")),
         _time(time.get("end")),
-        str(_number(time.get("elapsed"))),
+        "" if time.get("elapsed") is None else str(_number(time["elapsed"])),
         f"0:{_number(time.get('suspended'))}",
         "UNLIMITED" if endless else str(_number(limit)),
         _tres(tres.get("requested")),

@@ -16,13 +16,20 @@ from optgap.registry import FAMILIES
 
 KINDS = ("kubernetes", "slurm", "swf")
 OPTIONS: dict[str, dict[str, type]] = {
-    "slurm": {"pool": str, "wait": str, "nodes": int, "gpus_per_node": int},
-    "swf": {"nodes": int, "gpus_per_node": int},
+    "slurm": {
+        "pool": str,
+        "wait": str,
+        "nodes": int,
+        "gpus_per_node": int,
+        "gpus": int,
+        "zone": str,
+    },
+    "swf": {"nodes": int, "gpus_per_node": int, "gpus": int},
 }
 """What ``--set`` knows, by kind."""
 READERS = {
     "slurm": "optgap.models.queueing.slurm:read_slurm",
-    "swf": "optgap.models.queueing.swf_log:read_swf_log",
+    "swf": "optgap.models.queueing.swf:read_swf_log",
 }
 
 
@@ -55,8 +62,9 @@ def audit(
     time_limit: seconds after which the search of moves, or each method beside a log, is cut.
     effort: factor by which all budgets of work are multiplied.
     columns: what a log calls our columns (``{"begin": "start_s:min"}``), or sacct's for Slurm.
-    options: for Slurm ``pool``, ``wait`` (``eligible`` or ``submit``), ``nodes`` and
-        ``gpus_per_node``; for SWF the last two.
+    options: for Slurm and SWF the pool's size as ``gpus``, or as ``nodes`` and ``gpus_per_node``;
+        for Slurm also ``pool``, ``wait`` (``eligible`` or ``submit``) and ``zone``, whose local
+        time the file has.
 
     Raises
     ------

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from optgap.contract import Problem
 from optgap.models.placement.migrations import MigrationProblem, Move
 from optgap.models.result import Evaluation, Termination, Violation, relative_gap
+from optgap.models.shown import counted
 from optgap.render import Answer, Row, Table, number, percent, text_table
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Covered:
     def __str__(self) -> str:
         share = percent(self.used / self.records, 1) if self.records else "none"
         text = f"{self.used:,} of {self.records:,} ({share})"
-        left = [f"{count:,} {reason}" for reason, count in self.reasons.items() if count]
+        left = [counted(count, reason) for reason, count in self.reasons.items() if count]
         return text + ("; left out: " + ", ".join(left) if left else "")
 
 
@@ -156,7 +157,9 @@ class Audit(Answer):
 
     @property
     def gap_to_bound(self) -> float | None:
-        """|now − bound| / |bound|."""
+        """|now − bound| / |bound|; None where what happened breaks a constraint of a log's."""
+        if self.comparison is not None and self.violations:
+            return None
         return relative_gap(self.now.objective, self.best_bound)
 
     @property
@@ -187,12 +190,15 @@ class Audit(Answer):
 
         Raises
         ------
-        ValueError: for a snapshot of a cluster, which does not say in which order pods came.
+        ValueError: for a snapshot of a cluster, which does not say in which order pods came; for a
+            log that needs more than the pool was told to have.
         """
         from optgap.explaining import explain
 
         if self.comparison is None:
             raise ValueError(f"{self.source} is a snapshot, which does not say how it came to be")
+        if self.comparison.best_bound is None and self.violations:
+            raise ValueError(self.sentence)
         return explain(self.problem, logged=self.solution, **options)
 
     def _curve_rows(self) -> list[dict[str, float | int]]:

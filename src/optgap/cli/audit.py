@@ -32,7 +32,7 @@ LogSettings = Annotated[
     opt.option(
         "--set",
         "KEY=VALUE",
-        "Slurm: pool, wait=eligible|submit, nodes, gpus_per_node; SWF: the last two",
+        "logs: gpus, or nodes and gpus_per_node; Slurm: pool, zone, wait=eligible|submit",
     ),
 ]
 

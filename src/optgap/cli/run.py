@@ -34,11 +34,12 @@ def command(
     from optgap.api import choose_policy, execute
     from optgap.cli.results import deliver
     from optgap.cli.subjects import opened
-    from optgap.cli.work import Output, interruptible
+    from optgap.cli.work import Output, foreign, interruptible
 
     problem, params = opened(problem_file, settings, json, output, *tables.values(), plot=plot)
     _refuse_foreign(problem, tables)
-    runnable = choose_policy(problem, policy, params)
+    with foreign():
+        runnable = choose_policy(problem, policy, params)
     result = interruptible(
         lambda limits: execute(problem, runnable, limits, seed), time_limit, quiet, effort
     )

@@ -25,12 +25,8 @@ TOP = 10
 
 TITLES: Mapping[str, str] = {
     "unproven": "unproven",
-    "nodes": "price of nodes",
     "online": "price of being online",
-    "moving": "price of not moving",
     "heuristic": "price of the heuristic",
-    "model": "price of not knowing the model",
-    "measuring": "price of measuring",
     "online+heuristic": "prices of online and heuristic",
 }
 
@@ -69,8 +65,8 @@ class Explanation(Brief):
 
     Parameters
     ----------
-    policy, per_event: the policy, and the one that solves every event exactly with what is
-        known by then ("" where the family has none).
+    policy, per_event: the policy, and the one that decides every event by itself as well as
+        it can with what is known by then ("" where the family has none).
     scope: ``all``, or ``accepted`` when the policy turned some of the demand down: everything
         here is then about the part that it served.
     objective: the policy's, in `unit`.

@@ -20,7 +20,7 @@ from optgap.models.queueing import (
 )
 from optgap.models.queueing.presets import mixed, small
 from optgap.models.result import Outcome, Status, Termination
-from optgap.solvers.queueing import METHODS, replanning, reserving
+from optgap.solvers.queueing import METHODS
 from optgap.solvers.queueing.list_annealing import (
     Moves,
     anneal,
@@ -31,7 +31,8 @@ from optgap.solvers.queueing.list_annealing import (
 )
 from optgap.solvers.queueing.list_schedule import LEAST_EXTENSION, held_gpus, machine_of, stream_of
 from optgap.solvers.queueing.offline import offline, polished
-from optgap.solvers.queueing.online import WAITING, by_estimate, online_of
+from optgap.solvers.queueing.online import WAITING
+from optgap.solvers.queueing.replanning import Effort, by_estimate, planner_of, serve
 
 
 def found(problem: QueueingProblem, **params: Any) -> Outcome:
@@ -119,13 +120,13 @@ def test_a_long_stream_is_served_no_worse_than_by_any_short_policy() -> None:
 @pytest.mark.parametrize("events", [1, 200, 300])
 def test_a_stream_that_is_replanned_for_a_while_is_then_served_by_run_time(events: int) -> None:
     problem = mixed(seed=0)
-    truth = stream_of(problem)
-    online = online_of(truth, truth.duration, problem.nodes, 0)
-    assert replanning.serve(online, replanning.Effort(moves=50), events)
+    truth, planner = stream_of(problem), planner_of(problem, 0, hindsight=True)
+    online = planner.online
+    assert serve(planner, Effort(moves=50), events)
     by_estimate(online)
     waiting = online.queue[: online.tally[WAITING]]
     assert (np.diff(truth.duration[waiting]) >= 0).all()
-    assert not reserving.serve(online, 600.0, 10**6)
+    assert not serve(planner, Effort(jobs=0), 10**6)
     solution = QueueingSolution.of(problem, online.start, truth.at, online.node, held_gpus(truth))
     assert problem.check(solution) == []
     assert problem.serves_all(solution)
