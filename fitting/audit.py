@@ -90,8 +90,12 @@ class Audit:
     @property
     def suspect_rows(self) -> NDArray[np.int64]:
         """Rows named by any suspect, sorted."""
-        parts = [item.rows for item in self.suspects]
-        return np.unique(np.concatenate(parts)) if parts else np.zeros(0, dtype=np.int64)
+        return _rows(self.suspects)
+
+
+def _rows(suspects: Sequence[Suspect]) -> NDArray[np.int64]:
+    none = np.zeros(0, dtype=np.int64)
+    return np.unique(np.concatenate([none, *(item.rows for item in suspects)]))
 
 
 def audit(profile: Profile, by: str | None = None) -> Audit:
@@ -110,9 +114,8 @@ def audit(profile: Profile, by: str | None = None) -> Audit:
     if "frequency_mhz" in profile:
         found = [*clocks.unheld(profile, index), *clocks.unreached(profile, index)]
         suspects[:0] = [Suspect(*one) for one in found]
-        named = [item.rows for item in suspects]
-        known = np.concatenate(named) if named else np.zeros(0, dtype=np.int64)
-        suspects += [Suspect(*one) for one in clocks.off_the_line(profile, index, known)]
+        named = _rows(suspects)
+        suspects += [Suspect(*one) for one in clocks.off_the_line(profile, index, named)]
     return Audit(
         profile.source,
         profile.kind,
@@ -122,7 +125,7 @@ def audit(profile: Profile, by: str | None = None) -> Audit:
         tuple(_gaps(profile, index)),
         tuple(suspects),
         profile.notes,
-        tuple(advice(profile, group)),
+        tuple(advice(profile, by)),
     )
 
 
@@ -136,21 +139,23 @@ def advice(profile: Profile, by: str | None, reads: Sequence[str] = ()) -> list[
     """
     if "frequency_mhz" not in profile or "frequency_mhz" not in (reads or ("frequency_mhz",)):
         return []
-    index = list(profile.groups([*([by] if by else []), "frequency_mhz"]))
-    found = []
-    differ = [name for name in UNREAD if name in profile and name not in reads and name != by]
-    differ = [name for name in differ if any(np.ptp(profile[name][rows]) > 0 for _, rows in index)]
+    usual = by or ("application" if "application" in profile else None)
+    names = profile.split(usual) if usual else []
+    alike = [rows for _, rows in profile.groups([*names, "frequency_mhz"])]
+    differ = [n for n in UNREAD if n in profile and n not in reads and n not in names]
+    differ = [name for name in differ if any(np.ptp(profile[name][rows]) > 0 for rows in alike)]
     if differ:
-        groups = ",".join([*([by] if by else []), *differ])
-        found.append(f"rows at one clock differ in {' and '.join(differ)}: --by {groups}?")
-    elif by is None and any(_apart(profile, rows) for _, rows in index):
-        texts = {**profile.published, **profile.columns}
-        names = [name for name, values in texts.items() if values.dtype.kind == "O"]
-        names = [name for name in names if 1 < len(set(texts[name].tolist())) <= len(profile) / 2]
-        if names:
-            most = f"differ by more than {100 * (APART - 1):.0f} %"
-            found.append(f"rows at one clock {most}: --by {names[0]}?")
-    return found
+        groups = ",".join([*names, *differ])
+        return [f"rows at one clock differ in {' and '.join(differ)}: --by {groups}?"]
+    if by or usual in profile.columns.keys() - profile.called.keys():
+        return []  # rows are grouped already
+    if not any(_apart(profile, rows) for _, rows in profile.groups("frequency_mhz")):
+        return []
+    texts = {**profile.published, **profile.columns}
+    words = [name for name, values in texts.items() if values.dtype.kind == "O"]
+    words = [name for name in words if 1 < len(set(texts[name].tolist())) <= len(profile) / 2]
+    by_how_much = f"differ by more than {100 * (APART - 1):.0f} %"
+    return [f"rows at one clock {by_how_much}: --by {name}?" for name in words[:1]]
 
 
 def _apart(profile: Profile, rows: NDArray[np.int64]) -> bool:

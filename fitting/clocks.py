@@ -25,13 +25,13 @@ GROUPS = 3
 TOP, BELOW = 3, 4
 """Clocks at which power is level, at least, and those below that tell how it rose."""
 LEVEL, RISE = 0.015, 5.0
-"""Power is level within this share or 3 times its noise, where it should have risen by 5 times it."""
+"""Power is level within this share, or 3 times its noise, and should have risen by 5 times that."""
 AGREE, MARGIN = 0.02, 1.003
 """Groups agree on the highest clock within this; rows above it by this factor did not reach it."""
 FAR, ERRORS = float(np.log(1.15)), 6.0
 """A point is off by at least 15 %, and by this many robust standard errors."""
 REACH, FEWEST = 0.25, 6
-"""An end is judged by a neighbour no further away than this in ln f; a line takes this many clocks."""
+"""An end is judged by a neighbour this close in ln f; a line takes this many clocks."""
 
 Finding = tuple[str, str, str, Rows]
 """The column, the place and the reason in words, and the rows."""
