@@ -141,7 +141,7 @@ def report_of(
     if split is not None:
         try:
             drawn = partial(places, seed=estimator.seed)
-            held = cross_validate(estimator, profile, by, split, drawn)
+            held = cross_validate(estimator, profile, by, split, drawn, fit.fits)
             words = describe(split)
         except InputError as error:
             if not isinstance(split, KFold):
