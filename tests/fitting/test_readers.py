@@ -13,7 +13,6 @@ from optgap.fitting.audit import audit
 from optgap.fitting.prepare import drop_missing, mean_over, where
 from optgap.fitting.profile import Profile
 from optgap.fitting.readers import read_profile, read_profiles
-from optgap.fitting.readers.runs import busy_span
 from optgap.fitting.workflow import fit
 from optgap.models.errors import InputError
 
@@ -199,12 +198,6 @@ def test_units_are_converted_when_named(tmp_path: Path) -> None:
     assert profile.numbers("power_w") == pytest.approx([61, 71])
     with pytest.raises(InputError, match="one of W, mW, kW"):
         read_profile(path, units={"power_w": "hp"})
-
-
-def test_trimming_keeps_what_lies_between_busy_samples() -> None:
-    power = np.repeat([50, 50, 300, 300, 60, 300, 50.0], 5)
-    assert busy_span(np.arange(35.0), power) == slice(10, 30)
-    assert busy_span(np.arange(9.0), np.full(9, 100.0)) == slice(0, 9)
 
 
 # --- the audit --------------------------------------------------------------------------------
