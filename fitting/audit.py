@@ -116,6 +116,7 @@ def audit(profile: Profile, by: str | None = None) -> Audit:
         suspects[:0] = [Suspect(*one) for one in found]
         named = _rows(suspects)
         suspects += [Suspect(*one) for one in clocks.off_the_line(profile, index, named)]
+    suspects += [*_limited(profile), *_doubtful(profile)]
     return Audit(
         profile.source,
         profile.kind,
@@ -198,6 +199,48 @@ def _energies(profile: Profile) -> list[Suspect]:
         return []
     reason = f"differs from power x time by more than 5 % in {len(off)} of {len(profile)} rows"
     return [Suspect("energy_j", "the table", reason, off)]
+
+
+LIMITED = 0.02
+"""Power within this of its limit is what the limit leaves."""
+MEASURED = ("avg", "mean", "average", "actual", "measured", "effective", "current")
+"""Words in the name of a clock that was reached rather than asked for."""
+
+
+def _limited(profile: Profile) -> list[Suspect]:
+    """Rows at their power limit: the clock is what the limit leaves, not what was asked for."""
+    if not all(name in profile for name in ("power_w", "power_limit_w", "frequency_mhz")):
+        return []
+    name = profile.called.get("frequency_mhz", "").lower()
+    if "clock_spread" in profile or any(word in name for word in MEASURED):
+        return []
+    with np.errstate(divide="ignore", invalid="ignore"):
+        off = profile.numbers("power_w") / profile.numbers("power_limit_w") - 1
+    rows = np.flatnonzero(np.abs(off) <= LIMITED)
+    if not len(rows):
+        return []
+    reason = f"{len(rows)} rows draw their power limit: the clock was lower than asked for"
+    return [Suspect("frequency_mhz", "the power limit", reason, rows)]
+
+
+def _doubtful(profile: Profile) -> list[Suspect]:
+    """Runs cut from samples that are suspect by themselves, each reason once."""
+    if "suspect" not in profile or "power_spread" not in profile:
+        return []
+    rows: dict[str, list[int]] = {}
+    for k, reasons in enumerate(profile["suspect"]):
+        for reason in filter(None, str(reasons).split("; ")):
+            rows.setdefault(reason, []).append(k)
+    return [
+        Suspect("run", _some(profile["run"][found]), reason, np.array(found, dtype=np.int64))
+        for reason, found in rows.items()
+    ]
+
+
+def _some(numbers: Floats) -> str:
+    """The first few numbers of a list."""
+    more = f" and {len(numbers) - 6} more" if len(numbers) > 6 else ""
+    return ", ".join(f"{number:g}" for number in numbers[:6]) + more
 
 
 def _gaps(profile: Profile, index: Index) -> list[str]:

@@ -105,6 +105,9 @@ class DevicePower(Estimator):
     def remarks(self, table: Profile) -> list[str]:
         busy, power = table.numbers("busy") > 0, table.numbers("power_w")
         mean, full = float(np.mean(power[busy])), self.params_["full_w"]
+        idle = self.params_["idle_w"]
+        if idle > mean:
+            return [f"rows at rest draw {idle:.3g} W, more than rows at work ({mean:.3g} W)"]
         if mean < 0.95 * full:
             return [f"busy rows draw {mean:.0f} W on average: Eq. 2 counts {full:.0f} W for them"]
         return []

@@ -21,7 +21,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
     "=": operator.eq,
 }
-_CONDITION = re.compile(r"\s*(.+?)\s*(>=|<=|!=|==|>|<|=)\s*(.+?)\s*")
+_CONDITION = re.compile(r"\s*([^<>=!]+?)\s*(>=|<=|!=|==|>|<|=)\s*(.+?)\s*")
 
 
 def where(profile: Profile, condition: str) -> Profile:

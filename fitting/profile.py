@@ -25,6 +25,23 @@ TEXTS = ("application", "gpu_model", "placement", "workload", "gpu")
 NO_LINE = -1
 
 
+@dataclass(frozen=True)
+class Trace:
+    """The samples behind rows, for pictures.
+
+    Parameters
+    ----------
+    device: whose they are.
+    times, power_w: in s and W.
+    runs: first sample of each run, and the first behind it.
+    """
+
+    device: str
+    times: NDArray[np.float64]
+    power_w: NDArray[np.float64]
+    runs: tuple[tuple[int, int], ...]
+
+
 @dataclass(frozen=True, repr=False)
 class Profile:
     """A profile table: equally long columns, text as objects and numbers as float64.
@@ -41,6 +58,7 @@ class Profile:
         but no model looks at them.
     called: what the source calls columns that have been given our names.
     refused: why columns that the source has are not there: an error for whoever asks for them.
+    traces: the samples that the rows were cut from, where there were any.
     """
 
     columns: Mapping[str, Column]
@@ -51,6 +69,7 @@ class Profile:
     published: Mapping[str, Column] = field(default_factory=dict)
     called: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, InputError] = field(default_factory=dict)
+    traces: tuple[Trace, ...] = ()
 
     @classmethod
     def of(
@@ -116,6 +135,9 @@ class Profile:
             raise self.refused[name]
         if name in self.published:
             return self.published[name]
+        ours = next((own for own, name_ in self.called.items() if name_ == name), "")
+        if ours in self.columns:
+            return self.columns[ours]
         names = ", ".join(theirs(known, self.called) for known in self.columns)
         raise InputError(self.source, "columns", NoQuote(names or "nothing"), _missing(name))
 
@@ -163,10 +185,14 @@ class Profile:
         for key, rows in order.items():
             yield " / ".join(key), np.array(rows, dtype=np.int64)
 
+    def has(self, name: str) -> bool:
+        """Whether there is a column of this name of ours or of the table's own."""
+        renamed = any(own in self.columns for own, name_ in self.called.items() if name_ == name)
+        return name in self.columns or name in self.published or renamed
+
     def split(self, by: str) -> list[str]:
         """The columns of ``a,b``; a column of just that name is one."""
-        whole = by in self.columns or by in self.published
-        return [by] if whole else [name.strip() for name in by.split(",")]
+        return [by] if self.has(by) else [name.strip() for name in by.split(",")]
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with the same columns."""

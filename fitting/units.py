@@ -76,9 +76,7 @@ def check_magnitudes(
     ------
     InputError: with `strict`, naming the column, its median and the unit to state if it is meant.
     """
-    known = by is not None and all(
-        n in profile or n in profile.published for n in profile.split(by)
-    )
+    known = by is not None and all(profile.has(name) for name in profile.split(by))
     usual = "application" if "application" in profile else None
     groups = list(profile.groups(by if known else usual))
     for name in QUANTITIES:

@@ -73,7 +73,7 @@ def fit(
     if drop_missing:
         profile = complete(profile, estimator)
     for name in [] if by is None else profile.split(by):
-        if name not in profile and name not in profile.published:
+        if not profile.has(name):
             raise InputError(profile.source, "by", name, one_of(profile.columns))
     by = usual_groups(profile, model, by)
     split = split_of(cv, leave_out, extrapolate, seed)
@@ -142,7 +142,7 @@ def report_of(
     if split is not None:
         try:
             drawn = partial(places, seed=estimator.seed)
-            held = cross_validate(estimator, profile, by, split, drawn)
+            held = cross_validate(estimator, profile, by, split, drawn, fit.fits)
             words = describe(split)
         except InputError as error:
             if not isinstance(split, KFold):

@@ -28,7 +28,7 @@ _CELL = "padding:.15em .6em;white-space:nowrap"
 
 
 PLURALS = {
-    **{noun: f"{noun}s" for noun in ("job", "row", "part", "task", "request")},
+    **{noun: f"{noun}s" for noun in ("job", "row", "part", "task", "field", "request")},
     **{f"{verb}s": verb for verb in ("hold", "ask", "stand", "say", "run", "tell")},
     "is": "are",
 }  # fmt: skip

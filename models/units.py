@@ -107,7 +107,7 @@ SCOPES = {"total": "total", "sum": "total", "all": "total", "global": "total", "
           "local": "each"}  # fmt: skip
 """Words that say whether values are of all GPUs together or of each."""
 _COUNTED = {
-    **dict.fromkeys(("image", "img", "sample", "example", "sequence", "sentence", "frame"),
+    **dict.fromkeys(("image", "img", "sample", "example", "sequence", "seq", "sentence", "frame"),
                     "samples"),
     **dict.fromkeys(("it", "iter", "iteration", "step", "batch", "batche", "update"), "steps"),
     **dict.fromkeys(("token", "tok"), "tokens"),
@@ -170,7 +170,7 @@ def parsed(name: str) -> Header:
     units = tuple(unit for unit in found.units if unit != "minimum")
     if units and len(words) > 1 and set(spelt(words[-1], name)) & set(units):
         words.pop()  # power_w [W] says it twice
-    body = Header(_joined(words), units, "", found.rate) if units else _read(words, name)
+    body = Header(_joined(_bare(words)), units, "", found.rate) if units else _read(words, name)
     more = [*said, *(["per", "gpu"] if "gpu" in left else [])]
     return replace(body, words=_joined([*body.words.split("_"), *more]))
 
@@ -219,9 +219,15 @@ def _read(words: list[str], name: str) -> Header:
         minutes = units == ("min",) and words[-1].lower() == "min" and not per and words[0]
         units = ("min", "minimum") if minutes else units
         words = words[: -2 if per else -1]
-    if len(words) > 2 and words[-2].lower() == "per" and _counted(words[-1]) == "steps":
-        words = words[:-2]  # time_per_step_ms
-    return Header(_joined([*words, scope]), units)
+    return Header(_joined([*_bare(words), scope]), units)
+
+
+def _bare(words: list[str]) -> list[str]:
+    """Leave out what only leads to a unit, or says that a time is one of an iteration."""
+    if len(words) > 1 and words[-1].lower() == "in":  # time in ms
+        return words[:-1]
+    steps = len(words) > 2 and words[-2].lower() == "per" and _counted(words[-1]) == "steps"
+    return words[:-2] if steps else words
 
 
 def _unit(word: str, name: str) -> tuple[str, ...]:

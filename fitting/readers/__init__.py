@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from optgap.fitting.profile import NO_LINE, QUANTITIES, Profile
-from optgap.fitting.readers import ecosched, prometheus, samples, sweeps, tidy, training, zeus
+from optgap.fitting.readers import ecosched, monitors, samples, sweeps, tidy, training, zeus
 from optgap.fitting.readers.naming import CANONICAL, by_name
 from optgap.fitting.readers.text import RawTable, parse_csv
 from optgap.fitting.units import answered, apply_units, check_magnitudes
@@ -31,8 +31,7 @@ class Source:
 
 
 SOURCES: Sequence[Source] = (
-    Source("nvidia-smi", samples.is_nvidia_smi, samples.read_nvidia_smi),
-    Source("optgap-samples", samples.is_optgap, samples.read_optgap),
+    Source("codecarbon", monitors.is_codecarbon, monitors.read_codecarbon),
     Source("nv-dvfs", sweeps.is_nv_dvfs, sweeps.read_nv_dvfs),
     Source("gpu-dvfs", sweeps.is_core_mem, sweeps.read_core_mem),
     Source("nsfcac", sweeps.is_nsfcac, sweeps.read_nsfcac),
@@ -48,7 +47,8 @@ SOURCES: Sequence[Source] = (
     Source("lucid-colocation", ecosched.is_colocation, ecosched.read_colocation),
     Source("tidy", tidy.is_tidy, tidy.read_tidy),
 )
-"""The CSV sources in the order they are tried; ``dcgmi`` and Gavel's JSON are known by form."""
+"""The CSV sources in the order they are tried, but for logs of samples; other forms than CSV are
+known by how they begin."""
 
 
 def read_profile(
@@ -56,7 +56,9 @@ def read_profile(
     *,
     columns: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
-    interval_s: float = 1.0,
+    interval_s: float | None = None,
+    fields: Sequence[str] = (),
+    sampled: bool = True,
     strict: bool = True,
     by: str | None = None,
     reads: Collection[str] | None = None,
@@ -73,7 +75,10 @@ def read_profile(
         what.
     units: units of canonical columns where they are not the canonical ones, such as
         ``{"time_s": "ms"}``.
-    interval_s: time between samples of a source that carries no times (``dcgmi dmon``).
+    interval_s: time between samples of a log without times, 1 s for ``dcgmi dmon`` and
+        ``tegrastats`` if nothing is said; a table without times is then one of samples.
+    fields: names of the columns of a file without a header.
+    sampled: cut a table that looks like one of samples into runs; False takes its rows as runs.
     strict: refuse magnitudes that suggest another unit than stated, rather than warn of them.
     by: the columns by which groups are told apart, each of which is judged by its magnitudes.
     reads: the columns that matter, such as ``estimator.reads()``; all of them without.
@@ -86,21 +91,26 @@ def read_profile(
     held = path if isinstance(path, (str, os.PathLike)) else held_table("table", path)
     source = str(held)
     text = read_text(held)
-    if prometheus.is_answer(text):
-        profile = prometheus.read_answer(text, source)
+    if monitors.is_prometheus(text):
+        profile = samples.cut(monitors.read_prometheus(text, source))
+    elif monitors.is_tegrastats(text):
+        profile = samples.cut(monitors.read_tegrastats(text, source, interval_s or 1.0))
+    elif monitors.is_dcgmi(text):
+        profile = samples.cut(monitors.read_dcgmi(text, source, interval_s or 1.0))
     elif text.lstrip()[:1] == "{":
         profile = training.read_gavel_json(text, source)
-    elif samples.is_dcgmi(text):
-        profile = samples.read_dcgmi(text, source, interval_s)
     else:
-        raw = parse_csv(text, source)
+        raw = parse_csv(text, source, fields)
         if isinstance(held, Held):
             raw = replace(raw, lines=[line - 2 for line in raw.lines])
-        profile = _read(raw, columns or {}, units or {}, reads)
-    if profile.kind != "tidy":
+        profile = _read(raw, columns or {}, units or {}, reads, sampled, interval_s)
+    if profile.kind not in ("tidy", "nvidia-smi", "samples"):  # else the units are in it
         profile = apply_units(profile, answered(units or {}))
     stated = {text.partition(":")[0] for text in (columns or {}).values() if ":" in text}
     stated |= {by_name(name).name for name in units or {}}
+    if profile.traces and profile.kind != "samples":  # the tool's own units
+        stated |= {"power_w", "power_limit_w"}
+    stated |= {"idle_w"} & set(profile.columns) if "power_w" in stated else set()
     check_magnitudes(profile, by, strict=strict, reads=reads or QUANTITIES, stated=stated)
     return profile
 
@@ -110,6 +120,8 @@ def _read(
     columns: Mapping[str, str],
     units: Mapping[str, str],
     reads: Collection[str] | None,
+    sampled: bool,
+    interval_s: float | None,
 ) -> Profile:
     """The table under our names, by the reader of its kind.
 
@@ -126,14 +138,22 @@ def _read(
             raise InputError(raw.source, "columns", name, one_of(raw.header))
     ours = replace(raw, header=renamed(raw.header, named))
     found = next((item for item in SOURCES if item.matches(set(ours.header))), SOURCES[-1])
-    notes: tuple[str, ...] = ()
-    if found.name != "nvidia-smi":  # equal samples of a steady GPU are no copies
-        raw, notes = without_copies(raw)
+    log = None
+    if sampled and found is SOURCES[-1]:
+        log = samples.of_table(raw, named, units, interval_s)
+    if log is not None:
+        names = {**samples.called(raw.header), **{w.name: n for n, w in named.items()}}
+        return replace(samples.cut(log), called=names).noting(*filter(None, [said(named)]))
+    raw.require_regular()
+    raw, notes = without_copies(raw)
+    if raw.again:
+        notes = (*notes, f"the header stands {raw.again} times below itself: left out")
     if found is SOURCES[-1]:  # a user's own table
         if not named and not tidy.is_tidy(set(raw.header)):
             known = "columns of a known profiler, or canonical ones (frequency_mhz, power_w, …)"
             more = "; columns= (--column theirs=ours) names them"
-            raise InputError(raw.source, "row 1", NoQuote(", ".join(raw.header)), known + more)
+            row = f"row {raw.top}"
+            raise InputError(raw.source, row, NoQuote(", ".join(raw.header)), known + more)
         return tidy.read_tidy(raw, named, units, reads).noting(*notes)
     called = {want.name: name for name, want in named.items()}
     profile = found.read(replace(raw, header=renamed(raw.header, named), called=called))
@@ -150,13 +170,17 @@ def read_profiles(
     *,
     columns: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
+    interval_s: float | None = None,
+    fields: Sequence[str] = (),
+    sampled: bool = True,
     strict: bool = True,
     by: str | None = None,
     reads: Collection[str] | None = None,
 ) -> Profile:
     """Several files one below the other, with the columns they share and a ``file`` column."""
-    more: dict[str, Any] = {"columns": columns, "units": units, "strict": strict}
-    tables = [read_profile(path, **more, by=by, reads=reads) for path in paths]
+    more: dict[str, Any] = {"columns": columns, "units": units, "strict": strict, "by": by}
+    more |= {"interval_s": interval_s, "fields": fields, "sampled": sampled, "reads": reads}
+    tables = [read_profile(path, **more) for path in paths]
     if len(tables) == 1:
         return tables[0]
     shared = [name for name in tables[0].columns if all(name in table for table in tables)]
@@ -177,7 +201,8 @@ def read_profiles(
     kinds = "+".join(dict.fromkeys(table.kind for table in tables))
     refused = {name: why for table in tables for name, why in table.refused.items()}
     first = tables[0].called
-    return Profile(joined, source, kinds, lines, notes, published, first, refused)
+    traces = tuple(trace for table in tables for trace in table.traces)
+    return Profile(joined, source, kinds, lines, notes, published, first, refused, traces)
 
 
 def without_copies(raw: RawTable) -> tuple[RawTable, tuple[str, ...]]:
@@ -191,5 +216,5 @@ def without_copies(raw: RawTable) -> tuple[RawTable, tuple[str, ...]]:
     kept = sorted(first.values())
     line = next(raw.lines[k] for k, row in enumerate(raw.rows) if first[tuple(row)] != k)
     lines = [raw.lines[k] for k in kept]
-    table = RawTable(raw.source, raw.header, [raw.rows[k] for k in kept], lines)
+    table = replace(raw, rows=[raw.rows[k] for k in kept], lines=lines)
     return table, (f"{copies} repeated rows left out (the first is row {line})",)

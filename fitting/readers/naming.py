@@ -16,18 +16,26 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "frequency_mhz": (
         "frequency", "freq", "clock", "core", "sm_clock", "core_clock", "gpu_clock",
         "graphics_clock", "core_frequency", "sm_frequency", "gpu_frequency", "core_freq",
-        "sm_freq", "gpu_freq",
+        "sm_freq", "gpu_freq", "clock_speed", "app_clock", "application_clock",
     ),
     "memory_mhz": ("memory_clock", "mem_clock", "memory_frequency", "mem_freq"),
     "time_s": (
         "time", "runtime", "run_time", "duration", "elapsed", "elapsed_time", "exec_time",
-        "execution_time", "step_time", "iteration_time", "iter_time", "latency",
+        "execution_time", "step_time", "iteration_time", "iter_time", "latency", "kernel_time",
+        "wall_time", "walltime", "wall_clock_time",
     ),
     "sync_s": ("sync_time",),
     "energy_j": ("energy", "energy_consumption", "joules"),
-    "gpus": ("gpu_count", "num_gpus", "n_gpus", "ngpus", "gpu_num", "number_of_gpus"),
+    "gpus": (
+        "gpu_count", "num_gpus", "num_gpu", "n_gpus", "n_gpu", "ngpus", "gpu_num",
+        "number_of_gpus", "world_size",
+    ),
+    "local_batch": ("micro_batch_size", "micro_batch", "local_bsz"),
     "nodes": ("num_nodes", "n_nodes", "node_count"),
-    "batch": ("batch_size", "bs", "bsz", "minibatch", "mini_batch", "mini_batch_size"),
+    "batch": (
+        "batch_size", "bs", "bsz", "minibatch", "mini_batch", "mini_batch_size",
+        "train_batch_size",
+    ),
     "accumulation": (
         "accumulation_steps", "gradient_accumulation", "gradient_accumulation_steps",
         "grad_accumulation", "grad_accum", "grad_accum_steps", "accum_steps",
@@ -54,7 +62,8 @@ RATE, BATCH = "rate", "batch"
 _OURS = {name: ours for ours, names in NAMES.items() for name in (*names, ours)}
 _OURS |= {name: name for name in CANONICAL}
 _STEMS = {name.rpartition("_")[0]: name for name in CANONICAL}
-"""Our names but for their unit: memory_ghz is a clock, memory_mib is not."""
+_STEMS |= {"p": "power_w", "f": "frequency_mhz", "t": "time_s", "e": "energy_j"}
+"""Names that take a unit to tell: memory_ghz is a clock, memory_mib is not."""
 _SCOPED = ("power_w", "energy_j", "gpus", "time_s", BATCH)
 """Quantities that may be called total, or per GPU."""
 NEVER, ASKED = 9, 3
@@ -87,7 +96,7 @@ def quantity_of(words: str) -> tuple[str, int, str]:
     """
     if words in _OURS:
         return _OURS[words], 1, ""
-    parts = words.replace("per_gpu", "each").split("_")
+    parts = words.replace("per_gpu", "each").replace("per_device", "each").split("_")
     rank = max((STATISTICS.get(part, NEVER) for part in parts if is_statistic(part)), default=1)
     parts = [part for part in parts if not is_statistic(part)]
     if "_".join(parts) in _OURS:
@@ -163,7 +172,8 @@ def _by_name(theirs: str) -> tuple[Seen, float]:
     if header.rate or ours == RATE:  # what it counts may come from the user
         each = "each" if "per_gpu" in header.words else ""
         return Seen(RATE, header.unit, header.rate, each), _KINDS.index(header.rate or "others")
-    stem = _STEMS.get(header.words, "")
+    bare = "_".join(word for word in header.words.split("_") if not is_statistic(word))
+    stem = _STEMS.get(bare, "")
     if not ours and header.unit in units_of(stem):
         ours = stem
     if header.units and not units_of(ours):

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from optgap.fitting.profile import TEXTS, Profile
 from optgap.fitting.readers.naming import BATCH, CANONICAL, FORMULA, RATE, Seen, recognised
-from optgap.fitting.readers.shape import others, profile_from
+from optgap.fitting.readers.shape import measured, others, profile_from
 from optgap.fitting.readers.text import MISSING, RawTable
 from optgap.models.columns import Wanted, renamed, said
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.units import TABLE, spelt, units_of
+from optgap.models.units import TABLE, units_of
 
 Floats = NDArray[np.float64]
 
@@ -24,7 +24,6 @@ AGREE = 0.05
 """A time and a rate in one table should agree within this."""
 FROM = {"local_batch": ("global_batch", BATCH), "time_s": (RATE,), "gpus_on_node": ("nodes",)}
 """What a column that is not there follows from."""
-_CELL = re.compile(r"[-+.\d][-+.\deE]*\s*([^\W\d]+|%)")
 
 
 def is_tidy(header: set[str]) -> bool:
@@ -103,14 +102,8 @@ def _values(raw: RawTable, want: Seen) -> tuple[Any, Any]:
     if want.name in TEXTS:
         text = raw.text(want.name)
         return text, text
-    units, unit = units_of(want.name), want.unit
-    if not unit:  # cells may carry it
-        cell = _CELL.fullmatch(_first(raw, want.name))
-        unit = next((u for u in spelt(cell[1]) if u in units), "") if cell else ""
-    own = raw.numbers(want.name, unit)
-    if want.name == RATE:
-        return own, own / TABLE["time"][unit]
-    return own, own * units[unit] if units.get(unit, 1.0) != 1 else own
+    own, values = measured(raw, want.name, want.name, want.unit)
+    return own, own / TABLE["time"][want.unit] if want.name == RATE else values
 
 
 def _derive(

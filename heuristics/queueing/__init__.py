@@ -15,18 +15,18 @@ HERE = "optgap.heuristics.queueing"
 POLICIES = entries(
     Entry(
         "fifo",
-        f"{HERE}.policies:fifo",
+        f"{HERE}.fixed_order:fifo",
         "FIFO: by arrival, the first job blocks the queue",
     ),
     Entry(
         "sjf",
-        f"{HERE}.policies:sjf",
+        f"{HERE}.fixed_order:sjf",
         "SJF: the fewest GPUs first",
         options=SjfParams,
     ),
     Entry(
         "shortest",
-        f"{HERE}.policies:shortest",
+        f"{HERE}.fixed_order:shortest",
         "Shortest: the least run time first",
         knows=("run times",),
     ),
@@ -39,7 +39,7 @@ POLICIES = entries(
     ),
     Entry(
         "shortest-gpu",
-        f"{HERE}.policies:shortest_gpu",
+        f"{HERE}.fixed_order:shortest_gpu",
         "Shortest-GPU: the least run time x GPUs first",
         knows=("run times",),
     ),

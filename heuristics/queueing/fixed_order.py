@@ -11,26 +11,52 @@
 
 from __future__ import annotations
 
-from optgap.heuristics.queueing.rule import FIFO, SHORTEST_GPU, SJF, Run
-from optgap.models.compiled import inner
-from optgap.solvers.queueing.online import INF, WAITING
+from typing import Any
+
+from optgap.heuristics.queueing.engine import drive, served
+from optgap.heuristics.queueing.parameters import SjfParams
+from optgap.models.limits import Limits
+from optgap.models.queueing import QueueingProblem
+from optgap.models.queueing.arrays import FloatArray, floats
+from optgap.models.result import Outcome
+from optgap.models.spec import chosen
+from optgap.solvers.queueing.online import ROUNDS, online_of, serve_in_order
 
 
-@inner
-def next_in_order(run: Run) -> int:
-    """The first job of the order that fits; of FIFO, the first of all, or -1 if it does not."""
-    kind, online, best, best_key = run.rule.kind, run.online, -1, INF
-    for p in range(online.tally[WAITING]):
-        j = online.queue[p]
-        if online.fit[online.cls[j]] == 0:
-            if kind == FIFO:
-                return -1
-            continue
-        if kind == FIFO:
-            return int(j)
-        key = float(online.truth.gpus[j]) if kind == SJF else online.estimate[j]
-        if kind == SHORTEST_GPU:
-            key *= online.truth.gpus[j]
-        if key < best_key:
-            best, best_key = j, key
-    return best
+def fifo(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
+    """FIFO."""
+    return _in_order(problem, None, limits, "fifo")
+
+
+def sjf(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+    """SJF; `given` as in `SjfParams`.
+
+    Raises
+    ------
+    InputError: for an unknown `sjf_key`.
+    """
+    by_gpus = chosen(SjfParams, given, "sjf").sjf_key == "gpus"
+    key = floats(problem.jobs.gpus) if by_gpus else problem.jobs.estimate_s
+    return _in_order(problem, key, limits, "sjf")
+
+
+def shortest(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
+    """Shortest."""
+    return _in_order(problem, problem.jobs.estimate_s, limits, "shortest")
+
+
+def shortest_gpu(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
+    """Shortest-GPU."""
+    jobs = problem.jobs
+    return _in_order(problem, jobs.estimate_s * jobs.gpus, limits, "shortest-gpu")
+
+
+def _in_order(
+    problem: QueueingProblem, key: FloatArray | None, limits: Limits, label: str
+) -> Outcome:
+    """The waiting jobs in order of `key`; by arrival, the first blocks the others."""
+    online = online_of(problem, key)
+    stopped = drive(
+        problem, online, lambda n: serve_in_order(online, n, key is None), limits, label
+    )
+    return served(problem, online, stopped, {"rounds": int(online.tally[ROUNDS])})

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from optgap.heuristics.queueing.adaptive import best_adaptive
 from optgap.heuristics.queueing.easy import oldest_or_harmless
-from optgap.heuristics.queueing.fixed_order import next_in_order
 from optgap.heuristics.queueing.hps import best_aged
 from optgap.heuristics.queueing.pbs import pbs_picks
-from optgap.heuristics.queueing.rule import ADAPTIVE, EASY, HPS, PBS, SBS, Run
+from optgap.heuristics.queueing.rule import EASY, HPS, PBS, SBS, Run
 from optgap.heuristics.queueing.sbs import sbs_picks
 from optgap.models.compiled import compiled
 from optgap.models.queueing.kernels import node_with, place, take, tightest
@@ -43,10 +42,8 @@ def advance(run: Run, events: int) -> bool:
                 picks[0] = oldest_or_harmless(run, now)
             elif kind == HPS:
                 picks[0] = best_aged(run, now)
-            elif kind == ADAPTIVE:
-                picks[0] = best_adaptive(run, now)
             else:
-                picks[0] = next_in_order(run)
+                picks[0] = best_adaptive(run, now)
             if picks[0] < 0:
                 break
             online.tally[ROUNDS] += 1

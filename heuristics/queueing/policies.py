@@ -1,4 +1,4 @@
-"""The policies that are a rule: what users call; each rule is described in a file of its own."""
+"""Policies by a rule, which a file of its own describes, and by plans and bookings."""
 
 from __future__ import annotations
 
@@ -11,19 +11,14 @@ from optgap.heuristics.queueing.parameters import (
     ReplanParams,
     SbsParams,
     ShortestReserveParams,
-    SjfParams,
 )
 from optgap.heuristics.queueing.pbs import STAGES
 from optgap.heuristics.queueing.rule import (
     ADAPTIVE,
     EASY,
-    FIFO,
     HPS,
     PBS,
     SBS,
-    SHORTEST,
-    SHORTEST_GPU,
-    SJF,
     Rule,
 )
 from optgap.models.errors import InputError
@@ -36,27 +31,6 @@ from optgap.solvers.queueing.replanning import Effort, planner_of, serve
 
 WEIGHT = 100
 """Work of a job beside one under a fixed rule, about: when streams are small enough for Python."""
-
-
-def fifo(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
-    """FIFO: see `fixed_order`."""
-    return simulate(problem, Rule(FIFO), limits=limits, label="fifo")
-
-
-def sjf(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """SJF: see `fixed_order`; `given` as in `SjfParams`."""
-    by_gpus = chosen(SjfParams, given, "sjf").sjf_key == "gpus"
-    return simulate(problem, Rule(SJF if by_gpus else SHORTEST), limits=limits, label="sjf")
-
-
-def shortest(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
-    """Shortest: see `fixed_order`."""
-    return simulate(problem, Rule(SHORTEST), limits=limits, label="shortest")
-
-
-def shortest_gpu(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
-    """Shortest-GPU: see `fixed_order`."""
-    return simulate(problem, Rule(SHORTEST_GPU), limits=limits, label="shortest-gpu")
 
 
 def adaptive(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:

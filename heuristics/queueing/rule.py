@@ -14,8 +14,9 @@ from optgap.models.compiled import inner
 from optgap.models.queueing.arrays import FloatArray, IntArray
 from optgap.solvers.queueing.online import INF, Online
 
-FIFO, SJF, SHORTEST, SHORTEST_GPU, HPS, ADAPTIVE, EASY, PBS, SBS = range(9)
-"""Rules that the loop knows; conservative backfilling has a loop of its own."""
+HPS, ADAPTIVE, EASY, PBS, SBS = range(5)
+"""Rules that the loop knows; orders that never change, plans and conservative backfilling have
+loops of their own."""
 DIGITS = 1e9
 """Scores are compared after rounding to this, so that ties on paper are ties here."""
 

@@ -213,7 +213,7 @@ def from_csv(
     model: Any = None,
     *,
     seed: int,
-    load: float = 1.3,
+    load: float = 0.0,
     sampling: Sampling = "trace-first",
     queue: str = "",
     horizon_s: float = 0.0,
@@ -225,7 +225,8 @@ def from_csv(
 ) -> PlacementProblem:
     """A problem from a node list and a pod list.
 
-    Without `order` the arrivals are drawn from `seed` by `sampling` up to `load`; without
+    Without `order` the tasks arrive once, as they stand in their file; with a `load` above 0
+    arrivals are drawn from `seed` by `sampling` until they ask for that share of the GPUs. Without
     `ranks` these are a permutation drawn from `seed`. The target workload is that of the
     task file as it stands. `devices` (``model,idle_w,full_w``) adds GPU models, `model` (fits of
     ``device-power``) measures them. With `strict`,
@@ -256,6 +257,8 @@ def from_csv(
         goal = over_time_goal(goal)
     elif order is not None:
         chosen = read_order(order, trace)
+    elif load == 0:
+        chosen = np.arange(len(trace))
     else:
         chosen = inflate(trace, cluster.gpu_capacity_milli, load, arrivals, sampling)
         drawn = f"; arrivals: {len(chosen)} drawn from {len(trace)} tasks, load={load:g}"

@@ -91,50 +91,6 @@ class QueueLog:
     warnings: tuple[str, ...]
     lacks: str
 
-    @classmethod
-    def of(
-        cls,
-        jobs: Jobs,
-        start_s: FloatArray,
-        pool: Pool,
-        *,
-        name: str,
-        source: str,
-        unit: str,
-        at: Callable[[float], str],
-        submit_s: FloatArray,
-        users: Sequence[str],
-        records: int,
-        reasons: Mapping[str, int],
-        pools: Mapping[str, tuple[int, float]],
-        warnings: Sequence[str],
-    ) -> QueueLog:
-        """A log of `jobs`, in the order of their arrivals, that began at `start_s`.
-
-        Parameters
-        ----------
-        unit: what is held, in the plural; `at` tells when.
-        """
-        most, when = peak(start_s, start_s + jobs.duration_s, jobs.gpus)
-        enough = max(most, pool.nodes * pool.gpus_per_node)
-        problem = QueueingProblem.of(
-            jobs, gpus_per_node=enough, nodes=1, placement="count", name=name, origin=source,
-            source=source,
-        )  # fmt: skip
-        # a pool that was told too small has jobs that it cannot hold: the referee says so
-        problem = replace(problem, nodes=pool.nodes, gpus_per_node=pool.gpus_per_node)
-        lacks = ""
-        if enough > problem.gpus:
-            lacks = (
-                f"The log held {most:,} {unit} at {at(when)}, but {pool.rule} allows "
-                f"{problem.gpus:,}: no bound and no saving; use --set gpus={most} or more."
-            )
-        run = QueueingSolution.on_nodes(problem, start_s, [()] * len(jobs))
-        kept = {why: number for why, number in reasons.items() if number}
-        return cls(
-            problem, run, submit_s, tuple(users), pool, records, kept, pools, tuple(warnings), lacks
-        )
-
     @property
     def load(self) -> float:
         """GPU time held over that of the pool, from the first start to the last end."""
@@ -157,6 +113,33 @@ class QueueLog:
         waited = waiting * np.diff(time[order])
         total = float(waited.sum())
         return float(waited[wanted <= self.problem.gpus].sum()) / total if total > 0 else 0.0
+
+
+def happened(
+    jobs: Jobs, start_s: FloatArray, pool: Pool, name: str, source: str, at: Callable[[float], str]
+) -> tuple[QueueingProblem, QueueingSolution, str]:
+    """The problem that jobs were, the schedule that happened, and what it lacks.
+
+    Parameters
+    ----------
+    jobs: in the order of their arrivals, as `start_s`.
+    at: tells a time.
+    """
+    most, when = peak(start_s, start_s + jobs.duration_s, jobs.gpus)
+    enough = max(most, pool.nodes * pool.gpus_per_node)
+    problem = QueueingProblem.of(
+        jobs, nodes=1, gpus_per_node=enough, placement="count", name=name, origin=source,
+        source=source,
+    )  # fmt: skip
+    # a pool that was told too small has jobs that it cannot hold: the referee says so
+    problem = replace(problem, nodes=pool.nodes, gpus_per_node=pool.gpus_per_node)
+    lacks = ""
+    if enough > problem.gpus:
+        lacks = (
+            f"The log held {most:,} GPUs at {at(when)}, but {pool.rule} allows {problem.gpus:,}: "
+            f"no bound and no saving; use --set gpus={most} or more."
+        )
+    return problem, QueueingSolution.on_nodes(problem, start_s, [()] * len(jobs)), lacks
 
 
 def peak(start_s: FloatArray, end_s: FloatArray, gpus: IntArray) -> tuple[int, float]:

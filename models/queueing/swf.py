@@ -18,9 +18,9 @@ import numpy as np
 
 from optgap.models import tables
 from optgap.models.errors import InputError, NoQuote, shorten
-from optgap.models.queueing.arrays import floats
+from optgap.models.queueing.arrays import FloatArray, IntArray, floats, integers
 from optgap.models.queueing.jobs import Jobs
-from optgap.models.queueing.log import AT_ONCE, Pool, QueueLog, peak
+from optgap.models.queueing.log import AT_ONCE, Pool, QueueLog, happened, peak
 from optgap.models.queueing.problem import MOST_GPUS
 from optgap.models.shown import counted
 from optgap.models.times import SHORTEST_S, shown
@@ -37,48 +37,44 @@ PARTS = (2, 3, 4)
 HEADER = re.compile(r";\s*(MaxProcs|MaxNodes)\s*:\s*(\d+)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """What is used of one job's line; -1 is what the log does not tell."""
-
-    row: int
-    number: str
-    submit_s: float
-    wait_s: float
-    run_s: float
-    used: int
-    asked: int
-    limit_s: float
-    user: str
-    queue: str
-
-    @property
-    def estimate_s(self) -> float:
-        """The time that was requested, or else the run time."""
-        return self.limit_s if self.limit_s > 0 else self.run_s
-
-    @property
-    def held(self) -> int:
-        """Processors that were allocated, or else requested."""
-        return self.used if self.used >= 0 else self.asked
-
-    @property
-    def lacks(self) -> str:
-        """Why it is no job that held processors from a known start; "" where it is."""
-        if self.held < 1:
-            return "job without processors"
-        if self.run_s < SHORTEST_S:
-            return "job with a run time of " + ("0" if self.run_s >= 0 else "-1, unknown")
-        return "" if self.wait_s >= 0 else "job without a wait"
-
-
 @dataclass(frozen=True)
 class Log:
-    """The lines that are jobs, how many are left out by why, and numbers of the header."""
+    """The lines that are jobs.
 
-    lines: list[Line]
+    Parameters
+    ----------
+    values: (J, 18) their numbers; -1 is what the log does not tell.
+    rows: where each stands.
+    reasons: how many lines are left out, by why.
+    header: numbers of processors by the name of the comment.
+    """
+
+    values: FloatArray
+    rows: list[str]
     reasons: Counter[str]
-    header: dict[str, int]
+    header: Counter[str]
+
+    @property
+    def names(self) -> list[str]:
+        """The jobs' numbers."""
+        return [f"{number:.0f}" for number in self.values[:, NUMBER]]
+
+    @property
+    def queues(self) -> list[str]:
+        """Names of their queues; "" where the log tells none."""
+        return [f"queue-{queue:.0f}" if queue >= 0 else "" for queue in self.values[:, QUEUE]]
+
+    @property
+    def estimate_s(self) -> FloatArray:
+        """The times that were requested, or else the run times."""
+        limit = self.values[:, LIMIT]
+        return floats(np.where(limit > 0, limit, self.values[:, RUN]))
+
+    def notices(self, chosen: IntArray) -> list[str]:
+        """A notice where some of the jobs have no requested time."""
+        count = int((self.values[chosen, LIMIT] <= 0).sum())
+        what = counted(count, "job without a requested time")
+        return [f"{what}, the run time taken"] if count else []
 
 
 def read_swf(path: str | os.PathLike[str], most_gpus: int, unusable: Unusable = "auto") -> Read:
@@ -98,22 +94,16 @@ def read_swf(path: str | os.PathLike[str], most_gpus: int, unusable: Unusable = 
     from optgap.models.queueing.readers import _stream, usable
 
     source, log = str(path), _read(path)
-    lines = log.lines
+    asked, used = log.values[:, ASKED], log.values[:, USED]
+    gpus = np.where(asked > 0, asked, used).astype(np.int64)
+    columns = {"run time": log.values[:, RUN], "processors": gpus}
+    kept, dropped = usable(columns, most_gpus, unusable != "refuse", log.rows, source)
     notices = [counted(count, f"{what} left out") for what, count in log.reasons.items()]
-    where = [f"row {line.row}" for line in lines]
-    duration = np.array([line.run_s for line in lines], dtype=float)
-    gpus = np.array([line.asked if line.asked > 0 else line.used for line in lines], dtype=np.int64)
-    columns = {"run time": duration, "processors": gpus}
-    kept, dropped = usable(columns, most_gpus, unusable != "refuse", where, source)
-    notices += _no_limit([lines[k] for k in kept])
-    origin = min((lines[k].submit_s for k in kept), default=0.0)
-    rest = {
-        "names": [line.number for line in lines],
-        "kinds": [line.queue for line in lines],
-        "estimate_s": [line.estimate_s for line in lines],
-    }
-    arrival = [line.submit_s - origin for line in lines]
-    return _stream(arrival, duration, gpus, rest, kept, where, [*notices, *dropped], source)
+    notices += [*log.notices(integers(kept)), *dropped]
+    submit = log.values[:, SUBMIT]
+    arrival = (submit - min(submit[kept], default=0.0)).tolist()
+    rest = {"names": log.names, "kinds": log.queues, "estimate_s": log.estimate_s.tolist()}
+    return _stream(arrival, columns["run time"], gpus, rest, kept, log.rows, notices, source)
 
 
 def read_swf_log(
@@ -136,59 +126,61 @@ def read_swf_log(
     InputError: as for `read_swf`; when no job held processors from a known start.
     """
     source, log = str(path), _read(path)
-    reasons = log.reasons + Counter(line.lacks for line in log.lines if line.lacks)
-    lines = sorted((x for x in log.lines if not x.lacks), key=lambda line: line.submit_s)
-    if not lines:
-        left = ", ".join(counted(n, why) for why, n in reasons.items())
+    submit, wait, run, used = log.values[:, [SUBMIT, WAIT, RUN, USED]].T
+    held = np.where(used >= 0, used, log.values[:, ASKED]).astype(np.int64)
+    lacks = {
+        "job without processors": held < 1,
+        "job with a run time of -1, unknown": run < 0,
+        "job with a run time of 0": run < SHORTEST_S,
+        "job without a wait": wait < 0,
+    }
+    lack = np.select([*lacks.values()], [*lacks], "")
+    reasons = log.reasons + Counter(lack[lack != ""].tolist())
+    kept = integers(sorted(np.flatnonzero(lack == ""), key=lambda k: submit[k]))
+    if not kept.size:
+        left = ", ".join(counted(n, what) for what, n in reasons.items())
         expected = "a job with a wait, a run time and processors (fields 3 to 5)"
         raise InputError(source, "", NoQuote("none"), f"{expected}; left out: {left}")
-    submit = floats([line.submit_s for line in lines])
     jobs = Jobs.of(
-        submit,
-        [line.run_s for line in lines],
-        [line.held for line in lines],
-        names=[line.number for line in lines],
-        kinds=[line.queue for line in lines],
-        estimate_s=[line.estimate_s for line in lines],
-        places=[f"row {line.row}" for line in lines],
+        submit[kept],
+        run[kept],
+        held[kept],
+        names=np.array(log.names)[kept].tolist(),
+        kinds=np.array(log.queues)[kept].tolist(),
+        estimate_s=log.estimate_s[kept],
+        places=np.array(log.rows)[kept].tolist(),
         source=source,
     )
-    start = floats(submit + [line.wait_s for line in lines])
+    start = floats((submit + wait)[kept])
     told = {"gpus": gpus, "nodes": nodes, "gpus_per_node": gpus_per_node}
-    most, procs = peak(start, start + jobs.duration_s, jobs.gpus)[0], log.header.get("maxprocs", 0)
-    count = log.header.get("maxnodes", 0)
+    most, procs = peak(start, start + jobs.duration_s, jobs.gpus)[0], log.header["maxprocs"]
+    count = log.header["maxnodes"]
     pool = Pool(1, procs, "MaxProcs", "MaxProcs")
     if not procs or any(told.values()):
         why = "MaxNodes" if count > most else AT_ONCE
         pool = Pool.of(told, [procs or max(most, count)], most, why)
     hours = float(jobs.gpu_seconds.sum()) / 3600
-    return QueueLog.of(
-        jobs,
-        start,
+    name = f"swf {source}"
+    problem, logged, short = happened(jobs, start, pool, name, source, lambda t: f"{shown(t)} s")
+    return QueueLog(
+        problem,
+        logged,
+        floats(submit[kept]),
+        tuple(f"user-{user:.0f}" for user in log.values[kept, USER]),
         pool,
-        name=f"swf {source}",
-        source=source,
-        unit="processors",
-        at=lambda time_s: f"{shown(time_s)} s",
-        submit_s=submit,
-        users=[f"user-{line.user}" for line in lines],
-        records=len(jobs) + reasons.total(),
-        reasons=reasons,
-        pools={"processors": (len(jobs), hours)},
-        warnings=_no_limit(lines),
+        len(jobs) + reasons.total(),
+        reasons,
+        {"processors": (len(jobs), hours)},
+        tuple(log.notices(kept)),
+        short,
     )
-
-
-def _no_limit(lines: list[Line]) -> list[str]:
-    """A notice where times are not requested."""
-    count = sum(line.limit_s <= 0 for line in lines)
-    what = counted(count, "job without a requested time")
-    return [f"{what}, the run time taken"] if count else []
 
 
 def _read(path: str | os.PathLike[str]) -> Log:
     source = str(path)
-    log = Log([], Counter(), {})
+    jobs: list[list[float]] = []
+    rows: list[str] = []
+    reasons, most = Counter[str](), Counter[str]()
     for row, text in enumerate(tables.lines(path), 1):
         body = text.strip()
         header = HEADER.match(body)
@@ -196,25 +188,26 @@ def _read(path: str | os.PathLike[str]) -> Log:
             name, number = header.groups()
             if len(number) > len(str(MOST_GPUS)) or int(number) > MOST_GPUS:
                 raise InputError(source, name, NoQuote(shorten(number)), f"at most {MOST_GPUS}")
-            log.header[name.lower()] = max(log.header.get(name.lower(), 0), int(number))
+            most[name.lower()] = max(most[name.lower()], int(number))
         if not body or body.startswith(";"):
             continue
         values = _values(body, f"row {row}", source)
         if values[STATUS] in PARTS:
-            log.reasons["part of a job with checkpoints"] += 1
+            reasons["part of a job with checkpoints"] += 1
         elif values[SUBMIT] < 0:
-            log.reasons["job without a submit time"] += 1
+            reasons["job without a submit time"] += 1
         else:
-            log.lines.append(_line(row, values))
-    if not log.lines:
+            jobs.append(values)
+            rows.append(f"row {row}")
+    if not jobs:
         raise InputError(source, "", NoQuote("no jobs"), "at least one job")
-    return log
+    return Log(floats(np.array(jobs)), rows, reasons, most)
 
 
 def _values(body: str, where: str, source: str) -> list[float]:
     cells = body.split()
     if len(cells) != FIELDS:
-        raise InputError(source, where, NoQuote(f"{len(cells)} fields"), f"{FIELDS} numbers")
+        raise InputError(source, where, NoQuote(counted(len(cells), "field")), f"{FIELDS} numbers")
     values = []
     for k, cell in enumerate(cells, 1):
         try:
@@ -226,18 +219,3 @@ def _values(body: str, where: str, source: str) -> list[float]:
             raise InputError(source, f"{where}, field {k}", cell, expected)
         values.append(value)
     return values
-
-
-def _line(row: int, values: list[float]) -> Line:
-    return Line(
-        row,
-        f"{values[NUMBER]:.0f}",
-        values[SUBMIT],
-        values[WAIT],
-        values[RUN],
-        int(values[USED]),
-        int(values[ASKED]),
-        values[LIMIT],
-        f"{values[USER]:.0f}",
-        f"queue-{values[QUEUE]:.0f}" if values[QUEUE] >= 0 else "",
-    )

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from optgap.models.compiled import inner
+from optgap.models.compiled import compiled, inner
 from optgap.models.queueing import QueueingProblem
 from optgap.models.queueing.arrays import FloatArray, IntArray
-from optgap.models.queueing.kernels import fits, take
+from optgap.models.queueing.kernels import fits, place, take
 from optgap.solvers.queueing.list_schedule import NOBODY, Stream, slack, stream_of
 
 ARRIVED, WAITING, RUNNING, EVENTS, ROUNDS, LONGEST = range(6)
@@ -60,13 +60,13 @@ class Online(NamedTuple):
 
 
 def online_of(
-    problem: QueueingProblem, by_estimate: bool = False, hindsight: bool = False
+    problem: QueueingProblem, key: FloatArray | None = None, hindsight: bool = False
 ) -> Online:
     """An idle cluster before the first arrival.
 
     Parameters
     ----------
-    by_estimate: let the queue be in order of estimated run times, not of arrival.
+    key: what the queue is in order of; arrival without it.
     hindsight: know run times, and let no job leave.
     """
     truth, count = stream_of(problem), len(problem)
@@ -81,7 +81,7 @@ def online_of(
     return Online(
         truth,
         estimate,
-        estimate if by_estimate else np.zeros(count),
+        np.zeros(count) if key is None else np.array(key, dtype=np.float64),
         np.zeros(count, dtype=np.int64),
         np.zeros(most),
         np.zeros(most, dtype=np.int64),
@@ -201,3 +201,30 @@ def begin(online: Online, j: int, node: IntArray, now: float) -> None:
         take(online.free, online.level, node[h], min(left, online.truth.g))
         left -= online.truth.g
     book(online, j, now)
+
+
+@compiled
+def serve_in_order(online: Online, events: int, blocking: bool) -> bool:
+    """Work through so many events; whether there may be more.
+
+    The first job of the queue that fits is started, by best fit; if the queue is `blocking`, the
+    first of all, once it fits.
+    """
+    truth = online.truth
+    for _ in range(events):
+        time = next_event(online)
+        if time == INF:
+            return False
+        now = happen(online, time)
+        while online.tally[WAITING] > 0 and look(online):
+            p = 0
+            while not blocking and online.fit[online.cls[online.queue[p]]] == 0:
+                p += 1
+            j = online.queue[p]
+            if online.fit[online.cls[j]] == 0:
+                break
+            unqueue(online, j)
+            place(online.free, online.level, truth.gpus[j], truth.g, online.node, truth.at[j])
+            book(online, j, now)
+            online.tally[ROUNDS] += 1
+    return True

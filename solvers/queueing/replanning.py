@@ -73,7 +73,8 @@ class Planner(NamedTuple):
 
 def planner_of(problem: QueueingProblem, seed: int, hindsight: bool = False) -> Planner:
     """An idle cluster before the first arrival, the queue in order of estimates."""
-    online, count = online_of(problem, True, hindsight), len(problem)
+    known = problem.jobs.duration_s if hindsight else problem.jobs.estimate_s
+    online, count = online_of(problem, known, hindsight), len(problem)
     guess = online.truth._replace(duration=online.estimate, latest=np.full(count, np.inf))
     return Planner(online, search_of(guess, np.arange(count), problem.shape[0], COMPACT, seed))
 

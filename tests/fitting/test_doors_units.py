@@ -98,6 +98,9 @@ HEADERS = {
     "duration_mins": ("time_s", 1, "", ("min",)),
     "runtime_min": ("time_s", 1, "", ("min", "minimum")),
     "s/it": ("time_s", 1, "", ("s",)),
+    "time/iter (ms)": ("time_s", 1, "", ("ms",)),
+    "Time in seconds": ("time_s", 1, "", ("s",)),
+    "per_device_train_batch_size": ("local_batch", 1, "", ()),
     "ms/step": ("time_s", 1, "", ("ms",)),
     "latency (ms/token)": ("time_s", 1, "", ()),
     "GPUs": ("gpus", 1, "", ()),
@@ -277,6 +280,17 @@ def test_two_columns_group_and_own_names_select() -> None:
     ):
         fit(DOORS / "images_per_second.csv", "powerflow-throughput",
             columns={"images_per_sec": "time_s"})  # fmt: skip
+
+
+def test_names_of_a_log_select_its_runs() -> None:
+    rows = {"power.draw [W]": [60.0] * 20 + [150.0] * 40 + [60.0] * 20 + [200.0] * 40}
+    clocks = [900] * 60 + [1200] * 60
+    log = read_profile({"clocks.current.sm [MHz]": clocks, **rows}, interval_s=0.5)
+    assert len(where(log, "clocks.current.sm [MHz]>=1000")) == 1
+    assert [title for title, _ in log.groups("clocks.current.sm [MHz],gpu")] == [
+        "900 / 0",
+        "1200 / 0",
+    ]
 
 
 def test_a_time_and_a_rate_that_differ_are_told() -> None:

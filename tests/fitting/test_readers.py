@@ -13,7 +13,6 @@ from optgap.fitting.audit import audit
 from optgap.fitting.prepare import drop_missing, mean_over, where
 from optgap.fitting.profile import Profile
 from optgap.fitting.readers import read_profile, read_profiles
-from optgap.fitting.readers.runs import busy_span, runs
 from optgap.fitting.workflow import fit
 from optgap.models.errors import InputError
 
@@ -31,14 +30,15 @@ def write(folder: Path, name: str, text: str) -> Path:
 
 def smi_lines(clocks: list[int], watts: list[float]) -> list[str]:
     return [
-        f"2024/05/01 10:00:{k // 10:02d}.{k % 10}00, 0, NVIDIA A100, {p} W, {f} MHz, 50 %, 400 W"
+        f"2024/05/01 10:00:{k // 10:02d}.{k % 10}00, 0, NVIDIA A100, {p} W, {f} MHz, "
+        f"{97 * (p > 100)} %, 400 W"
         for k, (f, p) in enumerate(zip(clocks, watts, strict=True))
     ]
 
 
 def test_nvidia_smi_samples_become_runs(tmp_path: Path) -> None:
-    clocks = [210] * 20 + [1200] * 30 + [210] * 10 + [900] * 30
-    watts = [50.0] * 20 + [300.0] * 30 + [50.0] * 10 + [220.0] * 30
+    clocks = [210] * 20 + [1200] * 30 + [210] * 15 + [900] * 30
+    watts = [50.0] * 20 + [300.0] * 30 + [50.0] * 15 + [220.0] * 30
     path = write(tmp_path, "a.csv", "\n".join([SMI_HEADER, *smi_lines(clocks, watts)]))
     profile = read_profile(path)
     assert profile.kind == "nvidia-smi"
@@ -46,18 +46,20 @@ def test_nvidia_smi_samples_become_runs(tmp_path: Path) -> None:
     assert profile.numbers("power_w") == pytest.approx([300, 220])
     assert profile.numbers("time_s") == pytest.approx([3.0, 3.0])
     assert profile["gpu_model"].tolist() == ["NVIDIA A100"] * 2
-    assert "30 idle" in profile.notes[0]
+    assert "35 idle samples" in profile.notes[0]
     found = fit(profile, "device-power").fit["NVIDIA A100"].params_
     assert found == {"idle_w": 50.0, "full_w": 400.0}
 
 
 def test_samples_that_earlier_versions_took_are_still_cut_into_runs(tmp_path: Path) -> None:
     lines = ["sample_s,gpu,gpu_model,power_w,frequency_mhz,memory_mhz,util_percent,power_limit_w"]
-    for k in range(31):
-        watts = 250 if 5 <= k < 25 else 60
-        lines += [f"{k / 10},0,Fake,{watts},1400,2600,97,700", f"{k / 10},1,Fake,{watts},1400,,,"]
+    for k in range(51):
+        watts = 250 if 15 <= k < 35 else 60
+        util = 97 if watts > 100 else 0
+        lines += [f"{k / 10},0,Fake,{watts},1400,2600,{util},700"]
+        lines += [f"{k / 10},1,Fake,{watts},1400,,,"]
     profile = read_profile(write(tmp_path, "samples.csv", "\n".join(lines)))
-    assert profile.kind == "optgap-samples"
+    assert profile.kind == "samples"
     assert profile.numbers("samples") == pytest.approx([20, 20])
     assert profile.numbers("power_w") == pytest.approx([250, 250])
     assert profile.numbers("time_s") == pytest.approx([2.0, 2.0])
@@ -65,8 +67,8 @@ def test_samples_that_earlier_versions_took_are_still_cut_into_runs(tmp_path: Pa
 
 
 def test_a_clock_that_moves_under_load_starts_another_run(tmp_path: Path) -> None:
-    clocks = [1200] * 20 + [900] * 20 + [600] * 20
-    watts = [300.0] * 20 + [250.0] * 20 + [200.0] * 20
+    clocks = [1200] * 40 + [900] * 40 + [600] * 40
+    watts = [300.0] * 40 + [250.0] * 40 + [200.0] * 40
     path = write(tmp_path, "a.csv", "\n".join([SMI_HEADER, *smi_lines(clocks, watts)]))
     profile = read_profile(path)
     assert profile.numbers("frequency_mhz") == pytest.approx([1200, 900, 600])
@@ -196,12 +198,6 @@ def test_units_are_converted_when_named(tmp_path: Path) -> None:
     assert profile.numbers("power_w") == pytest.approx([61, 71])
     with pytest.raises(InputError, match="one of W, mW, kW"):
         read_profile(path, units={"power_w": "hp"})
-
-
-def test_trimming_keeps_what_lies_between_busy_samples() -> None:
-    power = np.array([50, 50, 300, 300, 60, 300, 50.0])
-    assert busy_span(power) == slice(2, 6)
-    assert runs(np.full(10, 100.0), None) == [slice(0, 10)]
 
 
 # --- the audit --------------------------------------------------------------------------------

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from itertools import product
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -18,7 +16,6 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.queueing.arrays import FloatArray, floats
 from optgap.models.queueing.slurm.fields import NEVER, limit_s
 from optgap.models.queueing.slurm.table import COMMAND, Table
-from optgap.models.shown import counted
 
 CHANGES_S = (1800.0, 3600.0)
 """By how much clocks are put back or forward, s."""
@@ -26,7 +23,6 @@ QUARTER_S = 900
 """Clocks are changed at the full quarter of an hour."""
 OPEN = "in an hour that clocks showed twice"
 MISFIT = "whose End is not Start + ElapsedRaw + Suspended"
-_ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 _NAMES = ("submit", "eligible", "start", "end")
 
 
@@ -38,10 +34,9 @@ class Times:
     ----------
     submit, eligible: not after the start.
     end: that of the log for a row that still runs.
-    still: whether a row still runs.
+    still, early: whether a row still runs, and began before its submission.
     unfit: why a row cannot be used; "" where it can.
     zone: that of the clock.
-    notes: what was odd.
     """
 
     submit: FloatArray
@@ -49,9 +44,9 @@ class Times:
     start: FloatArray
     end: FloatArray
     still: NDArray[np.bool_]
+    early: NDArray[np.bool_]
     unfit: Sequence[str]
     zone: tzinfo
-    notes: tuple[str, ...]
 
     def at(self, time_s: float) -> str:
         """A time as sacct prints it."""
@@ -70,7 +65,10 @@ def read_times(table: Table, zone: str | None, source: str) -> Times:
     InputError: for an unknown zone, dates in a form that cannot be told, and the first row that
         shows that clocks were changed and does not fit in this zone either.
     """
-    clock = _zone(zone)
+    try:
+        clock = UTC if zone is None else ZoneInfo(zone)
+    except (KeyError, ValueError, OSError):
+        raise InputError("--set", "zone", zone, "a time zone such as Europe/Berlin") from None
     local = {name: _local(table, name, source) for name in _NAMES}
     unix = all(text.isdigit() for text in table.column("start") if text.lower() not in NEVER)
     clock = UTC if unix else clock
@@ -80,7 +78,9 @@ def read_times(table: Table, zone: str | None, source: str) -> Times:
             where = f"{table.rows[k]}, column {name}"
             expected = f"a time that clocks in {zone} showed"
             raise InputError(source, where, table.column(name)[k], expected)
-    lasted = _lasted(table)
+    elapsed = [float(t) if t.strip().isdigit() else math.nan for t in table.column("elapsedraw")]
+    suspended = [limit_s(text) for text in table.column("suspended")]
+    lasted = np.array(elapsed) + np.where(np.isfinite(suspended), suspended, 0.0)
     # of the readings of start and end, those that fit each other, and that of the submission
     began, ended = (
         np.array(columns) for columns in zip(*product(read["start"], read["end"]), strict=True)
@@ -93,8 +93,12 @@ def read_times(table: Table, zone: str | None, source: str) -> Times:
     fits = (off == 0) & ~backwards
     wrong = over & ~fits.any(axis=0)
     changed = np.isin(np.abs(off), CHANGES_S) | (backwards & np.isnan(lasted))
-    if not unix:
-        _require_one_clock(table, wrong & changed.any(axis=0), zone, source)
+    for k in np.flatnonzero(wrong & changed.any(axis=0) & (not unix))[:1].tolist():
+        first, last = table.column("start")[k], table.column("end")[k]
+        found = NoQuote(f"Start {first}, End {last}: clocks were changed")
+        way = "another zone" if zone else "--set zone=Europe/Berlin, say, for local times"
+        expected = f"times of one clock, as `{COMMAND}` prints; or {way}"
+        raise InputError(source, table.rows[k], found, expected)
     later = fits & (began >= read["submit"][0])
     fits = np.where(later.any(axis=0), later, fits)
     chosen, row = np.argmax(fits, axis=0), np.arange(len(table))
@@ -104,47 +108,16 @@ def read_times(table: Table, zone: str | None, source: str) -> Times:
     unsure = np.where(over, other.any(axis=0), read["start"][0] != read["start"][1])
     for name in ("submit", "eligible"):
         unsure |= (read[name][0] != read[name][1]) & (read[name][1] <= start)
-    early = read["submit"][0] > start
     submit = np.fmin(read["submit"][0], start)
     eligible = read["eligible"][0]
     eligible = np.clip(np.where(np.isnan(eligible), submit, eligible), submit, start)
     still = np.isnan(end) & ~np.isnan(start)
     stamps = np.concatenate([submit, start, end, (start + lasted)[still]])
     latest = float(np.nanmax(stamps)) if np.isfinite(stamps).any() else 0.0
-    notes = []
-    if early.any():
-        what = "job began before its submission: a wait of 0"
-        notes.append(counted(int(early.sum()), what))
-    if "elapsedraw" not in table.columns:
-        notes.append("ElapsedRaw is not in the file: whether clocks were changed was not checked")
-    return Times(
-        floats(submit), floats(eligible), floats(start), floats(np.where(still, latest, end)),
-        still, np.where(wrong, MISFIT, np.where(unsure, OPEN, "")).tolist(), clock, tuple(notes),
-    )  # fmt: skip
-
-
-def _require_one_clock(table: Table, changed: Any, zone: str | None, source: str) -> None:
-    """Refuse the first row in which clocks were changed."""
-    for k in np.flatnonzero(changed)[:1].tolist():
-        start, end = table.column("start")[k], table.column("end")[k]
-        found = NoQuote(f"Start {start}, End {end}: clocks were changed")
-        way = "another zone" if zone else "--set zone=Europe/Berlin, say, for local times"
-        expected = f"times of one clock, as `{COMMAND}` prints; or {way}"
-        raise InputError(source, table.rows[k], found, expected)
-
-
-def _zone(name: str | None) -> tzinfo:
-    try:
-        return UTC if name is None else ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        raise InputError("--set", "zone", name, "a time zone such as Europe/Berlin") from None
-
-
-def _lasted(table: Table) -> FloatArray:
-    """ElapsedRaw + Suspended in s; NaN where the first is not told."""
-    elapsed = [float(t) if t.strip().isdigit() else math.nan for t in table.column("elapsedraw")]
-    suspended = np.array([limit_s(text) for text in table.column("suspended")])
-    return floats(np.array(elapsed) + np.where(np.isfinite(suspended), suspended, 0.0))
+    early = read["submit"][0] > start
+    end = floats(np.where(still, latest, end))
+    unfit = np.where(wrong, MISFIT, np.where(unsure, OPEN, "")).tolist()
+    return Times(floats(submit), floats(eligible), floats(start), end, still, early, unfit, clock)
 
 
 def _readings(local_s: FloatArray, zone: tzinfo) -> tuple[FloatArray, FloatArray]:
@@ -177,26 +150,16 @@ def _local(table: Table, name: str, source: str) -> FloatArray:
     """
     import pandas as pd
 
-    column = table.column(name)
-    texts = np.array(column, dtype=object)
-    known = np.array([text.strip().lower() not in NEVER for text in column], dtype=bool)
+    texts = pd.Series(table.column(name), dtype=object)
+    given = texts[~texts.str.strip().str.lower().isin(NEVER)]
     found = np.full(len(texts), math.nan)
-    if not known.any():
-        return floats(found)
-    given = texts[known]
-    if all(text.isdigit() for text in given):
-        found[known] = given.astype(np.int64)
+    if given.str.isdigit().all():
+        found[given.index] = given.astype(np.int64)
     else:
-        sound = _ISO.fullmatch(str(given[0])) is not None
-        form = "%Y-%m-%dT%H:%M:%S"
-        dates = pd.to_datetime(pd.Series(given), format=form, errors="coerce")
-        bad = np.flatnonzero(dates.isna().to_numpy()) if sound else np.array([0])
-        if bad.size:
-            k = int(np.flatnonzero(known)[bad[0]])
-            expected = "2026-11-24T03:38:28" + (
-                "" if sound else ": run sacct without SLURM_TIME_FORMAT"
-            )
-            raise InputError(source, f"{table.rows[k]}, column {name}", column[k], expected)
-        found[known] = (dates - pd.Timestamp(0)).dt.total_seconds()
+        dates = pd.to_datetime(given, format="%Y-%m-%dT%H:%M:%S", errors="coerce")
+        for k in given.index[dates.isna()][:1].tolist():
+            expected = "2026-11-24T03:38:28, as sacct prints without SLURM_TIME_FORMAT"
+            raise InputError(source, f"{table.rows[k]}, column {name}", given[k], expected)
+        found[given.index] = (dates - pd.Timestamp(0)).dt.total_seconds()
     found[found <= 0] = math.nan
     return floats(found)

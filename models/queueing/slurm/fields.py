@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import re
 from functools import lru_cache
+from operator import mul
 
 MOST_HOSTS = 100_000
 """Nodes that one host list may stand for."""
 NEVER = frozenset({"", "none", "unknown", "n/a", "none assigned", "invalid"})
 """What stands where a job has not started, or has no node."""
-_LIMIT = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?(?:\.\d+)?")
+_HOSTS = re.compile(r"([^\[\]]*)(?:\[([^\[\]]+)\](.*))?")
+_LIMIT = re.compile(r"(?:(\d+)-)?(\d+(?::\d+){0,2})(?:\.\d+)?")
 _GPU = re.compile(r"gres/gpu(?::([^=,]+))?=(\d+)")
 _SHARE = re.compile(r"gres/(shard|mps)(?::[^=,]+)?=0*[1-9]")
 
@@ -34,16 +36,13 @@ def hosts(text: str) -> tuple[str, ...]:
 
 
 def _unfolded(part: str) -> list[str]:
-    head, bracket, rest = part.partition("[")
-    if not bracket:
-        if "]" in part:
-            raise ValueError(f"{part!r} is no host list")
-        return [part]
-    inside, closed, tail = rest.partition("]")
-    if not closed:
+    match = _HOSTS.fullmatch(part)
+    if match is None:
         raise ValueError(f"{part!r} is no host list")
-    tails = _unfolded(tail) if tail else [""]
-    found: list[str] = []
+    head, inside, tail = match.groups()
+    if inside is None:
+        return [head]
+    tails, found = _unfolded(tail), list[str]()
     for item in inside.split(","):
         first, dash, last = item.partition("-")
         if not first.isdigit() or (dash and not last.isdigit()):
@@ -82,18 +81,10 @@ def shares(tres: str) -> str:
 @lru_cache(maxsize=65536)
 def limit_s(text: str) -> float:
     """A time limit in s: ``1-02:04:00``, ``00:05:00``, minutes; infinite for none."""
-    if text.upper() in ("UNLIMITED", "PARTITION_LIMIT") or text.strip().lower() in NEVER:
-        return math.inf
     found = _LIMIT.fullmatch(text.strip())
-    if found is None:
+    if found is None:  # UNLIMITED, Partition_Limit, nothing
         return math.inf
-    days, a, b, c = (int(group) if group else 0 for group in found.groups())
-    if found[4] is not None:
-        seconds = 3600 * a + 60 * b + c
-    elif found[1] is not None:  # days-hours[:minutes]
-        seconds = 3600 * a + 60 * b
-    elif found[3] is not None:  # minutes:seconds
-        seconds = 60 * a + b
-    else:
-        seconds = 60 * a
-    return 86_400.0 * days + seconds
+    parts = [int(part) for part in found[2].split(":")]
+    # days-hours[:minutes[:seconds]], hours:minutes:seconds, or minutes[:seconds]
+    units = (3600, 60, 1) if found[1] or len(parts) == 3 else (60, 1)
+    return float(86_400 * int(found[1] or 0) + sum(map(mul, parts, units)))

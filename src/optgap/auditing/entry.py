@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from numbers import Integral
 from typing import Any
 
 from optgap.api import require_effort, require_seed, require_time_limit
 from optgap.auditing.result import Audit
+from optgap.comparing.gaps import compare
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.limits import Limits
 from optgap.models.reading import Path
@@ -91,16 +93,20 @@ def audit(
             limits=limits or Limits(time_limit, effort=effort),
             seed=seed,
         )
-    from optgap.auditing.logged import Beside
-
-    beside = Beside(policies, methods, time_limit, effort, seed, limits or Limits())
+    limits = limits or Limits()
+    beside = partial(
+        compare, policies=policies, methods=methods, time_limit=time_limit, effort=effort,
+        seed=seed, limits=limits,
+    )  # fmt: skip
     if kind in READERS:
         from optgap.auditing.queues import audit_queue
 
         return audit_queue(kind, str(source), imported(READERS[kind])(source, **given), beside)
     from optgap.auditing.solutions import audit_solution
 
-    return audit_solution(kind, source, log, beside, moves=moves, columns=columns)
+    return audit_solution(
+        kind, source, log, beside, moves=moves, columns=columns, limits=limits, seed=seed
+    )
 
 
 def options_of(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:

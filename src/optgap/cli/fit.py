@@ -15,6 +15,8 @@ from optgap.models.errors import InputError, NoQuote, one_of
 DEVICES = "device-power"
 """Two levels, of which nothing is held out; a file that ends in .csv gets them as a table."""
 DROPPED = ("missing", "suspects")
+READING: dict[str, Any] = {"strict": True, "samples": True, "interval": 0.0, "fields": ""}
+"""Settings of how files are read, beside those of the model."""
 
 if TYPE_CHECKING:
     from optgap.cli.work import Output
@@ -86,7 +88,8 @@ def command(
 
     _require_outputs(json, output, plot, arguments)
     given = assignments(settings or [], "--set")
-    strict = {"strict": given.pop("strict", "true")}
+    said = {name: given.pop(name) for name in READING if name in given}
+    reading = {**READING, **typed(said, READING, "fit", "--set")}
     model, files = _split(arguments, auto or look)
     named = {
         "columns": assignments(columns or [], "--column"),
@@ -94,11 +97,10 @@ def command(
         "by": by,
         "reads": ESTIMATORS[model].load().reads() if model else (),
     }
-    believed = bool(typed(strict, {"strict": True}, "fit", "--set")["strict"])
-    table = _table(files, named, believed, conditions or [])
+    table = _table(files, named, reading, conditions or [])
     out = Output(json, quiet)
     if look:
-        return _audit(out, table, by)
+        return _audit(out, table, by, plot)
     for kind in drop or []:
         if kind not in DROPPED:
             raise InputError("--drop", "", kind, one_of(DROPPED))
@@ -139,10 +141,13 @@ def _require_outputs(
         require_ending(plot)
 
 
-def _audit(out: Output, table: Profile, by: str | None) -> int:
+def _audit(out: Output, table: Profile, by: str | None, plot: str | None) -> int:
     from optgap.fitting.audit import audit
+    from optgap.fitting.plots import save_samples
 
     found = audit(table, by)
+    if plot is not None:
+        save_samples(plot, table)
     out.line(str(found))
     out.document(found.to_json())
     return 0
@@ -177,14 +182,21 @@ def _split(arguments: list[str], auto: bool) -> tuple[str, list[str]]:
 def _table(
     files: list[str],
     named: dict[str, Any],
-    strict: bool,
+    reading: dict[str, Any],
     conditions: list[str],
 ) -> Profile:
     from optgap.fitting.groups import reason
     from optgap.fitting.prepare import where
     from optgap.fitting.readers import read_profiles
 
-    table = read_profiles(files, **named, strict=strict)
+    table = read_profiles(
+        files,
+        **named,
+        strict=reading["strict"],
+        sampled=reading["samples"],
+        interval_s=reading["interval"] or None,
+        fields=[name for name in reading["fields"].split(",") if name],
+    )
     if not named["reads"]:
         table = table.noting(
             *(f"{name} not read: {reason(e)}" for name, e in table.refused.items())

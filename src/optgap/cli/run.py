@@ -28,7 +28,6 @@ def command(
     time_limit: opt.TimeLimit = None,
     effort: opt.Effort = 1.0,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
     **tables: str | None,
 ) -> int:
     from optgap.api import choose_policy, execute
@@ -46,7 +45,7 @@ def command(
     if result.solution is not None:
         _write(problem, result.solution, tables)
     quiet = quiet or "-" in (output, *tables.values())
-    return deliver(result, problem, Output(json, quiet), output, verbose, plot, problem_file)
+    return deliver(result, problem, Output(json, quiet), output, plot, problem_file)
 
 
 def _refuse_foreign(problem: Any, tables: dict[str, str | None]) -> None:

@@ -25,6 +25,7 @@ from optgap.explaining.result import Explanation
 from optgap.models.errors import InputError, NoQuote, RefereeError
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.result import Result, Termination, Violation
+from optgap.models.shown import counted
 from optgap.registry import Runnable, family
 from optgap.versions import versions
 
@@ -55,8 +56,8 @@ def explain(
     problem: it, or the path of a file with one.
     policy: as for `run`; None for what is `logged`.
     logged: what somebody did with the problem, explained in place of a policy: a solution, or
-        the path of a file with one. It may break constraints: a note says so, and it is then not
-        taken for the best known.
+        the path of a file with one. It may break constraints, but not those of a queue: a note says
+        so, and it is then not taken for the best known.
     methods: whose bounds and solutions count, as for `compare`.
     beside: the online policies that also run; ``()`` for the one that solves every event alone.
     time_limit: wall-clock seconds after which a method, or a policy of your own, is cut.
@@ -77,6 +78,9 @@ def explain(
     runs = _Runs(time_limit, seed, limits)
     runnable = _policy(problem, policy, logged, params)
     own, broken = _own(problem, runnable, logged, runs)
+    if broken and problem.family == "queueing":
+        expected = "a schedule that fits: tell the audit of the log more GPUs (--set gpus=N)"
+        raise InputError(own.method, "", NoQuote(broken[0]), expected)
     scope, asked = _scope(problem, own)
     names = policy_names(problem.family, beside)
     done = runnable if scope == ALL else None
@@ -86,7 +90,7 @@ def explain(
         asked, (), methods, time_limit=time_limit, effort=effort, seed=seed, limits=limits,
         parts=True,
     )  # fmt: skip
-    breaks = f"{own.method} breaks {len(broken)} constraints" if broken else ""
+    breaks = f"{own.method} breaks {counted(len(broken), 'constraint')}" if broken else ""
     policies = [(own, runnable), *others]
     ends = _ends(table, policies, breaks)
     regrets = tuple(spec.regrets(problem, own.solution))
