@@ -108,6 +108,9 @@ def read_profile(
         profile = apply_units(profile, answered(units or {}))
     stated = {text.partition(":")[0] for text in (columns or {}).values() if ":" in text}
     stated |= {by_name(name).name for name in units or {}}
+    if profile.traces and profile.kind != "samples":  # the tool's own units
+        stated |= {"power_w", "power_limit_w"}
+    stated |= {"idle_w"} & set(profile.columns) if "power_w" in stated else set()
     check_magnitudes(profile, by, strict=strict, reads=reads or QUANTITIES, stated=stated)
     return profile
 

@@ -151,11 +151,14 @@ def busy_samples(
     return ~rest, f"{why}: busy is what draws more than {limit:.3g} W"
 
 
-def busy_span(times: Floats, power: Floats) -> slice:
-    """From the first to the last busy sample: idle start-up and idle end are trimmed."""
-    period = float(np.median(np.diff(times))) if len(times) > 1 else 1.0
-    index = np.flatnonzero(busy_samples(times, power, None, period)[0])
-    return slice(int(index[0]), int(index[-1]) + 1) if len(index) else slice(0, len(power))
+def busy_means(times: Floats, power: Floats) -> Flags:
+    """Return the samples that count in the means of a log's runs; all where there is no run."""
+    seen, order, period, holes, _ = timed(times)
+    cuts = np.array([k for k, _ in holes], dtype=np.int64)
+    counted = np.zeros(len(power), dtype=bool)
+    for run in cut_device(seen, {"power_w": power[order]}, period, cuts).runs:
+        counted[order[run.span]] = run.mean
+    return counted if counted.any() else np.ones(len(power), dtype=bool)
 
 
 def levels(times: Floats, power: Floats, period: float) -> tuple[float, float]:

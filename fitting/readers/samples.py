@@ -117,6 +117,8 @@ def of_table(
         return None
     raw, left = _fitting(raw, sure)
     stamp, times = _times(raw, words, named, sure)
+    if not (sure or stamp or any("util" in name for name in words.values())):
+        return None
     if stamp and np.isnan(times).any():
         kept = np.flatnonzero(np.isfinite(times))
         raw, times = _rows(raw, kept), times[kept]
@@ -533,8 +535,12 @@ def _name(device: str) -> str:
 def _mark(samples: Samples, index: NDArray[np.int64], k: int, step: float) -> str:
     row = f" (row {samples.lines[index[k]]})" if len(samples.lines) else ""
     if step < 0:
-        return f"the clock goes back by {-step:,.3g} s{row}: cut there"
-    return f"no sample for {step:,.4g} s{row}: cut there"
+        return f"the clock goes back by {_long(-step)} s{row}: cut there"
+    return f"no sample for {_long(step)} s{row}: cut there"
+
+
+def _long(seconds: float) -> str:
+    return f"{seconds:,.0f}" if seconds >= 100 else f"{seconds:.3g}"
 
 
 def _notes(
@@ -552,7 +558,7 @@ def _notes(
     busy = sum(row["time_s"] for row in rows if np.isfinite(row["time_s"]))
     first = [
         f"{_count(len(samples.device), 'sample')} of {_count(devices, 'GPU')}{apart}, cut into "
-        + runs + (f" ({busy:,.4g} s)" if busy else ""),
+        + runs + (f" ({_long(busy)} s)" if busy else ""),
         *_few(rest),
     ]  # fmt: skip
     out = []

@@ -75,37 +75,29 @@ def read_jobs(
 
         return read_swf(path, most_gpus, unusable)
     if {"timestamp", "num_gpus"} <= set(read_header(path)):
-        return read_philly(path, most_gpus, unusable)
-    return read_tidy(path, most_gpus, unusable, strict, times, gpus_per_node)
+        return _philly(path, most_gpus, unusable != "refuse")
+    return _tidy(path, most_gpus, unusable == "drop", strict, times or {}, gpus_per_node)
 
 
-def read_tidy(
+def _tidy(
     path: Path,
     most_gpus: int,
-    unusable: Unusable = "auto",
-    strict: bool = False,
-    times: Mapping[str, Iterations] | None = None,
-    gpus_per_node: int = 8,
+    drop: bool,
+    strict: bool,
+    times: Mapping[str, Iterations],
+    gpus_per_node: int,
 ) -> Read:
     """Read ``job,arrival_s,duration_s,gpus[,type,family,iterations,estimate_s,patience_s]``.
 
     Arrivals may be dates; with `strict`, values that are not believed are refused. With the
     `times` of iterations by family, jobs that tell a batch and iterations last as long as these
-    take. Empty cells
-    of the optional columns mean unknown; iterations are then duration × GPUs and
+    take. Empty cells of the optional columns mean unknown; iterations are then duration × GPUs and
     the estimate is the duration.
-
-    Raises
-    ------
-    InputError: as for `read_jobs`.
     """
-    drop = unusable == "drop"
     table = read_table(path, _lenient(TIDY) if drop else TIDY, strict=strict)
     where = [f"row {row}" for row in table["#"]]
     gpus = np.array(table["gpus"])
-    duration = _timed(table, times or {}, gpus_per_node, where, str(path), drop)
-    told = {"duration_s": duration, "gpus": gpus, "arrival_s": np.array(table["arrival_s"])}
-    kept, notices = usable(told, most_gpus, drop, where, str(path))
+    duration = _timed(table, times, gpus_per_node, where, str(path), drop)
     iterations, estimate = np.array(table["iterations"]), np.array(table["estimate_s"])
     columns = {
         "names": table["job"],
@@ -116,6 +108,8 @@ def read_tidy(
         "patience_s": table["patience_s"],
         "batches": table["batch"] if any(table["batch"]) else None,
     }
+    told = {"duration_s": duration, "gpus": gpus, "arrival_s": np.array(table["arrival_s"])}
+    kept, notices = usable(told, most_gpus, drop, where, str(path))
     return _stream(table["arrival_s"], duration, gpus, columns, kept, where, notices, str(path))
 
 
@@ -164,17 +158,12 @@ def _timed(
     return found
 
 
-def read_philly(path: Path, most_gpus: int, unusable: Unusable = "auto") -> Read:
+def _philly(path: Path, most_gpus: int, drop: bool) -> Read:
     """Read ``timestamp,duration,num_gpus[,cluster]``; time starts with the first job.
 
     Timestamps are ISO 8601, time zones respected, durations in s; `cluster` (a virtual
     cluster) becomes the type.
-
-    Raises
-    ------
-    InputError: as for `read_jobs`.
     """
-    drop = unusable != "refuse"
     table = read_table(path, _lenient(PHILLY) if drop else PHILLY)
     where = [f"row {row}" for row in table["#"]]
     stamps = np.array([

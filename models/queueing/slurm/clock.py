@@ -16,7 +16,6 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.queueing.arrays import FloatArray, floats
 from optgap.models.queueing.slurm.fields import NEVER, limit_s
 from optgap.models.queueing.slurm.table import COMMAND, Table
-from optgap.models.shown import counted
 
 CHANGES_S = (1800.0, 3600.0)
 """By how much clocks are put back or forward, s."""
@@ -35,10 +34,9 @@ class Times:
     ----------
     submit, eligible: not after the start.
     end: that of the log for a row that still runs.
-    still: whether a row still runs.
+    still, early: whether a row still runs, and began before its submission.
     unfit: why a row cannot be used; "" where it can.
     zone: that of the clock.
-    notes: what was odd.
     """
 
     submit: FloatArray
@@ -46,9 +44,9 @@ class Times:
     start: FloatArray
     end: FloatArray
     still: NDArray[np.bool_]
+    early: NDArray[np.bool_]
     unfit: Sequence[str]
     zone: tzinfo
-    notes: tuple[str, ...]
 
     def at(self, time_s: float) -> str:
         """A time as sacct prints it."""
@@ -110,23 +108,16 @@ def read_times(table: Table, zone: str | None, source: str) -> Times:
     unsure = np.where(over, other.any(axis=0), read["start"][0] != read["start"][1])
     for name in ("submit", "eligible"):
         unsure |= (read[name][0] != read[name][1]) & (read[name][1] <= start)
-    early = read["submit"][0] > start
     submit = np.fmin(read["submit"][0], start)
     eligible = read["eligible"][0]
     eligible = np.clip(np.where(np.isnan(eligible), submit, eligible), submit, start)
     still = np.isnan(end) & ~np.isnan(start)
     stamps = np.concatenate([submit, start, end, (start + lasted)[still]])
     latest = float(np.nanmax(stamps)) if np.isfinite(stamps).any() else 0.0
-    notes = []
-    if early.any():
-        what = "job began before its submission: a wait of 0"
-        notes.append(counted(int(early.sum()), what))
-    if "elapsedraw" not in table.columns:
-        notes.append("ElapsedRaw is not in the file: whether clocks were changed was not checked")
-    return Times(
-        floats(submit), floats(eligible), floats(start), floats(np.where(still, latest, end)),
-        still, np.where(wrong, MISFIT, np.where(unsure, OPEN, "")).tolist(), clock, tuple(notes),
-    )  # fmt: skip
+    early = read["submit"][0] > start
+    end = floats(np.where(still, latest, end))
+    unfit = np.where(wrong, MISFIT, np.where(unsure, OPEN, "")).tolist()
+    return Times(floats(submit), floats(eligible), floats(start), end, still, early, unfit, clock)
 
 
 def _readings(local_s: FloatArray, zone: tzinfo) -> tuple[FloatArray, FloatArray]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,19 +41,21 @@ NEEDED = ("jobid", "submit", "start", "end")
 BY_NODE = "the most that each node held, added up (--set gpus=N)"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Run:
     """A run that held GPUs, before it is a job; `row` is its place in the table."""
 
     name: str
     row: int
+    start_s: float
+    end_s: float
     gpus: int
     pool: str
     nodes: tuple[str, ...]
 
-
-Gang = list[_Run]
-"""The runs that are one job, the parts of a heterogeneous one."""
+    @property
+    def lasted_s(self) -> float:
+        return self.end_s - self.start_s
 
 
 def read_slurm(
@@ -89,45 +91,50 @@ def read_slurm(
     table = _table(read_text(path, stdin=True), columns or {}, source)
     times = read_times(table, zone, source)
     runs, reasons = _runs(table, times, source)
-    _name_pools(runs)
-    pools = _pools(runs, times)
-    chosen = _chosen(pools, pool, reasons, source)
+    runs = _in_pools(runs)
+    pools: dict[str, tuple[int, float]] = {}
+    for run in runs:
+        count, hours = pools.get(run.pool, (0, 0.0))
+        pools[run.pool] = (count + 1, hours + run.gpus * run.lasted_s / 3600)
+    if not pools:
+        told = ", ".join(counted(n, why) for why, n in reasons.items())
+        expected = "at least one" + (f"; left out: {told}" if told else "")
+        raise InputError(source, "", NoQuote("no job that held GPUs"), expected)
+    chosen = pool or max(pools, key=lambda name: pools[name][1])
+    if chosen not in pools:
+        raise InputError("--set", "pool", chosen, one_of(pools))
     members = [run for run in runs if run.pool == chosen]
     gangs = _gangs(members)
-    # a gang holds its GPUs while all of its parts run
-    start = np.array([max(times.start[run.row] for run in gang) for gang in gangs])
-    end = np.array([min(times.end[run.row] for run in gang) for gang in gangs])
-    arrival = np.minimum(getattr(times, wait)[[gang[0].row for gang in gangs]], start)
-    order = [k for k in np.argsort(arrival, kind="stable") if end[k] - start[k] >= SHORTEST_S]
-    left = {
-        "of another pool": len(runs) - len(members),
-        "part of a heterogeneous job, counted with its first": len(members) - len(gangs),
-        "part of a heterogeneous job that never ran as a whole": len(gangs) - len(order),
-    }
-    reasons.update({why: count for why, count in left.items() if count})
-    rows = [gangs[k][0].row for k in order]
+    found = [run for run in gangs if run.lasted_s >= SHORTEST_S]
+    arrivals = getattr(times, wait)
+    found.sort(key=lambda run: min(arrivals[run.row], run.start_s))
+    reasons["of another pool"] = len(runs) - len(members)
+    reasons["part of a heterogeneous job, counted with its first"] = len(members) - len(gangs)
+    reasons["part of a heterogeneous job that never ran as a whole"] = len(gangs) - len(found)
+    rows, start = [run.row for run in found], floats([run.start_s for run in found])
+    lasted = floats([run.lasted_s for run in found])
     users, partitions = table.column("user"), table.column("partition")
     warnings = _warnings(table, times, runs, chosen)
     jobs = Jobs.of(
-        arrival[order],
-        (end - start)[order],
-        [sum(run.gpus for run in gangs[k]) for k in order],
-        names=[gangs[k][0].name for k in order],
+        np.minimum(arrivals[rows], start),
+        lasted,
+        [run.gpus for run in found],
+        names=[run.name for run in found],
         kinds=[partitions[row] for row in rows],
-        estimate_s=_estimates(table, (end - start)[order], rows, warnings),
+        estimate_s=_estimates(table, lasted, rows, warnings),
         source=source,
     )
-    size = _pool(members, times, {"gpus": gpus, "nodes": nodes, "gpus_per_node": gpus_per_node})
+    size = _pool(members, {"gpus": gpus, "nodes": nodes, "gpus_per_node": gpus_per_node})
     name = f"slurm {source}, {chosen}"
-    problem, run, lacks = happened(jobs, start[order], size, name, source, times.at)
+    problem, logged, lacks = happened(jobs, start, size, name, source, times.at)
     return QueueLog(
         problem,
-        run,
+        logged,
         floats(times.submit[rows]),
         tuple(users[row] for row in rows),
         size,
         sum("." not in name for name in table.columns["jobid"]) + len(table.unread),
-        reasons,
+        {why: count for why, count in reasons.items() if count},
         pools,
         tuple(warnings),
         lacks,
@@ -172,7 +179,7 @@ def _runs(table: Table, times: Times, source: str) -> tuple[list[_Run], Counter[
             continue
         seen.add(key)
         count, kind = gpus(held[k])
-        part = shares(held[k])
+        part = shares(held[k]) or ("" if count else shares(asked[k]))
         if not held[k] and gpus(asked[k])[0]:
             # 22.05 gives jobs that never ran a start all the same
             reasons[_never(states[k]) if lasted == 0 else "tells no AllocTRES"] += 1
@@ -192,7 +199,8 @@ def _runs(table: Table, times: Times, source: str) -> tuple[list[_Run], Counter[
                 raise InputError(source, where, places[k], f"a host list: {error}") from None
             copies[name] += 1
             own = name if copies[name] == 1 else f"{name}#{copies[name]}"
-            found.append(_Run(own, k, count, kind, nodes))
+            start, end = float(times.start[k]), float(times.end[k])
+            found.append(_Run(own, k, start, end, count, kind, nodes))
     if table.unread:
         reasons["cannot be read"] = len(table.unread)
     return found, reasons
@@ -209,8 +217,8 @@ def _never(state: str) -> str:
     }.get(word, f"never started ({word})")  # fmt: skip
 
 
-def _name_pools(runs: Sequence[_Run]) -> None:
-    """Name the pool of runs whose GPU type is not told: by their nodes, where these are known.
+def _in_pools(runs: Sequence[_Run]) -> list[_Run]:
+    """The runs, those whose GPU type is not told in the pool of their nodes' types.
 
     Runs on nodes of two types have a pool of their own.
     """
@@ -218,52 +226,38 @@ def _name_pools(runs: Sequence[_Run]) -> None:
     for run in runs:
         for node in run.nodes if run.pool else ():
             types.setdefault(node, set()).update(run.pool.split("+"))
-    for run in runs:
-        if not run.pool:
-            known = set().union(*(types.get(node, ()) for node in run.nodes))
-            run.pool = "/".join(sorted(known)) or ANY
+
+    def pool(run: _Run) -> str:
+        known = set().union(*(types.get(node, ()) for node in run.nodes))
+        return run.pool or "/".join(sorted(known)) or ANY
+
+    return [replace(run, pool=pool(run)) for run in runs]
 
 
-def _pools(runs: Sequence[_Run], times: Times) -> dict[str, tuple[int, float]]:
-    """Runs and GPU-hours by pool."""
-    found: dict[str, tuple[int, float]] = {}
-    for run in runs:
-        count, hours = found.get(run.pool, (0, 0.0))
-        held = run.gpus * float(times.end[run.row] - times.start[run.row]) / 3600
-        found[run.pool] = (count + 1, hours + held)
-    return found
-
-
-def _chosen(
-    pools: Mapping[str, tuple[int, float]], pool: str | None, reasons: Counter[str], source: str
-) -> str:
-    """The pool that was asked for, or the one with the most GPU time."""
-    if not pools:
-        told = ", ".join(counted(n, why) for why, n in reasons.items() if n)
-        expected = "at least one" + (f"; left out: {told}" if told else "")
-        raise InputError(source, "", NoQuote("no job that held GPUs"), expected)
-    chosen = pool or max(pools, key=lambda name: pools[name][1])
-    if chosen not in pools:
-        raise InputError("--set", "pool", chosen, one_of(pools))
-    return chosen
-
-
-def _gangs(runs: Sequence[_Run]) -> list[Gang]:
-    """Runs that are one job: the parts of one run of a heterogeneous job."""
-    found: dict[str, Gang] = {}
+def _gangs(runs: Sequence[_Run]) -> list[_Run]:
+    """The parts of one run of a heterogeneous job as one: it holds GPUs while all of them run."""
+    found: dict[str, list[_Run]] = {}
     for run in runs:
         name, _, number = run.name.partition("#")
         whole, plus, _ = name.partition("+")
         found.setdefault(f"{whole}+ {number}" if plus else run.name, []).append(run)
-    return list(found.values())
+    return [
+        replace(
+            parts[0],
+            start_s=max(run.start_s for run in parts),
+            end_s=min(run.end_s for run in parts),
+            gpus=sum(run.gpus for run in parts),
+        )
+        for parts in found.values()
+    ]
 
 
-def _pool(runs: Sequence[_Run], times: Times, told: Mapping[str, int | None]) -> Pool:
+def _pool(runs: Sequence[_Run], told: Mapping[str, int | None]) -> Pool:
     """The pool as told, else the most that each node was seen to hold, added up."""
 
     def held(pairs: Sequence[tuple[_Run, int]]) -> tuple[FloatArray, FloatArray, IntArray]:
-        rows = [run.row for run, _ in pairs]
-        return times.start[rows], times.end[rows], integers([count for _, count in pairs])
+        start, end = ([getattr(run, name) for run, _ in pairs] for name in ("start_s", "end_s"))
+        return floats(start), floats(end), integers([count for _, count in pairs])
 
     names = {node: k for k, node in enumerate(dict.fromkeys(n for run in runs for n in run.nodes))}
     # how a gang's GPUs lie on its nodes is not told: on each as many, and the rest anywhere
@@ -280,7 +274,10 @@ def _whole(text: str) -> int:
 
 def _warnings(table: Table, times: Times, runs: Sequence[_Run], pool: str) -> list[str]:
     """What is odd about the rows."""
-    told = [*table.unread[:5], *times.notes]
+    told = table.unread[:5]
+    early = sum(bool(times.early[run.row]) for run in runs)
+    if early:
+        told.append(counted(early, "job began before its submission: a wait of 0"))
     if len(table.unread) > 5:
         told.append(f"… {len(table.unread) - 5} more")
     running = sum(bool(times.still[run.row]) for run in runs)
@@ -288,6 +285,8 @@ def _warnings(table: Table, times: Times, runs: Sequence[_Run], pool: str) -> li
         told.append(f"{counted(running, 'job still runs')}: the log's end is taken for its own")
     if any(map(_whole, table.column("restarts"))):
         told.append("only the last run of a requeued job is there unless sacct got -D")
+    if "elapsedraw" not in table.columns:
+        told.append("ElapsedRaw is not in the file: whether clocks were changed was not checked")
     if "alloctres" not in table.columns:
         told.append("AllocTRES is not in the file: what was asked for counts as held")
     if pool == ANY:

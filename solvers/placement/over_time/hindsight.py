@@ -27,13 +27,14 @@ from optgap.models.work import WORK
 from optgap.solvers.placement.over_time.book_kernels import (
     Book,
     Case,
+    Moves,
     ease_all,
-    insert_all,
+    insert,
     place_all,
 )
 from optgap.solvers.placement.over_time.bounding import bound_over_time
 from optgap.solvers.placement.over_time.parameters import TUNING
-from optgap.solvers.placement.over_time.search_kernels import Moves, anneal
+from optgap.solvers.placement.over_time.search_kernels import anneal
 
 MOST_NAMED = 5
 """Tasks left out that a message names."""
@@ -57,7 +58,7 @@ class Search:
         self.rng = np.random.default_rng(seed)
         self.case = case_of(problem)
         self.book = empty_book(problem, self.case)
-        self.like = np.array(problem.cluster.type_of)
+        self.choice = moves_for(problem, self.case)
         self.best_j = math.inf
         self.node, self.mask = self.book.node.copy(), self.book.mask.copy()
 
@@ -75,7 +76,7 @@ class Search:
             if self.limits.stop is not None:
                 return False
             end = min(len(order), done + TUNING.placed_at_once)
-            at = place_all(self.case, self.book, order, done, end, self.like, waits)
+            at = place_all(self.case, self.book, self.choice, order, done, end, waits, self.rng)
             self.limits.spend(WORK.placed_row * (at - done) * int(self.book.rows.sum()))
             if at < end:
                 self.book = roomier(self.book)
@@ -92,7 +93,7 @@ class Search:
             self.best_j = joules
             self.node[:], self.mask[:] = self.book.node, self.book.mask
 
-    def anneal(self, moves: int, hot_j: float, cold_j: float, choice: Moves) -> int:
+    def anneal(self, moves: int, hot_j: float, cold_j: float) -> int:
         """So many moves, from one temperature to another; how many the limits let it make.
 
         What is in use counts in full (`eased`) for the last fifth.
@@ -105,7 +106,7 @@ class Search:
             hot = hot_j * (cold_j / hot_j) ** now
             now = (done + step) / moves
             cold = hot_j * (cold_j / hot_j) ** now
-            anneal(self.case, self.book, choice, step, hot, cold, self.rng)
+            anneal(self.case, self.book, self.choice, step, hot, cold, self.rng)
             self.limits.spend(WORK.moved_row * step * share * int(self.book.rows.sum()))
             done += step
             self.keep()
@@ -268,13 +269,13 @@ def long_first(
     if alone is None or alone.missing:
         return None
     mean = max(alone.best_j, 1.0) / len(rows)
-    choice = moves_for(alone.problem, alone.case)
-    alone.anneal(TUNING.long_moves * moves, TUNING.hot * mean, TUNING.cold * mean, choice)
+    alone.anneal(TUNING.long_moves * moves, TUNING.hot * mean, TUNING.cold * mean)
     search = Search(problem, limits, seed)
     needed = 2 * np.bincount(alone.node, minlength=len(problem.cluster)) + 3
     if (needed > np.diff(search.book.first)).any():
         return None
-    insert_all(search.case, search.book, rows, alone.node, alone.mask)
+    for k, n, mask in zip(rows.tolist(), alone.node.tolist(), alone.mask.tolist(), strict=True):
+        insert(search.case, search.book, k, n, mask)
     if (search.book.rows + 2 > 0.8 * np.diff(search.book.first)).any():
         search.book = roomier(search.book)
     rest = np.setdiff1d(np.arange(len(problem.tasks)), rows)
@@ -323,8 +324,7 @@ def hindsight(
             return replace(bound, termination=stop, message="stopped before any schedule")
         first, warm = search.objective, TUNING.warm if staged else 1.0
         mean = max(search.best_j, 1.0) / count
-        choice = moves_for(problem, search.case)
-        done = search.anneal(moves, warm * TUNING.hot * mean, warm * TUNING.cold * mean, choice)
+        done = search.anneal(moves, warm * TUNING.hot * mean, warm * TUNING.cold * mean)
     return Outcome(
         search.solution_of(),
         Status.FEASIBLE,

@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from optgap.auditing.logged import Beside, judged
 from optgap.auditing.result import Audit, Covered
-from optgap.auditing.tables import LoggedRows, read_log, require_some
+from optgap.auditing.tables import UNTOLD, LoggedRows, read_log, require_some
 from optgap.documents import ProblemLike, as_problem, as_solution
 from optgap.explaining.logged import NAME
 from optgap.models.errors import InputError
@@ -19,6 +17,7 @@ from optgap.models.limits import Limits
 from optgap.models.placement.migrations import MigrationProblem
 from optgap.models.placement.solution import PlacementSolution
 from optgap.models.queueing.solution import QueueingSolution
+from optgap.models.shown import counted
 from optgap.render import number, percent
 from optgap.solvers.placement.migrations import curve
 
@@ -60,7 +59,7 @@ def audit_solution(
     reasons = dict(found.reasons)
     count = len(subject.subjects)
     subject, solution = _served(subject, found.solution)
-    left = count - len(subject.subjects)
+    left = count - len(subject.subjects) - reasons.get(UNTOLD, 0)
     if left:
         reasons.pop("not placed", None)  # they are among those that are left
         reasons["not in the log, or not placed"] = left
@@ -80,20 +79,14 @@ def _served(problem: Any, solution: Any) -> tuple[Any, Any]:
     """Problem and solution less what the solution does not serve, where that can be taken out."""
     if problem.serves_all(solution):
         return problem, solution
-    if isinstance(solution, PlacementSolution) and (solution.node >= 0).any():
-        kept = solution.node >= 0
-        part = PlacementSolution.of_arrays(solution.node[kept], solution.gpu_mask[kept])
-        return problem.restrict(solution), part
+    if isinstance(solution, PlacementSolution) and (kept := solution.node >= 0).any():
+        placed = PlacementSolution.of_arrays(solution.node[kept], solution.gpu_mask[kept])
+        return problem.restrict(solution), placed
     if isinstance(solution, QueueingSolution) and solution.started.size:
-        started = solution.started
-        sizes = np.diff(solution.held_at)
-        job = np.repeat(np.arange(len(sizes)), sizes)
-        inside = np.isin(job, started)
-        held_at = np.concatenate([[0], np.cumsum(sizes[started])])
-        return problem.restrict(solution), QueueingSolution(
-            solution.start_s[started], solution.end_s[started], held_at,
-            solution.held_node[inside], solution.held_gpus[inside],
-        )  # fmt: skip
+        started, part = solution.started, problem.restrict(solution)
+        held = [solution.nodes_of(k) for k in started.tolist()]
+        start, end = solution.start_s[started], solution.end_s[started]
+        return part, QueueingSolution.on_nodes(part, start, held, end)
     return problem, solution
 
 
@@ -103,7 +96,7 @@ def _sentence(audit: Audit) -> str:
     unit = comparison.unit
     text = f"what happened comes to {number(audit.now.objective)} {unit}"
     if audit.violations:
-        text += f" and breaks {len(audit.violations)} constraints"
+        text += f" and breaks {counted(len(audit.violations), 'constraint')}"
     gap = comparison.rows[0].gap_to_bound
     if gap is not None:
         word = "above" if comparison.sense == "min" else "below"

@@ -27,7 +27,6 @@ from optgap.solvers.placement.over_time.hindsight import (
     beyond_empty_j,
     hindsight,
     long_rows,
-    moves_for,
 )
 from optgap.solvers.placement.over_time.parameters import TUNING
 from optgap.solvers.placement.over_time.search_kernels import anneal
@@ -92,11 +91,10 @@ def agree(problem: PlacementProblem, data: st.DataObject) -> None:
     search = Search(problem, Limits(), seed=0, ease=data.draw(st.sampled_from((0.0, 0.4))))
     search.construct(np.array(data.draw(st.permutations(range(len(problem.tasks))))))
     assert not problem.check(search.solution_of(search.book))
-    choice = moves_for(problem, search.case)
-    search.anneal(10, 1e6, 1e3, choice)
+    search.anneal(10, 1e6, 1e3)
     ease_all(search.case, search.book, 0.0)
     before = search.solution_of(search.book)
-    changed, found = anneal(search.case, search.book, choice, 10, 1e6, 1e3, search.rng)
+    changed, found = anneal(search.case, search.book, search.choice, 10, 1e6, 1e3, search.rng)
     after = search.solution_of(search.book)
     assert not problem.check(after)
     assert found == (before.node < 0).sum() - (after.node < 0).sum()
