@@ -17,6 +17,7 @@ from optgap.models.limits import Limits
 from optgap.models.placement.migrations import MigrationProblem
 from optgap.models.placement.solution import PlacementSolution
 from optgap.models.queueing.solution import QueueingSolution
+from optgap.models.shown import counted
 from optgap.render import number, percent
 from optgap.solvers.placement.migrations import curve
 
@@ -95,7 +96,7 @@ def _sentence(audit: Audit) -> str:
     unit = comparison.unit
     text = f"what happened comes to {number(audit.now.objective)} {unit}"
     if audit.violations:
-        text += f" and breaks {len(audit.violations)} constraints"
+        text += f" and breaks {counted(len(audit.violations), 'constraint')}"
     gap = comparison.rows[0].gap_to_bound
     if gap is not None:
         word = "above" if comparison.sense == "min" else "below"
