@@ -116,10 +116,10 @@ def look_back(search: Search, first: int, stop: int) -> None:
 
 
 @compiled
-def schedule(search: Search) -> float:
-    """Schedule the list from `before` on; returns its cost, which is now the plan's."""
+def schedule(search: Search, begin: Machine) -> float:
+    """Schedule the list from this cluster on; returns its cost, which is now the plan's."""
     stream, plan, machine = search.stream, search.plan, search.now
-    copy_machine(search.before, machine)
+    copy_machine(begin, machine)
     count = len(plan.order)
     decode(
         stream, plan, machine, plan.start, plan.node,
@@ -158,15 +158,27 @@ def _shift(order: IntArray, p: int, q: int) -> None:
 
 @compiled
 def anneal(
-    search: Search, moves: Moves, first: int, stop: int, heats: tuple[float, float], tries: int
+    search: Search,
+    begin: Machine,
+    moves: Moves,
+    first: int,
+    stop: int,
+    heats: tuple[float, float],
+    tries: int,
 ) -> int:
     """Try moves within places `first` to `stop`, at temperatures from one to another.
 
-    Returns how many moves were accepted.
+    `begin` is the cluster at the start of the list. Returns how many moves were accepted.
     """
     plan, stream, random, accepted = search.plan, search.stream, search.random, 0
-    copy_machine(search.before, search.now)
     nodes, count, wish = len(search.now.free), len(plan.order), plan.wish
+    copy_machine(begin, search.before)
+    search.now.starts[0] += first
+    look_back(search, 0, count)
+    decode(
+        stream, plan, search.before, search.start, search.node,
+        (0, first, first), search.after, np.inf, np.inf,
+    )  # fmt: skip
     kept_wish = np.empty(nodes, dtype=np.int64)
     near, far = moves.earlier + moves.behind, moves.earlier + moves.behind + moves.anywhere
     for i in range(tries):
@@ -189,16 +201,16 @@ def anneal(
         if p == q and (nodes == 1 or kind < far):
             continue
         job = plan.order[p]
-        rule, begin, end_at = plan.rule[job], stream.at[job], stream.at[job + 1]
-        for h in range(begin, end_at):
-            kept_wish[h - begin] = wish[h]
+        rule, at, end_at = plan.rule[job], stream.at[job], stream.at[job + 1]
+        for h in range(at, end_at):
+            kept_wish[h - at] = wish[h]
         if p == q and draw(random) < 0.5:  # another rule
-            wish[begin] = NOBODY
+            wish[at] = NOBODY
             plan.rule[job] = int(draw(random) * (CLOSEST_END + 2))
         elif p == q:  # another node
-            h = begin + int(draw(random) * (end_at - begin))
+            h = at + int(draw(random) * (end_at - at))
             k = int(draw(random) * nodes)
-            for other in range(begin, end_at):
+            for other in range(at, end_at):
                 if wish[other] == k:
                     wish[other] = wish[h]
             wish[h] = k
@@ -212,30 +224,18 @@ def anneal(
         if end < 0:
             _shift(plan.order, q, p)
             plan.rule[job] = rule
-            for h in range(begin, end_at):
-                wish[h] = kept_wish[h - begin]
+            for h in range(at, end_at):
+                wish[h] = kept_wish[h - at]
             continue
         accepted += 1
-        for at in range(first, end):  # jobs wish for the nodes that they have
-            j = plan.order[at]
+        for place in range(first, end):  # jobs wish for the nodes that they have
+            j = plan.order[place]
             plan.start[j] = search.start[j]
             for h in range(stream.at[j], stream.at[j + 1]):
                 plan.node[h] = wish[h] = search.node[h]
         look_back(search, first, end)
         _note(search)
     return accepted
-
-
-@compiled
-def enter_window(search: Search, machine: Machine, first: int) -> None:
-    """Make `before` the cluster at place `first` of the list, from `machine` at its start."""
-    copy_machine(machine, search.before)
-    search.now.starts[0] += first
-    look_back(search, 0, len(search.plan.order))
-    decode(
-        search.stream, search.plan, search.before, search.start, search.node,
-        (0, first, first), search.after, np.inf, np.inf,
-    )  # fmt: skip
 
 
 def return_to_best(search: Search) -> None:

@@ -30,7 +30,6 @@ from optgap.solvers.queueing.list_annealing import (
     Moves,
     Search,
     anneal,
-    enter_window,
     return_to_best,
     schedule,
     search_of,
@@ -185,7 +184,7 @@ def _take(search: Search, start: FloatArray, node: IntArray) -> None:
     search.plan.start[:] = start
     search.plan.node[:] = node
     wait_for_nodes(search)
-    schedule(search)
+    schedule(search, search.before)
 
 
 def _annealed(
@@ -218,7 +217,7 @@ def _begin(problem: QueueingProblem, settings: Annealing, seed: int, limits: Lim
     """
     stream, (nodes, _), count = stream_of(problem), problem.shape, len(problem)
     search = search_of(stream, np.arange(count), nodes, LEAST_EXTENSION, seed)
-    schedule(search)
+    schedule(search, search.before)
     for k, effort in enumerate([None, *settings.efforts(count)]):
         if limits.stop is not None:
             break
@@ -268,8 +267,7 @@ class _Run:
             wait_for_nodes(self.search)
         else:
             wish_for_nodes(self.search, LEAST_EXTENSION)
-        enter_window(self.search, self.idle, 0)
-        schedule(self.search)
+        schedule(self.search, self.idle)
 
     def run(self, limits: Limits) -> Termination | None:
         """Until the moves are used up; returns what stopped them, if anything did."""
@@ -310,11 +308,10 @@ class _Run:
             width = int(self.rng.integers(chosen.window[0], chosen.window[1] + 1))
             first = max(0, centre - int(self.rng.integers(width)))
             stop = min(count, first + width)
-            enter_window(search, self.idle, first)
             size, doubt = size // (10 * max(1, count // 10_000)), chosen.doubt * self.mean_s
         moves = Moves(chosen.earlier, chosen.behind, chosen.anywhere, chosen.reach, doubt)
         tries = min(max(1, size), budget - self.done)
-        anneal(search, moves, first, stop, (heat, heat), tries)
+        anneal(search, self.idle, moves, first, stop, (heat, heat), tries)
         self.done += tries
 
 

@@ -150,10 +150,10 @@ def _plan(planner: Planner, effort: Effort, now: float) -> int:
         for h in range(search.stream.at[j], search.stream.at[j + 1]):
             search.plan.wish[h] = NOBODY
     search.costs[1] = INF
-    schedule(search)
+    schedule(search, search.before)
     tries = min(effort.moves, effort.starts // count, ENOUGH * count * count)
     if count > 1:
-        anneal(search, MOVES, 0, count, (effort.hot, effort.cold), tries)
+        anneal(search, search.before, MOVES, 0, count, (effort.hot, effort.cold), tries)
     tally[ROUNDS] += 1
     queue[:count] = search.best.order
     started = 0
