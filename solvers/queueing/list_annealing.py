@@ -32,7 +32,7 @@ PRIME = 2147483647
 """2³¹ − 1: random numbers are Park and Miller's, alike in both ways a kernel is run."""
 
 
-class Search(NamedTuple):
+class ListSearch(NamedTuple):
     """Everything that annealing works on.
 
     Parameters
@@ -76,11 +76,11 @@ class Moves(NamedTuple):
     doubt: float
 
 
-def search_of(stream: Stream, order: IntArray, nodes: int, rule: int, seed: int) -> Search:
+def search_of(stream: Stream, order: IntArray, nodes: int, rule: int, seed: int) -> ListSearch:
     """A search from one list on an idle cluster, every job with the same rule."""
     count, held, g = len(order), int(stream.at[-1]), stream.g
     most = min(count, nodes * g)
-    return Search(
+    return ListSearch(
         stream,
         plan_of(order, held, rule),
         plan_of(order, held, rule),
@@ -103,7 +103,7 @@ def draw(random: IntArray) -> float:
 
 
 @inner
-def look_back(search: Search, first: int, stop: int) -> None:
+def look_back(search: ListSearch, first: int, stop: int) -> None:
     """Sum up again what jobs from each place of the list on cost, for some places."""
     stream, plan, after = search.stream, search.plan, search.after
     for p in range(stop - 1, first - 1, -1):
@@ -116,7 +116,7 @@ def look_back(search: Search, first: int, stop: int) -> None:
 
 
 @compiled
-def schedule(search: Search, begin: Machine) -> float:
+def schedule(search: ListSearch, begin: Machine) -> float:
     """Schedule the list from this cluster on; returns its cost, which is now the plan's."""
     stream, plan, machine = search.stream, search.plan, search.now
     copy_machine(begin, machine)
@@ -133,7 +133,7 @@ def schedule(search: Search, begin: Machine) -> float:
 
 
 @inner
-def _note(search: Search) -> None:
+def _note(search: ListSearch) -> None:
     """Note what the list costs that has been scheduled, and the list if it is the best so far."""
     at, plan, best, clock = search.stream.at, search.plan, search.best, search.now.clock
     search.costs[0] = clock[1] + (len(plan.order) * clock[2] if search.stream.makespan else 0.0)
@@ -158,7 +158,7 @@ def _shift(order: IntArray, p: int, q: int) -> None:
 
 @compiled
 def anneal(
-    search: Search,
+    search: ListSearch,
     begin: Machine,
     moves: Moves,
     first: int,
@@ -238,20 +238,20 @@ def anneal(
     return accepted
 
 
-def return_to_best(search: Search) -> None:
+def return_to_best(search: ListSearch) -> None:
     """Go back to the best list so far."""
     for mine, best in zip(search.plan, search.best, strict=True):
         mine[:] = best
     search.costs[0] = search.costs[1]
 
 
-def wish_for_nodes(search: Search, rule: int) -> None:
+def wish_for_nodes(search: ListSearch, rule: int) -> None:
     """Order the list by start, and let every job wish for the node it has, with one rule else."""
     wait_for_nodes(search)
     search.plan.rule[:] = rule
 
 
-def wait_for_nodes(search: Search) -> None:
+def wait_for_nodes(search: ListSearch) -> None:
     """Order the list by start, and let every job wait for the node it has."""
     plan = search.plan
     plan.order[:] = plan.order[np.argsort(plan.start[plan.order], kind="stable")]

@@ -27,8 +27,8 @@ from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import slack_s
 from optgap.models.work import WORK
 from optgap.solvers.queueing.list_annealing import (
+    ListSearch,
     Moves,
-    Search,
     anneal,
     return_to_best,
     schedule,
@@ -179,7 +179,7 @@ def polished(
     return _annealed(problem, searches, settings, limits, seed)
 
 
-def _take(search: Search, start: FloatArray, node: IntArray) -> None:
+def _take(search: ListSearch, start: FloatArray, node: IntArray) -> None:
     """Schedule the jobs in this order and on these nodes."""
     search.plan.start[:] = start
     search.plan.node[:] = node
@@ -189,14 +189,16 @@ def _take(search: Search, start: FloatArray, node: IntArray) -> None:
 
 def _annealed(
     problem: QueueingProblem,
-    searches: list[Search],
+    searches: list[ListSearch],
     settings: Annealing,
     limits: Limits,
     seed: int,
 ) -> Outcome:
     """The best schedule of some searches side by side."""
     begun = min(float(problem.value(search.best.start)) for search in searches)
-    runs = [_Run(problem, search, settings, k, seed) for k, search in enumerate(searches)]
+    runs = [
+        _AnnealedSearch(problem, search, settings, k, seed) for k, search in enumerate(searches)
+    ]
 
     def tell() -> None:
         best = min(searches, key=lambda search: float(search.costs[1]))
@@ -209,7 +211,7 @@ def _annealed(
     return _outcome(problem, best.search, stopped, info)
 
 
-def _begin(problem: QueueingProblem, settings: Annealing, seed: int, limits: Limits) -> Search:
+def _begin(problem: QueueingProblem, settings: Annealing, seed: int, limits: Limits) -> ListSearch:
     """The best of some schedules made in the order of time.
 
     They serve jobs by arrival, by run time with bookings, and as re-planned. What a limit leaves
@@ -241,11 +243,16 @@ def _serve(planner: Planner, effort: Effort, limits: Limits) -> None:
         limits.spend(WORK.queueing_event * EVENTS + WORK.queueing_start * started)
 
 
-class _Run:
+class _AnnealedSearch:
     """One search, from the best schedule that it is given."""
 
     def __init__(
-        self, problem: QueueingProblem, search: Search, settings: Annealing, number: int, seed: int
+        self,
+        problem: QueueingProblem,
+        search: ListSearch,
+        settings: Annealing,
+        number: int,
+        seed: int,
     ) -> None:
         count, (nodes, g) = len(problem), problem.shape
         self.hot = settings.hot[number % len(settings.hot)]
@@ -340,7 +347,7 @@ def _side_by_side(
 
 def _outcome(
     problem: QueueingProblem,
-    search: Search,
+    search: ListSearch,
     stopped: Termination | None,
     info: dict[str, float | int | str],
 ) -> Outcome:
