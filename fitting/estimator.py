@@ -58,6 +58,8 @@ class Estimator(ABC):
     """Columns that must take more than one value."""
     uses: ClassVar[tuple[str, ...]] = ()
     """Columns that it reads where they are there."""
+    near_: Self | None = None
+    """A fit to nearly the same rows, to begin at."""
 
     def __init__(
         self, *, loss: Loss = "soft_l1", loss_scale: float = 0.02, starts: int = 4, seed: int = 0
@@ -165,25 +167,32 @@ class Estimator(ABC):
     def fitted(self) -> bool:
         return hasattr(self, "theta_")
 
-    def fit(self, table: object, y: object = None, *, strict: bool = True) -> Self:
+    def fit(
+        self, table: object, y: object = None, *, strict: bool = True, near: Self | None = None
+    ) -> Self:
         """Fit to a table (Profile, mapping or DataFrame); `y` replaces its response column.
 
         Parameters
         ----------
         strict: refuse a mapping or DataFrame whose magnitudes suggest another unit (kW for W),
             rather than warn of it in one line.
+        near: a fit to nearly the same rows, whose parameters stand in for the random starts.
 
         Raises
         ------
         InputError: for missing columns, missing or impossible values, another unit, an input
             that never varies, a response that is constant, or fewer rows than parameters.
         """
+        self.near_ = near
         profile = self.prepare(self.table(table, y, strict=strict))
         facts = self.settle(profile)
         params = tuple(self.parameters(profile, facts))
         self._enough(profile, params)
         first = at_priors(self.guess(profile, facts), params)
-        return self._solve(profile, facts, params, self._starts(first, params))
+        starts = self._starts(first, params)
+        if near is not None and len(near.theta_) == len(first):
+            starts = np.clip([starts[0], near.theta_], *_bounds(params))
+        return self._solve(profile, facts, params, starts)
 
     def predict(self, table: object) -> Floats:
         """The response at each row, in its canonical unit.
@@ -210,7 +219,7 @@ class Estimator(ABC):
     def _solve(
         self, profile: Profile, facts: Design, params: tuple[Parameter, ...], starts: Floats
     ) -> Self:
-        lower, upper = np.array([[p.lower, p.upper] for p in params], dtype=float).T
+        lower, upper = _bounds(params)
         target = self.target(profile)
         evaluate = self._residuals(self.design(profile, facts), target, facts, params)
         problem = Robust(evaluate, lower, upper, self.loss, self.loss_scale)
@@ -268,7 +277,7 @@ class Estimator(ABC):
     def _starts(self, first: Floats, params: tuple[Parameter, ...]) -> Floats:
         """The guess, and random ones around it within the bounds."""
         rng = np.random.default_rng(self.seed)
-        lower, upper = np.array([[p.lower, p.upper] for p in params], dtype=float).T
+        lower, upper = _bounds(params)
         rows = [first]
         for _ in range(max(self.starts, 1) - 1):
             factor = np.exp(rng.normal(0.0, 1.0, len(first)))
@@ -400,11 +409,17 @@ class Estimator(ABC):
         self._check_fitted()
         copy = self.clone()
         copy.__dict__.update(self.__dict__)
-        lower, upper = np.array([[p.lower, p.upper] for p in self.parameters_], dtype=float).T
+        lower, upper = _bounds(self.parameters_)
         copy.theta_ = np.clip(theta, lower, upper)
         names = [p.name for p in self.parameters_]
         copy.params_ = dict(zip(names, (float(v) for v in copy.theta_), strict=True))
         return copy
+
+
+def _bounds(params: Sequence[Parameter]) -> tuple[Floats, Floats]:
+    """Lower and upper bounds of the parameters."""
+    lower, upper = np.array([[p.lower, p.upper] for p in params], dtype=float).T
+    return lower, upper
 
 
 def _advice(params: Sequence[Parameter]) -> str:

@@ -146,10 +146,13 @@ def cross_validate(
     by: str | None = None,
     split: Split | None = None,
     places: Placed[E] | None = None,
+    near: Mapping[str, E] | None = None,
 ) -> HeldOut:
     """Predict every held-out row from the others; `split` defaults to ten folds.
 
-    `places` is told the fits of each fold with their rows, and the rows held out.
+    `places` is told the fits of each fold with their rows, and the rows held out. Folds begin at
+    the guess and at a solution for nearly the same rows: that of `near`, the groups' fits to all
+    rows, or of the first fold, which then takes every start.
 
     Groups that a training part leaves with too few rows to fit are skipped, and named in
     ``skipped``; a table of which nothing can be predicted is an error.
@@ -157,6 +160,7 @@ def cross_validate(
     profile = estimator.prepare(table)
     predicted, placed = np.full(len(profile), np.nan), np.full(len(profile), np.nan)
     skipped: dict[str, str] = {}
+    known = dict(near or {})
     for train, held in (split or KFold()).pairs(profile, by):
         base = estimator
         share = getattr(estimator, "share", None)
@@ -173,7 +177,8 @@ def cross_validate(
             if not len(test):
                 continue
             try:
-                fit = base.clone().fit(seen)
+                fit = base.clone().fit(seen, near=known.get(title))
+                known.setdefault(title, fit)
                 predicted[test] = fit.predict(profile.take(test))
                 fits[title], tests[title] = (fit, seen), test
             except InputError as error:
@@ -182,14 +187,14 @@ def cross_validate(
             found = places(fits, {title: profile.take(test) for title, test in tests.items()})
             for title, test in tests.items():
                 placed[test] = found[title]
-    known = np.flatnonzero(np.isfinite(predicted))
-    if not len(known):
+    seen_rows = np.flatnonzero(np.isfinite(predicted))
+    if not len(seen_rows):
         why = next(iter(skipped.values()), "no row was held out")
         raise InputError(profile.source, "", NoQuote(why), "enough rows to hold some out")
     titles = np.empty(len(profile), dtype=object)
     for title, rows in profile.groups(by):
         titles[rows] = label(title)
-    measured = profile.numbers(estimator.response)[known]
+    measured = profile.numbers(estimator.response)[seen_rows]
     notes = tuple(f"{title or 'all'}: {why}" for title, why in skipped.items())
-    kept = placed[known] if places is not None else np.zeros(0)
-    return HeldOut(measured, predicted[known], titles[known], known, notes, kept)
+    kept = placed[seen_rows] if places is not None else np.zeros(0)
+    return HeldOut(measured, predicted[seen_rows], titles[seen_rows], seen_rows, notes, kept)

@@ -114,7 +114,9 @@ class PowerFlowEnergy(Estimator):
         power, clock = _mean_power(table), table.numbers("frequency_mhz")
         curves = [(clock[rows], power[rows]) for _, rows in _constant_runs(table, None)]
         shape = power_forms.search(curves, self.form, self.f0_mhz, self.kappa)
-        time = PowerFlowThroughput(sync=self.sync, io=self.io, seed=self.seed).fit(table)
+        near = None if self.near_ is None else self.near_.facts_["time"]
+        time = PowerFlowThroughput(sync=self.sync, io=self.io, seed=self.seed)
+        time.fit(table, near=near)
         _, t_grad, t_sync, t_iter = _times(time, table)
         batch = table.numbers("local_batch")
         share = t_grad / t_iter

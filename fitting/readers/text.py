@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -56,6 +56,12 @@ class RawTable:
     odd: tuple[tuple[int, int], ...] = ()
     again: int = 0
     top: int = 1
+
+    def take(self, kept: Iterable[int]) -> RawTable:
+        """Return the table with these rows alone."""
+        index = list(kept)
+        rows, lines = [self.rows[k] for k in index], [self.lines[k] for k in index]
+        return replace(self, rows=rows, lines=lines)
 
     def require_regular(self) -> None:
         """Refuse a table with rows that do not fit its header.
@@ -157,31 +163,25 @@ def parse_csv(text: str, source: str, fields: Sequence[str] = ()) -> RawTable:
     refuse_foreign(text, source)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=True)
     header = _header([*fields], "fields", 1) if fields else []
-    rows: list[list[str]] = []
-    lines: list[int] = []
-    odd: list[tuple[int, int]] = []
-    top = again = 0
+    top = 0
     try:
-        for row in reader:
-            if not row or (len(row) == 1 and not row[0].strip()):
-                continue
-            if not header:
-                if not row[0].lstrip().startswith(("#", "==")):
-                    top = reader.line_num
-                    header = _header(row, source, top)
-                    _require_names(header, source, top)
-            elif len(row) != len(header):
-                odd.append((reader.line_num, len(row)))
-            elif row[0].strip() == header[0] and [cell.strip() for cell in row] == header:
-                again += 1
-            else:
-                rows.append(row)
-                lines.append(reader.line_num)
+        for row in reader if not header else ():
+            if any(cell.strip() for cell in row) and not row[0].lstrip().startswith(("#", "==")):
+                top = reader.line_num
+                header = _header(row, source, top)
+                _require_names(header, source, top)
+                break
+        below = [(reader.line_num, row) for row in reader]
     except csv.Error as error:
         where = f"row {reader.line_num}"
         raise InputError(source, where, NoQuote(error), "comma-separated cells") from None
     if not header:
         raise InputError(source, "row 1", NoQuote("nothing"), "a header")
+    count, first = len(header), header[0]
+    fitting = [(line, row) for line, row in below if len(row) == count and row[0] != first]
+    odd = [(line, len(row)) for line, row in below if len(row) != count and "".join(row).strip()]
+    again = len(below) - len(fitting) - sum(len(row) != count for _, row in below)
+    rows, lines = [row for _, row in fitting], [line for line, _ in fitting]
     raw = RawTable(source, header, rows, lines, {}, tuple(odd), again, top)
     if not rows:
         raw.require_regular()

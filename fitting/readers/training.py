@@ -27,10 +27,6 @@ def _application(source: str) -> str:
     return re.split(r"_(placements|scalability)", stem(source))[0]
 
 
-def is_placements(header: set[str]) -> bool:
-    return {"placement", "local_bsz", "step_time"} <= header
-
-
 def read_placements(raw: RawTable) -> Profile:
     """adaptdl / Sia: step time per placement; ``placement`` has one digit per node.
 
@@ -56,10 +52,6 @@ def read_placements(raw: RawTable) -> Profile:
         "placement": placement,
     }
     return profile_from(raw, "adaptdl-placements", columns)
-
-
-def is_scalability(header: set[str]) -> bool:
-    return {"num_nodes", "num_replicas", "local_bsz", "step_time"} <= header
 
 
 def read_scalability(raw: RawTable) -> Profile:
@@ -116,10 +108,6 @@ def read_elasticflow(raw: RawTable) -> Profile:
     notes = (f"{empty} cells of 0 or nothing are combinations that were not run",)
     profile = Profile(columns, raw.source, "elasticflow", lines.astype(np.int64))
     return profile.noting(*notes) if empty else profile
-
-
-def is_gavel_table(header: set[str]) -> bool:
-    return {"model", "local_batch_size", "num_gpus", "steps_per_s"} <= header
 
 
 def read_gavel_table(raw: RawTable) -> Profile:
