@@ -19,9 +19,9 @@ from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends.linear import Solved
 from optgap.solvers.placement import METHODS, auto
 from optgap.solvers.placement.exact import search
-from optgap.solvers.placement.exact.milp import milp
 from optgap.solvers.placement.exact.pooled import bound_pooled
 from optgap.solvers.placement.exact.search import exact
+from optgap.solvers.placement.milp import milp
 from tests.conftest import two_nodes_problem
 from tests.strategies import GOALS, placement_problems, tasks_of
 
