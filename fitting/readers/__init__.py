@@ -67,11 +67,6 @@ SOURCES: Sequence[Source] = (
         ecosched.read_profiles,
     ),
     Source(
-        "ecosched-runtime",
-        {"app", "gpu_count", "metric", "value", "total_power_cap_w"},
-        ecosched.read_runtime,
-    ),
-    Source(
         "ecosched-samples",
         {"app", "gpu_count", "gpu", "time_s", "dram_active", "power_w"},
         ecosched.read_samples,
@@ -129,8 +124,6 @@ def read_profile(
         profile = samples.cut(monitors.read_tegrastats(text, source, interval_s or 1.0))
     elif monitors.is_dcgmi(text):
         profile = samples.cut(monitors.read_dcgmi(text, source, interval_s or 1.0))
-    elif text.lstrip()[:1] == "{":
-        profile = training.read_gavel_json(text, source)
     else:
         raw = parse_csv(text, source, fields)
         if isinstance(held, Held):
