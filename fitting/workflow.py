@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -27,7 +27,7 @@ def fit(
     table: str | os.PathLike[str] | Profile | Any,
     model: str,
     *,
-    by: str | None = None,
+    by: str | Sequence[str] | None = None,
     columns: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
     cv: int = 10,
@@ -60,6 +60,10 @@ def fit(
         one line that says what is missing and what to measure.
     """
     estimator = make_estimator(model, **{"seed": seed, **settings})
+    if isinstance(by, (list, tuple)):
+        by = ",".join(map(str, by))
+    if by is not None and not isinstance(by, str):
+        raise InputError("fit", "by", by, "a column, or several as 'a,b'")
     if isinstance(table, Profile):
         if columns or units:
             found = NoQuote("columns or units beside a profile")
