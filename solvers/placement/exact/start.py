@@ -10,6 +10,7 @@ from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.placement.fragmentation import node_fragmentation
 from optgap.models.placement.tasks import TaskClass
 from optgap.solvers.placement.exact.code import claim
+from optgap.solvers.placement.exact.counted import CountedModel
 from optgap.solvers.placement.exact.tables import Counted
 
 
@@ -112,9 +113,9 @@ def _orders() -> tuple[Callable[[TaskClass], Key], ...]:
     )
 
 
-def first_solution(counted: Counted) -> PlacementSolution | None:
+def first_solution(model: CountedModel) -> PlacementSolution | None:
     """The best of a few greedy placements; None when none of them places every task."""
-    problem = counted.problem
+    counted, problem = model.counted, model.counted.problem
     tasks = [problem.tasks.task_class(k) for k in range(len(problem.tasks))]
     greedy = Greedy(counted)
     best: tuple[float, PlacementSolution] | None = None
@@ -122,7 +123,7 @@ def first_solution(counted: Counted) -> PlacementSolution | None:
         solution = greedy.place(sorted(range(len(tasks)), key=lambda k: (key(tasks[k]), k)))
         if not (counted.accepting or problem.serves_all(solution)):
             continue
-        cost = claim(counted, solution) * (-1 if counted.accepting else 1)
+        cost = claim(model, solution) * (-1 if counted.accepting else 1)
         if best is None or cost < best[0]:
             best = cost, solution
     return None if best is None else best[1]
