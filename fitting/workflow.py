@@ -66,7 +66,10 @@ def fit(
             raise InputError("fit", name, given, "a dictionary by column")
     if not isinstance(cv, int) or isinstance(cv, bool):
         raise InputError("fit", "cv", cv, "how many folds, or 0 for none")
-    by = by if isinstance(by, str) or by is None else ",".join(by)
+    if isinstance(by, (list, tuple)):
+        by = ",".join(map(str, by))
+    if by is not None and not isinstance(by, str):
+        raise InputError("fit", "by", by, "a column, or several as 'a,b'")
     if isinstance(table, Profile):
         if columns or units:
             found = NoQuote("columns or units beside a profile")
