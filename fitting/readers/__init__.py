@@ -67,11 +67,6 @@ SOURCES: Sequence[Source] = (
         ecosched.read_profiles,
     ),
     Source(
-        "ecosched-runtime",
-        {"app", "gpu_count", "metric", "value", "total_power_cap_w"},
-        ecosched.read_runtime,
-    ),
-    Source(
         "ecosched-samples",
         {"app", "gpu_count", "gpu", "time_s", "dram_active", "power_w"},
         ecosched.read_samples,
@@ -120,6 +115,9 @@ def read_profile(
     InputError: for a file that cannot be read or recognised, a cell that is no number, or
         magnitudes that suggest another unit than stated.
     """
+    for name, given in (("columns", columns), ("units", units)):
+        if not isinstance(given or {}, Mapping):
+            raise InputError(name, "", given, "a mapping, such as {'power': 'power_w:kW'}")
     held = path if isinstance(path, (str, os.PathLike)) else held_table("table", path)
     source = str(held)
     text = read_text(held)
@@ -129,8 +127,6 @@ def read_profile(
         profile = samples.cut(monitors.read_tegrastats(text, source, interval_s or 1.0))
     elif monitors.is_dcgmi(text):
         profile = samples.cut(monitors.read_dcgmi(text, source, interval_s or 1.0))
-    elif text.lstrip()[:1] == "{":
-        profile = training.read_gavel_json(text, source)
     else:
         raw = parse_csv(text, source, fields)
         if isinstance(held, Held):

@@ -1,4 +1,4 @@
-"""EcoSched's profile tables, run-time tables and raw DCGM samples; Lucid's co-locations."""
+"""EcoSched's profile tables and raw DCGM samples; Lucid's co-locations."""
 
 from __future__ import annotations
 
@@ -30,22 +30,6 @@ def read_profiles(raw: RawTable) -> Profile:
     if "fp_active_sum" in raw.header:
         columns["fp_active"] = raw.numbers("fp_active_sum") / gpus
     return profile_from(raw, "ecosched", columns)
-
-
-def read_runtime(raw: RawTable) -> Profile:
-    """Run time by GPU count and power cap; rows of other metrics are left out."""
-    metric = raw.text("metric")
-    kept = np.flatnonzero(metric == "runtime_seconds")
-    columns = {
-        "application": raw.text("app")[kept],
-        "gpus": raw.numbers("gpu_count")[kept],
-        "total_power_cap_w": raw.numbers("total_power_cap_w")[kept],
-        "time_s": raw.numbers("value")[kept],
-    }
-    lines = np.array(raw.lines, dtype=np.int64)[kept]
-    profile = Profile(columns, raw.source, "ecosched-runtime", lines)
-    left = len(metric) - len(kept)
-    return profile.noting(f"{left} rows of throughput left out") if left else profile
 
 
 def read_samples(raw: RawTable) -> Profile:

@@ -80,7 +80,8 @@ class Samples:
     device: whose each sample is.
     texts: what a run has one of, by column: ``application``, ``gpu_model``.
     keys: those of them that, beside the device, tell one series from another.
-    times: in s, where known; `interval_s` apart without.
+    times: in s, where known.
+    interval_s: the step between samples without times; 0 where it was not told.
     """
 
     source: str
@@ -160,7 +161,7 @@ def of_table(
         texts,
         tuple(name for name in KEYS if name in texts),
         times if stamp else None,
-        interval_s or 1.0,
+        interval_s or 0.0,
         raw.lines,
     )
     if not sure and not _sampled(whole, stamp, any(ours == "time_s" for ours, *_ in columns)):
@@ -168,7 +169,8 @@ def of_table(
     if not sure:
         notes.append("taken for samples (sampled=False, --set samples=false: rows as they are)")
     if not stamp:
-        notes.append(UNTIMED.format(interval_s or 1.0))
+        told = f"{interval_s:g} s" if interval_s else "1 s, so that no run time is known,"
+        notes.append(f"samples taken to be {told} apart (interval_s=, --set interval=)")
     return replace(whole, notes=(*notes, *empty))
 
 
@@ -376,7 +378,7 @@ def cut(samples: Samples) -> Profile:
     traces: list[Trace] = []
     stamps = samples.times
     for device, index in _series_of(samples):
-        ticks = np.arange(len(index), dtype=np.float64) * samples.interval_s
+        ticks = np.arange(len(index), dtype=np.float64) * (samples.interval_s or 1.0)
         times: Floats = ticks if stamps is None else stamps[index]
         series = {name: values[index] for name, values in samples.series.items()}
         if "power_w" not in series:
@@ -395,9 +397,9 @@ def cut(samples: Samples) -> Profile:
         index, times = index[own.order], times[own.order]
         marks += [*own.remarks, *(_mark(samples, index[k], step) for k, step in own.holes)]
         if not own.runs:
-            short = f"{len(own.short_s)} busy stretches, all below 2 s or 5 samples"
+            short = f": {len(own.short_s)} busy stretches, all below 2 s or 5 samples"
             middle = np.nanmedian(series["power_w"])
-            rest.append(f"{label} {short if own.short_s else IDLE} ({middle:.3g} W)")
+            rest.append(f"{label}{short if own.short_s else f' {IDLE}'} ({middle:.3g} W)")
         elif own.runs[0].span.start == 0:
             marks.append(f"the log begins inside run {len(rows) + 1}")
         for run in own.runs:
@@ -430,7 +432,7 @@ def _row(
         **{name: str(values[index[run.span.start]]) for name, values in samples.texts.items()},
         "run": float(number),
         "samples": float(run.span.stop - run.span.start),
-        "time_s": run.time_s,
+        "time_s": run.time_s if samples.interval_s or samples.times is not None else float("nan"),
         **{n: float(np.nanmean(v)) if np.isfinite(v).any() else np.nan for n, v in inside.items()},
         "power_w": run.power_w,
         "idle_w": own.idle_w,

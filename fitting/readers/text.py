@@ -224,7 +224,7 @@ _FOREIGN = (
     (r"# (HELP|TYPE) .*|[a-zA-Z_]\w*\{.*\} \S+.*", "Prometheus' exposition of one moment"),
     (r".*\| NVIDIA-SMI .*|.*NVSMI LOG.*", "nvidia-smi's screen"),
     (r"#\s*(Date\s+Time\s+)?gpu\s+(pwr|pid|sm)\b.*", "nvidia-smi dmon's or pmon's"),
-    (r"\[\s*[{\[\"].*|\[", "JSON"),
+    (r"\[\s*[{\[\"].*|\[|\{.*", "JSON"),
     (r".*\bepoch\b[^,]*\bloss\b.*", "a training log"),
 )  # fmt: skip
 """A line that gives another tool's output away, and whose it is."""

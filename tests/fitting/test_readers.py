@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 from pathlib import Path
 
 import numpy as np
@@ -120,17 +119,12 @@ def test_elasticflow_is_turned_into_rows(tmp_path: Path) -> None:
     assert "2 cells" in profile.notes[0]
 
 
-def test_gavel_json_counts_steps_of_all_workers(tmp_path: Path) -> None:
-    jobs = {"('LM (batch size 20)', 4)": {"null": 8.0}, "('A3C', 1)": {"null": 0.0}}
-    profile = read_profile(write(tmp_path, "g.json", json.dumps({"v100": jobs})))
+def test_gavel_counts_steps_of_all_workers(tmp_path: Path) -> None:
+    rows = "model,local_batch_size,num_gpus,steps_per_s\nLM,20,4,8.0\nA3C,4,1,0.0\n"
+    profile = read_profile(write(tmp_path, "g.csv", rows))
     assert profile.numbers("time_s") == pytest.approx([0.5])
     assert profile["application"].tolist() == ["LM"]
     assert profile.numbers("local_batch") == pytest.approx([20])
-
-
-def test_gavel_json_of_another_form_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="Gavel's form"):
-        read_profile(write(tmp_path, "g.json", '{"v100": {"x": 3}}'))
 
 
 def test_zeus_windows_sum_their_gpus(tmp_path: Path) -> None:
@@ -281,18 +275,13 @@ def test_every_profile_of_the_collection_is_read(data_dir: Path) -> None:
         "zeus/summary_power_v100.csv",
         "zeus/profile_data/V100+resnet50+gpu0-1.csv",
         "gavel/isolated_tidy.csv",
-        "gavel/simulation_throughputs.json",
         "ecosched/h100_profiles.csv",
         "ecosched/h100_gpu_samples.csv.gz",
-        "ecosched/v100_runtime_throughput.csv",
         "lucid/colocate_info.csv",
         "dlbench/titanX-caffe-fc.csv",
     ):
         kinds[read_profile(folder / name).kind] = folder / name
-    assert len(kinds) == 13
-    json_form = read_profile(folder / "gavel/simulation_throughputs.json")
-    table = read_profile(folder / "gavel/isolated_tidy.csv")
-    assert sorted(json_form["time_s"]) == pytest.approx(sorted(table["time_s"]))
+    assert len(kinds) == 12
 
 
 # --- preparing --------------------------------------------------------------------------------
