@@ -116,6 +116,9 @@ def read_profile(
     InputError: for a file that cannot be read or recognised, a cell that is no number, or
         magnitudes that suggest another unit than stated.
     """
+    for name, given in (("columns", columns), ("units", units)):
+        if not isinstance(given or {}, Mapping):
+            raise InputError(name, "", given, "a mapping, such as {'power': 'power_w:kW'}")
     held = path if isinstance(path, (str, os.PathLike)) else held_table("table", path)
     source = str(held)
     text = read_text(held)

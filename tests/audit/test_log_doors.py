@@ -183,6 +183,15 @@ def test_a_file_that_is_no_log_is_told_in_a_line(
     refused(cli("audit", kind, str(tmp_path / "log"), *rest), told)
 
 
+def test_a_log_of_the_largest_machines_is_read(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(
+        "; MaxProcs: 163840\n1 0 0 100 163840 -1 -1 -1 200 -1 1 1 1 -1 1 -1 -1 -1\n"
+    )
+    audit = optgap.audit("swf", tmp_path / "log.swf", policies="fifo", methods="bound-area")
+    problem: Any = audit.problem
+    assert (problem.gpus, problem.nodes) == (163_840, 2)
+
+
 def test_the_door_with_clocks_put_back_is_refused(cli: Cli) -> None:
     refused(cli("audit", "slurm", str(DOORS / "slurm-dst-fall-back.psv")), "row 2: found Start")
 
