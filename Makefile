@@ -30,7 +30,7 @@ test: $(STAMP) ## lint, types, layers and the whole test suite
 fuzz: $(STAMP) ## thousands of random problems and broken files per family; an hour
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $(PYTEST_ARGS) tests/trust
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $(PYTEST_ARGS) -m hypothesis \
-	  tests/models tests/fitting tests/heuristics tests/solvers
+	  tests/models tests/fitting tests/heuristics tests/solvers tests/audit
 
 coverage: $(STAMP) ## lines that tests run, of compiled functions too; fails below 92 %; half an hour
 	@rm -rf out/coverage && mkdir -p out/coverage

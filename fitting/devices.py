@@ -90,7 +90,7 @@ class DevicePower(Estimator):
         covariance = np.diag(np.var(draws, axis=0))
         log, _ = self.curve(theta, self.design(profile, facts))
         self.start_, self.residuals_ = theta, log - self.target(profile)
-        scatter = Spread(covariance, np.sqrt(np.diag(covariance)), ())
+        scatter = Spread(covariance, np.sqrt(np.diag(covariance)), (), theta, covariance)
         at_bound: NDArray[np.bool_] = np.zeros(2, dtype=bool)
         return self._found(profile, facts, params, theta, at_bound, scatter)
 
@@ -105,6 +105,9 @@ class DevicePower(Estimator):
     def remarks(self, table: Profile) -> list[str]:
         busy, power = table.numbers("busy") > 0, table.numbers("power_w")
         mean, full = float(np.mean(power[busy])), self.params_["full_w"]
+        idle = self.params_["idle_w"]
+        if idle > mean:
+            return [f"rows at rest draw {idle:.3g} W, more than rows at work ({mean:.3g} W)"]
         if mean < 0.95 * full:
             return [f"busy rows draw {mean:.0f} W on average: Eq. 2 counts {full:.0f} W for them"]
         return []

@@ -14,8 +14,8 @@ from optgap.fitting.estimator import Estimator
 from optgap.fitting.optimise import Floats
 from optgap.fitting.profile import QUANTITIES, Profile
 from optgap.fitting.report import FitReport
-from optgap.fitting.uncertainty import interval, samples
-from optgap.models.errors import InputError
+from optgap.fitting.uncertainty import interval, samples, unknown
+from optgap.models.errors import InputError, NoQuote
 from optgap.models.figures import LONGEST, image, labelled
 from optgap.models.jsonio import write_bytes
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 BAND_SAMPLES = 200
 MANY_LINES = 6
+MANY_SAMPLES = 20_000
 MANY_GROUPS = 20
 """With more groups than this, lines share colours and there is no legend."""
 
@@ -118,15 +119,17 @@ def plot_curve(report: FitReport[Any], ax: Axes | None = None, seed: int = 0) ->
         dots = "0.7" if several else _colour(palette, k)
         axes.scatter(over, part.numbers(fit.response), s=8, alpha=0.5, color=dots)
         lines = _lines(part, fit) if several else [(title, _grid(part, estimator.needs[0]))]
-        drawn = samples(fit, BAND_SAMPLES, rng)
+        drawn = [] if unknown(fit) else samples(fit, BAND_SAMPLES, rng)
         for number, (name, line) in enumerate(lines):
             colour = _colour(palette, number if several and alone else k)
             shown = name if alone else title if number == len(lines) - 1 else ""  # each once
-            low, high = interval(drawn, line)
             places, middle = _by_place(line.numbers(fit.needs[0]), fit.predict(line))
             dark = 1.0 if alone else 0.3 + 0.7 * (number + 1) / len(lines)
             label = labelled(shown) if shown else None
             axes.plot(places, middle, color=colour, alpha=dark, label=label)
+            if not drawn:
+                continue
+            low, high = interval(drawn, line)
             bottom = _by_place(line.numbers(fit.needs[0]), low)[1]
             top = _by_place(line.numbers(fit.needs[0]), high)[1]
             axes.fill_between(places, bottom, top, color=colour, alpha=0.2 * dark, linewidth=0)
@@ -209,6 +212,44 @@ def _title(report: FitReport[Any]) -> str:
     return words
 
 
+def plot_samples(profile: Profile, ax: Axes | None = None) -> Axes:
+    """Power over time of each device, with its runs marked."""
+    axes = _axes(ax)
+    palette = "tab10" if len(profile.traces) <= 10 else "tab20"
+    for k, trace in enumerate(profile.traces):
+        colour = _colour(palette, k)
+        every = max(1, len(trace.times) // MANY_SAMPLES)
+        axes.plot(trace.times[::every], trace.power_w[::every], color=colour, linewidth=0.8,
+                  label=labelled(f"GPU {trace.device}"))  # fmt: skip
+        for start, stop in trace.runs:
+            axes.axvspan(trace.times[start], trace.times[stop - 1], color=colour, alpha=0.15)
+    axes.set_xlabel("time (s)")
+    axes.set_ylabel(_unit("power_w"))
+    runs = sum(len(trace.runs) for trace in profile.traces)
+    axes.set_title(f"samples, and the {runs} runs cut from them", fontsize="medium")
+    if 1 < len(profile.traces) <= MANY_GROUPS:
+        axes.legend(fontsize="x-small", frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+    return axes
+
+
+def save_samples(path: str | os.PathLike[str], profile: Profile) -> None:
+    """Draw the samples of a profile to a file.
+
+    Raises
+    ------
+    InputError: for a profile without samples, or an ending that cannot be drawn.
+    """
+    from matplotlib.figure import Figure
+
+    require_ending(path)
+    if not profile.traces:
+        found = NoQuote("no samples")
+        raise InputError(profile.source, "", found, "a log of samples to draw (a fit has --plot)")
+    figure = Figure(figsize=(14, 4.2), layout="constrained")
+    plot_samples(profile, figure.add_subplot())
+    write_bytes(path, image(figure, Path(path).suffix.lstrip(".").lower(), dpi=110))
+
+
 ENDINGS = ("png", "pdf", "svg", "jpg", "jpeg")
 
 
@@ -251,14 +292,17 @@ def delivered(report: FitReport[Any], path: str | os.PathLike[str] | None = None
 
 
 def figure_of(report: FitReport[Any]) -> Figure:
-    """The three pictures side by side."""
+    """The three pictures side by side, above the samples that the rows were cut from."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(14, 4.2), layout="constrained")
-    left, middle, right = figure.subplots(1, 3)
-    plot_curve(report, left)
-    plot_measured(report, middle)
-    plot_residuals(report, right)
+    traces = report.profile.traces
+    figure = Figure(figsize=(14, 7 if traces else 4.2), layout="constrained")
+    grid = figure.add_gridspec(2 if traces else 1, 3)
+    plot_curve(report, figure.add_subplot(grid[0, 0]))
+    plot_measured(report, figure.add_subplot(grid[0, 1]))
+    plot_residuals(report, figure.add_subplot(grid[0, 2]))
+    if traces:
+        plot_samples(report.profile, figure.add_subplot(grid[1, :]))
     title = "\n".join(textwrap.wrap(_title(report), LONGEST))
     figure.suptitle(title, x=0.01, ha="left", fontsize="medium")
     return figure

@@ -21,7 +21,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
     "=": operator.eq,
 }
-_CONDITION = re.compile(r"\s*([\w/.%-]+?)\s*(>=|<=|!=|==|>|<|=)\s*(.+?)\s*")
+_CONDITION = re.compile(r"\s*([^<>=!]+?)\s*(>=|<=|!=|==|>|<|=)\s*(.+?)\s*")
 
 
 def where(profile: Profile, condition: str) -> Profile:
@@ -83,7 +83,8 @@ def drop_missing(profile: Profile, columns: Sequence[str]) -> Profile:
     good = np.ones(len(profile), dtype=bool)
     for name in columns:
         if name in profile and profile[name].dtype.kind == "f":
-            good &= np.isfinite(profile.numbers(name))
+            known = np.isfinite(profile.numbers(name))
+            good &= known | ~known.any()  # what no row has is not a row's fault
     rows = np.flatnonzero(good)
     if len(rows) == len(profile):
         return profile

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
@@ -20,7 +20,26 @@ Column = NDArray[Any]
 QUANTITIES = MEASURED
 """Canonical columns by name."""
 
+TEXTS = ("application", "gpu_model", "placement", "workload", "gpu")
+"""Canonical columns of text."""
 NO_LINE = -1
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The samples behind rows, for pictures.
+
+    Parameters
+    ----------
+    device: whose they are.
+    times, power_w: in s and W.
+    runs: first sample of each run, and the first behind it.
+    """
+
+    device: str
+    times: NDArray[np.float64]
+    power_w: NDArray[np.float64]
+    runs: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,7 +56,9 @@ class Profile:
     published: the source's own columns, by the names they have there, where the reader gave them
         another name or folded them into one. They can be asked for, to group by for instance,
         but no model looks at them.
-    called: what the source calls columns that have been given our names, for messages.
+    called: what the source calls columns that have been given our names.
+    refused: why columns that the source has are not there: an error for whoever asks for them.
+    traces: the samples that the rows were cut from, where there were any.
     """
 
     columns: Mapping[str, Column]
@@ -47,13 +68,23 @@ class Profile:
     notes: tuple[str, ...] = ()
     published: Mapping[str, Column] = field(default_factory=dict)
     called: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, InputError] = field(default_factory=dict)
+    traces: tuple[Trace, ...] = ()
 
     @classmethod
-    def of(cls, table: object, source: str = "table", *, strict: bool = True) -> Profile:
+    def of(
+        cls,
+        table: object,
+        source: str = "table",
+        *,
+        strict: bool = True,
+        reads: Collection[str] = QUANTITIES,
+    ) -> Profile:
         """A Profile from a Profile, a mapping of columns, or a pandas DataFrame.
 
         Parameters
         ----------
+        reads: the columns that matter; the magnitudes of others are nobody's business.
         strict: refuse a column whose magnitudes suggest another unit; without it one line of
             warning says so. A Profile is taken as it is.
 
@@ -67,7 +98,9 @@ class Profile:
             frame: Any = table
             items = {str(name): frame[name].to_numpy() for name in frame.columns}
         elif isinstance(table, Mapping):
-            items = {str(name): np.asarray(values) for name, values in table.items()}
+            given = {str(name): np.asarray(values) for name, values in table.items()}
+            count = next((len(v) for v in given.values() if v.ndim), 1)  # a number is of each row
+            items = {n: v if v.ndim else np.full(count, v[()]) for n, v in given.items()}
         else:
             raise InputError(source, "", NoQuote(type(table).__name__), "a table of columns")
         columns = {name: as_column(values) for name, values in items.items()}
@@ -78,7 +111,7 @@ class Profile:
         from optgap.fitting.units import check_magnitudes
 
         profile = cls(columns, source)
-        check_magnitudes(profile, strict=strict)
+        check_magnitudes(profile, strict=strict, reads=reads)
         return profile
 
     def __repr__(self) -> str:
@@ -98,12 +131,17 @@ class Profile:
         return name in self.columns
 
     def __getitem__(self, name: str) -> Column:
-        if name in self.published and name not in self.columns:
+        if name in self.columns:
+            return self.columns[name]
+        if name in self.refused:
+            raise self.refused[name]
+        if name in self.published:
             return self.published[name]
-        if name not in self.columns:
-            names = ", ".join(theirs(known, self.called) for known in self.columns)
-            raise InputError(self.source, "columns", NoQuote(names or "nothing"), _missing(name))
-        return self.columns[name]
+        ours = next((own for own, name_ in self.called.items() if name_ == name), "")
+        if ours in self.columns:
+            return self.columns[ours]
+        names = ", ".join(theirs(known, self.called) for known in self.columns)
+        raise InputError(self.source, "columns", NoQuote(names or "nothing"), _missing(name))
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         """A numeric column; text in it is an error."""
@@ -138,7 +176,7 @@ class Profile:
         if not by:
             yield "", np.arange(len(self))
             return
-        names = [by] if isinstance(by, str) else list(by)
+        names = self.split(by) if isinstance(by, str) else list(by)
         keys = [
             tuple(label(value) for value in row)
             for row in zip(*(self[n] for n in names), strict=True)
@@ -148,6 +186,15 @@ class Profile:
             order.setdefault(key, []).append(row)
         for key, rows in order.items():
             yield " / ".join(key), np.array(rows, dtype=np.int64)
+
+    def has(self, name: str) -> bool:
+        """Whether there is a column of this name of ours or of the table's own."""
+        renamed = any(own in self.columns for own, name_ in self.called.items() if name_ == name)
+        return name in self.columns or name in self.published or renamed
+
+    def split(self, by: str) -> list[str]:
+        """The columns of ``a,b``; a column of just that name is one."""
+        return [by] if self.has(by) else [name.strip() for name in by.split(",")]
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with the same columns."""

@@ -66,9 +66,9 @@ class PowerFlowThroughput(Estimator):
     def __init__(self, *, sync: SyncForm = "paper", io: IoForm = "full", **shared: Any) -> None:
         super().__init__(**(dict[str, Any](loss_scale=0.05, starts=12) | shared))
         if sync not in SYNC_NAMES:
-            raise InputError("--set", "sync", sync, one_of(SYNC_NAMES))
+            raise InputError(self.name, "sync", sync, one_of(SYNC_NAMES))
         if io not in (known := ("full", "none")):
-            raise InputError("--set", "io", io, one_of(known))
+            raise InputError(self.name, "io", io, one_of(known))
         self.sync = sync
         self.io = io
 
@@ -76,9 +76,8 @@ class PowerFlowThroughput(Estimator):
         """Whether the clock is known and varies, and in which scopes synchronisation was seen."""
         gpus, batch, nodes, on_node, clock = layout(table)
         local, node = (nodes <= 1) & (gpus > 1), nodes > 1
-        return {
+        facts = {
             "batch": len(np.unique(batch)) > 1,
-            "io": len(np.unique(batch)) > 1 or len(np.unique(on_node)) > 1,
             "clock": bool(clock is not None and len(np.unique(clock)) > 1),
             "local": len(np.unique(gpus[local])),
             "local_beyond": bool(np.any(gpus[local] > 2)),
@@ -88,6 +87,10 @@ class PowerFlowThroughput(Estimator):
             "local_clock": bool(clock is not None and len(np.unique(clock[local])) > 1),
             **_reference(table),
         }
+        # at one batch the GPUs of a node alone tell loading from synchronising: with rows to spare
+        others = 4 + sum(_seen(name, facts) for name in SYNC_NAMES[self.sync])
+        facts["io"] = facts["batch"] or (len(np.unique(on_node)) > 1 and len(table) >= others)
+        return facts
 
     def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
         priors = _priors_of(facts)

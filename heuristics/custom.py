@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
+from dataclasses import fields, replace
 from traceback import walk_tb
 from typing import Any
 
+import numpy as np
+
 from optgap.models.errors import InputError, NoQuote
+
+
+class Overrun(BaseException):
+    """Raised in the thread of a policy that has not come back; no Exception, which it may catch."""
 
 
 class Own:
@@ -54,9 +62,28 @@ class Own:
             return given
         try:
             return read(given)
-        except Exception as error:
-            found = NoQuote(f"{type(error).__name__}: {error}")
-            raise self.wrong(where, found, expected) from error
+        except (InputError, Overrun):
+            raise
+        except BaseException as error:
+            raise self.wrong(where, NoQuote(said(error)), expected) from error
+
+    def ask_for_list(self, where: str, expected: str, *seen: Any) -> list[Any]:
+        """Return the list that it answers, empty for None.
+
+        Raises
+        ------
+        InputError: as `ask` does, and for an answer that is one thing rather than a list.
+        """
+
+        def listed(given: Any) -> list[Any]:
+            if given is None:
+                return []
+            if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+                raise self.wrong(where, given, f"a list of {expected}")
+            return list(given)
+
+        answer: list[Any] = self.ask(where, expected, *seen, read=listed)
+        return answer
 
     def wrong(self, where: str, found: Any, expected: str) -> InputError:
         """The error that an answer is."""
@@ -65,18 +92,59 @@ class Own:
     def _tried(self, where: str, expected: str, call: Callable[[], Any]) -> Any:
         try:
             return call()
-        except InputError:
+        except (InputError, Overrun):
             raise
-        except Exception as error:
+        except BaseException as error:  # it may leave by sys.exit, too
             raise self.wrong(where, _shown(error), expected) from error
 
 
-def listed(answer: Any) -> list[Any]:
-    """An answer that is a sequence, or None for an empty one."""
-    return list(answer or ())
+class Arrived:
+    """A problem as far as it has happened: a policy does not see jobs that are still to come.
+
+    Arrays of jobs are copies, and what else a policy changes it changes in a copy.
+
+    Parameters
+    ----------
+    problem: the whole of it, with jobs column by column in order of arrival.
+    arrival_s: when each job arrives, s.
+    """
+
+    def __init__(self, problem: Any, arrival_s: np.ndarray) -> None:
+        self._problem, self._arrival_s = deepcopy(problem), arrival_s
+        self._columns = {f.name: getattr(problem.jobs, f.name) for f in fields(problem.jobs)}
+        self._count, self._shown = -1, problem
+
+    def at(self, time_s: float) -> Any:
+        """Return the problem with the jobs that have arrived by `time_s`."""
+        count = int(np.searchsorted(self._arrival_s, time_s, side="right"))
+        if count != self._count:
+            columns = {name: _first(column, count) for name, column in self._columns.items()}
+            jobs = replace(self._problem.jobs, **columns)
+            self._count, self._shown = count, replace(self._problem, jobs=jobs)
+        return self._shown
 
 
-def _shown(error: Exception) -> NoQuote:
+def _first(column: Any, count: int) -> Any:
+    if not isinstance(column, np.ndarray):
+        return column if column is None else column[:count]
+    kept = column[:count].copy()
+    kept.flags.writeable = column.flags.writeable
+    return kept
+
+
+def whole(value: Any) -> bool:
+    """Whether a value is a whole number, numpy's included."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def said(error: BaseException) -> str:
+    """An exception by its name and words; SystemExit by what it would have done."""
+    if isinstance(error, SystemExit):
+        return "SystemExit, an end of the interpreter"
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
+
+
+def _shown(error: BaseException) -> NoQuote:
     """A user's exception in one line, with the last line of the user's own file on its way."""
     steps = [
         (frame.f_code.co_filename, line)
@@ -85,4 +153,4 @@ def _shown(error: Exception) -> NoQuote:
     ]
     own = [line for file, line in steps if file == steps[0][0]]
     place = f" ({os.path.basename(steps[0][0])}, line {own[-1]})" if own else ""
-    return NoQuote(f"{type(error).__name__}: {error}{place}")
+    return NoQuote(said(error) + place)

@@ -5,40 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import math
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from optgap.models.errors import InputError, NoQuote, one_of
-
-_TIME = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0, "d": 86_400.0}
-_POWER = {"W": 1.0, "mW": 1e-3, "kW": 1e3}
-_CLOCK = {"MHz": 1.0, "GHz": 1e3, "kHz": 1e-3, "Hz": 1e-6}
-_ENERGY = {"J": 1.0, "mJ": 1e-3, "kJ": 1e3, "MJ": 1e6, "Wh": 3600.0, "kWh": 3.6e6}
-_BYTES = {
-    "B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
-    "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40,
-}  # fmt: skip
-_SUFFIXES: Mapping[str, Mapping[str, float]] = {
-    "s": _TIME,
-    "w": _POWER,
-    "mhz": _CLOCK,
-    "j": _ENERGY,
-    "gb": {unit: size / 1e9 for unit, size in _BYTES.items()},
-    "mib": {unit: size / 2.0**20 for unit, size in _BYTES.items()},
-    "percent": {"%": 1.0, "fraction": 100.0},
-    "milli": {"milli": 1.0, "vCPU": 1000.0, "cores": 1000.0, "GPU": 1000.0, "whole": 1000.0},
-}
-"""Factors to the unit that a column's name ends in."""
-
-
-def units_of(name: str) -> Mapping[str, float]:
-    """The units that a column may come in, with the factor to its own; {} where it has none.
-
-    >>> units_of("power_w")["kW"]
-    1000.0
-    """
-    return _SUFFIXES.get(name.rpartition("_")[2], {}) if "_" in name else {}
+from optgap.models.units import parsed, spelt, units_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +22,7 @@ class Wanted:
     @property
     def factor(self) -> float:
         """From its unit to ours."""
-        return units_of(self.name)[self.unit] if self.unit else 1.0
+        return units_of(self.name).get(self.unit, 1.0)
 
 
 def mapped(
@@ -76,14 +47,24 @@ def mapped(
         name, _, unit = (part.strip() for part in text.partition(":"))
         if known and name not in known:
             raise InputError(source, str(theirs), name, one_of(known))
-        if unit and unit not in units_of(name):
-            units = units_of(name)
-            expected = one_of(units) if units else f"no unit: {name} has none"
-            raise InputError(source, str(theirs), unit, expected)
+        if unit:
+            unit = _unit_of(name, unit, source, str(theirs))
         if any(name == other.name for other in found.values()):
             raise InputError(source, str(theirs), NoQuote(f"{name} twice"), "one column for it")
         found[str(theirs)] = Wanted(name, unit)
     return found
+
+
+def _unit_of(name: str, text: str, source: str, theirs: str) -> str:
+    """The unit that `text` is for our column `name`; a time may come as a rate, ``images/s``."""
+    units = units_of(name)
+    found = [unit for unit in spelt(text) if unit in units]
+    if name == "time_s" and not found and parsed(f"({text})").rate:
+        return text
+    if not found:
+        expected = one_of(units) if units else f"no unit: {name} has none"
+        raise InputError(source, theirs, text, expected)
+    return found[0]
 
 
 def converted_names(
@@ -96,8 +77,9 @@ def converted_names(
     """
     found: dict[str, Wanted] = {}
     for theirs in header:
-        words, unit = split_unit(theirs)
-        fits = [n for n in ours if n.rpartition("_")[0] == words and unit in units_of(n)]
+        seen = parsed(theirs)
+        unit = next(iter(seen.units), "")  # no statistics here: min is minutes
+        fits = [n for n in ours if n.rpartition("_")[0] == seen.words and unit in units_of(n)]
         for name in fits:
             if theirs not in ours and name not in (*header, *taken) and units_of(name)[unit] != 1:
                 found[theirs] = Wanted(name, unit)
@@ -169,38 +151,3 @@ def rewritten(text: str, wanted: Mapping[str, Wanted], source: str = "table") ->
             else row
         )
     return out.getvalue()
-
-
-_BRACKETS = re.compile(r"\s*[\[(]\s*([^\])]+?)\s*[\])]\s*$")
-_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|%")
-SAME_UNIT = {
-    "w": "W", "watt": "W", "watts": "W", "kw": "kW", "mhz": "MHz", "ghz": "GHz", "khz": "kHz",
-    "hz": "Hz", "s": "s", "sec": "s", "secs": "s", "second": "s", "seconds": "s", "ms": "ms",
-    "millis": "ms", "milliseconds": "ms", "us": "us", "min": "min", "mins": "min",
-    "minutes": "min", "h": "h", "hours": "h", "hrs": "h", "days": "d", "j": "J", "joule": "J",
-    "joules": "J", "kj": "kJ", "wh": "Wh", "kwh": "kWh", "mib": "MiB", "gib": "GiB", "gb": "GB",
-    "mb": "MB", "%": "%", "pct": "%", "percent": "%",
-}  # fmt: skip
-"""How units are spelt in the names of columns; mW and MJ are not guessed."""
-
-
-def split_unit(name: str) -> tuple[str, str]:
-    """A column's name as words joined by underscores, and the unit that it ends in.
-
-    >>> split_unit("Avg Power (kW)"), split_unit("smClock_GHz"), split_unit("gpus")
-    (('avg_power', 'kW'), ('sm_clock', 'GHz'), ('gpus', ''))
-    """
-    unit = ""
-    bracket = _BRACKETS.search(name)
-    if bracket:
-        unit = SAME_UNIT.get(bracket[1].lower(), "")
-        name = name[: bracket.start()]
-    words = [word.lower() for part in re.split(r"[\W_]+", name) for word in _split(part)]
-    if not unit and len(words) > 1 and words[-1] in SAME_UNIT:
-        unit = SAME_UNIT[words.pop()]
-    return "_".join(words), unit
-
-
-def _split(part: str) -> list[str]:
-    """``smClock`` in two, ``GHz`` and ``MiB`` in one."""
-    return [part] if part.lower() in SAME_UNIT else _WORDS.findall(part)

@@ -125,8 +125,11 @@ def interpreted(small: bool) -> Iterator[None]:
         _INTERPRETED.reset(before)
 
 
-def python_of(kernel: Kernel) -> Callable[..., Any]:
+def python_of(kernel: Any) -> Callable[..., Any]:
     """The kernel as an ordinary function, which calls others of its kind as such, too."""
+    if not isinstance(kernel, Kernel):  # numba is switched off
+        plain: Callable[..., Any] = kernel
+        return plain
     if kernel not in _TWINS:
         function = kernel.py_func
         names = dict(function.__globals__)

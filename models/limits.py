@@ -95,8 +95,6 @@ class Limits:
         A function that is told the phase, the incumbent and the bound as they change.
     started
         When the time limit began to run, seconds of `working_time`.
-    stuck
-        An event that is set from inside where code from outside the package cannot be stopped.
     work
         Budget in units, or None for no budget.
     effort
@@ -111,7 +109,6 @@ class Limits:
     interrupted: threading.Event = field(default_factory=threading.Event)
     progress: Progress = silent
     started: float = field(default_factory=working_time)
-    stuck: threading.Event = field(default_factory=threading.Event)
     work: float | None = None
     effort: float = 1.0
     meter: Meter = field(default_factory=Meter)
@@ -198,9 +195,7 @@ class Limits:
     ) -> Limits:
         """Return limits for one run of several, which listens to the same interrupt."""
         told = self.progress if progress is None else progress
-        return Limits(
-            time_limit, self.interrupted, told, stuck=self.stuck, work=work, effort=self.effort
-        )
+        return Limits(time_limit, self.interrupted, told, work=work, effort=self.effort)
 
     def part(self, label: str) -> Limits:
         """Return limits without a time for a part whose name stands before each phase."""

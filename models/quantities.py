@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, Literal
 
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.units import factors
 
 LOGGER = logging.getLogger("optgap.units")
 GO_ON = "strict=False (--set strict=false) goes on"
@@ -46,21 +47,34 @@ class Quantity:
         range_ = f"{self.low:,.10g} to {self.high:,.10g} {self.unit}"
         if self.low <= value <= self.high:
             range_ = f"a median of at most {self.median:,.10g} {self.unit}"
-        for unit, factor in self.units.items():
-            if factor != 1 and self.low <= value * factor <= min(self.high, self.median):
-                return f"{range_} ({value:,.10g} {unit} would be {value * factor:,.10g})"
-        return range_
+        unit = self.meant(value)
+        if not unit:
+            return range_
+        return f"{range_} ({value:,.10g} {unit} would be {value * self.units[unit]:,.10g})"
+
+    def meant(self, value: float) -> str:
+        """The unit that `value` is probably in; "" where no other would do."""
+        high = min(self.high, self.median)
+        fits = (
+            u for u, size in self.units.items() if size != 1 and self.low <= value * size <= high
+        )
+        return next(fits, "")
 
 
-_TIME = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0}
-_POWER = {"W": 1.0, "mW": 1e-3, "kW": 1e3}
-_CLOCK = {"MHz": 1.0, "GHz": 1e3, "kHz": 1e-3, "Hz": 1e-6}
-_ENERGY = {"J": 1.0, "mJ": 1e-3, "kJ": 1e3, "Wh": 3600.0}
-_SHARE = {"fraction": 1.0, "%": 1e-2}
-_PERCENT = {"%": 1.0, "fraction": 100.0}
-_GB = {"GB": 1.0, "MB": 1e-3, "bytes": 1e-9}
-_MIB = {"MiB": 1.0, "GiB": 1024.0, "KiB": 1 / 1024, "bytes": 1 / 1024**2}
-_CPU = {"milli-vCPU": 1.0, "vCPU": 1000.0}
+def _offered(*symbols: str) -> Mapping[str, float]:
+    """The units that are offered for a quantity whose own is the first."""
+    return {symbol: factors(symbols[0])[symbol] for symbol in symbols}
+
+
+_TIME = _offered("s", "ms", "us", "min", "h")
+_POWER = _offered("W", "mW", "kW")
+_CLOCK = _offered("MHz", "GHz", "kHz", "Hz")
+_ENERGY = _offered("J", "mJ", "kJ", "Wh")
+_SHARE = _offered("fraction", "%")
+_PERCENT = _offered("%", "fraction")
+_GB = _offered("GB", "MB", "bytes")
+_MIB = _offered("MiB", "GiB", "KiB", "bytes")
+_CPU = _offered("milli", "vCPU")
 
 BOARDS = "5 W (embedded modules) to 1,400 W (GB300, MI355X) by their data sheets"
 CLOCKS = "135 MHz (V100's lowest) to 3,000 MHz (boost clocks of 2025) by nvidia-smi -q -d CLOCK"
@@ -76,6 +90,7 @@ MEASURED: Mapping[str, Quantity] = {
     "memory_mhz": Quantity("memory clock", "MHz", 50, 20000, _CLOCK, "405 MHz to 14 GHz (GDDR6X)"),
     "power_w": Quantity("mean power of one GPU", "W", 1, 2500, _POWER, BOARDS),
     "power_limit_w": Quantity("power limit of one GPU", "W", 10, 2500, _POWER, BOARDS),
+    "idle_w": Quantity("power of an idle GPU", "W", 0.5, 1000, _POWER, "2 W (modules) to 200 W"),
     "time_s": Quantity(
         "time of the run, or of one iteration", "s", 1e-7, 1e6, _TIME, "a kernel to eleven days"
     ),
@@ -101,7 +116,7 @@ GIVEN: Mapping[str, Quantity] = {
     "power_w": MEASURED["power_w"],
     "full_w": MEASURED["power_w"],
     "p_max_w": MEASURED["power_w"],
-    "idle_w": Quantity("power of an idle GPU", "W", 0.5, 1000, _POWER, "2 W (modules) to 200 W"),
+    "idle_w": MEASURED["idle_w"],
     "server_static_w": Quantity(
         "power of a server but for its GPUs", "W", 5, 50_000, _POWER, "20 W to 4 kW (DGX B300)"
     ),

@@ -13,7 +13,7 @@ import sys
 import zlib
 from collections import deque
 from collections.abc import Iterator, Mapping
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from optgap.models.errors import InputError, NoQuote
 
@@ -46,13 +46,6 @@ _KINDS = {
     stat.S_ISBLK: "a device",
     stat.S_ISSOCK: "a socket",
 }
-
-
-class Readable(Protocol):
-    """What bytes come from, piece by piece."""
-
-    def read(self, size: int, /) -> bytes:
-        """The next `size` bytes, or what is left."""
 
 
 class Held(os.PathLike[str]):
@@ -182,21 +175,6 @@ def read_text(path: Path, *, stdin: bool = False) -> str:
     return decode(read_bytes(path, stdin=stdin), as_path(path))
 
 
-def require_regular(path: Path) -> None:
-    """Refuse what `read_bytes` would not even begin to read; for readers of their own.
-
-    Raises
-    ------
-    InputError: as `read_bytes`.
-    """
-    source = os.fspath(path)
-    try:
-        with open(path, "rb", opener=_open) as file:
-            _size(file, source)
-    except OSError as error:
-        raise InputError(source, "", NoQuote(error.strerror or error), "a readable file") from None
-
-
 def decode(data: bytes, source: str) -> str:
     """UTF-8 text, with or without a byte-order mark.
 
@@ -241,7 +219,7 @@ def _size(file: IO[bytes], source: str) -> int:
 
 
 def _chunks(
-    file: Readable, source: str, known: str = "", limit: int | None = None
+    file: IO[bytes] | gzip.GzipFile, source: str, known: str = "", limit: int | None = None
 ) -> Iterator[bytes]:
     """What is left of a stream, piece by piece.
 

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import wraps
-from typing import Any
-
-from optgap.models.times import from_first_event
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +26,3 @@ class Regret:
     chosen: str
     better: str
     cost: float
-
-
-Judge = Callable[[Any, Any], list[Regret]]
-"""``f(problem, solution)``: every decision of a solution, judged."""
-
-
-def by_its_own_clock(judge: Judge) -> Judge:
-    """Have a judge count time from the first event of the problem."""
-
-    @wraps(judge)
-    def judged(problem: Any, solution: Any) -> list[Regret]:
-        found = judge(*from_first_event(problem, solution))
-        return [replace(regret, time=regret.time + problem.epoch_s) for regret in found]
-
-    return judged

@@ -27,6 +27,25 @@ _BOX = "max-width:100%;overflow-x:auto;margin:.3em 0"
 _CELL = "padding:.15em .6em;white-space:nowrap"
 
 
+PLURALS = {
+    **{noun: f"{noun}s" for noun in ("job", "row", "part", "task", "field", "request")},
+    **{f"{verb}s": verb for verb in ("hold", "ask", "stand", "say", "run", "tell")},
+    "is": "are",
+}  # fmt: skip
+
+
+def counted(count: int, what: str) -> str:
+    """A count before a phrase in the singular, which is put into the plural where it has to be.
+
+    >>> counted(1, "job still runs"), counted(2, "asks for no GPU")
+    ('1 job still runs', '2 ask for no GPU')
+    """
+    words = what.split(" ")
+    if count != 1:
+        words = [PLURALS.get(word, word) if k < 3 else word for k, word in enumerate(words)]
+    return f"{count:,} {' '.join(words)}"
+
+
 class Brief:
     """A repr of one line: what is long is told by its size."""
 

@@ -94,7 +94,6 @@ class Entry:
     options: a dataclass of `parameter` fields, which then gives `params`.
     shares: whether the function takes `found`, a dictionary in which it leaves what it found out
         and finds it again when it runs on a part of the same problem.
-    moves: whether the policy may move tasks that run, where its family's others may not.
     knows: what the policy is told beyond what every policy of its family sees.
     """
 
@@ -107,7 +106,6 @@ class Entry:
     goals: tuple[str, ...] = ()
     options: type | None = None
     shares: bool = False
-    moves: bool = False
     knows: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -20,6 +20,8 @@ MAX_LINE = 1 << 20
 DATE = "2026-03-01T12:00:00Z"
 MILLISECONDS = 1e11
 """From here on a time is taken for Unix milliseconds: as seconds it is after the year 5000."""
+UNKNOWN = frozenset({"", "-1", "-1.0", "nan", "none", "null"})
+"""Cells that tell nothing, in small letters."""
 _COMPUTED = re.compile(r"'*[=+\-@\t\r]")
 """How text begins that a spreadsheet would compute, and text that `guarded` has changed."""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
@@ -32,8 +34,9 @@ class Column:
     `kind` is what a cell holds: a ``time`` is a number of seconds, or a date and time as ISO 8601
     has it, which becomes Unix seconds. `minimum` is the smallest number accepted. An optional
     column may be missing altogether; an `empty` value stands for cells with nothing in them
-    (None: such cells are an error). `quantity` is the key of `quantities.GIVEN` that says which
-    values are believed, by default the column's name.
+    (None: such cells are an error), and an `unknown` one for all cells that tell nothing
+    (`UNKNOWN`). `quantity` is the key of `quantities.GIVEN` that says which values are believed,
+    by default the column's name.
     """
 
     name: str
@@ -42,6 +45,7 @@ class Column:
     required: bool = True
     empty: Any = None
     quantity: str = ""
+    unknown: Any = None
 
     @property
     def expected(self) -> str:
@@ -148,8 +152,8 @@ def _doubts(table: dict[str, list[Any]], column: Column) -> list[Doubt]:
 
 def _clock(values: list[Any], column: Column, source: str, rows: Sequence[int]) -> list[float]:
     """Seconds of a column of times: all of them numbers, or all of them dates."""
-    dated = [isinstance(value, Date) for value in values]
-    if any(dated) and not all(dated):
+    dated = [isinstance(value, Date) if value == value else None for value in values]  # not NaN
+    if True in dated and False in dated:
         first, other = dated.index(True), dated.index(False)
         where = f"row {rows[other]}, column {column.name}"
         raise InputError(source, where, values[other], f"a date, as in row {rows[first]}")
@@ -241,6 +245,8 @@ class _Rows:
 
 def _cell(text: str, column: Column, source: str, row: int) -> Any:
     where = f"row {row}, column {column.name}"
+    if column.unknown is not None and text.lower() in UNKNOWN:
+        return column.unknown
     if not text:
         if column.empty is None:
             raise InputError(source, where, NoQuote("nothing"), column.expected)

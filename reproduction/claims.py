@@ -38,16 +38,11 @@ class Row:
 
     Parameters
     ----------
-    claim
-        The claim, as the TOML file has it, or a line of our own.
-    ours
-        Our number, in words.
-    found
-        The verdict, or the numbers that the item's rule compares with the paper's.
-    note
-        Why they differ, or what else is worth knowing.
-    paper, agrees, rule
-        Filled in by `Item.judged`.
+    claim: The claim, as the TOML file has it, or a line of our own.
+    ours: Our number, in words.
+    found: The verdict, or the numbers that the item's rule compares with the paper's.
+    note: Why they differ, or what else is worth knowing.
+    paper, agrees, rule: Filled in by `Item.judged`.
     """
 
     claim: str
@@ -75,24 +70,16 @@ class Item:
 
     Parameters
     ----------
-    name, title
-        As users type it, and what it shows.
-    source
-        What it runs from, in words.
-    needs
-        Files below the data folder that it reads.
-    stand_in
-        What it runs from without them, in words; "" if it cannot.
-    most_seeds
-        Number of seeds that it uses at most; None for all.
-    rule
-        How verdicts come about, unless `rules` has another rule for the claim.
-    why
-        The reason for differences, or for the lack of a verdict.
-    listed
-        The beginning of rows that the page shows, a regular expression.
-    claims, rules, notes
-        What the paper states, rules of their own, and why ours differ, by claim.
+    name, title: As users type it, and what it shows.
+    source: What it runs from, in words.
+    needs: Files below the data folder that it reads.
+    stand_in: What it runs from without them, in words; "" if it cannot.
+    most_seeds: Number of seeds that it uses at most; None for all.
+    rule: How verdicts come about, unless `rules` has another rule for the claim.
+    why: The reason for differences, or for the lack of a verdict.
+    listed: The beginning of rows that the page shows, a regular expression.
+    claims, rules, notes: What the paper states, rules of their own, and why ours differ, by
+        claim.
     """
 
     name: str
@@ -159,14 +146,10 @@ class Study:
 
     Parameters
     ----------
-    seeds
-        One run of every policy for each.
-    data
-        The folder with the public traces (``openb/…``, ``profiles/…``), or None.
-    shared
-        Results that several items need, kept between them.
-    item
-        The item that is run now.
+    seeds: One run of every policy for each.
+    data: The folder with the public traces (``openb/…``, ``profiles/…``), or None.
+    shared: Results that several items need, kept between them.
+    item: The item that is run now.
     """
 
     seeds: tuple[int, ...] = SEEDS

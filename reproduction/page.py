@@ -78,4 +78,7 @@ def section(of: Paper, results: Results) -> str:
 def page(results: Mapping[str, Results]) -> str:
     """Return the whole page."""
     intro = (FOLDER / "page.md").read_text(encoding="utf-8")
+    agree, nearly, no = (sum(c) for c in zip(*map(of_paper, results.values()), strict=True))
+    total = f"Of {agree + nearly + no} statements {agree} agree, {nearly} nearly, {no} do not."
+    intro = intro.replace("TOTAL", total)
     return "\n".join([intro, *(section(paper(name), kept) for name, kept in results.items())])

@@ -23,7 +23,6 @@ from conftest import ROOT, Cli
 from optgap.cli import COMMANDS, UsageProblem, load_command
 from optgap.models.spec import Entry
 from optgap.registry import FAMILIES, family
-from optgap.sweeping import Engine
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -33,6 +32,7 @@ PARSED = {
     r"optgap fit powerflow-energy .*": "needs a profile over clocks and GPUs; tests/fitting",
     r"optgap audit swf .*": "needs a log in that format; tests/audit",
     r"optgap fit linear-power power\.json .*": "needs what Prometheus answered; tests/audit",
+    r"optgap fit --audit gpu\.csv .*": "needs a log of a GPU; tests/fitting",
 }
 """Commands that are not run, and why."""
 OTHERS = {
@@ -45,7 +45,7 @@ PRINTED = {
     "jobs.txt": "slurm2205_final_audit_X_D_duplicates.psv.gz",
 }
 """What programs of a cluster printed once, by the names that pages give it."""
-CLUSTERS = {"kubectl", "sacct", "curl"}
+CLUSTERS = {"kubectl", "sacct", "curl", "nvidia-smi"}
 """Programs of a cluster's, which are not here."""
 SMALL = {"alibaba": 3, "large": 3, "day": 3, "small": 2, "tiny": 2}
 SIZE = 5
@@ -171,7 +171,7 @@ def require_names(words: list[str]) -> None:
 def look_into(command: pages.Command) -> None:
     """Commands of pip, make and Python: what they name is there."""
     words = command.words
-    if command.text in OTHERS or words[0] in CLUSTERS:
+    if command.text in OTHERS or next(w for w in words if "=" not in w) in CLUSTERS:
         return
     if words[:2] == ["pip", "install"]:
         project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -210,7 +210,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(Entry, "load", loaded)
     pages.solve_once(monkeypatch)
     monkeypatch.setattr("optgap.processes.cores", lambda: 1)
-    monkeypatch.setattr(Engine, "processes", Engine.serial)
+    monkeypatch.setattr("optgap.sweeping.engines.cores", lambda: 1)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
 

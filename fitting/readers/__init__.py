@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from optgap.fitting.profile import NO_LINE, QUANTITIES, Profile
-from optgap.fitting.readers import ecosched, prometheus, samples, sweeps, tidy, training, zeus
-from optgap.fitting.readers.naming import recognised
-from optgap.fitting.readers.text import RawTable, parse_csv
-from optgap.fitting.units import apply_units, check_magnitudes
-from optgap.models.columns import Wanted, mapped, renamed, said
+from optgap.fitting.readers import ecosched, monitors, samples, sweeps, tidy, training, zeus
+from optgap.fitting.readers.naming import CANONICAL, by_name
+from optgap.fitting.readers.text import RawTable, parse_csv, uncollected
+from optgap.fitting.units import answered, apply_units, check_magnitudes
+from optgap.models.columns import mapped, renamed, said
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.reading import Held, held_table, read_text
 
@@ -23,41 +23,73 @@ __all__ = ["SOURCES", "Source", "read_profile", "read_profiles"]
 
 @dataclass(frozen=True)
 class Source:
-    """One kind of CSV: how its header is recognised and how it is read."""
+    """One kind of CSV: the columns by which it is recognised, or a test of them, and its reader."""
 
     name: str
-    matches: Callable[[set[str]], bool]
+    needs: Set[str] | Callable[[set[str]], bool]
     read: Callable[[RawTable], Profile]
+
+    def matches(self, header: set[str]) -> bool:
+        """Whether a table with these columns is of this kind."""
+        return self.needs(header) if callable(self.needs) else self.needs <= header
 
 
 SOURCES: Sequence[Source] = (
-    Source("nvidia-smi", samples.is_nvidia_smi, samples.read_nvidia_smi),
-    Source("optgap-samples", samples.is_optgap, samples.read_optgap),
-    Source("nv-dvfs", sweeps.is_nv_dvfs, sweeps.read_nv_dvfs),
-    Source("gpu-dvfs", sweeps.is_core_mem, sweeps.read_core_mem),
-    Source("nsfcac", sweeps.is_nsfcac, sweeps.read_nsfcac),
-    Source("zeus-summary", zeus.is_summary, zeus.read_summary),
+    Source(
+        "codecarbon", {"run_id", "duration", "gpu_energy", "gpu_count"}, monitors.read_codecarbon
+    ),
+    Source(
+        "nv-dvfs", {"benchmark", "core_frequency", "time", "average_power"}, sweeps.read_nv_dvfs
+    ),
+    Source("gpu-dvfs", {"appName", "coreF", "memF", "power/W"}, sweeps.read_core_mem),
+    Source(
+        "nsfcac", {"application", "sm_app_clock", "run_time", "power_usage"}, sweeps.read_nsfcac
+    ),
+    Source(
+        "zeus-summary",
+        {"network", "batch_size", "power_limit", "time_per_epoch", "average_power"},
+        zeus.read_summary,
+    ),
     Source("zeus-windows", zeus.is_windows, zeus.read_windows),
-    Source("adaptdl-placements", training.is_placements, training.read_placements),
-    Source("adaptdl-scalability", training.is_scalability, training.read_scalability),
+    Source("adaptdl-placements", {"placement", "local_bsz", "step_time"}, training.read_placements),
+    Source(
+        "adaptdl-scalability",
+        {"num_nodes", "num_replicas", "local_bsz", "step_time"},
+        training.read_scalability,
+    ),
     Source("elasticflow", training.is_elasticflow, training.read_elasticflow),
-    Source("gavel", training.is_gavel_table, training.read_gavel_table),
-    Source("ecosched", ecosched.is_profiles, ecosched.read_profiles),
-    Source("ecosched-runtime", ecosched.is_runtime, ecosched.read_runtime),
-    Source("ecosched-samples", ecosched.is_samples, ecosched.read_samples),
-    Source("lucid-colocation", ecosched.is_colocation, ecosched.read_colocation),
+    Source(
+        "gavel", {"model", "local_batch_size", "num_gpus", "steps_per_s"}, training.read_gavel_table
+    ),
+    Source(
+        "ecosched",
+        {"app", "gpu_count", "runtime_s", "avg_power_per_gpu_w", "dram_util_sum"},
+        ecosched.read_profiles,
+    ),
+    Source(
+        "ecosched-samples",
+        {"app", "gpu_count", "gpu", "time_s", "dram_active", "power_w"},
+        ecosched.read_samples,
+    ),
+    Source("lucid-colocation", {"model1", "speed1", "model2", "speed2"}, ecosched.read_colocation),
     Source("tidy", tidy.is_tidy, tidy.read_tidy),
 )
-"""The CSV sources in the order they are tried; ``dcgmi`` and Gavel's JSON are known by form."""
+"""The CSV sources in the order they are tried, but for logs of samples; other forms than CSV are
+known by how they begin."""
 
 
+@uncollected()
 def read_profile(
     path: str | os.PathLike[str] | Any,
     *,
     columns: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
-    interval_s: float = 1.0,
+    interval_s: float | None = None,
+    fields: Sequence[str] = (),
+    sampled: bool = True,
     strict: bool = True,
+    by: str | None = None,
+    reads: Collection[str] | None = None,
 ) -> Profile:
     """Read a profile of any known source, in canonical columns and units.
 
@@ -71,70 +103,95 @@ def read_profile(
         what.
     units: units of canonical columns where they are not the canonical ones, such as
         ``{"time_s": "ms"}``.
-    interval_s: time between samples of a source that carries no times (``dcgmi dmon``).
+    interval_s: time between samples of a log without times, 1 s for ``dcgmi dmon`` and
+        ``tegrastats`` if nothing is said; a table without times is then one of samples.
+    fields: names of the columns of a file without a header.
+    sampled: cut a table that looks like one of samples into runs; False takes its rows as runs.
     strict: refuse magnitudes that suggest another unit than stated, rather than warn of them.
+    by: the columns by which groups are told apart, each of which is judged by its magnitudes.
+    reads: the columns that matter, such as ``estimator.reads()``; all of them without.
 
     Raises
     ------
     InputError: for a file that cannot be read or recognised, a cell that is no number, or
         magnitudes that suggest another unit than stated.
     """
+    for name, given in (("columns", columns), ("units", units)):
+        if not isinstance(given or {}, Mapping):
+            raise InputError(name, "", given, "a mapping, such as {'power': 'power_w:kW'}")
     held = path if isinstance(path, (str, os.PathLike)) else held_table("table", path)
     source = str(held)
     text = read_text(held)
-    if prometheus.is_answer(text):
-        profile = prometheus.read_answer(text, source)
-    elif text.lstrip()[:1] == "{":
-        profile = training.read_gavel_json(text, source)
-    elif samples.is_dcgmi(text):
-        profile = samples.read_dcgmi(text, source, interval_s)
+    if monitors.is_prometheus(text):
+        profile = samples.cut(monitors.read_prometheus(text, source))
+    elif monitors.is_tegrastats(text):
+        profile = samples.cut(monitors.read_tegrastats(text, source, interval_s or 1.0))
+    elif monitors.is_dcgmi(text):
+        profile = samples.cut(monitors.read_dcgmi(text, source, interval_s or 1.0))
     else:
-        raw = parse_csv(text, source)
+        raw = parse_csv(text, source, fields)
         if isinstance(held, Held):
             raw = replace(raw, lines=[line - 2 for line in raw.lines])
-        raw, found, wanted = _named(raw, columns or {})
-        notes: tuple[str, ...] = ()
-        if found.name != "nvidia-smi":  # equal samples of a steady GPU are no copies
-            raw, notes = without_copies(raw)
-        profile = found.read(raw).noting(*notes, *filter(None, [said(wanted)]))
-        profile = _scaled(profile, wanted, units or {})
-    profile = apply_units(profile, units or {})
-    check_magnitudes(profile, strict=strict)
+        profile = _read(raw, columns or {}, units or {}, reads, sampled, interval_s)
+    if profile.kind not in ("tidy", "nvidia-smi", "samples"):  # else the units are in it
+        profile = apply_units(profile, answered(units or {}))
+    stated = {text.partition(":")[0] for text in (columns or {}).values() if ":" in text}
+    stated |= {by_name(name).name for name in units or {}}
+    if profile.traces and profile.kind != "samples":  # the tool's own units
+        stated |= {"power_w", "power_limit_w"}
+    stated |= {"idle_w"} & set(profile.columns) if "power_w" in stated else set()
+    check_magnitudes(profile, by, strict=strict, reads=reads or QUANTITIES, stated=stated)
     return profile
 
 
-def _named(raw: RawTable, columns: Mapping[str, str]) -> tuple[RawTable, Source, dict[str, Wanted]]:
-    """The table under our names, what it is, and what was taken for what.
+def _read(
+    raw: RawTable,
+    columns: Mapping[str, str],
+    units: Mapping[str, str],
+    reads: Collection[str] | None,
+    sampled: bool,
+    interval_s: float | None,
+) -> Profile:
+    """The table under our names, by the reader of its kind.
 
     Raises
     ------
     InputError: for a column that is to be renamed and is not there, and a table of no known kind.
     """
-    wanted = mapped(columns, [*QUANTITIES, *tidy.TEXTS, "idle_w"])
-    for theirs in wanted:
-        if theirs not in raw.header:
-            raise InputError(raw.source, "columns", theirs, one_of(raw.header))
-    raw = replace(raw, header=renamed(raw.header, wanted))
-    found = next((item for item in SOURCES if item.matches(set(raw.header))), SOURCES[-1])
+    own = {n: by_name(n).name for n in units if n in raw.header and n not in columns}
+    own = {name: ours for name, ours in own.items() if ours in QUANTITIES}
+    named = mapped({**columns, **{n: f"{ours}:{units[n]}" for n, ours in own.items()}}, CANONICAL)
+    units = answered({name: unit for name, unit in units.items() if name not in own})
+    for name in named:
+        if name not in raw.header:
+            raise InputError(raw.source, "columns", name, one_of(raw.header))
+    ours = replace(raw, header=renamed(raw.header, named))
+    found = next((item for item in SOURCES if item.matches(set(ours.header))), SOURCES[-1])
+    log = None
+    if sampled and found is SOURCES[-1]:
+        log = samples.of_table(raw, named, units, interval_s)
+    if log is not None:
+        names = {**samples.called(raw.header), **{w.name: n for n, w in named.items()}}
+        return replace(samples.cut(log), called=names).noting(*filter(None, [said(named)]))
+    raw.require_regular()
+    raw, notes = without_copies(raw)
+    if raw.again:
+        notes = (*notes, f"the header stands {raw.again} times below itself: left out")
     if found is SOURCES[-1]:  # a user's own table
-        seen = recognised(raw)
-        raw = replace(raw, header=renamed(raw.header, seen))
-        wanted |= seen
-    if not found.matches(set(raw.header)):
-        known = "columns of a known profiler, or canonical ones (frequency_mhz, power_w, …)"
-        more = "; columns= (--column theirs=ours) names them"
-        raise InputError(raw.source, "row 1", NoQuote(", ".join(raw.header)), known + more)
-    return replace(raw, called={want.name: name for name, want in wanted.items()}), found, wanted
-
-
-def _scaled(profile: Profile, wanted: Mapping[str, Wanted], units: Mapping[str, str]) -> Profile:
-    """Columns in our units, where their names say another; what `units` names is left to it."""
+        if not named and not tidy.is_tidy(set(raw.header)):
+            known = "columns of a known profiler, or canonical ones (frequency_mhz, power_w, …)"
+            more = "; columns= (--column theirs=ours) names them"
+            row = f"row {raw.top}"
+            raise InputError(raw.source, row, NoQuote(", ".join(raw.header)), known + more)
+        return tidy.read_tidy(raw, named, units, reads).noting(*notes)
+    called = {want.name: name for name, want in named.items()}
+    profile = found.read(replace(raw, header=renamed(raw.header, named), called=called))
     changed = {
         want.name: profile.numbers(want.name) * want.factor
-        for want in wanted.values()
-        if want.factor != 1 and want.name not in units
+        for want in named.values()
+        if want.factor != 1
     }
-    return profile.with_columns(**changed) if changed else profile
+    return profile.with_columns(**changed).noting(*notes, *filter(None, [said(named)]))
 
 
 def read_profiles(
@@ -142,10 +199,17 @@ def read_profiles(
     *,
     columns: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
+    interval_s: float | None = None,
+    fields: Sequence[str] = (),
+    sampled: bool = True,
     strict: bool = True,
+    by: str | None = None,
+    reads: Collection[str] | None = None,
 ) -> Profile:
     """Several files one below the other, with the columns they share and a ``file`` column."""
-    tables = [read_profile(p, columns=columns, units=units, strict=strict) for p in paths]
+    more: dict[str, Any] = {"columns": columns, "units": units, "strict": strict, "by": by}
+    more |= {"interval_s": interval_s, "fields": fields, "sampled": sampled, "reads": reads}
+    tables = [read_profile(path, **more) for path in paths]
     if len(tables) == 1:
         return tables[0]
     shared = [name for name in tables[0].columns if all(name in table for table in tables)]
@@ -164,7 +228,10 @@ def read_profiles(
     notes = tuple(note for table in tables for note in table.notes)
     source = ", ".join(table.source for table in tables)
     kinds = "+".join(dict.fromkeys(table.kind for table in tables))
-    return Profile(joined, source, kinds, lines, notes, published)
+    refused = {name: why for table in tables for name, why in table.refused.items()}
+    first = tables[0].called
+    traces = tuple(trace for table in tables for trace in table.traces)
+    return Profile(joined, source, kinds, lines, notes, published, first, refused, traces)
 
 
 def without_copies(raw: RawTable) -> tuple[RawTable, tuple[str, ...]]:
@@ -177,6 +244,4 @@ def without_copies(raw: RawTable) -> tuple[RawTable, tuple[str, ...]]:
         return raw, ()
     kept = sorted(first.values())
     line = next(raw.lines[k] for k, row in enumerate(raw.rows) if first[tuple(row)] != k)
-    lines = [raw.lines[k] for k in kept]
-    table = RawTable(raw.source, raw.header, [raw.rows[k] for k in kept], lines)
-    return table, (f"{copies} repeated rows left out (the first is row {line})",)
+    return raw.take(kept), (f"{copies} repeated rows left out (the first is row {line})",)

@@ -1,33 +1,46 @@
-"""What people call the columns of a profile, and the units that they put into names."""
+"""What people call the columns of a profile: which is which of our quantities, and its unit."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
-from optgap.fitting.profile import QUANTITIES
-from optgap.fitting.readers.text import RawTable
-from optgap.fitting.readers.tidy import ALIASES, TEXTS
-from optgap.models.columns import Wanted, split_unit, units_of
+from optgap.fitting.profile import QUANTITIES, TEXTS
+from optgap.models.columns import Wanted
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.units import SCOPES, STATISTICS, Header, is_statistic, parsed, units_of
 
 NAMES: Mapping[str, tuple[str, ...]] = {
-    "power_w": (
-        "power", "avg_power", "average_power", "mean_power", "power_draw", "gpu_power",
-        "board_power", "power_usage", "watts", "avg_power_per_gpu", "power_per_gpu",
-    ),
+    "power_w": ("power", "power_draw", "gpu_power", "board_power", "power_usage", "watts"),
     "frequency_mhz": (
-        "frequency", "freq", "clock", "sm_clock", "core_clock", "gpu_clock", "graphics_clock",
-        "core_frequency", "sm_frequency", "gpu_frequency", "core_freq", "sm_freq", "gpu_freq",
+        "frequency", "freq", "clock", "core", "sm_clock", "core_clock", "gpu_clock",
+        "graphics_clock", "core_frequency", "sm_frequency", "gpu_frequency", "core_freq",
+        "sm_freq", "gpu_freq", "clock_speed", "app_clock", "application_clock",
     ),
     "memory_mhz": ("memory_clock", "mem_clock", "memory_frequency", "mem_freq"),
     "time_s": (
         "time", "runtime", "run_time", "duration", "elapsed", "elapsed_time", "exec_time",
-        "execution_time", "step_time", "iteration_time", "iter_time", "latency",
+        "execution_time", "step_time", "iteration_time", "iter_time", "latency", "kernel_time",
+        "wall_time", "walltime", "wall_clock_time",
     ),
-    "energy_j": ("energy", "total_energy", "energy_consumption"),
-    "gpus": ("gpu_count", "num_gpus", "n_gpus", "ngpus", "gpu_num", "number_of_gpus"),
+    "sync_s": ("sync_time",),
+    "energy_j": ("energy", "energy_consumption", "joules"),
+    "gpus": (
+        "gpu_count", "num_gpus", "num_gpu", "n_gpus", "n_gpu", "ngpus", "gpu_num",
+        "number_of_gpus", "world_size",
+    ),
+    "local_batch": ("micro_batch_size", "micro_batch", "local_bsz"),
     "nodes": ("num_nodes", "n_nodes", "node_count"),
-    "local_batch": ("batch_per_gpu", "local_batch_size", "per_gpu_batch", "per_gpu_batch_size"),
-    "global_batch": ("global_batch_size",),
+    "batch": (
+        "batch_size", "bs", "bsz", "minibatch", "mini_batch", "mini_batch_size",
+        "train_batch_size",
+    ),
+    "accumulation": (
+        "accumulation_steps", "gradient_accumulation", "gradient_accumulation_steps",
+        "grad_accumulation", "grad_accum", "grad_accum_steps", "accum_steps",
+    ),
+    "seq_len": ("seq_length", "sequence_length", "sequence_len", "context_length"),
     "util_percent": (
         "util", "utilization", "utilisation", "gpu_util", "gpu_utilization", "gpu_utilisation",
     ),
@@ -36,37 +49,173 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "speed": ("relative_speed", "normalized_speed", "normalised_speed"),
     "power_limit_w": ("power_limit", "power_cap"),
     "idle_w": ("idle", "idle_power"),
-    "application": ("app", "benchmark", "kernel", "program", "app_name"),
+    "application": (
+        "app", "job", "benchmark", "kernel", "program", "app_name", "application_name",
+    ),
     "gpu_model": ("gpu_name", "gpu_type", "device", "device_name"),
+    "rate": ("throughput", "training_throughput", "train_throughput"),
 }  # fmt: skip
-"""Names that are recognised, in words joined by underscores and without a unit."""
+"""Names that are recognised, in words joined by underscores, without a unit or a statistic."""
 
-_OURS = {name: ours for ours, names in NAMES.items() for name in names}
+CANONICAL = (*QUANTITIES, *TEXTS)
+RATE, BATCH = "rate", "batch"
+_OURS = {name: ours for ours, names in NAMES.items() for name in (*names, ours)}
+_OURS |= {name: name for name in CANONICAL}
+_STEMS = {name.rpartition("_")[0]: name for name in CANONICAL}
+_STEMS |= {"p": "power_w", "f": "frequency_mhz", "t": "time_s", "e": "energy_j"}
+"""Names that take a unit to tell: memory_ghz is a clock, memory_mib is not."""
+_SCOPED = ("power_w", "energy_j", "gpus", "time_s", BATCH)
+"""Quantities that may be called total, or per GPU."""
+NEVER, ASKED = 9, 3
+_KINDS = ("steps", "samples", "tokens", "others")
+"""Rates, by how little else it takes to make a time of them."""
+FORMULA = "time_s = local_batch x gpus / (samples/s), global_batch / (samples/s) or 1 / (steps/s)"
 
 
-def recognised(raw: RawTable) -> dict[str, Wanted]:
-    """Columns that are ours under another name or in another unit; nothing is guessed twice.
+@dataclass(frozen=True, slots=True)
+class Seen(Wanted):
+    """A column of the user's table, as far as its name or the user tells.
 
-    A quantity that the table has under our own name, or that two columns could be, is left alone.
+    Parameters
+    ----------
+    rate: what is counted per unit of time (see `Header`); the name is `RATE` then.
+    scope: ``total`` over all GPUs, ``each`` of them, or nothing said.
+    either: units that its name may mean, where it does not tell.
     """
-    canonical = {*QUANTITIES, *TEXTS, "idle_w"}
-    present = {ALIASES.get(name, name) for name in raw.header} & canonical
-    found: dict[str, dict[str, Wanted]] = {}
-    for name in raw.header:
-        if name in canonical or name in ALIASES:
+
+    rate: str = ""
+    scope: str = ""
+    either: tuple[str, ...] = ()
+
+
+def quantity_of(words: str) -> tuple[str, int, str]:
+    """Return our name for a column's words ("" for none), its rank and its scope.
+
+    >>> quantity_of("avg_power_per_gpu"), quantity_of("power_std"), quantity_of("colour")
+    (('power_w', 0, 'each'), ('power_w', 9, ''), ('', 1, ''))
+    """
+    if words in _OURS:
+        return _OURS[words], 1, ""
+    parts = words.replace("per_gpu", "each").replace("per_device", "each").split("_")
+    rank = max((STATISTICS.get(part, NEVER) for part in parts if is_statistic(part)), default=1)
+    parts = [part for part in parts if not is_statistic(part)]
+    if "_".join(parts) in _OURS:
+        return _OURS["_".join(parts)], rank, ""
+    scope = next((SCOPES[part] for part in parts if part in SCOPES), "")
+    ours = _OURS.get("_".join(part for part in parts if part not in (*SCOPES, "gpus")), "")
+    if ours == BATCH and scope:
+        return ("global_batch" if scope == "total" else "local_batch"), rank, ""
+    if ours not in _SCOPED or (rank == ASKED and ours != "frequency_mhz"):
+        ours, scope = "", ""
+    return ours, rank, scope
+
+
+def recognised(
+    header: Sequence[str],
+    source: str,
+    named: Mapping[str, Wanted] = MappingProxyType({}),
+    units: Mapping[str, str] = MappingProxyType({}),
+    texts: Collection[str] = (),
+) -> tuple[dict[str, Seen], dict[str, InputError]]:
+    """Return what the columns are, and why a quantity that some column could be is not read.
+
+    Parameters
+    ----------
+    named: what the user says that columns are; no other column is taken for the same.
+    units: what the user says that quantities are measured in.
+    texts: columns without numbers: another of the same name is preferred.
+    """
+    found: dict[str, list[tuple[float, str, Seen]]] = {}
+    said = {theirs: _said(want, parsed(theirs)) for theirs, want in named.items()}
+    taken = {seen.name for seen in said.values()}
+    for theirs in header:
+        seen, rank = _by_name(theirs)
+        rank += (theirs in texts and rank >= 0 and seen.name not in TEXTS) * NEVER / 2
+        if theirs in said:
+            found[said[theirs].name] = [(0, theirs, said[theirs])]
+        elif seen.name and rank < NEVER and seen.name not in taken:
+            found.setdefault(seen.name, []).append((rank, theirs, seen))
+    refused: dict[str, InputError] = {}
+    result: dict[str, Seen] = {}
+    for ours, several in found.items():
+        rank, theirs, seen = min(several, key=lambda item: item[0])
+        own = next(iter(units_of(ours)), None)
+        # our own name beside another with our unit: as good a claim
+        alike = [name for level, name, other in several
+                 if level == rank or (rank < 0 and (level, other.unit) == (1, own))]  # fmt: skip
+        if len(alike) > 1:
+            expected = f"one column for {ours}; --column '{alike[0]}={ours}' says which"
+            refused[ours] = InputError(source, "columns", NoQuote(" and ".join(alike)), expected)
             continue
-        words, unit = split_unit(name)
-        ours = words if words in canonical else _OURS.get(words, "")
-        if not ours and unit:  # power_kw for power_w
-            ours = next((q for q in canonical if q.rpartition("_")[0] == words), "")
-        units = units_of(ours)
-        if not ours or ours in present or (unit and unit not in units):
-            continue
-        own = next((u for u, factor in units.items() if factor == 1.0), "")
-        found.setdefault(ours, {})[name] = Wanted(ours, "" if unit == own else unit)
-    return {
-        theirs: want
-        for candidates in found.values()
-        if len(candidates) == 1
-        for theirs, want in candidates.items()
-    }
+        if ours in units:
+            seen = replace(seen, unit=units[ours])
+        result[theirs] = seen
+        error = _unclear(theirs, seen, source)
+        if error is not None:
+            refused[ours] = error
+            if not seen.either:
+                del result[theirs]
+    return result, refused
+
+
+def by_name(theirs: str) -> Seen:
+    """What a column is by its name alone; without a name of ours where that says nothing."""
+    return _by_name(theirs)[0]
+
+
+def _by_name(theirs: str) -> tuple[Seen, float]:
+    """What a column is by its name, and its rank among those that are the same."""
+    if theirs in CANONICAL:
+        return Seen(theirs), -1
+    header = parsed(theirs)
+    ours, rank, scope = quantity_of(header.words)
+    if header.rate or ours == RATE:  # what it counts may come from the user
+        each = "each" if "per_gpu" in header.words else ""
+        return Seen(RATE, header.unit, header.rate, each), _KINDS.index(header.rate or "others")
+    bare = "_".join(word for word in header.words.split("_") if not is_statistic(word))
+    stem = _STEMS.get(bare, "")
+    if not ours and header.unit in units_of(stem):
+        ours = stem
+    if header.units and not units_of(ours):
+        ours = ""
+    if "minimum" in header.units and ours != "time_s":
+        rank = NEVER
+    return Seen(ours, header.unit, "", scope, header.units if len(header.units) > 1 else ()), rank
+
+
+def _said(want: Wanted, header: Header) -> Seen:
+    """What the user says that a column is; where no unit is said, that in its name."""
+    rate = parsed(f"({want.unit})")
+    if want.unit and rate.rate:
+        each = "each" if "per_gpu" in rate.words else ""
+        return Seen(RATE, rate.unit, rate.rate, each)
+    units = tuple(unit for unit in header.units if unit in units_of(want.name))
+    if want.unit or not units or header.rate:
+        return Seen(want.name, want.unit)
+    return Seen(want.name, header.unit, "", "", units if len(units) > 1 else ())
+
+
+def _unclear(theirs: str, seen: Seen, source: str) -> InputError | None:
+    """Why a column is not read: its unit is unknown, ambiguous or one of something else."""
+    header, units = parsed(theirs), units_of(seen.name)
+    named, where = f"--column '{theirs}={seen.name}", f"column {theirs}"
+    if seen.name == RATE:
+        if seen.rate in _KINDS[:-1]:
+            return None
+        found = NoQuote("a rate of what is not told" if not seen.rate else "no rate of training")
+        expected = f"samples, steps or tokens per s: --column '{theirs}=time_s:images/s'; {FORMULA}"
+        return InputError(source, where, found, expected)
+    if seen.name == "time_s" and not seen.unit and by_name(theirs).name == RATE:
+        found = NoQuote(f"{header.rate} per {header.unit}, a rate" if header.rate else "a rate")
+        return InputError(source, where, found, f"a time ({FORMULA} is taken without --column)")
+    if seen.unit in units or not units or theirs == seen.name:
+        return None
+    if seen.either:
+        both = [f"{named}:{unit.replace('minimum', 's')}'" for unit in seen.either]
+        found = NoQuote(f"a unit that may be {' or '.join(seen.either)}")
+        return InputError(source, where, found, " or ".join(both))
+    if header.unknown or header.units:
+        found = NoQuote(f"unit {header.unknown or header.units[0]!r}")
+        expected = f"one of {', '.join(units)}; {named}:{next(iter(units))}' says otherwise"
+        return InputError(source, where, found, expected)
+    return None

@@ -1,89 +1,451 @@
-"""Raw samples into runs: find what is busy, cut where it pauses or the clock moves, average."""
+"""Samples of one GPU into runs: what is busy, where a run ends, and what it draws."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
-BUSY_SHARE = 0.1
-"""A sample is busy above this share of the way from the lowest to the 95th percentile of power."""
+SHORTEST, SHORTEST_S = 5, 2.0
+"""The fewest samples that make a run, and its least length."""
+PAUSE, PAUSE_S = 2, 1.0
+"""A pause of no more samples, or no longer, is bridged: sensors average over a second."""
+HOLE_PERIODS, HOLE_S = 10, 5.0
+"""A log without a sample for longer than both has a hole."""
+LASTS, LASTS_S = 5, 3.0
+"""A level lasts when it is the median of so many updates in a row, or one reading for so long."""
+SLIP_LOW, SLIP_HIGH, SLIP = 1 / 6, 1.5, 2
+"""Up to `SLIP` updates below or above these shares of the levels that last are slips."""
+UTIL, UTIL_SHARE, UTIL_KNOWN, UTIL_DEAD = 10.0, 0.3, 0.9, 5.0
+"""Busy is what reaches `UTIL` percent or this share of the 95th percentile."""
+MOVE, HELD, HELD_SHARE = np.log(1.03), 0.01, 0.9
+"""A clock moves by more than `MOVE`; it is held when most samples are within `HELD`."""
+UNSTEADY, UNHELD, BRIEF_S, TOGETHER_S = 0.25, 0.05, 5.0, 5.0
+"""Spreads of power and clock, run times and common starts that make a run suspect."""
 
-IDLE_SHARE = 0.5
-"""A lowest power above this share of the 95th percentile is no idling."""
 
-CLOCK_STEP_MHZ = 25.0
-"""A lasting move of the clock by more than this starts another run."""
+@dataclass
+class Run:
+    """One run of a device.
 
-
-PAUSE, SHORTEST = 3, 5
-"""The idle samples that end a run, and the fewest samples that make one."""
-
-
-def busy_mask(power_w: Floats) -> NDArray[np.bool_]:
-    """Which samples are busy; all of them when none looks idle.
-
-    Idle samples draw less than `IDLE_SHARE` of the 95th percentile and at least 10 W less.
+    Parameters
+    ----------
+    span: its samples.
+    mean: those of them that count in its means.
+    time_s: how long it took; NaN where its beginning or end was not seen.
+    power_w: its mean power.
+    spreads: of its power and its clock, the 10th to the 90th percentile over the mean.
+    doubts: why it is suspect.
     """
-    known = power_w[np.isfinite(power_w)]
-    if not len(known):
-        return np.zeros(len(power_w), dtype=bool)
-    low, high = float(np.min(known)), float(np.percentile(known, 95))
-    if high - low < 10.0 or low > IDLE_SHARE * high:
-        return np.ones(len(power_w), dtype=bool)
-    return np.asarray(power_w > low + BUSY_SHARE * (high - low))
+
+    span: slice
+    mean: Flags
+    time_s: float
+    power_w: float
+    spreads: tuple[float, float]
+    doubts: list[str]
 
 
-def busy_span(power_w: Floats) -> slice:
-    """From the first to the last busy sample: idle start-up and idle end are trimmed."""
-    index = np.flatnonzero(busy_mask(power_w))
-    return slice(int(index[0]), int(index[-1]) + 1) if len(index) else slice(0, len(power_w))
+@dataclass
+class Cut:
+    """The runs of a device, its power at rest, and what was left out or noticed.
 
-
-def runs(power_w: Floats, clock_mhz: Floats | None) -> list[slice]:
-    """The runs in one GPU's samples, in order of time.
-
-    A run ends where `PAUSE` idle samples follow one another, or where the clock settles
-    on another level.
+    Parameters
+    ----------
+    order: the samples by time.
+    seen: their times without what lies in holes, s; `period` is the usual step.
+    holes: the first sample behind each hole, or step back of the clock, and the step there, s.
+    idle_w: power at rest, NaN where it was not seen.
+    told: how busy was told from idle, where not by utilisation.
     """
-    busy = np.flatnonzero(busy_mask(power_w))
-    if not len(busy):
-        return []
-    breaks = np.flatnonzero(np.diff(busy) > PAUSE)
-    starts = np.concatenate(([busy[0]], busy[breaks + 1]))
-    ends = np.concatenate((busy[breaks], [busy[-1]])) + 1
-    found: list[slice] = []
-    for start, end in zip(starts, ends, strict=True):
-        edges = (
-            [start, *(_moves(clock_mhz[start:end]) + start), end]
-            if (clock_mhz is not None)
-            else [start, end]
-        )
-        found += [slice(int(a), int(b)) for a, b in pairwise(edges) if b - a >= SHORTEST]
+
+    order: NDArray[np.int64]
+    seen: Floats
+    period: float
+    holes: list[tuple[int, float]]
+    remarks: list[str] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    idle_w: float = float("nan")
+    told: str = ""
+    slips: Floats = field(default_factory=lambda: np.zeros(0))
+    short_s: list[float] = field(default_factory=list)
+    bridged_s: list[float] = field(default_factory=list)
+    at_rest: int = 0
+
+
+def cut_device(times: Floats, series: Mapping[str, Floats]) -> Cut:
+    """Cut one device's samples into runs.
+
+    Parameters
+    ----------
+    times: in s, as they stand in the log.
+    series: ``power_w`` and whatever else was sampled; ``counter_j`` is an energy counter.
+
+    Raises
+    ------
+    ValueError: where samples of several devices must be among them.
+    """
+    found = _timed(times)
+    times, period = found.seen, found.period
+    series = {name: values[found.order] for name, values in series.items()}
+    cuts = np.array([k for k, _ in found.holes], dtype=np.int64)
+    util, clock = series.get("util_percent"), series.get("frequency_mhz")
+    power, found.slips = without_slips(times, series["power_w"], period)
+    busy, found.told = busy_samples(times, power, util, period)
+    found.idle_w = _at_rest(times, power, busy)
+    resting = power[~busy & np.isfinite(power)]
+    if len(resting):
+        low, high = np.percentile(resting, [10, 90])
+        if high > 1.5 * low:
+            found.remarks.append(f"power at rest is {low:.3g} to {high:.3g} W, not one level")
+    by_power = found.told not in ("", IDLE)
+    for start, stop in _spans(times, busy, cuts, period, found.bridged_s):
+        length = float(times[stop - 1] - times[start] + period)
+        if stop - start < SHORTEST or length < SHORTEST_S - 1e-6:
+            found.short_s.append(length)
+            continue
+        if np.count_nonzero(np.isfinite(power[start:stop])) < 2:
+            continue
+        inside = slice(start, stop)
+        edges = [] if clock is None else moves(times[inside], clock[inside], power[inside], period)
+        edges = [start, *(start + k for k in edges), stop]
+        seen = not (np.isin(start, cuts) or np.isin(stop, cuts)) and len(edges) == 2
+        for first, last in pairwise(edges):
+            part = slice(first, last)
+            late = PAUSE_S if first > start else 0.0
+            mean = _counted(times[part], power[part], by_power, late, period)
+            watts = _power(times[part], power[part], mean, series.get("counter_j"), part)
+            steady = spread(power[part][mean])
+            held = float("nan") if clock is None else spread(clock[part][mean])
+            doubts = []
+            if steady > UNSTEADY:
+                doubts.append("its power spreads over more than 25 %: not one steady load")
+            if held > UNHELD:
+                doubts.append("its clock spreads over more than 5 %: not held")
+            if by_power and two_levels(power[part]):
+                doubts.append("its power has two levels: part of it may be idle")
+            if times[last - 1] - times[first] + period < BRIEF_S:
+                doubts.append("shorter than 5 s: its mean power may be 16 % off")
+            took = length if seen else float("nan")
+            found.runs.append(Run(part, mean, took, watts, (steady, held), doubts))
+    outside = ~busy
+    for run in found.runs:
+        outside[run.span] = False
+    found.at_rest = int(np.count_nonzero(outside))
+    short = sum(found.short_s)
+    if short > 0.25 * sum(
+        times[r.span.stop - 1] - times[r.span.start] + period for r in found.runs
+    ):
+        for run in found.runs:  # a fifth of the sum of both
+            run.doubts.append("an intermittent load: a fifth of what is busy was too short")
     return found
 
 
-def _moves(clock_mhz: Floats) -> NDArray[np.int64]:
-    """Where the clock's level (median of `SHORTEST` samples on either side) moves."""
-    if len(clock_mhz) < 2 * SHORTEST:
-        return np.zeros(0, dtype=np.int64)
-    windows = np.median(np.lib.stride_tricks.sliding_window_view(clock_mhz, SHORTEST), axis=1)
-    step = np.abs(windows[SHORTEST:] - windows[:-SHORTEST])
-    moves: list[int] = []
-    k = 0
-    while k < len(step):
-        if step[k] > CLOCK_STEP_MHZ:
-            last = k
-            while last + 1 < len(step) and step[last + 1] > CLOCK_STEP_MHZ:
-                last += 1
-            part = step[k : last + 1]
-            # medians are level for as long as most of a window is: the edge is in the middle
-            level = np.flatnonzero(part >= part.max() - 1.0)
-            moves.append(k + int(level[0] + level[-1]) // 2 + SHORTEST)
-            k = last + 1
-        else:
-            k += 1
-    return np.array(moves, dtype=np.int64)
+IDLE = "idle throughout"
+
+
+def busy_samples(
+    times: Floats, power: Floats, util: Floats | None, period: float
+) -> tuple[Flags, str]:
+    """Return which samples are busy, and how that was told where it was not by utilisation."""
+    why = "no utilisation"
+    if util is not None and np.mean(np.isfinite(util)) >= UTIL_KNOWN:
+        if np.count_nonzero(util >= UTIL_DEAD) >= SHORTEST:
+            top = float(np.nanpercentile(util, 95))
+            least = min(UTIL, UTIL_SHARE * top) if top >= UTIL_DEAD else UTIL
+            return _filled(util) >= least, ""
+        low, high = np.nanpercentile(power, [10, 90])
+        if high < 2 * low:
+            return np.zeros(len(power), dtype=bool), IDLE
+        why = "utilisation below 5 % whatever the power"
+    low, high = levels(times, power, period)
+    limit = 1.1 * low + 0.02 * high
+    rest = _filled(power) <= limit
+    starts, stops = _stretches(rest)
+    lasting = (stops - starts > PAUSE) & (times[stops - 1] - times[starts] + period > PAUSE_S)
+    if high < 1.3 * low or not (low < 0.5 * high or np.count_nonzero(lasting) >= 3):
+        return np.ones(len(power), dtype=bool), f"{why}: all taken for busy"
+    return ~rest, f"{why}: busy is what draws more than {limit:.3g} W"
+
+
+def busy_means(times: Floats, power: Floats) -> Flags:
+    """Return the samples that count in the means of a log's runs; all where there is no run."""
+    found = cut_device(times, {"power_w": power})
+    counted = np.zeros(len(power), dtype=bool)
+    for run in found.runs:
+        counted[found.order[run.span]] = run.mean
+    return counted if counted.any() else np.ones(len(power), dtype=bool)
+
+
+def levels(times: Floats, power: Floats, period: float) -> tuple[float, float]:
+    """Return the lowest and the highest level of power that lasts, in W."""
+    value, _, lasts = _updates(times, power, period)
+    found = np.concatenate([_medians(value), value[lasts >= LASTS_S]])
+    if not len(found):  # a few constant levels, all short
+        found = np.append(_medians(power[np.isfinite(power)]), np.median(value))
+    return float(found.min()), float(found.max())
+
+
+def _medians(values: Floats) -> Floats:
+    """Return the medians of `LASTS` values in a row."""
+    if len(values) < LASTS:
+        return np.zeros(0)
+    return np.median(np.lib.stride_tricks.sliding_window_view(values, LASTS), axis=1)
+
+
+def without_slips(times: Floats, power: Floats, period: float) -> tuple[Floats, Floats]:
+    """Return power without readings that the sensor cannot have meant, and those readings."""
+    value, start, lasts = _updates(times, power, period)
+    low, high = levels(times, power, period)
+    bad = (value <= 0) | (value < SLIP_LOW * low) | (value > SLIP_HIGH * high)
+    ends = np.append(start[1:], len(power))
+    clean = power.copy()
+    for first, last in zip(*_stretches(bad), strict=True):
+        if last - first <= SLIP and lasts[first:last].sum() < LASTS_S:
+            clean[start[first] : ends[last - 1]] = np.nan
+    return clean, power[np.isfinite(power) & ~np.isfinite(clean)]
+
+
+def _updates(
+    times: Floats, power: Floats, period: float
+) -> tuple[Floats, NDArray[np.int64], Floats]:
+    """Return the sensor's readings, each as often as it changed: value, first sample, seconds."""
+    known = np.flatnonzero(np.isfinite(power))
+    start = known[np.append(0, np.flatnonzero(np.diff(power[known])) + 1)]
+    return power[start], start, np.diff(np.append(times[start], times[-1] + period))
+
+
+def _stretches(flags: Flags) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where stretches of true begin and end."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]])))
+    return edges[::2], edges[1::2]
+
+
+def _filled(values: Floats) -> Floats:
+    """Return a series with each missing value as the one before, or the first that is known."""
+    known = np.isfinite(values)
+    place = np.maximum.accumulate(np.where(known, np.arange(len(values)), -1))
+    return values[np.where(place < 0, int(np.argmax(known)), place)]
+
+
+def _spans(
+    times: Floats, busy: Flags, cuts: NDArray[np.int64], period: float, bridged: list[float]
+) -> list[tuple[int, int]]:
+    """Return where runs begin and end; the pauses that they bridge are added to `bridged`."""
+    edges = np.unique(np.concatenate([*_stretches(busy), cuts[busy[cuts]]]))
+    inside = busy[np.minimum(edges, len(busy) - 1)] & (edges < len(busy))
+    starts = edges[inside]
+    stops = edges[np.flatnonzero(inside) + 1]
+    if not len(starts):
+        return []
+    idle, pause = starts[1:] - stops[:-1], times[starts[1:]] - times[stops[:-1]]
+    whole = np.searchsorted(cuts, starts[1:], "right") == np.searchsorted(cuts, stops[:-1])
+    joined = whole & ((idle <= PAUSE) | (pause <= PAUSE_S + 1e-6))
+    bridged += pause[joined].tolist()
+    firsts, lasts = np.append(True, ~joined), np.append(~joined, True)
+    return [(int(a), int(b)) for a, b in zip(starts[firsts], stops[lasts], strict=True)]
+
+
+def moves(times: Floats, clock: Floats, power: Floats, period: float) -> list[int]:
+    """Return where the clock of a run moves to another level and stays there.
+
+    Candidates are moves of the median of `LASTS_S` seconds. One counts where the clock is held on
+    both sides, or where it moves by more than twice its spread and power with it: under a power
+    limit the clock wanders at constant power.
+    """
+    width = max(SHORTEST, int(np.ceil(LASTS_S / period - 1e-6)))
+    usable = np.where(clock > 0, clock, np.nan)
+    if len(clock) < 2 * width or not np.isfinite(usable).any():
+        return []
+    logs = np.log(_filled(usable))
+    if np.ptp(logs) <= MOVE:
+        return []
+    from scipy.ndimage import median_filter
+
+    middle = median_filter(logs, width, mode="nearest")[width // 2 : len(logs) - (width - 1) // 2]
+    starts, stops = _stretches(np.abs(middle[width:] - middle[:-width]) > MOVE)
+    cuts = []
+    for first, last in zip(starts, stops, strict=True):
+        near = logs[first + width : last + width]
+        new = np.abs(near - middle[last - 1 + width]) < np.abs(near - middle[first])
+        # the split with the fewest samples on the wrong side
+        wrong = np.cumsum(np.append(0, np.where(new, 1, -1)))
+        cuts.append(int(first + width + np.argmin(wrong)))
+    late = int(np.ceil(PAUSE_S / period - 1e-6))
+    near_by = [
+        k for k in cuts if _moved(logs, power, (max(0, k - width), k), (k + late, k + late + width))
+    ]
+    while near_by:  # then judged by the whole pieces; the least convincing goes first
+        edges = [0, *near_by, len(logs)]
+        failed = [
+            k
+            for a, k, b in zip(edges, near_by, edges[2:], strict=False)
+            if b - k < width
+            or k - a < width
+            or not _moved(logs, power, (a + late if a else 0, k), (k + late, b))
+        ]
+        if not failed:
+            break
+        step = [abs(middle[min(k, len(middle) - 1)] - middle[max(0, k - width)]) for k in failed]
+        near_by.remove(failed[int(np.argmin(step))])
+    return near_by
+
+
+def _moved(logs: Floats, power: Floats, before: tuple[int, int], after: tuple[int, int]) -> bool:
+    """Whether the clock's level differs between two stretches of samples."""
+    left, right = logs[slice(*before)], logs[slice(*after)]
+    if min(len(left), len(right)) < SHORTEST - 1:
+        return False
+    low, high = float(np.median(left)), float(np.median(right))
+    step = abs(high - low)
+    if step <= MOVE:
+        return False
+    if all(
+        np.mean(np.abs(side - level) <= HELD) >= HELD_SHARE
+        for side, level in ((left, low), (right, high))
+    ):
+        return True
+    spread = max(float(np.ptp(np.percentile(side, [10, 90]))) for side in (left, right))
+    drawn = [power[slice(*part)] for part in (before, after)]
+    if step <= 2 * spread or any(not np.isfinite(part).any() for part in drawn):
+        return False
+    return bool(abs(np.log(np.nanmedian(drawn[1]) / np.nanmedian(drawn[0]))) > MOVE)
+
+
+def _counted(times: Floats, power: Floats, by_power: bool, late: float, period: float) -> Flags:
+    """Return the samples that count in a run's means: sensors average over the second before."""
+    length = times[-1] - times[0] + period
+    first = late or (min(0.5, 0.1 * length) if by_power else min(1.0, 0.2 * length))
+    last = min(0.5, 0.1 * length) if by_power else 0.0
+    inside = (times >= times[0] + first - 1e-6) & (times <= times[-1] - last + 1e-6)
+    known = np.isfinite(power)
+    return inside & known if np.any(inside & known) else known
+
+
+def _power(times: Floats, power: Floats, mean: Flags, counter: Floats | None, part: slice) -> float:
+    """Return the mean power of a run: by its energy counter, else of the samples that count."""
+    if counter is not None:
+        known = np.flatnonzero(np.isfinite(counter[part]))
+        spent = counter[part][known]
+        if len(known) > 1 and np.all(np.diff(spent) >= 0) and spent[-1] > spent[0]:
+            took = times[known[-1]] - times[known[0]]
+            if took >= 1.0:
+                return float((spent[-1] - spent[0]) / took)
+    return float(np.mean(power[mean]))
+
+
+def _at_rest(times: Floats, power: Floats, busy: Flags) -> float:
+    """Return the median power of samples more than a second from any run; NaN without."""
+    rest = ~busy & np.isfinite(power)
+    work = times[busy]
+    if len(work):
+        after = np.searchsorted(work, times)
+        since = times - work[np.maximum(after - 1, 0)]
+        until = work[np.minimum(after, len(work) - 1)] - times
+        rest &= ((since > PAUSE_S) | (since < 0)) & ((until > PAUSE_S) | (until < 0))
+    return float(np.median(power[rest])) if np.any(rest) else float("nan")
+
+
+def spread(values: Floats) -> float:
+    """Return the 10th to the 90th percentile over the mean; NaN without values."""
+    known = values[np.isfinite(values)]
+    if not len(known) or not np.mean(known):
+        return float("nan")
+    return float(np.ptp(np.percentile(known, [10, 90])) / np.mean(known))
+
+
+def two_levels(power: Floats) -> bool:
+    """Whether power is at two levels (Otsu), more than 15 % apart, a tenth of the time each."""
+    ordered = np.sort(power[np.isfinite(power)])
+    n = len(ordered)
+    total = float(np.var(ordered)) * n
+    if n < 2 * SHORTEST or total == 0:
+        return False
+    low = np.arange(1, n)
+    sums = np.cumsum(ordered)[:-1]
+    means = sums / low, (ordered.sum() - sums) / (n - low)
+    between = low * (n - low) / n * (means[1] - means[0]) ** 2
+    k = int(np.argmax(between))
+    return bool(
+        between[k] > 0.8 * total
+        and means[1][k] > 1.15 * means[0][k]
+        and 0.1 * n <= low[k] <= 0.9 * n
+    )
+
+
+def _timed(times: Floats) -> Cut:
+    """Put a device's samples in order, and take the holes out of their times.
+
+    Raises
+    ------
+    ValueError: where samples of several devices must be among them.
+    """
+    order = np.arange(len(times))
+    if len(times) < 2:
+        return Cut(order, np.zeros(len(times)), 1.0, [])
+    remarks = []
+    steps = np.diff(times)
+    back = np.count_nonzero(steps < 0)
+    if back > max(1.0, 0.02 * len(steps)):
+        order = np.lexsort((-order if back > len(steps) / 2 else order, times))
+        times = times[order]
+        remarks.append("samples sorted by time")
+    even = _spread_evenly(times)
+    if even is not times:
+        remarks.append("stamps of whole seconds spread evenly")
+    steps = np.diff(even)
+    size = np.abs(steps)
+    long = float(np.percentile(size, 90))
+    if len(steps) >= 2 * SHORTEST and (long == 0 or np.mean(size < 0.15 * long) >= 0.4):
+        raise ValueError
+    ahead = steps[steps > 0]
+    period = float(np.median(ahead)) if len(ahead) else 1.0
+    bad = (steps < 0) | (steps > max(HOLE_PERIODS * period, HOLE_S))
+    seen = np.append(0.0, np.cumsum(np.where(bad, period, steps)))
+    holes = [(int(k) + 1, float(steps[k])) for k in np.flatnonzero(bad)]
+    return Cut(order, seen, period, holes, remarks)
+
+
+def _spread_evenly(times: Floats) -> Floats:
+    """Spread stamps of whole seconds, three or more a second in varying number, over the second.
+
+    Several devices would give a multiple of their number every time.
+    """
+    if np.any(times != np.floor(times)) or np.any(np.diff(times) < 0):
+        return times
+    _, first, count = np.unique(times, return_index=True, return_counts=True)
+    inner = count[1:-1]
+    if len(inner) < SHORTEST or np.median(inner) < 3:
+        return times
+    if any(np.mean(inner % k == 0) >= 0.9 for k in range(2, 17)):
+        return times
+    place = np.arange(len(times)) - np.repeat(first, count)
+    return np.asarray(times + place / np.repeat(count, count))
+
+
+def together(starts: Sequence[float], alike: Sequence[tuple[float, float]]) -> list[int]:
+    """Return the runs that begin within 5 s of another one of like power and clock.
+
+    Parameters
+    ----------
+    starts: in s.
+    alike: power in W and clock in MHz of each run, NaN where not known.
+    """
+    order = np.argsort(starts, kind="stable")
+    found = set()
+    for place, k in enumerate(order):
+        for other in order[place + 1 :]:
+            if starts[other] - starts[k] > TOGETHER_S:
+                break
+            power, clock = (
+                abs(one / two - 1) for one, two in zip(alike[other], alike[k], strict=True)
+            )
+            if power < 0.1 and not clock > 0.03:
+                found |= {int(k), int(other)}
+    return sorted(found)

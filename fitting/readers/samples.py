@@ -1,208 +1,523 @@
-"""``nvidia-smi --query-gpu=… --format=csv`` and ``dcgmi dmon``: samples in, runs out."""
+"""Logs of samples: nvidia-smi, NVML loggers, dcgmi, tegrastats and the like; runs come out."""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from datetime import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from optgap.fitting.profile import Profile
-from optgap.fitting.readers.runs import busy_mask, runs
-from optgap.fitting.readers.text import RawTable, number, stem
+from optgap.fitting.profile import Profile, Trace
+from optgap.fitting.readers.naming import NEVER, quantity_of
+from optgap.fitting.readers.runs import IDLE, Cut, Run, cut_device, together
+from optgap.fitting.readers.shape import constant, joined, measured
+from optgap.fitting.readers.text import WRITES, RawTable, stem
+from optgap.models.columns import Wanted
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.units import parsed, units_of
 
 Floats = NDArray[np.float64]
+Texts = NDArray[Any]
 
-# nvidia-smi field, its unit in the header, our column
-_SMI = (
-    ("power.draw", "W", "power_w"),
-    ("power.draw.instant", "W", "power_w"),
-    ("power.draw.average", "W", "power_w"),
-    ("clocks.current.sm", "MHz", "frequency_mhz"),
-    ("clocks.sm", "MHz", "frequency_mhz"),
-    ("clocks.current.graphics", "MHz", "frequency_mhz"),
-    ("clocks.gr", "MHz", "frequency_mhz"),
-    ("clocks.current.memory", "MHz", "memory_mhz"),
-    ("clocks.mem", "MHz", "memory_mhz"),
-    ("utilization.gpu", "%", "util_percent"),
-    ("power.limit", "W", "power_limit_w"),
-    ("enforced.power.limit", "W", "power_limit_w"),
-)
-
-# dcgmi dmon short names, our column
-_DCGM = {
-    "POWER": "power_w",
-    "SMCLK": "frequency_mhz",
-    "MMCLK": "memory_mhz",
-    "DRAMA": "dram_active",
-    "GPUTL": "util_percent",
-    "FP16A": "fp16_active",
-    "FP32A": "fp32_active",
-    "FP64A": "fp64_active",
-    "SMACT": "sm_active",
-    "TOTEC": "energy_mj",
+FIELDS: Mapping[str, tuple[str, int]] = {
+    "power_draw_instant": ("power_w", -3),
+    "power_draw": ("power_w", -2),
+    "power_draw_average": ("power_w", -1),
+    "board_power_draw": ("power_w", -1),
+    "power_consumption": ("power_w", 2),
+    "average_graphics_package_power": ("power_w", -1),
+    "current_socket_graphics_package_power": ("power_w", -1),
+    "clocks_current_sm": ("frequency_mhz", -3),
+    "clocks_sm": ("frequency_mhz", -3),
+    "clocks_current_graphics": ("frequency_mhz", -2),
+    "clocks_gr": ("frequency_mhz", -2),
+    "sclk_clock_speed": ("frequency_mhz", -1),
+    "clocks_current_memory": ("memory_mhz", -1),
+    "clocks_mem": ("memory_mhz", -1),
+    "utilization_gpu": ("util_percent", -1),
+    "gpu_use": ("util_percent", -1),
+    "gpu_load": ("util_percent", -1),
+    "enforced_power_limit": ("power_limit_w", 2),
+    "total_energy_consumption": ("energy_j", -1),
+    "name": ("gpu_model", 2),
 }
+"""What loggers call quantities, in words, with a rank: the lowest that holds numbers is taken."""
+SURE = {"power_draw", "power_draw_instant", "power_draw_average", "sclk_clock_speed"}
+"""Names that only logs of samples have."""
+DEVICES = (
+    "uuid", "gpu_uuid", "index", "gpu_index", "pci_bus_id", "gpu_bus_id", "serial", "gpu_serial",
+    "gpu", "gpu_id", "device_id", "deviceid", "card", "device",
+)  # fmt: skip
+"""Columns that tell devices apart, the best first; a product's name does not."""
+HOSTS = ("hostname", "host")
+KEYS = ("application", "workload")
+"""Columns whose values belong to series of their own."""
+TEXTS = ("application", "gpu_model", "workload")
+NO_SERIES = ("time_s", "samples", "idle_w")
+SWEPT = ("frequency_mhz", "local_batch", "global_batch", "gpus", "nodes", "power_limit_w")
+_STAMP = re.compile(r"(.*_)?(timestamp|time_?stamp|date_?time|date|time|elapsed|ts)(_utc|_local)?")
+_OF_DEVICE = re.compile(r"(?i)(?<![a-z])gpu[\W_]?(\d+)(?!\d)")
+
+ROWS, ROWS_UNTIMED, STEP_S, EVEN, BACK, DISTINCT = 20, 50, 60.0, 0.8, 0.05, 0.25
+"""What makes a table one of samples: rows of a device, seconds between them, the share of even
+steps, of steps back, and of distinct clocks."""
+UNREADABLE = 0.01
+"""The largest share of lines that do not fit."""
+DAY_S = 86_400.0
 
 
-def is_nvidia_smi(header: set[str]) -> bool:
-    return any(name.split(" [")[0] in {"power.draw", "power.draw.instant"} for name in header)
-
-
-def read_nvidia_smi(raw: RawTable) -> Profile:
-    """Samples of ``nvidia-smi``, with or without units in the cells, cut into runs."""
-    plain = {name.split(" [")[0]: name for name in raw.header}
-    series: dict[str, Floats] = {}
-    for field, unit, ours in _SMI:
-        if field in plain and ours not in series:
-            series[ours] = raw.numbers(plain[field], unit)
-    times = _timestamps(raw, plain["timestamp"]) if "timestamp" in plain else None
-    device = next((plain[n] for n in ("index", "uuid", "pci.bus_id", "name") if n in plain), None)
-    gpu = raw.text(device) if device else np.full(len(raw.rows), "0", dtype=object)
-    model = raw.text(plain["name"]) if "name" in plain else None
-    return cut(raw.source, "nvidia-smi", series, gpu, times, model)
-
-
-def _timestamps(raw: RawTable, name: str) -> Floats:
-    values = []
-    for text, line in zip(raw.text(name), raw.lines, strict=True):
-        for form in ("%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S"):
-            try:
-                values.append(datetime.strptime(text.strip(), form).timestamp())
-                break
-            except ValueError:
-                continue
-        else:
-            where = f"row {line}, column {name}"
-            raise InputError(raw.source, where, text, "a time like 2023/11/21 04:00:00.000")
-    return np.array(values)
-
-
-def is_optgap(header: set[str]) -> bool:
-    return {"sample_s", "gpu", "power_w"} <= header
-
-
-def read_optgap(raw: RawTable) -> Profile:
-    """Cut samples into runs, as ``optgap profile`` once wrote them."""
-    names = ("power_w", "frequency_mhz", "memory_mhz", "util_percent", "power_limit_w")
-    columns = {name: raw.numbers(name) for name in names if name in raw.header}
-    series = {name: values for name, values in columns.items() if np.any(np.isfinite(values))}
-    model = raw.text("gpu_model") if "gpu_model" in raw.header else None
-    return cut(
-        raw.source, "optgap-samples", series, raw.text("gpu"), raw.numbers("sample_s"), model
-    )
-
-
-def is_dcgmi(text: str) -> bool:
-    first = next((line for line in text.splitlines() if line.strip()), "")
-    return bool(re.match(r"#\s*Entity\b", first))
-
-
-def read_dcgmi(text: str, source: str, interval_s: float = 1.0) -> Profile:
-    """Samples of ``dcgmi dmon``, one line per GPU and tick, cut into runs.
-
-    The output carries no time: ticks are `interval_s` apart (dcgmi's default is 1 s).
-
-    Raises
-    ------
-    InputError: for a row that does not fit its header, or one that names no GPU.
-    """
-    header: list[str] = []
-    rows: list[list[str]] = []
-    lines: list[int] = []
-    for line, content in enumerate(text.splitlines(), start=1):
-        words = content.replace("#", " ", 1).split() if "#" in content else content.split()
-        if not words or words == ["ID"]:
-            continue
-        if words[0] == "Entity":
-            header = words[1:]
-        elif words[0] == "GPU" and len(words) == len(header) + 2:
-            rows.append(words[1:])
-            lines.append(line)
-        else:
-            expected = f"GPU, its number and {len(header)} values"
-            raise InputError(source, f"row {line}", content, expected)
-    if not rows:
-        raise InputError(source, "", NoQuote("no samples"), "lines of the form GPU 0 …")
-    gpu = np.array([row[0] for row in rows], dtype=object)
-    series: dict[str, Floats] = {}
-    for k, name in enumerate(header, start=1):
-        cells = [
-            number(row[k], source, f"row {line}, column {name}")
-            for row, line in zip(rows, lines, strict=True)
-        ]
-        series[_DCGM.get(name, name.lower())] = np.array(cells)
-    ticks: dict[str, int] = {}
-    times = []
-    for device in gpu:
-        ticks[device] = ticks.get(device, -1) + 1
-        times.append(ticks[device] * interval_s)
-    profile = cut(source, "dcgmi", series, gpu, np.array(times), None)
-    return profile.noting(f"samples taken to be {interval_s:g} s apart")
-
-
-def _mean(values: Floats) -> float:
-    """The mean of what was told; NaN when nothing was."""
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else float("nan")
-
-
-def cut(
-    source: str,
-    kind: str,
-    series: dict[str, Floats],
-    gpu: NDArray[Any],
-    times: Floats | None,
-    model: NDArray[Any] | None,
-) -> Profile:
-    """A profile with a row for every run of every device.
+@dataclass(frozen=True)
+class Samples:
+    """Samples of one or several devices, in the order of the file.
 
     Parameters
     ----------
-    series: measured columns, one value per sample.
-    gpu, times, model: each sample's device, time in s and product, the last two where known.
+    series: measured columns by our names, one value a sample; ``counter_j`` counts energy.
+    device: whose each sample is.
+    texts: what a run has one of, by column: ``application``, ``gpu_model``.
+    keys: those of them that, beside the device, tell one series from another.
+    times: in s, where known.
+    interval_s: the step between samples without times; 0 where it was not told.
+    """
+
+    source: str
+    kind: str
+    series: dict[str, Floats]
+    device: Texts
+    texts: Mapping[str, Texts] = field(default_factory=dict)
+    keys: tuple[str, ...] = ()
+    times: Floats | None = None
+    interval_s: float = 1.0
+    lines: Sequence[int] = ()
+    notes: tuple[str, ...] = ()
+
+
+def of_table(
+    raw: RawTable,
+    named: Mapping[str, Wanted],
+    units: Mapping[str, str],
+    interval_s: float | None = None,
+) -> Samples | None:
+    """Return a table's samples; None for a table that is none of samples.
+
+    Parameters
+    ----------
+    named: what the user says that columns are.
+    units: what the user says that quantities are measured in.
+    interval_s: time between samples; with it a table without times is one of samples.
 
     Raises
     ------
-    InputError: without a power column, or without a run.
+    InputError: for a log without power or readable times, or with many lines that do not fit.
     """
-    if "power_w" not in series:
-        shown = NoQuote(", ".join(series) or "nothing")
-        raise InputError(source, "row 1", shown, "a power column (power.draw, or POWER)")
+    raw = _melted(raw)
+    words = {name: parsed(name).words for name in raw.header}
+    sure = interval_s is not None or bool(SURE & set(words.values()))
+    if not sure and len(raw.rows) < ROWS:
+        return None
+    raw, notes = _fitting(raw, sure)
+    stamp, times = _times(raw, words, named, sure)
+    if not (sure or stamp or any("util" in name for name in words.values())):
+        return None
+    if stamp and np.isnan(times).any():
+        kept = np.flatnonzero(np.isfinite(times))
+        raw, times = raw.take(kept), times[kept]
+    columns = _columns(raw, words, named, stamp, units)
+    series: dict[str, Floats] = {}
+    empty: list[str] = []
+    for ours, name, unit in columns:
+        if ours in (*series, *TEXTS):
+            continue
+        _, values = measured(raw, name, ours, unit)
+        known = np.isfinite(values)
+        if not known.any():
+            empty.append(
+                f"{name} is {raw.rows[0][raw.index(name)].strip() or 'empty'} in every row"
+            )
+        elif ours != "energy_j":
+            series[ours] = values
+        elif np.all(np.diff(values[known]) >= 0):
+            series["counter_j"] = values
+        if ours == "power_w" and known.any() and sum(o == ours for o, *_ in columns) > 1:
+            notes.append(f"power is {name}")
+    if not {"power_w", "counter_j"} & series.keys():
+        if not sure:
+            return None
+        lost = next((text for text in empty if "power" in text.lower()), "")
+        found = NoQuote(lost or ", ".join(raw.header))
+        raise InputError(raw.source, "", found, f"power in some sample, as {WRITES} writes")
+    texts = {ours: raw.text(name) for ours, name, _ in columns if ours in TEXTS}
+    who = [next((n for w in DEVICES for n in raw.header if words[n] == w), "")]
+    parts = [raw.text(n) for n in [*(n for n in raw.header if words[n] in HOSTS), *who] if n]
+    whole = Samples(
+        raw.source,
+        "nvidia-smi" if SURE & set(words.values()) else "samples",
+        {name: values for name, values in series.items() if name not in NO_SERIES},
+        joined(*parts) if parts else constant(raw, "0"),
+        texts,
+        tuple(name for name in KEYS if name in texts),
+        times if stamp else None,
+        interval_s or 0.0,
+        raw.lines,
+    )
+    if not sure and not _sampled(whole, stamp, any(ours == "time_s" for ours, *_ in columns)):
+        return None
+    if not sure:
+        notes.append("taken for samples (sampled=False, --set samples=false: rows as they are)")
+    if not stamp:
+        told = f"{interval_s:g} s" if interval_s else "1 s, so that no run time is known,"
+        notes.append(f"samples taken to be {told} apart (interval_s=, --set interval=)")
+    return replace(whole, notes=(*notes, *empty))
+
+
+UNTIMED = "samples taken to be {:g} s apart (interval_s=, --set interval=)"
+
+
+def _melted(raw: RawTable) -> RawTable:
+    """A table with a column for each GPU, ``gpu_1_power``, with its rows one GPU at a time."""
+    numbers = [_OF_DEVICE.search(name) for name in raw.header]
+    names = [_OF_DEVICE.sub("", name).strip(" _.-") or "power" for name in raw.header]
+    powers = [n for n, number in zip(names, numbers, strict=True) if number]
+    if not any(_quantity(parsed(name).words)[0] in ("power_w", "energy_j") for name in powers):
+        return raw
+    shared = [k for k, number in enumerate(numbers) if not number]
+    own = list(dict.fromkeys(powers))
+    place = {(number[1], n): k for k, (number, n) in enumerate(zip(numbers, names, strict=True))
+             if number}  # fmt: skip
+    devices = list(dict.fromkeys(number[1] for number in numbers if number))
+    rows = [
+        [*(row[k] for k in shared), device,
+         *(row[place[device, n]] if (device, n) in place else "" for n in own)]
+        for device in devices
+        for row in raw.rows
+    ]  # fmt: skip
+    header = [*(raw.header[k] for k in shared), "gpu", *own]
+    return replace(raw, header=header, rows=rows, lines=raw.lines * len(devices))
+
+
+def _fitting(raw: RawTable, sure: bool) -> tuple[RawTable, list[str]]:
+    """Pass over lines of another length in a log, and say so: an error message, a cut end."""
+    notes = [f"the header again {raw.again} times"] if raw.again else []
+    if not sure or not raw.odd:
+        return raw, notes
+    inner = [line for line, _ in raw.odd if line < raw.lines[-1]]
+    if len(inner) > max(1.0, UNREADABLE * len(raw.rows)):
+        raw.require_regular()
+    if inner:
+        notes.append(f"{len(inner)} lines that are no samples left out (row {inner[0]})")
+    if len(inner) < len(raw.odd):
+        notes.append(f"the last, cut line (row {raw.odd[-1][0]}) left out")
+    return replace(raw, odd=()), notes
+
+
+def called(header: Sequence[str]) -> dict[str, str]:
+    """What a log calls quantities, by our names."""
+    return {_quantity(parsed(name).words)[0]: name for name in reversed(header)}
+
+
+def _quantity(words: str) -> tuple[str, int]:
+    """Our name for what a log calls so, and its rank."""
+    ours, rank, scope = quantity_of(words)
+    return FIELDS.get(words) or (
+        ("", rank) if (ours, scope) == ("power_w", "total") else (ours, rank)
+    )
+
+
+def _columns(
+    raw: RawTable,
+    words: Mapping[str, str],
+    named: Mapping[str, Wanted],
+    stamp: str,
+    units: Mapping[str, str],
+) -> list[tuple[str, str, str]]:
+    """Our name, the log's and the unit of its columns, those to be preferred first."""
+    taken = {want.name for want in named.values()}
+    ranked = []
+    for name in raw.header:
+        if name == stamp or not name:
+            continue
+        said, header = named.get(name), parsed(name)
+        ours, rank = (said.name, -9) if said else _quantity(words[name])
+        unit = units.get(ours, said.unit if said else header.unit)
+        known = not header.unknown and (not unit or unit in units_of(ours))
+        if said or (ours and rank < NEVER and ours not in taken and known):
+            ranked.append((rank, (ours, name, unit)))
+    return [item for _, item in sorted(ranked, key=lambda pair: pair[0])]
+
+
+def _times(
+    raw: RawTable, words: Mapping[str, str], named: Mapping[str, Wanted], sure: bool
+) -> tuple[str, Floats]:
+    """Find the column of times, and read it."""
+    for name in raw.header:
+        said = named[name].name if name in named else ""
+        if said not in ("", "time_s") or not (said or _STAMP.fullmatch(words[name])
+                                             or name in ("sample_s", "t_s")):  # fmt: skip
+            continue
+        times = parse_times(raw.text(name), parsed(name).unit or "")
+        bad = np.flatnonzero(~np.isfinite(times))
+        if sure and len(bad) > UNREADABLE * len(times):
+            where = f"row {raw.lines[bad[0]]}, column {name}"
+            found = raw.rows[bad[0]][raw.index(name)]
+            raise InputError(raw.source, where, found, "a time like 2023/11/21 04:00:00.000")
+        stamped = said != "time_s" and quantity_of(words[name])[0] != "time_s"
+        if len(bad) <= UNREADABLE * len(times) and (sure or stamped or _climbs(times)):
+            return name, times
+    return "", np.zeros(0)
+
+
+def _climbs(times: Floats) -> bool:
+    steps = np.diff(times)
+    return len(steps) > 0 and bool(np.mean(steps > 0) > 0.5)
+
+
+_SIZES = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))
+"""From which size on a Unix time is one of nanoseconds, microseconds, milliseconds."""
+_FORMS = ("", "%m-%d-%Y %H:%M:%S", "%a %b %d %H:%M:%S %Y", "%Y-%m-%d %H:%M:%S,%f")
+
+
+def parse_times(cells: Texts, unit: str = "") -> Floats:
+    """Read dates, Unix times or elapsed seconds; NaN for what is none.
+
+    A time of day that steps back by more than half a day has passed midnight.
+    """
+    first = next((cell for cell in cells if cell), "")
+    if re.fullmatch(r"[-+.\deE]+", first):
+        values = np.array([_number(cell) for cell in cells])
+        middle = float(np.nanmedian(values)) if np.isfinite(values).any() else 0.0
+        factor = next((factor for size, factor in _SIZES if middle > size), 1.0)
+        factor = units_of("time_s").get(unit, 1.0) if factor == 1.0 else factor
+        return values * factor
+    of_day = re.match(r"\d{1,2}:\d\d", first) is not None
+    values = np.array([_seconds(cell, of_day) for cell in cells])
+    if of_day:
+        steps = np.diff(np.where(np.isfinite(values), values, 0.0), prepend=values[:1])
+        values = values + DAY_S * np.cumsum(steps < -DAY_S / 2)
+    return values
+
+
+def _number(cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        return float("nan")
+
+
+def _seconds(cell: str, of_day: bool) -> float:
+    text = f"2000-01-01 {cell}" if of_day else cell.replace("/", "-").replace(" UTC", "Z")
+    for form in _FORMS:
+        try:
+            stamp = datetime.strptime(text, form) if form else datetime.fromisoformat(text)
+        except ValueError:
+            continue
+        # a local time is taken as it stands: differences alone count
+        return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
+    return float("nan")
+
+
+def _sampled(whole: Samples, stamp: str, durations: bool) -> bool:
+    """Whether a user's table is one of samples rather than of runs."""
+    series = whole.series
+    util = series.get("util_percent")
+    rows = np.array([len(index) for _, index in _series_of(whole)])
+    for name in SWEPT:
+        if name in series:
+            distinct = len(np.unique(series[name][np.isfinite(series[name])]))
+            if distinct > max(1.0, DISTINCT * len(whole.device)):
+                return False
+    if not stamp or whole.times is None:
+        idle = util is not None and np.mean(util < 5) >= 0.05
+        return bool(idle and np.median(rows) >= ROWS_UNTIMED and not durations)
+    if durations or np.median(rows) < ROWS:
+        return False
+    held = quantity_of(parsed(stamp).words)[0] == "time_s"
+    if held and util is None and "frequency_mhz" not in series:
+        return False
+    for _, index in _series_of(whole):
+        steps = np.diff(whole.times[index])
+        if not len(steps):
+            continue
+        if not held and np.mean(steps < 0) > 0.5:
+            steps = -steps  # newest first
+        middle = float(np.median(steps))
+        even = np.mean(np.abs(steps - middle) <= 0.5 * middle)
+        if np.mean(steps < 0) > BACK or not 0 < middle <= STEP_S or even < EVEN:
+            return False
+    return True
+
+
+def _series_of(samples: Samples) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    """The device and the samples of each series, in the order of their appearance."""
+    apart = [samples.texts[name] for name in samples.keys]
+    codes: dict[Any, int] = {}
+    labels = zip(samples.device, *apart, strict=True) if apart else samples.device
+    code = np.array([codes.setdefault(label, len(codes)) for label in labels], dtype=np.int64)
+    for label, k in codes.items():
+        yield str(label[0] if apart else label), np.flatnonzero(code == k)
+
+
+# --- from samples to a profile ---------------------------------------------------------------
+
+
+def cut(samples: Samples) -> Profile:
+    """Return a profile with a row for every run of every device.
+
+    Raises
+    ------
+    InputError: where several devices without a number must be among the samples.
+    """
     rows: list[dict[str, Any]] = []
-    samples: dict[Any, list[int]] = defaultdict(list)
-    for k, device in enumerate(gpu):
-        samples[device].append(k)
-    for device, own in samples.items():
-        index = np.array(own)
-        clock = series["frequency_mhz"][index] if "frequency_mhz" in series else None
-        resting = series["power_w"][index][~busy_mask(series["power_w"][index])]
-        idle = float(np.median(resting)) if len(resting) else float("nan")
-        for number_, span in enumerate(runs(series["power_w"][index], clock)):
-            inside = index[span]
-            row: dict[str, Any] = {
-                "application": stem(source),
-                "gpu": str(device).strip(),
-                "run": float(number_),
-                "samples": float(len(inside)),
-                "idle_w": idle,
-                **{name: _mean(values[inside]) for name, values in series.items()},
-            }
-            if model is not None:
-                row["gpu_model"] = str(model[inside[0]]).strip()
-            if times is not None:
-                step = float(np.median(np.diff(times[index]))) if len(index) > 1 else 0.0
-                row["time_s"] = float(times[inside[-1]] - times[inside[0]]) + step
-            rows.append(row)
+    starts: list[float] = []
+    cuts: list[Cut] = []
+    rest: list[str] = []
+    marks: list[str] = []
+    traces: list[Trace] = []
+    stamps = samples.times
+    for device, index in _series_of(samples):
+        ticks = np.arange(len(index), dtype=np.float64) * (samples.interval_s or 1.0)
+        times: Floats = ticks if stamps is None else stamps[index]
+        series = {name: values[index] for name, values in samples.series.items()}
+        if "power_w" not in series:
+            series["power_w"] = _slope(times, series["counter_j"])
+        label = f"GPU {device}" if device.isdigit() else device
+        if not np.isfinite(series["power_w"]).any():
+            rest.append(f"{label} without power")
+            continue
+        try:
+            own = cut_device(times, series)
+        except ValueError:
+            found = NoQuote(f"several samples at a time of {label}")
+            expected = f"a column that tells GPUs apart (index): {WRITES}"
+            raise InputError(samples.source, "", found, expected) from None
+        cuts.append(own)
+        index, times = index[own.order], times[own.order]
+        marks += [*own.remarks, *(_mark(samples, index[k], step) for k, step in own.holes)]
+        if not own.runs:
+            short = f": {len(own.short_s)} busy stretches, all below 2 s or 5 samples"
+            middle = np.nanmedian(series["power_w"])
+            rest.append(f"{label}{short if own.short_s else f' {IDLE}'} ({middle:.3g} W)")
+        elif own.runs[0].span.start == 0:
+            marks.append(f"the log begins inside run {len(rows) + 1}")
+        for run in own.runs:
+            rows.append(_row(samples, index, device, own, run, len(rows) + 1))
+            starts.append(float(times[run.span.start]))
+        if own.runs and own.runs[-1].span.stop == len(index):
+            marks.append(f"the log ends inside run {len(rows)}")
+        begin = 0.0 if stamps is None else float(times[0] - stamps.min())
+        spans = tuple((run.span.start, run.span.stop) for run in own.runs)
+        traces.append(Trace(device, begin + own.seen, series["power_w"][own.order], spans))
+    alike = [(row["power_w"], row.get("frequency_mhz", np.nan)) for row in rows]
+    for k in together(starts, alike):
+        rows[k]["suspect"] = "; ".join(filter(None, [rows[k]["suspect"], TOGETHER]))
+    notes = _notes(samples, rows, cuts, rest, marks)
+    return Profile(_table(rows), samples.source, samples.kind, notes=notes, traces=tuple(traces))
+
+
+TOGETHER = "begins within 5 s of another of like power: parts of one job"
+
+
+def _row(
+    samples: Samples, index: NDArray[np.int64], device: str, own: Cut, run: Run, number: int
+) -> dict[str, Any]:
+    inside = {
+        n: v[index[run.span]][run.mean] for n, v in samples.series.items() if n != "counter_j"
+    }
+    row: dict[str, Any] = {
+        "application": stem(samples.source),
+        "gpu": device.strip(),
+        **{name: str(values[index[run.span.start]]) for name, values in samples.texts.items()},
+        "run": float(number),
+        "samples": float(run.span.stop - run.span.start),
+        "time_s": run.time_s if samples.interval_s or samples.times is not None else float("nan"),
+        **{n: float(np.nanmean(v)) if np.isfinite(v).any() else np.nan for n, v in inside.items()},
+        "power_w": run.power_w,
+        "idle_w": own.idle_w,
+        "power_spread": run.spreads[0],
+    }
+    if "frequency_mhz" in inside:
+        row["clock_spread"] = run.spreads[1]
+    return {**row, "suspect": "; ".join(run.doubts)}
+
+
+def _table(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Rows as columns; times and suspicions that no row has are left out."""
     if not rows:
-        raise InputError(source, "", NoQuote("no run of 5 busy samples"), "samples of a busy GPU")
+        names = ("power_w", "frequency_mhz", "time_s")
+        return {name: np.zeros(0) for name in names}
     columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    for name in ("application", "gpu", "gpu_model"):
-        if name in columns:
-            columns[name] = columns[name].astype(object)
-    left = len(gpu) - int(sum(row["samples"] for row in rows))
-    note = f"{len(gpu)} samples cut into {len(rows)} runs; {left} idle or short ones left out"
-    return Profile(columns, source, kind, notes=(note,))
+    for name, values in columns.items():
+        if values.dtype.kind not in "fiub":
+            columns[name] = values.astype(object)
+    if not any(columns["suspect"]):
+        del columns["suspect"]
+    if np.isnan(columns["time_s"]).all():
+        del columns["time_s"]
+    return columns
+
+
+def _slope(times: Floats, counter: Floats) -> Floats:
+    """Return power by an energy counter, W: its slope over at least a second."""
+    known = np.flatnonzero(np.isfinite(counter))
+    later = np.minimum(np.searchsorted(times[known], times[known] + 1.0 - 1e-9), len(known) - 1)
+    power = np.full(len(times), np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        took = times[known[later]] - times[known]
+        slope = (counter[known[later]] - counter[known]) / took
+    power[known] = np.where((took > 0.5) & (slope >= 0), slope, np.nan)
+    return power
+
+
+def _mark(samples: Samples, sample: int, step: float) -> str:
+    row = f" (row {samples.lines[sample]})" if len(samples.lines) else ""
+    what = "the clock goes back by" if step < 0 else "no sample for"
+    return f"{what} {_long(abs(step))} s{row}: cut there"
+
+
+def _long(seconds: float) -> str:
+    return f"{seconds:,.0f}" if seconds >= 100 else f"{seconds:.3g}"
+
+
+def _notes(
+    samples: Samples, rows: list[dict[str, Any]], cuts: list[Cut], rest: list[str], marks: list[str]
+) -> tuple[str, ...]:
+    """What became of the samples, in three lines at most."""
+    devices = len(set(samples.device.tolist()))
+    apart = f", {np.median([own.period for own in cuts]):.3g} s apart" if cuts else ""
+    whole = f"{_count(len(samples.device), 'sample')} of {_count(devices, 'GPU')}{apart}, cut into "
+    busy = sum(row["time_s"] for row in rows if np.isfinite(row["time_s"]))
+    whole += _count(len(rows), "run") if rows else "no run"
+    first = [whole + (f" ({_long(busy)} s)" if busy else ""), *_few(rest)]
+    idle = sum(own.at_rest for own in cuts)
+    slips = [watts for own in cuts for watts in own.slips]
+    short = [length for own in cuts for length in own.short_s]
+    bridged = [length for own in cuts for length in own.bridged_s]
+    out = [_count(idle, "idle sample")] if idle else []
+    out += [f"{_count(len(slips), 'reading')} of {_range(slips)} W"] if slips else []
+    if short:
+        out.append(f"{_count(len(short), 'short busy stretch', 'es')} of {_range(short)} s")
+    first += ["left out: " + ", ".join(out)] if out else []
+    if bridged:
+        first.append(f"{_count(len(bridged), 'pause')} of {_range(bridged)} s bridged")
+    how = [own.told for own in cuts if own.told not in ("", IDLE)]
+    lines = [first, _few(marks), [*samples.notes, *_few(how)]]
+    return tuple("; ".join(line) for line in lines if line)
+
+
+def _count(number: int, what: str, plural: str = "s") -> str:
+    return f"{number:,} {what}{plural if number != 1 else ''}"
+
+
+def _few(items: list[str], most: int = 3) -> list[str]:
+    """The first of several remarks, and how many more there are."""
+    items = list(dict.fromkeys(items))
+    more = [f"and {len(items) - most} more of the kind"] if len(items) > most else []
+    return items[:most] + more
+
+
+def _range(values: Sequence[float]) -> str:
+    low, high = f"{min(values):.3g}", f"{max(values):.3g}"
+    return low if low == high else f"{low} to {high}"

@@ -77,7 +77,6 @@ POLICIES = entries(
         "solved anew with free migration whenever a task arrives or ends",
         options=OptRepackParams,
         seeded=True,
-        moves=True,
         knows=("durations",),
     ),
 )

@@ -28,6 +28,8 @@ let it wait:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,10 +37,48 @@ import numpy as np
 from optgap.heuristics.consolidation.clocks import highest, lowest
 from optgap.heuristics.consolidation.engine import Engine
 from optgap.heuristics.consolidation.state import Choice, State
-from optgap.heuristics.custom import Own
+from optgap.heuristics.custom import Own, whole
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
+
+
+class View:
+    """What a policy sees: the cluster as it is, read-only, and the tasks that have arrived.
+
+    It has ``time_s`` and, by GPU, ``free_bytes``, ``mean_micro``, ``count`` and ``clock_mhz``;
+    ``awake`` GPUs by server; and ``fits(task)``, ``residents(gpu)``, ``gpus_of(task)``,
+    ``progress_of(task)`` and ``util_now()``, as `State` has them.
+    """
+
+    def __init__(self, problem: ConsolidationProblem) -> None:
+        self._whole = deepcopy(problem)
+        self._state: State | None = None
+        self._shown = replace(self._whole, tasks=())
+
+    @property
+    def problem(self) -> ConsolidationProblem:
+        """Servers, rules and the tasks that have arrived; a copy."""
+        return self._shown
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in SEEN:
+            raise AttributeError(f"a policy sees problem, {', '.join(SEEN)}; not {name}")
+        value = getattr(self._state, name)
+        if isinstance(value, np.ndarray):
+            value = value.view()
+            value.flags.writeable = False
+        return value
+
+    def _now(self, state: State, task: int) -> View:
+        self._state = state
+        if task >= len(self._shown.tasks):
+            self._shown = replace(self._whole, tasks=self._whole.tasks[: task + 1])
+        return self
+
+
+SEEN = ("time_s", "free_bytes", "mean_micro", "count", "clock_mhz", "awake", "fits", "residents",
+        "gpus_of", "progress_of", "util_now")  # fmt: skip
 
 
 def run(
@@ -64,11 +104,12 @@ def run(
     InputError: naming the policy, the task and what was wrong, for an answer that is no GPUs of
         the cluster or does not fit, and for a policy that raises.
     """
-    own = Own(policy, policy_params, "place(task, state)")
+    own, view = Own(policy, policy_params, "place(task, state)"), View(problem)
 
     def decide(state: State, task: int) -> Choice:
         where = f"task {problem.tasks[task].name}"
-        chosen = own.ask(where, "GPU numbers, or None", task, state, read=_gpus)
+        seen = view._now(state, task)
+        chosen = own.ask(where, "GPU numbers, or None", task, seen, read=_gpus)
         return None if chosen is None else _checked(chosen, state, task, own, where)
 
     rule = lowest if getattr(own.policy, "clocks", "") == "lowest" else highest
@@ -85,8 +126,7 @@ def _checked(answer: list[Any], state: State, task: int, own: Own, where: str) -
     """The GPUs, once they are known to be the cluster's, enough and with room."""
     problem = state.problem
     total = len(problem.places)
-    whole = all(isinstance(g, (int, np.integer)) and not isinstance(g, bool) for g in answer)
-    if not whole or not all(0 <= g < total for g in answer):
+    if not all(map(whole, answer)) or not all(0 <= g < total for g in answer):
         raise own.wrong(where, answer, f"GPU numbers from 0 to {total - 1}")
     gpus = sorted({int(g) for g in answer})
     if len(gpus) != len(answer) or len(gpus) != problem.tasks[task].gpus:

@@ -10,10 +10,9 @@ from optgap.heuristics.consolidation.opt_nomig import added_watts, cheapest
 from optgap.heuristics.consolidation.state import State
 from optgap.models.consolidation import ConsolidationProblem, ConsolidationSolution
 from optgap.models.limits import Limits
-from optgap.models.regret import Regret, by_its_own_clock
+from optgap.models.regret import Regret
 
 
-@by_its_own_clock
 def regrets(problem: ConsolidationProblem, solution: ConsolidationSolution) -> list[Regret]:
     """One per placed task, in order of arrival, in W (power) or in J (energy).
 

@@ -22,12 +22,11 @@ to start now, as (job, GPU count) pairs:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from optgap.heuristics.coscheduling.engine import State, replay
-from optgap.heuristics.custom import Own, listed
+from optgap.heuristics.custom import Own, whole
 from optgap.models.coscheduling import CoschedulingProblem
 from optgap.models.errors import NoQuote
 from optgap.models.limits import Limits
@@ -57,13 +56,30 @@ def run(
         policy that raises.
     """
     own = Own(policy, policy_params, "place(state)")
+    order = sorted(range(len(problem)), key=lambda job: (problem.release_s(job), job))
+    number = {job: k for k, job in enumerate(order)}
 
-    def choose(state: State) -> list[tuple[int, int]]:
+    def so_far(state: State) -> State:
+        """Return the state with the jobs that have come, numbered in that order."""
+        if not problem.releases:
+            return state
+        came = [job for job in order if problem.release_s(job) <= state.time_s]
+        known = replace(
+            problem,
+            jobs=tuple(problem.jobs[job] for job in came),
+            releases=tuple(problem.releases[job] for job in came),
+        )
+        waiting = tuple(number[job] for job in state.waiting)
+        running = tuple(number[job] for job in state.running)
+        return replace(state, problem=known, waiting=waiting, running=running)
+
+    def choose(now: State) -> list[tuple[int, int]]:
+        state = so_far(now)
         where = f"at {shown(state.time_s)} s"
-        answer = own.ask(where, "(job, gpu_count) pairs", state, read=listed)
+        answer = own.ask_for_list(where, "(job, gpu_count) pairs", state)
         if not answer and not state.running:
             raise own.wrong(where, NoQuote("nothing"), "a job to start, as none runs")
-        return _checked(answer, state, own, where)
+        return [(order[job], count) for job, count in _checked(answer, state, own, where)]
 
     return replay(problem, choose, limits)
 
@@ -73,8 +89,8 @@ def _checked(answer: list[Any], state: State, own: Own, where: str) -> list[tupl
     action: list[tuple[int, int]] = []
     free = state.free_gpus
     for pair in answer:
-        whole = isinstance(pair, (tuple, list)) and len(pair) == 2
-        if not whole or not all(isinstance(x, (int, np.integer)) for x in pair):
+        two = isinstance(pair, (tuple, list)) and len(pair) == 2
+        if not two or not all(map(whole, pair)):
             raise own.wrong(where, pair, "(job, gpu_count) pairs")
         job, count = int(pair[0]), int(pair[1])
         if job not in state.waiting or job in (chosen for chosen, _ in action):

@@ -14,7 +14,7 @@ from optgap.models.coscheduling import (
 )
 from optgap.models.coscheduling.remaining import remaining
 from optgap.models.limits import Limits
-from optgap.models.regret import Regret, by_its_own_clock
+from optgap.models.regret import Regret
 from optgap.solvers.coscheduling.area import bound_area, least_cost_j
 from optgap.solvers.coscheduling.patterns import patterns, prove
 
@@ -22,7 +22,6 @@ NOISE = 5e-6
 """Relative to the bound: less than this is the integer programs' tolerance."""
 
 
-@by_its_own_clock
 def regrets(problem: CoschedulingProblem, solution: CoschedulingSolution) -> list[Regret]:
     """One regret per start, in order of start.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.custom import Own
+from optgap.heuristics.custom import Arrived, Own
 from optgap.heuristics.elastic.budget import within_budget
 from optgap.models.elastic import ElasticProblem, JobClass
 from optgap.models.elastic.simulation.engine import simulate
@@ -25,7 +25,7 @@ class View:
 
     Parameters
     ----------
-    problem: cluster, classes and jobs.
+    problem: cluster, classes, and the jobs that have been submitted.
     time_s: now.
     jobs: numbers of the jobs that may run, in order of submission.
     remaining: iterations left, by job.
@@ -89,6 +89,7 @@ class Adapter:
 
     def __init__(self, problem: ElasticProblem, own: Own) -> None:
         self.problem, self.own = problem, own
+        self.arrived = Arrived(problem, problem.jobs.submit_s)
 
     def decide(self, state: State) -> Decision:
         """The user's dictionary as arrays."""
@@ -100,7 +101,7 @@ class Adapter:
             if k >= 0
         }
         view = View(
-            problem,
+            self.arrived.at(state.time_s),
             state.time_s,
             tuple(jobs),
             dict(zip(jobs, state.remaining.tolist(), strict=True)),
@@ -108,7 +109,9 @@ class Adapter:
         )
         where = f"at {shown(state.time_s)} s"
         expected = "a dictionary {job: (gpus, frequency_mhz)}"
-        answer = self.own.ask(where, expected, view, read=lambda given: dict(given or {}))
+        answer = self.own.ask(
+            where, expected, view, read=lambda given: {} if given is None else dict(given)
+        )
         return self._checked(answer, state, where)
 
     def _checked(self, answer: dict[Any, Any], state: State, where: str) -> Decision:

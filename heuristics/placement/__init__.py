@@ -33,33 +33,33 @@ POLICIES = entries(
     ),
     Entry(
         "bestfit",
-        f"{HERE}.bestfit:best_fit",
+        f"{HERE}.baselines:best_fit",
         "BestFit: least CPU and GPU left over",
     ),
     Entry(
         "dotprod",
-        f"{HERE}.dotprod:dot_product",
+        f"{HERE}.baselines:dot_product",
         "DotProd: smallest product of free and requested",
     ),
     Entry(
         "gpupacking",
-        f"{HERE}.gpupacking:gpu_packing",
+        f"{HERE}.baselines:gpu_packing",
         "GpuPacking: GPUs in use before idle ones",
     ),
     Entry(
         "gpuclustering",
-        f"{HERE}.gpuclustering:gpu_clustering",
+        f"{HERE}.baselines:gpu_clustering",
         "GpuClustering: tasks of a kind on the same nodes",
     ),
     Entry(
         "random",
-        f"{HERE}.random:random",
+        f"{HERE}.baselines:random",
         "Random: any feasible node and GPU",
         seeded=True,
     ),
     Entry(
         "firstfit",
-        f"{HERE}.firstfit:first_fit",
+        f"{HERE}.baselines:first_fit",
         "FirstFit: lowest-ranked feasible node, lowest GPU",
     ),
     Entry(

@@ -26,6 +26,7 @@ where tasks leave and may wait):
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -228,7 +229,7 @@ def run(
         of these or that does not fit, and for a policy that raises.
     """
     own = Own(policy, policy_params, "place(task, state)")
-    state = State(problem, np.random.default_rng(seed))
+    state = State(deepcopy(problem), np.random.default_rng(seed))
     if problem.over_time is not None:
         return _run_over_time(problem, limits, own, state)
     placements: list[Decision | None] = [None] * len(problem.tasks)

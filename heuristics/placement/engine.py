@@ -15,9 +15,16 @@ from optgap.heuristics.placement.leaving import (
     Flow,
     follow,
 )
-from optgap.heuristics.placement.loop import place_arrivals, refresh_all
+from optgap.heuristics.placement.loop import place_arrivals, refresh
 from optgap.heuristics.placement.rule import NONE, Rule
-from optgap.heuristics.placement.tables import ARRIVAL, CANDIDATE, REQUEST, SCORES, STATE, Run
+from optgap.heuristics.placement.tables import (
+    ARRIVAL,
+    CANDIDATE,
+    REQUEST,
+    SCORES,
+    STATE,
+    PlacementRun,
+)
 from optgap.models.compiled import UP_TO, interpreted
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
@@ -142,7 +149,7 @@ def _outcome(
     )
 
 
-def set_up(problem: PlacementProblem, rule: Rule, order: IntArray, seed: int) -> Run:
+def set_up(problem: PlacementProblem, rule: Rule, order: IntArray, seed: int) -> PlacementRun:
     """An idle cluster, nodes in the given order, and the arrivals as tables."""
     nodes = node_table(problem, order)
     workload = workload_table(problem)
@@ -153,7 +160,7 @@ def set_up(problem: PlacementProblem, rule: Rule, order: IntArray, seed: int) ->
     state["model"] = nodes["model"]
     cache = np.zeros((int(requests["cached"].max()) + 1, len(nodes)), dtype=SCORES)
     cache["stamp"] = -1
-    run = Run(
+    run = PlacementRun(
         rule,
         arrivals,
         requests,
@@ -166,11 +173,11 @@ def set_up(problem: PlacementProblem, rule: Rule, order: IntArray, seed: int) ->
         np.zeros(len(problem.workload), dtype=PROFILE),
         np.zeros(len(nodes), dtype=CANDIDATE),
     )
-    refresh_all(run)
+    refresh(run, 0, len(nodes))
     return run
 
 
-def set_up_flow(problem: PlacementProblem, run: Run) -> Flow:
+def set_up_flow(problem: PlacementProblem, run: PlacementRun) -> Flow:
     """No task has come yet; nodes stand as in `run`."""
     rules, tasks = problem.over_time, problem.tasks
     assert rules is not None
@@ -180,29 +187,27 @@ def set_up_flow(problem: PlacementProblem, run: Run) -> Flow:
     alike = np.stack([run.arrivals["request"], run.arrivals["memory_mib"], tasks.parts])
     lines, line = np.unique(alike, axis=1, return_inverse=True)
     bits = max(1, int(problem.cluster.gpus.max()) + 1)
+    whole, real = np.zeros(total, dtype=np.int64), np.zeros(total)
     return Flow(
-        QUEUES[rules.queue],
-        np.array(tasks.submit_s),
-        np.array(problem.lasting_s),
-        never,
-        np.array(tasks.parts),
-        line.reshape(-1).astype(np.int64),
-        np.full(total, -1, dtype=np.int64),
-        np.zeros(total, dtype=np.int64),
-        np.zeros(total),
-        np.zeros(total),
-        np.zeros(total),
-        np.zeros(total, dtype=np.int64),
-        np.full(lines.shape[1], -1, dtype=np.int64),
-        np.full(lines.shape[1], -1, dtype=np.int64),
-        np.full(total, -1, dtype=np.int64),
-        np.zeros(lines.shape[1], dtype=np.bool_),
-        np.zeros((nodes, bits), dtype=np.int64),
-        np.zeros(nodes, dtype=np.int64),
-        np.full(nodes, rules.begin_s),
-        run.state.copy(),
-        np.zeros(2),
-        np.zeros(3, dtype=np.int64),
+        queue=QUEUES[rules.queue],
+        submit_s=np.array(tasks.submit_s),
+        lasting_s=np.array(problem.lasting_s),
+        never=never,
+        parts=np.array(tasks.parts),
+        line=line.reshape(-1).astype(np.int64),
+        node=whole - 1,
+        mask=whole,
+        start_s=real,
+        freed_s=real.copy(),
+        leaving=whole.copy(),
+        waiting=whole.copy(),
+        blocked=np.zeros(lines.shape[1], dtype=np.bool_),
+        kinds=np.zeros((nodes, bits), dtype=np.int64),
+        changed=np.zeros(nodes, dtype=np.int64),
+        since_s=np.full(nodes, rules.begin_s),
+        rest=run.state.copy(),
+        totals=np.zeros(2),
+        counts=np.zeros(3, dtype=np.int64),
     )
 
 

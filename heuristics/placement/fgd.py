@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from optgap.heuristics.placement.engine import simulate
 from optgap.heuristics.placement.parameters import FgdParams
-from optgap.heuristics.placement.rule import EXACT, FGD, Rule, simulate
-from optgap.models.compiled import compiled
+from optgap.heuristics.placement.rule import EXACT, FGD, Rule
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
 from optgap.models.placement.arrays import FloatArray
-from optgap.models.placement.kernels import Row, Table, buckets, fragment
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
 
@@ -33,9 +32,9 @@ def fgd(problem: PlacementProblem, *, limits: Limits, seed: int, **given: Any) -
     InputError: for an unknown `score`.
     """
     if chosen(FgdParams, given, "policy fgd", "parameter ").score == "exact":
-        rule = Rule.of(EXACT, gpu=EXACT, fragments=1.0)
+        rule = Rule(EXACT, gpu=EXACT, fragment_weight=1.0)
     else:
-        rule = Rule.of(FGD, gpu=FGD, steps=sigmoid_steps())
+        rule = Rule(FGD, gpu=FGD, steps=sigmoid_steps())
     return simulate(problem, rule, limits=limits, seed=seed, label="fgd")
 
 
@@ -60,34 +59,3 @@ def _step(points: int) -> float:
             high = middle
         else:
             low = middle
-
-
-@compiled
-def fgd_points(steps: FloatArray, decrease: float) -> int:
-    """trunc(100·sigmoid(decrease)): how many of the steps a decrease in GPUs reaches."""
-    low = 0
-    high = len(steps)
-    while low < high:
-        middle = (low + high) // 2
-        if steps[middle] <= decrease:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@compiled
-def fgd_score(
-    steps: FloatArray,
-    workload: Table,
-    now: Row,
-    cpu_left: int,
-    free: int,
-    profile: Table,
-    moved: int,
-    old: int,
-    new: int,
-) -> float:
-    """trunc(100·sigmoid(−ΔF)) of a move; arguments as for `buckets`."""
-    left = fragment(buckets(workload, cpu_left, free, profile, moved, old, new))
-    return float(fgd_points(steps, (now["fragment"] - left) / 1000))

@@ -7,11 +7,10 @@ leaves unusable is what later tasks cannot be given.
 
 from __future__ import annotations
 
-from optgap.heuristics.placement.rule import EXACT, Rule, simulate
-from optgap.models.compiled import compiled
+from optgap.heuristics.placement.engine import simulate
+from optgap.heuristics.placement.rule import EXACT, Rule
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
-from optgap.models.placement.kernels import Row, Table, cpu_w, fragment_increase
 from optgap.models.result import Outcome
 
 
@@ -26,32 +25,4 @@ def rule_of(problem: PlacementProblem) -> Rule:
     watts, fragments = problem.objective.weights
     if problem.objective.at_a_moment.goal == "accepted_gpu":
         fragments = 1.0
-    return Rule.of(EXACT, gpu=EXACT, watts=watts, fragments=fragments)
-
-
-@compiled
-def exact_score(
-    watt_weight: float,
-    fragment_weight: float,
-    node: Row,
-    workload: Table,
-    cpu_before: int,
-    cpu_after: int,
-    woken: int,
-    free: int,
-    profile: Table,
-    moved: int,
-    old: int,
-    new: int,
-) -> float:
-    """−(watt_weight·ΔP + fragment_weight·ΔF) of a move; arguments as for `buckets`."""
-    cost = 0.0
-    if watt_weight != 0:
-        watts = (node["gpu_full_w"] - node["gpu_idle_w"]) * woken
-        watts += cpu_w(node, cpu_after) - cpu_w(node, cpu_before)
-        cost += watt_weight * watts
-    if fragment_weight != 0:
-        cost += fragment_weight * fragment_increase(
-            workload, cpu_before, cpu_after, free, profile, moved, old, new
-        )
-    return -cost
+    return Rule(EXACT, gpu=EXACT, watt_weight=float(watts), fragment_weight=float(fragments))

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from optgap.heuristics.placement.loop import choose_gpus, choose_node, commit, feasible, refresh
-from optgap.heuristics.placement.tables import Run
+from optgap.heuristics.placement.loop import choose_gpus, choose_node, feasible, hold
+from optgap.heuristics.placement.tables import PlacementRun
 from optgap.models.compiled import compiled, inner
 from optgap.models.placement.arrays import BoolArray, FloatArray, IntArray
 from optgap.models.placement.cluster import TASKS_PER_NODE
@@ -20,7 +20,7 @@ REJECT = 0
 FIFO = 1
 BACKFILL = 2
 
-# places in `Flow.count`
+# places in `Flow.counts`
 ARRIVED = 0
 RUNNING = 1
 WAITING = 2
@@ -37,13 +37,13 @@ class Flow(NamedTuple):
     submit_s, lasting_s: (T,) when each comes and how long it runs, s.
     never: (T,) whether no empty node could take it.
     parts: (T,) how many nodes its task takes.
-    line: (T,) its line of the queue: tasks alike in all that decides where they fit.
+    line: (T,) which tasks are alike in all that decides where they fit.
     node, mask, start_s: (T,) what was decided: node by rank, -1 for none; GPUs as bits.
-    freed_s, end_s, leaving: (T,) a heap of the tasks that run, by when their room is free: that,
-        when they end, and which they are.
-    first, last: (lines,) the first and the last task that waits in each line, -1 for none.
-    behind: (T,) the task behind it in its line, -1 for none.
-    blocked: (lines,) whether its first has been tried at this moment, and there are too few nodes.
+    freed_s, leaving: (T,) when the room of the tasks that run is free, descending, and which they
+        are.
+    waiting: (T,) the tasks that wait, in order of submission.
+    blocked: (lines,) whether a task of a line has been tried at this moment, and there are too few
+        nodes.
     kinds: (N, bits) running tasks of each kind on each node.
     changed: (N,) work space: the nodes that tasks leave at one moment.
     since_s: (N,) when each node last changed.
@@ -62,11 +62,8 @@ class Flow(NamedTuple):
     mask: IntArray
     start_s: FloatArray
     freed_s: FloatArray
-    end_s: FloatArray
     leaving: IntArray
-    first: IntArray
-    last: IntArray
-    behind: IntArray
+    waiting: IntArray
     blocked: BoolArray
     kinds: IntArray
     changed: IntArray
@@ -77,218 +74,116 @@ class Flow(NamedTuple):
 
 
 @inner
-def settle(run: Run, flow: Flow, n: int, now: float) -> None:
-    """Count what node `n` drew since it last changed."""
+def settle(run: PlacementRun, flow: Flow, k: int, n: int, mask: int, now: float, sign: int) -> None:
+    """Count what node `n` drew since it last changed; then row `k` holds its part, or leaves."""
+    state, request = run.state[n], run.requests[run.arrivals[k]["request"]]
     lasted = now - flow.since_s[n]
-    flow.totals[0] += (run.state[n]["power"] - flow.rest[n]["power"]) * lasted
-    flow.totals[1] += (run.state[n]["fragment"] - flow.rest[n]["fragment"]) * lasted
+    flow.totals[0] += (state["power"] - flow.rest[n]["power"]) * lasted
+    flow.totals[1] += (state["fragment"] - flow.rest[n]["fragment"]) * lasted
     flow.since_s[n] = now
+    hold(run, k, n, mask, sign)
+    bit = request["bit"]
+    if bit >= 0:
+        flow.kinds[n, bit] += sign
+        if flow.kinds[n, bit] == 0:
+            state["kinds"] -= request["kind"]
 
 
 @inner
-def push(flow: Flow, freed: float, end: float, k: int) -> None:
-    """Put a running task on the heap."""
-    at = flow.counts[RUNNING]
-    flow.counts[RUNNING] += 1
-    while at > 0:
-        above = (at - 1) // 2
-        if flow.freed_s[above] <= freed:
-            break
-        flow.freed_s[at] = flow.freed_s[above]
-        flow.end_s[at] = flow.end_s[above]
-        flow.leaving[at] = flow.leaving[above]
-        at = above
-    flow.freed_s[at] = freed
-    flow.end_s[at] = end
-    flow.leaving[at] = k
-
-
-@inner
-def pop(flow: Flow) -> int:
-    """Take the task that leaves first off the heap."""
-    k = int(flow.leaving[0])
-    flow.counts[RUNNING] -= 1
-    size = flow.counts[RUNNING]
-    freed = flow.freed_s[size]
-    at = 0
-    while 2 * at + 1 < size:
-        below = 2 * at + 1
-        if below + 1 < size and flow.freed_s[below + 1] < flow.freed_s[below]:
-            below += 1
-        if freed <= flow.freed_s[below]:
-            break
-        flow.freed_s[at] = flow.freed_s[below]
-        flow.end_s[at] = flow.end_s[below]
-        flow.leaving[at] = flow.leaving[below]
-        at = below
-    flow.freed_s[at] = freed
-    flow.end_s[at] = flow.end_s[size]
-    flow.leaving[at] = flow.leaving[size]
-    return k
-
-
-@inner
-def place(run: Run, flow: Flow, k: int, now: float) -> bool:
+def place(run: PlacementRun, flow: Flow, k: int, now: float) -> bool:
     """Give the task that begins with row `k` its nodes, and start it; nothing where they lack."""
-    parts = flow.parts[k]
-    for i in range(k, k + parts):
+    parts, end = flow.parts[k], now + flow.lasting_s[k]
+    placed = 0
+    while placed < parts:
+        i = k + placed
         n = choose_node(run, i)
         if n < 0:
-            for j in range(k, i):
-                take_back(run, flow, j)
-            return False
-        mask = choose_gpus(run, i, n)
-        settle(run, flow, n, now)
-        commit(run, i, n, mask)
-        flow.node[i] = n
-        flow.mask[i] = mask
-        if parts > 1:
-            run.state[n]["tasks"] += TASKS_PER_NODE  # no other row of it fits there
-    for i in range(k, k + parts):
-        if parts > 1:
-            run.state[flow.node[i]]["tasks"] -= TASKS_PER_NODE
-        begin(run, flow, i, now, now + flow.lasting_s[i])
-    return True
+            break
+        flow.node[i], flow.mask[i], flow.start_s[i] = n, choose_gpus(run, i, n), now
+        settle(run, flow, i, n, flow.mask[i], now, 1)
+        run.state[n]["tasks"] += TASKS_PER_NODE  # no other row of it fits there
+        placed += 1
+    for i in range(k, k + placed):
+        n = flow.node[i]
+        run.state[n]["tasks"] -= TASKS_PER_NODE
+        if placed < parts:
+            settle(run, flow, i, n, flow.mask[i], now, -1)
+            flow.node[i], flow.mask[i], flow.start_s[i] = -1, 0, 0.0
+            continue
+        freed = end - min(TOLERANCE_S + ROUNDING * abs(end), flow.lasting_s[k] / 2)
+        at = flow.counts[RUNNING]
+        while at > 0 and flow.freed_s[at - 1] <= freed:
+            flow.freed_s[at], flow.leaving[at] = flow.freed_s[at - 1], flow.leaving[at - 1]
+            at -= 1
+        flow.freed_s[at], flow.leaving[at] = freed, i
+        flow.counts[RUNNING] += 1
+    return bool(placed == parts)
 
 
 @inner
-def take_back(run: Run, flow: Flow, k: int) -> None:
-    """Undo that row `k` was given its node."""
-    n = flow.node[k]
-    run.state[n]["tasks"] -= TASKS_PER_NODE
-    give_back(run, k, n, flow.mask[k])
-    request = run.requests[run.arrivals[k]["request"]]
-    bit = request["bit"]
-    if bit >= 0 and flow.kinds[n, bit] == 0:
-        run.state[n]["kinds"] -= request["kind"]
-    refresh(run, n)
-    flow.node[k] = -1
-    flow.mask[k] = 0
+def next_waiting(run: PlacementRun, flow: Flow, begin: int, changed: int) -> int:
+    """The first place in the queue from `begin` on whose task may start and fits a changed node.
 
-
-@inner
-def begin(run: Run, flow: Flow, k: int, now: float, end: float) -> None:
-    """Note that row `k`, which has its node, starts now, and when it ends."""
-    n = flow.node[k]
-    bit = run.requests[run.arrivals[k]["request"]]["bit"]
-    if bit >= 0:
-        flow.kinds[n, bit] += 1
-    flow.start_s[k] = now
-    slack = TOLERANCE_S + ROUNDING * abs(end)
-    push(flow, end - min(slack, flow.lasting_s[k] / 2), end, k)
-
-
-@inner
-def give_back(run: Run, k: int, n: int, mask: int) -> None:
-    """Take back from task `k` what it held; `refresh` says what follows from it."""
-    state = run.state[n]
-    request = run.requests[run.arrivals[k]["request"]]
-    state["free_cpu"] += request["cpu_milli"]
-    state["free_memory"] += run.arrivals[k]["memory_mib"]
-    state["tasks"] -= 1
-    state["changes"] += 1
-    for g in range(run.nodes[n]["gpus"]):
-        if mask >> g & 1:
-            run.gpu_free[n, g] += request["gpu_milli"]
-
-
-@inner
-def leave(run: Run, flow: Flow, k: int, now: float) -> None:
-    """Task `k` ends."""
-    n = flow.node[k]
-    settle(run, flow, n, now)
-    give_back(run, k, n, flow.mask[k])
-    request = run.requests[run.arrivals[k]["request"]]
-    bit = request["bit"]
-    if bit >= 0:
-        flow.kinds[n, bit] -= 1
-        if flow.kinds[n, bit] == 0:
-            run.state[n]["kinds"] -= request["kind"]
-
-
-@inner
-def wait(flow: Flow, k: int) -> None:
-    """Task `k` joins the end of its line."""
-    line = flow.line[k]
-    if flow.first[line] < 0:
-        flow.first[line] = k
-    else:
-        flow.behind[flow.last[line]] = k
-    flow.last[line] = k
-    flow.counts[WAITING] += 1
-
-
-@inner
-def next_in_queue(run: Run, flow: Flow, changed: int) -> int:
-    """The first waiting task that the queue may start and one of the changed nodes fits; or -1.
-
-    No other node fits any of them: what waits did not fit when it came, and nodes have only been
-    filled since, but for those that a task has left. One that takes several nodes did not find
-    enough, and needs at least one of these.
+    -1 for none. No other node fits any of them: what waits did not fit when it came, and nodes have
+    only been filled since, but for those that a task has left. One that takes several nodes did not
+    find enough, and needs at least one of these.
     """
-    head = -1
-    if flow.counts[WAITING] == 0:
-        return head
-    for line in range(len(flow.first)):
-        k = flow.first[line]
-        if k < 0 or (0 <= head < k) or flow.blocked[line]:
+    for p in range(begin, flow.counts[WAITING]):
+        k = flow.waiting[p]
+        if flow.blocked[flow.line[k]]:
             continue
         if flow.queue == FIFO:
-            head = k
-            continue
+            return p
         r, memory = run.arrivals[k]["request"], run.arrivals[k]["memory_mib"]
         for i in range(changed):
             now = run.state[flow.changed[i]]
             if feasible(run.requests[r], memory, now) and run.accepts[r, now["model"]]:
-                head = k
-                break
-    return head
+                return p
+    return -1
 
 
 @compiled
-def follow(run: Run, flow: Flow, events: int) -> bool:
+def follow(run: PlacementRun, flow: Flow, events: int) -> bool:
     """Pass up to so many arrivals and moments at which tasks leave; whether any is left.
 
     The large functions are called from here alone: each caller would compile them once more.
     """
-    total = len(flow.submit_s)
+    total, counts = len(flow.submit_s), flow.counts
     for _ in range(events):
-        k = flow.counts[ARRIVED]
-        changed = 0
-        if flow.counts[RUNNING] > 0 and (k == total or flow.freed_s[0] <= flow.submit_s[k]):
-            now = flow.end_s[0]
-            while flow.counts[RUNNING] > 0 and flow.freed_s[0] <= now:
-                end = flow.end_s[0]
-                gone = pop(flow)
-                leave(run, flow, gone, end)
-                refresh(run, flow.node[gone])
-                if not (flow.changed[:changed] == flow.node[gone]).any():
-                    flow.changed[changed] = flow.node[gone]
+        k, p, changed = counts[ARRIVED], -1, 0
+        last = counts[RUNNING] - 1
+        if last >= 0 and (k == total or flow.freed_s[last] <= flow.submit_s[k]):
+            gone = flow.leaving[last]
+            now = flow.start_s[gone] + flow.lasting_s[gone]
+            while counts[RUNNING] > 0 and flow.freed_s[counts[RUNNING] - 1] <= now:
+                counts[RUNNING] -= 1
+                gone = flow.leaving[counts[RUNNING]]
+                n, end = flow.node[gone], flow.start_s[gone] + flow.lasting_s[gone]
+                settle(run, flow, gone, n, flow.mask[gone], end, -1)
+                if not (flow.changed[:changed] == n).any():
+                    flow.changed[changed] = n
                     changed += 1
             flow.blocked[:] = False
-            k = next_in_queue(run, flow, changed)
+            p = next_waiting(run, flow, 0, changed)
+            while p >= 0:
+                k = flow.waiting[p]
+                if place(run, flow, k, now):
+                    counts[WAITING] -= 1
+                    for i in range(p, counts[WAITING]):
+                        flow.waiting[i] = flow.waiting[i + 1]
+                elif flow.queue == FIFO:
+                    break
+                else:
+                    flow.blocked[flow.line[k]] = True
+                p = next_waiting(run, flow, p, changed)
         elif k < total:
-            now = flow.submit_s[k]
-            flow.counts[ARRIVED] += flow.parts[k]
+            counts[ARRIVED] += flow.parts[k]
             if flow.never[k]:
                 continue
-            if flow.queue == FIFO and flow.counts[WAITING] > 0:
-                wait(flow, k)
-                continue
+            behind = flow.queue == FIFO and counts[WAITING] > 0
+            if (behind or not place(run, flow, k, flow.submit_s[k])) and flow.queue != REJECT:
+                flow.waiting[counts[WAITING]] = k
+                counts[WAITING] += 1
         else:
             return False
-        while k >= 0:
-            if not place(run, flow, k, now):
-                if changed == 0 and flow.queue != REJECT:
-                    wait(flow, k)
-                if changed == 0 or flow.queue == FIFO:
-                    break
-                flow.blocked[flow.line[k]] = True
-                k = next_in_queue(run, flow, changed)
-                continue
-            if changed == 0:  # it has just come
-                break
-            flow.first[flow.line[k]] = flow.behind[k]  # it waits no longer
-            flow.counts[WAITING] -= 1
-            k = next_in_queue(run, flow, changed)
-    return bool(flow.counts[ARRIVED] < total or flow.counts[RUNNING] > 0)
+    return bool(counts[ARRIVED] < total or counts[RUNNING] > 0)

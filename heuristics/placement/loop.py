@@ -7,43 +7,36 @@ from __future__ import annotations
 
 import math
 
-from optgap.heuristics.placement.bestfit import best_fit_gpu
 from optgap.heuristics.placement.rule import BEST, NONE, RANDOM, VALUE
-from optgap.heuristics.placement.scoring import best_move, score
-from optgap.heuristics.placement.tables import Run
-from optgap.models.compiled import compiled
+from optgap.heuristics.placement.scores import best_fit_gpu, best_move, score
+from optgap.heuristics.placement.tables import PlacementRun
+from optgap.models.compiled import compiled, inner
 from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.placement.kernels import Row, buckets, cpu_w, fragment, gpu_profile, gpu_w
 
 
 @compiled
-def refresh(run: Run, n: int) -> None:
-    """Recompute what is derived from the free amounts of node `n`."""
-    node, now, gpu_free = run.nodes[n], run.state[n], run.gpu_free[n]
-    most = -1
-    whole = 0
-    for g in range(node["gpus"]):
-        most = max(most, gpu_free[g])
-        if gpu_free[g] == 1000:
-            whole += 1
-    workload = run.workload[node["model"]]
-    free = gpu_profile(workload, gpu_free, node["gpus"], run.profile)
-    now["most_free"] = most
-    now["whole"] = whole
-    now["free_gpu"] = free
-    now["fragment"] = fragment(buckets(workload, now["free_cpu"], free, run.profile, 0, 0, 0))
-    now["power"] = gpu_w(node, node["gpus"] - whole) + cpu_w(node, now["free_cpu"])
+def refresh(run: PlacementRun, first: int, stop: int) -> None:
+    """Recompute what is derived from the free amounts of nodes `first` to `stop` - 1."""
+    for n in range(first, stop):
+        node, now, gpu_free = run.nodes[n], run.state[n], run.gpu_free[n]
+        most = -1
+        whole = 0
+        for g in range(node["gpus"]):
+            most = max(most, gpu_free[g])
+            if gpu_free[g] == 1000:
+                whole += 1
+        workload = run.workload[node["model"]]
+        free = gpu_profile(workload, gpu_free, node["gpus"], run.profile)
+        now["most_free"] = most
+        now["whole"] = whole
+        now["free_gpu"] = free
+        now["fragment"] = fragment(buckets(workload, now["free_cpu"], free, run.profile, 0, 0, 0))
+        now["power"] = gpu_w(node, node["gpus"] - whole) + cpu_w(node, now["free_cpu"])
 
 
-@compiled
-def refresh_all(run: Run) -> None:
-    """`refresh` every node."""
-    for n in range(len(run.nodes)):
-        refresh(run, n)
-
-
-@compiled
+@inner
 def feasible(request: Row, memory_mib: int, now: Row) -> bool:
     """Whether a node has what is requested, Eq. 6 as implemented; its GPU model apart."""
     if now["free_cpu"] < request["cpu_milli"] or now["free_memory"] < memory_mib:
@@ -57,8 +50,8 @@ def feasible(request: Row, memory_mib: int, now: Row) -> bool:
     return bool(now["most_free"] >= request["gpu_milli"])
 
 
-@compiled
-def candidates(run: Run, k: int) -> int:
+@inner
+def candidates(run: PlacementRun, k: int) -> int:
     """List the feasible nodes of arrival `k` with their scores; returns how many there are.
 
     Without scores the first will do, unless one is to be drawn.
@@ -90,7 +83,7 @@ def candidates(run: Run, k: int) -> int:
 
 
 @compiled
-def choose_node(run: Run, k: int) -> int:
+def choose_node(run: PlacementRun, k: int) -> int:
     """The node for arrival `k`: the highest total, the lowest rank of equals; -1 for none."""
     rule, found = run.rule, run.found
     size = candidates(run, k)
@@ -118,70 +111,58 @@ def choose_node(run: Run, k: int) -> int:
     return chosen
 
 
-@compiled
-def choose_share_gpu(run: Run, k: int, n: int) -> int:
-    """The GPU of node `n` for the fractional task `k`."""
-    rule, gpu_free, gpus = run.rule, run.gpu_free[n], run.nodes[n]["gpus"]
-    r = run.arrivals[k]["request"]
-    wanted = run.requests[r]["gpu_milli"]
-    if rule.gpu == BEST:
-        return best_fit_gpu(gpu_free, gpus, wanted)
-    if rule.gpu <= VALUE:
-        return best_move(run, rule.gpu, r, n)[1]
-    skip = 0
-    if rule.gpu == RANDOM:
-        size = 0
-        for g in range(gpus):
-            if gpu_free[g] >= wanted:
-                size += 1
-        skip = min(size - 1, int(run.arrivals[k]["gpu_draw"] * size))
-    for g in range(gpus):
-        if gpu_free[g] >= wanted:
-            if skip == 0:
-                return g
-            skip -= 1
-    return -1
-
-
-@compiled
-def choose_gpus(run: Run, k: int, n: int) -> int:
+@inner
+def choose_gpus(run: PlacementRun, k: int, n: int) -> int:
     """The GPUs of node `n` for arrival `k`, as bits; whole GPUs are the lowest idle ones."""
-    request = run.requests[run.arrivals[k]["request"]]
-    left = request["num_gpu"]
-    if left == 0:
-        return 0
-    if request["gpu_milli"] < 1000:
-        return 1 << choose_share_gpu(run, k, n)
+    kind, gpu_free, gpus = run.rule.gpu, run.gpu_free[n], run.nodes[n]["gpus"]
+    r = run.arrivals[k]["request"]
+    wanted, left, skip = run.requests[r]["gpu_milli"], run.requests[r]["num_gpu"], 0
+    if left == 1 and wanted < 1000:
+        if kind == BEST:
+            return 1 << best_fit_gpu(gpu_free, gpus, wanted)
+        if kind <= VALUE:
+            return 1 << best_move(run, kind, r, n)[1]
+        if kind == RANDOM:
+            size = 0
+            for g in range(gpus):
+                size += gpu_free[g] >= wanted
+            skip = min(size - 1, int(run.arrivals[k]["gpu_draw"] * size))
     mask = 0
-    for g in range(run.nodes[n]["gpus"]):
-        if left > 0 and run.gpu_free[n, g] == 1000:
-            mask |= 1 << g
-            left -= 1
+    for g in range(gpus):
+        if left > 0 and gpu_free[g] >= wanted:
+            if skip == 0:
+                mask |= 1 << g
+                left -= 1
+            else:
+                skip -= 1
     return mask
 
 
-@compiled
-def commit(run: Run, k: int, n: int, mask: int) -> None:
-    """Give arrival `k` its resources."""
+@inner
+def hold(run: PlacementRun, k: int, n: int, mask: int, sign: int) -> None:
+    """Give arrival `k` its resources; take them back with a `sign` of -1."""
     now = run.state[n]
     request = run.requests[run.arrivals[k]["request"]]
-    now["free_cpu"] -= request["cpu_milli"]
-    now["free_memory"] -= run.arrivals[k]["memory_mib"]
-    now["kinds"] |= request["kind"]
-    now["tasks"] += 1
+    now["free_cpu"] -= sign * request["cpu_milli"]
+    now["free_memory"] -= sign * run.arrivals[k]["memory_mib"]
+    if sign > 0:
+        now["kinds"] |= request["kind"]
+    now["tasks"] += sign
     now["changes"] += 1
     for g in range(run.nodes[n]["gpus"]):
         if mask >> g & 1:
-            run.gpu_free[n, g] -= request["gpu_milli"]
-    refresh(run, n)
+            run.gpu_free[n, g] -= sign * request["gpu_milli"]
+    refresh(run, n, n + 1)
 
 
 @compiled
-def place_arrivals(run: Run, start: int, stop: int, node: IntArray, gpu_mask: IntArray) -> None:
+def place_arrivals(
+    run: PlacementRun, start: int, stop: int, node: IntArray, gpu_mask: IntArray
+) -> None:
     """Place arrivals `start` to `stop` - 1, noting nodes by rank (-1: failed) and GPU bits."""
     for k in range(start, stop):
         n = choose_node(run, k)
         node[k] = n
         if n >= 0:
             gpu_mask[k] = choose_gpus(run, k, n)
-            commit(run, k, n, gpu_mask[k])
+            hold(run, k, n, gpu_mask[k], 1)

@@ -13,13 +13,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from optgap.heuristics.placement.engine import simulate
 from optgap.heuristics.placement.parameters import NodeValueParams
-from optgap.heuristics.placement.rule import VALUE, Rule, simulate
+from optgap.heuristics.placement.rule import VALUE, Rule
 from optgap.heuristics.placement.values import Grid, NodeValues, worth_of_nodes
-from optgap.models.compiled import compiled
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
-from optgap.models.placement.arrays import IntArray
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
 
@@ -33,25 +32,7 @@ def node_value(problem: PlacementProblem, *, limits: Limits, seed: int, **given:
     """
     options = chosen(NodeValueParams, given, "policy node-value", "parameter ")
     values = NodeValues.empty(problem, Grid())
-    rule = Rule.of(VALUE, gpu=VALUE, watts=1.0, fragments=options.fragment_w / 1000, values=values)
+    per_milli = options.fragment_w / 1000
+    rule = Rule(VALUE, gpu=VALUE, watt_weight=1.0, fragment_weight=per_milli, values=values)
     worth_of_nodes(problem, options, values)
     return simulate(problem, rule, limits=limits, seed=seed, label="node-value")
-
-
-@compiled
-def value_of_rest(
-    values: NodeValues, n: int, gpu_free: IntArray, cpu_left: int, moved: int, old: int, new: int
-) -> float:
-    """W of what is left of node `n`, `moved` of its GPUs going from `old` to `new` milli-GPU."""
-    idle = 0
-    largest = 0
-    for free in gpu_free:
-        if moved > 0 and free == old:
-            moved -= 1
-            free = new
-        if free == 1000:
-            idle += 1
-        elif free > largest:
-            largest = free
-    u, r = cpu_left // values.cpu_milli, largest // values.share_milli
-    return float(values.table[values.type_of[n], u, idle, r])

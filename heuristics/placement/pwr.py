@@ -10,15 +10,13 @@ idle cluster none can then ever start; like the simulator, this accepts any GPU 
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
+from optgap.heuristics.placement.engine import simulate
 from optgap.heuristics.placement.parameters import PwrParams
-from optgap.heuristics.placement.rule import EXACT, PWR, Rule, simulate
-from optgap.models.compiled import compiled
+from optgap.heuristics.placement.rule import EXACT, PWR, Rule
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
-from optgap.models.placement.kernels import Row, cpu_w, gpu_w
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
 
@@ -32,14 +30,7 @@ def pwr(problem: PlacementProblem, *, limits: Limits, seed: int, **given: Any) -
     """
     options = chosen(PwrParams, given, "policy pwr", "parameter ")
     if options.score == "exact":
-        rule = Rule.of(EXACT, gpu=EXACT, watts=1.0)
+        rule = Rule(EXACT, gpu=EXACT, watt_weight=1.0)
     else:
-        rule = Rule.of(PWR, gpu=PWR, normalise=True)
+        rule = Rule(PWR, gpu=PWR, normalise=True)
     return simulate(problem, rule, limits=limits, seed=seed, label="pwr")
-
-
-@compiled
-def pwr_score(node: Row, now: Row, cpu_left: int, woken: int) -> float:
-    """−ΔP in whole W where `cpu_left` milli-vCPU stay free and `woken` idle GPUs come into use."""
-    drawn = gpu_w(node, node["gpus"] - now["whole"] + woken) + cpu_w(node, cpu_left)
-    return float(math.trunc(now["power"] - drawn))

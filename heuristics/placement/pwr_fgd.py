@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from optgap.heuristics.placement.engine import simulate
 from optgap.heuristics.placement.fgd import sigmoid_steps
 from optgap.heuristics.placement.parameters import PwrFgdParams
-from optgap.heuristics.placement.rule import EXACT, FGD, PWR, Rule, simulate
+from optgap.heuristics.placement.rule import EXACT, FGD, PWR, Rule
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
@@ -33,9 +34,9 @@ def pwr_fgd(problem: PlacementProblem, *, limits: Limits, seed: int, **given: An
         raise InputError("policy pwr+fgd", "parameter alpha", alpha, "a number from 0 to 1")
     if options.score == "exact":
         per_milli = (1 - alpha) / 1000
-        rule = Rule.of(EXACT, gpu=EXACT, watts=alpha, fragments=per_milli)
+        rule = Rule(EXACT, gpu=EXACT, watt_weight=float(alpha), fragment_weight=per_milli)
     else:
         weights = (float(round(alpha * 1000)), float(round((1 - alpha) * 1000)))
         gpu = PWR if weights[0] > weights[1] else FGD
-        rule = Rule.of(PWR, FGD, weights, gpu=gpu, normalise=True, steps=sigmoid_steps())
+        rule = Rule(PWR, FGD, *weights, gpu=gpu, normalise=True, steps=sigmoid_steps())
     return simulate(problem, rule, limits=limits, seed=seed, label="pwr+fgd")

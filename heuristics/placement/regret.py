@@ -6,25 +6,22 @@ import numpy as np
 
 from optgap.heuristics.placement.engine import set_up
 from optgap.heuristics.placement.greedy_exact import rule_of
-from optgap.heuristics.placement.leaving import give_back
-from optgap.heuristics.placement.loop import choose_gpus, choose_node, commit, refresh
+from optgap.heuristics.placement.loop import choose_gpus, choose_node, hold
 from optgap.heuristics.placement.rule import EXACT
-from optgap.heuristics.placement.scoring import best_move
-from optgap.heuristics.placement.scoring import move_value as value_of
-from optgap.heuristics.placement.tables import Run
+from optgap.heuristics.placement.scores import best_move, move_value
+from optgap.heuristics.placement.tables import PlacementRun
 from optgap.models.compiled import compiled
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.arrays import FloatArray, IntArray
 from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.placement.kernels import gpu_profile
-from optgap.models.regret import Regret, by_its_own_clock
+from optgap.models.regret import Regret
 from optgap.models.times import freed_s
 
 ROUNDING = 1e-9
 """Relative to the two increases: what floating point may make of equal ones."""
 
 
-@by_its_own_clock
 def regrets(problem: PlacementProblem, solution: PlacementSolution) -> list[Regret]:
     """One `Regret` per arrival for which something better was open; `time` counts arrivals from 0.
 
@@ -121,24 +118,8 @@ def _where(problem: PlacementProblem, solution: PlacementSolution, k: int) -> st
 
 
 @compiled
-def _rise(run: Run, k: int, n: int, mask: int) -> float:
-    """By how much the objective rises when arrival `k` goes to GPUs `mask` of node `n`."""
-    r = run.arrivals[k]["request"]
-    node, gpu_free, request = run.nodes[n], run.gpu_free[n], run.requests[r]
-    free = gpu_profile(run.workload[node["model"]], gpu_free, node["gpus"], run.profile)
-    moved = 0
-    old = 0
-    for g in range(node["gpus"]):
-        if mask >> g & 1:
-            moved += 1
-            old = gpu_free[g]
-    new = old - request["gpu_milli"] if moved > 0 else 0
-    return -value_of(run, EXACT, r, n, free, moved, old, new)
-
-
-@compiled
 def _judge(
-    run: Run,
+    run: PlacementRun,
     events: IntArray,
     parts: IntArray,
     rank: IntArray,
@@ -155,18 +136,25 @@ def _judge(
     for at in range(len(events)):
         k = events[at]
         if k < 0:
-            gone = -k - 1
-            give_back(run, gone, rank[gone], gpu_mask[gone])
-            refresh(run, rank[gone])
+            hold(run, -k - 1, rank[-k - 1], gpu_mask[-k - 1], -1)
             continue
-        best_rank[k] = choose_node(run, k)
-        if best_rank[k] >= 0:
-            best_mask[k] = choose_gpus(run, k, best_rank[k])
-            rises[k, 1] = -best_move(run, EXACT, run.arrivals[k]["request"], best_rank[k])[0]
-        if rank[k] >= 0:
-            rises[k, 0] = _rise(run, k, rank[k], gpu_mask[k])
-            commit(run, k, rank[k], gpu_mask[k])
-            run.state[rank[k]]["tasks"] += TASKS_PER_NODE
+        n, r = choose_node(run, k), run.arrivals[k]["request"]
+        best_rank[k] = n
+        if n >= 0:
+            best_mask[k] = choose_gpus(run, k, n)
+            rises[k, 1] = -best_move(run, EXACT, r, n)[0]
+        n = rank[k]
+        if n >= 0:
+            node, gpu_free, moved, old = run.nodes[n], run.gpu_free[n], 0, 0
+            free = gpu_profile(run.workload[node["model"]], gpu_free, node["gpus"], run.profile)
+            for g in range(node["gpus"]):
+                if gpu_mask[k] >> g & 1:
+                    moved += 1
+                    old = gpu_free[g]
+            new = old - run.requests[r]["gpu_milli"] if moved > 0 else 0
+            rises[k, 0] = -move_value(run, EXACT, r, n, free, moved, old, new)
+            hold(run, k, n, gpu_mask[k], 1)
+            run.state[n]["tasks"] += TASKS_PER_NODE
         left = parts[k] - 1 if left == 0 else left - 1
         if left == 0:
             for i in range(k - parts[k] + 1, k + 1):

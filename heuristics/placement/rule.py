@@ -1,4 +1,4 @@
-"""A policy as data for the compiled event loop, and the door through which it is run.
+"""A policy as data for the compiled event loop.
 
 All policies follow the cycle of the public simulators (FGD, and its fork for PWR): tasks that
 no node can take fail for good; among the feasible nodes the highest score wins and the lowest
@@ -16,10 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from optgap.heuristics.placement.values import NO_VALUES, NodeValues
-from optgap.models.limits import Limits
-from optgap.models.placement import PlacementProblem
 from optgap.models.placement.arrays import FloatArray
-from optgap.models.result import Outcome
 
 # Node scores
 NONE = 0
@@ -37,10 +34,6 @@ BEST = 10
 FIRST = 11
 RANDOM = 12
 
-CPU_SCALE = 128_000.0
-"""The largest node's milli-vCPU, by which BestFit and DotProd scale."""
-GPU_SCALE = 8000.0
-"""The largest node's milli-GPU."""
 NO_STEPS = np.zeros(0)
 
 
@@ -60,58 +53,13 @@ class Rule(NamedTuple):
     """
 
     first: int
-    second: int
-    first_weight: float
-    second_weight: float
-    normalise: bool
-    gpu: int
-    random_node: bool
-    watt_weight: float
-    fragment_weight: float
-    steps: FloatArray
-    values: NodeValues
-
-    @classmethod
-    def of(
-        cls,
-        first: int,
-        second: int = NONE,
-        weights: tuple[float, float] = (1.0, 0.0),
-        *,
-        gpu: int = BEST,
-        normalise: bool = False,
-        random_node: bool = False,
-        watts: float = 0.0,
-        fragments: float = 0.0,
-        steps: FloatArray = NO_STEPS,
-        values: NodeValues = NO_VALUES,
-    ) -> Rule:
-        """A rule of what differs from the plainest."""
-        return cls(
-            first,
-            second,
-            weights[0],
-            weights[1],
-            normalise,
-            gpu,
-            random_node,
-            float(watts),
-            float(fragments),
-            steps,
-            values,
-        )
-
-
-def simulate(
-    problem: PlacementProblem,
-    rule: Rule,
-    *,
-    limits: Limits,
-    seed: int,
-    label: str,
-) -> Outcome:
-    """Run a policy over all arrivals, or until `limits` say stop: `engine.simulate`."""
-    # here, as the engine's loop calls the compiled scores that stand beside each policy
-    from optgap.heuristics.placement.engine import simulate as run
-
-    return run(problem, rule, limits=limits, seed=seed, label=label)
+    second: int = NONE
+    first_weight: float = 1.0
+    second_weight: float = 0.0
+    normalise: bool = False
+    gpu: int = BEST
+    random_node: bool = False
+    watt_weight: float = 0.0
+    fragment_weight: float = 0.0
+    steps: FloatArray = NO_STEPS
+    values: NodeValues = NO_VALUES

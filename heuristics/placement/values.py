@@ -199,7 +199,8 @@ def fill(
 
     `watts` is P_CPU by free CPU, `wake` what a GPU's waking costs, `ends` q with and without GPUs
     left, and the steps of half a GPU. What a task leaves is less CPU,
-    or fewer idle GPUs, or less of a share, and so has been filled before.
+    or fewer idle GPUs, or less of a share, and so has been filled before. V solves its equation by
+    Newton's method from 0, which ends.
     """
     shares = table.shape[2]
     with_gpus, without, half = ends
@@ -235,27 +236,19 @@ def fill(
                         fitting += offer["popularity"]
                         earned += offer["popularity"] * (rent * offer["gpus"] + after)
                 q = with_gpus if j > 0 or r >= half else without
-                table[u, j, r] = stopping(gain, offers, q)
+                value, taken = 0.0, len(gain) + 1
+                while True:  # fewer at every step, as the value rises
+                    total, mass, size = 0.0, 0.0, 0
+                    for c in range(len(gain)):
+                        if gain[c] > value:
+                            total += offers[c]["popularity"] * gain[c]
+                            mass += offers[c]["popularity"]
+                            size += 1
+                    if size == 0 or size >= taken:
+                        break
+                    taken = size
+                    value = (1 - q) * total / (q + (1 - q) * mass)
+                table[u, j, r] = value
                 if fitting > 0:
                     rents[u, j, r] = earned / fitting
     table += rents
-
-
-@compiled
-def stopping(gain: FloatArray, offers: Table, q: float) -> float:
-    """v with q·v = (1 − q)·Σ p·max(0, gain − v), by Newton's method from 0, which ends."""
-    value = 0.0
-    taken = len(gain) + 1
-    while True:  # fewer at every step, as the value rises
-        total = 0.0
-        mass = 0.0
-        size = 0
-        for c in range(len(gain)):
-            if gain[c] > value:
-                total += offers[c]["popularity"] * gain[c]
-                mass += offers[c]["popularity"]
-                size += 1
-        if size == 0 or size >= taken:
-            return value
-        taken = size
-        value = (1 - q) * total / (q + (1 - q) * mass)

@@ -21,20 +21,31 @@ job has arrived, ended or left, and returns the jobs to start now, in order:
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from optgap.heuristics.custom import Own, listed
+from optgap.heuristics.custom import Arrived, Own, whole
+from optgap.heuristics.queueing.engine import served
+from optgap.models.compiled import python_of
 from optgap.models.limits import Limits
-from optgap.models.queueing import QueueingProblem, QueueingSolution
+from optgap.models.queueing import QueueingProblem
 from optgap.models.queueing.packing import Cluster
-from optgap.models.result import Outcome, Status, Termination
-from optgap.models.times import shown, slack_s
+from optgap.models.result import Outcome, Termination
+from optgap.models.times import shown
+from optgap.solvers.queueing.online import (
+    RUNNING,
+    WAITING,
+    book,
+    happen,
+    next_event,
+    online_of,
+    unqueue,
+)
+
+NEXT_EVENT, HAPPEN, UNQUEUE, BOOK = map(python_of, (next_event, happen, unqueue, book))
+"""The events of the built-in policies, run by Python as the policy is."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +54,12 @@ class State:
 
     Parameters
     ----------
-    problem: the cluster and the jobs; a policy that plays fair looks at `waiting` and `running`
-        only, and at `estimate_s` rather than `duration_s`.
+    problem: the cluster and the jobs that have arrived; a policy that plays fair looks at
+        `estimate_s` rather than `duration_s`.
     time_s: now.
     waiting: jobs that have arrived and not started, by arrival.
     running: jobs that run, with the time each started, s.
-    cluster: `free` GPUs per node.
+    cluster: `free` GPUs per node; a policy has a copy, which it may try things on.
     """
 
     problem: QueueingProblem
@@ -102,12 +113,14 @@ def run(
         waiting jobs or does not fit, and for a policy that raises.
     """
     own = Own(policy, policy_params, "place(state)")
+    arrived = Arrived(problem, problem.jobs.arrival_s)
 
     def choose(state: State) -> list[int]:
         where = f"at {shown(state.time_s)} s"
-        answer = own.ask(where, "jobs to start", state, read=listed)
+        seen = replace(state, problem=arrived.at(state.time_s), cluster=state.cluster.copy())
+        answer = own.ask_for_list(where, "jobs to start", seen)
         for job in answer:
-            if not isinstance(job, (int, np.integer)) or job not in state.waiting:
+            if not whole(job) or job not in state.waiting:
                 raise own.wrong(where, job, "a job that waits")
         if len(set(answer)) < len(answer):
             raise own.wrong(where, answer, "each job once")
@@ -122,47 +135,22 @@ def replay(
     problem: QueueingProblem, choose: Callable[[State], list[int]], limits: Limits
 ) -> Outcome:
     """Ask a policy at every event, again until it starts nothing more."""
-    jobs, cluster = problem.jobs, Cluster(problem)
-    leaves = (jobs.arrival_s + jobs.patience_s).tolist()
-    events = sorted({*jobs.arrival_s.tolist(), *(x for x in leaves if x < math.inf)}, reverse=True)
-    ends: list[tuple[float, int]] = []
-    waiting: list[int] = []
-    start: dict[int, float] = {}
-    held: list[list[tuple[int, int]]] = [[] for _ in range(len(problem))]
-    arrived, termination = 0, Termination.COMPLETED
-    while events or ends:
+    online, cluster = online_of(problem), Cluster(problem)
+    cluster.free, cluster.level = online.free, online.level  # one and the same
+    tally, at, stopped = online.tally, online.truth.at, Termination.COMPLETED
+    while (time := NEXT_EVENT(online)) < math.inf:
         if limits.stop is not None:
-            termination = limits.stop
+            stopped = limits.stop
             break
-        now = min([*events[-1:], *(end for end, _ in ends[:1])])
-        until = now + slack_s(now)  # what happens at the same time, the last of it is now
-        while events and events[-1] <= until:
-            now = max(now, events.pop())
-        while ends and ends[0][0] <= until:
-            now = max(now, ends[0][0])
-            cluster.end(heapq.heappop(ends)[1])
-        while arrived < len(jobs) and jobs.arrival_s[arrived] <= until:
-            waiting.append(arrived)
-            arrived += 1
-        waiting = [job for job in waiting if leaves[job] > until]
-        while waiting:
-            running = {job: start[job] for _, job in ends}
-            chosen = choose(State(problem, now, tuple(waiting), running, cluster))
+        now, started = float(HAPPEN(online, time)), True
+        while started and tally[WAITING] > 0:
+            running = {j: float(online.start[j]) for j in online.running[: tally[RUNNING]].tolist()}
+            waiting = tuple(online.queue[: tally[WAITING]].tolist())
+            chosen = choose(State(problem, now, waiting, running, cluster))
             for job in chosen:
-                waiting.remove(job)
-                start[job] = now
-                held[job] = cluster.start(job, int(jobs.gpus[job]))
-                heapq.heappush(ends, (now + float(jobs.duration_s[job]), job))
-            if not chosen:
-                break
-    times = np.array([start.get(job, math.nan) for job in range(len(problem))])
-    missing = len(problem) - len(start)
-    if not start:
-        return Outcome(None, Status.NO_SOLUTION, termination)
-    return Outcome(
-        QueueingSolution.on_nodes(problem, times, held),
-        Status.FEASIBLE,
-        termination,
-        claimed=problem.value(times, np.isfinite(times)),
-        message=f"{missing} jobs not started" if missing else "",
-    )
+                UNQUEUE(online, job)
+                cluster.start(job, int(problem.jobs.gpus[job]))
+                online.node[at[job] : at[job + 1]] = [node for node, _ in cluster.held.pop(job)]
+                BOOK(online, job, now)
+            started = bool(chosen)
+    return served(problem, online, stopped, {}, "not started")

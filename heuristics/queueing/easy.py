@@ -6,37 +6,29 @@ that the oldest can start, or with which that one can still be placed then; both
 
 from __future__ import annotations
 
-from optgap.heuristics.queueing.cluster import harmless, head, shadow, slack
-from optgap.heuristics.queueing.rule import EASY, INF, Rule, simulate
-from optgap.heuristics.queueing.tables import BY_ARRIVAL, NOW, Run
-from optgap.heuristics.queueing.trees import first_below
+import numpy as np
+
+from optgap.heuristics.queueing.ahead import harmless, shadow
+from optgap.heuristics.queueing.rule import QueueRun
 from optgap.models.compiled import inner
-from optgap.models.limits import Limits
-from optgap.models.queueing import QueueingProblem
-from optgap.models.queueing.kernels import fits
-from optgap.models.result import Outcome
-
-
-def easy(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
-    """EASY backfilling."""
-    return simulate(problem, Rule(EASY), limits=limits, label="easy")
+from optgap.solvers.queueing.list_schedule import slack
+from optgap.solvers.queueing.online import INF, WAITING
 
 
 @inner
-def oldest_or_harmless(run: Run, now: float) -> int:
+def oldest_or_harmless(run: QueueRun, now: float) -> int:
     """The oldest job, or the next that does not delay it; -1 for none."""
-    jobs, classes = run.jobs, run.classes
-    oldest = head(run)
-    wanted = jobs[oldest]["gpus"]
-    if fits(run.free[NOW], run.level[NOW], wanted, run.g):
-        return oldest
-    longest = shadow(run, wanted, now) - now + slack(now)
-    best = -1
-    for c in range(len(classes)):
-        if classes[c]["fit"] == 0:
-            continue
-        limit = INF if harmless(run, classes[c]["gpus"], wanted) else longest
-        j = first_below(run, BY_ARRIVAL, c, limit)
-        if j >= 0 and (best < 0 or j < best):
-            best = j
-    return best
+    online, oldest = run.online, run.online.queue[0]
+    if online.fit[online.cls[oldest]] != 0:
+        return int(oldest)
+    wanted = online.truth.gpus[oldest]
+    brief = shadow(run, wanted, now) - now + slack(now)
+    longest = np.zeros(len(online.sizes))
+    for c in range(len(online.sizes)):
+        if online.fit[c] != 0:
+            longest[c] = INF if harmless(run, online.sizes[c], wanted) else brief
+    for p in range(online.tally[WAITING]):
+        j = online.queue[p]
+        if online.fit[online.cls[j]] != 0 and online.estimate[j] <= longest[online.cls[j]]:
+            return int(j)
+    return -1

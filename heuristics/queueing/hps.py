@@ -17,74 +17,35 @@ oldest job has waited longer, only jobs start that end before it could start at 
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
-from optgap.heuristics.queueing.parameters import HpsParams
-from optgap.heuristics.queueing.rule import HPS, Rule, require, rounded, simulate
+from optgap.heuristics.queueing.ahead import shadow
+from optgap.heuristics.queueing.rule import QueueRun, rounded
 from optgap.models.compiled import inner
-from optgap.models.limits import Limits
-from optgap.models.queueing import QueueingProblem
-from optgap.models.result import Outcome
-from optgap.models.spec import chosen
 from optgap.models.times import TOLERANCE_S
-
-
-def hps(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """HPS as printed; `given` as in `HpsParams`.
-
-    Raises
-    ------
-    InputError: for a parameter out of range.
-    """
-    rule = _rule("hps", chosen(HpsParams, given, "hps"), fixed=False)
-    return simulate(problem, rule, limits=limits, label="hps")
-
-
-def hps_fixed(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """HPS with an aging factor that never falls; otherwise as `hps`."""
-    rule = _rule("hps_fixed", chosen(HpsParams, given, "hps_fixed"), fixed=True)
-    return simulate(problem, rule, limits=limits, label="hps_fixed")
-
-
-def _rule(who: str, options: HpsParams, fixed: bool) -> Rule:
-    threshold, boost = options.aging_threshold, options.aging_boost
-    full, reserve = options.max_wait_time, options.reserve_after_s
-    require(who, "aging_threshold", threshold, 0 <= threshold < 1e12, "seconds, at least 0")
-    require(who, "aging_boost", boost, 0 < boost < 1e6, "a positive factor")
-    require(who, "max_wait_time", full, threshold < full < 1e12, "more than the threshold")
-    require(who, "reserve_after_s", reserve, 0 <= reserve < 1e12, "seconds, or 0 for never")
-    return Rule(
-        HPS,
-        threshold=float(threshold),
-        boost=float(boost),
-        full=float(full),
-        fixed=fixed,
-        reserve=float(reserve) or math.inf,
-    )
+from optgap.solvers.queueing.list_schedule import slack
+from optgap.solvers.queueing.online import INF, WAITING
 
 
 @inner
-def aging(rule: Rule, wait: float) -> float:
-    """The aging factor: as printed, or repaired to rise steadily."""
-    if rule.fixed:
-        share = (wait - rule.threshold) / (rule.full - rule.threshold)
-        return 1 + (rule.boost - 1) * min(max(share, 0.0), 1.0)
-    if wait > rule.threshold + TOLERANCE_S:
-        return rule.boost * min(wait / rule.full, 1.0)
-    return 1.0
-
-
-@inner
-def most_aged(rule: Rule, longest: float, shortest: float) -> float:
-    """The largest aging factor of waits between two."""
-    most = max(aging(rule, longest), aging(rule, shortest))
-    if shortest <= rule.threshold + TOLERANCE_S:
-        most = max(most, 1.0)
-    return most
-
-
-@inner
-def hps_score(n: int, estimate: float, age: float) -> float:
-    """Base × Aging × Penalty, rounded; `age` is the aging factor."""
-    return rounded(age / (1 + estimate / 3600) / (1 + n / 4))
+def best_aged(run: QueueRun, now: float) -> int:
+    """The job with the highest score, rounded; with a reservation, of those that respect it."""
+    rule, online, longest = run.rule, run.online, INF
+    oldest = online.queue[0]
+    if now - online.truth.arrival[oldest] > rule.reserve + slack(now):
+        if online.fit[online.cls[oldest]] != 0:
+            return int(oldest)
+        longest = shadow(run, online.truth.gpus[oldest], now) - now + slack(now)
+    best, job = -INF, -1
+    for p in range(online.tally[WAITING]):
+        j = online.queue[p]
+        if online.fit[online.cls[j]] == 0 or online.estimate[j] > longest:
+            continue
+        wait, age = now - online.truth.arrival[j], 1.0
+        if rule.fixed:
+            share = (wait - rule.threshold) / (rule.full - rule.threshold)
+            age = 1 + (rule.boost - 1) * min(max(share, 0.0), 1.0)
+        elif wait > rule.threshold + TOLERANCE_S:
+            age = rule.boost * min(wait / rule.full, 1.0)
+        score = rounded(age / (1 + online.estimate[j] / 3600) / (1 + online.truth.gpus[j] / 4))
+        if score > best:
+            best, job = score, j
+    return job

@@ -1,103 +1,63 @@
-"""The compiled event loop: arrivals, ends and departures, and what each policy then starts."""
+"""The compiled event loop: what each policy starts after arrivals, ends and departures."""
 
 from __future__ import annotations
 
-from optgap.heuristics.queueing.cluster import begin, enter, finish, leave, look, slack
+from optgap.heuristics.queueing.adaptive import best_adaptive
 from optgap.heuristics.queueing.easy import oldest_or_harmless
-from optgap.heuristics.queueing.fixed_order import next_in_order
-from optgap.heuristics.queueing.pbs import begin_pair, pbs_picks
-from optgap.heuristics.queueing.rule import ADAPTIVE, EASY, HPS, INF, PBS, SBS
-from optgap.heuristics.queueing.sbs import largest_first, sbs_picks
-from optgap.heuristics.queueing.scores import best_scored
-from optgap.heuristics.queueing.tables import (
-    ARRIVED,
-    EVENTS,
-    LEFT,
-    QUEUE,
+from optgap.heuristics.queueing.hps import best_aged
+from optgap.heuristics.queueing.pbs import pbs_picks
+from optgap.heuristics.queueing.rule import EASY, HPS, PBS, SBS, QueueRun
+from optgap.heuristics.queueing.sbs import sbs_picks
+from optgap.models.compiled import compiled
+from optgap.models.queueing.kernels import node_with, place, take, tightest
+from optgap.solvers.queueing.online import (
+    INF,
     ROUNDS,
-    RUNNING,
-    TRUE,
-    Run,
+    WAITING,
+    book,
+    happen,
+    look,
+    next_event,
+    unqueue,
 )
-from optgap.models.compiled import compiled, inner
-
-
-@inner
-def next_event(run: Run) -> float:
-    """When something happens next, s; infinite for never again."""
-    jobs, count, time = run.jobs, run.tally, INF
-    if count[ARRIVED] < len(jobs):
-        time = jobs[count[ARRIVED]]["arrival"]
-    if count[RUNNING] > 0:
-        time = min(time, run.ends[TRUE][count[RUNNING] - 1])
-    while count[LEFT] < len(run.leavers):
-        j = run.leavers[count[LEFT]]
-        if jobs[j]["waiting"] != 0 or j >= count[ARRIVED]:
-            return min(time, float(jobs[j]["leaves"]))
-        count[LEFT] += 1
-    return time
-
-
-@inner
-def happen(run: Run, time: float) -> float:
-    """Ends, arrivals and departures at the same time, in this order; when the last of them is."""
-    jobs, count = run.jobs, run.tally
-    count[EVENTS] += 1
-    now, until = time, time + slack(time)
-    while count[RUNNING] > 0 and run.ends[TRUE][count[RUNNING] - 1] <= until:
-        now = max(now, run.ends[TRUE][count[RUNNING] - 1])
-        finish(run)
-    while count[ARRIVED] < len(jobs) and jobs[count[ARRIVED]]["arrival"] <= until:
-        now = max(now, jobs[count[ARRIVED]]["arrival"])
-        count[ARRIVED] += 1
-        enter(run, count[ARRIVED] - 1)
-    while count[LEFT] < len(run.leavers) and jobs[run.leavers[count[LEFT]]]["leaves"] <= until:
-        j = run.leavers[count[LEFT]]
-        if jobs[j]["waiting"] != 0:
-            now = max(now, jobs[j]["leaves"])
-            leave(run, j)
-        count[LEFT] += 1
-    return now
-
-
-@inner
-def select(run: Run, now: float) -> int:
-    """Leave the jobs to start now in `picks` and return how many; 0 for none."""
-    kind = run.rule.kind
-    if run.tally[QUEUE] == 0 or not look(run, False):
-        return 0
-    if kind == PBS:
-        return pbs_picks(run)
-    if kind == SBS:
-        return sbs_picks(run)
-    if kind == EASY:
-        run.picks[0] = oldest_or_harmless(run, now)
-    elif kind in (HPS, ADAPTIVE):
-        run.picks[0] = best_scored(run, now)
-    else:
-        run.picks[0] = next_in_order(run)
-    return 1 if run.picks[0] >= 0 else 0
 
 
 @compiled
-def advance(run: Run, events: int) -> bool:
+def advance(run: QueueRun, events: int) -> bool:
     """Work through so many events; whether there may be more."""
+    online, picks, kind = run.online, run.picks, run.rule.kind
+    gpus, g = online.truth.gpus, online.truth.g
     for _ in range(events):
-        time = next_event(run)
+        time = next_event(online)
         if time == INF:
             return False
-        now = happen(run, time)
-        size = select(run, now)
-        while size > 0:
-            run.tally[ROUNDS] += 1
-            if size == 2 and run.rule.kind == PBS:
-                begin_pair(run, now)
+        now, size = happen(online, time), 1
+        while size > 0 and online.tally[WAITING] > 0 and look(online):
+            size = 1
+            if kind == PBS:
+                size = pbs_picks(run)
+            elif kind == SBS:
+                size = sbs_picks(run)
+            elif kind == EASY:
+                picks[0] = oldest_or_harmless(run, now)
+            elif kind == HPS:
+                picks[0] = best_aged(run, now)
             else:
-                if run.rule.kind == SBS:
-                    largest_first(run, size)
-                for i in range(size):
-                    begin(run, run.picks[i], now)
-            if run.tally[QUEUE] == 0:
+                picks[0] = best_adaptive(run, now)
+            if picks[0] < 0:
                 break
-            size = select(run, now)
+            online.tally[ROUNDS] += 1
+            pair = -1
+            if kind == PBS and size == 2:  # on one node, the tightest
+                wanted = gpus[picks[0]] + gpus[picks[1]]
+                pair = node_with(online.free, tightest(online.free, online.level, wanted, g))
+            for i in range(size):
+                j = picks[i]
+                unqueue(online, j)
+                if pair >= 0:
+                    online.node[online.truth.at[j]] = pair
+                    take(online.free, online.level, pair, gpus[j])
+                else:
+                    place(online.free, online.level, gpus[j], g, online.node, online.truth.at[j])
+                book(online, j, now)
     return True

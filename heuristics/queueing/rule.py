@@ -1,4 +1,4 @@
-"""A policy as data for the compiled event loop, and the door through which it is run.
+"""A policy as data for the compiled loop: its rule, and the run in which the rule decides.
 
 At every arrival, end and departure a rule starts jobs, one round after another, until it finds
 none to start. Candidates are the waiting jobs that fit now; ties go to the job that arrived first.
@@ -11,14 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from optgap.models.compiled import inner
-from optgap.models.errors import InputError
-from optgap.models.limits import Limits
-from optgap.models.queueing import QueueingProblem
-from optgap.models.result import Outcome
+from optgap.models.queueing.arrays import FloatArray, IntArray
+from optgap.solvers.queueing.online import INF, Online
 
-FIFO, SJF, SHORTEST, SHORTEST_GPU, HPS, ADAPTIVE, EASY, PBS, SBS = range(9)
-"""Rules that the loop knows; conservative backfilling has a loop of its own."""
-INF = float("inf")
+HPS, ADAPTIVE, EASY, PBS, SBS = range(5)
+"""Rules that the loop knows; orders that never change, plans and conservative backfilling have
+loops of their own."""
 DIGITS = 1e9
 """Scores are compared after rounding to this, so that ties on paper are ties here."""
 
@@ -50,25 +48,33 @@ class Rule(NamedTuple):
     every: int = 0
 
 
-def simulate(
-    problem: QueueingProblem, rule: Rule, *, limits: Limits, label: str, lookahead: int = 0
-) -> Outcome:
-    """Run a policy to the end of the stream, or until `limits` say stop: `engine.simulate`."""
-    # here, as the engine's loop calls the compiled selections that stand beside each policy
-    from optgap.heuristics.queueing.engine import simulate as run
+class QueueRun(NamedTuple):
+    """One run of one policy.
 
-    return run(problem, rule, limits=limits, label=label, lookahead=lookahead)
-
-
-def require(who: str, name: str, value: object, holds: bool, expected: str) -> None:
-    """Refuse a parameter out of range.
-
-    Raises
-    ------
-    InputError: by policy `who` unless it `holds`.
+    Parameters
+    ----------
+    online: the stream being served.
+    iterations, efficiency: per job; it/(n·t) rounded to 1e-9.
+    family: the model family of each job, from 0 on. rank: its places by (t, n) and by (n, t).
+    picks: jobs chosen together.
+    free, level, ends, ending: the cluster and the running jobs by planned end, to look ahead on.
+    spare: nodes of a placement that is only tried.
+    lists: the jobs of a family that SBS looks at, by both ranks.
     """
-    if not holds:
-        raise InputError(who, name, value, expected)
+
+    rule: Rule
+    online: Online
+    iterations: FloatArray
+    efficiency: FloatArray
+    family: IntArray
+    rank: IntArray
+    picks: IntArray
+    free: IntArray
+    level: IntArray
+    ends: FloatArray
+    ending: IntArray
+    spare: IntArray
+    lists: IntArray
 
 
 @inner

@@ -16,118 +16,123 @@ and by (n, t), or all sets in a family of few waiting jobs (``every``).
 
 from __future__ import annotations
 
-from typing import Any
-
-from optgap.heuristics.queueing.parameters import SbsParams
-from optgap.heuristics.queueing.rule import SBS, Rule, require, rounded, simulate
-from optgap.heuristics.queueing.tables import AHEAD, ARRIVED, BY_EFFICIENCY, NOW, Run
-from optgap.heuristics.queueing.trees import first_waiting
+from optgap.heuristics.queueing.rule import QueueRun, rounded
 from optgap.models.compiled import inner
-from optgap.models.limits import Limits
-from optgap.models.queueing import QueueingProblem
 from optgap.models.queueing.arrays import IntArray
 from optgap.models.queueing.kernels import fits, place
-from optgap.models.result import Outcome
-from optgap.models.spec import chosen
+from optgap.solvers.queueing.online import WAITING
 
 BATCH_GPUS, BATCH_JOBS = 8, 4
 """GPUs of a batch, G_max, and jobs of a batch, at most."""
-
-
-def sbs(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """SBS; `given` as in `SbsParams`.
-
-    Raises
-    ------
-    InputError: for a parameter out of range.
-    """
-    options = chosen(SbsParams, given, "sbs")
-    theta, unit_s, lookahead = options.theta, options.time_unit_s, options.lookahead
-    require("sbs", "theta", theta, 0 <= theta <= 1, "from 0 to 1")
-    require("sbs", "time_unit_s", unit_s, 0 < unit_s < 1e12, "positive seconds")
-    require("sbs", "lookahead", lookahead, lookahead >= 0, "a number of jobs, or 0 for all")
-    require("sbs", "every", options.every, 0 <= options.every <= 64, "from 0 to 64 jobs")
-    rule = Rule(SBS, similar=float(theta), unit=float(unit_s), every=options.every)
-    return simulate(problem, rule, limits=limits, lookahead=lookahead, label="sbs")
+Batch = tuple[int, int, int, int]
+"""Jobs of a batch at the end, -1 before them."""
 
 
 @inner
-def sbs_picks(run: Run) -> int:
+def sbs_picks(run: QueueRun) -> int:
     """Leave the best batch, or the job of best efficiency for its GPUs, in `picks`; how many."""
-    jobs, classes = run.jobs, run.classes
+    online, picks, gpus = run.online, run.picks, run.online.truth.gpus
     free = 0
-    for f in run.free[NOW]:
+    for f in online.free:
         free += f
-    size = _best_batch(run, free)
+    size = _best_batch(run, min(BATCH_GPUS, free))
+    for i in range(1, size):  # the largest first, equal ones as in the batch
+        for k in range(i, 0, -1):
+            if gpus[picks[k]] > gpus[picks[k - 1]]:
+                picks[k], picks[k - 1] = picks[k - 1], picks[k]
     if size > 0:
         return size
-    best, best_score = -1, -1.0
-    for c in range(len(classes)):
-        if classes[c]["fit"] == 0:
-            continue
-        j = first_waiting(run, BY_EFFICIENCY, c)
-        score = jobs[j]["efficiency"] / (1 + classes[c]["gpus"] / 4)
-        if score > best_score or (score == best_score and j < best):
-            best, best_score = j, score
-    run.picks[0] = best
+    best_score = -1.0
+    for p in range(online.tally[WAITING]):
+        j = online.queue[p]
+        score = run.efficiency[j] / (1 + gpus[j] / 4)
+        if online.fit[online.cls[j]] != 0 and score > best_score:
+            picks[0], best_score = j, score
     return 1
 
 
 @inner
-def _best_batch(run: Run, free: int) -> int:
+def _best_batch(run: QueueRun, most: int) -> int:
     """Leave the best batch in `picks` and return its size; 0 when there is none."""
-    most = min(BATCH_GPUS, free)
-    best, size = -1.0, 0
-    for f in range(len(run.families)):
-        count = run.families[f]["count"]
-        if count <= run.rule.every:
-            best, size = _subsets(run, run.lists[0, f], count, most, best, size)
-            continue
-        for by in range(2):
-            best, size = _windows(run, run.lists[by, f], count, most, best, size)
+    cls, fit, gpus, best, size = run.online.cls, run.online.fit, run.online.truth.gpus, -1.0, 0
+    for f in range(run.family.max() + 1):
+        count = _listed(run, f)
+        listed = run.lists[0]
+        for by in range(2 if count > run.rule.every else 0):
+            found, recent = 0, (-1, -1, -1, -1)  # jobs of the list that fit, and the last of them
+            for k in range(count):
+                j = run.lists[by, k]
+                if fit[cls[j]] != 0:
+                    recent = (recent[1], recent[2], recent[3], j)
+                    found += 1
+                    for length in range(2, min(BATCH_JOBS, found) + 1):
+                        best, size = _better(run, recent, length, most, best, size)
+        for a in range(count if count <= run.rule.every else 0):
+            i = listed[a]
+            if fit[cls[i]] == 0 or gpus[i] >= most:
+                continue
+            for b in range(a + 1, count):
+                j = listed[b]
+                pair = gpus[i] + gpus[j]
+                if fit[cls[j]] == 0 or pair > most:
+                    continue
+                best, size = _better(run, (-1, -1, i, j), 2, most, best, size)
+                for c in range(b + 1, count if pair < most else 0):
+                    k = listed[c]
+                    triple = pair + gpus[k]
+                    if fit[cls[k]] == 0 or triple > most:
+                        continue
+                    best, size = _better(run, (-1, i, j, k), 3, most, best, size)
+                    for d in range(c + 1, count if triple < most else 0):
+                        m = listed[d]
+                        if fit[cls[m]] != 0 and triple + gpus[m] <= most:
+                            best, size = _better(run, (i, j, k, m), 4, most, best, size)
     return size
 
 
 @inner
-def _subsets(
-    run: Run, listed: IntArray, count: int, most: int, best: float, size: int
-) -> tuple[float, int]:
-    """The best of all sets of two to four jobs of one family that fit."""
-    jobs, classes = run.jobs, run.classes
-    for a in range(count):
-        i = listed[a]
-        if classes[jobs[i]["cls"]]["fit"] == 0 or jobs[i]["gpus"] >= most:
+def _listed(run: QueueRun, family: int) -> int:
+    """Sort the first waiting jobs of a family into `lists`; how many there are."""
+    count, online = 0, run.online
+    for p in range(online.tally[WAITING]):
+        j = online.queue[p]
+        if run.family[j] != family or count == run.lists.shape[1]:
             continue
-        for b in range(a + 1, count):
-            j = listed[b]
-            pair = jobs[i]["gpus"] + jobs[j]["gpus"]
-            if classes[jobs[j]["cls"]]["fit"] == 0 or pair > most:
-                continue
-            best, size = _better(run, (-1, -1, i, j), 2, most, best, size)
-            if pair == most:
-                continue
-            for c in range(b + 1, count):
-                k = listed[c]
-                triple = pair + jobs[k]["gpus"]
-                if classes[jobs[k]["cls"]]["fit"] == 0 or triple > most:
-                    continue
-                best, size = _better(run, (-1, i, j, k), 3, most, best, size)
-                if triple == most:
-                    continue
-                for d in range(c + 1, count):
-                    m = listed[d]
-                    if classes[jobs[m]["cls"]]["fit"] and triple + jobs[m]["gpus"] <= most:
-                        best, size = _better(run, (i, j, k, m), 4, most, best, size)
-    return best, size
+        for by in range(2):
+            k, listed, rank = count, run.lists[by], run.rank[by]
+            while k > 0 and rank[listed[k - 1]] > rank[j]:
+                listed[k] = listed[k - 1]
+                k -= 1
+            listed[k] = j
+        count += 1
+    return count
 
 
 @inner
 def _better(
-    run: Run, recent: tuple[int, int, int, int], length: int, most: int, best: float, size: int
+    run: QueueRun, recent: Batch, length: int, most: int, best: float, size: int
 ) -> tuple[float, int]:
-    """The last `length` jobs, left in `picks`, if they are a better batch than what is there."""
-    score = _score(run, recent, length, most)
-    if score < 0 or score < best or (score == best and length < size):
+    """The last `length` jobs, left in `picks`, if they are a better batch than what is there.
+
+    That is one of a higher Eff·Sim, or with more jobs, or with those that came earlier.
+    """
+    n, t, unit = run.online.truth.gpus, run.online.estimate, run.rule.unit
+    gpus, work, longest, time = 0, 0.0, 0.0, 0.0
+    for i in range(4 - length, 4):
+        j = recent[i]
+        gpus += n[j]
+        work += run.iterations[j]
+        longest = max(longest, t[j])
+        time += t[j] / unit
+    if gpus > most:
+        return best, size
+    var_time = var_gpus = 0.0
+    for i in range(4 - length, 4):
+        var_time += (t[recent[i]] / unit - time / length) ** 2
+        var_gpus += (n[recent[i]] - gpus / length) ** 2
+    similar = 1 / (1 + var_time / length + var_gpus / length)
+    score = rounded(work / (gpus * longest) * similar)
+    if rounded(similar) < run.rule.similar or score < best or (score == best and length < size):
         return best, size
     if not _together(run, recent, length):
         return best, size
@@ -139,71 +144,22 @@ def _better(
 
 
 @inner
-def _windows(
-    run: Run, listed: IntArray, count: int, most: int, best: float, size: int
-) -> tuple[float, int]:
-    """The best of the runs of two to four jobs that fit, in one list of one family."""
-    jobs, classes = run.jobs, run.classes
-    found = 0  # jobs of the list that fit, the last of them in `recent`
-    recent = (-1, -1, -1, -1)
-    for k in range(count):
-        j = listed[k]
-        if classes[jobs[j]["cls"]]["fit"] == 0:
-            continue
-        recent = (recent[1], recent[2], recent[3], j)
-        found += 1
-        for length in range(2, min(BATCH_JOBS, found) + 1):
-            best, size = _better(run, recent, length, most, best, size)
-    return best, size
-
-
-@inner
-def _score(run: Run, recent: tuple[int, int, int, int], length: int, most: int) -> float:
-    """Eff·Sim of the last `length` jobs, rounded; -1 when the batch is not allowed."""
-    jobs, unit = run.jobs, run.rule.unit
-    gpus, work, longest, time = 0, 0.0, 0.0, 0.0
-    for i in range(4 - length, 4):
-        j = recent[i]
-        gpus += jobs[j]["gpus"]
-        work += jobs[j]["iterations"]
-        longest = max(longest, jobs[j]["estimate"])
-        time += jobs[j]["estimate"] / unit
-    if gpus > most:
-        return -1.0
-    mean_time, mean_gpus = time / length, gpus / length
-    var_time = var_gpus = 0.0
-    for i in range(4 - length, 4):
-        j = recent[i]
-        var_time += (jobs[j]["estimate"] / unit - mean_time) ** 2
-        var_gpus += (jobs[j]["gpus"] - mean_gpus) ** 2
-    similar = 1 / (1 + var_time / length + var_gpus / length)
-    if rounded(similar) < run.rule.similar:
-        return -1.0
-    return rounded(work / (gpus * longest) * similar)
-
-
-@inner
-def _together(run: Run, recent: tuple[int, int, int, int], length: int) -> bool:
+def _together(run: QueueRun, recent: Batch, length: int) -> bool:
     """Whether the jobs can be placed one after another, the largest first."""
-    jobs = run.jobs
-    run.free[AHEAD][:] = run.free[NOW]
-    run.level[AHEAD][:] = run.level[NOW]
-    left = length
-    for size in range(BATCH_GPUS, 0, -1):
+    gpus, g, left = run.online.truth.gpus, run.online.truth.g, length
+    run.free[:] = run.online.free
+    run.level[:] = run.online.level
+    for n in range(BATCH_GPUS, 0, -1):
         for i in range(4 - length, 4):
-            n = jobs[recent[i]]["gpus"]
-            if n != size:
-                continue
-            if not fits(run.free[AHEAD], run.level[AHEAD], n, run.g):
-                return False
-            place(run.free[AHEAD], run.level[AHEAD], n, run.g, run.spare[0], run.spare[1], 0)
-            left -= 1
+            if gpus[recent[i]] == n and fits(run.free, run.level, n, g):
+                place(run.free, run.level, n, g, run.spare, 0)
+                left -= 1
     return left == 0
 
 
 @inner
-def _earlier(recent: tuple[int, int, int, int], picks: IntArray, size: int) -> bool:
-    """Whether a window's jobs, sorted, come before those of another of the same size."""
+def _earlier(recent: Batch, picks: IntArray, size: int) -> bool:
+    """Whether a batch's jobs, sorted, come before those of another of the same size."""
     low = -1
     for _ in range(size):
         a = b = -1
@@ -217,63 +173,3 @@ def _earlier(recent: tuple[int, int, int, int], picks: IntArray, size: int) -> b
             return a < b
         low = a
     return False
-
-
-@inner
-def largest_first(run: Run, size: int) -> None:
-    """Order a batch by GPUs, descending; equal ones as in the window."""
-    picks, jobs = run.picks, run.jobs
-    for i in range(1, size):
-        for k in range(i, 0, -1):
-            if jobs[picks[k]]["gpus"] > jobs[picks[k - 1]]["gpus"]:
-                picks[k], picks[k - 1] = picks[k - 1], picks[k]
-
-
-@inner
-def line_up(run: Run, f: int) -> None:
-    """Let the jobs of family f that have arrived into its lists, as far as there is room."""
-    family, jobs = run.families[f], run.jobs
-    by_time, by_size = run.lists[0, f], run.lists[1, f]
-    while family["count"] < len(by_time) and family["next"] < family["end"]:
-        j = run.member[family["next"]]
-        if j >= run.tally[ARRIVED]:
-            return  # still to come
-        family["next"] += 1
-        if jobs[j]["waiting"] == 0:
-            continue
-        size = family["count"]
-        _slip_in(by_time, jobs["time_rank"], size, j)
-        _slip_in(by_size, jobs["size_rank"], size, j)
-        family["count"] = size + 1
-
-
-@inner
-def drop_out(run: Run, j: int) -> None:
-    """Take a job out of its family's lists, and let the next one in."""
-    f = run.jobs[j]["family"]
-    family = run.families[f]
-    if _slip_out(run.lists[0, f], family["count"], j):
-        _slip_out(run.lists[1, f], family["count"], j)
-        family["count"] -= 1
-        line_up(run, f)
-
-
-@inner
-def _slip_in(jobs: IntArray, rank: IntArray, size: int, j: int) -> None:
-    k = size
-    while k > 0 and rank[jobs[k - 1]] > rank[j]:
-        jobs[k] = jobs[k - 1]
-        k -= 1
-    jobs[k] = j
-
-
-@inner
-def _slip_out(jobs: IntArray, size: int, j: int) -> bool:
-    k = 0
-    while k < size and jobs[k] != j:
-        k += 1
-    if k == size:
-        return False
-    for i in range(k, size - 1):
-        jobs[i] = jobs[i + 1]
-    return True

@@ -14,6 +14,7 @@ from optgap.models.consolidation import document
 from optgap.models.consolidation.cluster import MOST_GPUS, GpuKind, PowerLine, Server
 from optgap.models.consolidation.solution import ConsolidationSolution
 from optgap.models.consolidation.tasks import (
+    BYTES,
     MICRO,
     IntArray,
     Task,
@@ -25,6 +26,7 @@ from optgap.models.jsonio import Fields
 from optgap.models.performance.saved import FittedParameters
 from optgap.models.quantities import Believed
 from optgap.models.result import Evaluation, Objective, Violation
+from optgap.models.shortage import Asked, Limited
 from optgap.models.shown import Shown
 from optgap.models.times import SHORTEST_S, slack_s
 
@@ -96,7 +98,7 @@ class Rules:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConsolidationProblem(Shown):
+class ConsolidationProblem(Shown, Limited):
     """Tasks on servers, all present at one instant (power) or arriving over time (energy).
 
     GPUs are numbered through the cluster, server after server.
@@ -369,11 +371,25 @@ class ConsolidationProblem(Shown):
         yield "duration_s", [t.duration_s for t in tasks], task("duration_s")
         yield "util_percent", most, task("util_percent (the largest)")
 
-    def why_not(self, tasks: Sequence[int]) -> str:
-        """What is short for these tasks together, in one line; "" where no capacity alone is."""
-        from optgap.models.consolidation.shortage import why_not
-
-        return why_not(self, tasks)
+    def capacities(self, chosen: Sequence[int]) -> Iterator[Asked]:
+        """Yield what all GPUs have; over time tasks need not be there at once."""
+        if self.objective.goal == "energy":
+            return
+        tasks, gpus, rules = np.array(chosen, dtype=np.int64), self.gpu_memory, self.rules
+        width, memory, rows = self.width[tasks], self.memory[tasks], self.rows[:, tasks]
+        asked = float((width * memory).sum()) / BYTES
+        yield "memory of GPUs", asked, float(gpus.sum()) / BYTES, "GB"
+        if rules.capacity != "none":
+            most = float((rows * width).sum(axis=1).max()) / MICRO
+            room = len(gpus) * rules.limit_percent
+            yield f"utilisation of GPUs ({rules.capacity})", most, room, "%"
+        # two tasks that take more than half of a GPU, in one and the same row, never share one
+        over = 2 * rows > self.limit_micro
+        full = over[int(np.argmax((over * width).sum(axis=1)))] if len(over) else np.zeros(0, int)
+        halves = {"memory": 2 * memory > gpus.max(), "utilisation": full}
+        for what, large in halves.items():
+            alone = float(width[large].sum())
+            yield f"GPUs for tasks with more than half the {what}", alone, len(gpus), "GPUs"
 
     # -- the referee ----------------------------------------------------------------------
 

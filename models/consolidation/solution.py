@@ -11,6 +11,7 @@ from optgap.models.shown import Brief
 
 if TYPE_CHECKING:
     from optgap.models.consolidation.problem import ConsolidationProblem
+    from optgap.models.csvout import Table
     from optgap.models.jsonio import Fields
 
 SCHEMA = "optgap.consolidation.solution/1"
@@ -64,6 +65,17 @@ class ConsolidationSolution(Brief):
 
     def __len__(self) -> int:
         return len({a.task for a in self.assignments})
+
+    def placements(self, problem: ConsolidationProblem) -> Table:
+        """Return a row per assignment; a server that has all of its GPUs stands once."""
+        rows = []
+        for a in self.assignments:
+            places = [problem.places[g] for g in a.gpus]
+            servers = [server for server, _ in places]
+            servers = servers if len(set(servers)) > 1 else servers[:1]
+            name = problem.tasks[a.task].name
+            rows.append((name, a.start_s, servers, [index for _, index in places]))
+        return ("task", "start_s", "server", "gpu_index"), rows
 
     def to_json(self, problem: ConsolidationProblem) -> dict[str, Any]:
         """JSON form; GPUs as [server, index in it].

@@ -11,6 +11,7 @@ from optgap.models.shown import Brief
 
 if TYPE_CHECKING:
     from optgap.models.coscheduling.problem import CoschedulingProblem
+    from optgap.models.csvout import Table
     from optgap.models.jsonio import Fields
 
 SCHEMA = "optgap.coscheduling.solution/1"
@@ -88,6 +89,14 @@ class CoschedulingSolution(Brief):
                 for run in self.runs
             ],
         }
+
+    def schedule(self, problem: CoschedulingProblem) -> Table:
+        """Return a row per run."""
+        header = ("job", "app", "gpu_count", "start_s", "end_s", "gpu_index")
+        return header, [
+            (r.job, problem.application(r.job).name, r.gpu_count, r.start_s, r.end_s, r.gpu_index)
+            for r in self.runs
+        ]
 
     @classmethod
     def from_json(cls, fields: Fields, problem: CoschedulingProblem) -> CoschedulingSolution:

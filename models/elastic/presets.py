@@ -18,6 +18,7 @@ from optgap.models.elastic.modelfile import ModelFile, read_models
 from optgap.models.elastic.problem import Cap, ElasticProblem
 from optgap.models.elastic.tables import Maker, maker_of
 from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.shown import counted
 from optgap.models.spec import Entry, entries
 from optgap.models.tables import Column, read_table
 
@@ -364,5 +365,5 @@ def _requests(
             raise InputError(str(path), f"row {row}, column gpus", found, f"one of {shown}")
         requested.append(up)
     if rounded:
-        notes.append(f"{rounded} GPU requests rounded up to a power of two")
+        notes.append(counted(rounded, "request for GPUs rounded up to a power of two"))
     return requested

@@ -29,7 +29,7 @@ from optgap.models.performance import saved
 from optgap.models.performance.saved import FittedParameters
 from optgap.models.quantities import Believed
 from optgap.models.result import Evaluation, Objective, Violation
-from optgap.models.shortage import WAITING, short
+from optgap.models.shortage import WAITING, Asked, Limited
 from optgap.models.shown import Shown
 
 POWER_SLACK = 1e-6
@@ -49,7 +49,7 @@ class ElasticObjective:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ElasticProblem(Shown):
+class ElasticProblem(Shown, Limited):
     """Jobs that arrive over time on a cluster of equal nodes with a power limit.
 
     Parameters
@@ -279,14 +279,13 @@ class ElasticProblem(Shown):
         yield "power_w", per_gpu, of("power_w of each")
         yield "iteration_s", [np.max(c.time_s) for c in classes], of("time_s")
 
-    def why_not(self, jobs: Sequence[int]) -> str:
-        """What is short for these jobs together, in one line; "" where nothing obvious is."""
-        if self.cap != "energy":
-            return ""
-        joules = np.where(np.isfinite(self.time_s), self.time_s * self.power_w, np.inf)
-        least = joules.min(axis=(1, 2))[self.jobs.of_class] * self.jobs.iterations
-        needed = math.fsum(least[list(jobs)].tolist())
-        return short("energy", needed * (1 - 1e-6), self.energy_budget_j, "J")
+    def capacities(self, chosen: Sequence[int]) -> Iterator[Asked]:
+        """Yield the energy that is left to jobs, where it is bounded."""
+        if self.cap == "energy":
+            joules = np.where(np.isfinite(self.time_s), self.time_s * self.power_w, np.inf)
+            least = joules.min(axis=(1, 2))[self.jobs.of_class] * self.jobs.iterations
+            needed = math.fsum(least[list(chosen)].tolist())
+            yield "energy", needed * (1 - 1e-6), self.energy_budget_j, "J"
 
     # -- the referee ----------------------------------------------------------------------
 

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from optgap.models.errors import NoQuote, one_of
 from optgap.models.shown import Brief
+from optgap.models.times import slack_s
 
 if TYPE_CHECKING:
+    from optgap.models.csvout import Table
     from optgap.models.elastic.problem import ElasticProblem
     from optgap.models.jsonio import Fields
 
@@ -92,6 +94,62 @@ class ElasticSolution(Brief):
 
     def __len__(self) -> int:
         return len(self.job)
+
+    def timeline(self, problem: ElasticProblem) -> Table:
+        """Return what happens to jobs, in order of time.
+
+        Events: ``submit``, ``prerun``, ``restart``, ``profile``, ``run`` (or a change of clock),
+        ``pause`` (GPUs taken away) and ``complete``.
+        """
+        from optgap.models.elastic.referee import finished
+
+        clocks = np.append(problem.frequencies_mhz, 0.0)
+        rows: list[tuple[float, int, int, str, int, float]] = [
+            (t, 0, j, "submit", 0, 0.0) for j, t in enumerate(problem.jobs.submit_s.tolist())
+        ]
+        done = finished(problem, self)
+        order = np.lexsort((self.start_s, self.job)).tolist()
+        for s, after in zip(order, [*order[1:], -1], strict=True):
+            job, kind = int(self.job[s]), Kind(int(self.kind[s]))
+            clock = float(clocks[self.frequency[s]]) if kind is Kind.RUN else 0.0
+            start, end = float(self.start_s[s]), float(self.end_s[s])
+            rows.append((start, 2, job, kind.name.lower(), int(self.gpus[s]), clock))
+            if after < 0 or self.job[after] != job:
+                rows.append((end, 1, job, "complete" if done[job] else "pause", 0, 0.0))
+            elif kind is not Kind.PRERUN and self.start_s[after] > end:
+                rows.append((end, 1, job, "pause", 0, 0.0))
+        rows.sort(key=lambda row: row[:3])
+        names = problem.jobs.names
+        return ("time_s", "job", "event", "gpus", "frequency_mhz"), [
+            (t, names[j], event, n, f) for t, _, j, event, n, f in rows
+        ]
+
+    def series(self, problem: ElasticProblem) -> Table:
+        """Return jobs, GPUs and power (W) after each change.
+
+        Idle power counts all nodes, or with switching off as few as hold the GPUs in use.
+        """
+        from optgap.models.elastic.referee import powers, step_function
+
+        inside = self.kind != Kind.PRERUN
+        start, end, n = self.start_s[inside], self.end_s[inside], self.gpus[inside].astype(float)
+        columns = [
+            step_function(start, end, value, 0.0)
+            for value in (np.ones(len(n)), n, powers(problem, self)[inside])
+        ]
+        times, (jobs, used, watts) = columns[0][0], (column[1] for column in columns)
+        last = np.append(np.diff(times) > slack_s(times[1:]), True)
+        per = problem.gpus_per_node
+        on = np.ceil(used / per - 1e-6) * per if self.switch_off else float(problem.gpus)
+        idle = np.maximum(0.0, on - used) * problem.idle_w
+        limit = problem.power_limit_w if np.isfinite(problem.power_limit_w) else ""
+        header = ("time_s", "jobs_running", "gpus_used", "power_jobs_w", "power_idle_w",
+                  "power_limit_w")  # fmt: skip
+        return header, [
+            (f"{times[k]:.6f}", round(jobs[k]), round(used[k]), f"{max(0.0, watts[k]):.3f}",
+             f"{idle[k]:.3f}", limit)
+            for k in np.flatnonzero(last)
+        ]  # fmt: skip
 
     def to_json(self, problem: ElasticProblem) -> dict[str, Any]:
         """JSON form, by columns; clocks in MHz."""

@@ -19,6 +19,7 @@ import numpy as np
 
 from optgap.models.elastic.jobs import JobClass, Jobs
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.shown import counted
 from optgap.models.tables import Column, read_header, read_table
 
 NOMINAL_S = {
@@ -77,7 +78,7 @@ def read_trace(
     ------
     InputError: for a file that is none of these traces, or a cell that is not what it should be.
     """
-    kind, lines = _lines(path)
+    kind, lines, left = _lines(path)
     lines = sorted(lines, key=lambda line: line.submit_s)
     first = lines[0].submit_s
     if hours:
@@ -85,7 +86,7 @@ def read_trace(
     if size:
         lines = lines[:size]
     rng = np.random.default_rng(seed)
-    changes: Counter[str] = Counter()
+    changes = Counter({f"job without {what} left out": count for what, count in left.items()})
     chosen = [_on_pool(line, classes, rng, changes) for line in lines]
     jobs = Jobs(
         tuple(f"job-{line.row}" for line in lines),
@@ -94,7 +95,7 @@ def read_trace(
         np.array([i for _, _, i in chosen]),
         np.array([n for _, n, _ in chosen], dtype=np.int64),
     )
-    notes = tuple(f"{count} {text}" for text, count in sorted(changes.items()))
+    notes = tuple(counted(count, text) for text, count in sorted(changes.items()))
     return Trace(jobs, f"{kind} trace {os.path.basename(os.fspath(path))}", notes)
 
 
@@ -106,7 +107,7 @@ def _on_pool(
     wanted = line.model
     if wanted not in names:
         wanted = ALIKE.get(wanted, "")
-        changes["jobs whose model the pool has not: one like it, or drawn"] += 1
+        changes["job whose model the pool has not: one like it, or drawn"] += 1
     able = [c for c, name in enumerate(names) if name == wanted] or list(range(len(classes)))
     if line.batch is not None and wanted:
         ratio = [abs(math.log(classes[c].batch / line.batch)) for c in able]
@@ -116,10 +117,10 @@ def _on_pool(
     item = classes[c]
     up = 1 << (line.gpus - 1).bit_length()
     if up != line.gpus:
-        changes["GPU requests rounded up to a power of two"] += 1
+        changes["request for GPUs rounded up to a power of two"] += 1
     if up not in item.counts:
         up = max(n for n in item.counts if n <= up) if up >= item.counts[0] else item.counts[0]
-        changes["GPU requests cut to what batch and cluster allow"] += 1
+        changes["request for GPUs cut to what batch and cluster allow"] += 1
     if line.iterations is not None:
         return c, up, line.iterations
     return c, up, item.iterations_in(line.duration_s or NOMINAL_S.get(line.model, 3600.0), up)
@@ -135,7 +136,7 @@ class _Format:
     Parameters
     ----------
     steps: those of all workers together.
-    unused: whether rows of jobs that ended at once, or used no GPU, are passed over.
+    unused: whether jobs that ended at once, or used no GPU, are left out.
     """
 
     name: str
@@ -155,11 +156,13 @@ class _Format:
             found.append(Column(self.model, empty=""))
         return [Column(self.submit, "time"), *found]
 
-    def job(self, row: dict[str, Any], source: str) -> _Job | None:
-        """One row; None where it is passed over."""
+    def job(self, row: dict[str, Any], source: str) -> _Job | str:
+        """One row, or what it lacks where it is left out."""
         gpus = max(1, round(row[self.gpus]))
-        if self.unused and (row[self.duration] <= 0 or row[self.gpus] < 1):
-            return None
+        if self.unused and row[self.duration] <= 0:
+            return f"a {self.duration}"
+        if self.unused and row[self.gpus] < 1:
+            return self.gpus
         for name in (self.steps, self.duration):
             if name and not row[name] > 0:
                 where = f"row {row['#']}, column {name}"
@@ -189,7 +192,8 @@ FORMATS = (
 """Told apart by their columns, in this order."""
 
 
-def _lines(path: str | os.PathLike[str]) -> tuple[str, list[_Job]]:
+def _lines(path: str | os.PathLike[str]) -> tuple[str, list[_Job], Counter[str]]:
+    """The format, the jobs, and how many are left out by what they lack."""
     source, header = str(path), set(read_header(path))
     known = next((f for f in FORMATS if {c.name for c in f.columns} <= header), None)
     if known is None:
@@ -198,7 +202,11 @@ def _lines(path: str | os.PathLike[str]) -> tuple[str, list[_Job]]:
         raise InputError(source, "row 1", shown, expected)
     table = read_table(path, known.columns)
     rows = (dict(zip(table, cells, strict=True)) for cells in zip(*table.values(), strict=True))
-    lines = [line for row in rows if (line := known.job(row, source)) is not None]
+    found = [known.job(row, source) for row in rows]
+    lines = [line for line in found if isinstance(line, _Job)]
+    left = Counter(lacks for lacks in found if isinstance(lacks, str))
     if not lines:
-        raise InputError(source, "", NoQuote("no jobs"), "at least one job")
-    return known.name, lines
+        told = ", ".join(counted(count, f"job without {what}") for what, count in left.items())
+        expected = "at least one job" + (f"; left out: {told}" if told else "")
+        raise InputError(source, "", NoQuote("no jobs"), expected)
+    return known.name, lines, left

@@ -6,13 +6,16 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields
 from optgap.models.placement.arrays import IntArray, int_column, same_length
+
+if TYPE_CHECKING:
+    from optgap.models.placement.tasks import TaskClass
 
 MAX_GPUS_PER_NODE = 62
 """The GPUs of a placement are the bits of one 64-bit integer."""
@@ -32,6 +35,22 @@ class NodeType:
     gpus: int
     cpu_milli: int
     memory_mib: int
+
+    def __str__(self) -> str:
+        gpus = f"{self.gpus} {self.model} GPUs" if self.gpus else "no GPU"
+        return f"nodes of {self.cpu_milli} milli-CPU, {self.memory_mib} MiB, {gpus}"
+
+    def lacks(self, task: TaskClass) -> str:
+        """What an empty node of this type lacks for one such task."""
+        asked = (
+            ("milli-CPU", task.cpu_milli - self.cpu_milli),
+            ("MiB", task.memory_mib - self.memory_mib),
+            ("GPUs", task.num_gpu - self.gpus),
+        )
+        short = [f"short by {more} {what}" for what, more in asked if more > 0]
+        if task.num_gpu and self.gpus and not task.accepts(self.model):
+            short.append(f"not of {task.gpu_spec}")
+        return ", ".join(short)
 
 
 @dataclass(frozen=True, eq=False)

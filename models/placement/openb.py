@@ -15,6 +15,7 @@ from optgap.models.placement.cluster import MAX_CPU_MILLI, MAX_GPUS_PER_NODE, Cl
 from optgap.models.placement.power import GPU_FULL_W, GPU_IDLE_W
 from optgap.models.placement.tasks import Tasks, gpu_request_error
 from optgap.models.quantities import warn
+from optgap.models.shown import counted
 from optgap.models.tables import Column, read_header, read_table
 from optgap.models.times import SHORTEST_S, shown
 
@@ -204,7 +205,8 @@ def _with_times(tasks: Tasks, table: Table, source: str) -> Tasks:
         raise InputError(source, where, shown(second[k]), f"at least {came}, {shown(submit[k])}")
     lives = np.flatnonzero(duration >= SHORTEST_S)
     if len(lives) < len(tasks):
-        warn(f"{source}: {len(tasks) - len(lives)} tasks end when they come and are left out")
+        left = counted(len(tasks) - len(lives), "task that ended when it came left out")
+        warn(f"{source}: {left}")
     if not lives.size:
         raise InputError(source, "", NoQuote("no task that lasts"), "at least one")
     kept = lives[np.argsort(submit[lives], kind="stable")]

@@ -41,6 +41,7 @@ from optgap.models.placement.problem import PlacementProblem
 from optgap.models.placement.sampling import Sampling, inflate
 from optgap.models.placement.tasks import TargetWorkload, Tasks
 from optgap.models.quantities import warn
+from optgap.models.shown import counted
 from optgap.models.spec import Entry, entries
 from optgap.models.tables import Column, read_table
 
@@ -212,7 +213,7 @@ def from_csv(
     model: Any = None,
     *,
     seed: int,
-    load: float = 1.3,
+    load: float = 0.0,
     sampling: Sampling = "trace-first",
     queue: str = "",
     horizon_s: float = 0.0,
@@ -224,7 +225,8 @@ def from_csv(
 ) -> PlacementProblem:
     """A problem from a node list and a pod list.
 
-    Without `order` the arrivals are drawn from `seed` by `sampling` up to `load`; without
+    Without `order` the tasks arrive once, as they stand in their file; with a `load` above 0
+    arrivals are drawn from `seed` by `sampling` until they ask for that share of the GPUs. Without
     `ranks` these are a permutation drawn from `seed`. The target workload is that of the
     task file as it stands. `devices` (``model,idle_w,full_w``) adds GPU models, `model` (fits of
     ``device-power``) measures them. With `strict`,
@@ -255,6 +257,8 @@ def from_csv(
         goal = over_time_goal(goal)
     elif order is not None:
         chosen = read_order(order, trace)
+    elif load == 0:
+        chosen = np.arange(len(trace))
     else:
         chosen = inflate(trace, cluster.gpu_capacity_milli, load, arrivals, sampling)
         drawn = f"; arrivals: {len(chosen)} drawn from {len(trace)} tasks, load={load:g}"
@@ -285,7 +289,7 @@ def _horizon(queue: str, horizon_s: float, trace: Tasks) -> tuple[OverTime, IntA
     if horizon_s:
         kept = np.flatnonzero(trace.submit_s < begin + horizon_s)
         if len(kept) < len(trace):
-            warn(f"{len(trace) - len(kept)} tasks come after the horizon and are left out")
+            warn(counted(len(trace) - len(kept), "task after the horizon left out"))
         return OverTime(queue, begin, horizon_s), kept  # type: ignore[arg-type]  # checked there
     ends = (trace.submit_s + trace.duration_s)[np.isfinite(trace.duration_s)]
     last = max(float(ends.max(initial=begin)), float(trace.submit_s.max()))

@@ -27,6 +27,7 @@ from optgap.models.placement.openb import read_tasks
 from optgap.models.placement.over_time import OverTime, Queue
 from optgap.models.placement.problem import PlacementProblem
 from optgap.models.placement.tasks import Tasks
+from optgap.models.shown import counted
 
 DAY_S = 86_400.0
 TRACE = "openb/openb_pod_list_default.csv"
@@ -84,7 +85,7 @@ def alibaba_time(
     cluster = _matching(tasks, rules, load, nodes)
     kept = that_fit(tasks, cluster)
     if len(kept) < len(tasks):
-        origin += f"; {len(tasks) - len(kept)} tasks that no node can take left out"
+        origin += f"; {counted(len(tasks) - len(kept), 'task that no node can take left out')}"
     return PlacementProblem.of(
         cluster,
         kept,

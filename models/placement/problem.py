@@ -22,14 +22,19 @@ from optgap.models.placement.solution import PlacementSolution
 from optgap.models.placement.tasks import TargetWorkload, TaskClass, Tasks
 from optgap.models.quantities import Believed
 from optgap.models.result import Evaluation, Violation
+from optgap.models.shortage import Asked, Limited
 from optgap.models.shown import Shown
 from optgap.models.times import span
 
 SCHEMA = "optgap.placement.problem/1"
 
 
+MOST_SHOWN = 3
+"""Types of nodes in one line about a task that none takes."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class PlacementProblem(Shown):
+class PlacementProblem(Shown, Limited):
     """Tasks arriving one after another at a cluster, to stay or, over time, to leave again.
 
     Over time, a task that starts at s runs until s + `lasting_s` on one node and its GPUs, without
@@ -249,11 +254,37 @@ class PlacementProblem(Shown):
         yield "idle_w", [idle[m] for m in models], lambda k: f"{models[k]}, idle_w"
         yield "full_w", [full[m] for m in models], lambda k: f"{models[k]}, full_w"
 
-    def why_not(self, tasks: Sequence[int]) -> str:
-        """What is short for these tasks together, in one line; "" where no capacity alone is."""
-        from optgap.models.placement.shortage import why_not
+    def why_not(self, chosen: Sequence[int]) -> str:
+        """What is short for these tasks together; of one task, why no node takes it."""
+        rows = np.flatnonzero(self.tasks.first)[list(chosen)].tolist()
+        if len(rows) != 1 or rows[0] not in self.never_fits:
+            return super().why_not(chosen)
+        task, types = self.tasks.task_class(rows[0]), list(self.cluster.types)
+        there = sum(self.fits_empty(task, types[t]) for t in self.cluster.type_of.tolist())
+        if there:
+            return f"{self.tasks.parts[rows[0]]} nodes asked, {there} could take a part"
+        more = [f"and {len(types) - MOST_SHOWN} more types of nodes"] * (len(types) > MOST_SHOWN)
+        return "; ".join([*(f"{t}: {t.lacks(task)}" for t in types[:MOST_SHOWN]), *more])
 
-        return why_not(self, tasks)
+    def capacities(self, chosen: Sequence[int]) -> Iterator[Asked]:
+        """Yield what all nodes have; tasks that leave need not be there at one time."""
+        if self.over_time is not None:
+            return
+        cluster, tasks = self.cluster, [self.tasks.task_class(k) for k in chosen]
+        cpu, memory = (int(np.sum(x)) for x in (cluster.cpu_milli, cluster.memory_mib))
+        yield "CPU", sum(task.cpu_milli for task in tasks), cpu, "milli-CPU"
+        yield "memory", sum(task.memory_mib for task in tasks), memory, "MiB"
+        for models in sorted({task.allowed_models for task in tasks if task.num_gpu}):
+            # every task that may go nowhere but to these models; no models stand for all
+            inside = [
+                task
+                for task in tasks
+                if task.num_gpu and (not models or set() < set(task.allowed_models) <= set(models))
+            ]
+            both = zip(cluster.gpus.tolist(), cluster.models, strict=True)
+            there = sum(gpus for gpus, model in both if not models or model in models)
+            asked = sum(task.demand_milli for task in inside) / 1000
+            yield "GPUs" + (f" of {'|'.join(models)}" if models else ""), asked, there, "GPUs"
 
     def prefix(self, load: float) -> PlacementProblem:
         """The same problem cut after the arrival with which GPU demand reaches `load`.

@@ -14,6 +14,7 @@ from optgap.models.shown import Brief
 from optgap.models.times import LATEST_S
 
 if TYPE_CHECKING:
+    from optgap.models.csvout import Table
     from optgap.models.jsonio import Fields
     from optgap.models.placement.problem import PlacementProblem
 
@@ -81,6 +82,43 @@ class PlacementSolution(Brief):
         """The GPU indices that task `k` uses, ascending."""
         mask = int(self.gpu_mask[k])
         return tuple(g for g in range(mask.bit_length()) if mask >> g & 1)
+
+    def placements(self, problem: PlacementProblem) -> Table:
+        """Return a row per arrival, with its times where tasks leave.
+
+        Cells are empty for a task that was not placed, `gpu_index` also for one without GPUs.
+        """
+        names, header = problem.cluster.names, ("seq", "node", "gpu_index")
+        rows: list[tuple[object, ...]] = [
+            (k, names[node] if node >= 0 else "", self.gpus(k))
+            for k, node in enumerate(self.node.tolist())
+        ]
+        if self.start_s is None:
+            return header, rows
+        times = zip(self.start_s.tolist(), (self.start_s + problem.lasting_s).tolist(), strict=True)
+        shown = [pair if row[1] else ("", "") for row, pair in zip(rows, times, strict=True)]
+        timed = [(*row, *pair) for row, pair in zip(rows, shown, strict=True)]
+        return (*header, "start_s", "end_s"), timed
+
+    def series(self, problem: PlacementProblem) -> Table:
+        """Return cumulative demand, use, fragmentation (milli-GPU) and power (W) per arrival.
+
+        Where tasks leave: use, fragmentation, power, and tasks that run and wait, from each time.
+        """
+        from optgap.models.placement.series import replay
+        from optgap.models.placement.timeline import timeline
+
+        shares = ("used_gpu_milli", "frag_gpu_milli")
+        over_time = ("time_s", *shares, "power_w", "running", "waiting")
+        arrivals = ("arrived_gpu_milli", shares[0], "used_cpu_milli", shares[1],
+                    "power_cpu_w", "power_gpu_w")  # fmt: skip
+        timed = problem.over_time is not None
+        found: Any = timeline(problem, self) if timed else replay(problem, self)
+        names = over_time if timed else arrivals
+        rows = zip(*(getattr(found, name).tolist() for name in names), strict=True)
+        if timed:
+            return names, rows
+        return ("seq", *names), ((k, *row) for k, row in enumerate(rows))
 
     def to_json(self, problem: PlacementProblem) -> dict[str, Any]:
         """JSON form; nodes by name, null for a task that was not placed."""

@@ -52,25 +52,20 @@ def take(free: IntArray, level: IntArray, node: int, n: int) -> None:
 
 
 @compiled
-def place(
-    free: IntArray, level: IntArray, n: int, g: int, node: IntArray, gpus: IntArray, at: int
-) -> int:
-    """Place a job that fits; writes its nodes and GPUs from `at` on and returns how many nodes."""
+def place(free: IntArray, level: IntArray, n: int, g: int, node: IntArray, at: int) -> int:
+    """Place a job that fits; writes its nodes from `at` on, the whole ones first, and returns how
+    many there are."""
     used = 0
-    whole, rest = n // g, n % g
-    if whole > 0:
-        for k in range(len(free)):
-            if used == whole:
-                break
-            if free[k] == g:
-                take(free, level, k, g)
-                node[at + used] = k
-                gpus[at + used] = g
-                used += 1
-    if rest > 0:
-        k = node_with(free, tightest(free, level, rest, g))
-        take(free, level, k, rest)
+    for k in range(len(free)):
+        if used == n // g:
+            break
+        if free[k] == g:
+            take(free, level, k, g)
+            node[at + used] = k
+            used += 1
+    if n % g > 0:
+        k = node_with(free, tightest(free, level, n % g, g))
+        take(free, level, k, n % g)
         node[at + used] = k
-        gpus[at + used] = rest
         used += 1
     return used

@@ -2,12 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from optgap.models.queueing.arrays import FloatArray
-from optgap.models.queueing.problem import QueueingProblem
+import numpy as np
+
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.queueing.arrays import FloatArray, IntArray, floats, integers
+from optgap.models.queueing.jobs import Jobs
+from optgap.models.queueing.problem import MOST_GPUS_PER_NODE, QueueingProblem
 from optgap.models.queueing.solution import QueueingSolution
+from optgap.models.times import freed_s
+
+TOLD = ("gpus", "nodes", "gpus_per_node")
+"""Settings that tell the size of a pool."""
+AT_ONCE = "the most held at once (--set gpus=N)"
+
+
+def split(gpus: int) -> tuple[int, int]:
+    """As few nodes as a problem may have for so many GPUs, and the GPUs of each."""
+    fewest = -(-gpus // MOST_GPUS_PER_NODE)
+    nodes = next(n for n in range(fewest, gpus + 1) if gpus % n == 0)
+    return nodes, gpus // nodes
+
+
+@dataclass(frozen=True)
+class Pool:
+    """How many GPUs a log's jobs shared.
+
+    Parameters
+    ----------
+    said: where the number comes from, in words.
+    rule: what allows no more GPUs; "" where the log itself showed them.
+    """
+
+    nodes: int
+    gpus_per_node: int
+    said: str
+    rule: str = ""
+
+    @classmethod
+    def of(cls, told: Mapping[str, int | None], seen: Sequence[int], peak: int, why: str) -> Pool:
+        """The pool as told, else as large as the log shows.
+
+        Parameters
+        ----------
+        seen: the most GPUs that each node held.
+        peak: the most GPUs that all jobs held at once.
+        why: who says so where nobody told it.
+
+        Raises
+        ------
+        InputError: for a number of GPUs beside one of nodes.
+        """
+        given = {name: value for name in TOLD if (value := told.get(name)) is not None}
+        if "gpus" in given and len(given) > 1:
+            raise InputError("--set", "gpus", NoQuote(f"it and {[*given][1]}"), "one of them")
+        rule = " ".join(f"--set {name}={value}" for name, value in given.items())
+        if "gpus" in given:
+            return cls(*split(given["gpus"]), "as told", rule)
+        if given:
+            each = given.get("gpus_per_node") or max([*seen, 1])
+            return cls(given.get("nodes") or max(1, len(seen)), each, "as told", rule)
+        if seen and sum(seen) >= peak and min(seen) == max(seen):
+            return cls(len(seen), seen[0], why)
+        return cls(*split(max(sum(seen), peak)), why)
 
 
 @dataclass(frozen=True)
@@ -18,25 +78,92 @@ class QueueLog:
     ----------
     problem: the jobs; only how many GPUs there are matters, not on which nodes.
     logged: when they really ran.
-    submit_s, eligible_s: (J,) when each job was submitted, and could have started, s.
-    users, partitions: of each job.
+    submit_s: (J,) when each job was submitted, s.
+    users: of each job.
+    pool: how many GPUs there are.
     records: jobs in the file; `reasons` how many are left out, by why.
     pools: jobs and GPU-hours by pool.
     warnings: what was odd.
+    lacks: what the pool is too small for, in a sentence; "" where all that happened fits.
     """
 
     problem: QueueingProblem
     logged: QueueingSolution
     submit_s: FloatArray
-    eligible_s: FloatArray
     users: tuple[str, ...]
-    partitions: tuple[str, ...]
+    pool: Pool
     records: int
     reasons: Mapping[str, int]
     pools: Mapping[str, tuple[int, float]]
     warnings: tuple[str, ...]
+    lacks: str
+
+    @property
+    def load(self) -> float:
+        """GPU time held over that of the pool, from the first start to the last end."""
+        span = float(np.max(self.logged.end_s) - np.min(self.logged.start_s))
+        return float(self.problem.jobs.gpu_seconds.sum()) / (self.problem.gpus * span)
+
+    @property
+    def idle_waiting(self) -> float:
+        """The share of all waiting during which the free GPUs were enough for all that waited.
+
+        Under any order of the jobs, nobody need wait for these GPUs.
+        """
+        jobs, start, end = self.problem.jobs, self.logged.start_s, self.logged.end_s
+        one, none = np.ones(len(jobs), dtype=np.int64), np.zeros(len(jobs), dtype=np.int64)
+        time = np.concatenate([jobs.arrival_s, start, end])
+        order = np.argsort(time, kind="stable")
+        waiting = np.cumsum(np.concatenate([one, -one, none])[order])[:-1]
+        # those that wait and those that run together
+        wanted = np.cumsum(np.concatenate([jobs.gpus, none, -jobs.gpus])[order])[:-1]
+        waited = waiting * np.diff(time[order])
+        total = float(waited.sum())
+        return float(waited[wanted <= self.problem.gpus].sum()) / total if total > 0 else 0.0
 
 
-def as_run(problem: QueueingProblem, start_s: FloatArray) -> QueueingSolution:
-    """The schedule with these starts, every run as long as the job's, on nodes unknown."""
-    return QueueingSolution.on_nodes(problem, start_s, [()] * len(problem))
+def happened(
+    jobs: Jobs, start_s: FloatArray, pool: Pool, name: str, source: str, at: Callable[[float], str]
+) -> tuple[QueueingProblem, QueueingSolution, str]:
+    """The problem that jobs were, the schedule that happened, and what it lacks.
+
+    Parameters
+    ----------
+    jobs: in the order of their arrivals, as `start_s`.
+    at: tells a time.
+    """
+    most, when = peak(start_s, start_s + jobs.duration_s, jobs.gpus)
+    enough = max(most, pool.nodes * pool.gpus_per_node)
+    nodes, each = split(enough)
+    problem = QueueingProblem.of(
+        jobs, nodes=nodes, gpus_per_node=each, placement="count", name=name, origin=source,
+        source=source,
+    )  # fmt: skip
+    # a pool that was told too small has jobs that it cannot hold: the referee says so
+    problem = replace(problem, nodes=pool.nodes, gpus_per_node=pool.gpus_per_node)
+    lacks = ""
+    if enough > problem.gpus:
+        lacks = (
+            f"The log held {most:,} GPUs at {at(when)}, but {pool.rule} allows {problem.gpus:,}: "
+            f"no bound and no saving; use --set gpus={most} or more."
+        )
+    return problem, QueueingSolution.on_nodes(problem, start_s, [()] * len(jobs)), lacks
+
+
+def peak(start_s: FloatArray, end_s: FloatArray, gpus: IntArray) -> tuple[int, float]:
+    """The most GPUs that were held at once, and when first."""
+    most, at = peaks(start_s, end_s, gpus, np.zeros_like(gpus))
+    return int(most[0]), float(at[0])
+
+
+def peaks(
+    start_s: FloatArray, end_s: FloatArray, gpus: IntArray, node: IntArray
+) -> tuple[IntArray, FloatArray]:
+    """The most GPUs that were held at once on each node, by its number, and when first."""
+    time = np.concatenate([freed_s(start_s, end_s), start_s])
+    change, where = np.concatenate([-gpus, gpus]), np.concatenate([node, node])
+    order = np.lexsort((change, time, where))
+    held = np.cumsum(change[order])  # every node's changes add up to nothing
+    first = np.flatnonzero(np.diff(where[order], prepend=-1))
+    places = [a + int(np.argmax(held[a:b])) for a, b in pairwise([*first.tolist(), len(held)])]
+    return integers(held[places]), floats(time[order][places])

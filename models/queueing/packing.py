@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,13 @@ class Cluster:
         self.level[self.g] = nodes
         self.held: dict[int, list[tuple[int, int]]] = {}
 
+    def copy(self) -> Cluster:
+        """Return a cluster of its own in the same state."""
+        twin = copy(self)
+        twin.free, twin.level = self.free.copy(), self.level.copy()
+        twin.held = {job: list(pairs) for job, pairs in self.held.items()}
+        return twin
+
     def fits(self, n: int) -> bool:
         """Whether a job of n GPUs can be placed now."""
         return bool(fits(self.free, self.level, n, self.g))
@@ -31,9 +39,8 @@ class Cluster:
     def start(self, job: int, n: int) -> list[tuple[int, int]]:
         """Give `job` n GPUs by best fit, which must fit; (node, GPUs) pairs."""
         node = np.zeros(n // self.g + 1, dtype=np.int64)
-        gpus = np.zeros_like(node)
-        used = place(self.free, self.level, n, self.g, node, gpus, 0)
-        pairs = list(zip(node[:used].tolist(), gpus[:used].tolist(), strict=True))
+        used = place(self.free, self.level, n, self.g, node, 0)
+        pairs = [(k, min(n - h * self.g, self.g)) for h, k in enumerate(node[:used].tolist())]
         self.held[job] = pairs
         return pairs
 

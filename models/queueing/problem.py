@@ -18,7 +18,7 @@ from optgap.models.queueing.arrays import floats
 from optgap.models.queueing.jobs import Jobs
 from optgap.models.queueing.solution import QueueingSolution
 from optgap.models.result import Evaluation, Objective, Violation
-from optgap.models.shortage import WAITING
+from optgap.models.shortage import WAITING, Asked, Limited
 from optgap.models.shown import Shown
 from optgap.models.times import LATEST_S
 
@@ -58,7 +58,7 @@ class QueueingObjective:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class QueueingProblem(Shown):
+class QueueingProblem(Shown, Limited):
     """Jobs for a cluster of N nodes with g GPUs each.
 
     A job of n ≤ g GPUs holds them on one node; a larger one holds ⌊n/g⌋ whole nodes and what is
@@ -210,11 +210,21 @@ class QueueingProblem(Shown):
         jobs = self.jobs
         yield "duration_s", jobs.duration_s, lambda k: f"job {jobs.names[k]}, duration_s"
 
-    def why_not(self, jobs: Sequence[int]) -> str:
-        """What is short for these jobs together, in one line; "" where nothing obvious is."""
-        from optgap.models.queueing.shortage import why_not
+    def capacities(self, chosen: Sequence[int]) -> Iterator[Asked]:
+        """Yield the GPUs at the moment at which the most of them must be running.
 
-        return why_not(self, jobs)
+        A job runs for certain from its latest start (arrival + patience) until it would have ended
+        had it started on arrival.
+        """
+        jobs, some = self.jobs, np.array(chosen, dtype=np.int64)
+        latest = (jobs.arrival_s + jobs.patience_s)[some]
+        end = (jobs.arrival_s + jobs.duration_s)[some]
+        moments = latest[np.isfinite(latest)].tolist()
+        asked = [int(jobs.gpus[some][(latest <= t) & (end > t)].sum()) for t in moments]
+        if asked:
+            worst = int(np.argmax(asked))
+            what = f"GPUs at {moments[worst]:,g} s, by when patience ends"
+            yield what, asked[worst], self.gpus, "GPUs"
 
     # -- the referee ----------------------------------------------------------------------
 
@@ -324,11 +334,6 @@ class QueueingProblem(Shown):
             source=fields.source,
         )
         return replace(problem, fits=saved.restored(fields))
-
-
-def counted(problem: QueueingProblem) -> QueueingProblem | None:
-    """The same problem with only the number of GPUs counted; None where they are already."""
-    return replace(problem, placement="count") if problem.placement == "node" else None
 
 
 def _patience(columns: Fields) -> list[float] | float:

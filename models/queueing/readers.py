@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -12,6 +13,8 @@ import numpy as np
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.performance.fitted import Iterations
 from optgap.models.queueing.jobs import Jobs
+from optgap.models.shown import counted
+from optgap.models.tables import UNKNOWN as NOTHING
 from optgap.models.tables import Column, Date, read_header, read_table
 from optgap.models.times import SHORTEST_S
 
@@ -34,7 +37,7 @@ TIDY = (
     Column("batch", "integer", required=False, empty=0),
 )
 PHILLY = (
-    Column("timestamp"),
+    Column("timestamp", empty=""),
     Column("duration", "number"),
     Column("num_gpus", "integer"),
     Column("cluster", required=False, empty=""),
@@ -72,37 +75,29 @@ def read_jobs(
 
         return read_swf(path, most_gpus, unusable)
     if {"timestamp", "num_gpus"} <= set(read_header(path)):
-        return read_philly(path, most_gpus, unusable)
-    return read_tidy(path, most_gpus, unusable, strict, times, gpus_per_node)
+        return _philly(path, most_gpus, unusable != "refuse")
+    return _tidy(path, most_gpus, unusable == "drop", strict, times or {}, gpus_per_node)
 
 
-def read_tidy(
+def _tidy(
     path: Path,
     most_gpus: int,
-    unusable: Unusable = "auto",
-    strict: bool = False,
-    times: Mapping[str, Iterations] | None = None,
-    gpus_per_node: int = 8,
+    drop: bool,
+    strict: bool,
+    times: Mapping[str, Iterations],
+    gpus_per_node: int,
 ) -> Read:
     """Read ``job,arrival_s,duration_s,gpus[,type,family,iterations,estimate_s,patience_s]``.
 
     Arrivals may be dates; with `strict`, values that are not believed are refused. With the
     `times` of iterations by family, jobs that tell a batch and iterations last as long as these
-    take. Empty cells
-    of the optional columns mean unknown; iterations are then duration × GPUs and
+    take. Empty cells of the optional columns mean unknown; iterations are then duration × GPUs and
     the estimate is the duration.
-
-    Raises
-    ------
-    InputError: as for `read_jobs`.
     """
-    table = read_table(path, TIDY, strict=strict)
+    table = read_table(path, _lenient(TIDY) if drop else TIDY, strict=strict)
     where = [f"row {row}" for row in table["#"]]
-    duration, gpus = np.array(table["duration_s"]), np.array(table["gpus"])
-    duration = _timed(table, duration, times or {}, gpus_per_node, where, str(path))
-    kept, notices = usable(
-        {"duration_s": duration, "gpus": gpus}, most_gpus, unusable == "drop", where, str(path)
-    )
+    gpus = np.array(table["gpus"])
+    duration = _timed(table, times, gpus_per_node, where, str(path), drop)
     iterations, estimate = np.array(table["iterations"]), np.array(table["estimate_s"])
     columns = {
         "names": table["job"],
@@ -113,34 +108,49 @@ def read_tidy(
         "patience_s": table["patience_s"],
         "batches": table["batch"] if any(table["batch"]) else None,
     }
+    told = {"duration_s": duration, "gpus": gpus, "arrival_s": np.array(table["arrival_s"])}
+    kept, notices = usable(told, most_gpus, drop, where, str(path))
     return _stream(table["arrival_s"], duration, gpus, columns, kept, where, notices, str(path))
+
+
+def _lenient(columns: Sequence[Column]) -> list[Column]:
+    """The columns, with what stands for cells that tell nothing."""
+
+    def unknown(column: Column) -> Any:
+        if column.kind == "text":
+            return None
+        if column.empty is not None:
+            return column.empty
+        return math.nan if column.kind == "time" else 0 if column.kind == "integer" else UNKNOWN
+
+    return [replace(column, unknown=unknown(column)) for column in columns]
 
 
 def _timed(
     table: dict[str, list[Any]],
-    duration: Any,
     times: Mapping[str, Iterations],
     gpus_per_node: int,
     where: Sequence[str],
     source: str,
+    drop: bool,
 ) -> Any:
     """Run times in s: those given, and iterations × T_iter where a fit knows the family.
 
     Raises
     ------
-    InputError: for a job with neither: what it says and what is missing.
+    InputError: for a job with neither that is not to be dropped: what it says and what is missing.
     """
-    found = np.array(duration, dtype=float)
+    found = np.array(table["duration_s"], dtype=float)
     for k, place in enumerate(where):
         family, batch, count = table["family"][k], table["batch"][k], table["iterations"][k]
-        by_fit = bool(times) and batch > 0 and count > 0
+        by_fit = bool(times) and batch > 0 and count > 0 and table["gpus"][k] > 0
         if by_fit and family not in times:
             raise InputError(source, f"{place}, column family", family, one_of(times))
         if by_fit:
             item = times[family]
             per_iteration = item.seconds(table["gpus"][k], batch, item.top_mhz, gpus_per_node)
             found[k] = count * float(per_iteration)
-        elif found[k] == UNKNOWN:
+        elif found[k] == UNKNOWN and not drop:
             expected = (
                 f"{LONG_ENOUGH}; or family, batch, iterations and a fit of powerflow-throughput"
             )
@@ -148,26 +158,21 @@ def _timed(
     return found
 
 
-def read_philly(path: Path, most_gpus: int, unusable: Unusable = "auto") -> Read:
+def _philly(path: Path, most_gpus: int, drop: bool) -> Read:
     """Read ``timestamp,duration,num_gpus[,cluster]``; time starts with the first job.
 
     Timestamps are ISO 8601, time zones respected, durations in s; `cluster` (a virtual
     cluster) becomes the type.
-
-    Raises
-    ------
-    InputError: as for `read_jobs`.
     """
-    table = read_table(path, PHILLY)
+    table = read_table(path, _lenient(PHILLY) if drop else PHILLY)
     where = [f"row {row}" for row in table["#"]]
-    stamps = [
-        _seconds(text, place, str(path))
+    stamps = np.array([
+        math.nan if drop and text.lower() in NOTHING else _seconds(text, place, str(path))
         for text, place in zip(table["timestamp"], where, strict=True)
-    ]
+    ])  # fmt: skip
     duration, gpus = np.array(table["duration"]), np.array(table["num_gpus"])
-    kept, notices = usable(
-        {"duration": duration, "num_gpus": gpus}, most_gpus, unusable != "refuse", where, str(path)
-    )
+    told = {"duration": duration, "num_gpus": gpus, "timestamp": stamps}
+    kept, notices = usable(told, most_gpus, drop, where, str(path))
     origin = min((stamps[k] for k in kept), default=0.0)
     columns = {"kinds": table["cluster"], "names": [f"row-{row}" for row in table["#"]]}
     arrival = [stamp - origin for stamp in stamps]
@@ -183,34 +188,34 @@ def usable(
 ) -> tuple[list[int], list[str]]:
     """The jobs that can be run, and how many were left out why.
 
-    `columns` are the run times and the GPU counts under the names the file has for them.
+    `columns` are the run times, the GPU counts and, where they may be unknown (NaN), the arrivals,
+    under the names the file has for them.
 
     Raises
     ------
     InputError: for the first job that cannot be run, unless they are to be dropped.
     """
-    (time, duration), (size, gpus) = columns.items()
-    faults = (
-        (f"without a {time}", time, duration < SHORTEST_S, duration, LONG_ENOUGH),
-        (f"without {size}", size, gpus < 1, gpus, "an integer of at least 1"),
-        (
-            f"larger than {most_gpus} GPUs",
-            size,
-            gpus > most_gpus,
-            gpus,
-            f"at most {most_gpus}, what the cluster has",
-        ),
-    )
+    time, size, *arrival = columns
+    duration, gpus = columns[time], columns[size]
+    most = f"at most {most_gpus}, what the cluster has"
+    faults = [
+        (f"without a {time}", time, duration < SHORTEST_S, LONG_ENOUGH),
+        (f"without {size}", size, gpus < 1, "an integer of at least 1"),
+        (f"larger than {most_gpus} GPUs", size, gpus > most_gpus, most),
+    ]
+    faults += [(f"without {name}", name, np.isnan(columns[name]), "a time") for name in arrival]
     good = np.ones(len(duration), dtype=bool)
     notices = []
-    for text, name, bad, values, expected in faults:
+    for text, name, bad, expected in faults:
         bad = bad & good
         if not bad.any():
             continue
         if not drop:
             k = int(np.argmax(bad))
-            raise InputError(source, f"{where[k]}, column {name}", values[k].item(), expected)
-        notices.append(f"{int(bad.sum())} jobs {text} left out")
+            raise InputError(
+                source, f"{where[k]}, column {name}", columns[name][k].item(), expected
+            )
+        notices.append(counted(int(bad.sum()), f"job {text} left out"))
         good &= ~bad
     return np.flatnonzero(good).tolist(), notices
 
@@ -229,7 +234,7 @@ def _stream(
     times = np.array(arrival, dtype=float)[kept]
     late = int((times[1:] < np.maximum.accumulate(times)[:-1]).sum()) if len(times) else 0
     if late:
-        notices = [*notices, f"{late} jobs out of order, sorted by arrival"]
+        notices = [*notices, counted(late, "job out of order, sorted by arrival")]
     if not kept:
         raise InputError(source, "", NoQuote("no jobs"), "at least one job")
     taken = {n: None if c is None else [c[k] for k in kept] for n, c in columns.items()}

@@ -14,6 +14,7 @@ from optgap.models.queueing.arrays import FloatArray, IntArray, floats, integers
 from optgap.models.shown import Brief
 
 if TYPE_CHECKING:
+    from optgap.models.csvout import Table
     from optgap.models.jsonio import Fields
     from optgap.models.queueing.problem import QueueingProblem
 
@@ -85,10 +86,23 @@ class QueueingSolution(Brief):
         part = slice(int(self.held_at[job]), int(self.held_at[job + 1]))
         return list(zip(self.held_node[part].tolist(), self.held_gpus[part].tolist(), strict=True))
 
+    def by_start(self) -> list[int]:
+        """Return the jobs that start, in order of their starts."""
+        started = self.started
+        order: list[int] = started[np.argsort(self.start_s[started], kind="stable")].tolist()
+        return order
+
+    def schedule(self, problem: QueueingProblem) -> Table:
+        """Return a row per job that starts, by start; nodes as ``node:gpus``."""
+        names = problem.jobs.names
+        return ("job", "start_s", "end_s", "nodes"), [
+            (names[k], float(self.start_s[k]), float(self.end_s[k]),
+             [f"{node}:{gpus}" for node, gpus in self.nodes_of(k)])
+            for k in self.by_start()
+        ]  # fmt: skip
+
     def to_json(self, problem: QueueingProblem) -> dict[str, Any]:
         """JSON form, by start; jobs that never start are left out."""
-        started = self.started
-        order = started[np.argsort(self.start_s[started], kind="stable")]
         return {
             "schema": SCHEMA,
             "schedule": [
@@ -98,7 +112,7 @@ class QueueingSolution(Brief):
                     "end_s": float(self.end_s[k]),
                     "nodes": [list(pair) for pair in self.nodes_of(k)],
                 }
-                for k in order.tolist()
+                for k in self.by_start()
             ],
         }
 

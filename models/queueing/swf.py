@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,7 +17,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from optgap.models import tables
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, shorten
+from optgap.models.queueing.arrays import FloatArray, IntArray, floats, integers
+from optgap.models.queueing.jobs import Jobs
+from optgap.models.queueing.log import AT_ONCE, Pool, QueueLog, happened, peak, split
+from optgap.models.queueing.problem import MOST_GPUS
+from optgap.models.shown import counted
+from optgap.models.times import SHORTEST_S, shown
 
 if TYPE_CHECKING:
     from optgap.models.queueing.readers import Read, Unusable
@@ -24,22 +31,50 @@ if TYPE_CHECKING:
 FIELDS = 18
 MOST = 2.0**53
 """From here on a float does not tell neighbouring integers apart."""
-NUMBER, SUBMIT, RUN, USED, ASKED, LIMIT, STATUS, USER, QUEUE = 0, 1, 3, 4, 7, 8, 10, 11, 14
+NUMBER, SUBMIT, WAIT, RUN, USED, ASKED, LIMIT, STATUS, USER, QUEUE = 0, 1, 2, 3, 4, 7, 8, 10, 11, 14
 PARTS = (2, 3, 4)
 """Status of a line that is one part of a job with checkpoints; a line of its own sums it up."""
+HEADER = re.compile(r";\s*(MaxProcs|MaxNodes)\s*:\s*(\d+)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """What is used of one job's line."""
+@dataclass(frozen=True)
+class Log:
+    """The lines that are jobs.
 
-    row: int
-    number: str
-    submit_s: float
-    run_s: float
-    processors: int
-    limit_s: float
-    queue: str
+    Parameters
+    ----------
+    values: (J, 18) their numbers; -1 is what the log does not tell.
+    rows: where each stands.
+    reasons: how many lines are left out, by why.
+    header: numbers of processors by the name of the comment.
+    """
+
+    values: FloatArray
+    rows: list[str]
+    reasons: Counter[str]
+    header: Counter[str]
+
+    @property
+    def names(self) -> list[str]:
+        """The jobs' numbers."""
+        return [f"{number:.0f}" for number in self.values[:, NUMBER]]
+
+    @property
+    def queues(self) -> list[str]:
+        """Names of their queues; "" where the log tells none."""
+        return [f"queue-{queue:.0f}" if queue >= 0 else "" for queue in self.values[:, QUEUE]]
+
+    @property
+    def estimate_s(self) -> FloatArray:
+        """The times that were requested, or else the run times."""
+        limit = self.values[:, LIMIT]
+        return floats(np.where(limit > 0, limit, self.values[:, RUN]))
+
+    def notices(self, chosen: IntArray) -> list[str]:
+        """A notice where some of the jobs have no requested time."""
+        count = int((self.values[chosen, LIMIT] <= 0).sum())
+        what = counted(count, "job without a requested time")
+        return [f"{what}, the run time taken"] if count else []
 
 
 def read_swf(path: str | os.PathLike[str], most_gpus: int, unusable: Unusable = "auto") -> Read:
@@ -58,51 +93,122 @@ def read_swf(path: str | os.PathLike[str], most_gpus: int, unusable: Unusable = 
     """
     from optgap.models.queueing.readers import _stream, usable
 
-    source = str(path)
-    lines, counts = _lines(path)
-    notices = [f"{count} {what}" for what, count in counts.items() if count]
-    where = [f"row {line.row}" for line in lines]
-    duration = np.array([line.run_s for line in lines], dtype=float)
-    gpus = np.array([line.processors for line in lines], dtype=np.int64)
-    columns = {"run time": duration, "processors": gpus}
-    kept, dropped = usable(columns, most_gpus, unusable != "refuse", where, source)
-    known = sum(lines[k].limit_s > 0 for k in kept)
-    if known < len(kept):
-        notices.append(f"{len(kept) - known} jobs without a requested time, the run time taken")
-    origin = min((lines[k].submit_s for k in kept), default=0.0)
-    rest = {
-        "names": [line.number for line in lines],
-        "kinds": [line.queue for line in lines],
-        "estimate_s": [line.limit_s if line.limit_s > 0 else line.run_s for line in lines],
+    source, log = str(path), _read(path)
+    asked, used = log.values[:, ASKED], log.values[:, USED]
+    gpus = np.where(asked > 0, asked, used).astype(np.int64)
+    columns = {"run time": log.values[:, RUN], "processors": gpus}
+    kept, dropped = usable(columns, most_gpus, unusable != "refuse", log.rows, source)
+    notices = [counted(count, f"{what} left out") for what, count in log.reasons.items()]
+    notices += [*log.notices(integers(kept)), *dropped]
+    submit = log.values[:, SUBMIT]
+    arrival = (submit - min(submit[kept], default=0.0)).tolist()
+    rest = {"names": log.names, "kinds": log.queues, "estimate_s": log.estimate_s.tolist()}
+    return _stream(arrival, columns["run time"], gpus, rest, kept, log.rows, notices, source)
+
+
+def read_swf_log(
+    path: str | os.PathLike[str],
+    *,
+    gpus: int | None = None,
+    nodes: int | None = None,
+    gpus_per_node: int | None = None,
+) -> QueueLog:
+    """Read the jobs with the processors that they held, and when they really started.
+
+    Parameters
+    ----------
+    gpus: the cluster's; without it ``MaxProcs`` of the header, else the most processors held at
+        once, or ``MaxNodes`` if that is more.
+    nodes, gpus_per_node: the same, as two numbers.
+
+    Raises
+    ------
+    InputError: as for `read_swf`; when no job held processors from a known start.
+    """
+    source, log = str(path), _read(path)
+    submit, wait, run, used = log.values[:, [SUBMIT, WAIT, RUN, USED]].T
+    held = np.where(used >= 0, used, log.values[:, ASKED]).astype(np.int64)
+    lacks = {
+        "job without processors": held < 1,
+        "job with a run time of -1, unknown": run < 0,
+        "job with a run time of 0": run < SHORTEST_S,
+        "job without a wait": wait < 0,
     }
-    arrival = [line.submit_s - origin for line in lines]
-    return _stream(arrival, duration, gpus, rest, kept, where, [*notices, *dropped], source)
+    lack = np.select([*lacks.values()], [*lacks], "")
+    reasons = log.reasons + Counter(lack[lack != ""].tolist())
+    kept = integers(sorted(np.flatnonzero(lack == ""), key=lambda k: submit[k]))
+    if not kept.size:
+        left = ", ".join(counted(n, what) for what, n in reasons.items())
+        expected = "a job with a wait, a run time and processors (fields 3 to 5)"
+        raise InputError(source, "", NoQuote("none"), f"{expected}; left out: {left}")
+    jobs = Jobs.of(
+        submit[kept],
+        run[kept],
+        held[kept],
+        names=np.array(log.names)[kept].tolist(),
+        kinds=np.array(log.queues)[kept].tolist(),
+        estimate_s=log.estimate_s[kept],
+        places=np.array(log.rows)[kept].tolist(),
+        source=source,
+    )
+    start = floats((submit + wait)[kept])
+    told = {"gpus": gpus, "nodes": nodes, "gpus_per_node": gpus_per_node}
+    most, procs = peak(start, start + jobs.duration_s, jobs.gpus)[0], log.header["maxprocs"]
+    count = log.header["maxnodes"]
+    if procs and not any(told.values()):
+        pool = Pool(*split(procs), "MaxProcs", "MaxProcs")
+    else:
+        why = "MaxNodes" if count > most else AT_ONCE
+        pool = Pool.of(told, [procs or max(most, count)], most, why)
+    hours = float(jobs.gpu_seconds.sum()) / 3600
+    name = f"swf {source}"
+    problem, logged, short = happened(jobs, start, pool, name, source, lambda t: f"{shown(t)} s")
+    return QueueLog(
+        problem,
+        logged,
+        floats(submit[kept]),
+        tuple(f"user-{user:.0f}" for user in log.values[kept, USER]),
+        pool,
+        len(jobs) + reasons.total(),
+        reasons,
+        {"processors": (len(jobs), hours)},
+        tuple(log.notices(kept)),
+        short,
+    )
 
 
-def _lines(path: str | os.PathLike[str]) -> tuple[list[Line], Counter[str]]:
+def _read(path: str | os.PathLike[str]) -> Log:
     source = str(path)
-    found: list[Line] = []
-    counts: Counter[str] = Counter()
+    jobs: list[list[float]] = []
+    rows: list[str] = []
+    reasons, most = Counter[str](), Counter[str]()
     for row, text in enumerate(tables.lines(path), 1):
         body = text.strip()
+        header = HEADER.match(body)
+        if header:
+            name, number = header.groups()
+            if len(number) > len(str(MOST_GPUS)) or int(number) > MOST_GPUS:
+                raise InputError(source, name, NoQuote(shorten(number)), f"at most {MOST_GPUS}")
+            most[name.lower()] = max(most[name.lower()], int(number))
         if not body or body.startswith(";"):
             continue
         values = _values(body, f"row {row}", source)
         if values[STATUS] in PARTS:
-            counts["parts of jobs with checkpoints left out"] += 1
+            reasons["part of a job with checkpoints"] += 1
         elif values[SUBMIT] < 0:
-            counts["jobs without a submit time left out"] += 1
+            reasons["job without a submit time"] += 1
         else:
-            found.append(_line(row, values))
-    if not found:
+            jobs.append(values)
+            rows.append(f"row {row}")
+    if not jobs:
         raise InputError(source, "", NoQuote("no jobs"), "at least one job")
-    return found, counts
+    return Log(floats(np.array(jobs)), rows, reasons, most)
 
 
 def _values(body: str, where: str, source: str) -> list[float]:
     cells = body.split()
     if len(cells) != FIELDS:
-        raise InputError(source, where, NoQuote(f"{len(cells)} fields"), f"{FIELDS} numbers")
+        raise InputError(source, where, NoQuote(counted(len(cells), "field")), f"{FIELDS} numbers")
     values = []
     for k, cell in enumerate(cells, 1):
         try:
@@ -114,16 +220,3 @@ def _values(body: str, where: str, source: str) -> list[float]:
             raise InputError(source, f"{where}, field {k}", cell, expected)
         values.append(value)
     return values
-
-
-def _line(row: int, values: list[float]) -> Line:
-    processors = values[ASKED] if values[ASKED] > 0 else values[USED]
-    return Line(
-        row,
-        f"{values[NUMBER]:.0f}",
-        values[SUBMIT],
-        values[RUN],
-        int(processors),
-        values[LIMIT],
-        f"queue-{values[QUEUE]:.0f}" if values[QUEUE] >= 0 else "",
-    )

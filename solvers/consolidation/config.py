@@ -209,11 +209,15 @@ class ExactParams:
     ----------
     fillings
         Placements that are filled GPU by GPU to begin with. Default 20.
+    few_tasks
+        Number of tasks up to which one run of annealing has to do: the compact model solves what
+        is so small in less time than five more runs take. Default 16.
     compact_literals
         Size in literals beyond which the compact model is not built. Default 1,500,000.
     """
 
     fillings: int = 20
+    few_tasks: int = 16
     compact_literals: int = 1_500_000
 
 

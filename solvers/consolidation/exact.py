@@ -113,8 +113,10 @@ class Exact:
             self._branch()
         else:
             if not self.done:
-                own = self._part(0.25)
-                anneal(self.incumbent, own, self.bound.watts, self.rng)
+                own, params = self._part(0.25), self.params.annealing
+                if self.instance.tasks <= self.params.exact.few_tasks:
+                    params = replace(params, rounds=1)
+                anneal(self.incumbent, own, self.bound.watts, self.rng, params)
             if not self.done and self.instance.tasks <= self.params.bounds.column_tasks:
                 own = self._part(0.4)
                 self.bound = column_bounds(self.incumbent, self.bound, own, self.params)

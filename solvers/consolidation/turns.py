@@ -22,8 +22,8 @@ class Turn(Limits):
 def turn(limits: Limits, units: float) -> Turn:
     """Return limits for a part of the work of at most so many units, which is taken up again."""
     return Turn(
-        limits.time_limit, limits.interrupted, limits.progress, limits.started, limits.stuck,
-        units, limits.effort, Meter(), limits,
+        limits.time_limit, limits.interrupted, limits.progress, limits.started, units,
+        limits.effort, Meter(), limits,
     )  # fmt: skip
 
 

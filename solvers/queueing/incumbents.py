@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import heapq
-from bisect import insort
 from collections.abc import Iterator
 
 import numpy as np
 
+from optgap.models.compiled import UP_TO, interpreted
 from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.queueing.arrays import FloatArray
-from optgap.models.queueing.packing import Cluster
 from optgap.models.times import slack_s
+from optgap.solvers.queueing.list_schedule import held_gpus
+from optgap.solvers.queueing.online import online_of, serve_in_order
 
 Held = list[tuple[int, int]]
 """(node, GPUs) pairs of a job."""
@@ -32,35 +32,11 @@ def list_schedule(problem: QueueingProblem, key: FloatArray) -> QueueingSolution
     ----------
     key: one number per job, such as when it starts in a relaxation.
     """
-    jobs, cluster, count = problem.jobs, Cluster(problem), len(problem)
-    arrival, duration = jobs.arrival_s.tolist(), jobs.duration_s.tolist()
-    gpus, keys = jobs.gpus.tolist(), key.tolist()
-    ends: list[tuple[float, int]] = []
-    waiting: list[tuple[float, int]] = []
-    held: list[list[tuple[int, int]]] = [[] for _ in range(count)]
-    start = np.full(count, np.nan)
-    arrived = 0
-    while arrived < count or waiting:
-        now = min(arrival[arrived] if arrived < count else np.inf, ends[0][0] if ends else np.inf)
-        until = now + slack_s(now)
-        while ends and ends[0][0] <= until:
-            cluster.end(heapq.heappop(ends)[1])
-        while arrived < count and arrival[arrived] <= until:
-            now = max(now, arrival[arrived])
-            insort(waiting, (keys[arrived], arrived))
-            arrived += 1
-        left, refused = [], np.inf
-        for item in waiting:
-            job = item[1]
-            if gpus[job] < refused and cluster.fits(gpus[job]):
-                held[job] = cluster.start(job, gpus[job])
-                start[job] = now
-                heapq.heappush(ends, (now + duration[job], job))
-            else:  # nothing as large fits now, either
-                refused = min(refused, gpus[job])
-                left.append(item)
-        waiting = left
-    return QueueingSolution.on_nodes(problem, start, held)
+    online = online_of(problem, key, hindsight=True)
+    with interpreted(len(problem) <= UP_TO.queueing_jobs):
+        serve_in_order(online, 2 * len(problem), False)
+    held = held_gpus(online.truth)
+    return QueueingSolution.of(problem, online.start, online.truth.at, online.node, held)
 
 
 def simple_schedules(problem: QueueingProblem, seed: int) -> Iterator[QueueingSolution]:

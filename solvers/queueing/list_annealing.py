@@ -15,23 +15,24 @@ from optgap.models.compiled import compiled, inner
 from optgap.models.queueing.arrays import FloatArray, IntArray
 from optgap.solvers.queueing.list_schedule import (
     CLOSEST_END,
+    LATE,
     NOBODY,
     WAIT,
     Machine,
     Plan,
     Stream,
     copy_machine,
-    cost_of,
     decode,
     machine_of,
     plan_of,
+    slack,
 )
 
 PRIME = 2147483647
 """2³¹ − 1: random numbers are Park and Miller's, alike in both ways a kernel is run."""
 
 
-class Search(NamedTuple):
+class ListSearch(NamedTuple):
     """Everything that annealing works on.
 
     Parameters
@@ -75,11 +76,11 @@ class Moves(NamedTuple):
     doubt: float
 
 
-def search_of(stream: Stream, order: IntArray, nodes: int, rule: int, seed: int) -> Search:
+def search_of(stream: Stream, order: IntArray, nodes: int, rule: int, seed: int) -> ListSearch:
     """A search from one list on an idle cluster, every job with the same rule."""
     count, held, g = len(order), int(stream.at[-1]), stream.g
     most = min(count, nodes * g)
-    return Search(
+    return ListSearch(
         stream,
         plan_of(order, held, rule),
         plan_of(order, held, rule),
@@ -102,50 +103,42 @@ def draw(random: IntArray) -> float:
 
 
 @inner
-def below(random: IntArray, n: int) -> int:
-    """A random whole number from 0 to n − 1."""
-    return int(draw(random) * n)
-
-
-@inner
-def total(search: Search, cost: float, last: float) -> float:
-    """The cost of a whole list: of its jobs, and of its last end where that counts."""
-    return cost + (len(search.plan.order) * last if search.stream.makespan else 0.0)
-
-
-@inner
-def look_back(search: Search, first: int, stop: int) -> None:
+def look_back(search: ListSearch, first: int, stop: int) -> None:
     """Sum up again what jobs from each place of the list on cost, for some places."""
     stream, plan, after = search.stream, search.plan, search.after
     for p in range(stop - 1, first - 1, -1):
         j = plan.order[p]
-        after[0, p] = after[0, p + 1] + cost_of(stream, j, plan.start[j])
-        after[1, p] = max(after[1, p + 1], plan.start[j] + stream.duration[j])
+        now = plan.start[j]
+        wait = (now - stream.arrival[j]) * (1e-3 if stream.makespan else 1.0)
+        cost = wait + LATE * max(0.0, now - stream.latest[j] - slack(now))
+        after[0, p] = after[0, p + 1] + cost
+        after[1, p] = max(after[1, p + 1], now + stream.duration[j])
 
 
 @compiled
-def schedule(search: Search) -> float:
-    """Schedule the list from `before` on; returns its cost, which is now the plan's."""
+def schedule(search: ListSearch, begin: Machine) -> float:
+    """Schedule the list from this cluster on; returns its cost, which is now the plan's."""
     stream, plan, machine = search.stream, search.plan, search.now
-    copy_machine(search.before, machine)
+    copy_machine(begin, machine)
     count = len(plan.order)
     decode(
         stream, plan, machine, plan.start, plan.node,
         (0, count, count), search.after, np.inf, np.inf,
     )  # fmt: skip
-    search.after[:, len(plan.order)] = 0.0
-    look_back(search, 0, len(plan.order))
-    search.costs[0] = total(search, machine.clock[1], machine.clock[2])
-    if search.costs[0] < search.costs[1]:
-        _keep(search)
+    search.after[:, count] = 0.0
+    look_back(search, 0, count)
+    _note(search)
     cost: float = search.costs[0]
     return cost
 
 
 @inner
-def _keep(search: Search) -> None:
-    """Note the list as the best so far."""
-    at, plan, best = search.stream.at, search.plan, search.best
+def _note(search: ListSearch) -> None:
+    """Note what the list costs that has been scheduled, and the list if it is the best so far."""
+    at, plan, best, clock = search.stream.at, search.plan, search.best, search.now.clock
+    search.costs[0] = clock[1] + (len(plan.order) * clock[2] if search.stream.makespan else 0.0)
+    if search.costs[0] >= search.costs[1]:
+        return
     for p in range(len(plan.order)):
         j = best.order[p] = plan.order[p]
         best.rule[j], best.start[j] = plan.rule[j], plan.start[j]
@@ -163,72 +156,66 @@ def _shift(order: IntArray, p: int, q: int) -> None:
     order[q] = job
 
 
-@inner
-def _waiting(search: Search, first: int, stop: int) -> int:
-    """A place of the window with a job that waits, or any place after a few attempts."""
-    p = first
-    for _ in range(8):
-        p = first + below(search.random, stop - first)
-        j = search.plan.order[p]
-        if search.plan.start[j] > search.stream.arrival[j]:
-            break
-    return p
-
-
-@inner
-def _wish(search: Search, j: int) -> None:
-    """Another node or another rule for job j."""
-    stream, plan, begin = search.stream, search.plan, search.stream.at[j]
-    nodes = len(search.now.free)
-    last = stream.at[j + 1] - 1
-    if draw(search.random) < 0.5:
-        plan.wish[begin] = NOBODY
-        plan.rule[j] = below(search.random, CLOSEST_END + 2)
-        return
-    h = begin + below(search.random, last + 1 - begin)
-    k = below(search.random, nodes)
-    for other in range(begin, last + 1):
-        if plan.wish[other] == k:
-            plan.wish[other] = plan.wish[h]
-    plan.wish[h] = k
-
-
 @compiled
 def anneal(
-    search: Search, moves: Moves, first: int, stop: int, heats: tuple[float, float], tries: int
+    search: ListSearch,
+    begin: Machine,
+    moves: Moves,
+    first: int,
+    stop: int,
+    heats: tuple[float, float],
+    tries: int,
 ) -> int:
     """Try moves within places `first` to `stop`, at temperatures from one to another.
 
-    Returns how many moves were accepted.
+    `begin` is the cluster at the start of the list. Returns how many moves were accepted.
     """
-    plan, stream, accepted = search.plan, search.stream, 0
-    copy_machine(search.before, search.now)
-    nodes, count = len(search.now.free), len(plan.order)
+    plan, stream, random, accepted = search.plan, search.stream, search.random, 0
+    nodes, count, wish = len(search.now.free), len(plan.order), plan.wish
+    copy_machine(begin, search.before)
+    search.now.starts[0] += first
+    look_back(search, 0, count)
+    decode(
+        stream, plan, search.before, search.start, search.node,
+        (0, first, first), search.after, np.inf, np.inf,
+    )  # fmt: skip
     kept_wish = np.empty(nodes, dtype=np.int64)
+    near, far = moves.earlier + moves.behind, moves.earlier + moves.behind + moves.anywhere
     for i in range(tries):
         heat = heats[0] * (heats[1] / heats[0]) ** (i / tries)
-        kind, p, q = draw(search.random), first, first
-        if kind < moves.earlier + moves.behind:
-            p = _waiting(search, first, stop)
-            q = max(first, p - 1 - below(search.random, moves.reach))
+        kind, p, q = draw(random), first, first
+        if kind < near or (kind >= far and nodes > 1):
+            for _ in range(8):  # a job that waits, or any after a few attempts
+                p = first + int(draw(random) * (stop - first))
+                if plan.start[plan.order[p]] > stream.arrival[plan.order[p]]:
+                    break
+            q = p
+        if kind < near:
+            q = max(first, p - 1 - int(draw(random) * moves.reach))
             if kind >= moves.earlier:
                 p, q = q, p
-        elif kind < moves.earlier + moves.behind + moves.anywhere:
-            p = first + below(search.random, stop - first)
-            q = p - moves.reach + below(search.random, 2 * moves.reach + 1)
+        elif kind < far:
+            p = first + int(draw(random) * (stop - first))
+            q = p - moves.reach + int(draw(random) * (2 * moves.reach + 1))
             q = min(max(q, first), stop - 1)
-        elif nodes > 1:
-            p = q = _waiting(search, first, stop)
-        if p == q and (nodes == 1 or kind < moves.earlier + moves.behind + moves.anywhere):
+        if p == q and (nodes == 1 or kind < far):
             continue
         job = plan.order[p]
-        rule = plan.rule[job]
-        for h in range(stream.at[job], stream.at[job + 1]):
-            kept_wish[h - stream.at[job]] = plan.wish[h]
-        if p == q:
-            _wish(search, job)
+        rule, at, end_at = plan.rule[job], stream.at[job], stream.at[job + 1]
+        for h in range(at, end_at):
+            kept_wish[h - at] = wish[h]
+        if p == q and draw(random) < 0.5:  # another rule
+            wish[at] = NOBODY
+            plan.rule[job] = int(draw(random) * (CLOSEST_END + 2))
+        elif p == q:  # another node
+            h = at + int(draw(random) * (end_at - at))
+            k = int(draw(random) * nodes)
+            for other in range(at, end_at):
+                if wish[other] == k:
+                    wish[other] = wish[h]
+            wish[h] = k
         _shift(plan.order, p, q)
-        most = search.costs[0] - heat * np.log(draw(search.random))
+        most = search.costs[0] - heat * np.log(draw(random))
         copy_machine(search.before, search.now)
         end = decode(
             stream, plan, search.now, search.start, search.node,
@@ -237,55 +224,34 @@ def anneal(
         if end < 0:
             _shift(plan.order, q, p)
             plan.rule[job] = rule
-            for h in range(stream.at[job], stream.at[job + 1]):
-                plan.wish[h] = kept_wish[h - stream.at[job]]
+            for h in range(at, end_at):
+                wish[h] = kept_wish[h - at]
             continue
         accepted += 1
-        _accept(search, first, end)
+        for place in range(first, end):  # jobs wish for the nodes that they have
+            j = plan.order[place]
+            plan.start[j] = search.start[j]
+            for h in range(stream.at[j], stream.at[j + 1]):
+                plan.node[h] = wish[h] = search.node[h]
+        look_back(search, first, end)
+        _note(search)
     return accepted
 
 
-@inner
-def _accept(search: Search, first: int, end: int) -> None:
-    """Make the schedule tried the plan's; jobs wish for the nodes that they have."""
-    stream, plan = search.stream, search.plan
-    for p in range(first, end):
-        j = plan.order[p]
-        plan.start[j] = search.start[j]
-        for h in range(stream.at[j], stream.at[j + 1]):
-            plan.node[h] = plan.wish[h] = search.node[h]
-    look_back(search, first, end)
-    search.costs[0] = total(search, search.now.clock[1], search.now.clock[2])
-    if search.costs[0] < search.costs[1]:
-        _keep(search)
-
-
-@compiled
-def enter_window(search: Search, machine: Machine, first: int) -> None:
-    """Make `before` the cluster at place `first` of the list, from `machine` at its start."""
-    copy_machine(machine, search.before)
-    search.now.starts[0] += first
-    look_back(search, 0, len(search.plan.order))
-    decode(
-        search.stream, search.plan, search.before, search.start, search.node,
-        (0, first, first), search.after, np.inf, np.inf,
-    )  # fmt: skip
-
-
-def return_to_best(search: Search) -> None:
+def return_to_best(search: ListSearch) -> None:
     """Go back to the best list so far."""
     for mine, best in zip(search.plan, search.best, strict=True):
         mine[:] = best
     search.costs[0] = search.costs[1]
 
 
-def wish_for_nodes(search: Search, rule: int) -> None:
+def wish_for_nodes(search: ListSearch, rule: int) -> None:
     """Order the list by start, and let every job wish for the node it has, with one rule else."""
     wait_for_nodes(search)
     search.plan.rule[:] = rule
 
 
-def wait_for_nodes(search: Search) -> None:
+def wait_for_nodes(search: ListSearch) -> None:
     """Order the list by start, and let every job wait for the node it has."""
     plan = search.plan
     plan.order[:] = plan.order[np.argsort(plan.start[plan.order], kind="stable")]

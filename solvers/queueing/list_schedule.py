@@ -169,12 +169,6 @@ def copy_machine(source: Machine, target: Machine) -> None:
 
 
 @inner
-def demand(n: int, g: int, place: int) -> int:
-    """GPUs that a job of n holds on the node at this place among its own, whole nodes first."""
-    return min(n - place * g, g)
-
-
-@inner
 def pick(
     free: IntArray, last: FloatArray, n: int, g: int, rule: int, now: float, end: float
 ) -> int:
@@ -203,7 +197,10 @@ def pick(
 
 @inner
 def settle(stream: Stream, machine: Machine, node: IntArray, j: int, rule: int, now: float) -> None:
-    """Write down nodes by a rule for job j of several nodes, which fits."""
+    """Write down nodes by a rule for job j; `NOBODY` for the last one where there is no room.
+
+    As many nodes as it takes whole must be free.
+    """
     begin, stop, g, free = stream.at[j], stream.at[j + 1], stream.g, machine.free
     whole = stream.gpus[j] // g
     h, k = begin, 0
@@ -218,14 +215,6 @@ def settle(stream: Stream, machine: Machine, node: IntArray, j: int, rule: int, 
         node[stop - 1] = pick(free, machine.last, rest, g, rule, now, end)
     for h in range(begin, begin + whole):
         free[node[h]] = g
-
-
-@inner
-def cost_of(stream: Stream, j: int, now: float) -> float:
-    """What a start of job j now costs, apart from the last end."""
-    wait: float = (now - stream.arrival[j]) * (1e-3 if stream.makespan else 1.0)
-    late: float = max(0.0, now - stream.latest[j] - slack(now))
-    return wait + LATE * late
 
 
 @inner

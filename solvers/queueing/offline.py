@@ -26,12 +26,10 @@ from optgap.models.queueing.arrays import FloatArray, IntArray
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import slack_s
 from optgap.models.work import WORK
-from optgap.solvers.queueing import replanning, reserving
 from optgap.solvers.queueing.list_annealing import (
+    ListSearch,
     Moves,
-    Search,
     anneal,
-    enter_window,
     return_to_best,
     schedule,
     search_of,
@@ -44,9 +42,7 @@ from optgap.solvers.queueing.list_schedule import (
     machine_of,
     stream_of,
 )
-from optgap.solvers.queueing.online import Online, by_estimate, online_of
-from optgap.solvers.queueing.parameters import RESERVE_AFTER_S
-from optgap.solvers.queueing.replanning import Effort
+from optgap.solvers.queueing.replanning import Effort, Planner, by_estimate, planner_of, serve
 
 T = TypeVar("T")
 
@@ -183,24 +179,26 @@ def polished(
     return _annealed(problem, searches, settings, limits, seed)
 
 
-def _take(search: Search, start: FloatArray, node: IntArray) -> None:
+def _take(search: ListSearch, start: FloatArray, node: IntArray) -> None:
     """Schedule the jobs in this order and on these nodes."""
     search.plan.start[:] = start
     search.plan.node[:] = node
     wait_for_nodes(search)
-    schedule(search)
+    schedule(search, search.before)
 
 
 def _annealed(
     problem: QueueingProblem,
-    searches: list[Search],
+    searches: list[ListSearch],
     settings: Annealing,
     limits: Limits,
     seed: int,
 ) -> Outcome:
     """The best schedule of some searches side by side."""
     begun = min(float(problem.value(search.best.start)) for search in searches)
-    runs = [_Run(problem, search, settings, k, seed) for k, search in enumerate(searches)]
+    runs = [
+        _AnnealedSearch(problem, search, settings, k, seed) for k, search in enumerate(searches)
+    ]
 
     def tell() -> None:
         best = min(searches, key=lambda search: float(search.costs[1]))
@@ -213,7 +211,7 @@ def _annealed(
     return _outcome(problem, best.search, stopped, info)
 
 
-def _begin(problem: QueueingProblem, settings: Annealing, seed: int, limits: Limits) -> Search:
+def _begin(problem: QueueingProblem, settings: Annealing, seed: int, limits: Limits) -> ListSearch:
     """The best of some schedules made in the order of time.
 
     They serve jobs by arrival, by run time with bookings, and as re-planned. What a limit leaves
@@ -221,36 +219,40 @@ def _begin(problem: QueueingProblem, settings: Annealing, seed: int, limits: Lim
     """
     stream, (nodes, _), count = stream_of(problem), problem.shape, len(problem)
     search = search_of(stream, np.arange(count), nodes, LEAST_EXTENSION, seed)
-    schedule(search)
-    patient = stream._replace(latest=np.full(count, np.inf))
+    schedule(search, search.before)
     for k, effort in enumerate([None, *settings.efforts(count)]):
         if limits.stop is not None:
             break
-        online = online_of(patient, stream.duration, nodes, seed + k)
+        planner = planner_of(problem, seed + k, hindsight=True)
         if effort is not None:
-            _serve(partial(replanning.serve, online, effort), online, limits)
-            by_estimate(online)
-        _serve(partial(reserving.serve, online, RESERVE_AFTER_S), online, limits)
-        if np.isfinite(online.start).all():
-            _take(search, online.start, online.node)
+            _serve(planner, effort, limits)
+            by_estimate(planner.online)
+        _serve(planner, Effort(jobs=0), limits)
+        if np.isfinite(planner.online.start).all():
+            _take(search, planner.online.start, planner.online.node)
     return search
 
 
-def _serve(serve: Callable[[int], bool], online: Online, limits: Limits) -> None:
+def _serve(planner: Planner, effort: Effort, limits: Limits) -> None:
     """Serve a stream to its end, or until the limits."""
     more = True
     while more and limits.stop is None:
-        before = int(online.search.now.starts[0])
-        more = serve(EVENTS)
-        started = int(online.search.now.starts[0]) - before
+        before = int(planner.search.now.starts[0])
+        more = serve(planner, effort, EVENTS)
+        started = int(planner.search.now.starts[0]) - before
         limits.spend(WORK.queueing_event * EVENTS + WORK.queueing_start * started)
 
 
-class _Run:
+class _AnnealedSearch:
     """One search, from the best schedule that it is given."""
 
     def __init__(
-        self, problem: QueueingProblem, search: Search, settings: Annealing, number: int, seed: int
+        self,
+        problem: QueueingProblem,
+        search: ListSearch,
+        settings: Annealing,
+        number: int,
+        seed: int,
     ) -> None:
         count, (nodes, g) = len(problem), problem.shape
         self.hot = settings.hot[number % len(settings.hot)]
@@ -272,8 +274,7 @@ class _Run:
             wait_for_nodes(self.search)
         else:
             wish_for_nodes(self.search, LEAST_EXTENSION)
-        enter_window(self.search, self.idle, 0)
-        schedule(self.search)
+        schedule(self.search, self.idle)
 
     def run(self, limits: Limits) -> Termination | None:
         """Until the moves are used up; returns what stopped them, if anything did."""
@@ -314,11 +315,10 @@ class _Run:
             width = int(self.rng.integers(chosen.window[0], chosen.window[1] + 1))
             first = max(0, centre - int(self.rng.integers(width)))
             stop = min(count, first + width)
-            enter_window(search, self.idle, first)
             size, doubt = size // (10 * max(1, count // 10_000)), chosen.doubt * self.mean_s
         moves = Moves(chosen.earlier, chosen.behind, chosen.anywhere, chosen.reach, doubt)
         tries = min(max(1, size), budget - self.done)
-        anneal(search, moves, first, stop, (heat, heat), tries)
+        anneal(search, self.idle, moves, first, stop, (heat, heat), tries)
         self.done += tries
 
 
@@ -347,7 +347,7 @@ def _side_by_side(
 
 def _outcome(
     problem: QueueingProblem,
-    search: Search,
+    search: ListSearch,
     stopped: Termination | None,
     info: dict[str, float | int | str],
 ) -> Outcome:

@@ -1,43 +1,59 @@
-"""A stream served online: whenever jobs may start, those that wait are planned anew; compiled.
+"""Streams served online by plans or by bookings; compiled.
 
-The plan is a list schedule of the waiting jobs beside the running ones, improved by annealing; what
-it starts now is started. It knows no job that has not arrived and, where they differ, estimates
-instead of run times.
+*Plans*: whenever jobs may start, those that wait are planned anew, by a list schedule beside the
+running ones that annealing improves; what it starts now is started.
+
+*Bookings*: shortest first, on nodes where that costs the wide jobs least, and a booking for one of
+these. A node is chosen by the least of what the job puts off the node's last end, plus 600 s per
+GPU that stays idle; nodes in use come before idle ones. Small jobs then gather where others run
+that long anyway, and nodes become free as a whole. The first job of a whole node or more, in the
+order of run times, that has waited for long and fits nowhere books the nodes with the earliest last
+ends; others get these only if they end before the latest of those.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from optgap.models.compiled import compiled, inner
-from optgap.solvers.queueing.list_annealing import Moves, Search, anneal, schedule
-from optgap.solvers.queueing.list_schedule import NOBODY, Plan, slack
+from optgap.models.queueing import QueueingProblem
+from optgap.solvers.queueing.list_annealing import ListSearch, Moves, anneal, schedule, search_of
+from optgap.solvers.queueing.list_schedule import COMPACT, NOBODY, Plan, settle, slack
 from optgap.solvers.queueing.online import (
     INF,
-    PLANS,
+    ROUNDS,
+    RUNNING,
     WAITING,
     Online,
     begin,
     happen,
-    look_ahead,
+    look,
     next_event,
-    some_fit,
+    online_of,
+    unqueue,
 )
+from optgap.solvers.queueing.parameters import RESERVE_AFTER_S
 
 MOVES = Moves(earlier=0.45, behind=0.35, anywhere=0.2, reach=40, doubt=INF)
 ENOUGH = 20
 """Moves per pair of waiting jobs that a plan gets at most: few jobs have few lists."""
+OVERRUN, OVERRUN_S = 0.5, 60.0
+"""A job that overruns its estimate is taken to run half as long again, and this long at least."""
 
 
 class Effort(NamedTuple):
-    """How much work goes into one plan.
+    """How jobs are chosen, and how much work goes into one plan.
 
     Parameters
     ----------
     jobs: waiting jobs that are planned, the first of the last plan's order; others come after.
+        0 for bookings.
     moves: moves tried per plan, at most.
     starts: jobs started on trial per plan, at most: fewer moves for longer queues.
     hot, cold: temperatures, s.
+    after_s: wait after which a job of a whole node or more books nodes, s.
     """
 
     jobs: int = 64
@@ -45,60 +61,139 @@ class Effort(NamedTuple):
     starts: int = 40_000
     hot: float = 2000.0
     cold: float = 50.0
+    after_s: float = RESERVE_AFTER_S
+
+
+class Planner(NamedTuple):
+    """A stream being served, and the search for the plan of its waiting jobs as estimated."""
+
+    online: Online
+    search: ListSearch
+
+
+def planner_of(problem: QueueingProblem, seed: int, hindsight: bool = False) -> Planner:
+    """An idle cluster before the first arrival, the queue in order of estimates."""
+    known = problem.jobs.duration_s if hindsight else problem.jobs.estimate_s
+    online, count = online_of(problem, known, hindsight), len(problem)
+    guess = online.truth._replace(duration=online.estimate, latest=np.full(count, np.inf))
+    return Planner(online, search_of(guess, np.arange(count), problem.shape[0], COMPACT, seed))
+
+
+def by_estimate(online: Online) -> None:
+    """Bring the queue in the order of estimates again."""
+    queue = online.queue[: online.tally[WAITING]]
+    queue[:] = queue[np.argsort(online.estimate[queue], kind="stable")]
 
 
 @compiled
-def serve(online: Online, effort: Effort, events: int) -> bool:
+def serve(planner: Planner, effort: Effort, events: int) -> bool:
     """Work through so many events; whether there may be more."""
-    tally = online.tally
+    online = planner.online
     for _ in range(events):
         time = next_event(online)
         if time == INF:
             return False
-        now = happen(online, time)
-        while tally[WAITING] > 0 and some_fit(online):
-            if _plan(online, effort, now) == 0:
-                break
+        now, started = happen(online, time), 1
+        while started > 0 and online.tally[WAITING] > 0 and look(online):
+            _look_ahead(planner, now)
+            started = _plan(planner, effort, now) if effort.jobs > 0 else 0
+            if effort.jobs == 0:
+                j = _choose(planner, effort.after_s, now)
+                if j >= 0:
+                    unqueue(online, j)
+                    begin(online, j, planner.search.node, now)
+                    started = 1
     return True
 
 
 @inner
-def _short(plan: Plan, count: int) -> Plan:
-    """A plan with only the first jobs of the list."""
-    return Plan(plan.order[:count], plan.wish, plan.rule, plan.start, plan.node)
+def _look_ahead(planner: Planner, now: float) -> None:
+    """Make ``search.before`` the cluster as it is now, with the ends that are expected."""
+    online, search, tally = planner.online, planner.search, planner.online.tally
+    at, machine = online.truth.at, planner.search.before
+    machine.free[:] = online.free
+    machine.level[:] = online.level
+    machine.last[:] = now
+    for k in range(tally[RUNNING]):
+        j = online.running[k]
+        end = online.start[j] + online.estimate[j]
+        if end <= now + slack(now):
+            end = now + max(OVERRUN_S, OVERRUN * (now - online.start[j]))
+        p = k
+        while p > 0 and machine.ends[p - 1] < end:
+            machine.ends[p], machine.running[p] = machine.ends[p - 1], machine.running[p - 1]
+            p -= 1
+        machine.ends[p], machine.running[p] = end, j
+        for h in range(at[j], at[j + 1]):
+            node = online.node[h]
+            search.node[h] = search.plan.node[h] = node
+            machine.last[node] = max(machine.last[node], end)
+    machine.size[0] = tally[RUNNING]
+    machine.clock[0], machine.clock[1], machine.clock[2] = now, 0.0, 0.0
 
 
 @inner
-def _plan(online: Online, effort: Effort, now: float) -> int:
+def _plan(planner: Planner, effort: Effort, now: float) -> int:
     """Plan the first waiting jobs anew and start what is to start now; how many jobs that are."""
-    whole, tally, queue = online.search, online.tally, online.queue
+    online, whole = planner.online, planner.search
+    tally, queue, plan, best = online.tally, online.queue, whole.plan, whole.best
     count = min(tally[WAITING], effort.jobs)
-    search = Search(
-        whole.stream, _short(whole.plan, count), _short(whole.best, count), whole.before,
-        whole.now, whole.start, whole.node, whole.after, whole.costs, whole.random,
+    search = ListSearch(
+        whole.stream,
+        Plan(plan.order[:count], plan.wish, plan.rule, plan.start, plan.node),
+        Plan(best.order[:count], best.wish, best.rule, best.start, best.node),
+        whole.before, whole.now, whole.start, whole.node, whole.after, whole.costs, whole.random,
     )  # fmt: skip
-    look_ahead(online, search.before, now)
     for p in range(count):
         j = queue[p]
         search.plan.order[p] = j
         for h in range(search.stream.at[j], search.stream.at[j + 1]):
             search.plan.wish[h] = NOBODY
     search.costs[1] = INF
-    schedule(search)
+    schedule(search, search.before)
     tries = min(effort.moves, effort.starts // count, ENOUGH * count * count)
     if count > 1:
-        anneal(search, MOVES, 0, count, (effort.hot, effort.cold), tries)
-    tally[PLANS] += 1
+        anneal(search, search.before, MOVES, 0, count, (effort.hot, effort.cold), tries)
+    tally[ROUNDS] += 1
+    queue[:count] = search.best.order
     started = 0
     for p in range(count):
         j = search.best.order[p]
-        queue[p] = j
         if search.best.start[j] <= now + slack(now):
+            unqueue(online, j)
             begin(online, j, search.best.node, now)
             started += 1
-        elif started > 0:
-            queue[p - started] = j
-    for p in range(count, tally[WAITING]):
-        queue[p - started] = queue[p]
-    tally[WAITING] -= started
     return started
+
+
+@inner
+def _choose(planner: Planner, after_s: float, now: float) -> int:
+    """The job to start now, its nodes written down in ``search.node``; -1 for none."""
+    online, search = planner.online, planner.search
+    stream, machine, tried = search.stream, search.before, np.zeros(len(online.sizes), np.bool_)
+    g, booked, until = stream.g, np.zeros(len(machine.free), dtype=np.bool_), INF
+    for p in range(online.tally[WAITING]):
+        j = online.queue[p]
+        n, begins, ends = stream.gpus[j], stream.at[j], stream.at[j + 1]
+        c, wide, end = online.cls[j], n >= g, now + stream.duration[j]
+        if tried[c] and not (wide and until == INF):
+            continue
+        brief, whole = end <= until + slack(until), 0
+        for k in range(len(booked)):
+            machine.free[k] = 0 if booked[k] and not brief else online.free[k]
+            whole += machine.free[k] == g
+        if not tried[c] and whole >= n // g:
+            settle(stream, machine, search.node, j, COMPACT, now)
+            if search.node[ends - 1] != NOBODY:
+                return int(j)
+        tried[c] = True  # a longer job of the same size has no more nodes to choose from
+        if wide and until == INF and now - stream.arrival[j] >= after_s - slack(now):
+            until = 0.0
+            for _ in range(ends - begins):  # the nodes with the earliest last ends
+                first = NOBODY
+                for k in range(len(booked)):
+                    if not booked[k] and (first == NOBODY or machine.last[k] < machine.last[first]):
+                        first = k
+                booked[first] = True
+                until = max(until, machine.last[first])
+    return -1

@@ -33,10 +33,13 @@ from optgap.solvers.queueing.widths import Width, widths
 
 TOLERANCE = 1e-9
 """HiGHS's own, and what is taken off its bounds for it."""
+MOVES_OF_FEW = 1000
+"""Times the square of the number of jobs: moves of a search, where that is less than it is given;
+five jobs have 120 orders."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tuning:
+class CellTuning:
     """What was found to work well.
 
     Parameters
@@ -97,12 +100,12 @@ def time_indexed(
     for name, count, least in (("jobs", jobs, 2), ("rounds", rounds, 1), ("moves", moves, 1)):
         if count < least:
             raise InputError("time-indexed", name, count, f"at least {least}")
-    search = _Search(problem, limits, seed, jobs, rounds, moves)
+    search = _CellSearch(problem, limits, seed, jobs, rounds, moves)
     search.run()
     return search.outcome()
 
 
-class _Search:
+class _CellSearch:
     """What is known: the bound of each period, and the best schedule."""
 
     def __init__(
@@ -116,8 +119,8 @@ class _Search:
     ) -> None:
         self.problem, self.limits, self.seed, self.jobs = problem, limits, seed, jobs
         self.rounds = max(1, round(rounds * limits.effort))
-        self.moves = moves
-        self.tuning = Tuning()
+        self.moves = min(moves, MOVES_OF_FEW * len(problem) ** 2)
+        self.tuning = CellTuning()
         if len(problem) <= self.tuning.few:
             self.tuning = replace(self.tuning, fineness=Fineness(reach_s=np.inf), gap=0.0)
             self.rounds = self.tuning.ends

@@ -9,6 +9,7 @@ from typing import Any
 
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem, as_solution
+from optgap.heuristics.custom import Overrun
 from optgap.models.clock import working_time
 from optgap.models.errors import InputError, NoQuote, RefereeError
 from optgap.models.limits import NO_MEMORY, Limits, with_unit
@@ -29,7 +30,7 @@ from optgap.registry import Runnable, family
 from optgap.registry import method as find_method
 from optgap.registry import policy as find_policy
 from optgap.versions import versions
-from optgap.watchdog import GRACE_S, Overrun, Watchdog
+from optgap.watchdog import GRACE_S, attended
 
 TOLERANCE = 1e-6
 """Relative to the larger of 1 and the value: what floating point may make of equal numbers."""
@@ -301,14 +302,11 @@ def _watched(
     seed: int,
 ) -> Outcome:
     """What a user's own policy returns, or that it did not come back."""
-    watchdog = Watchdog(limits)
     try:
-        try:
-            return function(problem, limits=limits, seed=seed, **runnable.params)
-        finally:
-            watchdog.end()
+        return attended(
+            lambda: function(problem, limits=limits, seed=seed, **runnable.params), limits
+        )
     except Overrun:
-        watchdog.end()
         stop = limits.stop or Termination.INTERRUPTED
         words = {Termination.TIME_LIMIT: "its time limit"}.get(stop, "the interrupt")
         message = f"ended, as it did not return within {GRACE_S:g} s of {words}"

@@ -196,7 +196,8 @@ def with_columns(
 ) -> tuple[dict[str, Any], list[str]]:
     """The tables with their columns renamed and converted, and a line each on what was.
 
-    Columns in our name but another unit (``duration_h`` for ``duration_s``) are known without.
+    Columns in our name but another unit (``duration_h`` for ``duration_s``) are known without. A
+    name such as ``nodes.cores`` is that of a column of this table alone.
 
     Raises
     ------
@@ -204,13 +205,18 @@ def with_columns(
     """
     tables = {n: t for n, t in files.items() if _is_table(t) and n not in MODELS}
     ours = {name: columns_in(spec.files[name]) for name in tables}
-    wanted = mapped(columns, [c for names in ours.values() for c in names])
+    of_one = [c for c in columns if str(c).partition(".")[0] in tables]
+    rest = {c: columns[c] for c in columns if c not in of_one} if of_one else columns
+    wanted = mapped(rest, [c for names in ours.values() for c in names])
     result, missing = dict(files), set(wanted)
     notes: list[str] = []
     for name, table in tables.items():
         header = read_header(table)
         own = {t: w for t, w in wanted.items() if t in header and w.name in ours[name]}
         missing -= own.keys()
+        told = {c.partition(".")[2]: columns[c] for c in of_one if c.startswith(f"{name}.")}
+        own = mapped({**{t: columns[t] for t in own}, **told}, ours[name])
+        missing |= own.keys() - set(header)
         own |= converted_names(header, ours[name], {w.name for w in own.values()})
         if own:
             source = str(table)

@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
@@ -38,68 +38,11 @@ class ProcessDied(RuntimeError):
     """A process ended before its work did: killed for want of memory, say."""
 
 
-class Processes:
-    """So many processes of this machine; one that dies takes no other's work with it.
-
-    Parameters
-    ----------
-    begin: called in each new process, before any work.
-    """
-
-    def __init__(self, count: int, begin: Callable[[], None] | None = None) -> None:
-        self._begin = partial(_begin, os.getpid(), begin)
-        self._threads = ThreadPoolExecutor(count)
-        self._own = threading.local()
-        self._all: list[Any] = []
-
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Have a process call the function; `ProcessDied` is raised where the process did."""
-        return self._threads.submit(self._call, function, arguments)
-
-    def _call(self, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-        # a quarter of a second to import, which a run in one process does without
-        from joblib.externals.loky.process_executor import (
-            ProcessPoolExecutor,
-            ShutdownExecutorError,
-        )
-
-        if getattr(self._own, "process", None) is None:
-            self._own.process = ProcessPoolExecutor(1, initializer=self._begin, env=SAFE)
-            self._all.append(self._own.process)
-        try:
-            return self._own.process.submit(function, *arguments).result()
-        except (BrokenProcessPool, ShutdownExecutorError) as error:
-            self._own.process = None
-            words = " ".join(str(error).split())
-            raise ProcessDied(f"its worker process died: {words}"[:300]) from None
-
-    def kill(self) -> None:
-        """End all processes now; what they were at is lost."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
-        for process in self._all:
-            process.shutdown(kill_workers=True)
-
-
-def _begin(parent: int, then: Callable[[], None] | None) -> None:
-    """Leave Ctrl-C to the parent, do not outlive it, and print to standard error alone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.dup2(2, 1)
-
-    def watch() -> None:
-        while os.getppid() == parent:  # one that died before us is another already
-            time.sleep(LOOK_EVERY_S)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-    if then is not None:
-        then()
-
-
 @dataclass(frozen=True)
 class Outcome(Generic[Answer]):
     """What became of one piece of work: an answer, or the error that ended it.
 
-    Neither: it had not been begun, or could not be ended, when the whole was interrupted.
+    Neither: it had not been begun when the whole was interrupted.
     """
 
     answer: Answer | None = None
@@ -110,6 +53,8 @@ def side_by_side(
     works: Sequence[Work[Answer]], limits: Limits, *, processes: int | None = None
 ) -> list[Outcome[Answer]]:
     """Do the works, the first ones first; one outcome each, in their order.
+
+    A process that dies takes those with it that are not done.
 
     Parameters
     ----------
@@ -123,47 +68,58 @@ def side_by_side(
             _outcome(partial(work, limits)) if not limits.interrupted.is_set() else Outcome()
             for work in works
         ]
+    # a quarter of a second to import, which a run in one process does without
     from joblib.externals.loky.backend import get_context
+    from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
     context = get_context("loky")
-    interrupted, stuck, said = context.Event(), context.Event(), context.SimpleQueue()
-    pool = Processes(size, partial(_listen, interrupted, stuck, said, limits.effort))
+    interrupted, said = context.Event(), context.SimpleQueue()
+    given = (os.getpid(), interrupted, said, limits.effort)
+    pool = ProcessPoolExecutor(size, initializer=_begin, initargs=given, env=SAFE)
     waiting = futures = [pool.submit(_do, work) for work in works]
     try:
         while waiting:
             waiting = list(wait(futures, LOOK_EVERY_S).not_done)
             while not said.empty():
                 limits.progress(*said.get())
-            if stuck.is_set():
-                limits.stuck.set()
             if limits.interrupted.is_set():
                 interrupted.set()
-                for future in futures:
-                    future.cancel()
-                if stuck.is_set():
-                    pool.kill()
     finally:
-        pool.kill()
-    cut = limits.interrupted.is_set()
-    return [Outcome() if f.cancelled() else _outcome(f.result, cut) for f in futures]
+        pool.shutdown(kill_workers=True)
+    return [_outcome(future.result) for future in futures]
 
 
-def _outcome(work: Callable[[], Answer], cut: bool = False) -> Outcome[Answer]:
+def _outcome(work: Callable[[], Answer]) -> Outcome[Answer]:
     try:
         return Outcome(work())
+    except BrokenProcessPool as error:
+        words = " ".join(str(error).split())
+        return Outcome(error=ProcessDied(f"its worker process died: {words}"[:300]))
     except Exception as error:
-        if cut and isinstance(error, ProcessDied):
-            return Outcome()
         return Outcome(error=error)
 
 
 # -- in a process of its own ---------------------------------------------------------------
 
 _LIMITS: list[Limits] = []
+"""Those of all work that this process will do."""
 
 
-def _listen(interrupted: Any, stuck: Any, said: Any, effort: float) -> None:
-    """Keep the limits of all work that this process will do."""
+def belong(parent: int) -> None:
+    """Leave Ctrl-C to the process that began this one, and do not outlive it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        while os.getppid() == parent:  # one that died before us is another already
+            time.sleep(LOOK_EVERY_S)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _begin(parent: int, interrupted: Any, said: Any, effort: float) -> None:
+    belong(parent)
+    os.dup2(2, 1)  # standard output is the parent's alone
     latest = 0.0
 
     def tell(phase: str, incumbent: float | None, bound: float | None) -> None:
@@ -172,10 +128,12 @@ def _listen(interrupted: Any, stuck: Any, said: Any, effort: float) -> None:
             said.put((phase, incumbent, bound))
             latest = time.monotonic()
 
-    _LIMITS[:] = [Limits(None, interrupted, tell, stuck=stuck, effort=effort)]
+    _LIMITS[:] = [Limits(None, interrupted, tell, effort=effort)]
 
 
-def _do(work: Work[Any]) -> Any:
+def _do(work: Work[Answer]) -> Answer | None:
     limits = _LIMITS[0].each(None)
+    if limits.interrupted.is_set():
+        return None
     with COMPILING.telling(lambda line: limits.progress(line, None, None)):
         return work(limits)

@@ -1,9 +1,9 @@
 """An end for a policy of a user's own that does not come back: from outside, where Python lets us.
 
 Every method and policy of the package looks at its limits itself. Code from outside need not: a
-decision may take for ever. It runs in the same process, so the only way to leave it is an exception
-that Python raises in its thread between two of its instructions. Code that is busy outside Python
-(a call that sleeps, a C extension) hears nothing before it is back.
+decision may take for ever. It runs in a thread of its own, which Python ends by an exception
+between two of its instructions. Code that is busy outside Python (a call that sleeps, a C
+extension) hears nothing; its thread is left behind, and all else goes on.
 """
 
 from __future__ import annotations
@@ -11,7 +11,11 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import TypeVar
 
+from optgap.heuristics.custom import Overrun
 from optgap.models.limits import Limits
 
 GRACE_S = 5.0
@@ -20,60 +24,54 @@ AGAIN_S = 1.0
 """Seconds between two exceptions, for those who catch whatever comes."""
 LOOK_S = 0.1
 
-
-class Overrun(BaseException):
-    """Raised in the thread of code that has not come back; no Exception, which it may catch."""
+Found = TypeVar("Found")
 
 
-class Watchdog:
-    """Raises `Overrun` in the thread that made it, `GRACE_S` after its limits said stop.
+def attended(work: Callable[[], Found], limits: Limits) -> Found:
+    """Do the work in a thread of its own, and return or raise what it does.
 
-    Once `GRACE_S` more have gone by, ``limits.stuck`` is set: nothing in this process can end the
-    code. Whoever makes one calls `end`, and again where an `Overrun` got in between.
+    Raises
+    ------
+    Overrun: where it is not back `GRACE_S` after its limits said stop. The thread is told by an
+        `Overrun` of its own, and left behind after `GRACE_S` more.
     """
+    answers: list[Found] = []
+    failures: list[BaseException] = []
+    over = threading.Event()
+    context = copy_context()
 
-    def __init__(self, limits: Limits) -> None:
-        self.limits = limits
-        self._target = threading.get_ident()
-        self._over = threading.Lock()  # held until the code is back
-        self._over.acquire()
-        self._gone = False
-        threading.Thread(target=self._watch, daemon=True).start()
+    def body() -> None:
+        try:
+            answers.append(context.run(work))
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            over.set()
 
-    def end(self) -> None:
-        """No `Overrun` after this.
-
-        It waits for a flag and joins no thread: an exception within a join leaves the thread for
-        ended that has not.
-        """
-        while True:
-            try:
-                if self._over.locked():
-                    self._over.release()
-                while not self._gone:
-                    time.sleep(1e-4)
-                _raise_in(self._target, None)
-                return
-            except (Overrun, RuntimeError):  # on its way when the code came back
-                continue
-
-    def _watch(self) -> None:
-        said, told = None, 0.0
-        while not self._over.acquire(timeout=LOOK_S):
+    thread = threading.Thread(target=body, daemon=True)
+    thread.start()
+    said, told = None, 0.0
+    try:
+        while not over.wait(LOOK_S):
             now = time.monotonic()
-            if self.limits.stop is None:
+            if limits.stop is None:
                 continue
             said = said or now
             late = now - said - GRACE_S
+            if late >= GRACE_S:
+                raise Overrun
             if late >= 0 and now - told >= AGAIN_S:
                 told = now
-                _raise_in(self._target, Overrun)
-            if late >= GRACE_S:
-                self.limits.stuck.set()
-        self._gone = True
+                _end(thread)
+    except KeyboardInterrupt:  # in a notebook, say
+        _end(thread)
+        raise
+    if failures:
+        raise failures[0]
+    return answers[0]
 
 
-def _raise_in(thread: int, kind: type[BaseException] | None) -> None:
-    """Have Python raise an exception in a thread; None takes back one that was not raised yet."""
-    what = ctypes.py_object(kind) if kind is not None else None
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), what)
+def _end(thread: threading.Thread) -> None:
+    """Have Python raise `Overrun` in a thread."""
+    number = ctypes.c_ulong(thread.ident or 0)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(number, ctypes.py_object(Overrun))

@@ -70,8 +70,8 @@ def submitted(slurm: RealSlurm) -> dict[str, str]:
 def command() -> list[str]:
     """The sacct command that the guide gives."""
     lines = (ROOT / "docs" / "audit.md").read_text().splitlines()
-    line = next(line for line in lines if line.startswith("sacct -a"))
-    return shlex.split(line.partition(" > ")[0])
+    line = next(line for line in lines if line.startswith("TZ=UTC sacct -a"))
+    return shlex.split(line.partition(" > ")[0])[1:]  # RealSlurm sets TZ
 
 
 def test_a_real_log_is_what_was_submitted(

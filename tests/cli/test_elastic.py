@@ -95,7 +95,7 @@ def test_a_fit_of_energy_serves_as_models(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "profile.csv").write_text("\n".join(rows) + "\n")
     fit = str(tmp_path / "fit.json")
     fitted = cli(
-        "fit", "powerflow-energy", str(tmp_path / "profile.csv"), "-o", fit, "-q", "--cv", "3"
+        "fit", "powerflow-energy", str(tmp_path / "profile.csv"), "-o", fit, "-q", "--cv", "0"
     )
     assert fitted.code == 0, fitted.err
     (tmp_path / "jobs.csv").write_text(
@@ -116,7 +116,7 @@ def test_a_trace_stands_in_for_jobs(tmp_path: Path, cli: Cli) -> None:
     pool = ["--set", "gpus=8", "--set", "pool=t4"]
     answer = cli("generate", "elastic", "--trace", str(trace), *pool, "-o", out)
     assert answer.code == 0
-    assert "1 GPU requests rounded up" in answer.out
+    assert "1 request for GPUs rounded up" in answer.out
     assert cli("generate", "elastic", *pool, "--trace", "nowhere.csv").code == 2
     neither = cli("generate", "elastic", "--models", str(trace), *pool)
     assert "--jobs, --trace" in neither.err

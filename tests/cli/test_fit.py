@@ -95,7 +95,10 @@ def test_settings_are_typed_by_the_model(cli: Cli, sweep: str, tmp_path: Path) -
         (["linear-power"], "a profile to fit to"),
         (["linear-power", "missing.csv"], "a readable file"),
         (["contention", "{}"], "a column util_sum_percent"),
-        (["linear-power", "{}", "--by", "colour"], "a column colour"),
+        (
+            ["linear-power", "{}", "--by", "colour"],
+            "by: found 'colour', expected one of application",
+        ),
         (["linear-power", "{}", "--cv", "1"], "at least 2 folds"),
         (["linear-power", "{}", "--cv", "-3"], ""),
         (["linear-power", "{}", "--set", "colour=blue"], "colour"),
@@ -122,7 +125,8 @@ def test_an_audit_fits_nothing(cli: Cli, sweep: str, data_dir: Path) -> None:
     v100 = str(data_dir / "profiles/nv-dvfs/v100_real.csv")
     document = json.loads(cli("fit", "--audit", v100, "--json", "-").out)
     assert document["schema"] == "optgap.audit/1"
-    assert [item["where"] for item in document["suspects"]] == ["405 MHz"]
+    where = [item["where"] for item in document["suspects"]]
+    assert [place.split(" (")[0] for place in where] == ["405 MHz", "600 MHz"]
 
 
 def test_suspects_are_left_out_on_request(cli: Cli, data_dir: Path) -> None:
@@ -131,7 +135,7 @@ def test_suspects_are_left_out_on_request(cli: Cli, data_dir: Path) -> None:
     kept = json.loads(cli(*common).out)
     clean = json.loads(cli(*common, "--drop", "suspects").out)
     assert any("405 MHz" in note for note in kept["notes"])
-    assert clean["overall"]["n"] == 180
+    assert clean["overall"]["n"] == 170  # of 200: 20 at 405 MHz, 9 at 600 MHz, 1 at 705 MHz
     assert clean["overall"]["cv_mape"] <= 0.075 < kept["overall"]["cv_mape"]
 
 

@@ -294,8 +294,9 @@ def test_times_that_cannot_be_meant_are_told(cli: Cli, header: str, row: str, sa
 
 def test_what_is_made_of_tables_says_that_arrivals_are_drawn_and_times_not_used(cli: Cli) -> None:
     tables = ["--nodes", "nodes.csv", "--tasks", "tasks.csv"]
-    made = cli("generate", "placement", *tables, "-o", "p.json").out
+    made = cli("generate", "placement", *tables, "--set", "load=1.3", "-o", "p.json").out
     assert "\n  arrivals: 5 drawn from 1 tasks, load=1.3\n" in made
+    assert "drawn" not in cli("generate", "placement", *tables, "-o", "p.json").out
     Path("c.csv").write_text("task,memory_gb,submit_s,duration_s\na,1,0,60\nb,1,30,60\n")
     made = cli("generate", "consolidation", "--tasks", "c.csv", "-o", "c.json").out
     assert "\n  times: submit_s orders tasks that are there at once (goal=energy" in made

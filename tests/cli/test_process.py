@@ -171,6 +171,6 @@ def test_a_time_limit_gives_the_partial_result() -> None:
 
 def wait_for_work(process: subprocess.Popen[str]) -> None:
     """Until the policy has been asked for the first time."""
-    assert process.stdout is not None
-    assert process.stdout.readline() == "placing\n"
+    assert process.stderr is not None
+    assert process.stderr.readline() == "placing\n"
     time.sleep(0.3)

@@ -69,7 +69,7 @@ def test_what_a_log_lost_on_the_way_is_said(tmp_path: Path, cli: Cli) -> None:
     log.write_text("; UnixStartTime: 0\n" + line + line.replace("1 0 5 60", "2 5 5 -1", 1))
     answer = cli("generate", "queueing", "--jobs", str(log), "-o", str(tmp_path / "p.json"))
     assert answer.code == 0
-    assert "1 jobs without a run time left out" in answer.out
+    assert "1 job without a run time left out" in answer.out
 
 
 NAMES = ("=1+1", "+5%", "-x", "@a", "'=2", "''-y", "plain", "-5")

@@ -12,7 +12,7 @@ from strategies import placement_problems
 
 import optgap
 from optgap.explaining import Explanation, explain
-from optgap.explaining.parts import Ends, Learnt, Ran
+from optgap.explaining.parts import Ends, Ran
 from optgap.models.errors import InputError, RefereeError
 from optgap.models.jsonio import Fields, finite
 from optgap.models.limits import Limits
@@ -78,26 +78,20 @@ values = st.floats(0, 10, allow_nan=False)
 @given(
     values,
     values,
-    st.lists(st.tuples(values, st.booleans()), min_size=1, max_size=6),
-    st.none() | st.tuples(values, st.none() | values),
-    st.none() | values,
+    st.lists(values, min_size=1, max_size=6),
     st.sampled_from(["min", "max"]),
 )
 def test_no_part_of_any_results_is_negative(
     bound: float,
     known: float,
-    policies: list[tuple[float, bool]],
-    learnt: tuple[float, float | None] | None,
-    relaxed: float | None,
+    policies: list[float],
     sense: Any,
 ) -> None:
     """Test the parts over bounds, best known solutions and policies in their order."""
     sign = 1 if sense == "min" else -1
     known += bound
-    online = [Ran(f"p{k}", sign * (known + x), m) for k, (x, m) in enumerate(policies)]
-    spared = None if learnt is None or sign < 0 else Learnt(*learnt)
-    counted = None if relaxed is None or sign < 0 else (relaxed, "counted")
-    ends = Ends(sense, sign * bound, "b", sign * known, "k", online[0], online, counted, spared)
+    online = [Ran(f"p{k}", sign * (known + x)) for k, x in enumerate(policies)]
+    ends = Ends(sense, sign * bound, "b", sign * known, "k", online[0], online)
     parts = ends.parts
     assert all((part.amount(sense) or 0.0) >= 0 for part in parts)
     assert (parts[0].start, parts[-1].end) == (sign * bound, online[0].objective)
@@ -127,19 +121,18 @@ def test_the_price_of_being_online_is_that_of_the_best_policy_and_at_most() -> N
     assert plot_explanation(answer).patches
 
 
-def test_what_may_not_move_is_held_against_its_like() -> None:
-    """Test the sentences of a best policy that may do and knows more than the explained one."""
-    own, like, free = Ran("a", 9.0), Ran("b", 7.0), Ran("c", 5.0, True, ("durations",))
+def test_the_best_policy_is_told_with_what_it_knows() -> None:
+    """Test the sentences of a best policy that knows more than the explained one."""
+    own, like, free = Ran("a", 9.0), Ran("b", 7.0), Ran("c", 5.0, ("durations",))
     ends = Ends("min", 4.0, "proof", 4.0, "exact", own, [own, like, free])
     found = {part.name: part for part in ends.parts}
     assert {name: part.amount("min") for name, part in found.items()} == {
-        "unproven": 0.0, "online": 1.0, "moving": 2.0, "heuristic": 2.0
+        "unproven": 0.0, "online": 1.0, "heuristic": 4.0
     }  # fmt: skip
     assert found["online"].because == (
         "at most: c is the best of 3 online policies that ran; a better one would make this less"
         "; c knows durations, a does not"
     )
-    assert found["moving"].because == "c may move tasks that run; b is the best of 2 that may not"
     open_ends = Ends("min", 4.0, "proof", 4.2, "x", own, [own, like])
     assert "the bound lie 5.00 %, part of it may be online's" in open_ends.parts[1].because
 

@@ -54,7 +54,7 @@ def test_no_part_is_negative_and_all_add_up(name: str, preset: str) -> None:
     policies = list(spec.policies)
     for policy in policies if FUZZ else policies[:: len(policies) - 1]:
         try:
-            answer = optgap.explain(subject, policy)
+            answer = optgap.explain(subject, policy, effort=0.05)
         except InputError:  # it serves nothing, or treats another objective
             continue
         amounts = [part.amount(answer.sense) for part in answer.parts]
@@ -85,24 +85,3 @@ def test_a_policys_gap_comes_apart_and_is_drawn(name: str) -> None:
     assert explanation_figure(answer).axes
     page = make([answer, result])
     assert [len(section.pictures) for section in page.sections] == [1, 1]
-
-
-@pytest.mark.parametrize("placement", ["node", "count"])
-def test_what_nodes_cost_is_a_part_of_its_own_where_jobs_are_placed(placement: str) -> None:
-    subject = optgap.generate(
-        "queueing", "small", seed=3, size=10, placement=placement, gpus_per_node=6
-    )
-    answer = optgap.explain(subject, "fifo", beside=())
-    names = [part.name for part in answer.parts]
-    assert names == ["unproven", *["nodes"] * (placement == "node"), "online", "heuristic"]
-    amounts = [part.amount(answer.sense) or 0.0 for part in answer.parts]
-    assert sum(amounts) == pytest.approx(answer.objective - float(answer.bound or 0))
-    assert all(amount >= -1e-9 for amount in amounts)
-    if placement == "node":
-        alone = optgap.solve(
-            optgap.generate(
-                "queueing", "small", seed=3, size=10, placement="count", gpus_per_node=6
-            )
-        )
-        assert alone.objective is not None
-        assert answer.part("nodes").start == pytest.approx(max(alone.objective, answer.bound or 0))

@@ -196,3 +196,15 @@ def test_tables_that_make_no_problem_are_told_what_is_expected(
 def test_a_preset_beside_tables_is_refused() -> None:
     with pytest.raises(InputError, match="found it beside tables"):
         optgap.generate("queueing", "small", jobs="jobs.csv")
+
+
+def test_a_column_may_be_told_to_be_of_one_table() -> None:
+    nodes = {"sn": ["n0"], "cpu": [64], "memory_mib": [2048], "gpu": [2], "model": ["T4"]}
+    tasks = {"name": ["a"], "cpu": [500], "memory_mib": [1024], "num_gpu": [1], "gpu_milli": [500]}
+    columns = {"tasks.cpu": "cpu_milli", "nodes.cpu": "cpu_milli:vCPU"}
+    made: Any = optgap.problem("placement", nodes=nodes, tasks=tasks, columns=columns)
+    assert made.cluster.cpu_milli.tolist() == [64_000]
+    assert set(made.tasks.cpu_milli.tolist()) == {500}
+    with pytest.raises(InputError, match="cpus"):
+        optgap.problem("placement", nodes=nodes, tasks=tasks,
+                       columns={**columns, "nodes.cpus": "memory_mib"})  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ CASES: dict[str, tuple[Callable[[], Frame], tuple[str, ...], dict[str, Any], dic
     "coscheduling": (gpu_counts, ("dram-runtime",), {"by": "application"}, {"size": 5}),
     "elastic": (
         training, ("powerflow-energy",),
-        {"by": "application", "columns": {"model_name": "application"}, "cv": 3},
+        {"by": "application", "columns": {"model_name": "application"}},
         {"preset": "tiny", "size": 3},
     ),
     "queueing": (
@@ -93,20 +94,43 @@ CASES: dict[str, tuple[Callable[[], Frame], tuple[str, ...], dict[str, Any], dic
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("family", CASES)
-def test_a_csv_never_seen_becomes_a_gap_with_an_interval(family: str, tmp_path: Path) -> None:
-    table, models, reading, making = CASES[family]
-    path = tmp_path / "mine.csv"
+TWO = {
+    "placement": "fgd,pwr",
+    "consolidation": "cats,first",
+    "coscheduling": "ecosched,marble",
+    "elastic": "powerflow,fifo",
+    "queueing": "fifo,sjf",
+}
+"""Policies to draw gaps of."""
+
+
+@cache
+def fitted(family: str, path: Path) -> list[Any]:
+    """The models of the family's table, which is written to a file."""
+    table, models, reading, _ = CASES[family]
     table().to_csv(path)
-    fits = [optgap.fit(path, model, **reading) for model in models]
+    return [optgap.fit(path, model, cv=0, **reading) for model in models]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("tables")
+
+
+@pytest.mark.parametrize("family", CASES)
+def test_a_csv_never_seen_becomes_a_gap_with_an_interval(
+    family: str, tmp_path: Path, folder: Path
+) -> None:
+    _, models, _, making = CASES[family]
+    fits = fitted(family, folder / f"mine-{family}.csv")
     problem = optgap.generate(family, seed=1, models=fits, **making)
-    gaps = optgap.compare(problem, uncertainty=2)
+    gaps = optgap.compare(problem, TWO[family], uncertainty=2)
     assert len(gaps.samples) == 2
     assert gaps.intervals
     assert all(one.low <= one.median <= one.high for one in gaps.intervals if one.count)
     # what it rests on stands in its file, which draws the same
     assert [fit.model for fit in problem.fits] == list(models)
-    assert all(fit.used and "mine.csv" in fit.described for fit in problem.fits)
+    assert all(fit.used and f"mine-{family}.csv" in fit.described for fit in problem.fits)
     optgap.save(problem, tmp_path / "p.json")
     again = optgap.load(tmp_path / "p.json")
     assert again.to_json() == problem.to_json()
@@ -214,13 +238,12 @@ def test_a_time_at_one_clock_asks_for_another_beside_a_power_by_clock() -> None:
 
 
 @pytest.mark.parametrize("family", CASES)
-def test_a_problem_refitted_with_its_own_fits_is_itself(family: str) -> None:
+def test_a_problem_refitted_with_its_own_fits_is_itself(family: str, folder: Path) -> None:
     from optgap.registry import FAMILIES
 
     if family == "elastic":  # without a preset of measurements
-        table, models, reading, making = CASES[family]
-        fits = [optgap.fit(table(), model, **reading) for model in models]
-        problem = optgap.generate(family, seed=2, models=fits, **making)
+        fits = fitted(family, folder / f"mine-{family}.csv")
+        problem = optgap.generate(family, seed=2, models=fits, **CASES[family][3])
     else:
         problem = optgap.generate(family, "measured", seed=2)
     again = FAMILIES[family].models.refit(problem, problem.fits, 2)

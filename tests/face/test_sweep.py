@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -49,11 +48,6 @@ def fails_until_told(task, state):
 def kills_once(task, state):
     if not Path("killed").exists():
         Path("killed").touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return first(task, state)
-
-def kills(task, state, when=0):
-    if when:
         os.kill(os.getpid(), signal.SIGKILL)
     return first(task, state)
 """
@@ -344,36 +338,6 @@ def test_a_table_ends_as_it_is_and_parquet_holds_the_same(cli: Cli) -> None:
         assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
 
 
-def row(method: str, seed: int, gap: float | None, scope: str = "all") -> Any:
-    known = {"key": str(seed), "family": "placement", "failure": "", "method": method}
-    gaps = {"gap_to_bound": gap, "gap_to_best": gap, "bound_scope": scope}
-    return {**dict.fromkeys(sweeping.COLUMNS), **known, "seed": seed, **gaps}
-
-
-def test_a_method_that_failed_where_it_is_hard_does_not_look_better_for_it() -> None:
-    rows = [row("steady", seed, 0.1 * (1 + seed)) for seed in range(3)]
-    rows += [row("fragile", 0, 0.15), row("fragile", 1, 0.25), row("fragile", 2, None)]
-    rows += [row("picky", 0, 0.2), row("picky", 1, 0.2), row("picky", 2, 0.0, "accepted")]
-    done = sweeping.Done(Path("t.csv"), tuple(rows), 9, 0, 9)
-    means = {line[1]: (line[4], line[5]) for line in done.table()[1]}
-    assert means == {
-        "steady": ("15.00 %", "20.00 %"),
-        "fragile": ("20.00 %", "25.00 %"),
-        "picky": ("20.00 %", "20.00 %"),
-    }
-    assert done.notes() == [
-        "placement: means over the 2 of 3 runs on which all have a gap",
-        "placement: left out of all means, as they accepted only a part: 1 of picky",
-    ]
-
-
-def test_a_method_that_auto_makes_for_some_instances_takes_no_runs_from_the_others() -> None:
-    rows = [row("pwr", seed, 0.1 * (1 + seed)) for seed in range(3)] + [row("exact", 0, 0.0)]
-    done = sweeping.Done(Path("t.csv"), tuple(rows), 4, 0, 4)
-    assert [line[4] for line in done.table()[1]] == ["20.00 %", "0.00 %"]
-    assert done.notes() == ["placement: exact: over its own 1 of 3 runs"]
-
-
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(
@@ -417,33 +381,6 @@ def test_every_engine_and_number_of_workers_gives_the_same_table() -> None:
     assert lasting("processes2.csv") == expected
 
 
-def test_processes_have_the_folder_and_the_environment_of_their_sweep(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = set(multiprocessing.active_children())
-    for place in ("here", "there"):
-        (tmp_path / place).mkdir()
-        monkeypatch.chdir(tmp_path / place)
-        monkeypatch.setenv("PLACE", place)
-        Path("own.py").write_text(OWN + f"assert os.environ['PLACE'] == {place!r}\n")
-        done = swept({"grid": [{**SMALL, "policies": ["own.py:first"]}]}, "processes", jobs=1)
-        assert not done.failed, done.failed
-    assert set(multiprocessing.active_children()) <= before
-
-
-def test_a_process_that_dies_takes_no_other_run_with_it() -> None:
-    document = {
-        "grid": [
-            {**SMALL, "policies": ["own.py:kills_once", "fgd"]},
-            {**SMALL, "policies": ["own.py:kills(when=1)"]},
-        ],
-    }
-    done = swept(document, "processes", jobs=2)
-    assert [row["method"] for row in done.rows] == ["own.py:kills_once", "fgd", ""]
-    assert len(done.failed) == 1
-    assert "worker process died" in done.failed[0]["message"]
-
-
 def until(condition: Callable[[], Any], seconds: float = 300) -> Any:
     """What `condition` gives once it gives something."""
     end = time.monotonic() + seconds
@@ -481,20 +418,34 @@ def until_rows(count: int, process: subprocess.Popen[str]) -> None:
     assert process.poll() is None, process.communicate()[1]
 
 
-def test_a_driver_that_is_killed_loses_nothing_and_doubles_nothing() -> None:
+def killed_and_resumed(*options: str, on_the_way: Callable[[], None] = lambda: None) -> None:
+    """Kill a sweep half-way and go on with it: the table is that of a sweep in one go."""
     Path("s.toml").write_text(SLOW)
-    process = sweep_process("--jobs", "2")
+    process = sweep_process(*options)
     until_rows(4, process)
+    on_the_way()
+    until_rows(7, process)
     process.kill()
     process.communicate()
     assert not Path("s.csv").exists()
     kept = journal_lines()
-    again = sweep_process("--jobs", "2")
+    again = sweep_process(*options)
     out, err = again.communicate(timeout=300)
-    assert (again.returncode, err) == (0, "")
+    assert (again.returncode, err) == (0, ""), err
     assert f"{kept} there before, {16 - kept} now" in out
     sweeping.run(sweeping.load_spec("s.toml"), "whole.csv", engine=sweeping.Engine("serial"))
     assert lasting("s.csv") == lasting("whole.csv")
+
+
+def test_a_driver_that_is_killed_loses_nothing_and_doubles_nothing() -> None:
+    killed_and_resumed("--jobs", "2")
+
+
+def test_a_process_that_dies_is_told_in_one_line_and_what_is_done_is_kept(cli: Cli) -> None:
+    Path("s.toml").write_text(SLOW.replace('"own.py:slow"', '"own.py:kills_once"'))
+    refused(cli("sweep", "s.toml", "--jobs", "2"), "the same command goes on")
+    assert cli("sweep", "s.toml", "--jobs", "2").code == 0
+    assert len(read("s.csv")) == 16
 
 
 @pytest.fixture
@@ -525,38 +476,14 @@ def test_a_cluster_loses_a_worker_and_a_driver_and_no_row(
     cluster: tuple[str, list[subprocess.Popen[bytes]]],
 ) -> None:
     address, (_, first, second) = cluster
-    Path("s.toml").write_text(SLOW)
-    process = sweep_process("--engine", "dask", "--scheduler", address)
-    until_rows(4, process)
-    first.kill()
-    until_rows(8, process)
-    process.kill()
-    process.communicate()
-    kept = journal_lines()
-    again = sweep_process("--engine", "dask", "--scheduler", address)
-    out, err = again.communicate(timeout=300)
-    assert (again.returncode, err) == (0, ""), err
-    assert f"{kept} there before, {16 - kept} now" in out
-    sweeping.run(sweeping.load_spec("s.toml"), "whole.csv", engine=sweeping.Engine("serial"))
-    assert lasting("s.csv") == lasting("whole.csv")
+    killed_and_resumed("--engine", "dask", "--scheduler", address, on_the_way=first.kill)
     workers = {row["worker"].split(":")[1] for row in read("s.csv")}
-    assert workers <= {str(first.pid), str(second.pid)}
+    assert str(second.pid) in workers  # joblib does without a cluster of one, which is left
 
 
-def test_ray_loses_processes_and_a_driver_and_no_row() -> None:
+def test_ray_loses_a_driver_and_no_row() -> None:
     pytest.importorskip("ray", reason="comes with the extra ray")
-    Path("s.toml").write_text(SLOW.replace('"own.py:slow"', '"own.py:slow", "own.py:kills_once"'))
-    process = sweep_process("--engine", "ray", "--jobs", "2")
-    until_rows(3, process)
-    process.kill()
-    process.communicate()
-    kept = journal_lines()
-    again = sweep_process("--engine", "ray", "--jobs", "2")
-    out, err = again.communicate(timeout=300)
-    assert (again.returncode, err) == (0, "")
-    assert f"{kept} there before, {16 - kept} now" in out
-    sweeping.run(sweeping.load_spec("s.toml"), "whole.csv", engine=sweeping.Engine("serial"))
-    assert lasting("s.csv") == lasting("whole.csv")
+    killed_and_resumed("--engine", "ray", "--jobs", "2")
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:99999", "auto"])
@@ -659,14 +586,13 @@ def left_behind(mark: str) -> list[str]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="no /proc on this system")
-@pytest.mark.parametrize("seconds", [0.4, 1.0, 1.6, 2.2])
 def test_a_sweep_killed_as_it_begins_leaves_no_worker_behind(
-    seconds: float, folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Path("s.toml").write_text(SLOW)
     monkeypatch.setenv("OPTGAP_TEST_MARK", str(folder))
     process = sweep_process("--jobs", "2")
-    time.sleep(seconds)
+    time.sleep(1.6)
     process.kill()
     process.communicate()
     monkeypatch.delenv("OPTGAP_TEST_MARK")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,6 @@ from optgap.fitting.audit import audit
 from optgap.fitting.prepare import drop_missing, mean_over, where
 from optgap.fitting.profile import Profile
 from optgap.fitting.readers import read_profile, read_profiles
-from optgap.fitting.readers.runs import busy_span, runs
 from optgap.fitting.workflow import fit
 from optgap.models.errors import InputError
 
@@ -31,14 +29,15 @@ def write(folder: Path, name: str, text: str) -> Path:
 
 def smi_lines(clocks: list[int], watts: list[float]) -> list[str]:
     return [
-        f"2024/05/01 10:00:{k // 10:02d}.{k % 10}00, 0, NVIDIA A100, {p} W, {f} MHz, 50 %, 400 W"
+        f"2024/05/01 10:00:{k // 10:02d}.{k % 10}00, 0, NVIDIA A100, {p} W, {f} MHz, "
+        f"{97 * (p > 100)} %, 400 W"
         for k, (f, p) in enumerate(zip(clocks, watts, strict=True))
     ]
 
 
 def test_nvidia_smi_samples_become_runs(tmp_path: Path) -> None:
-    clocks = [210] * 20 + [1200] * 30 + [210] * 10 + [900] * 30
-    watts = [50.0] * 20 + [300.0] * 30 + [50.0] * 10 + [220.0] * 30
+    clocks = [210] * 20 + [1200] * 30 + [210] * 15 + [900] * 30
+    watts = [50.0] * 20 + [300.0] * 30 + [50.0] * 15 + [220.0] * 30
     path = write(tmp_path, "a.csv", "\n".join([SMI_HEADER, *smi_lines(clocks, watts)]))
     profile = read_profile(path)
     assert profile.kind == "nvidia-smi"
@@ -46,18 +45,20 @@ def test_nvidia_smi_samples_become_runs(tmp_path: Path) -> None:
     assert profile.numbers("power_w") == pytest.approx([300, 220])
     assert profile.numbers("time_s") == pytest.approx([3.0, 3.0])
     assert profile["gpu_model"].tolist() == ["NVIDIA A100"] * 2
-    assert "30 idle" in profile.notes[0]
+    assert "35 idle samples" in profile.notes[0]
     found = fit(profile, "device-power").fit["NVIDIA A100"].params_
     assert found == {"idle_w": 50.0, "full_w": 400.0}
 
 
 def test_samples_that_earlier_versions_took_are_still_cut_into_runs(tmp_path: Path) -> None:
     lines = ["sample_s,gpu,gpu_model,power_w,frequency_mhz,memory_mhz,util_percent,power_limit_w"]
-    for k in range(31):
-        watts = 250 if 5 <= k < 25 else 60
-        lines += [f"{k / 10},0,Fake,{watts},1400,2600,97,700", f"{k / 10},1,Fake,{watts},1400,,,"]
+    for k in range(51):
+        watts = 250 if 15 <= k < 35 else 60
+        util = 97 if watts > 100 else 0
+        lines += [f"{k / 10},0,Fake,{watts},1400,2600,{util},700"]
+        lines += [f"{k / 10},1,Fake,{watts},1400,,,"]
     profile = read_profile(write(tmp_path, "samples.csv", "\n".join(lines)))
-    assert profile.kind == "optgap-samples"
+    assert profile.kind == "samples"
     assert profile.numbers("samples") == pytest.approx([20, 20])
     assert profile.numbers("power_w") == pytest.approx([250, 250])
     assert profile.numbers("time_s") == pytest.approx([2.0, 2.0])
@@ -65,8 +66,8 @@ def test_samples_that_earlier_versions_took_are_still_cut_into_runs(tmp_path: Pa
 
 
 def test_a_clock_that_moves_under_load_starts_another_run(tmp_path: Path) -> None:
-    clocks = [1200] * 20 + [900] * 20 + [600] * 20
-    watts = [300.0] * 20 + [250.0] * 20 + [200.0] * 20
+    clocks = [1200] * 40 + [900] * 40 + [600] * 40
+    watts = [300.0] * 40 + [250.0] * 40 + [200.0] * 40
     path = write(tmp_path, "a.csv", "\n".join([SMI_HEADER, *smi_lines(clocks, watts)]))
     profile = read_profile(path)
     assert profile.numbers("frequency_mhz") == pytest.approx([1200, 900, 600])
@@ -118,17 +119,12 @@ def test_elasticflow_is_turned_into_rows(tmp_path: Path) -> None:
     assert "2 cells" in profile.notes[0]
 
 
-def test_gavel_json_counts_steps_of_all_workers(tmp_path: Path) -> None:
-    jobs = {"('LM (batch size 20)', 4)": {"null": 8.0}, "('A3C', 1)": {"null": 0.0}}
-    profile = read_profile(write(tmp_path, "g.json", json.dumps({"v100": jobs})))
+def test_gavel_counts_steps_of_all_workers(tmp_path: Path) -> None:
+    rows = "model,local_batch_size,num_gpus,steps_per_s\nLM,20,4,8.0\nA3C,4,1,0.0\n"
+    profile = read_profile(write(tmp_path, "g.csv", rows))
     assert profile.numbers("time_s") == pytest.approx([0.5])
     assert profile["application"].tolist() == ["LM"]
     assert profile.numbers("local_batch") == pytest.approx([20])
-
-
-def test_gavel_json_of_another_form_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="Gavel's form"):
-        read_profile(write(tmp_path, "g.json", '{"v100": {"x": 3}}'))
 
 
 def test_zeus_windows_sum_their_gpus(tmp_path: Path) -> None:
@@ -198,12 +194,6 @@ def test_units_are_converted_when_named(tmp_path: Path) -> None:
         read_profile(path, units={"power_w": "hp"})
 
 
-def test_trimming_keeps_what_lies_between_busy_samples() -> None:
-    power = np.array([50, 50, 300, 300, 60, 300, 50.0])
-    assert busy_span(power) == slice(2, 6)
-    assert runs(np.full(10, 100.0), None) == [slice(0, 10)]
-
-
 # --- the audit --------------------------------------------------------------------------------
 
 
@@ -232,13 +222,19 @@ def test_a_clock_that_was_not_held_is_found_from_the_data_alone() -> None:
 def test_the_v100_sweep_did_not_run_at_405_mhz(data_dir: Path) -> None:
     for name in ("v100_real", "v100_micro"):
         found = audit(read_profile(data_dir / "profiles" / "nv-dvfs" / f"{name}.csv"))
-        assert [item.where for item in found.suspects] == ["405 MHz"]
-        assert len(found.suspect_rows) == found.rows / 10
+        clock = [item for item in found.suspects if item.column == "frequency_mhz"]
+        assert [item.where for item in clock] == ["405 MHz"]
+        assert len(clock[0].rows) == found.rows / 10
+        # 600 MHz takes as long as 502 MHz does where the core counts: it was not held either
+        assert [item.column for item in found.suspects if item not in clock] == ["time_s"]
+        assert found.suspects[1].where.startswith("600 MHz")
 
 
 def test_the_gv100_sweep_held_its_clocks(data_dir: Path) -> None:
     found = audit(read_profile(data_dir / "profiles" / "nsfcac" / "gv100_spec15.csv"))
-    assert not [item for item in found.suspects if item.column == "frequency_mhz"]
+    clock = [item for item in found.suspects if item.column == "frequency_mhz"]
+    assert [item.where for item in clock] == ["more than 1297 MHz (dgemm)"]  # its power limit
+    assert len(clock[0].rows) == 11
     assert any("lavamd lacks frequency_mhz 622, 1095" in gap for gap in found.gaps)
     assert found.groups == 15
 
@@ -252,7 +248,7 @@ def test_copied_columns_and_lone_points_are_found() -> None:
     table = Profile({"application": names, "frequency_mhz": clocks, "power_w": power})
     found = [str(item) for item in audit(table).suspects]
     assert any(item.startswith("power_w at c: every value equals that of b") for item in found)
-    assert any("power_w at a" in item and "off its neighbours" in item for item in found)
+    assert any("MHz (a): +" in item and "off its neighbours" in item for item in found)
 
 
 def test_the_audit_prints_ranges_and_gaps() -> None:
@@ -279,18 +275,13 @@ def test_every_profile_of_the_collection_is_read(data_dir: Path) -> None:
         "zeus/summary_power_v100.csv",
         "zeus/profile_data/V100+resnet50+gpu0-1.csv",
         "gavel/isolated_tidy.csv",
-        "gavel/simulation_throughputs.json",
         "ecosched/h100_profiles.csv",
         "ecosched/h100_gpu_samples.csv.gz",
-        "ecosched/v100_runtime_throughput.csv",
         "lucid/colocate_info.csv",
         "dlbench/titanX-caffe-fc.csv",
     ):
         kinds[read_profile(folder / name).kind] = folder / name
-    assert len(kinds) == 13
-    json_form = read_profile(folder / "gavel/simulation_throughputs.json")
-    table = read_profile(folder / "gavel/isolated_tidy.csv")
-    assert sorted(json_form["time_s"]) == pytest.approx(sorted(table["time_s"]))
+    assert len(kinds) == 12
 
 
 # --- preparing --------------------------------------------------------------------------------

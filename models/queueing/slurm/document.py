@@ -8,15 +8,11 @@ from typing import Any
 
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import load_any
-from optgap.models.queueing.slurm.table import Table
+from optgap.models.queueing.slurm.table import JSON, Table, of_another
 from optgap.models.reading import Held
 
 NOT_SET = 4294967294
 """NO_VAL: what stands where there is no number."""
-COLUMNS = (
-    "jobid", "jobidraw", "user", "partition", "state", "submit", "eligible", "start", "end",
-    "elapsedraw", "suspended", "timelimit", "reqtres", "alloctres", "nodelist", "restarts",
-)  # fmt: skip
 
 
 def read_document(text: str, source: str) -> Table:
@@ -32,44 +28,44 @@ def read_document(text: str, source: str) -> Table:
         document = load_any(Held(source, text))
     jobs = document.get("jobs") if isinstance(document, dict) else None
     if not isinstance(jobs, list):
-        raise InputError(source, "field jobs", NoQuote("no list"), "what `sacct -a --json` prints")
-    rows: list[list[str]] = []
+        raise InputError(source, "field jobs", NoQuote("no list"), f"what `{JSON}` prints")
+    rows: list[dict[str, str]] = []
     for k, job in enumerate(jobs):
         if not isinstance(job, dict) or "job_id" not in job:
             raise InputError(source, f"field jobs[{k}].job_id", NoQuote("nothing"), "a job")
+        if "job_state" in job and "time" not in job:
+            raise of_another(source, "squeue")
         try:
             rows.append(_row(job))
         except (AttributeError, TypeError, ValueError, KeyError, IndexError):
             found = NoQuote("another shape")
             raise InputError(source, f"field jobs[{k}]", found, "a job of `sacct --json`") from None
-    columns = {name: [row[k] for row in rows] for k, name in enumerate(COLUMNS)}
+    names = rows[0] if rows else _row({"job_id": 0})
+    columns = {name: [row[name] for row in rows] for name in names}
     return Table(columns, [f"jobs[{k}]" for k in range(len(rows))])
 
 
-def _row(job: dict[str, Any]) -> list[str]:
-    time = job.get("time") or {}
+def _row(job: dict[str, Any]) -> dict[str, str]:
+    time, tres = job.get("time") or {}, job.get("tres") or {}
     state = (job.get("state") or {}).get("current")
-    tres = job.get("tres") or {}
-    limit = time.get("limit")
+    limit, elapsed = time.get("limit"), time.get("elapsed")
     endless = limit is None or (isinstance(limit, dict) and not _number(limit))
-    return [
-        _name(job),
-        str(job["job_id"]),
-        str((job.get("association") or {}).get("user") or job.get("user") or ""),
-        str(job.get("partition") or ""),
-        str(state[0] if isinstance(state, list) else state or ""),
-        _time(time.get("submission")),
-        _time(time.get("eligible")),
-        _time(time.get("start")),
-        _time(time.get("end")),
-        str(_number(time.get("elapsed"))),
-        f"0:{_number(time.get('suspended'))}",
-        "UNLIMITED" if endless else str(_number(limit)),
-        _tres(tres.get("requested")),
-        _tres(tres.get("allocated")),
-        str(job.get("nodes") or ""),
-        str(_number(job.get("restart_cnt"))),
-    ]
+    return {
+        "jobid": _name(job),
+        "jobidraw": str(job["job_id"]),
+        "user": str((job.get("association") or {}).get("user") or job.get("user") or ""),
+        "partition": str(job.get("partition") or ""),
+        "state": str(state[0] if isinstance(state, list) else state or ""),
+        "submit": _time(time.get("submission")),
+        **{name: _time(time.get(name)) for name in ("eligible", "start", "end")},
+        "elapsedraw": "" if elapsed is None else str(_number(elapsed)),
+        "suspended": f"0:{_number(time.get('suspended'))}",
+        "timelimit": "UNLIMITED" if endless else str(_number(limit)),
+        "reqtres": _tres(tres.get("requested")),
+        "alloctres": _tres(tres.get("allocated")),
+        "nodelist": str(job.get("nodes") or ""),
+        "restarts": str(_number(job.get("restart_cnt"))),
+    }
 
 
 def _name(job: dict[str, Any]) -> str:
@@ -98,8 +94,5 @@ def _time(value: Any) -> str:
 
 def _tres(items: Sequence[Any] | None) -> str:
     """TRES as the table writes them, as far as GPUs go."""
-    return ",".join(
-        f"gres/{item.get('name')}={_number(item.get('count'))}"
-        for item in items or []
-        if item.get("type") == "gres"
-    )
+    gres = [item for item in items or [] if item.get("type") == "gres"]
+    return ",".join(f"gres/{item.get('name')}={_number(item.get('count'))}" for item in gres)

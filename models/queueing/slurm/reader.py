@@ -6,8 +6,10 @@ What counts, by a job's row:
   failed, cancelled, timed out, preempted, node failure): its GPUs were taken all the same;
 * it still runs: a job that ends when the log does;
 * every run of a requeued job (``sacct -D``) is a job; one row that stands twice is one;
-* the parts of a heterogeneous job are one gang; steps repeat their job and are passed over;
-* left out, and counted: jobs that never started, ran no second, or asked for no GPU.
+* the parts of a heterogeneous job are one gang, while all of them ran; steps repeat their job and
+  are passed over;
+* left out, and counted: jobs that never started, ran no second, asked for no GPU or held parts of
+  GPUs, and rows whose times do not fit each other.
 
 Suspended time counts, as the allocation is kept.
 """
@@ -17,41 +19,43 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from optgap.models.errors import InputError, NoQuote, one_of
-from optgap.models.queueing.arrays import FloatArray, floats
+from optgap.models.queueing.arrays import FloatArray, IntArray, floats, integers
 from optgap.models.queueing.jobs import Jobs
-from optgap.models.queueing.log import QueueLog, as_run
-from optgap.models.queueing.problem import QueueingProblem
+from optgap.models.queueing.log import AT_ONCE, Pool, QueueLog, happened, peak, peaks
+from optgap.models.queueing.slurm.clock import Times, read_times
 from optgap.models.queueing.slurm.document import read_document
-from optgap.models.queueing.slurm.fields import gpus, hosts, limit_s, unix_s
+from optgap.models.queueing.slurm.fields import gpus, hosts, limit_s, shares
 from optgap.models.queueing.slurm.table import COMMAND, Table, read_table
 from optgap.models.reading import Path, read_text
+from optgap.models.shown import counted
 from optgap.models.times import SHORTEST_S
 
 ANY = "gpu"
 """The pool of GPUs whose type is not told."""
 NEEDED = ("jobid", "submit", "start", "end")
+BY_NODE = "the most that each node held, added up (--set gpus=N)"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Run:
     """A run that held GPUs, before it is a job; `row` is its place in the table."""
 
     name: str
     row: int
+    start_s: float
+    end_s: float
     gpus: int
     pool: str
     nodes: tuple[str, ...]
 
-
-Gang = list[_Run]
-"""The runs that are one job, the parts of a heterogeneous one."""
+    @property
+    def lasted_s(self) -> float:
+        return self.end_s - self.start_s
 
 
 def read_slurm(
@@ -59,6 +63,8 @@ def read_slurm(
     *,
     pool: str | None = None,
     wait: str = "eligible",
+    zone: str | None = None,
+    gpus: int | None = None,
     nodes: int | None = None,
     gpus_per_node: int | None = None,
     columns: Mapping[str, str] | None = None,
@@ -69,62 +75,69 @@ def read_slurm(
     ----------
     pool: the GPU type to look at; the one with the most GPU time without it.
     wait: what a wait counts from: ``eligible``, when the job could have started, or ``submit``.
-    nodes, gpus_per_node: the pool's size; as seen in the log without them.
+    zone: whose local time the file has, such as ``Europe/Berlin``; UTC without it.
+    gpus: the pool's size; the most that each node was seen to hold, added up, without it.
+    nodes, gpus_per_node: the same, as two numbers.
     columns: sacct's names of columns that the file calls otherwise.
 
     Raises
     ------
     InputError: for a file that is none of these, a column that is missing, dates in a form that
-        cannot be told, an unknown pool, or no job that held GPUs.
+        cannot be told, clocks that were changed, an unknown pool, or no job that held GPUs.
     """
     source = str(path)
     if wait not in ("eligible", "submit"):
         raise InputError("--set", "wait", wait, one_of(("eligible", "submit")))
     table = _table(read_text(path, stdin=True), columns or {}, source)
-    times = _times(table, source)
+    times = read_times(table, zone, source)
     runs, reasons = _runs(table, times, source)
-    _name_pools(runs)
-    pools = _pools(runs, times)
-    chosen = _chosen(pools, pool, reasons, source)
-    gangs = _gangs([run for run in runs if run.pool == chosen])
-    members = sum(map(len, gangs))
-    reasons["of another pool"] = len(runs) - members
-    reasons["part of a heterogeneous job, counted with its first"] = members - len(gangs)
-    arrival = times.eligible if wait == "eligible" else times.submit
-    gangs.sort(key=lambda gang: float(arrival[gang[0].row]))
-    rows = [gang[0].row for gang in gangs]
+    runs = _in_pools(runs)
+    pools: dict[str, tuple[int, float]] = {}
+    for run in runs:
+        count, hours = pools.get(run.pool, (0, 0.0))
+        pools[run.pool] = (count + 1, hours + run.gpus * run.lasted_s / 3600)
+    if not pools:
+        told = ", ".join(counted(n, why) for why, n in reasons.items())
+        expected = "at least one" + (f"; left out: {told}" if told else "")
+        raise InputError(source, "", NoQuote("no job that held GPUs"), expected)
+    chosen = pool or max(pools, key=lambda name: pools[name][1])
+    if chosen not in pools:
+        raise InputError("--set", "pool", chosen, one_of(pools))
+    members = [run for run in runs if run.pool == chosen]
+    gangs = _gangs(members)
+    found = [run for run in gangs if run.lasted_s >= SHORTEST_S]
+    arrivals = getattr(times, wait)
+    found.sort(key=lambda run: min(arrivals[run.row], run.start_s))
+    reasons["of another pool"] = len(runs) - len(members)
+    reasons["part of a heterogeneous job, counted with its first"] = len(members) - len(gangs)
+    reasons["part of a heterogeneous job that never ran as a whole"] = len(gangs) - len(found)
+    rows, start = [run.row for run in found], floats([run.start_s for run in found])
+    lasted = floats([run.lasted_s for run in found])
     users, partitions = table.column("user"), table.column("partition")
-    warnings = _warnings(table, times, runs)
+    warnings = _warnings(table, times, runs, chosen)
     jobs = Jobs.of(
-        arrival[rows],
-        times.lasted[rows],
-        [sum(run.gpus for run in gang) for gang in gangs],
-        names=[gang[0].name for gang in gangs],
+        np.minimum(arrivals[rows], start),
+        lasted,
+        [run.gpus for run in found],
+        names=[run.name for run in found],
         kinds=[partitions[row] for row in rows],
-        estimate_s=_estimates(table, times, rows, warnings),
+        estimate_s=_estimates(table, lasted, rows, warnings),
         source=source,
     )
-    count, per_node = _size(gangs, nodes, gpus_per_node)
-    problem = QueueingProblem.of(
-        jobs,
-        nodes=count,
-        gpus_per_node=per_node,
-        placement="count",
-        name=f"slurm {source}, {chosen}",
-        origin=source,
-        source=source,
-    )
+    size = _pool(members, {"gpus": gpus, "nodes": nodes, "gpus_per_node": gpus_per_node})
+    name = f"slurm {source}, {chosen}"
+    problem, logged, lacks = happened(jobs, start, size, name, source, times.at)
     return QueueLog(
         problem,
-        as_run(problem, times.start[rows]),
+        logged,
         floats(times.submit[rows]),
-        floats(times.eligible[rows]),
         tuple(users[row] for row in rows),
-        jobs.kinds,
+        size,
         sum("." not in name for name in table.columns["jobid"]) + len(table.unread),
-        {why: number for why, number in reasons.items() if number},
+        {why: count for why, count in reasons.items() if count},
         pools,
         tuple(warnings),
+        lacks,
     )
 
 
@@ -145,45 +158,11 @@ def _table(text: str, columns: Mapping[str, str], source: str) -> Table:
     return table
 
 
-@dataclass(frozen=True)
-class _Times:
-    """(rows,) times in s; NaN where there is none. What `still` runs ends with the log."""
-
-    submit: FloatArray
-    eligible: FloatArray
-    start: FloatArray
-    end: FloatArray
-    still: NDArray[np.bool_]
-
-    @cached_property
-    def lasted(self) -> FloatArray:
-        """From start to end, s."""
-        return floats(self.end - self.start)
-
-
-def _times(table: Table, source: str) -> _Times:
-    def column(name: str) -> FloatArray:
-        return unix_s(table.column(name), name, source, table.rows)
-
-    submit, start, end = column("submit"), column("start"), column("end")
-    eligible = column("eligible")
-    eligible = np.where(np.isnan(eligible), submit, eligible)
-    eligible = np.minimum(np.maximum(eligible, submit), start)
-    stamps = np.concatenate([submit, start, end])
-    latest = float(np.nanmax(stamps)) if np.isfinite(stamps).any() else 0.0
-    elapsed = np.array([_whole(text) for text in table.column("elapsedraw")])
-    still = np.isnan(end) & ~np.isnan(start)
-    latest = max([latest, *(start + elapsed)[still].tolist()])
-    return _Times(submit, floats(eligible), start, floats(np.where(still, latest, end)), still)
-
-
-def _whole(text: str) -> int:
-    return int(text) if text.strip().isdigit() else 0
-
-
-def _runs(table: Table, times: _Times, source: str) -> tuple[list[_Run], Counter[str]]:
+def _runs(table: Table, times: Times, source: str) -> tuple[list[_Run], Counter[str]]:
     """The rows that are runs, with their GPUs and nodes; how many are left out, by why."""
-    alloc, asked, states = (table.column(name) for name in ("alloctres", "reqtres", "state"))
+    asked, states = table.column("reqtres"), table.column("state")
+    # what was held counts; what was asked for only where the other is not in the file
+    held = table.columns.get("alloctres", asked)
     raw, places = table.columns.get("jobidraw", table.columns["jobid"]), table.column("nodelist")
     found: list[_Run] = []
     reasons, seen, copies = Counter[str](), set(), Counter[str]()
@@ -191,19 +170,26 @@ def _runs(table: Table, times: _Times, source: str) -> tuple[list[_Run], Counter
         if "." in name:
             continue  # a step
         key = (raw[k], float(times.submit[k]), float(times.start[k]))
+        lasted = float(times.end[k] - times.start[k])
         if math.isnan(times.start[k]) or math.isnan(times.submit[k]):
             reasons[_never(states[k])] += 1
             continue
-        if key in seen:
+        if key in seen and not times.unfit[k]:
             reasons["stands twice"] += 1
             continue
         seen.add(key)
-        count, kind = gpus(alloc[k] or asked[k])
-        if not alloc[k] and asked[k] and math.isclose(times.start[k], times.end[k]):
-            reasons[_never(states[k])] += 1  # 22.05 gives it a start all the same
+        count, kind = gpus(held[k])
+        part = shares(held[k]) or ("" if count else shares(asked[k]))
+        if not held[k] and gpus(asked[k])[0]:
+            # 22.05 gives jobs that never ran a start all the same
+            reasons[_never(states[k]) if lasted == 0 else "tells no AllocTRES"] += 1
+        elif part:
+            reasons[f"job holds {_SHARES[part]} ({part}), which are not counted as GPUs"] += 1
         elif not count:
             reasons["asks for no GPU"] += 1
-        elif times.lasted[k] < SHORTEST_S:
+        elif times.unfit[k]:
+            reasons[times.unfit[k]] += 1
+        elif lasted < SHORTEST_S:
             reasons["ran no second"] += 1
         else:
             try:
@@ -213,9 +199,14 @@ def _runs(table: Table, times: _Times, source: str) -> tuple[list[_Run], Counter
                 raise InputError(source, where, places[k], f"a host list: {error}") from None
             copies[name] += 1
             own = name if copies[name] == 1 else f"{name}#{copies[name]}"
-            found.append(_Run(own, k, count, kind, nodes))
-    reasons["cannot be read"] = len(table.unread)
+            start, end = float(times.start[k]), float(times.end[k])
+            found.append(_Run(own, k, start, end, count, kind, nodes))
+    if table.unread:
+        reasons["cannot be read"] = len(table.unread)
     return found, reasons
+
+
+_SHARES = {"gres/shard": "shards of GPUs", "gres/mps": "percentages of GPUs"}
 
 
 def _never(state: str) -> str:
@@ -226,79 +217,93 @@ def _never(state: str) -> str:
     }.get(word, f"never started ({word})")  # fmt: skip
 
 
-def _name_pools(runs: Sequence[_Run]) -> None:
-    """Name the pool of jobs whose GPU type is not told: by their nodes, where these are known."""
-    of_node = {
-        node: run.pool for run in runs for node in run.nodes if run.pool and "+" not in run.pool
-    }
+def _in_pools(runs: Sequence[_Run]) -> list[_Run]:
+    """The runs, those whose GPU type is not told in the pool of their nodes' types.
+
+    Runs on nodes of two types have a pool of their own.
+    """
+    types: dict[str, set[str]] = {}
     for run in runs:
-        if not run.pool:
-            known = {of_node[node] for node in run.nodes if node in of_node}
-            run.pool = known.pop() if len(known) == 1 else ANY
+        for node in run.nodes if run.pool else ():
+            types.setdefault(node, set()).update(run.pool.split("+"))
+
+    def pool(run: _Run) -> str:
+        known = set().union(*(types.get(node, ()) for node in run.nodes))
+        return run.pool or "/".join(sorted(known)) or ANY
+
+    return [replace(run, pool=pool(run)) for run in runs]
 
 
-def _pools(runs: Sequence[_Run], times: _Times) -> dict[str, tuple[int, float]]:
-    """Runs and GPU-hours by pool."""
-    found: dict[str, tuple[int, float]] = {}
-    for run in runs:
-        count, hours = found.get(run.pool, (0, 0.0))
-        found[run.pool] = (count + 1, hours + run.gpus * float(times.lasted[run.row]) / 3600)
-    return found
-
-
-def _chosen(
-    pools: Mapping[str, tuple[int, float]], pool: str | None, reasons: Counter[str], source: str
-) -> str:
-    """The pool that was asked for, or the one with the most GPU time."""
-    if not pools:
-        told = ", ".join(f"{n} {why}" for why, n in reasons.items() if n)
-        raise InputError(source, "", NoQuote(f"no job that held GPUs ({told})"), "at least one")
-    chosen = pool or max(pools, key=lambda name: pools[name][1])
-    if chosen not in pools:
-        raise InputError("--set", "pool", chosen, one_of(pools))
-    return chosen
-
-
-def _gangs(runs: Sequence[_Run]) -> list[Gang]:
-    """Runs that are one job: parts of a heterogeneous job that started together."""
-    found: dict[str, Gang] = {}
+def _gangs(runs: Sequence[_Run]) -> list[_Run]:
+    """The parts of one run of a heterogeneous job as one: it holds GPUs while all of them run."""
+    found: dict[str, list[_Run]] = {}
     for run in runs:
         name, _, number = run.name.partition("#")
         whole, plus, _ = name.partition("+")
         found.setdefault(f"{whole}+ {number}" if plus else run.name, []).append(run)
-    return list(found.values())
+    return [
+        replace(
+            parts[0],
+            start_s=max(run.start_s for run in parts),
+            end_s=min(run.end_s for run in parts),
+            gpus=sum(run.gpus for run in parts),
+        )
+        for parts in found.values()
+    ]
 
 
-def _warnings(table: Table, times: _Times, runs: Sequence[_Run]) -> list[str]:
+def _pool(runs: Sequence[_Run], told: Mapping[str, int | None]) -> Pool:
+    """The pool as told, else the most that each node was seen to hold, added up."""
+
+    def held(pairs: Sequence[tuple[_Run, int]]) -> tuple[FloatArray, FloatArray, IntArray]:
+        start, end = ([getattr(run, name) for run, _ in pairs] for name in ("start_s", "end_s"))
+        return floats(start), floats(end), integers([count for _, count in pairs])
+
+    names = {node: k for k, node in enumerate(dict.fromkeys(n for run in runs for n in run.nodes))}
+    # how a gang's GPUs lie on its nodes is not told: on each as many, and the rest anywhere
+    shares = [(run, run.gpus // len(run.nodes)) for run in runs for _ in run.nodes]
+    at = integers([names[node] for run in runs for node in run.nodes])
+    seen = peaks(*held(shares), at)[0].tolist() if names else ()
+    most = peak(*held([(run, run.gpus) for run in runs]))[0]
+    return Pool.of(told, seen, most, BY_NODE if names else AT_ONCE)
+
+
+def _whole(text: str) -> int:
+    return int(text) if text.strip().isdigit() else 0
+
+
+def _warnings(table: Table, times: Times, runs: Sequence[_Run], pool: str) -> list[str]:
     """What is odd about the rows."""
     told = table.unread[:5]
+    early = sum(bool(times.early[run.row]) for run in runs)
+    if early:
+        told.append(counted(early, "job began before its submission: a wait of 0"))
     if len(table.unread) > 5:
         told.append(f"… {len(table.unread) - 5} more")
     running = sum(bool(times.still[run.row]) for run in runs)
     if running:
-        told.append(f"{running} jobs still run: they end with the log")
+        told.append(f"{counted(running, 'job still runs')}: the log's end is taken for its own")
     if any(map(_whole, table.column("restarts"))):
         told.append("only the last run of a requeued job is there unless sacct got -D")
+    if "elapsedraw" not in table.columns:
+        told.append("ElapsedRaw is not in the file: whether clocks were changed was not checked")
+    if "alloctres" not in table.columns:
+        told.append("AllocTRES is not in the file: what was asked for counts as held")
+    if pool == ANY:
+        told.append("no type of GPU is in the file: MIG instances would count as GPUs")
     return told
 
 
-def _estimates(table: Table, times: _Times, rows: Sequence[int], warnings: list[str]) -> FloatArray:
+def _estimates(
+    table: Table, lasted: FloatArray, rows: Sequence[int], warnings: list[str]
+) -> FloatArray:
     """Time limits in s; the longest where there is none, with a warning."""
     texts = table.column("timelimit")
     limit = np.array([limit_s(texts[row]) for row in rows])
     known = limit[np.isfinite(limit)]
-    longest = max(float(known.max(initial=0.0)), float(times.lasted[rows].max()))
+    longest = max(float(known.max(initial=0.0)), float(lasted.max(initial=0.0)))
     endless = ~np.isfinite(limit) | (limit <= 0)
     if endless.any():
-        told = f"{int(endless.sum())} jobs without a time limit: the longest, {longest:g} s, taken"
-        warnings.append(told)
+        told = counted(int(endless.sum()), "job without a time limit")
+        warnings.append(f"{told}: the longest, {longest:g} s, taken")
     return floats(np.where(endless, longest, limit))
-
-
-def _size(gangs: Sequence[Gang], nodes: int | None, gpus_per_node: int | None) -> tuple[int, int]:
-    """Nodes of the pool and GPUs on each: as told, else as seen in the log."""
-    members = [run for gang in gangs for run in gang]
-    seen = len({node for run in members for node in run.nodes})
-    per_node = gpus_per_node or max(-(-run.gpus // max(1, len(run.nodes))) for run in members)
-    most = max(sum(run.gpus for run in gang) for gang in gangs)
-    return nodes or max(seen, -(-most // per_node)), per_node

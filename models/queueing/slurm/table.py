@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from optgap.models.errors import InputError, NoQuote
 
 COMMAND = (
-    "sacct -a -X -P -S now-30days -o JobID,JobIDRaw,User,Partition,State,Submit,Eligible,"
+    "TZ=UTC sacct -a -X -P -D -S now-30days -o JobID,JobIDRaw,User,Partition,State,Submit,Eligible,"
     "Start,End,ElapsedRaw,Suspended,Timelimit,ReqTRES,AllocTRES,NodeList"
 )
-"""What prints all that is used."""
+"""What prints all that is used, on a clock that nobody changes."""
+JSON = "TZ=UTC sacct -a -D --json"
 FREE_TEXT = (
     "jobname",
     "comment",
@@ -98,6 +99,10 @@ def read_table(text: str, source: str) -> Table:
 def _header(line: str, following: Sequence[str], source: str) -> tuple[list[str], str]:
     """The columns' names and what stands between them."""
     text = line.rstrip("\r")
+    if text == "---" or re.fullmatch(r"[\w-]+:", text):
+        raise InputError(source, "", NoQuote("YAML"), f"JSON: {JSON}")
+    if "NODELIST(REASON)" in text or text.startswith("JobId="):
+        raise of_another(source, "squeue" if "(" in text else "scontrol")
     if following and re.fullmatch(r"[- +]+", following[0].strip() or "x"):
         found = NoQuote("columns of fixed width, with values cut (1+)")
         raise InputError(source, "", found, f"what `{COMMAND}` prints: -P keeps values whole")
@@ -106,6 +111,12 @@ def _header(line: str, following: Sequence[str], source: str) -> tuple[list[str]
         if len(names) > 1 and "jobid" in names:
             return names, delimiter
     raise InputError(source, "row 1", text, f"a header with JobID, as `{COMMAND}` prints")
+
+
+def of_another(source: str, program: str) -> InputError:
+    """The complaint about output of a program that tells of running jobs."""
+    found = NoQuote(f"output of {program}, whose ends are time limits")
+    return InputError(source, "", found, f"output of sacct: {COMMAND}")
 
 
 def _begins(line: str, delimiter: str) -> bool:

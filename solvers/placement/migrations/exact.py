@@ -16,8 +16,8 @@ from optgap.models.placement.migrations import MigrationProblem
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.safe import solver_slack
 from optgap.solvers.formulation import Formulation
-from optgap.solvers.placement.exact.milp import TOLERANCE
 from optgap.solvers.placement.formulation import Placing, program
+from optgap.solvers.placement.milp import TOLERANCE
 
 LARGE = 10**7
 """Amounts from here on would be beyond the tolerances of the integer program."""

@@ -14,6 +14,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from optgap.models.compiled import compiled, inner
 from optgap.models.placement.arrays import BoolArray, FloatArray, IntArray
 from optgap.models.placement.cluster import TASKS_PER_NODE
@@ -21,7 +23,7 @@ from optgap.models.placement.kernels import Row, Table, cpu_w
 from optgap.models.times import ROUNDING, TOLERANCE_S
 
 
-class Case(NamedTuple):
+class TimedTasks(NamedTuple):
     """What is given: T tasks with their times, N nodes.
 
     Parameters
@@ -106,36 +108,32 @@ def row_of(book: Book, n: int, time_s: float, event: int) -> int:
 
 
 @inner
-def eased(share: float, ease: float) -> float:
-    """What counts of a device in use of which so much is taken: 1 − λ (1 − share)².
+def eased_w(case: TimedTasks, node: Row, used_milli: int) -> float:
+    """What a node's CPUs draw, of which so much is in use, the last package eased.
 
-    Energy is that for λ = 0. With more, moving a task from a device that is little used to one
-    that is much used is a gain, long before the first is empty.
+    Of a device in use 1 − λ (1 − share)² counts. Energy is that for λ = 0. With more, moving a task
+    from a device that is little used to one that is much used is a gain, long before the first is
+    empty.
     """
-    return 1.0 - ease * (1.0 - share) ** 2
-
-
-@inner
-def eased_w(case: Case, node: Row, used_milli: int) -> float:
-    """What a node's CPUs draw, of which so much is in use, the last package eased."""
     watts = cpu_w(node, node["cpu_milli"] - used_milli)
     size = 2000 * node["cpu_cores"]
     last = used_milli % size
     if last > 0:
-        counts = eased(last / size, case.ease[0])
+        counts = 1.0 - case.ease[0] * (1.0 - last / size) ** 2
         watts -= (1.0 - counts) * (node["cpu_full_w"] - node["cpu_idle_w"])
     return watts
 
 
 @inner
-def longer(case: Case, used_milli: int, milli: int) -> float:
+def longer(case: TimedTasks, used_milli: int, milli: int) -> float:
     """By how much a task adds to a GPU's use, eased, that others use so much of."""
-    after = eased((used_milli + milli) / 1000, case.ease[0])
-    return after - eased(used_milli / 1000, case.ease[0]) if used_milli > 0 else after
+    after: float = 1.0 - case.ease[0] * (1.0 - (used_milli + milli) / 1000) ** 2
+    before: float = 1.0 - case.ease[0] * (1.0 - used_milli / 1000) ** 2
+    return after - before if used_milli > 0 else after
 
 
 @inner
-def added_j(case: Case, book: Book, k: int, n: int, most_j: float) -> tuple[float, int]:
+def added_j(case: TimedTasks, book: Book, k: int, n: int, most_j: float) -> tuple[float, int]:
     """What task `k` adds on node `n` on the GPUs that are best for it, and these as bits.
 
     Infinity where it finds no room, or where it is `most_j` or more.
@@ -193,7 +191,7 @@ def added_j(case: Case, book: Book, k: int, n: int, most_j: float) -> tuple[floa
 
 
 @inner
-def saved_j(case: Case, book: Book, k: int) -> float:
+def saved_j(case: TimedTasks, book: Book, k: int) -> float:
     """What task `k` adds where it is."""
     n = book.node[k]
     node = case.nodes[n]
@@ -242,7 +240,7 @@ def new_row(book: Book, n: int, time_s: float, event: int) -> int:
 
 
 @inner
-def change(case: Case, book: Book, k: int, n: int, mask: int, sign: int) -> None:
+def change(case: TimedTasks, book: Book, k: int, n: int, mask: int, sign: int) -> None:
     """Add what task `k` takes to the rows from its start to its end, or take it off."""
     node = case.nodes[n]
     row = row_of(book, n, case.start_s[k], 2 * k)
@@ -258,8 +256,8 @@ def change(case: Case, book: Book, k: int, n: int, mask: int, sign: int) -> None
         row += 1
 
 
-@inner
-def insert(case: Case, book: Book, k: int, n: int, mask: int) -> None:
+@compiled
+def insert(case: TimedTasks, book: Book, k: int, n: int, mask: int) -> None:
     """Put task `k` on a node, whose book must have room for two more rows."""
     new_row(book, n, case.start_s[k], 2 * k)
     new_row(book, n, case.freed_s[k], 2 * k + 1)
@@ -269,7 +267,7 @@ def insert(case: Case, book: Book, k: int, n: int, mask: int) -> None:
 
 
 @inner
-def remove(case: Case, book: Book, k: int) -> None:
+def remove(case: TimedTasks, book: Book, k: int) -> None:
     """Take task `k` off its node."""
     n = book.node[k]
     change(case, book, k, n, book.mask[k], -1)
@@ -284,42 +282,55 @@ def remove(case: Case, book: Book, k: int) -> None:
     book.mask[k] = 0
 
 
-@inner
-def empty_for(case: Case, book: Book, k: int, n: int) -> bool:
-    """Whether nothing runs on node `n` while task `k` would."""
-    row = row_at(book, n, case.start_s[k])
-    last = book.first[n] + book.rows[n] - 1
-    if book.tasks[row] > 0:
-        return False
-    return bool(row == last or book.time_s[row + 1] >= case.freed_s[k])
-
-
-@inner
-def beside(case: Case, book: Book, k: int, n: int) -> bool:
-    """Whether node `n` is another row's of the same task."""
-    for i in range(case.first[k], case.first[k] + case.parts[k]):
-        if i != k and book.node[i] == n:
-            return True
-    return False
-
-
-@inner
-def cheapest(case: Case, book: Book, k: int, like: IntArray) -> tuple[float, int, int]:
-    """Where row `k` adds least: how much, which node and which GPUs; the first of equals.
+class Moves(NamedTuple):
+    """What is drawn, and work space for it.
 
     Parameters
     ----------
+    nodes: of how many tasks are taken off at once, at most.
+    blinks: share of the nodes that are passed over, other than those that tasks are taken off.
+    by_worth: (T,) the sum of how long tasks run, up to each: half of the moves begin with these.
     like: (N,) which nodes are alike when empty: one of those is enough.
+    tasks, node, mask: (L,) which tasks are taken off at once, and where they were.
+    key: (L,) by what they are put back in order.
+    opened: (N,) whether tasks are taken off a node.
     """
-    best, node, mask = math.inf, -1, 0
-    seen = -1
+
+    nodes: int
+    blinks: float
+    by_worth: FloatArray
+    like: IntArray
+    tasks: IntArray
+    node: IntArray
+    mask: IntArray
+    key: FloatArray
+    opened: BoolArray
+
+
+@inner
+def cheapest(
+    case: TimedTasks, book: Book, moves: Moves, k: int, renewing: bool, rng: np.random.Generator
+) -> tuple[float, int, int]:
+    """Where row `k` adds least: how much, which node and which GPUs; the first of equals.
+
+    When `renewing`, some nodes are passed over, and those whose books are full.
+    """
+    best, node, mask, seen = math.inf, -1, 0, -1
     for n in range(len(book.rows)):
-        if case.parts[k] > 1 and beside(case, book, k, n):
+        beside = False  # another row of the same task
+        for i in range(case.first[k], case.first[k] + case.parts[k]):
+            beside = beside or (i != k and book.node[i] == n)
+        if beside:
             continue
-        if empty_for(case, book, k, n):
-            if like[n] == seen:
+        row, end = row_at(book, n, case.start_s[k]), book.first[n] + book.rows[n]
+        if book.tasks[row] == 0 and (row == end - 1 or book.time_s[row + 1] >= case.freed_s[k]):
+            if moves.like[n] == seen:  # nothing runs there all the time, as on that one
                 continue
-            seen = like[n]
+            seen = moves.like[n]
+        if renewing and not moves.opened[n] and rng.random() < moves.blinks:
+            continue
+        if renewing and end + 2 > book.first[n + 1]:
+            continue
         joules, gpus = added_j(case, book, k, n, best)
         if joules < best:
             best, node, mask = joules, n, gpus
@@ -327,7 +338,7 @@ def cheapest(case: Case, book: Book, k: int, like: IntArray) -> tuple[float, int
 
 
 @inner
-def start_at(case: Case, k: int, time_s: float) -> None:
+def start_at(case: TimedTasks, k: int, time_s: float) -> None:
     """Let the task that begins with row `k`, which is nowhere, start then."""
     end = time_s + case.lasting_s[k]
     slack = TOLERANCE_S + ROUNDING * abs(end)
@@ -337,7 +348,7 @@ def start_at(case: Case, k: int, time_s: float) -> None:
 
 
 @inner
-def earliest_s(case: Case, book: Book, k: int, after_s: float) -> float:
+def earliest_s(case: TimedTasks, book: Book, k: int, after_s: float) -> float:
     """When row `k` first fits a node as a task ends there, later than `after_s`; or infinity."""
     best = math.inf
     for n in range(len(book.rows)):
@@ -356,68 +367,51 @@ def earliest_s(case: Case, book: Book, k: int, after_s: float) -> float:
     return best
 
 
-@inner
-def put(case: Case, book: Book, k: int, like: IntArray) -> int:
-    """Put the rows of the task that begins with row `k` where each adds least, or none of them.
-
-    Returns
-    -------
-    How many found a node, or -1 where the book of one is full.
-    """
-    parts = case.parts[k]
-    for i in range(k, k + parts):
-        _, n, mask = cheapest(case, book, i, like)
-        if n >= 0 and book.first[n] + book.rows[n] + 2 <= book.first[n + 1]:
-            insert(case, book, i, n, mask)
-            continue
-        for j in range(k, i):
-            remove(case, book, j)
-        return -1 if n >= 0 else 0
-    return int(parts)
-
-
 @compiled
 def place_all(
-    case: Case,
+    case: TimedTasks,
     book: Book,
+    moves: Moves,
     order: IntArray,
     begin: int,
     end: int,
-    like: IntArray,
     waits: bool,
+    rng: np.random.Generator,
 ) -> int:
     """Put tasks, `order` from `begin` to `end`, where each adds least; where to go on.
 
     That is before `end` where a book is full. A task without room waits until there is some, or
-    is left out. One of several nodes is put at its first row's turn.
+    is left out. One of several nodes is put at its first row's turn, all of its rows or none.
     """
     for i in range(begin, end):
         k = order[i]
         if case.first[k] != k:
             continue
-        found = put(case, book, k, like)
-        then = case.submit_s[k]
-        while found == 0 and waits and then < math.inf:
-            then = earliest_s(case, book, k, then)
-            if then < math.inf:
-                start_at(case, k, then)
-                found = put(case, book, k, like)
-        if found <= 0:
-            start_at(case, k, case.submit_s[k])
-        if found < 0:
-            return i
+        then, trying = case.submit_s[k], True
+        while trying:
+            placed, n = 0, 0
+            while placed < case.parts[k] and n >= 0:
+                _, n, mask = cheapest(case, book, moves, k + placed, False, rng)
+                if n >= 0 and book.first[n] + book.rows[n] + 2 > book.first[n + 1]:
+                    for j in range(k, k + placed):
+                        remove(case, book, j)
+                    start_at(case, k, case.submit_s[k])
+                    return i
+                if n >= 0:
+                    insert(case, book, k + placed, n, mask)
+                    placed += 1
+            trying = False
+            if placed < case.parts[k]:
+                for j in range(k, k + placed):
+                    remove(case, book, j)
+                then = earliest_s(case, book, k, then) if waits else math.inf
+                trying = then < math.inf
+                start_at(case, k, then if trying else case.submit_s[k])
     return end
 
 
 @compiled
-def insert_all(case: Case, book: Book, rows: IntArray, node: IntArray, mask: IntArray) -> None:
-    """Put these rows, none of which is anywhere, on these nodes; books must have room for them."""
-    for i in range(len(rows)):
-        insert(case, book, rows[i], node[i], mask[i])
-
-
-@compiled
-def ease_all(case: Case, book: Book, ease: float) -> None:
+def ease_all(case: TimedTasks, book: Book, ease: float) -> None:
     """Let λ be so much from now on."""
     case.ease[0] = ease
     for n in range(len(book.rows)):

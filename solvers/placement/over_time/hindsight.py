@@ -26,21 +26,22 @@ from optgap.models.times import freed_s
 from optgap.models.work import WORK
 from optgap.solvers.placement.over_time.book_kernels import (
     Book,
-    Case,
+    Moves,
+    TimedTasks,
     ease_all,
-    insert_all,
+    insert,
     place_all,
 )
 from optgap.solvers.placement.over_time.bounding import bound_over_time
 from optgap.solvers.placement.over_time.parameters import TUNING
-from optgap.solvers.placement.over_time.search_kernels import Moves, anneal
+from optgap.solvers.placement.over_time.search_kernels import anneal
 
 MOST_NAMED = 5
 """Tasks left out that a message names."""
 UNMOVED = "moves no task; the bound beside it lets tasks move"
 
 
-class Search:
+class HindsightSearch:
     """Schedules of one problem.
 
     Attributes
@@ -57,7 +58,7 @@ class Search:
         self.rng = np.random.default_rng(seed)
         self.case = case_of(problem)
         self.book = empty_book(problem, self.case)
-        self.like = np.array(problem.cluster.type_of)
+        self.choice = moves_for(problem, self.case)
         self.best_j = math.inf
         self.node, self.mask = self.book.node.copy(), self.book.mask.copy()
 
@@ -75,7 +76,7 @@ class Search:
             if self.limits.stop is not None:
                 return False
             end = min(len(order), done + TUNING.placed_at_once)
-            at = place_all(self.case, self.book, order, done, end, self.like, waits)
+            at = place_all(self.case, self.book, self.choice, order, done, end, waits, self.rng)
             self.limits.spend(WORK.placed_row * (at - done) * int(self.book.rows.sum()))
             if at < end:
                 self.book = roomier(self.book)
@@ -92,7 +93,7 @@ class Search:
             self.best_j = joules
             self.node[:], self.mask[:] = self.book.node, self.book.mask
 
-    def anneal(self, moves: int, hot_j: float, cold_j: float, choice: Moves) -> int:
+    def anneal(self, moves: int, hot_j: float, cold_j: float) -> int:
         """So many moves, from one temperature to another; how many the limits let it make.
 
         What is in use counts in full (`eased`) for the last fifth.
@@ -105,7 +106,7 @@ class Search:
             hot = hot_j * (cold_j / hot_j) ** now
             now = (done + step) / moves
             cold = hot_j * (cold_j / hot_j) ** now
-            anneal(self.case, self.book, choice, step, hot, cold, self.rng)
+            anneal(self.case, self.book, self.choice, step, hot, cold, self.rng)
             self.limits.spend(WORK.moved_row * step * share * int(self.book.rows.sum()))
             done += step
             self.keep()
@@ -137,14 +138,14 @@ def beyond_empty_j(problem: PlacementProblem, solution: PlacementSolution) -> fl
     return problem.evaluate(solution).objective - empty_j(problem)
 
 
-def case_of(problem: PlacementProblem) -> Case:
+def case_of(problem: PlacementProblem) -> TimedTasks:
     """The problem as arrays, every task to start when it is submitted."""
     tasks, cluster = problem.tasks, problem.cluster
     submit, lasting = np.array(tasks.submit_s), np.array(problem.lasting_s)
     specs = tuple(dict.fromkeys(tasks.gpu_specs))
     place = {spec: k for k, spec in enumerate(specs)}
     most = max(1, int(cluster.gpus.max()))
-    return Case(
+    return TimedTasks(
         submit,
         lasting,
         submit.copy(),
@@ -164,7 +165,7 @@ def case_of(problem: PlacementProblem) -> Case:
     )
 
 
-def empty_book(problem: PlacementProblem, case: Case) -> Book:
+def empty_book(problem: PlacementProblem, case: TimedTasks) -> Book:
     """Nothing runs anywhere."""
     nodes, tasks = len(case.nodes), len(case.start_s)
     room = 1 + 2 * min(tasks, 4 + 3 * tasks // nodes)
@@ -205,7 +206,7 @@ def roomier(book: Book) -> Book:
     return Book._make([first, book.rows, *columns, book.node, book.mask])
 
 
-def moves_for(problem: PlacementProblem, case: Case) -> Moves:
+def moves_for(problem: PlacementProblem, case: TimedTasks) -> Moves:
     """What annealing chooses from."""
     most = max(TUNING.tasks, int(problem.tasks.parts.max()))
     whole, nodes = np.zeros(most, dtype=np.int64), len(problem.cluster)
@@ -222,24 +223,26 @@ def moves_for(problem: PlacementProblem, case: Case) -> Moves:
     )
 
 
-def constructed(problem: PlacementProblem, limits: Limits, seed: int, ease: float) -> Search | None:
+def constructed(
+    problem: PlacementProblem, limits: Limits, seed: int, ease: float
+) -> HindsightSearch | None:
     """The longest tasks first; in order of submission, where that leaves some without a place.
 
     None where the limits stop it before every task has been tried.
     """
-    search = Search(problem, limits, seed, ease)
+    search = HindsightSearch(problem, limits, seed, ease)
     if not search.construct(np.argsort(-problem.lasting_s, kind="stable")):
         return None
     if search.missing == 0:
         return search
-    other = Search(problem, limits, seed, ease)
+    other = HindsightSearch(problem, limits, seed, ease)
     if not other.construct(np.arange(len(problem.tasks))):
         return search
     return min(search, other, key=lambda one: (one.missing, one.best_j))
 
 
 def long_rows(problem: PlacementProblem) -> IntArray:
-    """The rows of the longest tasks, which run `Tuning.long_share`; none where that is no help.
+    """The rows of the longest tasks, which run `long_share`; none where that is no help.
 
     That is where there are few tasks, or many nodes, and where tasks may wait: starts of some
     depend on the others then.
@@ -261,20 +264,20 @@ def long_first(
     seed: int,
     moves: int,
     ease: float,
-) -> Search | None:
+) -> HindsightSearch | None:
     """The long tasks annealed alone, then the others where each adds least; None without room."""
     part = limits.within(limits.remaining / 2)
     alone = constructed(problem.subset(rows.tolist()), part, seed, ease)
     if alone is None or alone.missing:
         return None
     mean = max(alone.best_j, 1.0) / len(rows)
-    choice = moves_for(alone.problem, alone.case)
-    alone.anneal(TUNING.long_moves * moves, TUNING.hot * mean, TUNING.cold * mean, choice)
-    search = Search(problem, limits, seed)
+    alone.anneal(TUNING.long_moves * moves, TUNING.hot * mean, TUNING.cold * mean)
+    search = HindsightSearch(problem, limits, seed)
     needed = 2 * np.bincount(alone.node, minlength=len(problem.cluster)) + 3
     if (needed > np.diff(search.book.first)).any():
         return None
-    insert_all(search.case, search.book, rows, alone.node, alone.mask)
+    for k, n, mask in zip(rows.tolist(), alone.node.tolist(), alone.mask.tolist(), strict=True):
+        insert(search.case, search.book, k, n, mask)
     if (search.book.rows + 2 > 0.8 * np.diff(search.book.first)).any():
         search.book = roomier(search.book)
     rest = np.setdiff1d(np.arange(len(problem.tasks)), rows)
@@ -323,8 +326,7 @@ def hindsight(
             return replace(bound, termination=stop, message="stopped before any schedule")
         first, warm = search.objective, TUNING.warm if staged else 1.0
         mean = max(search.best_j, 1.0) / count
-        choice = moves_for(problem, search.case)
-        done = search.anneal(moves, warm * TUNING.hot * mean, warm * TUNING.cold * mean, choice)
+        done = search.anneal(moves, warm * TUNING.hot * mean, warm * TUNING.cold * mean)
     return Outcome(
         search.solution_of(),
         Status.FEASIBLE,

@@ -8,18 +8,15 @@ nodes are passed over now and then (ruin and recreate with blinks, Christiaens a
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from optgap.models.compiled import compiled, inner
-from optgap.models.placement.arrays import BoolArray, FloatArray, IntArray
 from optgap.solvers.placement.over_time.book_kernels import (
     Book,
-    Case,
-    added_j,
-    beside,
-    empty_for,
+    Moves,
+    TimedTasks,
+    cheapest,
     insert,
     remove,
     row_at,
@@ -27,51 +24,9 @@ from optgap.solvers.placement.over_time.book_kernels import (
 )
 
 
-class Moves(NamedTuple):
-    """What is drawn, and work space for it.
-
-    Parameters
-    ----------
-    nodes: of how many tasks are taken off at once, at most.
-    blinks: share of the nodes that are passed over, other than those that tasks are taken off.
-    by_worth: (T,) the sum of how long tasks run, up to each: half of the moves begin with these.
-    like: (N,) which nodes are alike when empty: one of those is enough.
-    tasks, node, mask: (L,) which tasks are taken off at once, and where they were.
-    key: (L,) by what they are put back in order.
-    opened: (N,) whether tasks are taken off a node.
-    """
-
-    nodes: int
-    blinks: float
-    by_worth: FloatArray
-    like: IntArray
-    tasks: IntArray
-    node: IntArray
-    mask: IntArray
-    key: FloatArray
-    opened: BoolArray
-
-
-@inner
-def drawn(moves: Moves, draw: float) -> int:
-    """A task: with half of the draws any, else the longer the likelier."""
-    count = len(moves.by_worth)
-    if draw < 0.5:
-        return int(2 * draw * count)
-    sought = (2 * draw - 1) * moves.by_worth[count - 1]
-    low, high = 0, count - 1
-    while low < high:
-        middle = (low + high) // 2
-        if moves.by_worth[middle] > sought:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
 @inner
 def take_off(
-    case: Case,
+    case: TimedTasks,
     book: Book,
     moves: Moves,
     n: int,
@@ -109,67 +64,23 @@ def take_off(
 
 
 @inner
-def cheapest_seen(
-    case: Case, book: Book, moves: Moves, k: int, rng: np.random.Generator
-) -> tuple[float, int, int]:
-    """Where task `k` adds least of the nodes that are not passed over; the first of equals."""
-    best, node, mask = math.inf, -1, 0
-    seen = -1
-    for n in range(len(book.rows)):
-        if case.parts[k] > 1 and beside(case, book, k, n):
-            continue
-        if empty_for(case, book, k, n):
-            if moves.like[n] == seen:
-                continue
-            seen = moves.like[n]
-        if not moves.opened[n] and rng.random() < moves.blinks:
-            continue
-        if book.first[n] + book.rows[n] + 2 > book.first[n + 1]:  # no room in its book
-            continue
-        joules, gpus = added_j(case, book, k, n, best)
-        if joules < best:
-            best, node, mask = joules, n, gpus
-    return best, node, mask
-
-
-@inner
-def put_in_order(case: Case, moves: Moves, taken: int, rng: np.random.Generator) -> None:
-    """Sort what was taken off: the longest, the largest or the first comes first, or any."""
-    rule = rng.random()
-    for i in range(taken):
-        k = moves.tasks[i]
-        if rule < 0.4:
-            key = -case.lasting_s[k]
-        elif rule < 0.7:
-            demand = case.num_gpu[k] * case.gpu_milli[k] + case.cpu_milli[k] / 32
-            key = -case.lasting_s[k] * demand
-        elif rule < 0.8:
-            key = case.start_s[k]
-        else:
-            key = rng.random()
-        at = i
-        node, mask = moves.node[i], moves.mask[i]
-        while at > 0 and moves.key[at - 1] > key:
-            moves.key[at] = moves.key[at - 1]
-            moves.tasks[at] = moves.tasks[at - 1]
-            moves.node[at] = moves.node[at - 1]
-            moves.mask[at] = moves.mask[at - 1]
-            at -= 1
-        moves.key[at] = key
-        moves.tasks[at] = k
-        moves.node[at] = node
-        moves.mask[at] = mask
-
-
-@inner
 def renew(
-    case: Case, book: Book, moves: Moves, most_j: float, rng: np.random.Generator
+    case: TimedTasks, book: Book, moves: Moves, most_j: float, rng: np.random.Generator
 ) -> tuple[float, int]:
     """Take tasks off and put them back, if that adds less than `most_j`; the change.
 
     Beside it, how many rows without a place found one.
     """
-    k = drawn(moves, rng.random())
+    draw, count = rng.random(), len(moves.by_worth)
+    k = int(2 * draw * count)
+    if draw >= 0.5:  # the longer a task the likelier; else any
+        sought, k, high = (2 * draw - 1) * moves.by_worth[count - 1], 0, count - 1
+        while k < high:
+            middle = (k + high) // 2
+            if moves.by_worth[middle] > sought:
+                high = middle
+            else:
+                k = middle + 1
     taken, before, missing = 0, 0.0, 0
     share = min(1.0, 2.0 * rng.random())
     time_s = case.start_s[k] + rng.random() * (case.freed_s[k] - case.start_s[k])
@@ -188,11 +99,27 @@ def renew(
             others -= 1
             taken, joules = take_off(case, book, moves, n, time_s, taken, k, share, rng)
             before += joules
-    put_in_order(case, moves, taken, rng)
+    rule = rng.random()
+    for i in range(taken):  # the longest, the largest or the first comes first, or any
+        k, node, mask, at = moves.tasks[i], moves.node[i], moves.mask[i], i
+        if rule < 0.4:
+            key = -case.lasting_s[k]
+        elif rule < 0.7:
+            demand = case.num_gpu[k] * case.gpu_milli[k] + case.cpu_milli[k] / 32
+            key = -case.lasting_s[k] * demand
+        elif rule < 0.8:
+            key = case.start_s[k]
+        else:
+            key = rng.random()
+        while at > 0 and moves.key[at - 1] > key:
+            moves.key[at], moves.tasks[at] = moves.key[at - 1], moves.tasks[at - 1]
+            moves.node[at], moves.mask[at] = moves.node[at - 1], moves.mask[at - 1]
+            at -= 1
+        moves.key[at], moves.tasks[at], moves.node[at], moves.mask[at] = key, k, node, mask
     after, put = 0.0, 0
     while put < taken and after - before < most_j:
         k = moves.tasks[put]
-        joules, n, mask = cheapest_seen(case, book, moves, k, rng)
+        joules, n, mask = cheapest(case, book, moves, k, True, rng)
         after += joules
         if n < 0:
             break
@@ -213,7 +140,7 @@ def renew(
 
 @compiled
 def anneal(
-    case: Case,
+    case: TimedTasks,
     book: Book,
     moves: Moves,
     count: int,

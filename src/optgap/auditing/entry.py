@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from numbers import Integral
 from typing import Any
 
 from optgap.api import require_effort, require_seed, require_time_limit
 from optgap.auditing.result import Audit
+from optgap.comparing.gaps import compare
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.limits import Limits
 from optgap.models.reading import Path
@@ -17,13 +19,20 @@ from optgap.registry import FAMILIES
 KINDS = ("kubernetes", "slurm", "swf")
 OPTIONS: dict[str, dict[str, type]] = {
     "kubernetes": {"plain": str},
-    "slurm": {"pool": str, "wait": str, "nodes": int, "gpus_per_node": int},
-    "swf": {"nodes": int, "gpus_per_node": int},
+    "slurm": {
+        "pool": str,
+        "wait": str,
+        "nodes": int,
+        "gpus_per_node": int,
+        "gpus": int,
+        "zone": str,
+    },
+    "swf": {"nodes": int, "gpus_per_node": int, "gpus": int},
 }
 """What ``--set`` knows, by kind."""
 READERS = {
     "slurm": "optgap.models.queueing.slurm:read_slurm",
-    "swf": "optgap.models.queueing.swf_log:read_swf_log",
+    "swf": "optgap.models.queueing.swf:read_swf_log",
 }
 
 
@@ -56,8 +65,9 @@ def audit(
     time_limit: seconds after which the search of moves, or each method beside a log, is cut.
     effort: factor by which all budgets of work are multiplied.
     columns: what a log calls our columns (``{"begin": "start_s:min"}``), or sacct's for Slurm.
-    options: for Slurm ``pool``, ``wait`` (``eligible`` or ``submit``), ``nodes`` and
-        ``gpus_per_node``; for SWF the last two.
+    options: for Slurm and SWF the pool's size as ``gpus``, or as ``nodes`` and ``gpus_per_node``;
+        for Slurm also ``pool``, ``wait`` (``eligible`` or ``submit``) and ``zone``, whose local
+        time the file has.
 
     Raises
     ------
@@ -85,16 +95,20 @@ def audit(
             seed=seed,
             **given,
         )
-    from optgap.auditing.logged import Beside
-
-    beside = Beside(policies, methods, time_limit, effort, seed, limits or Limits())
+    limits = limits or Limits()
+    beside = partial(
+        compare, policies=policies, methods=methods, time_limit=time_limit, effort=effort,
+        seed=seed, limits=limits,
+    )  # fmt: skip
     if kind in READERS:
         from optgap.auditing.queues import audit_queue
 
         return audit_queue(kind, str(source), imported(READERS[kind])(source, **given), beside)
     from optgap.auditing.solutions import audit_solution
 
-    return audit_solution(kind, source, log, beside, moves=moves, columns=columns)
+    return audit_solution(
+        kind, source, log, beside, moves=moves, columns=columns, limits=limits, seed=seed
+    )
 
 
 def options_of(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,124 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from optgap.api import ahead
-from optgap.auditing.result import Audit, Covered, Records
+from optgap.auditing.result import Audit, Covered
 from optgap.comparing.comparison import ALL, Comparison, ComparisonRow
-from optgap.comparing.gaps import compare
 from optgap.contract import Problem
 from optgap.explaining.logged import NAME, logged_result
-from optgap.models.limits import Limits
-from optgap.models.result import Evaluation, Violation, relative_gap
+from optgap.models.errors import RefereeError
+from optgap.models.result import relative_gap
+
+Beside = Callable[[Problem], Comparison]
+"""Compares what is to stand beside what happened."""
 
 
-@dataclass(frozen=True)
-class Beside:
-    """What is to stand beside what happened: as for `compare`.
-
-    Parameters
-    ----------
-    time_limit: seconds after which each method is cut, where it is told.
-    """
-
-    policies: str
-    methods: str
-    time_limit: float | None
-    effort: float
-    seed: int
-    limits: Limits
-
-    def judge(self, problem: Problem, solution: Any) -> Logged:
-        """What happened beside policies and methods."""
-        comparison = compare(
-            problem,
-            self.policies,
-            self.methods,
-            time_limit=self.time_limit,
-            effort=self.effort,
-            limits=self.limits,
-            seed=self.seed,
-        )
-        return with_logged(problem, solution, comparison)
+def alone(problem: Problem) -> Comparison:
+    """A comparison in which nothing ran and nothing is proven."""
+    goal = problem.objective.described
+    name, summary = problem.name, problem.summary
+    nothing = (None, None, None, None, ())
+    return Comparison(problem.family, name, summary, goal.unit, goal.sense, *nothing)
 
 
-@dataclass(frozen=True)
-class Logged:
-    """What happened, judged.
+def judged(
+    kind: str, source: str, problem: Problem, solution: Any, covered: Covered, beside: Beside
+) -> Audit:
+    """The audit of what happened, as the first row of a comparison; its sentence is still to come.
 
-    Parameters
-    ----------
-    comparison: with what happened as its first row.
-    now: the referee's numbers for it.
-    violations: constraints that it breaks.
-    """
+    A schedule that breaks a constraint keeps its row, which says so; it has no gap, as the bound
+    is one for schedules that break none, and it does not count as the best known.
 
-    problem: Problem
-    solution: Any
-    comparison: Comparison
-    now: Evaluation
-    violations: tuple[Violation, ...]
-
-    def audit(
-        self,
-        kind: str,
-        source: str,
-        covered: Covered,
-        sentence: str,
-        facts: Sequence[tuple[str, str]],
-        tables: Mapping[str, Records] | None = None,
-        warnings: Sequence[str] = (),
-    ) -> Audit:
-        """The audit that says so."""
-        found = self.comparison
-        return Audit(
-            kind,
-            source,
-            self.problem,
-            self.solution,
-            self.now,
-            self.violations,
-            found.best_known,
-            found.known_by or "",
-            found.best_bound,
-            found.bound_by or "",
-            covered,
-            sentence,
-            tuple(facts),
-            tables or {},
-            tuple(warnings),
-            found.termination,
-            comparison=found,
-        )
-
-
-def with_logged(problem: Problem, solution: Any, comparison: Comparison) -> Logged:
-    """The comparison with what happened as its first row.
-
-    A schedule that breaks a constraint (a real log has overlaps: reservations, draining, drift)
-    keeps its row, which says so; a gap to a bound that it undercuts by them is left out, and
-    it does not count as the best known.
+    Raises
+    ------
+    RefereeError: when what happened breaks no constraint and is better than the bound.
     """
     violations = tuple(problem.check(solution))
+    comparison = beside(problem)
     result = logged_result(problem, solution, violations)
-    now, serves = problem.evaluate(solution), problem.serves_all(solution)
-    bound, sense = comparison.best_bound, result.sense
-    result = replace(result, bound=bound, bound_by=comparison.bound_by)
-    undercuts = bound is not None and ahead(now.objective, bound, sense)
+    now, bound, sense = problem.evaluate(solution), comparison.best_bound, result.sense
+    serves = problem.serves_all(solution)
     fair = serves and not violations
     known, by = comparison.best_known, comparison.known_by
+    if fair and bound is not None:
+        if ahead(now.objective, bound, sense):
+            told = f"the bound {bound:g} of {comparison.bound_by} is beyond {now.objective:g}"
+            raise RefereeError(f"{told}, which is what happened")
+        bound = (min if sense == "min" else max)(bound, now.objective)  # rounding apart
     if fair and (known is None or ahead(now.objective, known, sense)):
         known, by = now.objective, NAME
-    gap = None if undercuts or not serves else relative_gap(now.objective, bound)
-    own = ComparisonRow(result, ALL if serves else None, gap, None)
+    own = ComparisonRow(
+        replace(result, bound=bound, bound_by=comparison.bound_by),
+        ALL if serves else None,
+        relative_gap(now.objective, bound) if fair else None,
+        relative_gap(now.objective, known) if fair else None,
+    )
     rows = [
         replace(row, gap_to_best=relative_gap(row.result.objective, known))
         if row.bound_scope == ALL
         else row
-        for row in (own, *comparison.rows)
+        for row in comparison.rows
     ]
-    made = replace(comparison, rows=tuple(rows), best_known=known, known_by=by)
-    return Logged(problem, solution, made, now, violations)
+    made = replace(comparison, rows=(own, *rows), best_bound=bound, best_known=known, known_by=by)
+    return Audit(
+        kind, source, problem, solution, now, violations, known, by or "", bound,
+        made.bound_by or "", covered, "", termination=made.termination, comparison=made,
+    )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from optgap.auditing.result import Audit
@@ -32,11 +33,18 @@ def plot_audit(audit: Audit, ax: Axes | None = None) -> Axes:
     ----------
     ax: where to draw; a new figure without it.
     """
-    if audit.comparison is not None:
-        return plot_gaps(audit.comparison, ax)
     own = ax is None
+    if audit.comparison is not None and audit.best_bound is not None:
+        return plot_gaps(audit.comparison, ax)
     ax = axes_or_new(ax, *SIZE)
-    _curve(audit, ax)
+    if audit.comparison is not None:  # nothing is proven, and the sentence says why
+        ax.set_axis_off()
+        ax.text(0.5, 0.5, fill(audit.sentence, 70), ha="center", transform=ax.transAxes)
+        return ax
+    points = audit.curve.points if audit.curve is not None else ()
+    columns = ([p.most for p in points], [p.power_w for p in points], [p.bound_w for p in points])
+    draw_savings(ax, *columns)
+    titled(ax, heading("placement", audit.problem.summary, audit.kind), audit.sentence)
     if own:
         legend_below(ax, 1)
     return ax
@@ -44,22 +52,13 @@ def plot_audit(audit: Audit, ax: Axes | None = None) -> Axes:
 
 def audit_figure(audit: Audit) -> Figure:
     """The picture as a figure of its own, without touching pyplot's state."""
-    if audit.comparison is not None:
+    if audit.comparison is not None and audit.best_bound is not None:
         return gaps_figure(audit.comparison)
     figure = new_figure(*SIZE)
-    legend_below(plot_audit(audit, figure.subplots()), 1)
+    ax = plot_audit(audit, figure.subplots())
+    if audit.comparison is None:
+        legend_below(ax, 1)
     return figure
-
-
-def _curve(audit: Audit, ax: Axes) -> None:
-    points = audit.curve.points if audit.curve is not None else ()
-    draw_savings(
-        ax,
-        [point.most for point in points],
-        [point.power_w for point in points],
-        [point.bound_w for point in points],
-    )
-    titled(ax, heading("placement", audit.problem.summary, audit.kind), audit.sentence)
 
 
 def draw_savings(

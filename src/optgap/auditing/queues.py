@@ -2,90 +2,110 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from optgap.api import close
-from optgap.auditing.logged import Beside
-from optgap.auditing.result import Audit, Covered
+from optgap.auditing.logged import Beside, alone, judged
+from optgap.auditing.result import Audit, Covered, Records
 from optgap.comparing.comparison import ACCEPTED, Comparison
-from optgap.explaining.logged import NAME
 from optgap.models.queueing.log import QueueLog
-from optgap.render import duration, number, percent
+from optgap.models.result import Result
+from optgap.models.shown import counted
+from optgap.render import number, percent
 
 MOST_USERS = 20
 SIZES = ((1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (17, 64), (65, 10**9))
 """Jobs by the GPUs they hold, from and to."""
+IDLE = 0.5
+"""Share of idle waiting from which a log does not show what could be saved."""
 
 
 def audit_queue(kind: str, source: str, log: QueueLog, beside: Beside) -> Audit:
     """Audit a log of jobs that ran.
 
+    What happened may need more GPUs than the pool was told to have: then nothing is said of what
+    could have been.
+
     Parameters
     ----------
     kind: what the log is.
     """
-    judged = beside.judge(log.problem, log.logged)
-    best = _best_policy(judged.comparison)
-    return judged.audit(
-        kind,
-        source,
-        Covered(log.records, len(log.problem), log.reasons),
-        _sentence(judged.comparison, judged.now.objective, best),
-        _facts(log, best),
-        _waits(log, judged.comparison, best),
-        log.warnings,
+    covered = Covered(log.records, len(log.problem), log.reasons)
+    found = judged(kind, source, log.problem, log.logged, covered, alone if log.lacks else beside)
+    best = _best_policy(found.comparison)
+    return replace(
+        found,
+        sentence=log.lacks or _sentence(log, found, best),
+        facts=_facts(log, best),
+        tables=_waits(log, best),
+        warnings=log.warnings,
     )
 
 
-def _best_policy(comparison: Comparison) -> str:
-    """The policy with the least objective, what happened apart; "" when none ran."""
+def _seconds(value: float) -> str:
+    """Seconds with three digits, or whole ones."""
+    return f"{value:.3g} s" if value < 100 else f"{value:,.0f} s"
+
+
+def _best_policy(comparison: Comparison | None) -> Result | None:
+    """The policy with the least objective, what happened apart; None when none ran."""
     rows = [
         row.result
-        for row in comparison.rows
-        if row.result.kind == "policy" and row.result.method != NAME
-        and row.result.objective is not None and row.bound_scope != ACCEPTED
-    ]  # fmt: skip
-    return min(rows, key=lambda r: r.objective or 0.0).method if rows else ""
+        for row in (comparison.rows[1:] if comparison else ())
+        if row.result.kind == "policy"
+        and row.result.objective is not None
+        and row.bound_scope != ACCEPTED
+    ]
+    return min(rows, key=lambda result: result.objective or 0.0, default=None)
 
 
-def _sentence(comparison: Comparison, now: float, best: str) -> str:
-    text = f"the mean wait was {duration(now)}"
-    bound = comparison.best_bound
+def _sentence(log: QueueLog, found: Audit, best: Result | None) -> str:
+    now, bound = found.now.objective, found.best_bound
+    text = f"The mean wait was {_seconds(now)}"
+    if now <= 0:
+        return f"{text}: no job waited, and nothing could be saved."
+    if log.idle_waiting >= IDLE:
+        return (
+            f"{text}. During {percent(log.idle_waiting, 0)} of the waiting time enough GPUs were "
+            "free for every waiting job, so the log does not show what a better schedule could "
+            "save (limits, priorities, CPUs, memory, reservations and other jobs are not in the "
+            "file)."
+        )
+    told = []
     if best:
-        value = comparison.row(best).result.objective
-        text += f"; {best} would have had {duration(value or 0.0)}"
-    if bound is not None and now > 0:
+        told.append(f"{best.method} gives {_seconds(best.objective or 0.0)}")
+    if bound is not None:
         share = percent(max(0.0, (now - bound) / now), 1)
-        text += f", and no schedule less than {duration(bound)}: at most {share} could be saved"
-    return text
+        told.append(f"the lower bound is {_seconds(bound)}, so at most {share} could be saved")
+    where = "as told" if log.pool.said == "as told" else "in the log"
+    gpus = f"{log.problem.gpus:,} GPU" + "s" * (log.problem.gpus > 1)
+    return f"{text}. With the {gpus} {where}, {' and '.join(told)}." if told else f"{text}."
 
 
-def _facts(log: QueueLog, best: str) -> Sequence[tuple[str, str]]:
+def _facts(log: QueueLog, best: Result | None) -> tuple[tuple[str, str], ...]:
     wait = log.logged.start_s - log.problem.jobs.arrival_s
     since = log.logged.start_s - log.submit_s
-    size = f"{log.problem.gpus:,}: {log.problem.nodes:,} x {log.problem.gpus_per_node:,}"
     facts = [
-        ("GPUs", f"{size}, as the log shows unless told"),
-        ("mean wait", f"{duration(float(wait.mean()))}, median {duration(float(np.median(wait)))}"),
-        ("load", percent(min(log.problem.load, 99.0), 1)),
+        ("GPUs", f"{log.problem.gpus:,}, {log.pool.said}"),
+        ("mean wait", f"{_seconds(float(wait.mean()))}, median {_seconds(float(np.median(wait)))}"),
+        ("load", percent(log.load, 1)),
     ]
     if not close(float(since.mean()), float(wait.mean())):
-        facts.append(("from submission", duration(float(since.mean()))))
+        facts.append(("from submission", _seconds(float(since.mean()))))
     if len(log.pools) > 1:
-        told = [f"{name}: {jobs:,} jobs, {number(hours)} GPU-h" for name, (jobs, hours) in
+        told = [f"{name}: {counted(jobs, 'job')}, {number(hours)} GPU-h" for name, (jobs, hours) in
                 sorted(log.pools.items(), key=lambda p: -p[1][1])]  # fmt: skip
         facts.append(("pools (--set pool=NAME)", "; ".join(told)))
     if best:
-        facts.append(("best policy", best))
-    return facts
+        facts.append(("best policy", best.method))
+    return tuple(facts)
 
 
-def _waits(
-    log: QueueLog, comparison: Comparison, best: str
-) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+def _waits(log: QueueLog, best: Result | None) -> Mapping[str, Records]:
     """Waits by size, user and hour, really and under the best policy."""
     jobs = log.problem.jobs
     waits = {
@@ -93,14 +113,13 @@ def _waits(
         "since submission (s)": log.logged.start_s - log.submit_s,
     }
     if best:
-        solution: Any = comparison.row(best).result.solution
-        waits[f"under {best} (s)"] = solution.start_s - jobs.arrival_s
+        solution: Any = best.solution
+        waits[f"under {best.method} (s)"] = solution.start_s - jobs.arrival_s
 
     def row(name: str, what: str, inside: Any) -> dict[str, Any]:
         means = {key: float(np.mean(values[inside])) for key, values in waits.items()}
-        paid = {}
-        if best:
-            paid["paid (s)"] = means["waited (s)"] - means[f"under {best} (s)"]
+        first, _, *under = means.values()
+        paid = {"paid (s)": first - under[0]} if under else {}
         held = float(jobs.gpu_seconds[inside].sum()) / 3600
         return {what: name, "jobs": int(np.sum(inside)), "GPU-h": held, **means, **paid}
 

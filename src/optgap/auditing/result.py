@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from optgap.contract import Problem
 from optgap.models.placement.migrations import MigrationProblem, Move
 from optgap.models.result import Evaluation, Termination, Violation, relative_gap
+from optgap.models.shown import counted
 from optgap.render import Answer, Row, Table, number, percent, text_table
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from optgap.comparing.comparison import Comparison
     from optgap.explaining import Explanation
-    from optgap.solvers.placement.migrations import CurvePoint, MigrationCurve
+    from optgap.solvers.placement.migrations import MigrationCurve
 
 SCHEMA = "optgap.audit/1"
 SHOWN = 12
@@ -43,7 +44,7 @@ class Covered:
     def __str__(self) -> str:
         share = percent(self.used / self.records, 1) if self.records else "none"
         text = f"{self.used:,} of {self.records:,} ({share})"
-        left = [f"{count:,} {reason}" for reason, count in self.reasons.items() if count]
+        left = [counted(count, reason) for reason, count in self.reasons.items() if count]
         return text + ("; left out: " + ", ".join(left) if left else "")
 
 
@@ -82,19 +83,11 @@ class MoveList(Answer):
 
     def table(self) -> Table:
         """A line per step."""
-        rows: list[Row] = [
-            (
-                str(step),
-                entry["task"],
-                entry["from_node"],
-                entry["to_node"],
-                ", ".join(map(str, entry["gpu_index"])),
-                number(power),
-            )
-            for step, (entry, power) in enumerate(
-                zip(self.to_json()["moves"], self.power_w[1:], strict=True), 1
-            )
-        ]
+        rows: list[Row] = []
+        for k, move in enumerate(self.to_json()["moves"]):
+            gpus = ", ".join(map(str, move["gpu_index"]))
+            where = (move["task"], move["from_node"], move["to_node"])
+            rows.append((str(k + 1), *where, gpus, number(self.power_w[k + 1])))
         return ("step", "pod", "from", "to", "GPUs", "power (W)"), rows, (0, 5)
 
     def __str__(self) -> str:
@@ -156,7 +149,9 @@ class Audit(Answer):
 
     @property
     def gap_to_bound(self) -> float | None:
-        """|now − bound| / |bound|."""
+        """|now − bound| / |bound|; None where what happened breaks a constraint of a log's."""
+        if self.comparison is not None and self.violations:
+            return None
         return relative_gap(self.now.objective, self.best_bound)
 
     @property
@@ -187,20 +182,20 @@ class Audit(Answer):
 
         Raises
         ------
-        ValueError: for a snapshot of a cluster, which does not say in which order pods came.
+        ValueError: for a snapshot of a cluster, which does not say in which order pods came; for a
+            log that needs more than the pool was told to have.
         """
         from optgap.explaining import explain
 
         if self.comparison is None:
             raise ValueError(f"{self.source} is a snapshot, which does not say how it came to be")
+        if self.comparison.best_bound is None and self.violations:
+            raise ValueError(self.sentence)
         return explain(self.problem, logged=self.solution, **options)
 
     def _curve_rows(self) -> list[dict[str, float | int]]:
-        points: Sequence[CurvePoint] = self.curve.points if self.curve else ()
-        return [
-            {"moves": point.most, "power_w": point.power_w, "bound_w": point.bound_w}
-            for point in points
-        ]
+        points = self.curve.points if self.curve else ()
+        return [{"moves": p.most, "power_w": p.power_w, "bound_w": p.bound_w} for p in points]
 
     # -- forms ----------------------------------------------------------------------------
 
@@ -270,32 +265,21 @@ class Audit(Answer):
             return self.comparison.table()
         now = self.now.objective
         rows: list[Row] = []
-        for point in self.curve.points if self.curve else ():
-            saved = (now - point.power_w) / now if now else None
-            most = (now - point.bound_w) / now if now else None
-            gap = relative_gap(point.power_w, point.bound_w)
-            rows.append(
-                (
-                    f"{point.most:,}",
-                    number(point.power_w),
-                    percent(saved),
-                    number(point.bound_w),
-                    percent(most),
-                    percent(gap),
-                )
-            )
+        for row in self._curve_rows():
+            moves, power, bound = row.values()
+            saved, most = ((now - watts) / now if now else None for watts in (power, bound))
+            values = (number(power), percent(saved), number(bound), percent(most))
+            rows.append((f"{moves:,}", *values, percent(relative_gap(power, bound))))
         header = ("moves", "power (W)", "saved", "bound (W)", "at most saved", "not proven")
         return header, rows, (0, 1, 2, 3, 4, 5)
 
     def notes(self) -> list[str]:
         """Violations and warnings, as many as a person reads."""
         lines = list(self.comparison.notes()) if self.comparison else []
-        lines += [f"violated: {v}" for v in self.violations[:SHOWN]]
-        if len(self.violations) > SHOWN:
-            lines.append(f"… and {len(self.violations) - SHOWN} more violations")
-        lines += [f"note: {warning}" for warning in self.warnings[:SHOWN]]
-        if len(self.warnings) > SHOWN:
-            lines.append(f"… and {len(self.warnings) - SHOWN} more notes")
+        for word, what in (("violated", self.violations), ("note", self.warnings)):
+            lines += [f"{word}: {one}" for one in what[:SHOWN]]
+            if len(what) > SHOWN:
+                lines.append(f"… and {len(what) - SHOWN} more such lines")
         return lines
 
     def __str__(self) -> str:

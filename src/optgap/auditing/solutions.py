@@ -7,18 +7,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from optgap.auditing.logged import Beside, Logged
+from optgap.auditing.logged import Beside, judged
 from optgap.auditing.result import Audit, Covered
-from optgap.auditing.tables import LoggedRows, read_log, require_some
+from optgap.auditing.tables import UNTOLD, LoggedRows, read_log, require_some
 from optgap.documents import ProblemLike, as_problem, as_solution
 from optgap.explaining.logged import NAME
 from optgap.models.errors import InputError
+from optgap.models.limits import Limits
 from optgap.models.placement.migrations import MigrationProblem
 from optgap.models.placement.solution import PlacementSolution
 from optgap.models.queueing.solution import QueueingSolution
+from optgap.models.shown import counted
 from optgap.render import number, percent
+from optgap.solvers.placement.migrations import curve
 
 
 def audit_solution(
@@ -28,6 +29,8 @@ def audit_solution(
     beside: Beside,
     *,
     moves: int | None,
+    limits: Limits,
+    seed: int,
     columns: Mapping[str, str] | None,
 ) -> Audit:
     """Audit what somebody did with a problem.
@@ -37,7 +40,7 @@ def audit_solution(
     kind: the problem's family.
     log: a path, or a solution.
     columns: what the log calls our columns.
-    moves: for placements, plan so many migrations from there, too.
+    moves: for placements, plan so many migrations from there, too, within `limits`.
 
     Raises
     ------
@@ -56,67 +59,48 @@ def audit_solution(
     reasons = dict(found.reasons)
     count = len(subject.subjects)
     subject, solution = _served(subject, found.solution)
-    left = count - len(subject.subjects)
+    left = count - len(subject.subjects) - reasons.get(UNTOLD, 0)
     if left:
         reasons.pop("not placed", None)  # they are among those that are left
         reasons["not in the log, or not placed"] = left
-    judged = beside.judge(subject, solution)
-    audit = judged.audit(
-        kind,
-        source,
-        Covered(max(found.records, count), len(subject.subjects), reasons),
-        _sentence(judged),
-        [(name, number(value)) for name, value in judged.now.metrics.items()],
-    )
-    if moves is None or subject.family != "placement" or judged.violations:
+    covered = Covered(max(found.records, count), len(subject.subjects), reasons)
+    audit = judged(kind, source, subject, solution, covered, beside)
+    facts = tuple((name, number(value)) for name, value in audit.now.metrics.items())
+    audit = replace(audit, sentence=_sentence(audit), facts=facts)
+    if moves is None or subject.family != "placement" or audit.violations:
         return audit
-    return _with_moves(audit, moves, beside)
+    migration = MigrationProblem.of(subject, solution)
+    plan = curve(migration, limits=limits, seed=seed, wanted=(moves,))
+    names = subject.cluster.names
+    return replace(audit, migration=migration, curve=plan, node_names=names, asked=moves)
 
 
 def _served(problem: Any, solution: Any) -> tuple[Any, Any]:
     """Problem and solution less what the solution does not serve, where that can be taken out."""
     if problem.serves_all(solution):
         return problem, solution
-    if isinstance(solution, PlacementSolution) and (solution.node >= 0).any():
-        kept = solution.node >= 0
-        part = PlacementSolution.of_arrays(solution.node[kept], solution.gpu_mask[kept])
-        return problem.restrict(solution), part
+    if isinstance(solution, PlacementSolution) and (kept := solution.node >= 0).any():
+        placed = PlacementSolution.of_arrays(solution.node[kept], solution.gpu_mask[kept])
+        return problem.restrict(solution), placed
     if isinstance(solution, QueueingSolution) and solution.started.size:
-        started = solution.started
-        sizes = np.diff(solution.held_at)
-        job = np.repeat(np.arange(len(sizes)), sizes)
-        inside = np.isin(job, started)
-        held_at = np.concatenate([[0], np.cumsum(sizes[started])])
-        return problem.restrict(solution), QueueingSolution(
-            solution.start_s[started], solution.end_s[started], held_at,
-            solution.held_node[inside], solution.held_gpus[inside],
-        )  # fmt: skip
+        started, part = solution.started, problem.restrict(solution)
+        held = [solution.nodes_of(k) for k in started.tolist()]
+        start, end = solution.start_s[started], solution.end_s[started]
+        return part, QueueingSolution.on_nodes(part, start, held, end)
     return problem, solution
 
 
-def _with_moves(audit: Audit, moves: int, beside: Beside) -> Audit:
-    """The audit of a placement with a plan of so many migrations from there."""
-    from optgap.solvers.placement.migrations import curve
-
-    problem: Any = audit.problem
-    migration = MigrationProblem.of(problem, audit.solution)
-    found = curve(migration, limits=beside.limits, seed=beside.seed, wanted=(moves,))
-    return replace(
-        audit, migration=migration, curve=found, node_names=problem.cluster.names, asked=moves
-    )
-
-
-def _sentence(judged: Logged) -> str:
+def _sentence(audit: Audit) -> str:
     """How far what happened is from the bound."""
-    comparison = judged.comparison
-    unit, bound = comparison.unit, comparison.best_bound
-    text = f"what happened comes to {number(judged.now.objective)} {unit}"
-    if judged.violations:
-        text += f" and breaks {len(judged.violations)} constraints"
-    gap = comparison.row(NAME).gap_to_bound
-    if gap is not None and bound is not None:
+    comparison: Any = audit.comparison
+    unit = comparison.unit
+    text = f"what happened comes to {number(audit.now.objective)} {unit}"
+    if audit.violations:
+        text += f" and breaks {counted(len(audit.violations), 'constraint')}"
+    gap = comparison.rows[0].gap_to_bound
+    if gap is not None:
         word = "above" if comparison.sense == "min" else "below"
-        text += f", {percent(gap, 1)} {word} the proven bound of {number(bound)} {unit}"
-        if comparison.known_by and comparison.known_by != NAME:
-            text += f"; {comparison.known_by} reaches {number(comparison.best_known)} {unit}"
+        text += f", {percent(gap, 1)} {word} the proven bound of {number(audit.best_bound)} {unit}"
+        if audit.known_by not in ("", NAME):
+            text += f"; {audit.known_by} reaches {number(audit.best_known)} {unit}"
     return text

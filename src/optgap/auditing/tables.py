@@ -27,6 +27,9 @@ Reader = Callable[[Table, Any, str, Counter[str]], Any]
 """``f(table, problem, source, reasons)``; it counts the rows that it leaves out, by why."""
 
 
+UNTOLD = "on GPUs that the log does not tell"
+
+
 @dataclass(frozen=True)
 class LoggedRows:
     """A logged solution, how many rows the log has, and which were left out, by why."""
@@ -112,13 +115,7 @@ def _placement(table: Table, problem: Any, source: str, reasons: Counter[str]) -
     node = np.full(len(problem.tasks), -1, dtype=np.int64)
     mask = np.zeros(len(problem.tasks), dtype=np.int64)
     told: dict[int, tuple[int, ...]] = {}
-    for value, where, gpus, row in zip(
-        table["seq" if by_seq else "task"],
-        table["node"],
-        table["gpu_index"],
-        table["#"],
-        strict=True,
-    ):
+    for value, where, gpus, row in _rows(table):
         known = [value] if by_seq and value < len(node) else [] if by_seq else places[value][:1]
         if not known:
             reasons["a task that the problem does not have"] += 1
@@ -138,38 +135,29 @@ def _placement(table: Table, problem: Any, source: str, reasons: Counter[str]) -
                 raise InputError(source, f"row {row}, column gpu_index", gpus, "GPUs of the node")
             if gpus:
                 told[k] = tuple(indices)
-    _seat(problem, node, mask, told)
+    _seat(problem, node, mask, told, reasons)
     return PlacementSolution.of_arrays(node, mask)
 
 
-def _seat(problem: Any, node: Any, mask: Any, told: Mapping[int, tuple[int, ...]]) -> None:
-    """GPUs where the log says them, else where the fewest are in use."""
-    tasks = problem.tasks
-    members: dict[int, list[int]] = defaultdict(list)
-    for k in np.flatnonzero((node >= 0) & (tasks.num_gpu > 0)).tolist():
-        if k in told:
-            mask[k] = sum(1 << g for g in set(told[k]))
-        members[int(node[k])].append(k)
-    for n, here in members.items():
-        if all(k in told for k in here):
+def _seat(
+    problem: Any, node: Any, mask: Any, told: Mapping[int, tuple[int, ...]], reasons: Counter[str]
+) -> None:
+    """GPUs as the log says; else the fullest that have room, for the largest requests first."""
+    num, milli = problem.tasks.num_gpu, problem.tasks.gpu_milli
+    room: dict[int, list[int]] = {}
+    placed = np.flatnonzero((node >= 0) & (num > 0)).tolist()
+    for k in sorted(placed, key=lambda k: (k not in told, -num[k], -milli[k])):
+        free = room.setdefault(int(node[k]), [1000] * int(problem.cluster.gpus[node[k]]))
+        able = [g for g, left in enumerate(free) if left >= milli[k]]
+        cards = told.get(k) or sorted(able, key=free.__getitem__)[: num[k]]
+        if k not in told and len(cards) < num[k]:
+            reasons[UNTOLD] += 1
+            node[k] = -1
             continue
-        load = [0] * int(problem.cluster.gpus[n])
-        untold = [k for k in here if k not in told]
-        untold.sort(key=lambda k: (-tasks.num_gpu[k], -tasks.gpu_milli[k]))
-        for k in (*told.keys() & set(here), *untold):
-            if k in untold:
-                mask[k] = _fullest(load, int(tasks.num_gpu[k]), int(tasks.gpu_milli[k]))
-            load += [0] * (int(mask[k]).bit_length() - len(load))
-            for g in range(len(load)):
-                load[g] += int(tasks.gpu_milli[k]) * (int(mask[k]) >> g & 1)
-
-
-def _fullest(load: Sequence[int], count: int, part: int) -> int:
-    """The GPUs (bits) with room that are in use most; beyond the last where there is no room."""
-    room = [g for g, used in enumerate(load) if used + part <= 1000]
-    room.sort(key=lambda g: (-load[g], g))
-    beyond = range(len(load), len(load) + count)
-    return sum(1 << g for g in [*room, *beyond][:count])
+        for g in cards:
+            mask[k] |= 1 << g
+            if g < len(free):
+                free[g] -= int(milli[k])
 
 
 def _queueing(table: Table, problem: Any, source: str, reasons: Counter[str]) -> QueueingSolution:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from optgap.cli.work import Output
 
 FIRST_MOVES = 40
-"""Moves that are shown without -v."""
+"""Moves that are printed."""
 
 Kind = Annotated[
     str, opt.argument("kubernetes|slurm|swf|FAMILY", "what the file is", completing.families)
@@ -32,7 +32,7 @@ LogSettings = Annotated[
     opt.option(
         "--set",
         "KEY=VALUE",
-        "Slurm: pool, wait=eligible|submit, nodes, gpus_per_node; SWF: the last two",
+        "logs: gpus, or nodes and gpus_per_node; Slurm: pool, zone, wait=eligible|submit",
     ),
 ]
 
@@ -65,7 +65,6 @@ def command(
     time_limit: opt.TimeLimit = None,
     effort: opt.Effort = 1.0,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from optgap.auditing import audit
     from optgap.auditing.entry import options_of
@@ -104,7 +103,7 @@ def command(
     if solution_json is not None:
         Output(solution_json, True).document(answer.solution.to_json(answer.problem))
     _write(answer, plot, report)
-    _tell(answer, out, moves, verbose)
+    _tell(answer, out, moves)
     return exit_code([answer.termination])
 
 
@@ -121,7 +120,7 @@ def _write(answer: Audit, plot: str | None, report: str | None) -> None:
         write([answer], report, title=f"audit of {answer.source}")
 
 
-def _tell(answer: Audit, out: Output, moves: int | None, verbose: bool) -> None:
+def _tell(answer: Audit, out: Output, moves: int | None) -> None:
     from optgap.render import plural
 
     for line in answer.head():
@@ -139,8 +138,7 @@ def _tell(answer: Audit, out: Output, moves: int | None, verbose: bool) -> None:
             f"{plural(len(plan), 'move')}"
         )
         if rows:
-            shown = rows if verbose else rows[:FIRST_MOVES]
-            out.table(header, shown, right)
-            if len(shown) < len(rows):
-                out.line("… (-v shows all, --json FILE writes them)")
+            out.table(header, rows[:FIRST_MOVES], right)
+            if len(rows) > FIRST_MOVES:
+                out.line("… (--json FILE has all)")
     out.notes(answer.notes())

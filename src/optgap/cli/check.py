@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from optgap.cli.work import Output
 
 SOLVERS = ".sol"
+SHOWN = 20
+"""Violations that are printed."""
 
 
 def command(
@@ -28,7 +30,6 @@ def command(
     ] = False,
     json: opt.JsonFile = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from optgap.api import check
     from optgap.auditing.tables import read_log, require_all
@@ -40,16 +41,15 @@ def command(
     opt.require_writable(json, read=(problem_file, solution_file))
     problem = load_problem(problem_file)
     if solution_file.endswith(SOLVERS):
-        return _of_solver(problem, solution_file, formulation, Output(json, quiet), verbose)
+        return _of_solver(problem, solution_file, formulation, Output(json, quiet))
     logged = read_log(solution_file, problem)
     require_all(logged, solution_file)
     verdict = check(problem, logged.solution)
     out = Output(json, quiet)
     rows = [("problem", str(problem)), ("violations", str(len(verdict.violations)))]
-    shown = verdict.violations if verbose else verdict.violations[:20]
-    rows += [("", str(violation)) for violation in shown]
-    if len(shown) < len(verdict.violations):
-        rows.append(("", "… (-v shows all)"))
+    rows += [("", str(violation)) for violation in verdict.violations[:SHOWN]]
+    if len(verdict.violations) > SHOWN:
+        rows.append(("", "… (--json FILE has all)"))
     if verdict.objective is not None:
         rows.append(("objective", f"{number(verdict.objective)} {verdict.unit}"))
         rows.append(("serves all", "yes" if verdict.serves_all else "no"))
@@ -59,14 +59,14 @@ def command(
     return BAD_INPUT if strict and not verdict.feasible else DONE
 
 
-def _of_solver(problem: Any, path: str, formulation: str, out: Output, verbose: bool) -> int:
+def _of_solver(problem: Any, path: str, formulation: str, out: Output) -> int:
     """The same for what HiGHS or Gurobi made of an exported formulation."""
     from optgap.cli import INFEASIBLE, complain
     from optgap.cli.results import deliver
     from optgap.exchange.reading import read_solution
 
     result = read_solution(problem, path, formulation)
-    code = deliver(result, problem, out, None, verbose)
+    code = deliver(result, problem, out, None)
     if result.solution is None:
         return complain(f"{path}: {result.message}", INFEASIBLE)
     return code

@@ -81,7 +81,7 @@ def command(
     quiet: opt.Quiet = False,
 ) -> int:
     from optgap.cli.subjects import is_file, refuse_beside_file
-    from optgap.cli.work import Output, interruptible, no_solution
+    from optgap.cli.work import Output, foreign, interruptible, no_solution
     from optgap.comparing.gaps import chosen
     from optgap.parameters import assignments
     from optgap.plotting.figures import require_ending
@@ -104,7 +104,8 @@ def command(
         family, beside, work = _of_file(subject, drawn)
     else:
         family, beside, work = _of_preset(subject, preset, size, sweep, given, seed, drawn)
-    wanted = chosen(family, policies, methods, given, beside)
+    with foreign():
+        wanted = chosen(family, policies, methods, given, beside)
     runs = {"time_limit": time_limit, "effort": effort, "seed": seed}
     work = partial(work, policies=wanted[0], methods=wanted[1], **runs)
     answer = interruptible(lambda limits: work(limits=limits, parts=parts), quiet=quiet)
@@ -212,7 +213,7 @@ def _fits(
     from optgap.comparing.profiles import fits_for
     from optgap.fitting.readers import read_profiles
 
-    fits = fits_for(subject, read_profiles(profiles, columns=wanted), seed)
+    fits = fits_for(subject, read_profiles(profiles, columns=wanted, reads=()), seed)
     if not quiet:
         from optgap.models.performance.saved import read_fit
 

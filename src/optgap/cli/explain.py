@@ -52,7 +52,7 @@ def command(
     from optgap.api import choose_policy
     from optgap.auditing.tables import read_log, require_some
     from optgap.cli.subjects import problem_of
-    from optgap.cli.work import Output, exit_code, interruptible
+    from optgap.cli.work import Output, exit_code, foreign, interruptible
     from optgap.explaining import explain
     from optgap.parameters import assignments
     from optgap.plotting.figures import require_ending
@@ -65,7 +65,8 @@ def command(
     if rows is not None:
         require_some(rows, str(log))
     if policy is not None:
-        choose_policy(problem, policy, given)  # a wrong name is told before any work
+        with foreign():  # a wrong name is told before any work
+            choose_policy(problem, policy, given)
     answer = interruptible(
         lambda limits: explain(
             problem,

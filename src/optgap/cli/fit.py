@@ -15,10 +15,11 @@ from optgap.models.errors import InputError, NoQuote, one_of
 DEVICES = "device-power"
 """Two levels, of which nothing is held out; a file that ends in .csv gets them as a table."""
 DROPPED = ("missing", "suspects")
+READING: dict[str, Any] = {"strict": True, "samples": True, "interval": 0.0, "fields": ""}
+"""Settings of how files are read, beside those of the model."""
 
 if TYPE_CHECKING:
     from optgap.cli.work import Output
-    from optgap.fitting.estimator import Estimator
     from optgap.fitting.profile import Profile
     from optgap.fitting.splits import Split
 
@@ -37,7 +38,7 @@ def command(
         bool, typer.Option("--auto", help="no MODEL: rank all that the columns allow")
     ] = False,
     by: Annotated[
-        str | None, opt.option("--by", "COL", "fit each value of this column apart")
+        str | None, opt.option("--by", "COL[,COL]", "fit each value of these columns apart")
     ] = None,
     cv: Annotated[
         int, typer.Option("--cv", metavar="K", min=0, help="folds held out; 0 holds out none")
@@ -75,37 +76,59 @@ def command(
     quiet: opt.Quiet = False,
 ) -> int:
     from optgap.cli.work import Output
-    from optgap.fitting.workflow import usual_groups
+    from optgap.fitting import make_estimator
+    from optgap.fitting.devices import device_csv
+    from optgap.fitting.plots import save_plot
+    from optgap.fitting.prepare import drop_missing
+    from optgap.fitting.profile import QUANTITIES
+    from optgap.fitting.workflow import fit, split_of
+    from optgap.models.jsonio import dump_json, write_text
+    from optgap.models.tables import guarded
     from optgap.parameters import assignments, typed
 
     _require_outputs(json, output, plot, arguments)
     given = assignments(settings or [], "--set")
-    strict = {"strict": given.pop("strict", "true")}
+    said = {name: given.pop(name) for name in READING if name in given}
+    reading = {**READING, **typed(said, READING, "fit", "--set")}
     model, files = _split(arguments, auto or look)
     named = {
         "columns": assignments(columns or [], "--column"),
         "units": assignments(units or [], "--unit"),
+        "by": by,
+        "reads": ESTIMATORS[model].load().reads() if model else (),
     }
-    believed = bool(typed(strict, {"strict": True}, "fit", "--set")["strict"])
-    table = _table(files, named, believed, conditions or [])
+    table = _table(files, named, reading, conditions or [])
     out = Output(json, quiet)
     if look:
-        return _audit(out, table, by)
+        return _audit(out, table, by, plot)
     for kind in drop or []:
         if kind not in DROPPED:
             raise InputError("--drop", "", kind, one_of(DROPPED))
     if "suspects" in (drop or []):
         table = _without_suspects(table, by)
-    split = None if model == DEVICES else _split_of(cv, hold_out, seed)
-    if "missing" in (drop or []):
-        table = _dropped(table, model)
+    nothing: dict[str, Any] = {"cv": 0, "leave_out": None, "extrapolate": None}
+    held_out = nothing if model == DEVICES else _held_out(cv, hold_out)
+    whole = "missing" in (drop or [])
     if auto:
         if given:
             raise InputError("--set", "", NoQuote("settings"), "none beside --auto")
+        table = drop_missing(table, list(QUANTITIES)) if whole else table
         by = by or _groups(table)
-        model, given = _ranked(out, table, by, split, seed)
-    by = usual_groups(table, model, by)
-    return _fit(out, _estimator(model, given, seed), table, by, split, output, plot)
+        model, values = _ranked(out, table, by, split_of(**held_out, seed=seed), seed)
+    else:
+        values = typed(given, make_estimator(model).get_params(), model, "--set")
+    settings_of = {"seed": seed, **values}
+    report = fit(table, model, by=by, **held_out, drop_missing=whole and not auto, **settings_of)
+    # files first: a reader of the text who has seen enough (| head) closes the pipe
+    if output is not None and model == DEVICES and output.endswith(".csv"):
+        write_text(output, guarded(device_csv(report.fit)))
+    elif output is not None:
+        dump_json(output, report.to_json())
+    if plot is not None:
+        save_plot(plot, report)
+    out.line(str(report))
+    out.document(report.to_json() if json is not None else {})
+    return 0
 
 
 def _require_outputs(
@@ -118,39 +141,13 @@ def _require_outputs(
         require_ending(plot)
 
 
-def _fit(
-    out: Output,
-    estimator: Estimator,
-    table: Profile,
-    by: str | None,
-    split: Split | None,
-    output: str | None,
-    plot: str | None,
-) -> int:
-    """Fit, and hand the report to whoever asked."""
-    from optgap.fitting.devices import device_csv
-    from optgap.fitting.plots import save_plot
-    from optgap.fitting.workflow import report_of
-    from optgap.models.jsonio import dump_json, write_text
-    from optgap.models.tables import guarded
-
-    report = report_of(estimator, table, by, split)
-    # files first: a reader of the text who has seen enough (| head) closes the pipe
-    if output is not None and estimator.name == DEVICES and output.endswith(".csv"):
-        write_text(output, guarded(device_csv(report.fit)))
-    elif output is not None:
-        dump_json(output, report.to_json())
-    if plot is not None:
-        save_plot(plot, report)
-    out.line(str(report))
-    out.document(report.to_json() if out.json is not None else {})
-    return 0
-
-
-def _audit(out: Output, table: Profile, by: str | None) -> int:
+def _audit(out: Output, table: Profile, by: str | None, plot: str | None) -> int:
     from optgap.fitting.audit import audit
+    from optgap.fitting.plots import save_samples
 
     found = audit(table, by)
+    if plot is not None:
+        save_samples(plot, table)
     out.line(str(found))
     out.document(found.to_json())
     return 0
@@ -184,49 +181,40 @@ def _split(arguments: list[str], auto: bool) -> tuple[str, list[str]]:
 
 def _table(
     files: list[str],
-    named: dict[str, dict[str, str]],
-    strict: bool,
+    named: dict[str, Any],
+    reading: dict[str, Any],
     conditions: list[str],
 ) -> Profile:
+    from optgap.fitting.groups import reason
     from optgap.fitting.prepare import where
     from optgap.fitting.readers import read_profiles
 
-    table = read_profiles(files, **named, strict=strict)
+    table = read_profiles(
+        files,
+        **named,
+        strict=reading["strict"],
+        sampled=reading["samples"],
+        interval_s=reading["interval"] or None,
+        fields=[name for name in reading["fields"].split(",") if name],
+    )
+    if not named["reads"]:
+        table = table.noting(
+            *(f"{name} not read: {reason(e)}" for name, e in table.refused.items())
+        )
     for condition in conditions:
         table = where(table, condition)
     return table
 
 
-def _split_of(cv: int, hold_out: str | None, seed: int) -> Split | None:
-    from optgap.fitting.workflow import split_of
-
+def _held_out(cv: int, hold_out: str | None) -> dict[str, Any]:
+    """What `fit` takes for what is held out."""
     name, sign, value = (hold_out or "").partition(">")
     if not sign:
-        return split_of(cv, hold_out, None, seed)
+        return {"cv": cv, "leave_out": hold_out, "extrapolate": None}
     try:
-        above = {name.strip(): float(value)}
+        return {"cv": cv, "leave_out": None, "extrapolate": {name.strip(): float(value)}}
     except ValueError:
         raise InputError("--hold-out", "", hold_out, "COL, or COL>NUMBER") from None
-    return split_of(cv, None, above, seed)
-
-
-def _estimator(model: str, given: dict[str, Any], seed: int) -> Estimator:
-    from optgap.fitting import make_estimator
-    from optgap.parameters import typed
-
-    defaults = make_estimator(model).get_params()
-    return make_estimator(model, **{"seed": seed, **typed(given, defaults, model, "--set")})
-
-
-def _dropped(table: Profile, model: str) -> Profile:
-    from optgap.fitting import make_estimator
-    from optgap.fitting.prepare import drop_missing
-    from optgap.fitting.profile import QUANTITIES
-    from optgap.fitting.workflow import complete
-
-    return (
-        complete(table, make_estimator(model)) if model else drop_missing(table, list(QUANTITIES))
-    )
 
 
 def _groups(table: Profile) -> str | None:

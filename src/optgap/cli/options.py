@@ -17,12 +17,6 @@ from optgap.models.reading import STANDARD_INPUT
 from optgap.registry import REPEATABLE
 
 
-def _remember_verbose(ctx: typer.Context, value: bool) -> bool:
-    if value and ctx.obj is not None:
-        ctx.obj.verbose = True
-    return value
-
-
 def positive(value: float | None) -> float | None:
     """Refuse a time limit that is no positive, finite number."""
     if value is not None and not (0 < value < math.inf):
@@ -94,16 +88,6 @@ Preset = Annotated[
 ]
 Size = Annotated[int | None, typer.Option("--size", metavar="N", min=1, help="the preset's `size`")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="no tables and no progress")]
-Verbose = Annotated[
-    bool,
-    typer.Option(
-        "--verbose",
-        "-v",
-        callback=_remember_verbose,
-        is_eager=True,
-        help="where an error comes from; versions",
-    ),
-]
 Settings = Annotated[
     list[str] | None,
     option("--set", "KEY=VALUE", "set a parameter; repeatable"),

@@ -11,7 +11,7 @@ from optgap.models.result import Result, Status
 from optgap.render import number, result_facts
 
 
-def show(result: Result, problem: Any, out: Output, verbose: bool) -> None:
+def show(result: Result, problem: Any, out: Output) -> None:
     """The result as names and values."""
     who = "policy" if result.kind == "policy" else "method"
     rows = [("problem", str(problem)), (who, result.method), *result_facts(result)]
@@ -19,8 +19,6 @@ def show(result: Result, problem: Any, out: Output, verbose: bool) -> None:
         rows.append(("note", result.message))
     for key, value in result.metrics.items():
         rows.append((key, value if isinstance(value, str) else number(value)))
-    if verbose:
-        rows += [(f"version of {key}", value) for key, value in result.versions.items()]
     out.pairs(rows)
 
 
@@ -29,7 +27,6 @@ def deliver(
     problem: Any,
     out: Output,
     solution_file: str | None,
-    verbose: bool,
     plot: str | None = None,
     ask: str | None = None,
 ) -> int:
@@ -38,7 +35,7 @@ def deliver(
     `plot` is where the solution is drawn; `ask` is the problem's file, for those who want to
     know why there is no solution.
     """
-    show(result, problem, out, verbose)
+    show(result, problem, out)
     out.document(result)
     if solution_file is not None and result.solution is not None:
         dump_json(solution_file, result.solution.to_json(problem))

@@ -28,24 +28,24 @@ def command(
     time_limit: opt.TimeLimit = None,
     effort: opt.Effort = 1.0,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
     **tables: str | None,
 ) -> int:
     from optgap.api import choose_policy, execute
     from optgap.cli.results import deliver
     from optgap.cli.subjects import opened
-    from optgap.cli.work import Output, interruptible
+    from optgap.cli.work import Output, foreign, interruptible
 
     problem, params = opened(problem_file, settings, json, output, *tables.values(), plot=plot)
     _refuse_foreign(problem, tables)
-    runnable = choose_policy(problem, policy, params)
+    with foreign():
+        runnable = choose_policy(problem, policy, params)
     result = interruptible(
         lambda limits: execute(problem, runnable, limits, seed), time_limit, quiet, effort
     )
     if result.solution is not None:
         _write(problem, result.solution, tables)
     quiet = quiet or "-" in (output, *tables.values())
-    return deliver(result, problem, Output(json, quiet), output, verbose, plot, problem_file)
+    return deliver(result, problem, Output(json, quiet), output, plot, problem_file)
 
 
 def _refuse_foreign(problem: Any, tables: dict[str, str | None]) -> None:

@@ -37,7 +37,6 @@ def command(
     time_limit: opt.TimeLimit = None,
     effort: opt.Effort = 1.0,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from optgap.api import choose_method, execute
     from optgap.cli.results import deliver
@@ -61,7 +60,7 @@ def command(
         result = _with_conflict(result, problem, time_limit, quiet)
     out = Output(json, quiet or output == "-")
     ask = None if conflict else problem_file
-    return deliver(result, problem, out, output, verbose, plot, ask)
+    return deliver(result, problem, out, output, plot, ask)
 
 
 def _with_conflict(

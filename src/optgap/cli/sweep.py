@@ -41,21 +41,22 @@ def command(
     from pathlib import Path
 
     from optgap.cli import FAILED, complain
-    from optgap.cli.work import Output, exit_code, interruptible
+    from optgap.cli.work import Output, exit_code, foreign, interruptible
     from optgap.sweeping import Engine, load_spec, run
     from optgap.sweeping.driver import require_table
 
     target = Path(output or Path(spec).with_suffix(".csv"))
     opt.require_writable(json, str(target), read=[spec])
     require_table(target)
-    chosen, loaded = Engine(engine, jobs, scheduler), load_spec(spec)
+    chosen = Engine(engine, jobs, scheduler)
+    with foreign():
+        loaded = load_spec(spec)
     out = Output(json, quiet)
     done = interruptible(
         lambda limits: run(loaded, target, engine=chosen, limits=limits), time_limit, quiet
     )
-    out.answer(done)
     count = f"{done.skipped + done.ran} of {done.total} comparisons in {done.path}"
-    out.line(f"\n{count}: {done.skipped} there before, {done.ran} now")
+    out.line(f"{count}: {done.skipped} there before, {done.ran} now")
     out.document(done)
     for row in done.failed[:SHOWN]:
         name = f"{row['instance']}, {row['method']}, seed {row['seed']}"

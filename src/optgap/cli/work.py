@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shlex
 import signal
@@ -9,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout, suppress
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -32,7 +33,8 @@ def interruptible(
     """Do the work; the first Ctrl-C asks it to end with what it has, the second aborts.
 
     The work runs beside the main thread, which alone hears signals: a solver that is busy
-    outside Python would otherwise keep it from hearing any.
+    outside Python would otherwise keep it from hearing any. What is printed meanwhile, by a
+    policy of a user's own, goes to standard error.
     """
     done = threading.Event()
     answers: list[Found] = []
@@ -49,15 +51,33 @@ def interruptible(
             finally:
                 done.set()
 
-        with _signals(limits):
+        with _signals(limits), foreign():
             threading.Thread(target=body, daemon=True).start()
             while not done.wait(0.2):
-                if limits.stuck.is_set():
-                    _leave(b"a policy of your own is busy outside Python and cannot be stopped: "
-                           b"ended without what was found\n")  # fmt: skip
+                pass
     if failures:
         raise failures[0]
     return answers[0]
+
+
+@contextmanager
+def foreign() -> Iterator[None]:
+    """Send what code from outside prints, from C or a shell, too, to standard error."""
+    try:
+        sys.stdout.flush()
+        kept = os.dup(1)
+    except (OSError, AttributeError):  # nobody listens anyway
+        yield
+        return
+    os.dup2(2, 1)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        with suppress(Exception):  # what C keeps in its buffer: not on every system
+            ctypes.CDLL(None).fflush(None)
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def _leave(words: bytes) -> None:

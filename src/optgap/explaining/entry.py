@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from optgap.api import (
     ahead,
-    choose_method,
     choose_policy,
     execute,
     require_effort,
@@ -21,13 +20,13 @@ from optgap.comparing.unfinished import CUT
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem, as_solution
 from optgap.explaining.logged import logged_result
-from optgap.explaining.parts import Ends, Learnt, Ran, per_event_note
+from optgap.explaining.parts import Ends, Ran, per_event_note
 from optgap.explaining.result import Explanation
 from optgap.models.errors import InputError, NoQuote, RefereeError
 from optgap.models.limits import Limits, Progress, silent
-from optgap.models.regret import Regret
 from optgap.models.result import Result, Termination, Violation
-from optgap.registry import FamilySpec, Runnable, family
+from optgap.models.shown import counted
+from optgap.registry import Runnable, family
 from optgap.versions import versions
 
 
@@ -50,19 +49,15 @@ def explain(
     From the best proven bound to the policy's objective there are three parts: to the best known
     solution (*unproven*), on to the best online policy that ran (the *price of being online*, at
     most: a better online policy may exist), and on to the policy itself (the *price of the
-    heuristic*). Where the best online policy may move tasks that run and this one may not, the
-    *price of not moving* stands between; where jobs are placed on nodes but could be counted, the
-    *price of nodes* stands before the best known; where a policy has to learn its jobs' models
-    (`elastic`), what that costs is told apart from the heuristic. A policy that rejects tasks is
-    explained on those that it accepted.
+    heuristic*). A policy that rejects tasks is explained on those that it accepted.
 
     Parameters
     ----------
     problem: it, or the path of a file with one.
     policy: as for `run`; None for what is `logged`.
     logged: what somebody did with the problem, explained in place of a policy: a solution, or
-        the path of a file with one. It may break constraints: a note says so, and it is then not
-        taken for the best known.
+        the path of a file with one. It may break constraints, but not those of a queue: a note says
+        so, and it is then not taken for the best known.
     methods: whose bounds and solutions count, as for `compare`.
     beside: the online policies that also run; ``()`` for the one that solves every event alone.
     time_limit: wall-clock seconds after which a method, or a policy of your own, is cut.
@@ -83,28 +78,29 @@ def explain(
     runs = _Runs(time_limit, seed, limits)
     runnable = _policy(problem, policy, logged, params)
     own, broken = _own(problem, runnable, logged, runs)
+    if broken and problem.family == "queueing":
+        expected = "a schedule that fits: tell the audit of the log more GPUs (--set gpus=N)"
+        raise InputError(own.method, "", NoQuote(broken[0]), expected)
     scope, asked = _scope(problem, own)
     names = policy_names(problem.family, beside)
     done = runnable if scope == ALL else None
-    others, trouble = runs.online(asked, _with(names, spec.per_event), done)
+    per_event_too = [spec.per_event] if spec.per_event and spec.per_event not in names else []
+    others, trouble = runs.online(asked, [*names, *per_event_too], done)
     table = compare(
         asked, (), methods, time_limit=time_limit, effort=effort, seed=seed, limits=limits,
         parts=True,
     )  # fmt: skip
-    placed, counted = _counted(asked, spec, table, runs)
-    breaks = f"{own.method} breaks {len(broken)} constraints" if broken else ""
-    learnt = _learnt(problem, spec, runnable, runs) if runnable and scope == ALL else None
+    breaks = f"{own.method} breaks {counted(len(broken), 'constraint')}" if broken else ""
     policies = [(own, runnable), *others]
-    ends = _ends(table, policies, placed, counted, learnt, breaks)
-    regrets = _regrets(problem, own)
+    ends = _ends(table, policies, breaks)
+    regrets = tuple(spec.regrets(problem, own.solution))
     per_event = next((r.objective for r, _ in policies if r.method == spec.per_event), None)
     best = ends.best
     notes = [f"{breaks}: it may owe what it gains to them"] if broken else []
     if scope == ACCEPTED:
         notes.append(f"{own.method} serves only part of what is asked: all here is about that part")
     if per_event is not None and best is not None:
-        how = spec.per_event_exact
-        notes.append(per_event_note(spec.per_event, how, per_event, best, ends, table.unit))
+        notes.append(per_event_note(spec.per_event, per_event, best, ends, table.unit))
     if not names:
         notes.append(f"beside {own.method} ran {spec.per_event} alone")
     notes += [*table.announced(), *table.notes()]
@@ -179,11 +175,6 @@ class _Runs:
         return found, trouble
 
 
-def _with(names: Sequence[str | Callable[..., Any]], per_event: str) -> list[Any]:
-    """The policies beside the one that is explained, the policy per event among them."""
-    return [*names, *([per_event] if per_event and per_event not in names else [])]
-
-
 def _policy(
     problem: Problem,
     policy: str | Callable[..., Any] | None,
@@ -232,9 +223,6 @@ def _scope(problem: Problem, own: Result) -> tuple[str, Problem]:
 def _ends(
     table: Comparison,
     policies: Sequence[tuple[Result, Runnable | None]],
-    placed: Result | None,
-    counted: Result | None,
-    learnt: Learnt | None,
     broken: str,
 ) -> Ends:
     """What stands at the ends of the parts.
@@ -245,18 +233,18 @@ def _ends(
     RefereeError: when a bound is better than a solution that serves everything.
     """
     online = [
-        Ran(result.method, value(result.objective), *_marks(runnable))
+        Ran(
+            result.method, value(result.objective), () if runnable is None else runnable.entry.knows
+        )
         for result, runnable in policies
     ]
     fair = online[1:] if broken else online
     sense, known, by = table.sense, table.best_known, table.known_by or ""
-    rivals = [(one.objective, one.name) for one in fair]
-    rivals += [(placed.objective, placed.method)] if placed and placed.objective is not None else []
-    for objective, name in rivals:
-        if known is None or ahead(objective, known, sense):
-            by = name
+    for one in fair:
+        if known is None or ahead(one.objective, known, sense):
+            by = one.name
         best = min if sense == "min" else max
-        known = objective if known is None else best(known, objective)
+        known = one.objective if known is None else best(known, one.objective)
     if known is None:
         raise InputError("explain", "", NoQuote("no solution"), "one that breaks nothing")
     bound = table.best_bound
@@ -266,62 +254,7 @@ def _ends(
         )
     if bound is not None and (bound > known if sense == "min" else bound < known):
         bound = known  # equal but for rounding
-    relaxed = None
-    if counted is not None and counted.objective is not None:
-        relaxed = (counted.objective, counted.method)
-    own = online[0]
-    return Ends(sense, bound, table.bound_by, known, by, own, fair, relaxed, learnt, broken)
-
-
-def _marks(runnable: Runnable | None) -> Iterator[Any]:
-    """What a policy may do and knows; nothing is known of a log."""
-    entry = None if runnable is None else runnable.entry
-    yield entry is not None and entry.moves
-    yield () if entry is None else entry.knows
-
-
-def _learnt(problem: Problem, spec: FamilySpec, runnable: Runnable, runs: _Runs) -> Learnt | None:
-    """The policy with exact models, and with learning them for nothing; None if it learns none."""
-
-    def spared(given: Mapping[str, Any]) -> float | None:
-        known = {key: value for key, value in given.items() if key in runnable.known}
-        params = {**runnable.params, **known}
-        if {**runnable.known, **params} == {
-            **runnable.known,
-            **runnable.params,
-        } or runs.interrupted:
-            return None
-        result = runs.result(problem, replace(runnable, params=params))
-        return result.objective if serves(result) else None
-
-    knows, learns = spec.learning
-    informed = spared(knows)
-    return None if informed is None else Learnt(informed, spared(learns))
-
-
-def _counted(
-    problem: Problem, spec: FamilySpec, table: Comparison, runs: _Runs
-) -> tuple[Result | None, Result | None]:
-    """The offline method's schedule, and that where GPUs are only counted.
-
-    None where they are only counted, and where nothing is found.
-    """
-    relaxed = spec.relaxed(problem)
-    names = [entry.name for entry in spec.methods.values() if entry.kind == "offline"]
-    runnables = [choose_method(problem, name) for name in names]
-    fitting = [runnable for runnable in runnables if runnable.treats(problem)]
-    if relaxed is None or not fitting:
-        return None, None
-    known = [row.result for row in table.rows if row.result.method == fitting[0].label]
-    found: list[Result | None] = list(known[:1])
-    for subject in (relaxed,) if known else (problem, relaxed):
-        found.append(None if runs.interrupted else runs.result(subject, fitting[0]))
-    return found[0], found[1]
-
-
-def _regrets(problem: Problem, own: Result) -> tuple[Regret, ...]:
-    judge = family(problem.family).regrets
-    return tuple(sorted(judge(problem, own.solution), key=lambda regret: regret.time))
+    return Ends(sense, bound, table.bound_by, known, by, online[0], fair, broken)
 
 
 def value(objective: float | None) -> float:

@@ -23,14 +23,14 @@ SCHEMA = "optgap.explain/1"
 TOP = 10
 """How many of the costliest decisions are shown."""
 
+WORDS = ("family", "unit", "sense", "policy", "per_event", "scope")
+NAMES = ("bound_by", "known_by", "online_by")
+NUMBERS = ("bound", "best_known", "per_event_objective", "online_objective")
+"""Fields that stand in JSON as they are; the latter two kinds may be unknown."""
 TITLES: Mapping[str, str] = {
     "unproven": "unproven",
-    "nodes": "price of nodes",
     "online": "price of being online",
-    "moving": "price of not moving",
     "heuristic": "price of the heuristic",
-    "model": "price of not knowing the model",
-    "measuring": "price of measuring",
     "online+heuristic": "prices of online and heuristic",
 }
 
@@ -69,8 +69,8 @@ class Explanation(Brief):
 
     Parameters
     ----------
-    policy, per_event: the policy, and the one that solves every event exactly with what is
-        known by then ("" where the family has none).
+    policy, per_event: the policy, and the one that decides every event by itself as well as
+        it can with what is known by then ("" where the family has none).
     scope: ``all``, or ``accepted`` when the policy turned some of the demand down: everything
         here is then about the part that it served.
     objective: the policy's, in `unit`.
@@ -138,35 +138,17 @@ class Explanation(Brief):
 
     def to_json(self) -> dict[str, Any]:
         """JSON form, ``optgap.explain/1``, with the `TOP` costliest decisions."""
+        parts = [
+            {**asdict(part), "amount": part.amount(self.sense), "of_bound": self.of_bound(part)}
+            for part in self.parts
+        ]
+        plain = {name: getattr(self, name) for name in (*WORDS, "objective", *NAMES, *NUMBERS)}
         return {
             "schema": SCHEMA,
-            "family": self.family,
+            **plain,
             "problem": {"name": self.problem_name, "summary": self.problem_summary},
-            "unit": self.unit,
-            "sense": self.sense,
-            "policy": self.policy,
-            "per_event": self.per_event,
-            "scope": self.scope,
-            "objective": self.objective,
-            "bound": self.bound,
-            "bound_by": self.bound_by,
-            "best_known": self.best_known,
-            "known_by": self.known_by,
-            "per_event_objective": self.per_event_objective,
-            "online_by": self.online_by,
-            "online_objective": self.online_objective,
             "gap": self.gap,
-            "parts": [
-                {
-                    "name": part.name,
-                    "start": part.start,
-                    "end": part.end,
-                    "amount": part.amount(self.sense),
-                    "of_bound": self.of_bound(part),
-                    "because": part.because,
-                }
-                for part in self.parts
-            ],
+            "parts": parts,
             "decisions": {
                 "judged": len(self.regrets),
                 "costly": len(self.costly),
@@ -188,47 +170,42 @@ class Explanation(Brief):
         InputError: naming the field that is missing or not what it should be.
         """
         fields.schema(SCHEMA)
-        problem, decisions = fields.object("problem"), fields.object("decisions")
+        problem, below = fields.object("problem"), -float("inf")
+        fields.choice("sense", get_args(Sense))
+        fields.choice("scope", (ALL, ACCEPTED))
+        parts = [
+            Part(
+                part.text("name"),
+                part.known_number("start"),
+                part.known_number("end"),
+                part.text("because"),
+            )
+            for part in fields.objects("parts")
+        ]
+        regrets = [
+            Regret(
+                item.number("time", minimum=below),
+                item.text("subject"),
+                item.text("chosen"),
+                item.text("better"),
+                item.number("cost"),
+            )
+            for item in fields.object("decisions").objects("top")
+        ]
+        plain: dict[str, Any] = {name: fields.text(name) for name in WORDS}
+        plain |= {name: fields.known_text(name) for name in NAMES}
+        plain |= {name: fields.known_number(name) for name in NUMBERS}
         return cls(
-            fields.text("family"),
-            problem.text("name"),
-            problem.text("summary"),
-            fields.text("unit"),
-            fields.choice("sense", get_args(Sense)),  # type: ignore[arg-type]  # checked
-            fields.text("policy"),
-            fields.text("per_event"),
-            fields.choice("scope", (ALL, ACCEPTED)),
-            fields.number("objective", minimum=-float("inf")),
-            fields.known_number("bound"),
-            fields.known_text("bound_by"),
-            fields.known_number("best_known"),
-            fields.known_text("known_by"),
-            fields.known_number("per_event_objective"),
-            fields.known_text("online_by"),
-            fields.known_number("online_objective"),
-            tuple(
-                Part(
-                    part.text("name"),
-                    part.known_number("start"),
-                    part.known_number("end"),
-                    part.text("because"),
-                )
-                for part in fields.objects("parts")
-            ),
-            tuple(
-                Regret(
-                    item.number("time", minimum=-float("inf")),
-                    item.text("subject"),
-                    item.text("chosen"),
-                    item.text("better"),
-                    item.number("cost"),
-                )
-                for item in decisions.objects("top")
-            ),
-            tuple(fields.texts("notes")),
-            fields.integer("seed") if fields.known("seed") else None,
-            Termination(fields.choice("termination", list(Termination))),
-            dict(fields.object("versions").document),
+            problem_name=problem.text("name"),
+            problem_summary=problem.text("summary"),
+            objective=fields.number("objective", minimum=below),
+            parts=tuple(parts),
+            regrets=tuple(regrets),
+            notes=tuple(fields.texts("notes")),
+            seed=fields.integer("seed") if fields.known("seed") else None,
+            termination=Termination(fields.choice("termination", list(Termination))),
+            versions=dict(fields.object("versions").document),
+            **plain,
         )
 
     def head(self) -> list[str]:

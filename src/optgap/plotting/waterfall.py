@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from optgap.explaining import Explanation
@@ -25,12 +24,8 @@ if TYPE_CHECKING:
 
 PART_COLOURS = {
     "unproven": GREY,
-    "nodes": COLOURS[5],
     "online": COLOURS[4],
-    "moving": COLOURS[3],
     "heuristic": COLOURS[1],
-    "model": COLOURS[5],
-    "measuring": COLOURS[6],
     "online+heuristic": COLOURS[3],
 }
 GAIN = COLOURS[2]
@@ -94,13 +89,11 @@ def plot_decisions(explanation: Explanation, ax: Axes | None = None) -> Axes:
     times, costs = [r.time for r in costly], [r.cost for r in costly]
     ax.vlines(times, 0, costs, color=COLOURS[1], linewidth=1, alpha=0.7)
     ax.plot(times, costs, ".", color=COLOURS[1], markersize=4)
-    named = _worst(explanation)
-    lanes = _lanes(named, max(times, default=0.0) - min(times, default=0.0))
-    for regret, lane in zip(named, lanes, strict=True):
+    for k, regret in enumerate(_worst(explanation)):
         ax.annotate(
             regret.subject,
             (regret.time, regret.cost),
-            xytext=(0, 4 + 10 * lane),
+            xytext=(0, 4 + 10 * (k % 2)),  # neighbours do not overlap
             textcoords="offset points",
             ha="center",
             fontsize=8,
@@ -152,14 +145,3 @@ def _worst(explanation: Explanation) -> list[Regret]:
     for regret in sorted(explanation.costly, key=lambda regret: -regret.cost):
         worst.setdefault(regret.subject, regret)
     return sorted(list(worst.values())[:NAMED], key=lambda regret: regret.time)
-
-
-def _lanes(named: Sequence[Regret], span: float) -> list[int]:
-    """A height for each label, so that neighbours do not overlap."""
-    lanes: list[int] = []
-    for k, regret in enumerate(named):
-        before = named[k - 1]
-        beside = k > 0 and regret.time - before.time < 0.12 * span
-        alike = abs(regret.cost - before.cost) < 0.12 * max(regret.cost, before.cost)
-        lanes.append((lanes[-1] + 1) % 3 if beside and alike else 0)
-    return lanes

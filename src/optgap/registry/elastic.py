@@ -18,7 +18,6 @@ SPEC = FamilySpec(
         "series": "jobs, GPUs and power after each change",
     },
     per_event="optimal",
-    learning=({"profiles": "perfect"}, {"prerun_s": 0.0, "profile_s": 0.0}),
     tiny={"preset": "tiny", "size": 4},
     overview="offline(runs=30,orders=2,rounds=75)",
 )

@@ -32,10 +32,8 @@ def installed_policies(family_name: str) -> dict[str, EntryPoint]:
 def loaded(point: EntryPoint, source: str) -> Any:
     try:
         return point.load()
-    except Exception as error:
-        raise InputError(
-            source, point.name, NoQuote(f"{type(error).__name__}: {error}"), "an entry point"
-        ) from error
+    except (Exception, SystemExit) as error:
+        raise InputError(source, point.name, _said(error), "an entry point") from error
 
 
 def user_object(target: str, source: str) -> Any:
@@ -59,6 +57,12 @@ def user_object(target: str, source: str) -> Any:
     return getattr(module, attribute)
 
 
+def _said(error: BaseException) -> NoQuote:
+    from optgap.heuristics.custom import said  # with numpy, which few commands need this early
+
+    return NoQuote(said(error))
+
+
 def _user_module(place: str, source: str) -> Any:
     here = str(Path.cwd())
     sys.path.insert(0, here)
@@ -78,8 +82,7 @@ def _user_module(place: str, source: str) -> Any:
         return module
     except InputError:
         raise
-    except Exception as error:  # whatever a user's file may raise
-        found = NoQuote(f"{type(error).__name__}: {error}")
-        raise InputError(source, place, found, "a module that can be imported") from error
+    except (Exception, SystemExit) as error:  # whatever a user's file may raise
+        raise InputError(source, place, _said(error), "a module that can be imported") from error
     finally:
         sys.path.remove(here)

@@ -16,7 +16,6 @@ SPEC = FamilySpec(
     needed=1,
     tables_out={"schedule": "job,start_s,end_s,nodes per job that starts"},
     per_event="replan",
-    per_event_exact=False,
     tiny={"preset": "small", "size": 5},
     overview="time-indexed(rounds=2,moves=100000)",
 )

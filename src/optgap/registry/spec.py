@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from optgap.contract import Problem, ProblemClass, SolutionClass
+from optgap.models.csvout import csv_text
 from optgap.models.quantities import doubted, judge, settings_doubted
 from optgap.models.spec import Entry, Parameter, meanings
+from optgap.models.times import from_first_event
 from optgap.parameters import typed
 
 if TYPE_CHECKING:
@@ -57,10 +59,8 @@ class FamilySpec:
     needed: how many of `files` must be given.
     tables_out: what `export` writes about a solution, by the option that asks for it, and its
         columns.
-    per_event: the policy that solves every event exactly with what is known by then, or, where
-        `per_event_exact` is false, as well as it can.
-    learning: parameters with which policies that have them know their jobs' models for nothing,
-        and parameters with which these learn the models as ever, and learning costs nothing.
+    per_event: the policy that decides every event by itself, as well as it can with what is known
+        by then.
     tiny: parameters of `generate` for a problem on which everything is done in a moment.
     overview: the methods of the comparison of all families.
     """
@@ -72,8 +72,6 @@ class FamilySpec:
     per_event: str
     tiny: Mapping[str, Any]
     needed: int = 0
-    per_event_exact: bool = True
-    learning: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {})
     overview: str = "auto"
 
     def room(self, *path: str) -> Any:
@@ -106,18 +104,19 @@ class FamilySpec:
         return self.room("heuristics")
 
     def export(self, name: str, problem: Any, solution: Any) -> str:
-        """One of `tables_out` for a solution, as CSV text: ``csvout`` has a function for each."""
-        return str(getattr(self.room("models", "csvout"), name)(problem, solution))
+        """One of `tables_out` as CSV text: the solution has a method for each."""
+        return csv_text(*getattr(solution, name)(problem))
 
     def regrets(self, problem: Any, solution: Any) -> list[Regret]:
-        """What each of a solution's decisions cost."""
-        found: list[Regret] = self.room("heuristics", "regret").regrets(problem, solution)
-        return found
+        """What each of a solution's decisions cost, in time order.
 
-    def relaxed(self, problem: Any) -> Any:
-        """Return the problem without a part that has a price of its own; None without such."""
-        counted = getattr(self.room("models", "problem"), "counted", None)
-        return counted and counted(problem)
+        Judges count time from the problem's first event.
+        """
+        found: list[Regret] = self.room("heuristics", "regret").regrets(
+            *from_first_event(problem, solution)
+        )
+        moved = [replace(regret, time=regret.time + problem.epoch_s) for regret in found]
+        return sorted(moved, key=lambda regret: regret.time)
 
     def from_tables(self, files: Mapping[str, Any], given: Mapping[str, Any], seed: int) -> Problem:
         """A problem from CSV files, or what stands for them, and parameters, which may be text.

@@ -86,51 +86,49 @@ class Cell:
         places = ("file", "folder", "instance")
         return digest({k: v for k, v in asdict(self).items() if k not in places})
 
-    def row(self, found: Mapping[str, Any]) -> Row:
-        """What is known before the runs, and what was found."""
-        return {
-            **dict.fromkeys(COLUMNS),
-            "key": self.key,
-            "instance": self.instance,
-            "instance_seed": self.made.get("seed"),
-            "optgap": versions()["optgap"],
-            "code": self.code,
-            "worker": f"{socket.gethostname()}:{os.getpid()}",
-            **{name: value for name, value in found.items() if name in COLUMNS},
-            "family": self.family,
-            "seed": self.seed,
-            "time_limit": self.time_limit,
-        }
 
-    def failed(self, error: Exception) -> list[Row]:
-        """The row that stands for all of them where nothing could be compared."""
+def run_cell(cell: Cell) -> list[Row]:
+    """Compare on one instance; what goes wrong is part of the rows.
+
+    One row with an error stands for all of them where nothing could be compared.
+    """
+    try:
+        found = _compared(cell)
+    except Exception as error:
         failure = "input" if isinstance(error, InputError) else "fault"
         words = f"{type(error).__name__}: {error}" if failure == "fault" else str(error)
         told = {"status": "error", "failure": failure, "message": " ".join(words.split())}
-        return [self.row({"method": "", **told})]
+        found = [{"method": "", **told}]
+    about = {
+        "key": cell.key,
+        "family": cell.family,
+        "instance": cell.instance,
+        "instance_seed": cell.made.get("seed"),
+        "seed": cell.seed,
+        "time_limit": cell.time_limit,
+        "optgap": versions()["optgap"],
+        "code": cell.code,
+        "worker": f"{socket.gethostname()}:{os.getpid()}",
+    }
+    return [{name: {**row, **about}.get(name) for name in COLUMNS} for row in found]
 
 
-def run_cell(cell: Cell) -> list[Row]:
-    """Compare on one instance; what goes wrong is part of the rows."""
-    try:
-        if code() != cell.code:
-            found = NoQuote(f"optgap {versions()['optgap']} with code {code()}")
-            raise InputError(socket.gethostname(), "", found, f"{cell.code}, as at the beginning")
-        if cell.own:
-            os.chdir(cell.folder)  # a cluster's worker began elsewhere
-        table = compare(
-            _problem(cell), cell.policies, cell.methods,
-            time_limit=cell.time_limit, seed=cell.seed, parts=True,
-        )  # fmt: skip
-    except Exception as error:
-        return cell.failed(error)
-    bests = {"best_bound": table.best_bound, "best_known": table.best_known}
+def _compared(cell: Cell) -> list[Row]:
+    if code() != cell.code:
+        found = NoQuote(f"optgap {versions()['optgap']} with code {code()}")
+        raise InputError(socket.gethostname(), "", found, f"{cell.code}, as at the beginning")
+    if cell.own:
+        os.chdir(cell.folder)  # a cluster's worker began elsewhere
+    table = compare(
+        _problem(cell), cell.policies, cell.methods,
+        time_limit=cell.time_limit, seed=cell.seed, parts=True,
+    )  # fmt: skip
     rows = []
     for row in table.rows:
-        document = row.to_json()
-        metrics = json.dumps(document["metrics"], sort_keys=True)
-        told = {"message": row.result.message, "failure": row.failure, "metrics": metrics}
-        rows.append(cell.row({**document, **bests, **told}))
+        told = row.to_json()
+        told |= {"best_bound": table.best_bound, "best_known": table.best_known}
+        told |= {"message": row.result.message, "failure": row.failure}
+        rows.append({**told, "metrics": json.dumps(told["metrics"], sort_keys=True)})
     return rows
 
 

@@ -5,21 +5,18 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from optgap.comparing.comparison import ACCEPTED
-from optgap.comparing.fairness import in_common
 from optgap.extras import require
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import finite, write_bytes
 from optgap.models.limits import Limits
 from optgap.models.result import Termination
 from optgap.models.tables import guarded
-from optgap.render import Answer, Table, percent
 from optgap.sweeping.cells import COLUMNS, Row
 from optgap.sweeping.engines import Engine
 from optgap.sweeping.spec import Spec
@@ -34,7 +31,7 @@ except ImportError:  # Windows: two sweeps into one file are the user's own look
 
 
 @dataclass(frozen=True)
-class Done(Answer):
+class Done:
     """A sweep as far as it has come.
 
     Parameters
@@ -78,61 +75,6 @@ class Done(Answer):
             "termination": str(self.termination),
         }
 
-    def table(self) -> Table:
-        """Per family and method: runs, failures, mean and worst gap over the runs that all have."""
-        head = ("family", "method", "runs", "failed", "mean gap to bound", "worst", "to best known")
-        lines = []
-        for family, groups in self._groups().items():
-            gaps, best = (_common(groups, key)[0] for key in ("gap_to_bound", "gap_to_best"))
-            for method, rows in groups.items():
-                bad, own, known = sum(map(went_wrong, rows)), gaps[method], best[method]
-                means = [percent(sum(own) / len(own)), percent(max(own))] if own else ["", ""]
-                means.append(percent(sum(known) / len(known)) if known else "")
-                lines.append((family, method, str(len(rows)), str(bad or ""), *means))
-        return head, [*lines], (2, 3, 4, 5, 6)
-
-    def notes(self) -> list[str]:
-        """What means are over, where that is not every run."""
-        return [
-            f"{family}: {note}"
-            for family, groups in self._groups().items()
-            for note in _common(groups, "gap_to_bound")[1]
-        ]
-
-    def _groups(self) -> dict[str, dict[str, list[Row]]]:
-        """Rows by family and method."""
-        groups: dict[str, dict[str, list[Row]]] = {}
-        for row in self.rows:
-            if row["method"]:
-                groups.setdefault(row["family"], {}).setdefault(row["method"], []).append(row)
-        return groups
-
-
-def _common(
-    groups: Mapping[str, Sequence[Row]], column: str
-) -> tuple[dict[str, list[float]], list[str]]:
-    """The values that means are over, and what to say of them.
-
-    A gap to a bound for an accepted part is another matter; and `auto` makes a method for some
-    instances alone, which is no reason to leave out the others' runs.
-    """
-    total = len({row["key"] for rows in groups.values() for row in rows})
-    values, few, part, told = {}, {}, [], []
-    for method, rows in groups.items():
-        fair = [row for row in rows if row["bound_scope"] != ACCEPTED]
-        if len(fair) < len(rows):
-            part.append(f"{len(rows) - len(fair)} of {method}")
-        found = {row["key"]: row[column] for row in fair if row[column] is not None}
-        made = len({row["key"] for row in rows})
-        if made == total:
-            values[method] = found
-        else:
-            few[method] = list(found.values())
-            told += [f"{method}: over its own {made} of {total} runs"] * bool(found)
-    used, differ = in_common(values)
-    left = f"left out of all means, as they accepted only a part: {', '.join(part)}"
-    return {**used, **few}, [*filter(None, [differ]), *told, *([left] if part else [])]
-
 
 def went_wrong(row: Row) -> bool:
     """Whether a row is one of a run that failed."""
@@ -168,13 +110,15 @@ def run(
         todo = [cell for key, cell in spec.cells.items() if key not in known]
         skipped, ran = len(spec.cells) - len(todo), 0
         limits.progress(f"{skipped} of {len(spec.cells)} comparisons", None, None)
-        for cell, rows in engine.run(todo, lambda: limits.stop is not None):
-            known[cell.key] = [finite(row) for row in rows]
-            add(known[cell.key])
-            ran += 1
-            limits.progress(f"{skipped + ran} of {len(spec.cells)} comparisons", None, None)
-        table = [row for key in spec.cells for row in known.get(key, ())]
-        _write(table, target)
+        try:
+            for rows in engine.run(todo, lambda: limits.stop is not None):
+                known[rows[0]["key"]] = [finite(row) for row in rows]
+                add(known[rows[0]["key"]])
+                ran += 1
+                limits.progress(f"{skipped + ran} of {len(spec.cells)} comparisons", None, None)
+        finally:
+            table = [row for key in spec.cells for row in known.get(key, ())]
+            _write(table, target)
     stop = Termination.COMPLETED
     if ran < len(todo):
         stop = limits.stop or Termination.INTERRUPTED

@@ -1,29 +1,27 @@
-"""Where cells run: here, in processes of this machine (joblib's), or on a Dask or Ray cluster."""
+"""Where cells run: here, or by joblib on processes of this machine or a Dask or Ray cluster."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache, partial
+from itertools import islice
 from typing import Any
 
 from optgap.extras import require
 from optgap.models.errors import InputError, NoQuote, one_of
-from optgap.processes import LOOK_EVERY_S, Processes, cores
+from optgap.processes import belong, cores
 from optgap.sweeping.cells import Cell, Row, run_cell
 
 ENGINES = ("processes", "dask", "ray", "serial")
-STRIKES = 2
-"""How many processes a cell may take down before it counts as failed."""
 CONNECT_S = 10.0
-Submit = Callable[[Cell], "Future[list[Row]]"]
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """How cells are run: one loop over futures of joblib's, Dask's or Ray's processes.
+    """How cells are run.
 
     Parameters
     ----------
@@ -53,95 +51,96 @@ class Engine:
         if self.name in ("dask", "ray"):
             require({"dask": "distributed"}.get(self.name, self.name), self.name)
 
-    def run(
-        self, cells: Sequence[Cell], stopped: Callable[[], bool]
-    ) -> Iterator[tuple[Cell, list[Row]]]:
-        """Cells with their rows, as they are done.
+    def run(self, cells: Sequence[Cell], stopped: Callable[[], bool]) -> Iterator[list[Row]]:
+        """The rows of each cell as it is done.
 
         Once `stopped` says so, no further cell is begun; those that are running end.
 
         Raises
         ------
-        InputError: when the scheduler does not answer.
+        InputError: when a process has died, or the cluster does not answer.
         """
-        waiting, strikes = iter(cells), dict.fromkeys((cell.key for cell in cells), 0)
-        running: dict[Future[list[Row]], Cell] = {}
-        with getattr(self, self.name)() as (submit, room):
-            while True:
-                while len(running) < room() and not stopped() and (cell := next(waiting, None)):
-                    running[submit(cell)] = cell
-                if not running:
-                    return
-                for future in wait(running, LOOK_EVERY_S, FIRST_COMPLETED).done:
-                    cell = running.pop(future)
-                    try:
-                        yield cell, future.result()
-                    except (CancelledError, OSError) as error:
-                        raise self._silent("a connection that broke off", error) from None
-                    except Exception as error:  # its process has died
-                        strikes[cell.key] += 1
-                        if self.name == "processes" and strikes[cell.key] < STRIKES:
-                            running[submit(cell)] = cell
-                            continue
-                        words = " ".join(f"its worker process died: {error}".split())[:300]
-                        yield cell, cell.failed(RuntimeError(words))
+        left = iter(cells)
+        going = iter(lambda: None if stopped() else next(left, None), None)
+        if self.name == "serial":
+            yield from map(run_cell, going)
+            return
+        import joblib  # a quarter of a second, which nothing else here needs
 
-    def _silent(self, what: str, error: BaseException) -> InputError:
-        found = NoQuote(f"{what} ({type(error).__name__})")
-        cluster = f"a {self.name.capitalize()} cluster that answers; the same command goes on"
-        return InputError("--scheduler", self.scheduler or "local", found, cluster)
-
-    @contextmanager
-    def serial(self) -> Iterator[tuple[Submit, Callable[[], int]]]:
-        """How a cell is handed out, and how many may be at once."""
-
-        def here(cell: Cell) -> Future[list[Row]]:
-            future: Future[list[Row]] = Future()
-            future.set_result(run_cell(cell))
-            return future
-
-        yield here, lambda: 1
-
-    @contextmanager
-    def processes(self) -> Iterator[tuple[Submit, Callable[[], int]]]:
-        """The same for processes of this machine, which end with the sweep."""
-        count = self.jobs or cores()
-        pool = Processes(count)
+        away = joblib.delayed(partial(_away, os.getpid()))
         try:
-            yield (lambda cell: pool.submit(run_cell, cell)), (lambda: count)
-        finally:
-            pool.kill()
+            with getattr(self, f"_{self.name}")(joblib) as count:
+                if self.name != "ray":
+                    how = {"return_as": "generator_unordered", "pre_dispatch": "n_jobs"}
+                    yield from joblib.Parallel(count, batch_size=1, **how)(map(away, going))
+                    return
+                # Ray's back end returns whole lists alone: a few cells of each process at a time
+                while some := list(islice(going, 4 * count)):
+                    yield from joblib.Parallel(count, batch_size=1)(map(away, some))
+        except InputError:
+            raise
+        except Exception as error:  # what goes wrong in a cell is part of its rows
+            found = NoQuote(f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
+            expected = "processes that live; the same command goes on with what is missing"
+            raise InputError("--engine", self.name, found, expected) from error
 
     @contextmanager
-    def dask(self) -> Iterator[tuple[Submit, Callable[[], int]]]:
+    def _processes(self, joblib: Any) -> Iterator[int]:
+        """Have joblib use this machine's processes, which end with the sweep; yields their number.
+
+        Those that a sweep which was killed had not given anything to do end after ten seconds.
+        """
+        from joblib.externals.loky import get_reusable_executor
+
+        count = self.jobs or cores()
+        try:
+            with joblib.parallel_config("loky", idle_worker_timeout=10):
+                yield count
+        finally:
+            if count > 1:
+                get_reusable_executor().shutdown(wait=True, kill_workers=True)
+
+    @contextmanager
+    def _dask(self, joblib: Any) -> Iterator[int]:
         """The same for a Dask cluster, which runs the cells of a lost worker again."""
         distributed = require("distributed", "dask")
-        try:
+        with self._answering():
             client = distributed.Client(self.scheduler, timeout=CONNECT_S, set_as_default=False)
-        except (OSError, ValueError, TimeoutError) as error:
-            raise self._silent("no answer", error) from None
-        with client, client.get_executor(pure=False) as executor:
-            yield (
-                lambda cell: executor.submit(run_cell, cell),
-                lambda: max(2, 2 * sum(client.nthreads().values())),
-            )
+        with client, joblib.parallel_config("dask", client=client):
+            yield -1
 
     @contextmanager
-    def ray(self) -> Iterator[tuple[Submit, Callable[[], int]]]:
+    def _ray(self, joblib: Any) -> Iterator[int]:
         """The same for a Ray cluster, or Ray on this machine."""
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would tell its makers
         ray = require("ray", "ray")
         own = {"num_cpus": self.jobs or cores(), "include_dashboard": False}
         here: dict[str, Any] = {} if self.scheduler else own
+        with self._answering():
+            ray.init(self.scheduler or "local", log_to_driver=False, logging_level="error", **here)
+        require("ray.util.joblib", "ray").register_ray()
         try:
-            ray.init(self.scheduler or "local", log_to_driver=False, **here)
-        except (ConnectionError, OSError, RuntimeError, ValueError) as error:
-            raise self._silent("no answer", error) from None
-        task = ray.remote(max_retries=STRIKES)(run_cell)
-        try:
-            yield (
-                lambda cell: task.remote(cell).future(),
-                lambda: 2 * int(ray.cluster_resources().get("CPU", 1)),
-            )
+            with joblib.parallel_config("ray"):
+                yield int(ray.cluster_resources().get("CPU", 1))
         finally:
             ray.shutdown()
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, RuntimeError, ValueError) as error:
+            found = NoQuote(f"no answer ({type(error).__name__})")
+            expected = f"a {self.name.capitalize()} cluster that answers"
+            raise InputError("--scheduler", self.scheduler or "local", found, expected) from None
+
+
+def _away(home: int, cell: Cell) -> list[Row]:
+    """Run a cell in another process, one that the process `home` began or a cluster's."""
+    if os.getppid() == home:
+        _belong(home)
+    return run_cell(cell)
+
+
+_belong = cache(belong)
+"""Once in each process."""

@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optgap.heuristics.placement.fgd import fgd_points, sigmoid_steps
+from optgap.heuristics.placement.fgd import sigmoid_steps
+from optgap.heuristics.placement.scores import fgd_points
 
 
 def direct(x: float) -> int:

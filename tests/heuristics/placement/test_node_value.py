@@ -23,6 +23,12 @@ from optgap.heuristics.placement.values import (
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
+from optgap.models.placement.making import (
+    cluster_of,
+    target_of_classes,
+    that_fit,
+    trace_of_classes,
+)
 from optgap.models.placement.presets import alibaba, small
 from optgap.models.result import Outcome
 
@@ -87,8 +93,11 @@ def test_values_are_those_of_the_plain_recursion(seed: int) -> None:
 
 
 def test_placements_are_those_of_the_plain_scores() -> None:
-    problem = alibaba(seed=1, size=8, load=1.1)
-    problem = problem.subset(range(25))
+    types = (("P100", 2, 16_000, 122_880, 3), ("V100M16", 2, 24_000, 131_072, 2))
+    cluster, trace = cluster_of(types), trace_of_classes()
+    drawn = np.random.default_rng(1).integers(len(trace), size=40)
+    tasks = that_fit(trace.take(drawn.tolist()), cluster)
+    problem = PlacementProblem.of(cluster, tasks, target_of_classes())
     _, beta = tables(problem, NodeValueParams(q=0.02))
     slow = SlowNodeValue(problem, beta, (0.02, 0.01), 60.0, 1.0)
     solution = run(problem, q=0.02).solution

@@ -19,9 +19,9 @@ from optgap.models.consolidation import (
     Task,
 )
 from optgap.models.consolidation.csvin import from_csv
-from optgap.models.consolidation.csvout import placements
 from optgap.models.consolidation.presets import PRESETS, mixed
 from optgap.models.consolidation.problem import Rules
+from optgap.models.csvout import csv_text
 from optgap.models.errors import InputError
 from optgap.models.jsonio import Fields
 
@@ -56,7 +56,7 @@ def test_a_solution_survives_its_json_and_has_the_promised_keys() -> None:
     assert document["assignments"][2] == {"task": "t3", "gpus": [[0, 1]]}
     assert document["frequencies_mhz"] == [[1350.0, 1350.0], [0.0, 0.0]]
     assert ConsolidationSolution.from_json(Fields(document, "x"), problem) == made
-    assert placements(problem, made).splitlines()[1] == "t1,0.0,0,0"
+    assert csv_text(*made.placements(problem)).splitlines()[1] == "t1,0.0,0,0"
     part = solution((0,), (0,))
     assert not problem.serves_all(part)
     assert len(problem.restrict(part)) == 2

@@ -14,8 +14,8 @@ from optgap.models.coscheduling import (
     Mode,
     Run,
 )
-from optgap.models.coscheduling.csvout import schedule
 from optgap.models.coscheduling.presets import from_csv, synthetic
+from optgap.models.csvout import csv_text
 from optgap.models.errors import InputError
 from optgap.models.jsonio import Fields
 
@@ -47,7 +47,7 @@ def test_a_schedule_survives_its_json_and_reads_as_csv() -> None:
         "end_s",
         "gpu_index",
     }
-    lines = schedule(problem, solution).splitlines()
+    lines = csv_text(*solution.schedule(problem)).splitlines()
     assert lines[:2] == ["job,app,gpu_count,start_s,end_s,gpu_index", "1,Y,4,0,100,0-1-2-3"]
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from strategies_elastic import CLOCKS, JOB_A, jobs_of, table, two_jobs
 
+from optgap.models.csvout import csv_text
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind, presets
-from optgap.models.elastic.csvout import series, timeline
 from optgap.models.elastic.modelfile import read_models
 from optgap.models.elastic.pools import BATCHES, classes
 from optgap.models.elastic.tables import Trained, job_class
@@ -141,13 +141,13 @@ def test_an_unfinished_job_is_no_violation_but_does_not_count() -> None:
 def test_timeline_and_series_tell_the_same_story() -> None:
     problem = two_jobs()
     outcome = POLICIES["powerflow"].load()(problem, limits=Limits(), seed=0, profiles="perfect")
-    rows = timeline(problem, outcome.solution).splitlines()
+    rows = csv_text(*outcome.solution.timeline(problem)).splitlines()
     assert rows[0] == "time_s,job,event,gpus,frequency_mhz"
     assert rows[1:5] == [
         "0.0,a,submit,0,0.0", "0.0,b,submit,0,0.0", "0.0,a,run,2,1200.0", "0.0,b,run,2,1000.0",
     ]  # fmt: skip
     assert sum(",complete," in row for row in rows) == 2
-    power = series(problem, outcome.solution).splitlines()
+    power = csv_text(*outcome.solution.series(problem)).splitlines()
     assert power[1].split(",")[1:4] == ["2", "4", "470.000"]
     assert power[-1].split(",")[1:4] == ["0", "0", "0.000"]
 

@@ -70,10 +70,18 @@ def test_what_was_changed_is_counted(tmp_path: Path) -> None:
     assert [POOL[c].model for c in trace.jobs.of_class] == ["bert", "ncf"]
     assert trace.jobs.requested.tolist() == [4, 4]
     assert trace.notes == (
-        "1 GPU requests cut to what batch and cluster allow",
-        "1 GPU requests rounded up to a power of two",
-        "1 jobs whose model the pool has not: one like it, or drawn",
+        "1 job whose model the pool has not: one like it, or drawn",
+        "1 request for GPUs cut to what batch and cluster allow",
+        "1 request for GPUs rounded up to a power of two",
     )
+
+
+def test_jobs_left_out_are_counted(tmp_path: Path) -> None:
+    rows = "0,600,8\n50,0,4\n100,0,1\n200,60,0\n"
+    trace = read(tmp_path, f"timestamp,duration,num_gpus\n{rows}")
+    assert len(trace.jobs) == 1
+    left = ("2 jobs without a duration left out", "1 job without num_gpus left out")
+    assert set(left) <= set(trace.notes)
 
 
 def test_a_part_of_a_trace_is_its_first_hours_and_jobs(tmp_path: Path) -> None:

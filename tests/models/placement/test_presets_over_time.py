@@ -10,10 +10,10 @@ import pytest
 from small_time import small_time
 
 import optgap
+from optgap.models.csvout import csv_text
 from optgap.models.errors import InputError
 from optgap.models.placement import PlacementProblem
 from optgap.models.placement.alibaba import LIVES_S
-from optgap.models.placement.csvout import placements, series
 from optgap.models.placement.presets import from_csv
 from optgap.models.placement.presets_over_time import alibaba_time
 from optgap.views.placement_over_time import BINS, in_use
@@ -151,11 +151,11 @@ def test_an_order_and_times_do_not_go_together(nodes: Path, tmp_path: Path) -> N
 def test_tables_have_the_times() -> None:
     made = small_time(seed=0, queue="fifo")
     found = optgap.run(made, "fgd").solution
-    lines = placements(made, found).splitlines()
+    lines = csv_text(*found.placements(made)).splitlines()
     assert lines[0] == "seq,node,gpu_index,start_s,end_s"
     start, end = map(float, lines[1].split(",")[3:])
     assert (start, end - start) == (0.0, made.lasting_s[0])
-    steps = series(made, found).splitlines()
+    steps = csv_text(*found.series(made)).splitlines()
     assert steps[0].startswith("time_s,used_gpu_milli")
     assert [float(cell) for cell in steps[-1].split(",")[1:2]] == [0.0]
 

@@ -46,13 +46,13 @@ def test_a_swf_log_is_read_with_a_count_of_everything_left_out(tmp_path: Path) -
     assert jobs.estimate_s.tolist() == [30, 120, 20]
     assert jobs.kinds == ("", "queue-2", "queue-2")
     assert problem.notices == (
-        "1 parts of jobs with checkpoints left out",
-        "1 jobs without a submit time left out",
-        "1 jobs without a requested time, the run time taken",
-        "1 jobs without a run time left out",
-        "1 jobs without processors left out",
-        "1 jobs larger than 16 GPUs left out",
-        "1 jobs out of order, sorted by arrival",
+        "1 part of a job with checkpoints left out",
+        "1 job without a submit time left out",
+        "1 job without a requested time, the run time taken",
+        "1 job without a run time left out",
+        "1 job without processors left out",
+        "1 job larger than 16 GPUs left out",
+        "1 job out of order, sorted by arrival",
     )
     assert "sorted by arrival" in str(problem)
 
@@ -83,7 +83,7 @@ def test_phillys_table_starts_with_its_first_job(tmp_path: Path, name: str) -> N
     problem = from_csv(file(tmp_path, name, PHILLY))
     assert problem.jobs.arrival_s.tolist() == [0, 2932]
     assert problem.jobs.kinds == ("b", "a")
-    assert problem.notices[0] == "1 jobs without a duration left out"
+    assert problem.notices[0] == "1 job without a duration left out"
 
 
 def test_a_time_that_is_none_is_refused(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_the_tidy_table_takes_what_is_left_out_as_exact(tmp_path: Path) -> None:
     problem = from_csv(file(tmp_path, "jobs.csv", TIDY), nodes=1)
     assert problem.jobs.names == ("y", "x")
     assert problem.jobs.estimate_s.tolist() == [30, 10]
-    assert problem.notices == ("1 jobs out of order, sorted by arrival",)
+    assert problem.notices == ("1 job out of order, sorted by arrival",)
     assert len(from_csv(file(tmp_path, "jobs.csv", TIDY), first=1).jobs) == 1
 
 
@@ -119,9 +119,30 @@ def test_bad_rows_can_be_dropped_with_a_count(tmp_path: Path) -> None:
     path = file(tmp_path, "jobs.csv", TIDY + "z,1,0,1,\nw,1,1,99,\n")
     notices = from_csv(path, unusable="drop").notices
     assert notices[:2] == (
-        "1 jobs without a duration_s left out",
-        "1 jobs larger than 64 GPUs left out",
+        "1 job without a duration_s left out",
+        "1 job larger than 64 GPUs left out",
     )
+
+
+@pytest.mark.parametrize("cell", ["-1", "nan", "NaN", ""])
+@pytest.mark.parametrize("column", ["arrival_s", "duration_s", "gpus"])
+def test_cells_that_tell_nothing_are_dropped_with_a_count(
+    column: str, cell: str, tmp_path: Path
+) -> None:
+    """Test the tidy table, and Philly's with the column of the same meaning."""
+    values = {"job": "z", "arrival_s": "1", "duration_s": "1", "gpus": "1", "estimate_s": "2"}
+    row = ",".join({**values, column: cell}.values())
+    path = file(tmp_path, "jobs.csv", f"{TIDY}{row}\n")
+    found = from_csv(path, unusable="drop")
+    article = {"arrival_s": "", "duration_s": "a ", "gpus": ""}[column]
+    assert (len(found), found.notices[0]) == (2, f"1 job without {article}{column} left out")
+    with pytest.raises(InputError, match=f"row 4, column {column}"):
+        from_csv(path)
+    place = ["arrival_s", "duration_s", "gpus"].index(column)
+    cells = ["2017-10-09 07:01:55", "66.0", "1", "1", "a"]
+    cells[place] = cell
+    lines = f"{PHILLY}{','.join(cells)}\n"
+    assert len(from_csv(file(tmp_path, "philly.csv", lines))) == 2
 
 
 def test_a_packed_file_that_breaks_off_is_refused(tmp_path: Path) -> None:

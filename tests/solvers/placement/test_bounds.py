@@ -136,8 +136,8 @@ def test_an_overloaded_cluster_is_proven_infeasible() -> None:
     problem = presets.alibaba(seed=0, size=40, load=1.2)
     result = optgap.bound(problem, "bound-patterns")
     assert result.status is Status.INFEASIBLE
-    asked, there = int(problem.tasks.demand_milli.sum()), problem.cluster.gpu_capacity_milli
-    assert f"ask for {asked} milli-GPU, the cluster has {there}" in result.message
+    asked, there = problem.tasks.demand_milli.sum() / 1000, int(problem.cluster.gpus.sum())
+    assert f"{asked:g} GPUs asked for, {there} there" in result.message
 
 
 def test_tasks_that_only_add_up_are_proven_not_to_fit_together() -> None:

@@ -156,7 +156,7 @@ def test_what_fills_the_cluster_fits_and_a_little_more_does_not() -> None:
     assert solved(full, "patterns").bound == pytest.approx(70 + 450, rel=1e-6)
     over = solved(problem(PAIR, PAIR, HALF), "patterns")
     assert over.status is Status.INFEASIBLE
-    assert over.message == "the tasks ask for 4500 milli-GPU, the cluster has 4000"
+    assert over.message == "GPUs: 4.5 GPUs asked for, 4 there, short by 0.5 GPUs"
     assert solved(problem(*[LARGE] * 4), "patterns").status is Status.BOUND_ONLY
     two_fit: Row = (1000, 10, 1, 400, "")  # on each GPU
     found = solved(problem(*[two_fit] * 14, nodes=3), "patterns")

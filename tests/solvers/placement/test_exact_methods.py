@@ -19,9 +19,9 @@ from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends.linear import Solved
 from optgap.solvers.placement import METHODS, auto
 from optgap.solvers.placement.exact import search
-from optgap.solvers.placement.exact.milp import milp
 from optgap.solvers.placement.exact.pooled import bound_pooled
 from optgap.solvers.placement.exact.search import exact
+from optgap.solvers.placement.milp import milp
 from tests.conftest import two_nodes_problem
 from tests.strategies import GOALS, placement_problems, tasks_of
 
@@ -97,7 +97,7 @@ def test_the_search_itself_needs_neither_a_start_nor_a_bound() -> None:
 
     with (
         mock.patch.object(search, "first_solution", return_value=None),
-        mock.patch.object(search.Search, "_pool", return_value=""),
+        mock.patch.object(search.ExactSearch, "_pool", return_value=""),
     ):
         agrees()
 
@@ -183,18 +183,18 @@ def infeasible(rows: list[tuple[int, int, int, int, str]], **nodes: Any) -> Plac
 @pytest.mark.parametrize(
     ("problem", "words"),
     [
-        (infeasible([(0, 0, 2, 1000, "P100")]), "task 0 .* fits no node.*have G2 GPUs, not P100"),
+        (infeasible([(0, 0, 2, 1000, "P100")]), "arrival 0. fits no node.*2 G2 GPUs: not of P100"),
         (
             infeasible([(9000, 0, 1, 500, "G2")], cpu=[8000, 9000]),
-            "1 have 8000 milli-vCPU, not 9000; 1 have T4 GPUs",
+            "G2 GPUs: short by 1000 milli-CPU; .*2 T4 GPUs: not of G2",
         ),
-        (infeasible([(0, 0, 4, 1000, "T4")], gpus=[4, 2]), "1 have 2 GPUs, not 4"),
-        (infeasible([(0, 3000, 1, 1, "T4")], memory=[4096, 1024]), "have 1024 MiB, not 3000"),
-        (infeasible([(6000, 0, 0, 0, "")] * 3), "ask for 18000 milli-vCPU.*has 16000"),
-        (infeasible([(0, 3000, 0, 0, "")] * 3), "ask for 9000 MiB.*has 8192"),
-        (infeasible([(0, 0, 1, 900, "")] * 5), "ask for 4500 milli-GPU.*has 4000"),
+        (infeasible([(0, 0, 4, 1000, "T4")], gpus=[4, 2]), "2 T4 GPUs: short by 2 GPUs"),
+        (infeasible([(0, 3000, 1, 1, "T4")], memory=[4096, 1024]), "2 T4 GPUs: short by 1976 MiB"),
+        (infeasible([(6000, 0, 0, 0, "")] * 3), "18,000 milli-CPU asked for, 16,000 there"),
+        (infeasible([(0, 3000, 0, 0, "")] * 3), "9,000 MiB asked for, 8,192 there"),
+        (infeasible([(0, 0, 1, 900, "")] * 5), "4.5 GPUs asked for, 4 there"),
         (infeasible([(0, 0, 1, 600, "")] * 5), "5 GPUs .more than half.*has 4"),
-        (infeasible([(0, 0, 1, 500, "T4")] * 5), "bound to T4 ask for 2500 milli-GPU.*have 2000"),
+        (infeasible([(0, 0, 1, 500, "T4")] * 5), "GPUs of T4: 2.5 GPUs asked for, 2 there"),
         (infeasible([(5000, 0, 0, 0, "")] * 3), "no placement of all of them exists"),
     ],
 )
@@ -222,7 +222,7 @@ def test_a_solver_that_fails_leaves_the_greedy_placement_and_its_own_words() -> 
     problem = small(seed=2, size=20, goal="power")
     failed = Solved(Status.ERROR, Termination.ERROR, solver="HiGHS", message="out of luck")
     with (
-        mock.patch.object(search.Search, "_pool", return_value=""),
+        mock.patch.object(search.ExactSearch, "_pool", return_value=""),
         mock.patch.object(search, "solve", return_value=failed),
     ):
         outcome = exact(problem, limits=Limits(), seed=0)

@@ -23,11 +23,10 @@ from optgap.solvers.placement import auto
 from optgap.solvers.placement.over_time import hindsight as method
 from optgap.solvers.placement.over_time.book_kernels import ease_all
 from optgap.solvers.placement.over_time.hindsight import (
-    Search,
+    HindsightSearch,
     beyond_empty_j,
     hindsight,
     long_rows,
-    moves_for,
 )
 from optgap.solvers.placement.over_time.parameters import TUNING
 from optgap.solvers.placement.over_time.search_kernels import anneal
@@ -89,14 +88,13 @@ def test_what_moves_change_is_what_the_referee_sees(
 
 
 def agree(problem: PlacementProblem, data: st.DataObject) -> None:
-    search = Search(problem, Limits(), seed=0, ease=data.draw(st.sampled_from((0.0, 0.4))))
+    search = HindsightSearch(problem, Limits(), seed=0, ease=data.draw(st.sampled_from((0.0, 0.4))))
     search.construct(np.array(data.draw(st.permutations(range(len(problem.tasks))))))
     assert not problem.check(search.solution_of(search.book))
-    choice = moves_for(problem, search.case)
-    search.anneal(10, 1e6, 1e3, choice)
+    search.anneal(10, 1e6, 1e3)
     ease_all(search.case, search.book, 0.0)
     before = search.solution_of(search.book)
-    changed, found = anneal(search.case, search.book, choice, 10, 1e6, 1e3, search.rng)
+    changed, found = anneal(search.case, search.book, search.choice, 10, 1e6, 1e3, search.rng)
     after = search.solution_of(search.book)
     assert not problem.check(after)
     assert found == (before.node < 0).sum() - (after.node < 0).sum()

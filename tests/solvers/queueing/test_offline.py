@@ -20,18 +20,18 @@ from optgap.models.queueing import (
 )
 from optgap.models.queueing.presets import mixed, small
 from optgap.models.result import Outcome, Status, Termination
-from optgap.solvers.queueing import METHODS, replanning, reserving
+from optgap.solvers.queueing import METHODS
 from optgap.solvers.queueing.list_annealing import (
     Moves,
     anneal,
-    enter_window,
     schedule,
     search_of,
     wait_for_nodes,
 )
 from optgap.solvers.queueing.list_schedule import LEAST_EXTENSION, held_gpus, machine_of, stream_of
 from optgap.solvers.queueing.offline import offline, polished
-from optgap.solvers.queueing.online import WAITING, by_estimate, online_of
+from optgap.solvers.queueing.online import WAITING
+from optgap.solvers.queueing.replanning import Effort, by_estimate, planner_of, serve
 
 
 def found(problem: QueueingProblem, **params: Any) -> Outcome:
@@ -119,13 +119,13 @@ def test_a_long_stream_is_served_no_worse_than_by_any_short_policy() -> None:
 @pytest.mark.parametrize("events", [1, 200, 300])
 def test_a_stream_that_is_replanned_for_a_while_is_then_served_by_run_time(events: int) -> None:
     problem = mixed(seed=0)
-    truth = stream_of(problem)
-    online = online_of(truth, truth.duration, problem.nodes, 0)
-    assert replanning.serve(online, replanning.Effort(moves=50), events)
+    truth, planner = stream_of(problem), planner_of(problem, 0, hindsight=True)
+    online = planner.online
+    assert serve(planner, Effort(moves=50), events)
     by_estimate(online)
     waiting = online.queue[: online.tally[WAITING]]
     assert (np.diff(truth.duration[waiting]) >= 0).all()
-    assert not reserving.serve(online, 600.0, 10**6)
+    assert not serve(planner, Effort(jobs=0), 10**6)
     solution = QueueingSolution.of(problem, online.start, truth.at, online.node, held_gpus(truth))
     assert problem.check(solution) == []
     assert problem.serves_all(solution)
@@ -158,16 +158,14 @@ def test_python_and_machine_code_find_the_same_schedule(monkeypatch: pytest.Monk
 def test_the_cost_is_that_of_the_list_after_moves_given_up_early(doubt: float) -> None:
     problem = mixed(seed=2, size=120, nodes=1, gpus_per_node=32)
     search = search_of(stream_of(problem), np.arange(120), 1, LEAST_EXTENSION, 0)
-    begun = schedule(search)
-    wait_for_nodes(search)
     idle = machine_of(1, 32, 120)
-    enter_window(search, idle, 30)
+    begun = schedule(search, idle)
+    wait_for_nodes(search)
     moves = Moves(0.35, 0.3, 0.1, 40, doubt=doubt)
-    assert anneal(search, moves, 30, 70, (2000.0, 50.0), 2000) > 20
+    assert anneal(search, idle, moves, 30, 70, (2000.0, 50.0), 2000) > 20
     cost = float(search.costs[0])
     assert cost < begun
-    enter_window(search, idle, 0)
-    assert schedule(search) == pytest.approx(cost, rel=1e-9)
+    assert schedule(search, idle) == pytest.approx(cost, rel=1e-9)
 
 
 def test_an_interrupt_leaves_a_schedule_and_a_time_limit_is_kept() -> None:

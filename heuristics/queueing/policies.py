@@ -1,0 +1,144 @@
+"""Policies by a rule, which a file of its own describes, and by plans and bookings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from optgap.heuristics.queueing.engine import drive, served, simulate
+from optgap.heuristics.queueing.parameters import (
+    HpsParams,
+    PbsParams,
+    ReplanParams,
+    SbsParams,
+    ShortestReserveParams,
+)
+from optgap.heuristics.queueing.pbs import STAGES
+from optgap.heuristics.queueing.rule import (
+    ADAPTIVE,
+    EASY,
+    HPS,
+    PBS,
+    SBS,
+    Rule,
+)
+from optgap.models.errors import InputError
+from optgap.models.limits import Limits
+from optgap.models.queueing import QueueingProblem
+from optgap.models.result import Outcome
+from optgap.models.spec import chosen
+from optgap.solvers.queueing.online import INF, ROUNDS
+from optgap.solvers.queueing.replanning import Effort, planner_of, serve
+
+WEIGHT = 100
+"""Work of a job beside one under a fixed rule, about: when streams are small enough for Python."""
+
+
+def adaptive(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
+    """The adaptive rule: see `adaptive`."""
+    return simulate(problem, Rule(ADAPTIVE), limits=limits, label="adaptive")
+
+
+def easy(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
+    """EASY backfilling: see `easy`."""
+    return simulate(problem, Rule(EASY), limits=limits, label="easy")
+
+
+def hps(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+    """HPS as printed: see `hps`; `given` as in `HpsParams`.
+
+    Raises
+    ------
+    InputError: for a parameter out of range.
+    """
+    rule = _hps("hps", chosen(HpsParams, given, "hps"), False)
+    return simulate(problem, rule, limits=limits, label="hps")
+
+
+def hps_fixed(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+    """HPS with an aging factor that never falls; otherwise as `hps`."""
+    rule = _hps("hps_fixed", chosen(HpsParams, given, "hps_fixed"), True)
+    return simulate(problem, rule, limits=limits, label="hps_fixed")
+
+
+def _hps(who: str, options: HpsParams, fixed: bool) -> Rule:
+    threshold, full = options.aging_threshold, options.max_wait_time
+    if not threshold < full < 1e12:
+        raise InputError(who, "max_wait_time", full, "more than the threshold")
+    return Rule(
+        HPS,
+        threshold=float(threshold),
+        boost=float(options.aging_boost),
+        full=float(full),
+        fixed=fixed,
+        reserve=float(options.reserve_after_s) or INF,
+    )
+
+
+def pbs(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+    """PBS: see `pbs`; `given` as in `PbsParams`.
+
+    Raises
+    ------
+    InputError: for a parameter out of range.
+    """
+    options = chosen(PbsParams, given, "pbs")
+    tau, delta = float(options.tau), float(options.delta)
+    rule = Rule(PBS, tau=tau, spread=delta, pairs=STAGES[options.pair_stage])
+    return simulate(problem, rule, limits=limits, label="pbs")
+
+
+def sbs(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+    """SBS: see `sbs`; `given` as in `SbsParams`.
+
+    Raises
+    ------
+    InputError: for a parameter out of range.
+    """
+    options = chosen(SbsParams, given, "sbs")
+    theta, unit_s = float(options.theta), float(options.time_unit_s)
+    rule = Rule(SBS, similar=theta, unit=unit_s, every=options.every)
+    return simulate(problem, rule, limits=limits, lookahead=options.lookahead, label="sbs")
+
+
+def replan(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+    """The waiting jobs planned anew at every event; `given` as in `ReplanParams`.
+
+    A plan is a list schedule beside the running jobs for the problem's own objective, by estimates
+    and without a job that is still to come, improved by annealing. Jobs that it starts now are
+    started, on its nodes. The compiled part is `solvers.queueing.replanning`, as for `offline`.
+
+    Raises
+    ------
+    InputError: for a parameter out of range.
+    """
+    options = chosen(ReplanParams, given, "replan")
+    effort = Effort(jobs=options.jobs, moves=options.moves)
+    return _planned(problem, effort, limits, seed, "replan", WEIGHT)
+
+
+def shortest_reserve(
+    problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any
+) -> Outcome:
+    """The least run time first, with bookings; `given` as in `ShortestReserveParams`.
+
+    Jobs go to nodes that run as long anyway, so that nodes become free as a whole; the first wide
+    job that has waited ``reserve_after_s`` and fits nowhere books the nodes with the earliest last
+    ends. The rules, and the compiled part, are `solvers.queueing.replanning`, as for `offline`.
+
+    Raises
+    ------
+    InputError: for a negative time.
+    """
+    after_s = float(chosen(ShortestReserveParams, given, "shortest-reserve").reserve_after_s)
+    return _planned(problem, Effort(0, after_s=after_s), limits, seed, "shortest-reserve", 1)
+
+
+def _planned(
+    problem: QueueingProblem, effort: Effort, limits: Limits, seed: int, label: str, weight: int
+) -> Outcome:
+    planner = planner_of(problem, seed)
+    stopped = drive(
+        problem, planner.online, lambda n: serve(planner, effort, n), limits, label, weight
+    )
+    info = {"plans": int(planner.online.tally[ROUNDS])} if effort.jobs else {}
+    return served(problem, planner.online, stopped, info)
