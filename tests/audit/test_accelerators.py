@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import Cli, refused
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import optgap
@@ -452,8 +452,6 @@ def wrong_about(items: list[Objects]) -> str:
     return ""
 
 
-@pytest.mark.hypothesis
-@settings(max_examples=25)
 @given(clusters())
 def test_audits_of_small_clusters_say_what_enumeration_finds(items: list[Objects]) -> None:
     if any(item["kind"] == "Pod" for item in items):

@@ -208,8 +208,7 @@ def _examined(host: Host, plain: Collection[str]) -> Devices:
     if unknown:
         raise Unclear("", unknown)
     found = {kind for kind in kinds.values() if kind not in ("plain", "other")}
-    registers = [key for key in host.notes if re.fullmatch(r"hami\.io/node-[\w-]*register", key)]
-    if any(str(host.notes[key]).strip(" []") for key in registers):
+    if _registers(host):
         found = found - {"nvidia"} | {"hami"}
     cards = found - {"mig"}
     if len(cards) > 1 or ("mig" in found and cards - {"nvidia"}) or "hami" in kinds.values():
@@ -407,9 +406,15 @@ def _beside(host: Host, cards: Devices, names: Sequence[str]) -> Devices:
 # -- rows 6 to 9: programs that write down the card ------------------------------------------
 
 
+def _registers(host: Host) -> list[str]:
+    """The annotations in which HAMi registers cards, of any maker."""
+    like = re.compile(r"hami\.io/node-[\w-]*register")
+    return [k for k, text in host.notes.items() if like.fullmatch(k) and str(text).strip(" []")]
+
+
 def _hami(host: Host) -> Devices:
     """Row 6: the cards of HAMi's register, busy where a pod's annotation names them."""
-    (key, *others) = [k for k in host.notes if re.fullmatch(r"hami\.io/node-[\w-]*register", k)]
+    (key, *others) = _registers(host)
     if key != "hami.io/node-nvidia-register" or others:
         raise Unclear("registers of other devices", [(k, "") for k in (key, *others)])
     text = str(host.notes[key])
@@ -486,7 +491,7 @@ def _aliyun(host: Host) -> Devices:
     whole_pods = [(f"{number} {p.asks[number]}", p.name) for p in host.pods if number in p.asks]
     if whole_pods or not cards or not total or total % cards:
         raise Unclear("memory of cards that is not clear", whole_pods or [(memory, total)])
-    devices = host.cards(host.product, cards, (memory,), fullest=cards > 1)
+    devices = host.cards(host.product, cards, (memory,), fullest=True)
     _advertised(host, devices, cards)
     devices.units = total // cards
     held = {p.name: p for p in host.pods if memory in p.asks}
@@ -508,7 +513,8 @@ def _milli(host: Host) -> Devices:
     if not cards:
         raise Unclear("no number of cards", [(MILLI, host.has(MILLI))])
     devices = host.cards(host.product, cards, (MILLI,))
-    beyond: set[int] = set()
+    load: Counter[int] = Counter()
+    several = False
     for pod in host.pods:
         notes = pod.part("annotations")
         text = notes.get(MILLI, pod.asks.get(MILLI))
@@ -523,17 +529,16 @@ def _milli(host: Host) -> Devices:
         if not 0 < part <= WHOLE or len(gpus) != number:
             raise Unclear("shares that are not understood", [(f"{MILLI} {told}", pod.name)])
         pod.keys |= devices.keys
-        beyond |= {g for g in gpus if g >= cards}
+        load.update(dict.fromkeys(gpus, part))
+        several = several or number > 1
         bits = [1 << g for g in gpus]
         pod.cells = [(number, part, sum(bits))]
         if number > 1 and part < WHOLE:
             pod.cells = [(1, part, bit) for bit in bits]
             pod.stays = "shares of several GPUs"
-    if beyond:
-        busy = {g for p in host.pods for _, _, bits in p.cells for g in range(bits.bit_length())
-                if bits >> g & 1}  # fmt: skip
+    if any(g >= cards for g in load) or (several and max(load.values()) > WHOLE):
         why = "on a node that has fewer cards than are held"
-        return host.fixed(host.product, len(busy), cards, why)
+        return host.fixed(host.product, len(load), cards, why)
     return devices
 
 

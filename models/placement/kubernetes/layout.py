@@ -126,7 +126,7 @@ def lay_out(objects: Objects, figures: Figures, plain: Collection[str]) -> Layou
     layout.warnings += advertised_notes(found_devices)
     others = Counter(
         name for node in layout.nodes for pod in node.pods for name in pod.asks
-        if family(name, plain) == "other"
+        if family(name, plain) == "other" and not pod.on_every_node
     )  # fmt: skip
     layout.warnings += [
         f"{count:,} pod{'s' if count > 1 else ''} with {name} must stay: it might draw power "

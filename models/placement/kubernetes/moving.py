@@ -141,6 +141,8 @@ def _selects(selector: Object | None, labels: Object) -> bool:
     """Whether a term selects a pod; a selector that cannot be read selects every pod."""
     if selector is None:
         return False
+    if not isinstance(selector, dict):
+        return True
     expressions = selector.get("matchExpressions") or []
     if any(e.get("operator") not in ("In", "NotIn", "Exists", "DoesNotExist") for e in expressions):
         return True

@@ -125,9 +125,11 @@ def _reading(source: str, objects: Objects, layout: Layout, figures: Figures) ->
     rules = Rules(objects, nodes)
     rows = _rows(nodes, rules)
     everyone = [pod for node in nodes for pod in node.pods]
+    counted_too = {n.devices.product for n in nodes if n.devices.verdict in ("exact", "stays")}
+    assumed = tuple(product for product in figures.assumed if product in counted_too)
     layout.warnings += [
         f"no power figures for {product!r}: {UNKNOWN_W:g} W assumed (--devices FILE)"
-        for product in figures.assumed
+        for product in assumed
     ]
     return KubernetesReading(
         _migration(source, nodes, rows),
@@ -137,7 +139,7 @@ def _reading(source: str, objects: Objects, layout: Layout, figures: Figures) ->
         dict(layout.reasons),
         dict(Counter(pod.stays for pod in everyone if pod.stays)),
         tuple(layout.warnings),
-        tuple(figures.assumed),
+        assumed,
         tuple(nodes),
         tuple(row.pod.name if row.pod else "" for row in rows),
         tuple((pod, rules.allowed(pod, None)) for pod in layout.pending),
@@ -316,7 +318,7 @@ def _further(nodes: Sequence[Node], rows: Sequence[_Row]) -> Further:
         ).reshape(len(rows), len(kept)),
         np.array([node.devices.units for node in nodes], dtype=np.int64),
         np.array([row.cell[1] for row in rows], dtype=np.int64),
-        np.array([nodes[row.node].devices.fullest for row in rows], dtype=bool),
+        np.array([row.cell[0] and nodes[row.node].devices.fullest for row in rows], dtype=bool),
     )
 
 

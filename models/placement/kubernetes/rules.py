@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from optgap.models.placement.arrays import BoolArray
+from optgap.models.placement.arrays import BoolArray, FloatArray
 from optgap.models.placement.kubernetes.layout import Node
 from optgap.models.placement.kubernetes.moving import Repelling
 from optgap.models.placement.kubernetes.objects import Objects
@@ -43,7 +43,7 @@ class Rules:
                 ) is not None
             ],
         )  # fmt: skip
-        self._having: dict[tuple[str, int], BoolArray] = {}
+        self._there: dict[str, FloatArray] = {}
         self._platform: dict[tuple[object, ...], BoolArray] = {}
 
     def allowed(self, pod: Pod, node: Node | None) -> BoolArray:
@@ -53,27 +53,24 @@ class Rules:
             meta.get("namespace", "default"), meta.get("labels") or {}
         )
         for name, amount in pod.asks.items():
-            if (name, amount) not in self._having:
-                self._having[name, amount] = self._where(
-                    [n.allocatable.get(name, 0) >= amount for n in self.nodes]
+            if name not in self._there:
+                self._there[name] = np.array(
+                    [float(n.allocatable.get(name, 0)) for n in self.nodes]
                 )
-            fits = fits & self._having[name, amount]
+            fits = fits & (self._there[name] >= amount)
         if node is None:
             return fits
         key = tuple(sorted(pod.keys)), *(node.labels.get(label) for label in SAME)
         if key not in self._platform:
-            self._platform[key] = self._where(
+            self._platform[key] = np.array(
                 [
                     pod.keys <= n.devices.keys
                     and all(n.labels.get(label) == node.labels.get(label) for label in SAME)
                     for n in self.nodes
-                ]
+                ],
+                dtype=bool,
             )
         return fits & self._platform[key]
-
-    @staticmethod
-    def _where(inside: list[bool]) -> BoolArray:
-        return np.array(inside, dtype=bool)
 
 
 class NodeSets:

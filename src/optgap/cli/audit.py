@@ -32,7 +32,8 @@ LogSettings = Annotated[
     opt.option(
         "--set",
         "KEY=VALUE",
-        "logs: gpus, or nodes and gpus_per_node; Slurm: pool, zone, wait=eligible|submit",
+        "logs: gpus, or nodes and gpus_per_node; Slurm: pool, zone, wait=eligible|submit; "
+        "Kubernetes: plain=NAME",
     ),
 ]
 
