@@ -201,7 +201,9 @@ def amounts(texts: Any) -> Amounts:
 def _examined(host: Host, plain: Collection[str]) -> Devices:
     offered = {**host.allocatable, **host.capacity}
     kinds = {name: family(name, plain) for name in offered}
-    unknown = [(name, offered[name]) for name, kind in kinds.items() if kind == "unknown"]
+    unknown: list[tuple[str, Any]] = [
+        (name, offered[name]) for name, kind in kinds.items() if kind == "unknown"
+    ]
     if str(host.labels.get("nvidia.com/vgpu.present")).lower() == "true":
         unknown.append(("nvidia.com/vgpu.present", "true"))
     unknown += _seen_in_pods(host, kinds, plain)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -108,7 +109,7 @@ class Repelling:
     """
 
     def __init__(self, nodes: Sequence[Object], pods: Iterable[tuple[str, Object, Object]]) -> None:
-        self._terms: list[tuple[set[str] | None, Object | None, BoolArray]] = []
+        self._terms: list[tuple[set[str] | None, Any, BoolArray]] = []
         self._answers: dict[str, BoolArray] = {}
         self._every = np.ones(len(nodes), dtype=bool)
         for namespace, spec, where in pods:
@@ -137,7 +138,7 @@ class Repelling:
         return self._answers[key]
 
 
-def _selects(selector: Object | None, labels: Object) -> bool:
+def _selects(selector: Any, labels: Object) -> bool:
     """Whether a term selects a pod; a selector that cannot be read selects every pod."""
     if selector is None:
         return False
