@@ -170,6 +170,11 @@ REFUSED = [
     ("slurm --set zone=Mars", f"{HEADER}\n{line('1')}\n", "a time zone such as Europe/Berlin"),
     ("slurm --set gpus=2 --set nodes=1", f"{HEADER}\n{line('1')}\n", "found it and nodes"),
     ("slurm", f"{HEADER}\n{line('1', held='gres/shard=2')}\n", "1 job holds shards of GPUs"),
+    (
+        "slurm",
+        f"{HEADER}\n{line('5+0', raw=5)}\n{line('5+1', '12:00:00', '13:00:00', raw=6)}\n",
+        "found 0 jobs, expected 1 to",
+    ),
     ("swf", "1 0 -1 100 2 -1 -1 2 200 -1 1 1 1 -1 1 -1 -1 -1\n", "left out: 1 job without a wait"),
 ]  # fmt: skip
 
