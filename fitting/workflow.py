@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from optgap.fitting import make_estimator
-from optgap.fitting.audit import audit
+from optgap.fitting.audit import advice, audit
 from optgap.fitting.coverage import carried, drawn_from, places
 from optgap.fitting.devices import NAME as DEVICES
 from optgap.fitting.estimator import Estimator
@@ -131,7 +131,8 @@ def report_of(
     fit = fit_groups(estimator, profile, by)
     notes = [f"{len(fit.fits)} groups"] if by else []
     notes += [f"not fitted: {reason}" for reason in fit.skipped]
-    notes += [f"suspect: {item}" for item in _merged(profile, by)]
+    notes += [f"suspect: {item}" for item in audit(profile, by).suspects]
+    notes += advice(profile, by, estimator.reads())
     if by is None and "application" in profile:
         count = len(set(profile["application"].tolist()))
         if count > 1:
@@ -154,21 +155,6 @@ def report_of(
     if not any(part.startswith("between") for part in parts):
         notes.append(f"intervals carry {' and '.join(parts)} error alone")
     return FitReport(fit, profile, held, words, tuple(notes), covered)
-
-
-def _merged(profile: Profile, by: str | None) -> list[str]:
-    """Findings of the audit, single points counted by column."""
-    single: dict[str, int] = {}
-    found = []
-    for item in audit(profile, by).suspects:
-        if len(item.rows) == 1:
-            single[item.column] = single.get(item.column, 0) + 1
-        else:
-            found.append(str(item))
-    found += [
-        f"{count} points of {name} far from their neighbours" for name, count in single.items()
-    ]
-    return found
 
 
 def describe(split: Split) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,28 +23,55 @@ __all__ = ["SOURCES", "Source", "read_profile", "read_profiles"]
 
 @dataclass(frozen=True)
 class Source:
-    """One kind of CSV: how its header is recognised and how it is read."""
+    """One kind of CSV: the columns by which it is recognised, or a test of them, and its reader."""
 
     name: str
-    matches: Callable[[set[str]], bool]
+    needs: Set[str] | Callable[[set[str]], bool]
     read: Callable[[RawTable], Profile]
+
+    def matches(self, header: set[str]) -> bool:
+        """Whether a table with these columns is of this kind."""
+        return self.needs(header) if callable(self.needs) else self.needs <= header
 
 
 SOURCES: Sequence[Source] = (
-    Source("codecarbon", monitors.is_codecarbon, monitors.read_codecarbon),
-    Source("nv-dvfs", sweeps.is_nv_dvfs, sweeps.read_nv_dvfs),
-    Source("gpu-dvfs", sweeps.is_core_mem, sweeps.read_core_mem),
-    Source("nsfcac", sweeps.is_nsfcac, sweeps.read_nsfcac),
-    Source("zeus-summary", zeus.is_summary, zeus.read_summary),
+    Source(
+        "codecarbon", {"run_id", "duration", "gpu_energy", "gpu_count"}, monitors.read_codecarbon
+    ),
+    Source(
+        "nv-dvfs", {"benchmark", "core_frequency", "time", "average_power"}, sweeps.read_nv_dvfs
+    ),
+    Source("gpu-dvfs", {"appName", "coreF", "memF", "power/W"}, sweeps.read_core_mem),
+    Source(
+        "nsfcac", {"application", "sm_app_clock", "run_time", "power_usage"}, sweeps.read_nsfcac
+    ),
+    Source(
+        "zeus-summary",
+        {"network", "batch_size", "power_limit", "time_per_epoch", "average_power"},
+        zeus.read_summary,
+    ),
     Source("zeus-windows", zeus.is_windows, zeus.read_windows),
-    Source("adaptdl-placements", training.is_placements, training.read_placements),
-    Source("adaptdl-scalability", training.is_scalability, training.read_scalability),
+    Source("adaptdl-placements", {"placement", "local_bsz", "step_time"}, training.read_placements),
+    Source(
+        "adaptdl-scalability",
+        {"num_nodes", "num_replicas", "local_bsz", "step_time"},
+        training.read_scalability,
+    ),
     Source("elasticflow", training.is_elasticflow, training.read_elasticflow),
-    Source("gavel", training.is_gavel_table, training.read_gavel_table),
-    Source("ecosched", ecosched.is_profiles, ecosched.read_profiles),
-    Source("ecosched-runtime", ecosched.is_runtime, ecosched.read_runtime),
-    Source("ecosched-samples", ecosched.is_samples, ecosched.read_samples),
-    Source("lucid-colocation", ecosched.is_colocation, ecosched.read_colocation),
+    Source(
+        "gavel", {"model", "local_batch_size", "num_gpus", "steps_per_s"}, training.read_gavel_table
+    ),
+    Source(
+        "ecosched",
+        {"app", "gpu_count", "runtime_s", "avg_power_per_gpu_w", "dram_util_sum"},
+        ecosched.read_profiles,
+    ),
+    Source(
+        "ecosched-samples",
+        {"app", "gpu_count", "gpu", "time_s", "dram_active", "power_w"},
+        ecosched.read_samples,
+    ),
+    Source("lucid-colocation", {"model1", "speed1", "model2", "speed2"}, ecosched.read_colocation),
     Source("tidy", tidy.is_tidy, tidy.read_tidy),
 )
 """The CSV sources in the order they are tried, but for logs of samples; other forms than CSV are
@@ -97,8 +124,6 @@ def read_profile(
         profile = samples.cut(monitors.read_tegrastats(text, source, interval_s or 1.0))
     elif monitors.is_dcgmi(text):
         profile = samples.cut(monitors.read_dcgmi(text, source, interval_s or 1.0))
-    elif text.lstrip()[:1] == "{":
-        profile = training.read_gavel_json(text, source)
     else:
         raw = parse_csv(text, source, fields)
         if isinstance(held, Held):
@@ -215,6 +240,4 @@ def without_copies(raw: RawTable) -> tuple[RawTable, tuple[str, ...]]:
         return raw, ()
     kept = sorted(first.values())
     line = next(raw.lines[k] for k, row in enumerate(raw.rows) if first[tuple(row)] != k)
-    lines = [raw.lines[k] for k in kept]
-    table = replace(raw, rows=[raw.rows[k] for k in kept], lines=lines)
-    return table, (f"{copies} repeated rows left out (the first is row {line})",)
+    return raw.take(kept), (f"{copies} repeated rows left out (the first is row {line})",)

@@ -1,4 +1,4 @@
-"""EcoSched's profile tables, run-time tables and raw DCGM samples; Lucid's co-locations."""
+"""EcoSched's profile tables and raw DCGM samples; Lucid's co-locations."""
 
 from __future__ import annotations
 
@@ -12,10 +12,6 @@ from optgap.fitting.readers.shape import constant, profile_from
 from optgap.fitting.readers.text import RawTable, parse_csv, positive
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.reading import read_text
-
-
-def is_profiles(header: set[str]) -> bool:
-    return {"app", "gpu_count", "runtime_s", "avg_power_per_gpu_w", "dram_util_sum"} <= header
 
 
 def read_profiles(raw: RawTable) -> Profile:
@@ -34,30 +30,6 @@ def read_profiles(raw: RawTable) -> Profile:
     if "fp_active_sum" in raw.header:
         columns["fp_active"] = raw.numbers("fp_active_sum") / gpus
     return profile_from(raw, "ecosched", columns)
-
-
-def is_runtime(header: set[str]) -> bool:
-    return {"app", "gpu_count", "metric", "value", "total_power_cap_w"} <= header
-
-
-def read_runtime(raw: RawTable) -> Profile:
-    """Run time by GPU count and power cap; rows of other metrics are left out."""
-    metric = raw.text("metric")
-    kept = np.flatnonzero(metric == "runtime_seconds")
-    columns = {
-        "application": raw.text("app")[kept],
-        "gpus": raw.numbers("gpu_count")[kept],
-        "total_power_cap_w": raw.numbers("total_power_cap_w")[kept],
-        "time_s": raw.numbers("value")[kept],
-    }
-    lines = np.array(raw.lines, dtype=np.int64)[kept]
-    profile = Profile(columns, raw.source, "ecosched-runtime", lines)
-    left = len(metric) - len(kept)
-    return profile.noting(f"{left} rows of throughput left out") if left else profile
-
-
-def is_samples(header: set[str]) -> bool:
-    return {"app", "gpu_count", "gpu", "time_s", "dram_active", "power_w"} <= header
 
 
 def read_samples(raw: RawTable) -> Profile:
@@ -94,10 +66,6 @@ def read_samples(raw: RawTable) -> Profile:
     columns["application"] = columns["application"].astype(object)
     note = f"{len(raw.rows)} samples cut into {len(rows)} runs; power and clock of what is busy"
     return Profile(columns, raw.source, "ecosched-samples", notes=(note,))
-
-
-def is_colocation(header: set[str]) -> bool:
-    return {"model1", "speed1", "model2", "speed2"} <= header
 
 
 def read_colocation(raw: RawTable) -> Profile:

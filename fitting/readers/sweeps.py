@@ -9,10 +9,6 @@ from optgap.fitting.readers.shape import joined, others, profile_from
 from optgap.fitting.readers.text import RawTable
 
 
-def is_nv_dvfs(header: set[str]) -> bool:
-    return {"benchmark", "core_frequency", "time", "average_power"} <= header
-
-
 def read_nv_dvfs(raw: RawTable) -> Profile:
     """Kernel time in ms and board power in W against the core clock."""
     used = {"benchmark", "argNo", "kernel", "core_frequency", "memory_frequency"}
@@ -28,10 +24,6 @@ def read_nv_dvfs(raw: RawTable) -> Profile:
     }
     note = "time read as ms per kernel launch (the publisher states no unit)"
     return profile_from(raw, "nv-dvfs", columns, note)
-
-
-def is_core_mem(header: set[str]) -> bool:
-    return {"appName", "coreF", "memF", "power/W"} <= header
 
 
 def read_core_mem(raw: RawTable) -> Profile:
@@ -51,10 +43,6 @@ def read_core_mem(raw: RawTable) -> Profile:
     else:
         columns |= {"frequency_mhz": core, "memory_mhz": memory}
     return profile_from(raw, "gpu-dvfs", columns, *notes)
-
-
-def is_nsfcac(header: set[str]) -> bool:
-    return {"application", "sm_app_clock", "run_time", "power_usage"} <= header
 
 
 def read_nsfcac(raw: RawTable) -> Profile:

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -56,6 +56,12 @@ class RawTable:
     odd: tuple[tuple[int, int], ...] = ()
     again: int = 0
     top: int = 1
+
+    def take(self, kept: Iterable[int]) -> RawTable:
+        """Return the table with these rows alone."""
+        index = list(kept)
+        rows, lines = [self.rows[k] for k in index], [self.lines[k] for k in index]
+        return replace(self, rows=rows, lines=lines)
 
     def require_regular(self) -> None:
         """Refuse a table with rows that do not fit its header.
@@ -218,7 +224,7 @@ _FOREIGN = (
     (r"# (HELP|TYPE) .*|[a-zA-Z_]\w*\{.*\} \S+.*", "Prometheus' exposition of one moment"),
     (r".*\| NVIDIA-SMI .*|.*NVSMI LOG.*", "nvidia-smi's screen"),
     (r"#\s*(Date\s+Time\s+)?gpu\s+(pwr|pid|sm)\b.*", "nvidia-smi dmon's or pmon's"),
-    (r"\[\s*[{\[\"].*|\[", "JSON"),
+    (r"\[\s*[{\[\"].*|\[|\{.*", "JSON"),
     (r".*\bepoch\b[^,]*\bloss\b.*", "a training log"),
 )  # fmt: skip
 """A line that gives another tool's output away, and whose it is."""

@@ -11,10 +11,6 @@ from optgap.fitting.readers.shape import constant, joined, profile_from
 from optgap.fitting.readers.text import RawTable, positive, stem
 
 
-def is_summary(header: set[str]) -> bool:
-    return {"network", "batch_size", "power_limit", "time_per_epoch", "average_power"} <= header
-
-
 def read_summary(raw: RawTable) -> Profile:
     """Time per epoch in s and mean power in W by batch and power limit."""
     parts = [raw.text(name) for name in ("dataset", "network", "optimizer") if name in raw.header]

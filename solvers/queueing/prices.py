@@ -92,14 +92,14 @@ def best_bound(
     value, by = sum_of_waits(problem)
     ascent = replace(ASCENT, steps=max(1, round(steps * limits.effort)))
     for width in widths(problem):
-        found = _Search(problem, width, ascent, limits, value).run()
+        found = _PriceSearch(problem, width, ascent, limits, value).run()
         if found > value:
             value, by = found, "prices on GPU time"
     return value, by
 
 
 @dataclass
-class _Search:
+class _PriceSearch:
     """Subgradient steps on the prices, from few intervals to many."""
 
     problem: QueueingProblem

@@ -47,7 +47,7 @@ def exact(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
     ------
     InputError: for more than `MOST_NODES` nodes or `MOST_TASKS` tasks.
     """
-    return Search(problem, limits, seed).run()
+    return ExactSearch(problem, limits, seed).run()
 
 
 def meets(found: float | None, bound: float | None, sense: Sense) -> bool:
@@ -59,7 +59,7 @@ def meets(found: float | None, bound: float | None, sense: Sense) -> bool:
 
 
 @dataclass
-class Search:
+class ExactSearch:
     """One exact solve and what it has found so far."""
 
     problem: PlacementProblem

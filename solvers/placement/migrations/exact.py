@@ -16,8 +16,8 @@ from optgap.models.placement.migrations import MigrationProblem
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.safe import solver_slack
 from optgap.solvers.formulation import Formulation
-from optgap.solvers.placement.exact.milp import TOLERANCE
 from optgap.solvers.placement.formulation import program
+from optgap.solvers.placement.milp import TOLERANCE
 
 
 @dataclass(frozen=True, slots=True)
