@@ -19,6 +19,8 @@ MOST_LINES = 12
 """Findings that a screen shows; JSON has all."""
 APART = 1.05
 """Rows at one clock whose medians of a response differ by more are of several things."""
+GROWS = 0.7
+"""Power that goes with the GPUs to more than this power is that of all of them."""
 UNREAD = ("memory_mhz", "power_limit_w", "gpus", "nodes", "local_batch")
 """Columns that rows at one clock may differ in."""
 
@@ -138,8 +140,9 @@ def advice(profile: Profile, by: str | None, reads: Sequence[str] = ()) -> list[
     by: the groups that there are.
     reads: columns that a model reads; rows may differ in these.
     """
+    found = _of_all_gpus(profile, by)
     if "frequency_mhz" not in profile or "frequency_mhz" not in (reads or ("frequency_mhz",)):
-        return []
+        return found
     usual = by or ("application" if "application" in profile else None)
     names = profile.split(usual) if usual else []
     alike = [rows for _, rows in profile.groups([*names, "frequency_mhz"])]
@@ -147,16 +150,32 @@ def advice(profile: Profile, by: str | None, reads: Sequence[str] = ()) -> list[
     differ = [name for name in differ if any(np.ptp(profile[name][rows]) > 0 for rows in alike)]
     if differ:
         groups = ",".join([*names, *differ])
-        return [f"rows at one clock differ in {' and '.join(differ)}: --by {groups}?"]
+        return [*found, f"rows at one clock differ in {' and '.join(differ)}: --by {groups}?"]
     if by or usual in profile.columns.keys() - profile.called.keys():
-        return []  # rows are grouped already
+        return found  # rows are grouped already
     if not any(_apart(profile, rows) for _, rows in profile.groups("frequency_mhz")):
-        return []
+        return found
     texts = {**profile.published, **profile.columns}
     words = [name for name, values in texts.items() if values.dtype.kind == "O"]
     words = [name for name in words if 1 < len(set(texts[name].tolist())) <= len(profile) / 2]
     by_how_much = f"differ by more than {100 * (APART - 1):.0f} %"
-    return [f"rows at one clock {by_how_much}: --by {name}?" for name in words[:1]]
+    return found + [f"rows at one clock {by_how_much}: --by {name}?" for name in words[:1]]
+
+
+def _of_all_gpus(profile: Profile, by: str | None) -> list[str]:
+    """Say so if power grows with the GPUs, as that of all of them does."""
+    if "power_w" not in profile or "gpus" not in profile:
+        return []
+    growth = []
+    for _, rows in profile.groups(by):
+        gpus, power = profile.numbers("gpus")[rows], profile.numbers("power_w")[rows]
+        fewest, most = gpus == np.min(gpus), gpus == np.max(gpus)
+        if np.ptp(gpus) > 0:
+            more = np.median(power[most]) / np.median(power[fewest])
+            growth.append(np.log(more) / np.log(np.max(gpus) / np.min(gpus)))
+    if not growth or not np.median(growth) > GROWS:
+        return []
+    return ["power_w grows with the GPUs as that of all of them does: it has to be that of one"]
 
 
 def _apart(profile: Profile, rows: NDArray[np.int64]) -> bool:
@@ -232,15 +251,14 @@ def _doubtful(profile: Profile) -> list[Suspect]:
         for reason in filter(None, str(reasons).split("; ")):
             rows.setdefault(reason, []).append(k)
     return [
-        Suspect("run", _some(profile["run"][found]), reason, np.array(found, dtype=np.int64))
+        Suspect(
+            "run",
+            clocks.some([f"{k:g}" for k in profile["run"][found]]),
+            reason,
+            np.array(found, dtype=np.int64),
+        )
         for reason, found in rows.items()
     ]
-
-
-def _some(numbers: Floats) -> str:
-    """The first few numbers of a list."""
-    more = f" and {len(numbers) - 6} more" if len(numbers) > 6 else ""
-    return ", ".join(f"{number:g}" for number in numbers[:6]) + more
 
 
 def _gaps(profile: Profile, index: Index) -> list[str]:

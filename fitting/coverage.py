@@ -18,6 +18,8 @@ from optgap.fitting.uncertainty import (
     between,
     drawn_interval,
     members_of,
+    thetas,
+    unknown,
 )
 
 LEVEL = 0.9
@@ -84,6 +86,9 @@ def places(fits: Mapping[str, tuple[Estimator, Profile]], held: Mapping[str, Pro
     members = members_of(fits)
     for name, table in held.items():
         fit = fits[name][0]
+        if name not in members:
+            found[name] = np.full(len(table), np.nan)
+            continue
         fit.predictive_ = Predictive(members[name])  # type: ignore[attr-defined]
         _nested(fit, fits[name][1])
         low, high = drawn_interval(fit, DRAWS, rng, table, LEVEL)
@@ -106,8 +111,9 @@ def _nested(fit: Estimator, table: Profile) -> None:
     """What the iteration time inside an energy model is drawn from."""
     time = fit.facts_.get(NESTED)
     if isinstance(time, Estimator):
-        members = members_of({"": (time, time.prepare(table))})[""]
-        time.predictive_ = Predictive(members)  # type: ignore[attr-defined]
+        members = members_of({"": (time, time.prepare(table))})
+        if members:
+            time.predictive_ = Predictive(members[""])  # type: ignore[attr-defined]
 
 
 def judged(held: HeldOut | None, seed: int, scaled: bool = True) -> tuple[float, Coverage]:
@@ -143,6 +149,7 @@ def drawn_from(fit: GroupedFit[Any], table: Profile, held: HeldOut | None, seed:
     parts = {title: (fit.fits[title], table.take(rows))
              for title, rows in table.groups(fit.by) if title in fit.fits}  # fmt: skip
     members = members_of(parts)
+    parts = {title: part for title, part in parts.items() if title in members}
     drawn = any(len(own) > 1 for own in members.values())
     scale, coverage = judged(held, seed, scaled=not drawn)
     inside: list[Floats] = []
@@ -153,15 +160,32 @@ def drawn_from(fit: GroupedFit[Any], table: Profile, held: HeldOut | None, seed:
         else:
             one.predictive_ = Predictive(members[title], None, scale)
             _nested(one, part)
+        one.warnings_ += _at_bounds(one, seed)
     if not inside:
         return coverage
     share = float(np.mean([rows.mean() for rows in inside]))
     return Coverage(None, 0, share, len(inside))
 
 
+def _at_bounds(fit: Estimator, seed: int) -> list[str]:
+    """How far parameters at their bounds may be from these, by the draws."""
+    held = [k for k, p in enumerate(fit.parameters_) if fit.at_bound_[k] and not p.fixed]
+    if not held or np.array_equal(fit.scatter_.centre, fit.theta_):
+        return []
+    drawn = thetas(fit, DRAWS, np.random.default_rng(seed))
+    found = []
+    for k in held:
+        below = fit.theta_[k] <= fit.parameters_[k].lower
+        end = np.quantile(drawn[:, k], LEVEL if below else 1 - LEVEL)
+        side = "below" if below else "above"
+        found.append(f"{fit.parameters_[k].name}: {100 * LEVEL:g} % of draws {side} {end:.3g}")
+    return found
+
+
 def carried(fit: GroupedFit[Any]) -> list[str]:
     """What intervals of the fits carry, in words."""
-    found: list[Predictive] = [one.predictive_ for one in fit.fits.values()]
+    known = (one for one in fit.fits.values() if not unknown(one))
+    found: list[Predictive] = [one.predictive_ for one in known]
     return list(dict.fromkeys(part for one in found for part in one.parts))
 
 

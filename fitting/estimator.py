@@ -26,6 +26,7 @@ Design = Mapping[str, Any]
 """What a model computes once from a table: columns, reference values."""
 MOST_LEVELS = 200
 """An input with more distinct values than this is taken to be continuous."""
+LOSSES = ("linear", "soft_l1")
 NOT_NEGATIVE = ("dram_sum", "dram_active", "fp_active", "util_percent", "util_sum_percent")
 """Inputs that may be 0; the others are above."""
 
@@ -64,6 +65,10 @@ class Estimator(ABC):
     def __init__(
         self, *, loss: Loss = "soft_l1", loss_scale: float = 0.02, starts: int = 4, seed: int = 0
     ) -> None:
+        if loss not in LOSSES:
+            raise InputError(self.name, "loss", loss, one_of(LOSSES))
+        if not loss_scale > 0:
+            raise InputError(self.name, "loss_scale", loss_scale, "a relative error above 0")
         self.loss = loss
         self.loss_scale = loss_scale
         self.starts = starts
@@ -209,6 +214,16 @@ class Estimator(ABC):
         log, _ = self.curve(self.theta_, design)
         return self.output(log, design)
 
+    def beyond(self, table: Profile) -> list[str]:
+        """Say which inputs lie outside the range of the rows fitted to."""
+        found = []
+        for name, (low, high) in self.validity_.items():
+            values = table.numbers(name) if name in table else np.zeros(0)
+            values = values[(values < low * (1 - 1e-9)) | (values > high * (1 + 1e-9))]
+            if len(values):
+                found.append(f"{name} {values[0]:g} is outside {low:g} to {high:g}, as measured")
+        return found
+
     def score(self, table: object, y: object = None) -> float:
         """R² of the prediction."""
         profile = self.prepare(table, y)
@@ -228,7 +243,8 @@ class Estimator(ABC):
         at_bound = ((fit.theta <= lower + edge) & np.isfinite(lower)) | (
             (fit.theta >= upper - edge) & np.isfinite(upper)
         )
-        scatter = spread(fit, at_bound, len(target), prior_spread(params, fit.theta))
+        priors = prior_spread(params, fit.theta)
+        scatter = spread(fit, at_bound, len(target), lower, upper, priors)
         self.start_ = np.clip(fit.start, lower, upper)
         self.residuals_ = fit.residuals[: len(target)]
         return self._found(profile, facts, params, fit.theta, at_bound, scatter)
@@ -246,6 +262,7 @@ class Estimator(ABC):
         self.facts_, self.parameters_ = facts, params
         self.theta_, self.at_bound_ = theta, at_bound
         self.covariance_, self.stderr_ = scatter.covariance, scatter.stderr
+        self.scatter_ = scatter
         self.loose_ = scatter.loose
         self.params_ = {p.name: float(v) for p, v in zip(params, theta, strict=True)}
         self.n_ = len(self.residuals_)
@@ -383,6 +400,8 @@ class Estimator(ABC):
         free = self._told()
         if self.n_ <= free:
             found.append(f"{self.n_} rows for {free} parameters: nothing is left to judge the fit")
+        if self.r2_ < 0:
+            found.append(f"R² {self.r2_:.2f} is below 0: the mean of the rows predicts them better")
         if self.mape_ > 0.15:
             found.append(f"mean error {self.mape_:.1%} in sample: the form does not fit the data")
         return found
@@ -425,3 +444,10 @@ def _bounds(params: Sequence[Parameter]) -> tuple[Floats, Floats]:
 def _advice(params: Sequence[Parameter]) -> str:
     """What to measure, by the first of these parameters that says so."""
     return next((f"; measure {p.measure}" for p in params if p.measure), "")
+
+
+def number(model: str, name: str, value: float | None, expected: str) -> float | None:
+    """A setting that is a number, or None to have it found; raises InputError for anything else."""
+    if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
+        return value
+    raise InputError(model, name, value, f"{expected}, or none to have it found")

@@ -14,7 +14,8 @@ from optgap.fitting.estimator import Estimator
 from optgap.fitting.optimise import Floats
 from optgap.fitting.profile import Profile, label
 from optgap.fitting.splits import KFold, Split
-from optgap.models.errors import InputError, NoQuote, shorten
+from optgap.models.errors import InputError, NoQuote, one_of, shorten
+from optgap.models.quantities import warn
 from optgap.models.shown import Brief
 
 E = TypeVar("E", bound=Estimator)
@@ -39,20 +40,36 @@ class GroupedFit(Brief, Generic[E]):
         found = [rows for title, rows in table.groups(self.by) if title in self.fits]
         return np.sort(np.concatenate(found)) if found else np.zeros(0, dtype=np.int64)
 
-    def predict(self, table: object) -> Floats:
-        """The response at each row by its group's fit.
+    def predict(self, table: object, group: str | None = None) -> Floats:
+        """Return the response at each row by its group's fit; warn outside the range measured.
+
+        Parameters
+        ----------
+        table: Profile, DataFrame or mapping of columns; a number in it is that of every row.
+        group: which fit serves all rows; by the columns of the groups where it is not given.
 
         Raises
         ------
-        InputError: for a row of a group that was not fitted.
+        InputError: for a group that was not fitted, or none where there are several.
         """
         profile = Profile.of(table)
+        by = None if group is not None or self.by is None else profile.split(self.by)
+        for name in by or ():
+            if name not in profile and name not in profile.published:
+                expected = f"group=…, or a column {name}"
+                raise InputError(profile.source, "columns", NoQuote("no group"), expected)
         result = np.full(len(profile), np.nan)
-        for title, rows in profile.groups(self.by):
+        beyond: dict[str, None] = {}
+        for title, rows in profile.groups(by):
+            title = title if group is None else group
             if title not in self.fits:
-                where = profile.where(int(rows[0]), self.by or "")
-                raise InputError(profile.source, where, title, "a fitted group")
-            result[rows] = self.fits[title].predict(profile.take(rows))
+                where = "group" if by is None else profile.where(int(rows[0]), self.by or "")
+                raise InputError(profile.source, where, title, one_of(self.fits))
+            fit, part = self.fits[title], profile.take(rows)
+            result[rows] = fit.predict(part)
+            beyond |= dict.fromkeys(fit.beyond(part))
+        for line in beyond:
+            warn(f"{self.estimator.name}: {line}")
         return result
 
 

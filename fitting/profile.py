@@ -98,7 +98,9 @@ class Profile:
             frame: Any = table
             items = {str(name): frame[name].to_numpy() for name in frame.columns}
         elif isinstance(table, Mapping):
-            items = {str(name): np.asarray(values) for name, values in table.items()}
+            given = {str(name): np.asarray(values) for name, values in table.items()}
+            count = next((len(v) for v in given.values() if v.ndim), 1)  # a number is of each row
+            items = {n: v if v.ndim else np.full(count, v[()]) for n, v in given.items()}
         else:
             raise InputError(source, "", NoQuote(type(table).__name__), "a table of columns")
         columns = {name: as_column(values) for name, values in items.items()}

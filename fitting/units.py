@@ -37,7 +37,7 @@ def answered(units: Mapping[str, str]) -> dict[str, str]:
             known = [key for key, item in QUANTITIES.items() if item.units]
             raise InputError("--unit", "", name, one_of(known))
         fitting = [
-            symbol for symbol in spelt(unit) if symbol in factors(next(iter(quantity.units)))
+            symbol for symbol in spelt(str(unit)) if symbol in factors(next(iter(quantity.units)))
         ]
         if not fitting:
             raise InputError("--unit", name, unit, one_of(quantity.units))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from optgap.fitting.profile import Profile
 from optgap.fitting.readers import read_profile
 from optgap.fitting.report import FitReport
 from optgap.fitting.splits import Extrapolate, KFold, LeaveOneValueOut, Split
+from optgap.fitting.uncertainty import unknown
 from optgap.models.errors import InputError, NoQuote, one_of
 
 APPLICATION, DEVICE = "application", "gpu_model"
@@ -27,7 +28,7 @@ def fit(
     table: str | os.PathLike[str] | Profile | Any,
     model: str,
     *,
-    by: str | None = None,
+    by: str | Sequence[str] | None = None,
     columns: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
     cv: int = 10,
@@ -60,6 +61,15 @@ def fit(
         one line that says what is missing and what to measure.
     """
     estimator = make_estimator(model, **{"seed": seed, **settings})
+    for name, given in (("columns", columns), ("units", units), ("extrapolate", extrapolate)):
+        if given is not None and not isinstance(given, Mapping):
+            raise InputError("fit", name, given, "a dictionary by column")
+    if not isinstance(cv, int) or isinstance(cv, bool):
+        raise InputError("fit", "cv", cv, "how many folds, or 0 for none")
+    if isinstance(by, (list, tuple)):
+        by = ",".join(map(str, by))
+    if by is not None and not isinstance(by, str):
+        raise InputError("fit", "by", by, "a column, or several as 'a,b'")
     if isinstance(table, Profile):
         if columns or units:
             found = NoQuote("columns or units beside a profile")
@@ -72,9 +82,12 @@ def fit(
         )
     if drop_missing:
         profile = complete(profile, estimator)
-    for name in [] if by is None else profile.split(by):
+    asked = [("by", name) for name in ([] if by is None else profile.split(by))]
+    asked += [("leave_out", name) for name in ([] if leave_out is None else [leave_out])]
+    asked += [("extrapolate", name) for name in extrapolate or ()]
+    for what, name in asked:
         if not profile.has(name):
-            raise InputError(profile.source, "by", name, one_of(profile.columns))
+            raise InputError(profile.source, what, name, one_of(profile.columns))
     by = usual_groups(profile, model, by)
     split = split_of(cv, leave_out, extrapolate, seed)
     return report_of(estimator, profile, by, split)
@@ -152,7 +165,8 @@ def report_of(
     if estimator.name == DEVICES:  # no row is meant to draw full power: such errors say nothing
         held, words = None, ""
     parts = carried(fit)
-    if not any(part.startswith("between") for part in parts):
+    notes += dict.fromkeys(filter(None, map(unknown, fit.fits.values())))
+    if parts and not any(part.startswith("between") for part in parts):
         notes.append(f"intervals carry {' and '.join(parts)} error alone")
     return FitReport(fit, profile, held, words, tuple(notes), covered)
 

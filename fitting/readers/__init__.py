@@ -12,7 +12,7 @@ import numpy as np
 from optgap.fitting.profile import NO_LINE, QUANTITIES, Profile
 from optgap.fitting.readers import ecosched, monitors, samples, sweeps, tidy, training, zeus
 from optgap.fitting.readers.naming import CANONICAL, by_name
-from optgap.fitting.readers.text import RawTable, parse_csv
+from optgap.fitting.readers.text import RawTable, parse_csv, uncollected
 from optgap.fitting.units import answered, apply_units, check_magnitudes
 from optgap.models.columns import mapped, renamed, said
 from optgap.models.errors import InputError, NoQuote, one_of
@@ -78,6 +78,7 @@ SOURCES: Sequence[Source] = (
 known by how they begin."""
 
 
+@uncollected()
 def read_profile(
     path: str | os.PathLike[str] | Any,
     *,
@@ -115,6 +116,9 @@ def read_profile(
     InputError: for a file that cannot be read or recognised, a cell that is no number, or
         magnitudes that suggest another unit than stated.
     """
+    for name, given in (("columns", columns), ("units", units)):
+        if not isinstance(given or {}, Mapping):
+            raise InputError(name, "", given, "a mapping, such as {'power': 'power_w:kW'}")
     held = path if isinstance(path, (str, os.PathLike)) else held_table("table", path)
     source = str(held)
     text = read_text(held)

@@ -6,15 +6,20 @@ The files of ``data/doors`` are made up: each is the smallest table of one kind 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from conftest import Cli
 
+import optgap
 from optgap.fitting.audit import audit
+from optgap.fitting.linear_power import LinearPower
 from optgap.fitting.profile import Profile
 from optgap.fitting.readers import read_profile
+from optgap.fitting.uncertainty import Predictive, drawn_interval, members_of, samples
 from optgap.fitting.workflow import fit
+from optgap.models.errors import InputError
 
 DOORS = Path(__file__).parent / "data" / "doors"
 
@@ -73,3 +78,97 @@ def test_no_point_of_an_exact_sweep_is_suspect_and_a_wrong_one_is_found() -> Non
                         wrong = np.where(np.arange(count) == 4, 1.5, 1.0)
                         found = audit(Profile({**table, column: 100 * y * wrong}))
                         assert found.suspect_rows.tolist() == [4], name
+
+
+def test_two_rows_have_values_but_no_errors(cli: Cli, tmp_path: Path) -> None:
+    report = fit(read_profile(DOORS / "two_rows.csv"), "linear-power")
+    one = report.fit.fits[""]
+    assert one.params_ == pytest.approx({"P_gs": 27.5, "alpha": 0.0875}, rel=1e-3)
+    assert np.isnan(one.stderr_).all()
+    assert np.isnan(one.covariance_).all()
+    assert "no interval: 2 rows for 2 parameters" in report.notes
+    with pytest.raises(InputError, match="2 rows for 2 parameters"):
+        samples(one, 3, np.random.default_rng(0))
+    report.plot(tmp_path / "two.svg")
+    optgap.save(report, tmp_path / "two.json")
+    back = optgap.load(tmp_path / "two.json")
+    assert back.fits[""].params_ == one.params_
+    answer = cli("compare", "consolidation", "--size", "4", "--model", str(tmp_path / "two.json"),
+                 "--policies", "cats,first", "--samples", "5")  # fmt: skip
+    assert answer.code == 0
+    assert "two.json: no interval: 2 rows for 2 parameters" in answer.out
+    assert "not drawn" in answer.out
+
+
+STATIC: list[tuple[float, int]] = [(0.0, 8), (0.03, 8), (0.03, 4)]
+"""True static power, as a share of that at the highest clock, and rows."""
+
+
+@pytest.mark.parametrize(("static", "rows"), STATIC)
+def test_a_static_power_at_its_bound_leaves_intervals_that_hold(static: float, rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    clocks = np.linspace(0.5, 1.0, rows)
+    ends = Profile({"frequency_mhz": np.array([350.0, 700.0, 1150.0])})
+    inside, held, trials = np.zeros(3), 0, 0
+    while held < 60 and trials < 1500:
+        trials += 1
+        noise = np.exp(0.04 * rng.standard_normal(rows))
+        power = 100 * (static + (1 - static) * clocks) * noise
+        one = LinearPower().fit({"frequency_mhz": 1000 * clocks, "power_w": power})
+        if not one.at_bound_[0]:
+            continue
+        held += 1
+        assert np.isnan(one.stderr_[0])
+        members = members_of({"": (one, Profile({"frequency_mhz": 1000 * clocks}))})
+        one.predictive_ = Predictive(members[""], residual=False)  # type: ignore[attr-defined]
+        low, high = drawn_interval(one, 200, rng, ends)
+        truth = 100 * (static + (1 - static) * ends.numbers("frequency_mhz") / 1000)
+        inside += (low <= truth) & (truth <= high)
+    assert (inside / held).min() >= 0.75
+
+
+def test_a_fit_predicts_numbers_and_arrays_and_warns_beyond_its_rows(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rows = {"application": ["a", "a", "a", "b", "b", "b"], "frequency_mhz": [600, 900, 1200] * 2,
+            "power_w": [78, 104, 131, 92, 126, 158]}  # fmt: skip
+    report = fit(rows, "linear-power", by=["application"], cv=0)
+    several = report.predict({"application": ["a", "b"], "frequency_mhz": 900})
+    assert isinstance(report.predict({"frequency_mhz": 900}, "a"), float)
+    assert report.predict({"frequency_mhz": [900]}, "a") == pytest.approx(several[:1])
+    assert caplog.text == ""
+    report.predict({"frequency_mhz": 2000}, group="b")
+    assert "frequency_mhz 2000 is outside 600 to 1200" in caplog.text
+    frame = report.to_frame()
+    assert frame[frame.parameter == "alpha"].group.tolist() == ["a", "b"]
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"by": "app"}, "by: found 'app'"),
+    ({"cv": "ten"}, "cv: found 'ten'"),
+    ({"leave_out": "x"}, "leave_out: found 'x'"),
+    ({"extrapolate": 3}, "extrapolate: found 3"),
+    ({"columns": 3}, "columns: found 3"),
+    ({"robust": "maybe"}, "robust: found 'maybe'"),
+    ({"loss": "huber"}, "loss: found 'huber'"),
+    ({"loss_scale": 0}, "loss_scale: found 0"),
+    ({"seed": "a"}, "seed: found 'a'"),
+    ({"P_gs": 99.0}, "P_gs: found 99"),
+    ({"P_gs": "idle"}, "P_gs: found 'idle'"),
+    ({"P_gs": "idle_w"}, "a column idle_w"),
+]
+
+
+@pytest.mark.parametrize(("how", "words"), REFUSED)
+def test_an_error_names_the_argument(how: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        fit({"frequency_mhz": [600, 900, 1200], "power_w": [78, 104, 131]}, "linear-power", **how)
+
+
+@pytest.mark.parametrize("how", [{"P_gs": 23.3}, {"P_gs": "idle_w"}])
+def test_a_static_power_may_be_given(how: dict[str, Any]) -> None:
+    clocks = np.array([600.0, 900.0, 1200.0])
+    rows = {"frequency_mhz": clocks, "power_w": 23.3 + 0.09 * clocks, "idle_w": 23.3}
+    report = fit(rows, "linear-power", **how)
+    assert report.fit.fits[""].params_ == pytest.approx({"P_gs": 23.3, "alpha": 0.09}, rel=1e-3)
+    assert report.fit.fits[""].parameters_[0].fixed
