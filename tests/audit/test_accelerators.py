@@ -115,6 +115,7 @@ def test_every_node_of_a_real_server_has_its_verdict() -> None:
     }  # fmt: skip
     mixed = next(n.devices for n in reading.nodes if n.name == "a100-mig-mixed")
     assert (mixed.cards, mixed.fixed) == (6, (1, 2))  # 1 + 6 of 14 slices are held
+    assert not reading.violations
     said = "\n".join(reading.warnings)
     for told in ("gpu-fraction 0.5", "NVIDIA_VISIBLE_DEVICES 0,3", "amd.com/gpu 8"):
         assert told in said

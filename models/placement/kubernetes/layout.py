@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from optgap.models.placement.cluster import MAX_CPU_MILLI
 from optgap.models.placement.kubernetes.devices import (
-    CARD,
     Devices,
     advertised_notes,
     amounts,
@@ -24,6 +23,9 @@ from optgap.models.result import Violation
 
 NOT_UNDERSTOOD = "on a node whose accelerators are not understood"
 PART = "part of its node"
+PLAIN = ("plain", "other")
+CARDS = ("nvidia", "amd", "intel", "gaudi")
+"""Families of resources that count cards, if no label says otherwise."""
 
 
 @dataclass
@@ -188,7 +190,7 @@ def _close(layout: Layout, node: Node) -> None:
     over = [
         (name, node.held(name), node.allocatable.get(name, 0))
         for name in {name: None for pod in node.pods for name in pod.asks}
-        if devices.verdict != "unknown" or family(name) in ("plain", "other")
+        if family(name) != "hami" and (devices.verdict != "unknown" or family(name) in PLAIN)
     ]
     over.append(("pods", len(node.pods), node.allocatable["pods"]))
     found = [(name, held, limit) for name, held, limit in over if held > limit]
@@ -204,7 +206,8 @@ def _close(layout: Layout, node: Node) -> None:
 
 def _called(name: str, devices: Devices) -> str:
     """A resource in a reader's words."""
-    return "cards" if (name,) in devices.keys or (name == CARD and not devices.keys) else name
+    whole = not devices.keys or (name,) in devices.keys
+    return "cards" if family(name) in CARDS and whole else name
 
 
 class Overfull(Violation):

@@ -12,7 +12,7 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.placement.arrays import BoolArray
 from optgap.models.placement.cluster import Cluster
 from optgap.models.placement.kubernetes.devices import WHOLE, family
-from optgap.models.placement.kubernetes.layout import PART, Layout, Node, lay_out
+from optgap.models.placement.kubernetes.layout import CARDS, PART, Layout, Node, lay_out
 from optgap.models.placement.kubernetes.objects import COMMAND, Objects, read_objects
 from optgap.models.placement.kubernetes.power import UNKNOWN_W, Figures
 from optgap.models.placement.kubernetes.requests import Pod
@@ -328,7 +328,7 @@ def _needed(name: str, nodes: Sequence[Node], rows: Sequence[_Row]) -> bool:
         return any(node.allocatable.get("cpu", 0) < node.capacity["cpu"] for node in nodes)
     if name == "memory":
         return any(row.asks.get("memory", 0) % MIB for row in rows)
-    if family(name) in ("nvidia", "amd", "intel", "gaudi"):
+    if family(name) in CARDS:
         return any(
             (name,) not in node.devices.keys or node.allocatable.get(name, 0) < node.devices.cards
             for node in nodes
