@@ -118,15 +118,38 @@ class Unclear(Exception):
 
 
 @dataclass
-class Host:
-    """What a node says of its devices, and the pods on it."""
+class Node:
+    """A node that is ready.
 
+    Parameters
+    ----------
+    name, object: its name and the API's object.
+    capacity, allocatable: what it has, and what pods can have.
+    figures: the power of products.
+    closed: whether it takes no pod, being cordoned, overfull or not understood.
+    devices: its accelerators.
+    pods: the pods on it that are not finished.
+    """
+
+    name: str
+    object: Object
     capacity: Amounts
     allocatable: Amounts
-    labels: Mapping[str, Any]
-    notes: Mapping[str, Any]
-    pods: list[Pod]
     figures: Figures
+    closed: bool = False
+    devices: Devices = field(default_factory=Devices)
+    pods: list[Pod] = field(default_factory=list)
+
+    @property
+    def labels(self) -> Object:
+        found: Object = self.object["metadata"].get("labels") or {}
+        return found
+
+    @property
+    def notes(self) -> Object:
+        """Annotations."""
+        found: Object = self.object["metadata"].get("annotations") or {}
+        return found
 
     def has(self, name: str) -> int:
         """The capacity of a resource; what may be given where that is not told."""
@@ -173,16 +196,12 @@ def family(name: str, plain: Collection[str] = ()) -> str:
     return next((kind for like, kind in FAMILIES if re.fullmatch(like, name)), "other")
 
 
-def examine(node: Object, pods: list[Pod], figures: Figures, plain: Collection[str]) -> Devices:
+def examine(node: Node, plain: Collection[str]) -> Devices:
     """The verdict on a node, with the cards that its pods hold."""
-    meta, status = node["metadata"], node.get("status") or {}
-    capacity, allocatable = (amounts(status.get(key)) for key in ("capacity", "allocatable"))
-    labels, notes = meta.get("labels") or {}, meta.get("annotations") or {}
-    host = Host(capacity, allocatable, labels, notes, pods, figures)
     try:
-        return _examined(host, plain)
+        return _examined(node, plain)
     except Unclear as unclear:
-        for pod in pods:
+        for pod in node.pods:
             pod.cells.clear()
         return Devices("unknown", why=unclear.why, items=unclear.items)
 
@@ -198,7 +217,7 @@ def amounts(texts: Any) -> Amounts:
     return {name: value for name, value in found.items() if value > 0}
 
 
-def _examined(host: Host, plain: Collection[str]) -> Devices:
+def _examined(host: Node, plain: Collection[str]) -> Devices:
     offered = {**host.allocatable, **host.capacity}
     kinds = {name: family(name, plain) for name in offered}
     unknown: list[tuple[str, Any]] = [
@@ -223,7 +242,7 @@ def _examined(host: Host, plain: Collection[str]) -> Devices:
     return devices
 
 
-def _seen_in_pods(host: Host, kinds: Mapping[str, str], plain: Collection[str]) -> Items:
+def _seen_in_pods(host: Node, kinds: Mapping[str, str], plain: Collection[str]) -> Items:
     """What pods hold that the node does not say."""
     found: list[tuple[str, Any]] = []
     for pod in host.pods:
@@ -262,7 +281,7 @@ def _visible(pod: Pod) -> str:
 # -- rows 1 to 5 and 10: NVIDIA's own plugin, GKE's, KAI's reservation pods ------------------
 
 
-def _nvidia(host: Host) -> Devices:
+def _nvidia(host: Node) -> Devices:
     """Rows 1 to 5: cards, slots of cards, or instances."""
     names = [name for name in (CARD, f"{CARD}.shared") if host.has(name)]
     name, product, count = names[0], host.product, host.has(names[0])
@@ -304,12 +323,12 @@ def _nvidia(host: Host) -> Devices:
     return host.fixed(product, min(held, cards), cards, "slots of several cards")
 
 
-def _told(host: Host) -> int | None:
+def _told(host: Node) -> int | None:
     """How many cards the labels tell of, if any does."""
     return next((host.number(label) for label in COUNT_LABELS if label in host.labels), None)
 
 
-def _whole_cards(host: Host, product: str) -> Devices:
+def _whole_cards(host: Node, product: str) -> Devices:
     """Row 1, with the reservation pods of row 10."""
     devices = _counted(host, CARD, product)
     for pod in host.pods:
@@ -323,7 +342,7 @@ def _whole_cards(host: Host, product: str) -> Devices:
     return devices
 
 
-def _counted(host: Host, name: str, product: str) -> Devices:
+def _counted(host: Node, name: str, product: str) -> Devices:
     """Cards that pods hold whole; where more are held than there are, nothing moves."""
     cards = host.has(name)
     devices, free = host.cards(product, cards, (name,)), 0
@@ -339,7 +358,7 @@ def _counted(host: Host, name: str, product: str) -> Devices:
     return devices
 
 
-def _advertised(host: Host, devices: Devices, real: int) -> None:
+def _advertised(host: Node, devices: Devices, real: int) -> None:
     """Compare the cards with what the labels tell."""
     told = _told(host)
     if told is not None and real > told:
@@ -363,7 +382,7 @@ def _groups(pod: Pod) -> set[str]:
     return found | {k.partition("/")[2] for k in labels if k.startswith(f"{GROUP}/")}
 
 
-def _no_fractions(host: Host) -> None:
+def _no_fractions(host: Node) -> None:
     """Raise Unclear for a part of a card that no reservation pod on the node holds."""
     held = {g for pod in host.pods if pod.asks.get(CARD) for g in _groups(pod)}
     for pod in host.pods:
@@ -372,7 +391,7 @@ def _no_fractions(host: Host) -> None:
             raise Unclear("parts of cards without a reservation pod", [(told, pod.name)])
 
 
-def _instances(host: Host, profiles: Mapping[str, str], product: str) -> Devices:
+def _instances(host: Node, profiles: Mapping[str, str], product: str) -> Devices:
     """Row 4: MIG instances, whose watts are linear in slices and therefore never change."""
     size = 4 if FOUR_SLICES.search(product) else 7
     idle, full = host.figures.watts(product)
@@ -393,7 +412,7 @@ def _instances(host: Host, profiles: Mapping[str, str], product: str) -> Devices
     return Devices("exact", product, keys=keys, fixed_w=power, fixed=(-(-busy // size), cards))
 
 
-def _beside(host: Host, cards: Devices, names: Sequence[str]) -> Devices:
+def _beside(host: Node, cards: Devices, names: Sequence[str]) -> Devices:
     """MIG instances of row 4, alone or beside the whole cards of row 1."""
     if cards.verdict not in ("none", "exact") or cards.keys not in (set(), {(CARD,)}):
         raise Unclear("two kinds of card on a node", [(n, host.has(n)) for n in (CARD, *names)])
@@ -408,13 +427,13 @@ def _beside(host: Host, cards: Devices, names: Sequence[str]) -> Devices:
 # -- rows 6 to 9: programs that write down the card ------------------------------------------
 
 
-def _registers(host: Host) -> list[str]:
+def _registers(host: Node) -> list[str]:
     """The annotations in which HAMi registers cards, of any maker."""
     like = re.compile(r"hami\.io/node-[\w-]*register")
     return [k for k, text in host.notes.items() if like.fullmatch(k) and str(text).strip(" []")]
 
 
-def _hami(host: Host) -> Devices:
+def _hami(host: Node) -> Devices:
     """Row 6: the cards of HAMi's register, busy where a pod's annotation names them."""
     (key, *others) = _registers(host)
     if key != "hami.io/node-nvidia-register" or others:
@@ -440,7 +459,7 @@ def _hami(host: Host) -> Devices:
     return _named(host, cards, asks, "hami.io/vgpu-devices-allocated")
 
 
-def _vgpu(host: Host) -> Devices:
+def _vgpu(host: Node) -> Devices:
     """Row 7: the cards of Volcano's register."""
     key = "volcano.sh/node-vgpu-register"
     parts = [part.split(",") for part in filter(None, str(host.notes.get(key, "")).split(":"))]
@@ -451,7 +470,7 @@ def _vgpu(host: Host) -> Devices:
     return _named(host, cards, re.compile(r"volcano\.sh/vgpu-.*"), "volcano.sh/vgpu-ids-new")
 
 
-def _named(host: Host, cards: Mapping[str, str], asks: re.Pattern[str], note: str) -> Devices:
+def _named(host: Node, cards: Mapping[str, str], asks: re.Pattern[str], note: str) -> Devices:
     """Cards by id, where every pod that asks for some has the ids in an annotation."""
     busy: set[str] = set()
     for pod in host.pods:
@@ -464,7 +483,7 @@ def _named(host: Host, cards: Mapping[str, str], asks: re.Pattern[str], note: st
     return host.fixed(product, len(busy), len(cards), "GPUs that another scheduler gives out")
 
 
-def _volcano(host: Host) -> Devices:
+def _volcano(host: Node) -> Devices:
     """Row 9: Volcano's older shares, by the index that it writes."""
     memory, number = "volcano.sh/gpu-memory", "volcano.sh/gpu-number"
     cards = host.has(number)
@@ -486,7 +505,7 @@ def _indices(pod: Pod, note: str) -> tuple[int, ...]:
     return tuple(sorted({int(part) for part in found}))
 
 
-def _aliyun(host: Host) -> Devices:
+def _aliyun(host: Node) -> Devices:
     """Row 8: memory of one card, by the index that the extender writes."""
     memory, number = "aliyun.com/gpu-mem", "aliyun.com/gpu-count"
     cards, total = host.has(number), host.has(memory)
@@ -509,7 +528,7 @@ def _aliyun(host: Host) -> Devices:
     return devices
 
 
-def _milli(host: Host) -> Devices:
+def _milli(host: Node) -> Devices:
     """Row 11: thousandths of cards, as simulators write them."""
     cards = host.has("alibabacloud.com/gpu-count")
     if not cards:
@@ -547,7 +566,7 @@ def _milli(host: Host) -> Devices:
 # -- rows 12 to 14: other makers -------------------------------------------------------------
 
 
-def _amd(host: Host) -> Devices:
+def _amd(host: Node) -> Devices:
     """Row 12: cards only where a label says that they are not partitioned."""
     name = "amd.com/gpu"
     mode = str(host.labels.get("amd.com/gpu.compute-memory-partition", "")).lower()
@@ -557,7 +576,7 @@ def _amd(host: Host) -> Devices:
     return _counted(host, name, host.product)
 
 
-def _intel(host: Host) -> Devices:
+def _intel(host: Node) -> Devices:
     """Row 13: cards only where there are as many as devices."""
     names = [n for n in ("gpu.intel.com/i915", "gpu.intel.com/xe") if host.has(n)]
     if len(names) > 1 or host.has(names[0]) != host.number("gpu.intel.com/device.count"):
@@ -565,7 +584,7 @@ def _intel(host: Host) -> Devices:
     return _counted(host, names[0], host.product)
 
 
-def _gaudi(host: Host) -> Devices:
+def _gaudi(host: Node) -> Devices:
     """Row 14: cards, with the figures of a table."""
     name = "habana.ai/gaudi"
     told = [p for p in (host.product, name, "gaudi", "Gaudi") if host.figures.told(p)]
@@ -574,7 +593,7 @@ def _gaudi(host: Host) -> Devices:
     return _counted(host, name, told[0])
 
 
-READERS: Mapping[str, Callable[[Host], Devices]] = {
+READERS: Mapping[str, Callable[[Node], Devices]] = {
     "nvidia": _nvidia,
     "hami": _hami,
     "vgpu": _vgpu,
@@ -588,39 +607,39 @@ READERS: Mapping[str, Callable[[Host], Devices]] = {
 """What reads the devices of a node by their kind."""
 
 
-def unclear_notes(found: Mapping[str, Devices], pods: Mapping[str, int]) -> list[str]:
-    """A note for each reason, with the nodes and what is on them; `pods` stay, by node."""
-    by_why: dict[str, list[str]] = {}
-    for name, devices in found.items():
-        if devices.verdict == "unknown":
-            by_why.setdefault(devices.why, []).append(name)
+def unclear_notes(nodes: Sequence[Node]) -> list[str]:
+    """A note for each reason, with the nodes and what is on them."""
+    by_why: dict[str, list[Node]] = {}
+    for node in nodes:
+        if node.devices.verdict == "unknown":
+            by_why.setdefault(node.devices.why, []).append(node)
     lines = []
-    for why, names in by_why.items():
+    for why, there in by_why.items():
         items = ", ".join(
-            f"{what} {amount} ({name})" if "/" not in str(amount) else f"{what} ({name}, {amount})"
-            for name in names
-            for what, amount in found[name].items
+            f"{what} {amount} ({n.name})"
+            if "/" not in str(amount)
+            else f"{what} ({n.name}, {amount})"
+            for n in there
+            for what, amount in n.devices.items
         )
-        stay = sum(pods.get(name, 0) for name in names)
-        have = "nodes have" if len(names) > 1 else "node has"
+        stay = sum(len(node.pods) for node in there)
+        have = "nodes have" if len(there) > 1 else "node has"
         tail = f"Their {stay:,} pods stay." if stay != 1 else "Their 1 pod stays."
         lines.append(
-            f"{len(names):,} {have} accelerators that are not understood"
+            f"{len(there):,} {have} accelerators that are not understood"
             f"{f' ({why})' if why else ''}: {items}. {tail}"
         )
     return lines
 
 
-def advertised_notes(found: Mapping[str, Devices]) -> list[str]:
+def advertised_notes(nodes: Sequence[Node]) -> list[str]:
     """What is odd about nodes whose devices are read, once each."""
-    nodes: Counter[str] = Counter()
-    first: dict[str, str] = {}
-    for name, devices in found.items():
-        for note in devices.notes:
-            nodes[note] += 1
-            first.setdefault(note, name)
+    by_note: dict[str, list[str]] = {}
+    for node in nodes:
+        for note in node.devices.notes:
+            by_note.setdefault(note, []).append(node.name)
     return [
         note if note == UNTOLD
-        else f"{note} ({first[note]}{f' and {n - 1:,} more' if n > 1 else ''})"
-        for note, n in nodes.items()
+        else f"{note} ({names[0]}{f' and {len(names) - 1:,} more' if len(names) > 1 else ''})"
+        for note, names in by_note.items()
     ]  # fmt: skip

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from optgap.models.placement.cluster import MAX_CPU_MILLI
 from optgap.models.placement.kubernetes.devices import (
     Devices,
+    Node,
     advertised_notes,
     amounts,
     examine,
@@ -18,7 +19,7 @@ from optgap.models.placement.kubernetes.devices import (
 from optgap.models.placement.kubernetes.moving import Budgets, on_every_node, why_stays
 from optgap.models.placement.kubernetes.objects import Object, Objects
 from optgap.models.placement.kubernetes.power import Figures
-from optgap.models.placement.kubernetes.requests import Amounts, Pod, requested
+from optgap.models.placement.kubernetes.requests import Pod, requested
 from optgap.models.result import Violation
 
 NOT_UNDERSTOOD = "on a node whose accelerators are not understood"
@@ -26,37 +27,6 @@ PART = "part of its node"
 PLAIN = ("plain", "other")
 CARDS = ("nvidia", "amd", "intel", "gaudi")
 """Families of resources that count cards, if no label says otherwise."""
-
-
-@dataclass
-class Node:
-    """A node that is ready.
-
-    Parameters
-    ----------
-    name, object: its name and the API's object.
-    capacity, allocatable: what it has, and what pods can have.
-    devices: its accelerators.
-    pods: the pods on it that are not finished.
-    closed: whether it takes no pod, being cordoned, overfull or not understood.
-    """
-
-    name: str
-    object: Object
-    capacity: Amounts
-    allocatable: Amounts
-    devices: Devices = field(default_factory=Devices)
-    pods: list[Pod] = field(default_factory=list)
-    closed: bool = False
-
-    def held(self, name: str) -> int:
-        """How much of a resource the pods on it hold."""
-        return sum(pod.asks.get(name, 0) for pod in self.pods)
-
-    @property
-    def labels(self) -> Object:
-        found: Object = self.object["metadata"].get("labels") or {}
-        return found
 
 
 @dataclass
@@ -88,7 +58,9 @@ def lay_out(objects: Objects, figures: Figures, plain: Collection[str]) -> Layou
     """
     layout = Layout([], [], Counter(), [], list(objects.warnings))
     lost = {name for name, node in objects.nodes.items() if not _ready(node)}
-    nodes = {n: _node(n, node, layout) for n, node in objects.nodes.items() if n not in lost}
+    nodes = {
+        n: _node(n, node, figures, layout) for n, node in objects.nodes.items() if n not in lost
+    }
     layout.nodes = list(nodes.values())
     if lost:
         layout.warnings.append(f"left out: {_some(lost, 'node')} not ready")
@@ -119,13 +91,11 @@ def lay_out(objects: Objects, figures: Figures, plain: Collection[str]) -> Layou
         )
     budgets = Budgets(objects.budgets)
     for node in layout.nodes:
-        node.devices = examine(node.object, node.pods, figures, plain)
+        node.devices = examine(node, plain)
         _close(layout, node)
         for one in node.pods:
             one.stays = _stays(one, node, budgets, plain)
-    found_devices = {node.name: node.devices for node in layout.nodes}
-    layout.warnings += unclear_notes(found_devices, {n.name: len(n.pods) for n in layout.nodes})
-    layout.warnings += advertised_notes(found_devices)
+    layout.warnings += unclear_notes(layout.nodes) + advertised_notes(layout.nodes)
     others = Counter(
         name for node in layout.nodes for pod in node.pods for name in pod.asks
         if family(name, plain) == "other" and not pod.on_every_node
@@ -149,7 +119,7 @@ def _some(names: set[str], what: str) -> str:
     return f"{what}{'s' if len(shown) > 1 else ''} {', '.join(shown[:3])}{more}"
 
 
-def _node(name: str, node: Object, layout: Layout) -> Node:
+def _node(name: str, node: Object, figures: Figures, layout: Layout) -> Node:
     status = node.get("status") or {}
     try:
         capacity, there = (amounts(status.get(key)) for key in ("capacity", "allocatable"))
@@ -163,8 +133,8 @@ def _node(name: str, node: Object, layout: Layout) -> Node:
     if capacity["cpu"] > MAX_CPU_MILLI:
         raise ValueError(f"node {name}: {capacity['cpu']} milli-vCPU, more than {MAX_CPU_MILLI}")
     there["pods"] = min(10**6, there.get("pods", 110))
-    return Node(name, node, capacity, there, closed=bool(node["spec"].get("unschedulable"))
-                if node.get("spec") else False)  # fmt: skip
+    closed = bool((node.get("spec") or {}).get("unschedulable"))
+    return Node(name, node, capacity, there, figures, closed)
 
 
 def _not_running(pod: Object) -> str:

@@ -11,8 +11,8 @@ import numpy as np
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.placement.arrays import BoolArray
 from optgap.models.placement.cluster import Cluster
-from optgap.models.placement.kubernetes.devices import WHOLE, family
-from optgap.models.placement.kubernetes.layout import CARDS, PART, Layout, Node, lay_out
+from optgap.models.placement.kubernetes.devices import WHOLE, Node, family
+from optgap.models.placement.kubernetes.layout import CARDS, PART, Layout, lay_out
 from optgap.models.placement.kubernetes.objects import COMMAND, Objects, read_objects
 from optgap.models.placement.kubernetes.power import UNKNOWN_W, Figures
 from optgap.models.placement.kubernetes.requests import Pod

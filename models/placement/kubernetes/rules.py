@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from optgap.models.placement.arrays import BoolArray, FloatArray
-from optgap.models.placement.kubernetes.layout import Node
+from optgap.models.placement.kubernetes.devices import Node
 from optgap.models.placement.kubernetes.moving import Repelling
 from optgap.models.placement.kubernetes.objects import Objects
 from optgap.models.placement.kubernetes.requests import Pod
