@@ -12,7 +12,7 @@ import numpy as np
 from optgap.fitting.profile import NO_LINE, QUANTITIES, Profile
 from optgap.fitting.readers import ecosched, monitors, samples, sweeps, tidy, training, zeus
 from optgap.fitting.readers.naming import CANONICAL, by_name
-from optgap.fitting.readers.text import RawTable, parse_csv
+from optgap.fitting.readers.text import RawTable, parse_csv, uncollected
 from optgap.fitting.units import answered, apply_units, check_magnitudes
 from optgap.models.columns import mapped, renamed, said
 from optgap.models.errors import InputError, NoQuote, one_of
@@ -78,6 +78,7 @@ SOURCES: Sequence[Source] = (
 known by how they begin."""
 
 
+@uncollected()
 def read_profile(
     path: str | os.PathLike[str] | Any,
     *,

@@ -187,8 +187,10 @@ def levels(times: Floats, power: Floats, period: float) -> tuple[float, float]:
     """Return the lowest and the highest level of power that lasts, in W."""
     value, _, lasts = _updates(times, power, period)
     found = np.concatenate([_medians(value), value[lasts >= LASTS_S]])
-    if not len(found):  # a few constant levels, all short
-        found = np.append(_medians(power[np.isfinite(power)]), np.median(value))
+    if len(value) < LASTS:  # a few constant levels: those that make up a run's length
+        level, which = np.unique(value, return_inverse=True)
+        found = np.append(found, level[np.bincount(which, lasts) >= SHORTEST_S - 1e-6])
+    found = found if len(found) else np.median(value, keepdims=True)
     return float(found.min()), float(found.max())
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import gc
 import io
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -147,6 +149,18 @@ def number(cell: str, source: str, where: str, unit: str = "") -> float:
         expected = "a number with a decimal point and no thousands separator"
         raise InputError(source, where, cell, expected)
     raise InputError(source, where, cell, f"a number{f' in {unit}' if unit else ''}")
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Read without the collector of garbage, which doubles the time of 1e6 rows."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def parse_csv(text: str, source: str, fields: Sequence[str] = ()) -> RawTable:
