@@ -30,6 +30,8 @@ LEAST_ROWS = 10
 """Held-out rows that a scale of intervals is taken from."""
 LEAST_OTHERS = 3
 """Applications that the interval of another one is drawn from, where it is judged."""
+EXACT = 1e-9
+"""Relative error that is none."""
 SCALES = (0.5, 5.0)
 ROUNDS, SETTLED = 4, 0.05
 """Of the search for the scale of intervals between applications, and its relative tolerance."""
@@ -109,7 +111,7 @@ def _place(measured: Floats, middle: Floats, low: Floats, high: Floats) -> Float
     off = np.log(measured) - middle
     width = np.where(off > 0, np.log(high) - middle, middle - np.log(low))
     found = np.divide(off, width, out=np.full(len(off), np.inf), where=width > 1e-12)
-    return np.asarray(found)
+    return np.where(np.abs(off) < EXACT, 0.0, found)  # exact rows, exactly predicted
 
 
 def _nested(fit: Estimator, table: Profile) -> None:
