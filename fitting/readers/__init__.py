@@ -122,6 +122,8 @@ def read_profile(
     held = path if isinstance(path, (str, os.PathLike)) else held_table("table", path)
     source = str(held)
     text = read_text(held)
+    if interval_s is not None and not 0 < interval_s < 86_400:
+        raise InputError("interval_s", "", interval_s, "seconds between samples, above 0")
     if monitors.is_prometheus(text):
         profile = samples.cut(monitors.read_prometheus(text, source))
     elif monitors.is_tegrastats(text):
