@@ -63,7 +63,7 @@ def fit(
     estimator = make_estimator(model, **{"seed": seed, **settings})
     for name, given in (("columns", columns), ("units", units), ("extrapolate", extrapolate)):
         if given is not None and not isinstance(given, Mapping):
-            raise InputError("fit", name, given, "a dictionary by column")
+            raise InputError("fit", name, given, 'a mapping, such as {"clock": "frequency_mhz"}')
     if not isinstance(cv, int) or isinstance(cv, bool):
         raise InputError("fit", "cv", cv, "how many folds, or 0 for none")
     if isinstance(by, (list, tuple)):

@@ -122,6 +122,8 @@ def read_profile(
     held = path if isinstance(path, (str, os.PathLike)) else held_table("table", path)
     source = str(held)
     text = read_text(held)
+    if interval_s is not None and not 0 < interval_s < 86_400:
+        raise InputError("interval_s", "", interval_s, "seconds between samples, above 0")
     if monitors.is_prometheus(text):
         profile = samples.cut(monitors.read_prometheus(text, source))
     elif monitors.is_tegrastats(text):
@@ -210,8 +212,11 @@ def read_profiles(
     more: dict[str, Any] = {"columns": columns, "units": units, "strict": strict, "by": by}
     more |= {"interval_s": interval_s, "fields": fields, "sampled": sampled, "reads": reads}
     tables = [read_profile(path, **more) for path in paths]
+    notes = tuple(note for table in tables for note in table.notes)
+    # a log of an idle GPU has no row, and no columns to share
+    tables = [table for table in tables if len(table)] or tables[:1]
     if len(tables) == 1:
-        return tables[0]
+        return replace(tables[0], notes=notes)
     shared = [name for name in tables[0].columns if all(name in table for table in tables)]
     joined = {name: np.concatenate([table[name] for table in tables]) for name in shared}
     joined["file"] = np.concatenate(
@@ -225,7 +230,6 @@ def read_profiles(
     lines = np.concatenate(
         [table.lines if len(table.lines) else np.full(len(table), NO_LINE) for table in tables]
     )
-    notes = tuple(note for table in tables for note in table.notes)
     source = ", ".join(table.source for table in tables)
     kinds = "+".join(dict.fromkeys(table.kind for table in tables))
     refused = {name: why for table in tables for name, why in table.refused.items()}

@@ -211,6 +211,8 @@ def without_slips(times: Floats, power: Floats, period: float) -> tuple[Floats, 
     for first, last in zip(*_stretches(bad), strict=True):
         if last - first <= SLIP and lasts[first:last].sum() < LASTS_S:
             clean[start[first] : ends[last - 1]] = np.nan
+    if not np.isfinite(clean).any():  # then nothing tells a slip
+        return power, power[:0]
     return clean, power[np.isfinite(power) & ~np.isfinite(clean)]
 
 

@@ -125,6 +125,7 @@ def of_table(
         return None
     if stamp and np.isnan(times).any():
         kept = np.flatnonzero(np.isfinite(times))
+        notes.append(f"{_count(len(times) - len(kept), 'line')} without a readable time left out")
         raw, times = raw.take(kept), times[kept]
     columns = _columns(raw, words, named, stamp, units)
     series: dict[str, Floats] = {}
@@ -208,7 +209,7 @@ def _fitting(raw: RawTable, sure: bool) -> tuple[RawTable, list[str]]:
     if len(inner) > max(1.0, UNREADABLE * len(raw.rows)):
         raw.require_regular()
     if inner:
-        notes.append(f"{len(inner)} lines that are no samples left out (row {inner[0]})")
+        notes.append(f"{_count(len(inner), 'line')} left out, no samples (row {inner[0]})")
     if len(inner) < len(raw.odd):
         notes.append(f"the last, cut line (row {raw.odd[-1][0]}) left out")
     return replace(raw, odd=()), notes
@@ -444,7 +445,7 @@ def _row(
 
 
 def _table(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Rows as columns; times and suspicions that no row has are left out."""
+    """Rows as columns; times that no row has are left out."""
     if not rows:
         names = ("power_w", "frequency_mhz", "time_s")
         return {name: np.zeros(0) for name in names}
@@ -452,8 +453,6 @@ def _table(rows: list[dict[str, Any]]) -> dict[str, Any]:
     for name, values in columns.items():
         if values.dtype.kind not in "fiub":
             columns[name] = values.astype(object)
-    if not any(columns["suspect"]):
-        del columns["suspect"]
     if np.isnan(columns["time_s"]).all():
         del columns["time_s"]
     return columns

@@ -81,7 +81,7 @@ def time_indexed(
     limits: Limits,
     seed: int,
     jobs: int = 200,
-    rounds: int = 3,
+    rounds: int = 6,
     moves: int = 200_000,
 ) -> Outcome:
     """A bound from the time-indexed integer program, with the best schedule that was met.

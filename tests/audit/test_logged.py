@@ -139,7 +139,7 @@ def test_tables_that_are_no_logs_are_refused(text: str, expected: str, tmp_path:
         (("placement", "x.json"), "a log beside the problem"),
         (("slurm", "x", "y"), "one file"),
         (("slurm", "missing.txt"), "missing.txt"),
-        (("kubernetes", "x.json", "--set", "pool=a"), "has none"),
+        (("kubernetes", "x.json", "--set", "pool=a"), "expected one of plain"),
         (("slurm", "x", "--set", "nodes=two"), "an integer"),
         (("slurm", "x", "--set", "nodes=0"), "at least 1"),
         (("slurm", "x", "--set", "seed=3"), "pool, wait, nodes, gpus_per_node"),

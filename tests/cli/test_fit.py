@@ -142,7 +142,7 @@ def test_suspects_are_left_out_on_request(cli: Cli, data_dir: Path) -> None:
 def test_idle_and_full_power_are_read_off_samples(cli: Cli, tmp_path: Path) -> None:
     samples = tmp_path / "samples.csv"
     lines = ["sample_s,gpu,gpu_model,power_w,frequency_mhz"]
-    lines += [f"{k / 10},0,Fake,{60 if k < 20 else 300},1400" for k in range(60)]
+    lines += [f"{k / 10},0,Fake,{60 if k < 40 else 300},1400" for k in range(90)]
     samples.write_text("\n".join(lines))
     answer = cli("fit", "device-power", str(samples), "-o", str(tmp_path / "devices.csv"))
     assert answer.code == 0
