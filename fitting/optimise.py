@@ -221,6 +221,7 @@ def spread(
     lower: Floats,
     upper: Floats,
     prior: Floats | None = None,
+    cost: Callable[[Floats], float] | None = None,
 ) -> Spread:
     """Standard errors from the Jacobian at the solution; NaN for what cannot be identified.
 
@@ -230,6 +231,8 @@ def spread(
     rows: how many of the residuals are measurements (regularisers follow them).
     lower, upper: the bounds.
     prior: (parameters,) standard deviation of each before there were rows; infinite for none.
+    cost: of parameters, beyond their bounds, too; the step there has to lower it, or the curve is
+        too bent for one.
     """
     prior = np.full(len(fit.theta), np.inf) if prior is None else prior
     fixed = lower == upper
@@ -249,7 +252,10 @@ def spread(
         wide, noise, _ = _errors(replace(fit, residuals=beyond), fixed, rows, prior)
         known = np.isfinite(prior)
         least, most = np.where(known, -np.inf, lower), np.where(known, np.inf, upper)
-        if not unknown and _accepted(there, wide * noise**2, least, most) >= ACCEPTED:
+        with np.errstate(all="ignore"):
+            better = cost is None or cost(there) <= fit.cost
+        accepted = _accepted(there, wide * noise**2, least, most) >= ACCEPTED
+        if better and accepted and not unknown:
             centre, drawn = there, wide * noise**2
     if not spare:
         free = ~held
