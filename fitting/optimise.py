@@ -155,7 +155,11 @@ class Robust:
         """
         # Several threads for matrices of a few columns mostly wait for one another.
         with _threads().limit(limits=1, user_api="blas"):
-            ends = (self.descend(start, method) for method in MOST_STEPS for start in starts)
+            first = [self.descend(start) for start in starts]
+            # of one valley, with its floor between the bounds, there is nothing else to find
+            if len(first) == 1 and self._between(first[0].theta):
+                return first[0]
+            ends = [*first, *(self.descend(start, "dogbox") for start in starts)]
             best = min(ends, key=_cost)
             if hop is None or len(starts) == 1:
                 return best
@@ -165,6 +169,12 @@ class Robust:
                     break
                 best = replace(found, start=best.start)
             return best
+
+    def _between(self, theta: Floats) -> bool:
+        """Whether no free parameter is near a bound."""
+        free = self.lower < self.upper
+        near = 1e-3 * np.abs(theta)
+        return bool(np.all((theta - near > self.lower) & (theta + near < self.upper) | ~free))
 
 
 def _cost(fit: Fit) -> float:
