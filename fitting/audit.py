@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -140,7 +141,7 @@ def advice(profile: Profile, by: str | None, reads: Sequence[str] = ()) -> list[
     by: the groups that there are.
     reads: columns that a model reads; rows may differ in these.
     """
-    found = _of_all_gpus(profile, by)
+    found = [*_of_all_gpus(profile, by), *_below(profile)]
     if "frequency_mhz" not in profile or "frequency_mhz" not in (reads or ("frequency_mhz",)):
         return found
     usual = by or ("application" if "application" in profile else None)
@@ -176,6 +177,21 @@ def _of_all_gpus(profile: Profile, by: str | None) -> list[str]:
     if not growth or not np.median(growth) > GROWS:
         return []
     return ["power_w grows with the GPUs as that of all of them does: it has to be that of one"]
+
+
+def _below(profile: Profile) -> list[str]:
+    """Say how many rows ran below a clock that was asked for, where both stand in the table."""
+    reached = profile.numbers("frequency_mhz") if "frequency_mhz" in profile else np.zeros(0)
+    found = []
+    for name, values in profile.columns.items():
+        words = re.split(r"[^a-z]+", name.lower())
+        clock = {"clock", "freq", "frequency", "mhz"} & {*words} and "mem" not in name.lower()
+        if clock and {*ASKED} & {*words} and values.dtype.kind == "f":
+            share = reached / values
+            many = int(np.sum(share < 1 - BELOW))
+            if many and 0.5 < np.median(share) < 2:  # in MHz, too
+                found.append(f"{many} rows ran more than {100 * BELOW:.0f} % below their {name}")
+    return found
 
 
 def _apart(profile: Profile, rows: NDArray[np.int64]) -> bool:
@@ -220,6 +236,8 @@ def _energies(profile: Profile) -> list[Suspect]:
     return [Suspect("energy_j", "the table", reason, off)]
 
 
+ASKED, BELOW = ("target", "set", "requested", "applied", "locked", "nominal", "cap"), 0.03
+"""Words in the name of a clock that was asked for; a row this far below it did not reach it."""
 LIMITED = 0.02
 """Power within this of its limit is what the limit leaves."""
 MEASURED = ("avg", "mean", "average", "actual", "measured", "effective", "current")

@@ -24,10 +24,14 @@ from optgap.fitting.uncertainty import (
 
 LEVEL = 0.9
 DRAWS = 100
+MOST_JUDGED = 2000
+"""Held-out rows of a fold and group that intervals are judged on, drawn at random."""
 LEAST_ROWS = 10
 """Held-out rows that a scale of intervals is taken from."""
 LEAST_OTHERS = 3
 """Applications that the interval of another one is drawn from, where it is judged."""
+EXACT = 1e-9
+"""Relative error that is none."""
 SCALES = (0.5, 5.0)
 ROUNDS, SETTLED = 4, 0.05
 """Of the search for the scale of intervals between applications, and its relative tolerance."""
@@ -91,11 +95,14 @@ def places(fits: Mapping[str, tuple[Estimator, Profile]], held: Mapping[str, Pro
             continue
         fit.predictive_ = Predictive(members[name])  # type: ignore[attr-defined]
         _nested(fit, fits[name][1])
-        low, high = drawn_interval(fit, DRAWS, rng, table, LEVEL)
+        some = rng.permutation(len(table))[:MOST_JUDGED]
+        judged = table.take(np.sort(some))
+        low, high = drawn_interval(fit, DRAWS, rng, judged, LEVEL)
         # `device-power` predicts full power, which may lie above all that was measured
-        middle = np.clip(np.log(fit.predict(table)), np.log(low), np.log(high))
-        place = _place(table.numbers(fit.response), middle, low, high)
-        found[name] = np.where(fit.told_apart(table), place, np.nan)
+        middle = np.clip(np.log(fit.predict(judged)), np.log(low), np.log(high))
+        place = _place(judged.numbers(fit.response), middle, low, high)
+        found[name] = np.full(len(table), np.nan)
+        found[name][np.sort(some)] = np.where(fit.told_apart(judged), place, np.nan)
     return found
 
 
@@ -104,7 +111,7 @@ def _place(measured: Floats, middle: Floats, low: Floats, high: Floats) -> Float
     off = np.log(measured) - middle
     width = np.where(off > 0, np.log(high) - middle, middle - np.log(low))
     found = np.divide(off, width, out=np.full(len(off), np.inf), where=width > 1e-12)
-    return np.asarray(found)
+    return np.where(np.abs(off) < EXACT, 0.0, found)  # exact rows, exactly predicted
 
 
 def _nested(fit: Estimator, table: Profile) -> None:

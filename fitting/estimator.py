@@ -244,7 +244,10 @@ class Estimator(ABC):
             (fit.theta >= upper - edge) & np.isfinite(upper)
         )
         priors = prior_spread(params, fit.theta)
-        scatter = spread(fit, at_bound, len(target), lower, upper, priors)
+        scatter = spread(
+            fit, at_bound, len(target), lower, upper, priors,
+            lambda theta: problem.at(theta, theta).cost,
+        )  # fmt: skip
         self.start_ = np.clip(fit.start, lower, upper)
         self.residuals_ = fit.residuals[: len(target)]
         return self._found(profile, facts, params, fit.theta, at_bound, scatter)

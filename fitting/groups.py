@@ -64,7 +64,8 @@ class GroupedFit(Brief, Generic[E]):
             title = title if group is None else group
             if title not in self.fits:
                 where = "group" if by is None else profile.where(int(rows[0]), self.by or "")
-                raise InputError(profile.source, where, title, one_of(self.fits))
+                expected = one_of(self.fits, "a fitted group: {}")
+                raise InputError(profile.source, where, title, expected)
             fit, part = self.fits[title], profile.take(rows)
             result[rows] = fit.predict(part)
             beyond |= dict.fromkeys(fit.beyond(part))

@@ -155,7 +155,11 @@ class Robust:
         """
         # Several threads for matrices of a few columns mostly wait for one another.
         with _threads().limit(limits=1, user_api="blas"):
-            ends = (self.descend(start, method) for method in MOST_STEPS for start in starts)
+            first = [self.descend(start) for start in starts]
+            # of one valley, with its floor between the bounds, there is nothing else to find
+            if len(first) == 1 and self._between(first[0].theta):
+                return first[0]
+            ends = [*first, *(self.descend(start, "dogbox") for start in starts)]
             best = min(ends, key=_cost)
             if hop is None or len(starts) == 1:
                 return best
@@ -165,6 +169,12 @@ class Robust:
                     break
                 best = replace(found, start=best.start)
             return best
+
+    def _between(self, theta: Floats) -> bool:
+        """Whether no free parameter is near a bound."""
+        free = self.lower < self.upper
+        near = 1e-3 * np.abs(theta)
+        return bool(np.all((theta - near > self.lower) & (theta + near < self.upper) | ~free))
 
 
 def _cost(fit: Fit) -> float:
@@ -211,6 +221,7 @@ def spread(
     lower: Floats,
     upper: Floats,
     prior: Floats | None = None,
+    cost: Callable[[Floats], float] | None = None,
 ) -> Spread:
     """Standard errors from the Jacobian at the solution; NaN for what cannot be identified.
 
@@ -220,6 +231,8 @@ def spread(
     rows: how many of the residuals are measurements (regularisers follow them).
     lower, upper: the bounds.
     prior: (parameters,) standard deviation of each before there were rows; infinite for none.
+    cost: of parameters, beyond their bounds, too; the step there has to lower it, or the curve is
+        too bent for one.
     """
     prior = np.full(len(fit.theta), np.inf) if prior is None else prior
     fixed = lower == upper
@@ -239,7 +252,10 @@ def spread(
         wide, noise, _ = _errors(replace(fit, residuals=beyond), fixed, rows, prior)
         known = np.isfinite(prior)
         least, most = np.where(known, -np.inf, lower), np.where(known, np.inf, upper)
-        if not unknown and _accepted(there, wide * noise**2, least, most) >= ACCEPTED:
+        with np.errstate(all="ignore"):
+            better = cost is None or cost(there) <= fit.cost
+        accepted = _accepted(there, wide * noise**2, least, most) >= ACCEPTED
+        if better and accepted and not unknown:
             centre, drawn = there, wide * noise**2
     if not spare:
         free = ~held

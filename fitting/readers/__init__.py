@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from optgap.fitting.profile import NO_LINE, QUANTITIES, Profile
-from optgap.fitting.readers import ecosched, monitors, samples, sweeps, tidy, training, zeus
+from optgap.fitting.readers import ecosched, monitors, samples, sweeps, tidy, training
 from optgap.fitting.readers.naming import CANONICAL, by_name
 from optgap.fitting.readers.text import RawTable, parse_csv, uncollected
 from optgap.fitting.units import answered, apply_units, check_magnitudes
@@ -48,9 +48,9 @@ SOURCES: Sequence[Source] = (
     Source(
         "zeus-summary",
         {"network", "batch_size", "power_limit", "time_per_epoch", "average_power"},
-        zeus.read_summary,
+        sweeps.read_zeus_summary,
     ),
-    Source("zeus-windows", zeus.is_windows, zeus.read_windows),
+    Source("zeus-windows", sweeps.is_zeus_windows, sweeps.read_zeus_windows),
     Source("adaptdl-placements", {"placement", "local_bsz", "step_time"}, training.read_placements),
     Source(
         "adaptdl-scalability",
@@ -122,6 +122,8 @@ def read_profile(
     held = path if isinstance(path, (str, os.PathLike)) else held_table("table", path)
     source = str(held)
     text = read_text(held)
+    if interval_s is not None and not 0 < interval_s < 86_400:
+        raise InputError("interval_s", "", interval_s, "seconds between samples, above 0")
     if monitors.is_prometheus(text):
         profile = samples.cut(monitors.read_prometheus(text, source))
     elif monitors.is_tegrastats(text):
@@ -194,22 +196,14 @@ def _read(
     return profile.with_columns(**changed).noting(*notes, *filter(None, [said(named)]))
 
 
-def read_profiles(
-    paths: Sequence[str | os.PathLike[str]],
-    *,
-    columns: Mapping[str, str] | None = None,
-    units: Mapping[str, str] | None = None,
-    interval_s: float | None = None,
-    fields: Sequence[str] = (),
-    sampled: bool = True,
-    strict: bool = True,
-    by: str | None = None,
-    reads: Collection[str] | None = None,
-) -> Profile:
-    """Several files one below the other, with the columns they share and a ``file`` column."""
-    more: dict[str, Any] = {"columns": columns, "units": units, "strict": strict, "by": by}
-    more |= {"interval_s": interval_s, "fields": fields, "sampled": sampled, "reads": reads}
-    tables = [read_profile(path, **more) for path in paths]
+def read_profiles(paths: Sequence[str | os.PathLike[str]], **how: Any) -> Profile:
+    """Several files one below the other, with the columns they share and a ``file`` column.
+
+    Parameters
+    ----------
+    how: as `read_profile` takes it.
+    """
+    tables = [read_profile(path, **how) for path in paths]
     notes = tuple(note for table in tables for note in table.notes)
     # a log of an idle GPU has no row, and no columns to share
     tables = [table for table in tables if len(table)] or tables[:1]

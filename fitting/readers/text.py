@@ -183,7 +183,6 @@ def parse_csv(text: str, source: str, fields: Sequence[str] = ()) -> RawTable:
             if any(cell.strip() for cell in row) and not row[0].lstrip().startswith(("#", "==")):
                 top = reader.line_num
                 header = _header(row, source, top)
-                _require_names(header, source, top)
                 break
         below = [(reader.line_num, row) for row in reader]
     except csv.Error as error:
@@ -262,6 +261,7 @@ def refuse_foreign(text: str, source: str) -> None:
 def _header(row: list[str], source: str, line: int) -> list[str]:
     header = [cell.strip() for cell in row]
     require_commas(header, source, f"row {line}")
+    _require_names(header, source, line)
     for name in header:
         if header.count(name) > 1:
             where = f"row {line}, column {name or '(unnamed)'}"

@@ -249,6 +249,7 @@ def test_what_a_tool_writes_is_read(
 FOREIGN = [
     ("several samples at a time", "\n".join(", ".join(row) for row in together())),
     ("row 1: found data", "\n".join(", ".join(row) for row in log([IDLE, WORK])[1:])),
+    ("row 1: found data", "2026/04/11 04:06:39.063, 19.87, 0, 0, P8\n" * 9),
     ("dmon's", "# gpu    pwr  gtemp     sm\n# Idx      W      C      %\n    0     25     40\n"),
     ("Prometheus' exposition", "# HELP DCGM_FI_DEV_POWER_USAGE W\n"),
     ("Prometheus' exposition", 'DCGM_FI_DEV_POWER_USAGE{gpu="0"} 25\n'),
