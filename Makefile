@@ -80,7 +80,9 @@ release-check: ## the README's every command in clean environments; PYTHONS="pyt
 
 sbom: $(STAMP) ## what an installation consists of: out/sbom.json, CycloneDX
 	@mkdir -p out
-	$(BIN)/python tests/trust/sbom.py > out/sbom.json
+	$(PYTHON) -m venv --clear out/plain && out/plain/bin/python -m pip install --quiet .
+	$(BIN)/python -m pip install --quiet 'cyclonedx-bom>=7'
+	$(BIN)/cyclonedx-py environment --output-file out/sbom.json out/plain
 
 docs: $(STAMP) ## the site in out/site, warnings as errors
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from optgap.fitting import clocks
+from optgap.fitting.clocks import Index
 from optgap.fitting.profile import QUANTITIES, Profile
 
 Floats = NDArray[np.float64]
 
-CLOCK_EXCESS = 1.2
-"""time x clock may not fall when the clock rises; by more than this the clock was not held."""
-
-FEW_GROUPS = 3
-"""Findings across groups need at least this many of them."""
+MOST_LINES = 12
+"""Findings that a screen shows; JSON has all."""
+APART = 1.05
+"""Rows at one clock whose medians of a response differ by more are of several things."""
+GROWS = 0.7
+"""Power that goes with the GPUs to more than this power is that of all of them."""
+UNREAD = ("memory_mhz", "power_limit_w", "gpus", "nodes", "local_batch")
+"""Columns that rows at one clock may differ in."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +52,8 @@ class Audit:
     gaps: tuple[str, ...]
     suspects: tuple[Suspect, ...]
     notes: tuple[str, ...]
+    advice: tuple[str, ...] = ()
+    """Groups that would explain why rows at one clock differ."""
 
     def __str__(self) -> str:
         lines = [f"{self.source}: {self.kind}, {self.rows} rows, {self.groups} groups"]
@@ -52,10 +61,13 @@ class Audit:
             unit = QUANTITIES[name].unit
             extra = f", {missing} missing" if missing else ""
             lines.append(f"  {name:<18} {low:>12.6g} … {high:<12.6g} {unit}{extra}")
-        lines += [f"  gap: {gap}" for gap in self.gaps]
-        lines += [f"  suspect: {suspect}" for suspect in self.suspects]
-        lines += [f"  note: {note}" for note in self.notes]
-        return "\n".join(lines)
+        told = [f"  suspect: {suspect}" for suspect in self.suspects]
+        told += [f"  advice: {advice}" for advice in self.advice]
+        told += [f"  note: {note}" for note in self.notes]
+        told += [f"  gap: {gap}" for gap in self.gaps]
+        if len(told) > MOST_LINES:
+            told[MOST_LINES:] = [f"  and {len(told) - MOST_LINES} more: --json - has all of them"]
+        return "\n".join(lines + told)
 
     def to_json(self) -> dict[str, Any]:
         """The schema ``optgap.audit/1``."""
@@ -75,13 +87,18 @@ class Audit:
                 for s in self.suspects
             ],
             "notes": list(self.notes),
+            "advice": list(self.advice),
         }
 
     @property
     def suspect_rows(self) -> NDArray[np.int64]:
         """Rows named by any suspect, sorted."""
-        parts = [item.rows for item in self.suspects]
-        return np.unique(np.concatenate(parts)) if parts else np.zeros(0, dtype=np.int64)
+        return _rows(self.suspects)
+
+
+def _rows(suspects: Sequence[Suspect]) -> NDArray[np.int64]:
+    none = np.zeros(0, dtype=np.int64)
+    return np.unique(np.concatenate([none, *(item.rows for item in suspects)]))
 
 
 def audit(profile: Profile, by: str | None = None) -> Audit:
@@ -96,14 +113,13 @@ def audit(profile: Profile, by: str | None = None) -> Audit:
             if len(known):
                 span = (float(known.min()), float(known.max()), len(values) - len(known))
                 ranges[name] = span
-    suspects = [
-        *_unheld_clocks(profile, index),
-        *_copied_columns(profile, index),
-        *_outliers(profile, index),
-        *_energies(profile),
-        *_limited(profile),
-        *_doubtful(profile),
-    ]
+    suspects = [*_copied_columns(profile, index), *_energies(profile)]
+    if "frequency_mhz" in profile:
+        found = [*clocks.unheld(profile, index), *clocks.unreached(profile, index)]
+        suspects[:0] = [Suspect(*one) for one in found]
+        named = _rows(suspects)
+        suspects += [Suspect(*one) for one in clocks.off_the_line(profile, index, named)]
+    suspects += [*_limited(profile), *_doubtful(profile)]
     return Audit(
         profile.source,
         profile.kind,
@@ -113,43 +129,79 @@ def audit(profile: Profile, by: str | None = None) -> Audit:
         tuple(_gaps(profile, index)),
         tuple(suspects),
         profile.notes,
+        tuple(advice(profile, by)),
     )
 
 
-Index = list[tuple[str, NDArray[np.int64]]]
+def advice(profile: Profile, by: str | None, reads: Sequence[str] = ()) -> list[str]:
+    """Name what rows at one clock differ in, and the groups that would tell them apart.
 
-
-def _unheld_clocks(profile: Profile, index: Index) -> list[Suspect]:
-    """Clocks at which work takes more cycles than a slower or faster clock can explain.
-
-    A run takes at most as many cycles (time x clock) at a low clock as at the next higher one,
-    since waiting for memory costs more cycles the faster the core runs. Where most groups
-    break that by a wide margin the core did not run at the clock it claims.
+    Parameters
+    ----------
+    by: the groups that there are.
+    reads: columns that a model reads; rows may differ in these.
     """
-    if "frequency_mhz" not in profile or "time_s" not in profile:
+    found = [*_of_all_gpus(profile, by), *_below(profile)]
+    if "frequency_mhz" not in profile or "frequency_mhz" not in (reads or ("frequency_mhz",)):
+        return found
+    usual = by or ("application" if "application" in profile else None)
+    names = profile.split(usual) if usual else []
+    alike = [rows for _, rows in profile.groups([*names, "frequency_mhz"])]
+    differ = [n for n in UNREAD if n in profile and n not in reads and n not in names]
+    differ = [name for name in differ if any(np.ptp(profile[name][rows]) > 0 for rows in alike)]
+    if differ:
+        groups = ",".join([*names, *differ])
+        return [*found, f"rows at one clock differ in {' and '.join(differ)}: --by {groups}?"]
+    if by or usual in profile.columns.keys() - profile.called.keys():
+        return found  # rows are grouped already
+    if not any(_apart(profile, rows) for _, rows in profile.groups("frequency_mhz")):
+        return found
+    texts = {**profile.published, **profile.columns}
+    words = [name for name, values in texts.items() if values.dtype.kind == "O"]
+    words = [name for name in words if 1 < len(set(texts[name].tolist())) <= len(profile) / 2]
+    by_how_much = f"differ by more than {100 * (APART - 1):.0f} %"
+    return found + [f"rows at one clock {by_how_much}: --by {name}?" for name in words[:1]]
+
+
+def _of_all_gpus(profile: Profile, by: str | None) -> list[str]:
+    """Say so if power grows with the GPUs, as that of all of them does."""
+    if "power_w" not in profile or "gpus" not in profile:
         return []
-    clock, time = profile.numbers("frequency_mhz"), profile.numbers("time_s")
-    excess: dict[float, list[float]] = {}
-    for _, rows in index:
-        values, place = np.unique(clock[rows], return_inverse=True)
-        if len(values) < FEW_GROUPS or not np.all(time[rows] > 0):
-            continue
-        cycles = np.array([np.median(time[rows[place == k]]) for k in range(len(values))]) * values
-        for k in range(len(values) - 1):
-            excess.setdefault(float(values[k]), []).append(float(cycles[k] / cycles[k + 1]))
+    growth = []
+    for _, rows in profile.groups(by):
+        gpus, power = profile.numbers("gpus")[rows], profile.numbers("power_w")[rows]
+        fewest, most = gpus == np.min(gpus), gpus == np.max(gpus)
+        if np.ptp(gpus) > 0:
+            more = np.median(power[most]) / np.median(power[fewest])
+            growth.append(np.log(more) / np.log(np.max(gpus) / np.min(gpus)))
+    if not growth or not np.median(growth) > GROWS:
+        return []
+    return ["power_w grows with the GPUs as that of all of them does: it has to be that of one"]
+
+
+def _below(profile: Profile) -> list[str]:
+    """Say how many rows ran below a clock that was asked for, where both stand in the table."""
+    reached = profile.numbers("frequency_mhz") if "frequency_mhz" in profile else np.zeros(0)
     found = []
-    for value, ratios in sorted(excess.items()):
-        middle = float(np.median(ratios))
-        if len(ratios) >= FEW_GROUPS and middle > CLOCK_EXCESS:
-            many = sum(1 for ratio in ratios if ratio > CLOCK_EXCESS)
-            most = float(np.percentile(ratios, 75))  # work that waits for the core alone
-            reason = (
-                f"time x clock is {middle:.2f} times that of the next higher clock "
-                f"({many} of {len(ratios)} groups): the core ran near {value / most:.0f} MHz"
-            )
-            rows = np.flatnonzero(clock == value)
-            found.append(Suspect("frequency_mhz", f"{value:g} MHz", reason, rows))
+    for name, values in profile.columns.items():
+        words = re.split(r"[^a-z]+", name.lower())
+        clock = {"clock", "freq", "frequency", "mhz"} & {*words} and "mem" not in name.lower()
+        if clock and {*ASKED} & {*words} and values.dtype.kind == "f":
+            share = reached / values
+            many = int(np.sum(share < 1 - BELOW))
+            if many and 0.5 < np.median(share) < 2:  # in MHz, too
+                found.append(f"{many} rows ran more than {100 * BELOW:.0f} % below their {name}")
     return found
+
+
+def _apart(profile: Profile, rows: NDArray[np.int64]) -> bool:
+    """Whether rows at one clock measured different things."""
+    for name in ("time_s", "power_w"):
+        values = profile.numbers(name)[rows] if name in profile else np.zeros(0)
+        values = values[np.isfinite(values)]
+        if len(values) > 1 and values.max() > APART * max(values.min(), 1e-300):
+            return True
+    return False
 
 
 def _copied_columns(profile: Profile, index: Index) -> list[Suspect]:
@@ -170,31 +222,6 @@ def _copied_columns(profile: Profile, index: Index) -> list[Suspect]:
     return found
 
 
-def _outliers(profile: Profile, index: Index) -> list[Suspect]:
-    """Points far from the median of their four neighbours along the clock."""
-    if "frequency_mhz" not in profile:
-        return []
-    found = []
-    clock = profile.numbers("frequency_mhz")
-    for name in ("power_w", "time_s"):
-        if name not in profile:
-            continue
-        values = profile.numbers(name)
-        for title, rows in index:
-            order = rows[np.argsort(clock[rows], kind="stable")]
-            if len(order) < 12 or len(np.unique(clock[order])) < 12:
-                continue
-            logs = np.log(np.maximum(values[order], 1e-300))
-            near = np.lib.stride_tricks.sliding_window_view(np.pad(logs, 2, mode="reflect"), 5)
-            off = logs - np.median(np.delete(near, 2, axis=1), axis=1)
-            spread = 1.4826 * float(np.median(np.abs(off - np.median(off))))
-            for k in np.flatnonzero(np.abs(off) > max(0.15, 8 * spread)):
-                where = f"{title or 'all'}, {clock[order[k]]:g} MHz"
-                reason = f"{100 * np.expm1(off[k]):+.0f} % off its neighbours"
-                found.append(Suspect(name, where, reason, order[k : k + 1]))
-    return found
-
-
 def _energies(profile: Profile) -> list[Suspect]:
     """Energy that is not power times time."""
     if not all(name in profile for name in ("energy_j", "power_w", "time_s")):
@@ -209,6 +236,8 @@ def _energies(profile: Profile) -> list[Suspect]:
     return [Suspect("energy_j", "the table", reason, off)]
 
 
+ASKED, BELOW = ("target", "set", "requested", "applied", "locked", "nominal", "cap"), 0.03
+"""Words in the name of a clock that was asked for; a row this far below it did not reach it."""
 LIMITED = 0.02
 """Power within this of its limit is what the limit leaves."""
 MEASURED = ("avg", "mean", "average", "actual", "measured", "effective", "current")
@@ -240,15 +269,14 @@ def _doubtful(profile: Profile) -> list[Suspect]:
         for reason in filter(None, str(reasons).split("; ")):
             rows.setdefault(reason, []).append(k)
     return [
-        Suspect("run", _some(profile["run"][found]), reason, np.array(found, dtype=np.int64))
+        Suspect(
+            "run",
+            clocks.some([f"{k:g}" for k in profile["run"][found]]),
+            reason,
+            np.array(found, dtype=np.int64),
+        )
         for reason, found in rows.items()
     ]
-
-
-def _some(numbers: Floats) -> str:
-    """The first few numbers of a list."""
-    more = f" and {len(numbers) - 6} more" if len(numbers) > 6 else ""
-    return ", ".join(f"{number:g}" for number in numbers[:6]) + more
 
 
 def _gaps(profile: Profile, index: Index) -> list[str]:

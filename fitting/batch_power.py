@@ -36,7 +36,7 @@ class BatchPower(Estimator):
     def __init__(self, *, form: BatchForm = "saturating", **shared: Any) -> None:
         super().__init__(**(dict[str, Any](loss="linear", loss_scale=0.05, starts=1) | shared))
         if form not in (known := ("saturating", "paper")):
-            raise InputError("--set", "form", form, one_of(known))
+            raise InputError(self.name, "form", form, one_of(known))
         self.form = form
 
     def settle(self, table: Profile) -> Design:

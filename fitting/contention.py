@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from optgap.fitting.estimator import Design, Estimator
+from optgap.fitting.estimator import Design, Estimator, number
 from optgap.fitting.optimise import Floats
 from optgap.fitting.parameter import Parameter
 from optgap.fitting.profile import Profile
@@ -30,7 +30,9 @@ class Contention(Estimator):
 
     def __init__(self, *, knee_percent: float | None = None, **shared: Any) -> None:
         super().__init__(**(dict[str, Any](loss_scale=0.05, starts=6) | shared))
-        self.knee_percent = knee_percent
+        self.knee_percent = number(
+            self.name, "knee_percent", knee_percent, "a utilisation in percent"
+        )
 
     def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
         low, high = (

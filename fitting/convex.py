@@ -45,7 +45,8 @@ def constrained(estimator: E, profile: Profile, facts: Design, params: tuple[Par
     held |= theta <= np.array([p.lower for p in params]) + 1e-9 * np.abs(theta).max()
     found = Fit(theta, 0.0, residuals, jacobian, trust, theta)
     estimator.start_, estimator.residuals_ = theta, residuals
-    scatter = spread(found, held, len(residuals))
+    ends = np.array([[p.lower, p.upper] for p in params], dtype=float).T
+    scatter = spread(found, held, len(residuals), *ends)
     return estimator._found(profile, facts, params, theta, held, scatter)
 
 

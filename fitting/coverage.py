@@ -18,14 +18,20 @@ from optgap.fitting.uncertainty import (
     between,
     drawn_interval,
     members_of,
+    thetas,
+    unknown,
 )
 
 LEVEL = 0.9
 DRAWS = 100
+MOST_JUDGED = 2000
+"""Held-out rows of a fold and group that intervals are judged on, drawn at random."""
 LEAST_ROWS = 10
 """Held-out rows that a scale of intervals is taken from."""
 LEAST_OTHERS = 3
 """Applications that the interval of another one is drawn from, where it is judged."""
+EXACT = 1e-9
+"""Relative error that is none."""
 SCALES = (0.5, 5.0)
 ROUNDS, SETTLED = 4, 0.05
 """Of the search for the scale of intervals between applications, and its relative tolerance."""
@@ -84,13 +90,19 @@ def places(fits: Mapping[str, tuple[Estimator, Profile]], held: Mapping[str, Pro
     members = members_of(fits)
     for name, table in held.items():
         fit = fits[name][0]
+        if name not in members:
+            found[name] = np.full(len(table), np.nan)
+            continue
         fit.predictive_ = Predictive(members[name])  # type: ignore[attr-defined]
         _nested(fit, fits[name][1])
-        low, high = drawn_interval(fit, DRAWS, rng, table, LEVEL)
+        some = rng.permutation(len(table))[:MOST_JUDGED]
+        judged = table.take(np.sort(some))
+        low, high = drawn_interval(fit, DRAWS, rng, judged, LEVEL)
         # `device-power` predicts full power, which may lie above all that was measured
-        middle = np.clip(np.log(fit.predict(table)), np.log(low), np.log(high))
-        place = _place(table.numbers(fit.response), middle, low, high)
-        found[name] = np.where(fit.told_apart(table), place, np.nan)
+        middle = np.clip(np.log(fit.predict(judged)), np.log(low), np.log(high))
+        place = _place(judged.numbers(fit.response), middle, low, high)
+        found[name] = np.full(len(table), np.nan)
+        found[name][np.sort(some)] = np.where(fit.told_apart(judged), place, np.nan)
     return found
 
 
@@ -99,15 +111,16 @@ def _place(measured: Floats, middle: Floats, low: Floats, high: Floats) -> Float
     off = np.log(measured) - middle
     width = np.where(off > 0, np.log(high) - middle, middle - np.log(low))
     found = np.divide(off, width, out=np.full(len(off), np.inf), where=width > 1e-12)
-    return np.asarray(found)
+    return np.where(np.abs(off) < EXACT, 0.0, found)  # exact rows, exactly predicted
 
 
 def _nested(fit: Estimator, table: Profile) -> None:
     """What the iteration time inside an energy model is drawn from."""
     time = fit.facts_.get(NESTED)
     if isinstance(time, Estimator):
-        members = members_of({"": (time, time.prepare(table))})[""]
-        time.predictive_ = Predictive(members)  # type: ignore[attr-defined]
+        members = members_of({"": (time, time.prepare(table))})
+        if members:
+            time.predictive_ = Predictive(members[""])  # type: ignore[attr-defined]
 
 
 def judged(held: HeldOut | None, seed: int, scaled: bool = True) -> tuple[float, Coverage]:
@@ -143,6 +156,7 @@ def drawn_from(fit: GroupedFit[Any], table: Profile, held: HeldOut | None, seed:
     parts = {title: (fit.fits[title], table.take(rows))
              for title, rows in table.groups(fit.by) if title in fit.fits}  # fmt: skip
     members = members_of(parts)
+    parts = {title: part for title, part in parts.items() if title in members}
     drawn = any(len(own) > 1 for own in members.values())
     scale, coverage = judged(held, seed, scaled=not drawn)
     inside: list[Floats] = []
@@ -153,15 +167,32 @@ def drawn_from(fit: GroupedFit[Any], table: Profile, held: HeldOut | None, seed:
         else:
             one.predictive_ = Predictive(members[title], None, scale)
             _nested(one, part)
+        one.warnings_ += _at_bounds(one, seed)
     if not inside:
         return coverage
     share = float(np.mean([rows.mean() for rows in inside]))
     return Coverage(None, 0, share, len(inside))
 
 
+def _at_bounds(fit: Estimator, seed: int) -> list[str]:
+    """How far parameters at their bounds may be from these, by the draws."""
+    held = [k for k, p in enumerate(fit.parameters_) if fit.at_bound_[k] and not p.fixed]
+    if not held or np.array_equal(fit.scatter_.centre, fit.theta_):
+        return []
+    drawn = thetas(fit, DRAWS, np.random.default_rng(seed))
+    found = []
+    for k in held:
+        below = fit.theta_[k] <= fit.parameters_[k].lower
+        end = np.quantile(drawn[:, k], LEVEL if below else 1 - LEVEL)
+        side = "below" if below else "above"
+        found.append(f"{fit.parameters_[k].name}: {100 * LEVEL:g} % of draws {side} {end:.3g}")
+    return found
+
+
 def carried(fit: GroupedFit[Any]) -> list[str]:
     """What intervals of the fits carry, in words."""
-    found: list[Predictive] = [one.predictive_ for one in fit.fits.values()]
+    known = (one for one in fit.fits.values() if not unknown(one))
+    found: list[Predictive] = [one.predictive_ for one in known]
     return list(dict.fromkeys(part for one in found for part in one.parts))
 
 

@@ -90,7 +90,7 @@ class DevicePower(Estimator):
         covariance = np.diag(np.var(draws, axis=0))
         log, _ = self.curve(theta, self.design(profile, facts))
         self.start_, self.residuals_ = theta, log - self.target(profile)
-        scatter = Spread(covariance, np.sqrt(np.diag(covariance)), ())
+        scatter = Spread(covariance, np.sqrt(np.diag(covariance)), (), theta, covariance)
         at_bound: NDArray[np.bool_] = np.zeros(2, dtype=bool)
         return self._found(profile, facts, params, theta, at_bound, scatter)
 

@@ -47,7 +47,7 @@ class DramRuntime(Estimator):
     def __init__(self, *, form: DramChoice = "blend", **shared: Any) -> None:
         super().__init__(**(dict[str, Any](loss="linear", loss_scale=0.05, starts=1) | shared))
         if form not in FORMS:
-            raise InputError("--set", "form", form, one_of(FORMS))
+            raise InputError(self.name, "form", form, one_of(FORMS))
         self.form = form
 
     def settle(self, table: Profile) -> Design:
@@ -107,7 +107,7 @@ class DramRuntime(Estimator):
         noise = self.residuals_ @ self.residuals_ / max(len(profile) - 2, 1)
         covariance = noise * (how @ how.T)
         stderr = np.sqrt(np.diag(covariance))
-        scatter = Spread(covariance, stderr, rate.loose_)
+        scatter = Spread(covariance, stderr, rate.loose_, theta, covariance)
         return self._found(profile, facts, params, theta, at_bound, scatter)
 
     def _enough(self, profile: Profile, params: Sequence[Parameter]) -> None:

@@ -26,6 +26,7 @@ Design = Mapping[str, Any]
 """What a model computes once from a table: columns, reference values."""
 MOST_LEVELS = 200
 """An input with more distinct values than this is taken to be continuous."""
+LOSSES = ("linear", "soft_l1")
 NOT_NEGATIVE = ("dram_sum", "dram_active", "fp_active", "util_percent", "util_sum_percent")
 """Inputs that may be 0; the others are above."""
 
@@ -58,10 +59,16 @@ class Estimator(ABC):
     """Columns that must take more than one value."""
     uses: ClassVar[tuple[str, ...]] = ()
     """Columns that it reads where they are there."""
+    near_: Self | None = None
+    """A fit to nearly the same rows, to begin at."""
 
     def __init__(
         self, *, loss: Loss = "soft_l1", loss_scale: float = 0.02, starts: int = 4, seed: int = 0
     ) -> None:
+        if loss not in LOSSES:
+            raise InputError(self.name, "loss", loss, one_of(LOSSES))
+        if not loss_scale > 0:
+            raise InputError(self.name, "loss_scale", loss_scale, "a relative error above 0")
         self.loss = loss
         self.loss_scale = loss_scale
         self.starts = starts
@@ -165,25 +172,32 @@ class Estimator(ABC):
     def fitted(self) -> bool:
         return hasattr(self, "theta_")
 
-    def fit(self, table: object, y: object = None, *, strict: bool = True) -> Self:
+    def fit(
+        self, table: object, y: object = None, *, strict: bool = True, near: Self | None = None
+    ) -> Self:
         """Fit to a table (Profile, mapping or DataFrame); `y` replaces its response column.
 
         Parameters
         ----------
         strict: refuse a mapping or DataFrame whose magnitudes suggest another unit (kW for W),
             rather than warn of it in one line.
+        near: a fit to nearly the same rows, whose parameters stand in for the random starts.
 
         Raises
         ------
         InputError: for missing columns, missing or impossible values, another unit, an input
             that never varies, a response that is constant, or fewer rows than parameters.
         """
+        self.near_ = near
         profile = self.prepare(self.table(table, y, strict=strict))
         facts = self.settle(profile)
         params = tuple(self.parameters(profile, facts))
         self._enough(profile, params)
         first = at_priors(self.guess(profile, facts), params)
-        return self._solve(profile, facts, params, self._starts(first, params))
+        starts = self._starts(first, params)
+        if near is not None and len(near.theta_) == len(first):
+            starts = np.clip([starts[0], near.theta_], *_bounds(params))
+        return self._solve(profile, facts, params, starts)
 
     def predict(self, table: object) -> Floats:
         """The response at each row, in its canonical unit.
@@ -200,6 +214,16 @@ class Estimator(ABC):
         log, _ = self.curve(self.theta_, design)
         return self.output(log, design)
 
+    def beyond(self, table: Profile) -> list[str]:
+        """Say which inputs lie outside the range of the rows fitted to."""
+        found = []
+        for name, (low, high) in self.validity_.items():
+            values = table.numbers(name) if name in table else np.zeros(0)
+            values = values[(values < low * (1 - 1e-9)) | (values > high * (1 + 1e-9))]
+            if len(values):
+                found.append(f"{name} {values[0]:g} is outside {low:g} to {high:g}, as measured")
+        return found
+
     def score(self, table: object, y: object = None) -> float:
         """R² of the prediction."""
         profile = self.prepare(table, y)
@@ -210,7 +234,7 @@ class Estimator(ABC):
     def _solve(
         self, profile: Profile, facts: Design, params: tuple[Parameter, ...], starts: Floats
     ) -> Self:
-        lower, upper = np.array([[p.lower, p.upper] for p in params], dtype=float).T
+        lower, upper = _bounds(params)
         target = self.target(profile)
         evaluate = self._residuals(self.design(profile, facts), target, facts, params)
         problem = Robust(evaluate, lower, upper, self.loss, self.loss_scale)
@@ -219,7 +243,11 @@ class Estimator(ABC):
         at_bound = ((fit.theta <= lower + edge) & np.isfinite(lower)) | (
             (fit.theta >= upper - edge) & np.isfinite(upper)
         )
-        scatter = spread(fit, at_bound, len(target), prior_spread(params, fit.theta))
+        priors = prior_spread(params, fit.theta)
+        scatter = spread(
+            fit, at_bound, len(target), lower, upper, priors,
+            lambda theta: problem.at(theta, theta).cost,
+        )  # fmt: skip
         self.start_ = np.clip(fit.start, lower, upper)
         self.residuals_ = fit.residuals[: len(target)]
         return self._found(profile, facts, params, fit.theta, at_bound, scatter)
@@ -237,6 +265,7 @@ class Estimator(ABC):
         self.facts_, self.parameters_ = facts, params
         self.theta_, self.at_bound_ = theta, at_bound
         self.covariance_, self.stderr_ = scatter.covariance, scatter.stderr
+        self.scatter_ = scatter
         self.loose_ = scatter.loose
         self.params_ = {p.name: float(v) for p, v in zip(params, theta, strict=True)}
         self.n_ = len(self.residuals_)
@@ -268,7 +297,7 @@ class Estimator(ABC):
     def _starts(self, first: Floats, params: tuple[Parameter, ...]) -> Floats:
         """The guess, and random ones around it within the bounds."""
         rng = np.random.default_rng(self.seed)
-        lower, upper = np.array([[p.lower, p.upper] for p in params], dtype=float).T
+        lower, upper = _bounds(params)
         rows = [first]
         for _ in range(max(self.starts, 1) - 1):
             factor = np.exp(rng.normal(0.0, 1.0, len(first)))
@@ -374,6 +403,8 @@ class Estimator(ABC):
         free = self._told()
         if self.n_ <= free:
             found.append(f"{self.n_} rows for {free} parameters: nothing is left to judge the fit")
+        if self.r2_ < 0:
+            found.append(f"R² {self.r2_:.2f} is below 0: the mean of the rows predicts them better")
         if self.mape_ > 0.15:
             found.append(f"mean error {self.mape_:.1%} in sample: the form does not fit the data")
         return found
@@ -400,13 +431,26 @@ class Estimator(ABC):
         self._check_fitted()
         copy = self.clone()
         copy.__dict__.update(self.__dict__)
-        lower, upper = np.array([[p.lower, p.upper] for p in self.parameters_], dtype=float).T
+        lower, upper = _bounds(self.parameters_)
         copy.theta_ = np.clip(theta, lower, upper)
         names = [p.name for p in self.parameters_]
         copy.params_ = dict(zip(names, (float(v) for v in copy.theta_), strict=True))
         return copy
 
 
+def _bounds(params: Sequence[Parameter]) -> tuple[Floats, Floats]:
+    """Lower and upper bounds of the parameters."""
+    lower, upper = np.array([[p.lower, p.upper] for p in params], dtype=float).T
+    return lower, upper
+
+
 def _advice(params: Sequence[Parameter]) -> str:
     """What to measure, by the first of these parameters that says so."""
     return next((f"; measure {p.measure}" for p in params if p.measure), "")
+
+
+def number(model: str, name: str, value: float | None, expected: str) -> float | None:
+    """A setting that is a number, or None to have it found; raises InputError for anything else."""
+    if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
+        return value
+    raise InputError(model, name, value, f"{expected}, or none to have it found")

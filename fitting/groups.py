@@ -14,7 +14,8 @@ from optgap.fitting.estimator import Estimator
 from optgap.fitting.optimise import Floats
 from optgap.fitting.profile import Profile, label
 from optgap.fitting.splits import KFold, Split
-from optgap.models.errors import InputError, NoQuote, shorten
+from optgap.models.errors import InputError, NoQuote, one_of, shorten
+from optgap.models.quantities import warn
 from optgap.models.shown import Brief
 
 E = TypeVar("E", bound=Estimator)
@@ -39,20 +40,37 @@ class GroupedFit(Brief, Generic[E]):
         found = [rows for title, rows in table.groups(self.by) if title in self.fits]
         return np.sort(np.concatenate(found)) if found else np.zeros(0, dtype=np.int64)
 
-    def predict(self, table: object) -> Floats:
-        """The response at each row by its group's fit.
+    def predict(self, table: object, group: str | None = None) -> Floats:
+        """Return the response at each row by its group's fit; warn outside the range measured.
+
+        Parameters
+        ----------
+        table: Profile, DataFrame or mapping of columns; a number in it is that of every row.
+        group: which fit serves all rows; by the columns of the groups where it is not given.
 
         Raises
         ------
-        InputError: for a row of a group that was not fitted.
+        InputError: for a group that was not fitted, or none where there are several.
         """
         profile = Profile.of(table)
+        by = None if group is not None or self.by is None else profile.split(self.by)
+        for name in by or ():
+            if name not in profile and name not in profile.published:
+                expected = f"group=…, or a column {name}"
+                raise InputError(profile.source, "columns", NoQuote("no group"), expected)
         result = np.full(len(profile), np.nan)
-        for title, rows in profile.groups(self.by):
+        beyond: dict[str, None] = {}
+        for title, rows in profile.groups(by):
+            title = title if group is None else group
             if title not in self.fits:
-                where = profile.where(int(rows[0]), self.by or "")
-                raise InputError(profile.source, where, title, "a fitted group")
-            result[rows] = self.fits[title].predict(profile.take(rows))
+                where = "group" if by is None else profile.where(int(rows[0]), self.by or "")
+                expected = one_of(self.fits, "a fitted group: {}")
+                raise InputError(profile.source, where, title, expected)
+            fit, part = self.fits[title], profile.take(rows)
+            result[rows] = fit.predict(part)
+            beyond |= dict.fromkeys(fit.beyond(part))
+        for line in beyond:
+            warn(f"{self.estimator.name}: {line}")
         return result
 
 
@@ -146,10 +164,13 @@ def cross_validate(
     by: str | None = None,
     split: Split | None = None,
     places: Placed[E] | None = None,
+    near: Mapping[str, E] | None = None,
 ) -> HeldOut:
     """Predict every held-out row from the others; `split` defaults to ten folds.
 
-    `places` is told the fits of each fold with their rows, and the rows held out.
+    `places` is told the fits of each fold with their rows, and the rows held out. Folds begin at
+    the guess and at a solution for nearly the same rows: that of `near`, the groups' fits to all
+    rows, or of the first fold, which then takes every start.
 
     Groups that a training part leaves with too few rows to fit are skipped, and named in
     ``skipped``; a table of which nothing can be predicted is an error.
@@ -157,6 +178,7 @@ def cross_validate(
     profile = estimator.prepare(table)
     predicted, placed = np.full(len(profile), np.nan), np.full(len(profile), np.nan)
     skipped: dict[str, str] = {}
+    known = dict(near or {})
     for train, held in (split or KFold()).pairs(profile, by):
         base = estimator
         share = getattr(estimator, "share", None)
@@ -173,7 +195,8 @@ def cross_validate(
             if not len(test):
                 continue
             try:
-                fit = base.clone().fit(seen)
+                fit = base.clone().fit(seen, near=known.get(title))
+                known.setdefault(title, fit)
                 predicted[test] = fit.predict(profile.take(test))
                 fits[title], tests[title] = (fit, seen), test
             except InputError as error:
@@ -182,14 +205,14 @@ def cross_validate(
             found = places(fits, {title: profile.take(test) for title, test in tests.items()})
             for title, test in tests.items():
                 placed[test] = found[title]
-    known = np.flatnonzero(np.isfinite(predicted))
-    if not len(known):
+    seen_rows = np.flatnonzero(np.isfinite(predicted))
+    if not len(seen_rows):
         why = next(iter(skipped.values()), "no row was held out")
         raise InputError(profile.source, "", NoQuote(why), "enough rows to hold some out")
     titles = np.empty(len(profile), dtype=object)
     for title, rows in profile.groups(by):
         titles[rows] = label(title)
-    measured = profile.numbers(estimator.response)[known]
+    measured = profile.numbers(estimator.response)[seen_rows]
     notes = tuple(f"{title or 'all'}: {why}" for title, why in skipped.items())
-    kept = placed[known] if places is not None else np.zeros(0)
-    return HeldOut(measured, predicted[known], titles[known], known, notes, kept)
+    kept = placed[seen_rows] if places is not None else np.zeros(0)
+    return HeldOut(measured, predicted[seen_rows], titles[seen_rows], seen_rows, notes, kept)

@@ -12,6 +12,7 @@ from optgap.fitting.estimator import Design, Estimator
 from optgap.fitting.optimise import Floats
 from optgap.fitting.parameter import Parameter
 from optgap.fitting.profile import Profile
+from optgap.models.errors import InputError
 
 
 class LinearPower(Estimator):
@@ -19,6 +20,8 @@ class LinearPower(Estimator):
 
     Parameters
     ----------
+    P_gs: static power that was measured, W, which is then not fitted; or ``idle_w``, the median of
+        that column.
     robust: by a convex program with Huber's loss, see `convex`.
     """
 
@@ -28,9 +31,29 @@ class LinearPower(Estimator):
     needs: ClassVar[tuple[str, ...]] = ("frequency_mhz",)
     varies: ClassVar[tuple[str, ...]] = ("frequency_mhz",)
 
-    def __init__(self, *, robust: bool = False, **shared: Any) -> None:
+    def __init__(
+        self, *, P_gs: float | str | None = None, robust: bool = False, **shared: Any
+    ) -> None:
         super().__init__(**shared)
+        if robust and P_gs is not None:
+            raise InputError(self.name, "P_gs", P_gs, "robust=false beside it")
+        self.P_gs = P_gs
         self.robust = robust
+
+    def settle(self, table: Profile) -> Design:
+        """The static power, where it is given."""
+        if self.P_gs is None:
+            return {}
+        given = np.nan
+        if self.P_gs == "idle_w":
+            given = float(np.nanmedian(table.numbers("idle_w")))
+        elif isinstance(self.P_gs, (int, float)):
+            given = float(self.P_gs)
+        lowest = float(table.numbers("power_w").min())
+        if not 0 <= given < lowest:
+            expected = f"W from 0 to below {lowest:g}, the least power measured, or idle_w"
+            raise InputError(table.source, "P_gs", given if given == given else self.P_gs, expected)
+        return {"static_w": given}
 
     def _solve(
         self, profile: Profile, facts: Design, params: tuple[Parameter, ...], starts: Floats
@@ -41,8 +64,9 @@ class LinearPower(Estimator):
 
     def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
         lower = "lower clocks, where the static share of power shows"
+        least, most = facts.get("static_w", 0.0), facts.get("static_w", np.inf)
         return (
-            Parameter("P_gs", "W", 0.0, np.inf, "static power of a busy GPU", lower),
+            Parameter("P_gs", "W", least, most, "static power of a busy GPU", lower),
             Parameter("alpha", "W/MHz", 0.0, np.inf, "power per MHz", "a wider range of clocks"),
         )
 

@@ -155,7 +155,11 @@ class Robust:
         """
         # Several threads for matrices of a few columns mostly wait for one another.
         with _threads().limit(limits=1, user_api="blas"):
-            ends = (self.descend(start, method) for method in MOST_STEPS for start in starts)
+            first = [self.descend(start) for start in starts]
+            # of one valley, with its floor between the bounds, there is nothing else to find
+            if len(first) == 1 and self._between(first[0].theta):
+                return first[0]
+            ends = [*first, *(self.descend(start, "dogbox") for start in starts)]
             best = min(ends, key=_cost)
             if hop is None or len(starts) == 1:
                 return best
@@ -165,6 +169,12 @@ class Robust:
                     break
                 best = replace(found, start=best.start)
             return best
+
+    def _between(self, theta: Floats) -> bool:
+        """Whether no free parameter is near a bound."""
+        free = self.lower < self.upper
+        near = 1e-3 * np.abs(theta)
+        return bool(np.all((theta - near > self.lower) & (theta + near < self.upper) | ~free))
 
 
 def _cost(fit: Fit) -> float:
@@ -180,40 +190,111 @@ def _threads() -> Any:
     return ThreadpoolController()
 
 
+ACCEPTED, TRIED = 0.01, 1000
+"""Draws that have to lie within the bounds, as a share, and how many are tried."""
+
+
 @dataclass(frozen=True, slots=True)
 class Spread:
     """Covariance of the free parameters (zero rows and columns elsewhere) and what it cannot say.
 
-    `loose` lists groups of parameters of which the data fix fewer combinations than there are.
+    Parameters
+    ----------
+    covariance, stderr: of the parameters that are at no bound; NaN with no row to spare.
+    loose: groups of parameters of which the data fix fewer combinations than there are.
+    centre, drawn: what parameters are drawn around, and their covariance there: of the fit without
+        bounds, whose draws outside them are rejected. With no row to spare, over the noise's
+        variance.
     """
 
     covariance: Floats
     stderr: Floats
     loose: tuple[tuple[int, ...], ...]
+    centre: Floats
+    drawn: Floats
 
 
-def spread(fit: Fit, held: NDArray[np.bool_], rows: int, prior: Floats | None = None) -> Spread:
+def spread(
+    fit: Fit,
+    held: NDArray[np.bool_],
+    rows: int,
+    lower: Floats,
+    upper: Floats,
+    prior: Floats | None = None,
+    cost: Callable[[Floats], float] | None = None,
+) -> Spread:
     """Standard errors from the Jacobian at the solution; NaN for what cannot be identified.
 
     Parameters
     ----------
-    held: parameters at a bound or fixed; they carry no error.
+    held: parameters at a bound or fixed; of one at a bound the error is unknown.
     rows: how many of the residuals are measurements (regularisers follow them).
+    lower, upper: the bounds.
     prior: (parameters,) standard deviation of each before there were rows; infinite for none.
+    cost: of parameters, beyond their bounds, too; the step there has to lower it, or the curve is
+        too bent for one.
     """
+    prior = np.full(len(fit.theta), np.inf) if prior is None else prior
+    fixed = lower == upper
+    told = int(np.sum(~fixed & ~np.isfinite(prior)))
+    spare = rows > told
+    shape, noise, loose = _errors(fit, held, rows, prior)
+    covariance = shape * noise**2
+    stderr = np.sqrt(np.maximum(np.diag(covariance), 0))
+    stderr[[k for members in loose for k in members]] = np.nan
+    stderr[held & ~fixed] = np.nan
+    centre, drawn = fit.theta, covariance if spare else shape
+    if spare and np.any(held & ~fixed):
+        gradient = fit.jacobian[:rows].T @ (fit.weights[:rows] * fit.residuals[:rows])
+        wide, _, unknown = _errors(fit, fixed, rows, prior)
+        there = fit.theta - wide @ gradient  # one Newton step, beyond the bounds
+        beyond = fit.residuals + fit.jacobian @ (there - fit.theta)
+        wide, noise, _ = _errors(replace(fit, residuals=beyond), fixed, rows, prior)
+        known = np.isfinite(prior)
+        least, most = np.where(known, -np.inf, lower), np.where(known, np.inf, upper)
+        with np.errstate(all="ignore"):
+            better = cost is None or cost(there) <= fit.cost
+        accepted = _accepted(there, wide * noise**2, least, most) >= ACCEPTED
+        if better and accepted and not unknown:
+            centre, drawn = there, wide * noise**2
+    if not spare:
+        free = ~held
+        covariance = np.where(np.outer(free, free), np.nan, 0.0)
+        stderr = np.where(fixed, 0.0, np.nan)
+    return Spread(covariance, stderr, loose, centre, drawn)
+
+
+def _accepted(centre: Floats, covariance: Floats, lower: Floats, upper: Floats) -> float:
+    """Share of normal draws that lie within the bounds."""
+    normal = np.random.default_rng(0).standard_normal((TRIED, len(centre)))
+    drawn = centre + normal @ root(covariance).T
+    slack = 1e-9 * np.abs(centre)
+    return float(np.mean(np.all((drawn >= lower - slack) & (drawn <= upper + slack), axis=1)))
+
+
+def root(covariance: Floats) -> Floats:
+    """A matrix whose product with its transpose is the covariance."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))
+
+
+def _errors(
+    fit: Fit, held: NDArray[np.bool_], rows: int, prior: Floats
+) -> tuple[Floats, float, tuple[tuple[int, ...], ...]]:
+    """Covariance over the noise's variance, the noise, and what is not identifiable."""
     size = len(fit.theta)
-    covariance = np.zeros((size, size))
-    stderr = np.zeros(size)
+    shape = np.zeros((size, size))
     free = np.flatnonzero(~held)
     if not len(free):
-        return Spread(covariance, stderr, ())
+        return shape, 0.0, ()
     weights, residuals = fit.weights[:rows], fit.residuals[:rows]
     jacobian = fit.jacobian[:rows][:, free] * np.sqrt(weights)[:, None]
-    known = np.zeros(0, dtype=int) if prior is None else np.flatnonzero(np.isfinite(prior[free]))
+    known = np.flatnonzero(np.isfinite(prior[free]))
+    square = float(np.sum(weights * residuals**2))
     noise = 0.0
-    if prior is not None and len(known):
+    if len(known):
         degrees = max(rows - (len(free) - len(known)), 1)
-        noise = max(float(np.sqrt(np.sum(weights * residuals**2) / degrees)), LEAST_NOISE)
+        noise = max(float(np.sqrt(square / degrees)), LEAST_NOISE)
         before = np.zeros((len(known), len(free)))
         before[np.arange(len(known)), known] = noise / prior[free][known]
         jacobian = np.concatenate([jacobian, before])
@@ -225,15 +306,9 @@ def spread(fit: Fit, held: NDArray[np.bool_], rows: int, prior: Floats | None = 
     weak = values <= 1e-7 * max(float(values[0]), 1e-300)
     if not len(known):
         degrees = max(rows - (len(free) - int(weak.sum())), 1)
-        noise = float(np.sqrt(np.sum(weights * residuals**2) / degrees))
+        noise = float(np.sqrt(square / degrees))
     weak |= values == 0
     inverse = np.where(weak, 0.0, 1 / np.where(weak, 1.0, values) ** 2)
-    scaled = (right.T * inverse) @ right * noise**2
-    covariance[np.ix_(free, free)] = scaled / np.outer(safe, safe)
-    stderr[free] = np.sqrt(np.maximum(np.diag(covariance)[free], 0))
-    loose: list[tuple[int, ...]] = []
-    for vector in right[weak]:
-        members = free[np.abs(vector) > 0.1]
-        stderr[members] = np.nan
-        loose.append(tuple(int(k) for k in members))
-    return Spread(covariance, stderr, tuple(loose))
+    shape[np.ix_(free, free)] = (right.T * inverse) @ right / np.outer(safe, safe)
+    loose = [free[np.abs(vector) > 0.1] for vector in right[weak]]
+    return shape, noise, tuple(tuple(int(k) for k in members) for members in loose)

@@ -14,7 +14,7 @@ from optgap.fitting.estimator import Estimator
 from optgap.fitting.optimise import Floats
 from optgap.fitting.profile import QUANTITIES, Profile
 from optgap.fitting.report import FitReport
-from optgap.fitting.uncertainty import interval, samples
+from optgap.fitting.uncertainty import interval, samples, unknown
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.figures import LONGEST, image, labelled
 from optgap.models.jsonio import write_bytes
@@ -119,15 +119,17 @@ def plot_curve(report: FitReport[Any], ax: Axes | None = None, seed: int = 0) ->
         dots = "0.7" if several else _colour(palette, k)
         axes.scatter(over, part.numbers(fit.response), s=8, alpha=0.5, color=dots)
         lines = _lines(part, fit) if several else [(title, _grid(part, estimator.needs[0]))]
-        drawn = samples(fit, BAND_SAMPLES, rng)
+        drawn = [] if unknown(fit) else samples(fit, BAND_SAMPLES, rng)
         for number, (name, line) in enumerate(lines):
             colour = _colour(palette, number if several and alone else k)
             shown = name if alone else title if number == len(lines) - 1 else ""  # each once
-            low, high = interval(drawn, line)
             places, middle = _by_place(line.numbers(fit.needs[0]), fit.predict(line))
             dark = 1.0 if alone else 0.3 + 0.7 * (number + 1) / len(lines)
             label = labelled(shown) if shown else None
             axes.plot(places, middle, color=colour, alpha=dark, label=label)
+            if not drawn:
+                continue
+            low, high = interval(drawn, line)
             bottom = _by_place(line.numbers(fit.needs[0]), low)[1]
             top = _by_place(line.numbers(fit.needs[0]), high)[1]
             axes.fill_between(places, bottom, top, color=colour, alpha=0.2 * dark, linewidth=0)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from optgap.fitting import power_forms
-from optgap.fitting.estimator import Design, Estimator
+from optgap.fitting.estimator import Design, Estimator, number
 from optgap.fitting.optimise import Floats
 from optgap.fitting.parameter import Parameter
 from optgap.fitting.power_forms import FormChoice
@@ -68,10 +68,10 @@ class PowerFlowEnergy(Estimator):
     ) -> None:
         super().__init__(**shared)
         if form not in (known := ("auto", *power_forms.FORMS)):
-            raise InputError("--set", "form", form, one_of(known))
+            raise InputError(self.name, "form", form, one_of(known))
         self.form = form
-        self.f0_mhz = f0_mhz
-        self.kappa = kappa
+        self.f0_mhz = number(self.name, "f0_mhz", f0_mhz, "a clock in MHz")
+        self.kappa = number(self.name, "kappa", kappa, "a slope in 1/GHz")
         self.sync = sync
         self.io = io
 
@@ -114,7 +114,9 @@ class PowerFlowEnergy(Estimator):
         power, clock = _mean_power(table), table.numbers("frequency_mhz")
         curves = [(clock[rows], power[rows]) for _, rows in _constant_runs(table, None)]
         shape = power_forms.search(curves, self.form, self.f0_mhz, self.kappa)
-        time = PowerFlowThroughput(sync=self.sync, io=self.io, seed=self.seed).fit(table)
+        near = None if self.near_ is None else self.near_.facts_["time"]
+        time = PowerFlowThroughput(sync=self.sync, io=self.io, seed=self.seed)
+        time.fit(table, near=near)
         _, t_grad, t_sync, t_iter = _times(time, table)
         batch = table.numbers("local_batch")
         share = t_grad / t_iter

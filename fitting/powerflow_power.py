@@ -9,7 +9,7 @@ import numpy as np
 
 from optgap.fitting import power_forms
 from optgap.fitting.convex import constrained
-from optgap.fitting.estimator import Design, Estimator
+from optgap.fitting.estimator import Design, Estimator, number
 from optgap.fitting.optimise import Floats
 from optgap.fitting.parameter import Parameter
 from optgap.fitting.power_forms import FormChoice
@@ -52,10 +52,10 @@ class PowerFlowPower(Estimator):
     ) -> None:
         super().__init__(**(dict[str, Any](starts=1) | shared))
         if form not in (known := ("auto", *power_forms.FORMS)):
-            raise InputError("--set", "form", form, one_of(known))
+            raise InputError(self.name, "form", form, one_of(known))
         self.form = form
-        self.f0_mhz = f0_mhz
-        self.kappa = kappa
+        self.f0_mhz = number(self.name, "f0_mhz", f0_mhz, "a clock in MHz")
+        self.kappa = number(self.name, "kappa", kappa, "a slope in 1/GHz")
         self.robust = robust
 
     def _solve(

@@ -98,7 +98,9 @@ class Profile:
             frame: Any = table
             items = {str(name): frame[name].to_numpy() for name in frame.columns}
         elif isinstance(table, Mapping):
-            items = {str(name): np.asarray(values) for name, values in table.items()}
+            given = {str(name): np.asarray(values) for name, values in table.items()}
+            count = next((len(v) for v in given.values() if v.ndim), 1)  # a number is of each row
+            items = {n: v if v.ndim else np.full(count, v[()]) for n, v in given.items()}
         else:
             raise InputError(source, "", NoQuote(type(table).__name__), "a table of columns")
         columns = {name: as_column(values) for name, values in items.items()}
@@ -175,15 +177,20 @@ class Profile:
             yield "", np.arange(len(self))
             return
         names = self.split(by) if isinstance(by, str) else list(by)
-        keys = [
-            tuple(label(value) for value in row)
-            for row in zip(*(self[n] for n in names), strict=True)
-        ]
-        order: dict[tuple[str, ...], list[int]] = {}
-        for row, key in enumerate(keys):
-            order.setdefault(key, []).append(row)
-        for key, rows in order.items():
-            yield " / ".join(key), np.array(rows, dtype=np.int64)
+        if not len(self):
+            return
+        codes, titles = np.zeros(len(self), dtype=np.int64), [""]
+        for name in names:
+            own, labels = _coded(self[name])
+            codes = codes * len(labels) + own
+            kept, codes = np.unique(codes, return_inverse=True)
+            titles = [
+                f"{titles[code // len(labels)]} / {labels[code % len(labels)]}".removeprefix(" / ")
+                for code in kept.tolist()
+            ]
+        order = np.argsort(codes, kind="stable")
+        parts = np.split(order, np.cumsum(np.bincount(codes, minlength=len(titles)))[:-1])
+        yield from sorted(zip(titles, parts, strict=True), key=lambda item: int(item[1][0]))
 
     def has(self, name: str) -> bool:
         """Whether there is a column of this name of ours or of the table's own."""
@@ -228,6 +235,16 @@ def as_column(values: Any) -> Column:
         return array.astype(float)
     except (TypeError, ValueError):
         return np.array([str(item) for item in array.tolist()], dtype=object)
+
+
+def _coded(values: Column) -> tuple[NDArray[np.int64], list[str]]:
+    """A column as numbers of its labels, and these."""
+    if values.dtype.kind == "f":
+        distinct, codes = np.unique(values, return_inverse=True)
+        return codes, [label(value) for value in distinct.tolist()]
+    seen: dict[str, int] = {}
+    codes = np.array([seen.setdefault(label(v), len(seen)) for v in values.tolist()], np.int64)
+    return codes, list(seen)
 
 
 def label(value: object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
 from importlib import import_module
@@ -68,6 +69,33 @@ class FitReport(Generic[E]):
             "cv_r2": None if self.held_out is None else self.held_out.r2,
             "cv_median": None if self.held_out is None else self.held_out.median,
         }
+
+    def predict(self, table: Any, group: str | None = None) -> Any:
+        """Return the response at each row; a number if the table has numbers alone.
+
+        Parameters
+        ----------
+        table: DataFrame or mapping of columns, ``{"frequency_mhz": 900}`` or lists of numbers.
+        group: the fit that serves, where several were fitted and the table does not say.
+
+        Raises
+        ------
+        InputError: for a column that is missing, or a group that was not fitted.
+        """
+        found = self.fit.predict(table, group)
+        single = isinstance(table, Mapping) and all(np.ndim(v) == 0 for v in table.values())
+        return float(found[0]) if single else found
+
+    def to_frame(self) -> Any:
+        """Return a DataFrame of the parameters, a row for each group and parameter."""
+        import pandas as pd
+
+        rows = [
+            {"group": title, "parameter": name, **item}
+            for title, one in self.fit.fits.items()
+            for name, item in params_json(one).items()
+        ]
+        return pd.DataFrame(rows)
 
     def warnings(self, group: str) -> list[str]:
         """What stands in the way of trusting a group's fit."""

@@ -211,6 +211,9 @@ def _facts(facts: Fields) -> dict[str, Any]:
 
 
 def _number(fields: Fields, name: str, missing: float) -> float:
+    given = fields.document.get(name)
+    if isinstance(given, float) and math.isnan(given):  # a report that was not in a file
+        return missing
     value = fields.known_number(name)
     return missing if value is None else value
 

@@ -33,7 +33,7 @@ class KFold:
 
     def __post_init__(self) -> None:
         if self.folds < 2:
-            raise InputError("--cv", "", self.folds, "at least 2 folds, or 0 for none")
+            raise InputError("cv", "", self.folds, "at least 2 folds, or 0 for none")
 
     def pairs(self, table: Profile, by: str | None) -> Iterator[tuple[Rows, Rows]]:
         fold = np.zeros(len(table), dtype=np.int64)

@@ -66,9 +66,9 @@ class PowerFlowThroughput(Estimator):
     def __init__(self, *, sync: SyncForm = "paper", io: IoForm = "full", **shared: Any) -> None:
         super().__init__(**(dict[str, Any](loss_scale=0.05, starts=12) | shared))
         if sync not in SYNC_NAMES:
-            raise InputError("--set", "sync", sync, one_of(SYNC_NAMES))
+            raise InputError(self.name, "sync", sync, one_of(SYNC_NAMES))
         if io not in (known := ("full", "none")):
-            raise InputError("--set", "io", io, one_of(known))
+            raise InputError(self.name, "io", io, one_of(known))
         self.sync = sync
         self.io = io
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optgap.fitting.estimator import Estimator
-from optgap.fitting.optimise import Floats
+from optgap.fitting.optimise import Floats, root
 from optgap.fitting.parameter import Parameter, moved, movement
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote
@@ -33,8 +33,12 @@ LEVEL_SHARE: Mapping[str, float] = {"power-law-jct": 0.5}
 
 A run time's level is measured in a problem and only its slope is fitted: there half is its shape.
 """
+NORMAL = 1e9
+"""Degrees of freedom of a normal."""
 RANKS, FEWEST = 60, 10
 """Draws that stand for what no covariance says: of one fit, and of each of several at least."""
+MOST_ROUNDS = 25
+"""Of draws, 4 times as many as are wanted each, for those within the bounds: 1 in 100 will do."""
 MOST_HALVINGS = 60
 """Of a step in a direction that the rows hardly tell; then it is not drawn in."""
 PRIOR_DEGREES = 4.0
@@ -113,12 +117,29 @@ class Predictive:
         found = np.zeros((count, len(parameters)))
         for k, member in enumerate(self.members):
             rows = np.flatnonzero(chosen == k)
-            scatter = self.scale * _scatter(member, len(rows), rng)
-            found[rows] = moved(member.theta, scatter, parameters)
-        found = np.clip(found, lower, upper)
+            found[rows] = self._of(member, parameters, len(rows), rng)
         if self.over is not None:
             found *= np.exp(self._level(parameters, chosen, rng))
         return np.asarray(np.clip(found, lower, upper))
+
+    def _of(
+        self, member: Member, parameters: Sequence[Parameter], count: int, rng: np.random.Generator
+    ) -> Floats:
+        """Draws of one member; those outside the bounds are rejected, as long as some are not."""
+        lower, upper = np.array([[p.lower, p.upper] for p in parameters], dtype=float).T
+        slack = 1e-9 * np.abs(member.theta)
+        kept, made, turned = np.zeros((0, len(parameters))), count, root(member.covariance)
+        drawn = kept
+        for _ in range(MOST_ROUNDS):
+            normal = _student(rng, member.degrees, (made, len(parameters)))
+            drawn = moved(member.theta, self.scale * normal @ turned.T, parameters)
+            inside = np.all((drawn >= lower - slack) & (drawn <= upper + slack), axis=1)
+            kept = np.concatenate([kept, drawn[inside]])[:count]
+            if len(kept) == count:
+                break
+            made = 4 * count
+        rest = drawn[: count - len(kept)]
+        return np.asarray(np.clip(np.concatenate([kept, rest]), lower, upper))
 
     def _level(
         self, parameters: Sequence[Parameter], chosen: NDArray[np.int64], rng: np.random.Generator
@@ -180,12 +201,6 @@ def _student(rng: np.random.Generator, degrees: float, shape: tuple[int, int]) -
     return np.asarray(normal / np.sqrt(rng.chisquare(degrees, (shape[0], 1)) / degrees))
 
 
-def _scatter(member: Member, count: int, rng: np.random.Generator) -> Floats:
-    values, vectors = np.linalg.eigh(member.covariance)
-    root = vectors * np.sqrt(np.maximum(values, 0))
-    return np.asarray(_student(rng, member.degrees, (count, len(values))) @ root.T)
-
-
 def levels(parameters: Sequence[Parameter]) -> Floats:
     """How each parameter goes with the response: 1 in proportion, −1 inversely, 0 not at all."""
 
@@ -211,9 +226,9 @@ class _Residual:
         design = estimator.design(table, estimator.facts_)
         _, jacobian = estimator.curve(estimator.theta_, design)
         residuals = estimator.residuals_
-        told = [p.prior is None for p in estimator.parameters_]
-        free = int(np.sum((np.diag(estimator.covariance_) > 0) & np.array(told)))
-        spread = np.einsum("ij,jk,ik->i", jacobian, estimator.covariance_, jacobian)
+        told, drawn = [p.prior is None for p in estimator.parameters_], estimator.scatter_.drawn
+        free = int(np.sum((np.diag(drawn) > 0) & np.array(told)))
+        spread = np.einsum("ij,jk,ik->i", jacobian, drawn, jacobian)
         return cls(float(residuals @ residuals), len(residuals) - free, float(np.mean(spread)))
 
 
@@ -242,18 +257,22 @@ def members_of(
             none = np.zeros_like(fit.covariance_)
             found[name] = tuple(Member(name, t, none, 1.0, level, whose) for t in own_draws)
             continue
-        residual = residuals[name]
-        own = max(residual.degrees, 0)
+        residual, known = residuals[name], bool(np.isfinite(fit.covariance_).all())
+        own = max(residual.degrees, 0) if known else 0
         squares = residual.squares if own else 0.0
         degrees = max(own + prior, 1.0)
         variance = (prior * common + squares) / degrees
-        covariance = _tamed(fit, rows, math.sqrt(variance))
-        covariance = covariance + _of_residual(fit, variance, residual.leverage)
-        found[name] = (Member(name, fit.theta_, covariance, degrees, level, whose),)
+        if not known and not common:
+            continue  # no row to spare, here or in any other group: errors are unknown
+        shape = fit.scatter_.drawn * (1.0 if known else variance)
+        covariance = _tamed(fit, rows, shape, math.sqrt(variance))
+        leverage = residual.leverage * (1.0 if known else variance)
+        covariance = covariance + _of_residual(fit, variance, leverage, shape)
+        found[name] = (Member(name, fit.scatter_.centre, covariance, degrees, level, whose),)
     return found
 
 
-def _tamed(fit: Estimator, table: Profile, sd: float) -> Floats:
+def _tamed(fit: Estimator, table: Profile, covariance: Floats, sd: float) -> Floats:
     """The parameters' covariance, shorter where the rows' predictions would not bear it.
 
     In a direction that the rows hardly tell, a step of one standard error ends far beyond where the
@@ -263,10 +282,10 @@ def _tamed(fit: Estimator, table: Profile, sd: float) -> Floats:
     design = fit.design(table, fit.facts_)
     here, jacobian = fit.curve(fit.theta_, design)
     lower, upper = np.array([[p.lower, p.upper] for p in fit.parameters_], dtype=float).T
-    size = np.sqrt(np.maximum(np.diag(fit.covariance_), 0))
+    size = np.sqrt(np.maximum(np.diag(covariance), 0))
     safe = np.where(size > 0, size, 1.0)
-    values, vectors = np.linalg.eigh(fit.covariance_ / np.outer(safe, safe))
-    found = np.zeros_like(fit.covariance_)
+    values, vectors = np.linalg.eigh(covariance / np.outer(safe, safe))
+    found = np.zeros_like(covariance)
     for value, vector in zip(values, vectors.T, strict=True):
         step = math.sqrt(max(value, 0.0)) * vector * safe
         for _ in range(MOST_HALVINGS):
@@ -283,13 +302,13 @@ def _rms(values: Floats) -> float:
     return math.sqrt(float(np.mean(values**2)))
 
 
-def _of_residual(fit: Estimator, variance: float, leverage: float) -> Floats:
+def _of_residual(fit: Estimator, variance: float, leverage: float, covariance: Floats) -> Floats:
     """The covariance that moves predictions by the residuals' variance, on average over rows."""
     direction = levels(fit.parameters_) * fit.theta_
     share = LEVEL_SHARE.get(fit.name, 1.0) if direction.any() else 0.0
-    found = np.zeros_like(fit.covariance_)
+    found = np.zeros_like(covariance)
     if share < 1 and leverage > 0:
-        found += (1 - share) * variance / leverage * fit.covariance_
+        found += (1 - share) * variance / leverage * covariance
     elif share < 1:
         share = 1.0
     return found + share * variance * np.outer(direction, direction)
@@ -365,13 +384,21 @@ def thetas(
 ) -> Floats:
     """(count, parameters) values drawn for a fitted estimator."""
     found = getattr(estimator, "predictive_", None)
-    if found is not None:
-        values = np.asarray(found.draws(estimator.parameters_, count, rng, which))
-        return values if len(found.members) > 1 else _levelled(estimator, values)
-    values, vectors = np.linalg.eigh(estimator.covariance_)
-    root = vectors * np.sqrt(np.maximum(values, 0))
-    moves = rng.standard_normal((count, len(values))) @ root.T
-    return _levelled(estimator, moved(estimator.theta_, moves, estimator.parameters_))
+    if found is None:
+        why = unknown(estimator)
+        if why:
+            raise InputError(estimator.name, "draws", NoQuote(why), "a row more than parameters")
+        found = Predictive((Member("", estimator.theta_, estimator.covariance_, NORMAL),))
+    values = np.asarray(found.draws(estimator.parameters_, count, rng, which))
+    return values if len(found.members) > 1 else _levelled(estimator, values)
+
+
+def unknown(estimator: Estimator) -> str:
+    """Why nothing can be drawn of a fit, in words; "" where something can."""
+    if hasattr(estimator, "predictive_") or np.isfinite(estimator.covariance_).all():
+        return ""
+    free = sum(1 for p in estimator.parameters_ if not p.fixed and p.prior is None)
+    return f"no interval: {estimator.n_} rows for {free} parameters"
 
 
 def _levelled(estimator: Estimator, drawn: Floats) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ def answered(units: Mapping[str, str]) -> dict[str, str]:
             known = [key for key, item in QUANTITIES.items() if item.units]
             raise InputError("--unit", "", name, one_of(known))
         fitting = [
-            symbol for symbol in spelt(unit) if symbol in factors(next(iter(quantity.units)))
+            symbol for symbol in spelt(str(unit)) if symbol in factors(next(iter(quantity.units)))
         ]
         if not fitting:
             raise InputError("--unit", name, unit, one_of(quantity.units))
@@ -82,58 +82,43 @@ def check_magnitudes(
     for name in QUANTITIES:
         if name not in reads or name not in profile or profile[name].dtype.kind != "f":
             continue
-        for error in _findings(profile, name, groups, name in stated):
-            if strict and name not in stated:
-                raise error
+        error = _doubt(profile, name, groups, name in stated)
+        if error is not None and strict and name not in stated:
+            raise error
+        if error is not None:
             warn(str(error).removesuffix(f"; {GO_ON}"))
 
 
-def _findings(profile: Profile, name: str, groups: Groups, stated: bool) -> Iterator[InputError]:
+def _doubt(profile: Profile, name: str, groups: Groups, stated: bool) -> InputError | None:
+    """The first thing about a column that is not believed."""
     values, quantity = profile.numbers(name), QUANTITIES[name]
-    header = parsed(profile.called.get(name, "")).unit
-    converted = header in quantity.units and quantity.units[header] != 1
-    low = quantity.low * STATED if stated or converted else quantity.low
-    advice = not (stated or converted)
-    everything = [("", np.arange(len(profile)))]
-    for title, rows in [*everything, *(groups if name in EACH_GROUP else ())]:
+    header = quantity.units.get(parsed(profile.called.get(name, "")).unit, 1.0)
+    told = stated or header != 1  # by the user or by the header, and not our own
+    low = quantity.low * STATED if told else quantity.low
+
+    def doubt(where: str, found: str, value: float) -> InputError:
+        expected = f"{quantity.unit} between {low:g} and {quantity.high:g}"
+        unit = "" if told else quantity.meant(value)
+        hint = f"; if the column is in {unit}, say so: --unit {name}={unit}" if unit else ""
+        return InputError(profile.source, where, NoQuote(found), f"{expected}{hint}; {GO_ON}")
+
+    by_group = name in EACH_GROUP
+    for title, rows in [("", np.arange(len(profile))), *(groups if by_group else ())]:
         known = values[rows][np.isfinite(values[rows])]
         middle = float(np.median(known)) if len(known) else low
         if not low <= middle <= quantity.high:
             where = f"column {theirs(name, profile.called)}" + (f" ({title})" if title else "")
-            yield _question(profile, where, f"a median of {middle:g}", name, middle, low, advice)
-            return
-    if name in EACH_GROUP:
-        with np.errstate(invalid="ignore"):
-            far = ((values > 0) & (values < low / FAR)) | (values > quantity.high * FAR)
-        for row in np.flatnonzero(far)[:1]:
-            value = float(values[row])
-            yield _question(
-                profile, profile.where(row, name), f"{value:g}", name, value, low, advice
-            )
-            return
-    if name in (*EACH_GROUP, "time_s"):
-        yield from _about_mixed(profile, name, groups)
-    if name == "energy_j":
-        yield from _about_energy(profile)
+            return doubt(where, f"a median of {middle:g}", middle)
+    with np.errstate(invalid="ignore"):
+        far = ((values > 0) & (values < low / FAR)) | (values > quantity.high * FAR)
+    for row in np.flatnonzero(far)[:1] if by_group else ():
+        return doubt(profile.where(row, name), f"{values[row]:g}", float(values[row]))
+    mixed = _about_mixed(profile, name, groups) if by_group or name == "time_s" else None
+    return mixed or (_about_energy(profile) if name == "energy_j" else None)
 
 
-def _question(
-    profile: Profile, where: str, found: str, name: str, value: float, low: float, advice: bool
-) -> InputError:
-    """What is asked about a value that is not believed, with the unit that would explain it."""
-    quantity = QUANTITIES[name]
-    expected = f"{quantity.unit} between {low:g} and {quantity.high:g}"
-    fitting = [
-        unit
-        for unit, factor in quantity.units.items()
-        if factor != 1 and quantity.low <= value * factor <= quantity.high
-    ]
-    if fitting and advice:
-        expected += f"; if the column is in {fitting[0]}, say so: --unit {name}={fitting[0]}"
-    return InputError(profile.source, where, NoQuote(found), f"{expected}; {GO_ON}")
-
-
-def _about_mixed(profile: Profile, name: str, groups: Groups) -> Iterator[InputError]:
+def _about_mixed(profile: Profile, name: str, groups: Groups) -> InputError | None:
+    """Two clusters of values in one group, far apart."""
     values = profile.numbers(name)
     for title, rows in groups:
         known = rows[np.isfinite(values[rows]) & (values[rows] > 0)]
@@ -150,25 +135,24 @@ def _about_mixed(profile: Profile, name: str, groups: Groups) -> Iterator[InputE
             where = profile.where(row, name) + (f" ({title})" if title else "")
             found = NoQuote(f"{low:g} and {high:g} side by side")
             expected = f"one unit, {QUANTITIES[name].unit}; {GO_ON}"
-            yield InputError(profile.source, where, found, expected)
+            return InputError(profile.source, where, found, expected)
+    return None
 
 
-def _about_energy(profile: Profile) -> Iterator[InputError]:
+def _about_energy(profile: Profile) -> InputError | None:
     """Energy that is not power times time, and the unit in which it would be."""
     if not all(name in profile for name in ("energy_j", "power_w", "time_s")):
-        return
+        return None
     gpus = profile.numbers("gpus") if "gpus" in profile else 1.0
     product = profile.numbers("power_w") * profile.numbers("time_s") * gpus
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = profile.numbers("energy_j") / product
     known = ratio[np.isfinite(ratio) & (ratio > 0)]
     middle = float(np.median(known)) if len(known) else 1.0
-    if not 0.02 < middle < 50:
-        fitting = [u for u, size in factors("J").items() if 0.5 < middle * size < 2]
-        hint = f"; if energy is in {fitting[0]}: --unit energy_j={fitting[0]}" if fitting else ""
-        yield InputError(
-            profile.source,
-            "columns energy_j, power_w, time_s",
-            NoQuote(f"energy {middle:g} times power x time"),
-            f"J, W and s that belong together{hint}; {GO_ON}",
-        )
+    if 0.02 < middle < 50:
+        return None
+    unit = next((u for u, size in factors("J").items() if 0.5 < middle * size < 2), "")
+    hint = f"; if energy is in {unit}: --unit energy_j={unit}" if unit else ""
+    found = NoQuote(f"energy {middle:g} times power x time")
+    expected = f"J, W and s that belong together{hint}; {GO_ON}"
+    return InputError(profile.source, "columns energy_j, power_w, time_s", found, expected)

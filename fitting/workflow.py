@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from optgap.fitting import make_estimator
-from optgap.fitting.audit import audit
+from optgap.fitting.audit import advice, audit
 from optgap.fitting.coverage import carried, drawn_from, places
 from optgap.fitting.devices import NAME as DEVICES
 from optgap.fitting.estimator import Estimator
@@ -18,6 +18,7 @@ from optgap.fitting.profile import Profile
 from optgap.fitting.readers import read_profile
 from optgap.fitting.report import FitReport
 from optgap.fitting.splits import Extrapolate, KFold, LeaveOneValueOut, Split
+from optgap.fitting.uncertainty import unknown
 from optgap.models.errors import InputError, NoQuote, one_of
 
 APPLICATION, DEVICE = "application", "gpu_model"
@@ -27,7 +28,7 @@ def fit(
     table: str | os.PathLike[str] | Profile | Any,
     model: str,
     *,
-    by: str | None = None,
+    by: str | Sequence[str] | None = None,
     columns: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
     cv: int = 10,
@@ -60,6 +61,15 @@ def fit(
         one line that says what is missing and what to measure.
     """
     estimator = make_estimator(model, **{"seed": seed, **settings})
+    for name, given in (("columns", columns), ("units", units), ("extrapolate", extrapolate)):
+        if given is not None and not isinstance(given, Mapping):
+            raise InputError("fit", name, given, 'a mapping, such as {"clock": "frequency_mhz"}')
+    if not isinstance(cv, int) or isinstance(cv, bool):
+        raise InputError("fit", "cv", cv, "how many folds, or 0 for none")
+    if isinstance(by, (list, tuple)):
+        by = ",".join(map(str, by))
+    if by is not None and not isinstance(by, str):
+        raise InputError("fit", "by", by, "a column, or several as 'a,b'")
     if isinstance(table, Profile):
         if columns or units:
             found = NoQuote("columns or units beside a profile")
@@ -72,9 +82,12 @@ def fit(
         )
     if drop_missing:
         profile = complete(profile, estimator)
-    for name in [] if by is None else profile.split(by):
+    asked = [("by", name) for name in ([] if by is None else profile.split(by))]
+    asked += [("leave_out", name) for name in ([] if leave_out is None else [leave_out])]
+    asked += [("extrapolate", name) for name in extrapolate or ()]
+    for what, name in asked:
         if not profile.has(name):
-            raise InputError(profile.source, "by", name, one_of(profile.columns))
+            raise InputError(profile.source, what, name, one_of(profile.columns))
     by = usual_groups(profile, model, by)
     split = split_of(cv, leave_out, extrapolate, seed)
     return report_of(estimator, profile, by, split)
@@ -131,7 +144,8 @@ def report_of(
     fit = fit_groups(estimator, profile, by)
     notes = [f"{len(fit.fits)} groups"] if by else []
     notes += [f"not fitted: {reason}" for reason in fit.skipped]
-    notes += [f"suspect: {item}" for item in _merged(profile, by)]
+    notes += [f"suspect: {item}" for item in audit(profile, by).suspects]
+    notes += advice(profile, by, estimator.reads())
     if by is None and "application" in profile:
         count = len(set(profile["application"].tolist()))
         if count > 1:
@@ -141,7 +155,7 @@ def report_of(
     if split is not None:
         try:
             drawn = partial(places, seed=estimator.seed)
-            held = cross_validate(estimator, profile, by, split, drawn)
+            held = cross_validate(estimator, profile, by, split, drawn, fit.fits)
             words = describe(split)
         except InputError as error:
             if not isinstance(split, KFold):
@@ -151,24 +165,10 @@ def report_of(
     if estimator.name == DEVICES:  # no row is meant to draw full power: such errors say nothing
         held, words = None, ""
     parts = carried(fit)
-    if not any(part.startswith("between") for part in parts):
+    notes += dict.fromkeys(filter(None, map(unknown, fit.fits.values())))
+    if parts and not any(part.startswith("between") for part in parts):
         notes.append(f"intervals carry {' and '.join(parts)} error alone")
     return FitReport(fit, profile, held, words, tuple(notes), covered)
-
-
-def _merged(profile: Profile, by: str | None) -> list[str]:
-    """Findings of the audit, single points counted by column."""
-    single: dict[str, int] = {}
-    found = []
-    for item in audit(profile, by).suspects:
-        if len(item.rows) == 1:
-            single[item.column] = single.get(item.column, 0) + 1
-        else:
-            found.append(str(item))
-    found += [
-        f"{count} points of {name} far from their neighbours" for name, count in single.items()
-    ]
-    return found
 
 
 def describe(split: Split) -> str:

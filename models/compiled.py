@@ -30,10 +30,10 @@ class Interpreted:
 
     Parameters
     ----------
-    placement_cells: nodes times tasks; compiling takes 8 s.
+    placement_cells: nodes times tasks; compiling takes 6 s.
     consolidation_cells: tasks times GPUs; compiling takes 1 s.
     elastic_jobs: jobs; compiling takes 14 s.
-    queueing_jobs: jobs; compiling takes 26 s.
+    queueing_jobs: jobs; compiling takes 18 s.
     """
 
     placement_cells: int = 5_000

@@ -47,10 +47,18 @@ class Quantity:
         range_ = f"{self.low:,.10g} to {self.high:,.10g} {self.unit}"
         if self.low <= value <= self.high:
             range_ = f"a median of at most {self.median:,.10g} {self.unit}"
-        for unit, factor in self.units.items():
-            if factor != 1 and self.low <= value * factor <= min(self.high, self.median):
-                return f"{range_} ({value:,.10g} {unit} would be {value * factor:,.10g})"
-        return range_
+        unit = self.meant(value)
+        if not unit:
+            return range_
+        return f"{range_} ({value:,.10g} {unit} would be {value * self.units[unit]:,.10g})"
+
+    def meant(self, value: float) -> str:
+        """The unit that `value` is probably in; "" where no other would do."""
+        high = min(self.high, self.median)
+        fits = (
+            u for u, size in self.units.items() if size != 1 and self.low <= value * size <= high
+        )
+        return next(fits, "")
 
 
 def _offered(*symbols: str) -> Mapping[str, float]:

@@ -32,6 +32,7 @@ PARSED = {
     r"optgap fit powerflow-energy .*": "needs a profile over clocks and GPUs; tests/fitting",
     r"optgap audit swf .*": "needs a log in that format; tests/audit",
     r"optgap fit linear-power power\.json .*": "needs what Prometheus answered; tests/audit",
+    r"optgap fit --audit gpu\.csv .*": "needs a log of a GPU; tests/fitting",
 }
 """Commands that are not run, and why."""
 OTHERS = {
@@ -44,7 +45,7 @@ PRINTED = {
     "jobs.txt": "slurm2205_final_audit_X_D_duplicates.psv.gz",
 }
 """What programs of a cluster printed once, by the names that pages give it."""
-CLUSTERS = {"kubectl", "sacct", "curl"}
+CLUSTERS = {"kubectl", "sacct", "curl", "nvidia-smi"}
 """Programs of a cluster's, which are not here."""
 SMALL = {"alibaba": 3, "large": 3, "day": 3, "small": 2, "tiny": 2}
 SIZE = 5

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from optgap.fitting.profile import NO_LINE, QUANTITIES, Profile
-from optgap.fitting.readers import ecosched, monitors, samples, sweeps, tidy, training, zeus
+from optgap.fitting.readers import ecosched, monitors, samples, sweeps, tidy, training
 from optgap.fitting.readers.naming import CANONICAL, by_name
-from optgap.fitting.readers.text import RawTable, parse_csv
+from optgap.fitting.readers.text import RawTable, parse_csv, uncollected
 from optgap.fitting.units import answered, apply_units, check_magnitudes
 from optgap.models.columns import mapped, renamed, said
 from optgap.models.errors import InputError, NoQuote, one_of
@@ -23,34 +23,62 @@ __all__ = ["SOURCES", "Source", "read_profile", "read_profiles"]
 
 @dataclass(frozen=True)
 class Source:
-    """One kind of CSV: how its header is recognised and how it is read."""
+    """One kind of CSV: the columns by which it is recognised, or a test of them, and its reader."""
 
     name: str
-    matches: Callable[[set[str]], bool]
+    needs: Set[str] | Callable[[set[str]], bool]
     read: Callable[[RawTable], Profile]
+
+    def matches(self, header: set[str]) -> bool:
+        """Whether a table with these columns is of this kind."""
+        return self.needs(header) if callable(self.needs) else self.needs <= header
 
 
 SOURCES: Sequence[Source] = (
-    Source("codecarbon", monitors.is_codecarbon, monitors.read_codecarbon),
-    Source("nv-dvfs", sweeps.is_nv_dvfs, sweeps.read_nv_dvfs),
-    Source("gpu-dvfs", sweeps.is_core_mem, sweeps.read_core_mem),
-    Source("nsfcac", sweeps.is_nsfcac, sweeps.read_nsfcac),
-    Source("zeus-summary", zeus.is_summary, zeus.read_summary),
-    Source("zeus-windows", zeus.is_windows, zeus.read_windows),
-    Source("adaptdl-placements", training.is_placements, training.read_placements),
-    Source("adaptdl-scalability", training.is_scalability, training.read_scalability),
+    Source(
+        "codecarbon", {"run_id", "duration", "gpu_energy", "gpu_count"}, monitors.read_codecarbon
+    ),
+    Source(
+        "nv-dvfs", {"benchmark", "core_frequency", "time", "average_power"}, sweeps.read_nv_dvfs
+    ),
+    Source("gpu-dvfs", {"appName", "coreF", "memF", "power/W"}, sweeps.read_core_mem),
+    Source(
+        "nsfcac", {"application", "sm_app_clock", "run_time", "power_usage"}, sweeps.read_nsfcac
+    ),
+    Source(
+        "zeus-summary",
+        {"network", "batch_size", "power_limit", "time_per_epoch", "average_power"},
+        sweeps.read_zeus_summary,
+    ),
+    Source("zeus-windows", sweeps.is_zeus_windows, sweeps.read_zeus_windows),
+    Source("adaptdl-placements", {"placement", "local_bsz", "step_time"}, training.read_placements),
+    Source(
+        "adaptdl-scalability",
+        {"num_nodes", "num_replicas", "local_bsz", "step_time"},
+        training.read_scalability,
+    ),
     Source("elasticflow", training.is_elasticflow, training.read_elasticflow),
-    Source("gavel", training.is_gavel_table, training.read_gavel_table),
-    Source("ecosched", ecosched.is_profiles, ecosched.read_profiles),
-    Source("ecosched-runtime", ecosched.is_runtime, ecosched.read_runtime),
-    Source("ecosched-samples", ecosched.is_samples, ecosched.read_samples),
-    Source("lucid-colocation", ecosched.is_colocation, ecosched.read_colocation),
+    Source(
+        "gavel", {"model", "local_batch_size", "num_gpus", "steps_per_s"}, training.read_gavel_table
+    ),
+    Source(
+        "ecosched",
+        {"app", "gpu_count", "runtime_s", "avg_power_per_gpu_w", "dram_util_sum"},
+        ecosched.read_profiles,
+    ),
+    Source(
+        "ecosched-samples",
+        {"app", "gpu_count", "gpu", "time_s", "dram_active", "power_w"},
+        ecosched.read_samples,
+    ),
+    Source("lucid-colocation", {"model1", "speed1", "model2", "speed2"}, ecosched.read_colocation),
     Source("tidy", tidy.is_tidy, tidy.read_tidy),
 )
 """The CSV sources in the order they are tried, but for logs of samples; other forms than CSV are
 known by how they begin."""
 
 
+@uncollected()
 def read_profile(
     path: str | os.PathLike[str] | Any,
     *,
@@ -88,17 +116,20 @@ def read_profile(
     InputError: for a file that cannot be read or recognised, a cell that is no number, or
         magnitudes that suggest another unit than stated.
     """
+    for name, given in (("columns", columns), ("units", units)):
+        if not isinstance(given or {}, Mapping):
+            raise InputError(name, "", given, "a mapping, such as {'power': 'power_w:kW'}")
     held = path if isinstance(path, (str, os.PathLike)) else held_table("table", path)
     source = str(held)
     text = read_text(held)
+    if interval_s is not None and not 0 < interval_s < 86_400:
+        raise InputError("interval_s", "", interval_s, "seconds between samples, above 0")
     if monitors.is_prometheus(text):
         profile = samples.cut(monitors.read_prometheus(text, source))
     elif monitors.is_tegrastats(text):
         profile = samples.cut(monitors.read_tegrastats(text, source, interval_s or 1.0))
     elif monitors.is_dcgmi(text):
         profile = samples.cut(monitors.read_dcgmi(text, source, interval_s or 1.0))
-    elif text.lstrip()[:1] == "{":
-        profile = training.read_gavel_json(text, source)
     else:
         raw = parse_csv(text, source, fields)
         if isinstance(held, Held):
@@ -108,6 +139,9 @@ def read_profile(
         profile = apply_units(profile, answered(units or {}))
     stated = {text.partition(":")[0] for text in (columns or {}).values() if ":" in text}
     stated |= {by_name(name).name for name in units or {}}
+    if profile.traces and profile.kind != "samples":  # the tool's own units
+        stated |= {"power_w", "power_limit_w"}
+    stated |= {"idle_w"} & set(profile.columns) if "power_w" in stated else set()
     check_magnitudes(profile, by, strict=strict, reads=reads or QUANTITIES, stated=stated)
     return profile
 
@@ -162,24 +196,19 @@ def _read(
     return profile.with_columns(**changed).noting(*notes, *filter(None, [said(named)]))
 
 
-def read_profiles(
-    paths: Sequence[str | os.PathLike[str]],
-    *,
-    columns: Mapping[str, str] | None = None,
-    units: Mapping[str, str] | None = None,
-    interval_s: float | None = None,
-    fields: Sequence[str] = (),
-    sampled: bool = True,
-    strict: bool = True,
-    by: str | None = None,
-    reads: Collection[str] | None = None,
-) -> Profile:
-    """Several files one below the other, with the columns they share and a ``file`` column."""
-    more: dict[str, Any] = {"columns": columns, "units": units, "strict": strict, "by": by}
-    more |= {"interval_s": interval_s, "fields": fields, "sampled": sampled, "reads": reads}
-    tables = [read_profile(path, **more) for path in paths]
+def read_profiles(paths: Sequence[str | os.PathLike[str]], **how: Any) -> Profile:
+    """Several files one below the other, with the columns they share and a ``file`` column.
+
+    Parameters
+    ----------
+    how: as `read_profile` takes it.
+    """
+    tables = [read_profile(path, **how) for path in paths]
+    notes = tuple(note for table in tables for note in table.notes)
+    # a log of an idle GPU has no row, and no columns to share
+    tables = [table for table in tables if len(table)] or tables[:1]
     if len(tables) == 1:
-        return tables[0]
+        return replace(tables[0], notes=notes)
     shared = [name for name in tables[0].columns if all(name in table for table in tables)]
     joined = {name: np.concatenate([table[name] for table in tables]) for name in shared}
     joined["file"] = np.concatenate(
@@ -193,7 +222,6 @@ def read_profiles(
     lines = np.concatenate(
         [table.lines if len(table.lines) else np.full(len(table), NO_LINE) for table in tables]
     )
-    notes = tuple(note for table in tables for note in table.notes)
     source = ", ".join(table.source for table in tables)
     kinds = "+".join(dict.fromkeys(table.kind for table in tables))
     refused = {name: why for table in tables for name, why in table.refused.items()}
@@ -212,6 +240,4 @@ def without_copies(raw: RawTable) -> tuple[RawTable, tuple[str, ...]]:
         return raw, ()
     kept = sorted(first.values())
     line = next(raw.lines[k] for k, row in enumerate(raw.rows) if first[tuple(row)] != k)
-    lines = [raw.lines[k] for k in kept]
-    table = replace(raw, rows=[raw.rows[k] for k in kept], lines=lines)
-    return table, (f"{copies} repeated rows left out (the first is row {line})",)
+    return raw.take(kept), (f"{copies} repeated rows left out (the first is row {line})",)

@@ -1,4 +1,4 @@
-"""EcoSched's profile tables, run-time tables and raw DCGM samples; Lucid's co-locations."""
+"""EcoSched's profile tables and raw DCGM samples; Lucid's co-locations."""
 
 from __future__ import annotations
 
@@ -7,14 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from optgap.fitting.profile import Profile
+from optgap.fitting.readers.runs import busy_means
 from optgap.fitting.readers.shape import constant, profile_from
 from optgap.fitting.readers.text import RawTable, parse_csv, positive
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.reading import read_text
-
-
-def is_profiles(header: set[str]) -> bool:
-    return {"app", "gpu_count", "runtime_s", "avg_power_per_gpu_w", "dram_util_sum"} <= header
 
 
 def read_profiles(raw: RawTable) -> Profile:
@@ -35,38 +32,12 @@ def read_profiles(raw: RawTable) -> Profile:
     return profile_from(raw, "ecosched", columns)
 
 
-def is_runtime(header: set[str]) -> bool:
-    return {"app", "gpu_count", "metric", "value", "total_power_cap_w"} <= header
-
-
-def read_runtime(raw: RawTable) -> Profile:
-    """Run time by GPU count and power cap; rows of other metrics are left out."""
-    metric = raw.text("metric")
-    kept = np.flatnonzero(metric == "runtime_seconds")
-    columns = {
-        "application": raw.text("app")[kept],
-        "gpus": raw.numbers("gpu_count")[kept],
-        "total_power_cap_w": raw.numbers("total_power_cap_w")[kept],
-        "time_s": raw.numbers("value")[kept],
-    }
-    lines = np.array(raw.lines, dtype=np.int64)[kept]
-    profile = Profile(columns, raw.source, "ecosched-runtime", lines)
-    left = len(metric) - len(kept)
-    return profile.noting(f"{left} rows of throughput left out") if left else profile
-
-
-def is_samples(header: set[str]) -> bool:
-    return {"app", "gpu_count", "gpu", "time_s", "dram_active", "power_w"} <= header
-
-
 def read_samples(raw: RawTable) -> Profile:
     """Raw samples, one row per application and GPU count.
 
-    Power and clock are means from the first to the last busy sample; the DRAM share is the mean
-    of the *whole* run, because it is traffic over run time that a conserved traffic fixes.
+    Power and clock are means of the runs; the DRAM share is the mean of the *whole* log, because
+    it is traffic over run time that a conserved traffic fixes.
     """
-    from optgap.fitting.readers.runs import busy_span
-
     app, count, gpu = raw.text("app"), raw.numbers("gpu_count"), raw.numbers("gpu")
     series = {name: raw.numbers(name) for name in ("time_s", "power_w", "dram_active")}
     clock = raw.numbers("sm_clock_mhz") if "sm_clock_mhz" in raw.header else None
@@ -77,7 +48,7 @@ def read_samples(raw: RawTable) -> Profile:
     for (name, gpus), devices in keys.items():
         spans = [np.array(index) for index in devices.values()]
         busy = [
-            index[busy_span(series["time_s"][index], series["power_w"][index])] for index in spans
+            index[busy_means(series["time_s"][index], series["power_w"][index])] for index in spans
         ]
         rows.append(
             (
@@ -93,12 +64,8 @@ def read_samples(raw: RawTable) -> Profile:
     names = ("application", "gpus", "time_s", "power_w", "dram_sum", "frequency_mhz", "samples")
     columns = dict(zip(names, (np.array(item) for item in zip(*rows, strict=True)), strict=True))
     columns["application"] = columns["application"].astype(object)
-    note = f"{len(raw.rows)} samples cut into {len(rows)} runs; power and clock of the busy part"
+    note = f"{len(raw.rows)} samples cut into {len(rows)} runs; power and clock of what is busy"
     return Profile(columns, raw.source, "ecosched-samples", notes=(note,))
-
-
-def is_colocation(header: set[str]) -> bool:
-    return {"model1", "speed1", "model2", "speed2"} <= header
 
 
 def read_colocation(raw: RawTable) -> Profile:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from optgap.fitting.profile import Profile
-from optgap.fitting.readers.samples import Samples, parse_times
+from optgap.fitting.readers.samples import UNTIMED, Samples, parse_times
 from optgap.fitting.readers.shape import profile_from
 from optgap.fitting.readers.text import RawTable, number, positive, stem
 from optgap.models.errors import InputError, NoQuote
@@ -95,7 +95,7 @@ def read_dcgmi(text: str, source: str, interval_s: float) -> Samples:
         found = NoQuote(", ".join(header))
         raise InputError(source, "row 1", found, "a power column, POWER (dcgmi dmon -e 155,100)")
     device = np.array([row[0] for row in rows], dtype=object)
-    note = f"samples taken to be {interval_s:g} s apart (interval_s=, --set interval=)"
+    note = UNTIMED.format(interval_s)
     return Samples(
         source, "dcgmi", _in_joule(series), device,
         interval_s=interval_s, lines=lines, notes=(note,),
@@ -143,7 +143,7 @@ def read_tegrastats(text: str, source: str, interval_s: float) -> Samples:
         )
     ]
     if not timed:
-        notes.append(f"samples taken to be {interval_s:g} s apart (interval_s=, --set interval=)")
+        notes.append(UNTIMED.format(interval_s))
     return Samples(
         source, "tegrastats", series, np.full(len(rows), "0", dtype=object),
         times=times if timed else None, interval_s=interval_s,
@@ -237,10 +237,6 @@ def _values(entry: dict[str, Any], source: str) -> list[tuple[float, float]]:
     return found
 
 
-def is_codecarbon(header: set[str]) -> bool:
-    return {"run_id", "duration", "gpu_energy", "gpu_count"} <= header
-
-
 def read_codecarbon(raw: RawTable) -> Profile:
     """Runs of codecarbon's ``emissions.csv``; its energies are cumulative, so last rows count.
 
@@ -249,9 +245,7 @@ def read_codecarbon(raw: RawTable) -> Profile:
     last = {run: k for k, run in enumerate(raw.text("run_id"))}
     kept = np.array(sorted(last.values()))
     left = len(raw.rows) - len(kept)
-    raw = RawTable(
-        raw.source, raw.header, [raw.rows[k] for k in kept], [raw.lines[k] for k in kept]
-    )
+    raw = raw.take(kept)
     gpus, time = positive(raw, "gpu_count"), positive(raw, "duration")
     energy = raw.numbers("gpu_energy") * 3.6e6  # kWh
     columns: dict[str, Any] = {"gpus": gpus, "time_s": time, "energy_j": energy}

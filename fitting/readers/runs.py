@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -40,6 +40,7 @@ class Run:
     mean: those of them that count in its means.
     time_s: how long it took; NaN where its beginning or end was not seen.
     power_w: its mean power.
+    spreads: of its power and its clock, the 10th to the 90th percentile over the mean.
     doubts: why it is suspect.
     """
 
@@ -47,80 +48,102 @@ class Run:
     mean: Flags
     time_s: float
     power_w: float
-    doubts: list[str] = field(default_factory=list)
+    spreads: tuple[float, float]
+    doubts: list[str]
 
 
 @dataclass
 class Cut:
-    """The runs of a device, its power at rest, and what was left out or noticed."""
+    """The runs of a device, its power at rest, and what was left out or noticed.
 
-    runs: list[Run]
-    idle_w: float
+    Parameters
+    ----------
+    order: the samples by time.
+    seen: their times without what lies in holes, s; `period` is the usual step.
+    holes: the first sample behind each hole, or step back of the clock, and the step there, s.
+    idle_w: power at rest, NaN where it was not seen.
+    told: how busy was told from idle, where not by utilisation.
+    """
+
+    order: NDArray[np.int64]
+    seen: Floats
+    period: float
+    holes: list[tuple[int, float]]
+    remarks: list[str] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    idle_w: float = float("nan")
     told: str = ""
-    notes: list[str] = field(default_factory=list)
     slips: Floats = field(default_factory=lambda: np.zeros(0))
     short_s: list[float] = field(default_factory=list)
     bridged_s: list[float] = field(default_factory=list)
     at_rest: int = 0
-    ends: list[tuple[str, int]] = field(default_factory=list)
-    """Whether the log begins or ends inside a run, and in which."""
 
 
-def cut_device(
-    times: Floats, series: Mapping[str, Floats], period: float, cuts: NDArray[np.int64]
-) -> Cut:
+def cut_device(times: Floats, series: Mapping[str, Floats]) -> Cut:
     """Cut one device's samples into runs.
 
     Parameters
     ----------
-    times: in s, in order, without what lies in holes.
+    times: in s, as they stand in the log.
     series: ``power_w`` and whatever else was sampled; ``counter_j`` is an energy counter.
-    period: the usual step between samples, s.
-    cuts: first samples behind a hole, or behind a step back of the clock.
+
+    Raises
+    ------
+    ValueError: where samples of several devices must be among them.
     """
-    power, slips = without_slips(times, series["power_w"], period)
+    found = _timed(times)
+    times, period = found.seen, found.period
+    series = {name: values[found.order] for name, values in series.items()}
+    cuts = np.array([k for k, _ in found.holes], dtype=np.int64)
     util, clock = series.get("util_percent"), series.get("frequency_mhz")
-    busy, told = busy_samples(times, power, util, period)
-    found = Cut([], _at_rest(times, power, busy), told, slips=slips)
+    power, found.slips = without_slips(times, series["power_w"], period)
+    busy, found.told = busy_samples(times, power, util, period)
+    found.idle_w = _at_rest(times, power, busy)
     resting = power[~busy & np.isfinite(power)]
-    if len(resting) and np.percentile(resting, 90) > 1.5 * np.percentile(resting, 10):
+    if len(resting):
         low, high = np.percentile(resting, [10, 90])
-        found.notes.append(f"power at rest is {low:.3g} to {high:.3g} W, not one level")
-    by_power = told != "" and told != IDLE
+        if high > 1.5 * low:
+            found.remarks.append(f"power at rest is {low:.3g} to {high:.3g} W, not one level")
+    by_power = found.told not in ("", IDLE)
     for start, stop in _spans(times, busy, cuts, period, found.bridged_s):
-        length = times[stop - 1] - times[start] + period
+        length = float(times[stop - 1] - times[start] + period)
         if stop - start < SHORTEST or length < SHORTEST_S - 1e-6:
-            found.short_s.append(float(length))
+            found.short_s.append(length)
             continue
         if np.count_nonzero(np.isfinite(power[start:stop])) < 2:
             continue
         inside = slice(start, stop)
         edges = [] if clock is None else moves(times[inside], clock[inside], power[inside], period)
         edges = [start, *(start + k for k in edges), stop]
+        seen = not (np.isin(start, cuts) or np.isin(stop, cuts)) and len(edges) == 2
         for first, last in pairwise(edges):
-            late = PAUSE_S if first > start else 0.0
             part = slice(first, last)
+            late = PAUSE_S if first > start else 0.0
             mean = _counted(times[part], power[part], by_power, late, period)
-            run = Run(
-                part, mean, float(length), _power(times[part], power[part], mean, series, part)
-            )
-            seen = not (np.isin(start, cuts) or np.isin(stop, cuts)) and len(edges) == 2
-            run.time_s = float(length) if seen else float("nan")
-            run.doubts = _doubts(power[part][mean], None if clock is None else clock[part][mean])
+            watts = _power(times[part], power[part], mean, series.get("counter_j"), part)
+            steady = spread(power[part][mean])
+            held = float("nan") if clock is None else spread(clock[part][mean])
+            doubts = []
+            if steady > UNSTEADY:
+                doubts.append("its power spreads over more than 25 %: not one steady load")
+            if held > UNHELD:
+                doubts.append("its clock spreads over more than 5 %: not held")
             if by_power and two_levels(power[part]):
-                run.doubts.append("its power has two levels: part of it may be idle")
+                doubts.append("its power has two levels: part of it may be idle")
             if times[last - 1] - times[first] + period < BRIEF_S:
-                run.doubts.append("shorter than 5 s: its mean power may be 16 % off")
-            found.runs.append(run)
-        if start == 0:
-            found.ends.append(("begins", len(found.runs) - len(edges) + 2))
-        if stop == len(power):
-            found.ends.append(("ends", len(found.runs)))
-    whole = sum(times[r.span.stop - 1] - times[r.span.start] + period for r in found.runs)
-    if sum(found.short_s) > 0.2 * (whole + sum(found.short_s)):
-        for run in found.runs:
+                doubts.append("shorter than 5 s: its mean power may be 16 % off")
+            took = length if seen else float("nan")
+            found.runs.append(Run(part, mean, took, watts, (steady, held), doubts))
+    outside = ~busy
+    for run in found.runs:
+        outside[run.span] = False
+    found.at_rest = int(np.count_nonzero(outside))
+    short = sum(found.short_s)
+    if short > 0.25 * sum(
+        times[r.span.stop - 1] - times[r.span.start] + period for r in found.runs
+    ):
+        for run in found.runs:  # a fifth of the sum of both
             run.doubts.append("an intermittent load: a fifth of what is busy was too short")
-    found.at_rest = int(len(power) - sum(run.span.stop - run.span.start for run in found.runs))
     return found
 
 
@@ -151,19 +174,23 @@ def busy_samples(
     return ~rest, f"{why}: busy is what draws more than {limit:.3g} W"
 
 
-def busy_span(times: Floats, power: Floats) -> slice:
-    """From the first to the last busy sample: idle start-up and idle end are trimmed."""
-    period = float(np.median(np.diff(times))) if len(times) > 1 else 1.0
-    index = np.flatnonzero(busy_samples(times, power, None, period)[0])
-    return slice(int(index[0]), int(index[-1]) + 1) if len(index) else slice(0, len(power))
+def busy_means(times: Floats, power: Floats) -> Flags:
+    """Return the samples that count in the means of a log's runs; all where there is no run."""
+    found = cut_device(times, {"power_w": power})
+    counted = np.zeros(len(power), dtype=bool)
+    for run in found.runs:
+        counted[found.order[run.span]] = run.mean
+    return counted if counted.any() else np.ones(len(power), dtype=bool)
 
 
 def levels(times: Floats, power: Floats, period: float) -> tuple[float, float]:
     """Return the lowest and the highest level of power that lasts, in W."""
     value, _, lasts = _updates(times, power, period)
     found = np.concatenate([_medians(value), value[lasts >= LASTS_S]])
-    if not len(found):  # a few constant levels, all short
-        found = np.append(_medians(power[np.isfinite(power)]), np.median(value))
+    if len(value) < LASTS:  # a few constant levels: those that make up a run's length
+        level, which = np.unique(value, return_inverse=True)
+        found = np.append(found, level[np.bincount(which, lasts) >= SHORTEST_S - 1e-6])
+    found = found if len(found) else np.median(value, keepdims=True)
     return float(found.min()), float(found.max())
 
 
@@ -184,6 +211,8 @@ def without_slips(times: Floats, power: Floats, period: float) -> tuple[Floats, 
     for first, last in zip(*_stretches(bad), strict=True):
         if last - first <= SLIP and lasts[first:last].sum() < LASTS_S:
             clean[start[first] : ends[last - 1]] = np.nan
+    if not np.isfinite(clean).any():  # then nothing tells a slip
+        return power, power[:0]
     return clean, power[np.isfinite(power) & ~np.isfinite(clean)]
 
 
@@ -303,18 +332,15 @@ def _counted(times: Floats, power: Floats, by_power: bool, late: float, period: 
     return inside & known if np.any(inside & known) else known
 
 
-def _power(
-    times: Floats, power: Floats, mean: Flags, series: Mapping[str, Floats], part: slice
-) -> float:
+def _power(times: Floats, power: Floats, mean: Flags, counter: Floats | None, part: slice) -> float:
     """Return the mean power of a run: by its energy counter, else of the samples that count."""
-    counter = series.get("counter_j")
     if counter is not None:
         known = np.flatnonzero(np.isfinite(counter[part]))
-        if len(known) > 1:
-            spent = counter[part][known[[0, -1]]]
+        spent = counter[part][known]
+        if len(known) > 1 and np.all(np.diff(spent) >= 0) and spent[-1] > spent[0]:
             took = times[known[-1]] - times[known[0]]
-            if took >= 1.0 and np.all(np.diff(counter[part][known]) >= 0) and np.ptp(spent) > 0:
-                return float(np.ptp(spent) / took)
+            if took >= 1.0:
+                return float((spent[-1] - spent[0]) / took)
     return float(np.mean(power[mean]))
 
 
@@ -338,15 +364,6 @@ def spread(values: Floats) -> float:
     return float(np.ptp(np.percentile(known, [10, 90])) / np.mean(known))
 
 
-def _doubts(power: Floats, clock: Floats | None) -> list[str]:
-    found = []
-    if spread(power) > UNSTEADY:
-        found.append("its power spreads over more than 25 %: not one steady load")
-    if clock is not None and spread(clock) > UNHELD:
-        found.append("its clock spreads over more than 5 %: not held")
-    return found
-
-
 def two_levels(power: Floats) -> bool:
     """Whether power is at two levels (Otsu), more than 15 % apart, a tenth of the time each."""
     ordered = np.sort(power[np.isfinite(power)])
@@ -366,13 +383,8 @@ def two_levels(power: Floats) -> bool:
     )
 
 
-def timed(times: Floats) -> tuple[Floats, NDArray[np.int64], float, list[tuple[int, float]], bool]:
-    """Return a device's times in order and without holes, with where they were cut.
-
-    Returns
-    -------
-    The times that were seen, s; the order of the samples; the period, s; each cut's first sample
-    (after ordering) with the step there, s; and whether stamps of whole seconds were spread.
+def _timed(times: Floats) -> Cut:
+    """Put a device's samples in order, and take the holes out of their times.
 
     Raises
     ------
@@ -380,14 +392,18 @@ def timed(times: Floats) -> tuple[Floats, NDArray[np.int64], float, list[tuple[i
     """
     order = np.arange(len(times))
     if len(times) < 2:
-        return np.zeros(len(times)), order, 1.0, [], False
+        return Cut(order, np.zeros(len(times)), 1.0, [])
+    remarks = []
     steps = np.diff(times)
     back = np.count_nonzero(steps < 0)
     if back > max(1.0, 0.02 * len(steps)):
         order = np.lexsort((-order if back > len(steps) / 2 else order, times))
         times = times[order]
-    times, whole = _spread_evenly(times)
-    steps = np.diff(times)
+        remarks.append("samples sorted by time")
+    even = _spread_evenly(times)
+    if even is not times:
+        remarks.append("stamps of whole seconds spread evenly")
+    steps = np.diff(even)
     size = np.abs(steps)
     long = float(np.percentile(size, 90))
     if len(steps) >= 2 * SHORTEST and (long == 0 or np.mean(size < 0.15 * long) >= 0.4):
@@ -396,40 +412,44 @@ def timed(times: Floats) -> tuple[Floats, NDArray[np.int64], float, list[tuple[i
     period = float(np.median(ahead)) if len(ahead) else 1.0
     bad = (steps < 0) | (steps > max(HOLE_PERIODS * period, HOLE_S))
     seen = np.append(0.0, np.cumsum(np.where(bad, period, steps)))
-    return seen, order, period, [(int(k) + 1, float(steps[k])) for k in np.flatnonzero(bad)], whole
+    holes = [(int(k) + 1, float(steps[k])) for k in np.flatnonzero(bad)]
+    return Cut(order, seen, period, holes, remarks)
 
 
-def _spread_evenly(times: Floats) -> tuple[Floats, bool]:
+def _spread_evenly(times: Floats) -> Floats:
     """Spread stamps of whole seconds, three or more a second in varying number, over the second.
 
     Several devices would give a multiple of their number every time.
     """
     if np.any(times != np.floor(times)) or np.any(np.diff(times) < 0):
-        return times, False
+        return times
     _, first, count = np.unique(times, return_index=True, return_counts=True)
     inner = count[1:-1]
     if len(inner) < SHORTEST or np.median(inner) < 3:
-        return times, False
+        return times
     if any(np.mean(inner % k == 0) >= 0.9 for k in range(2, 17)):
-        return times, False
+        return times
     place = np.arange(len(times)) - np.repeat(first, count)
-    return times + place / np.repeat(count, count), True
+    return np.asarray(times + place / np.repeat(count, count))
 
 
-def together(runs: list[tuple[float, float, float]]) -> list[int]:
+def together(starts: Sequence[float], alike: Sequence[tuple[float, float]]) -> list[int]:
     """Return the runs that begin within 5 s of another one of like power and clock.
 
     Parameters
     ----------
-    runs: start in s, power in W and clock in MHz (NaN where not known) of each.
+    starts: in s.
+    alike: power in W and clock in MHz of each run, NaN where not known.
     """
-    order = sorted(range(len(runs)), key=lambda k: runs[k][0])
+    order = np.argsort(starts, kind="stable")
     found = set()
     for place, k in enumerate(order):
         for other in order[place + 1 :]:
-            if runs[other][0] - runs[k][0] > TOGETHER_S:
+            if starts[other] - starts[k] > TOGETHER_S:
                 break
-            power, clock = (abs(runs[other][j] / runs[k][j] - 1) for j in (1, 2))
+            power, clock = (
+                abs(one / two - 1) for one, two in zip(alike[other], alike[k], strict=True)
+            )
             if power < 0.1 and not clock > 0.03:
-                found |= {k, other}
+                found |= {int(k), int(other)}
     return sorted(found)

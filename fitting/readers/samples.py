@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optgap.fitting.profile import Profile, Trace
-from optgap.fitting.readers.naming import quantity_of
-from optgap.fitting.readers.runs import IDLE, Cut, cut_device, spread, timed, together
-from optgap.fitting.readers.shape import measured
+from optgap.fitting.readers.naming import NEVER, quantity_of
+from optgap.fitting.readers.runs import IDLE, Cut, Run, cut_device, together
+from optgap.fitting.readers.shape import constant, joined, measured
 from optgap.fitting.readers.text import WRITES, RawTable, stem
 from optgap.models.columns import Wanted
 from optgap.models.errors import InputError, NoQuote
@@ -56,6 +56,8 @@ DEVICES = (
 HOSTS = ("hostname", "host")
 KEYS = ("application", "workload")
 """Columns whose values belong to series of their own."""
+TEXTS = ("application", "gpu_model", "workload")
+NO_SERIES = ("time_s", "samples", "idle_w")
 SWEPT = ("frequency_mhz", "local_batch", "global_batch", "gpus", "nodes", "power_limit_w")
 _STAMP = re.compile(r"(.*_)?(timestamp|time_?stamp|date_?time|date|time|elapsed|ts)(_utc|_local)?")
 _OF_DEVICE = re.compile(r"(?i)(?<![a-z])gpu[\W_]?(\d+)(?!\d)")
@@ -78,7 +80,8 @@ class Samples:
     device: whose each sample is.
     texts: what a run has one of, by column: ``application``, ``gpu_model``.
     keys: those of them that, beside the device, tell one series from another.
-    times: in s, where known; `interval_s` apart without.
+    times: in s, where known.
+    interval_s: the step between samples without times; 0 where it was not told.
     """
 
     source: str
@@ -111,136 +114,118 @@ def of_table(
     ------
     InputError: for a log without power or readable times, or with many lines that do not fit.
     """
+    raw = _melted(raw)
     words = {name: parsed(name).words for name in raw.header}
     sure = interval_s is not None or bool(SURE & set(words.values()))
     if not sure and len(raw.rows) < ROWS:
         return None
-    raw, left = _fitting(raw, sure)
+    raw, notes = _fitting(raw, sure)
     stamp, times = _times(raw, words, named, sure)
+    if not (sure or stamp or any("util" in name for name in words.values())):
+        return None
     if stamp and np.isnan(times).any():
         kept = np.flatnonzero(np.isfinite(times))
-        raw, times = _rows(raw, kept), times[kept]
+        notes.append(f"{_count(len(times) - len(kept), 'line')} without a readable time left out")
+        raw, times = raw.take(kept), times[kept]
     columns = _columns(raw, words, named, stamp, units)
-    wide = any(device for device, *_ in columns)
-    who = next((name for ours in DEVICES for name in raw.header if words[name] == ours), "")
-    texts = {
-        ours: raw.text(name)
-        for _, ours, name, _ in columns
-        if ours in ("application", "gpu_model", "workload")
-    }
-    hosts = [raw.text(name) for name in raw.header if words[name] in HOSTS]
-    devices = list(dict.fromkeys(device for device, *_ in columns if device)) if wide else [""]
-    parts: list[Samples] = []
+    series: dict[str, Floats] = {}
     empty: list[str] = []
-    for number in devices:
-        series: dict[str, Floats] = {}
-        for device, ours, name, unit in columns:
-            if device not in ("", number) or ours in series or ours in texts:
-                continue
-            _, values = measured(raw, name, ours, unit)
-            if not np.isfinite(values).any():
-                empty.append(
-                    f"{name} is {raw.rows[0][raw.index(name)].strip() or 'empty'} in every row"
-                )
-            elif ours == "energy_j":
-                if np.all(np.diff(values[np.isfinite(values)]) >= 0):
-                    series["counter_j"] = values
-            else:
-                series[ours] = values
-                if ours == "power_w" and sum(o == ours for _, o, *_ in columns) > 1 and not wide:
-                    left.append(f"power is {name}")
-        plain = raw.text(who) if who else np.full(len(raw.rows), number or "0", dtype=object)
-        parts.append(
-            Samples(
-                raw.source, "samples", series, _labels([*hosts, plain], "/"), texts,
-                tuple(name for name in KEYS if name in texts), times if stamp else None, 1.0,
-                raw.lines,
+    for ours, name, unit in columns:
+        if ours in (*series, *TEXTS):
+            continue
+        _, values = measured(raw, name, ours, unit)
+        known = np.isfinite(values)
+        if not known.any():
+            empty.append(
+                f"{name} is {raw.rows[0][raw.index(name)].strip() or 'empty'} in every row"
             )
-        )  # fmt: skip
-    whole = _joined(parts)
-    if "power_w" not in whole.series and "counter_j" not in whole.series:
+        elif ours != "energy_j":
+            series[ours] = values
+        elif np.all(np.diff(values[known]) >= 0):
+            series["counter_j"] = values
+        if ours == "power_w" and known.any() and sum(o == ours for o, *_ in columns) > 1:
+            notes.append(f"power is {name}")
+    if not {"power_w", "counter_j"} & series.keys():
         if not sure:
             return None
         lost = next((text for text in empty if "power" in text.lower()), "")
         found = NoQuote(lost or ", ".join(raw.header))
-        expected = (
-            f"power in some sample, as {WRITES} writes"
-            if lost
-            else "a power column, such as power.draw"
-        )
-        raise InputError(raw.source, "" if lost else "row 1", found, expected)
-    durations = [name for device, ours, name, _ in columns if ours == "time_s"]
-    if not sure and not _sampled(whole, stamp, durations, columns):
+        raise InputError(raw.source, "", found, f"power in some sample, as {WRITES} writes")
+    texts = {ours: raw.text(name) for ours, name, _ in columns if ours in TEXTS}
+    who = [next((n for w in DEVICES for n in raw.header if words[n] == w), "")]
+    parts = [raw.text(n) for n in [*(n for n in raw.header if words[n] in HOSTS), *who] if n]
+    whole = Samples(
+        raw.source,
+        "nvidia-smi" if SURE & set(words.values()) else "samples",
+        {name: values for name, values in series.items() if name not in NO_SERIES},
+        joined(*parts) if parts else constant(raw, "0"),
+        texts,
+        tuple(name for name in KEYS if name in texts),
+        times if stamp else None,
+        interval_s or 0.0,
+        raw.lines,
+    )
+    if not sure and not _sampled(whole, stamp, any(ours == "time_s" for ours, *_ in columns)):
         return None
     if not sure:
-        left.append("taken for samples; sampled=False (--set samples=false) takes rows as they are")
-    if whole.times is None:
-        left.append(
-            f"samples taken to be {interval_s or 1.0:g} s apart (interval_s=, --set interval=)"
-        )
-    series = {n: v for n, v in whole.series.items() if n not in ("time_s", "samples", "idle_w")}
-    kind = "nvidia-smi" if SURE & set(words.values()) else "samples"
-    return replace(
-        whole, kind=kind, series=series, interval_s=interval_s or 1.0, notes=(*left, *empty)
-    )
+        notes.append("taken for samples (sampled=False, --set samples=false: rows as they are)")
+    if not stamp:
+        told = f"{interval_s:g} s" if interval_s else "1 s, so that no run time is known,"
+        notes.append(f"samples taken to be {told} apart (interval_s=, --set interval=)")
+    return replace(whole, notes=(*notes, *empty))
+
+
+UNTIMED = "samples taken to be {:g} s apart (interval_s=, --set interval=)"
+
+
+def _melted(raw: RawTable) -> RawTable:
+    """A table with a column for each GPU, ``gpu_1_power``, with its rows one GPU at a time."""
+    numbers = [_OF_DEVICE.search(name) for name in raw.header]
+    names = [_OF_DEVICE.sub("", name).strip(" _.-") or "power" for name in raw.header]
+    powers = [n for n, number in zip(names, numbers, strict=True) if number]
+    if not any(_quantity(parsed(name).words)[0] in ("power_w", "energy_j") for name in powers):
+        return raw
+    shared = [k for k, number in enumerate(numbers) if not number]
+    own = list(dict.fromkeys(powers))
+    place = {(number[1], n): k for k, (number, n) in enumerate(zip(numbers, names, strict=True))
+             if number}  # fmt: skip
+    devices = list(dict.fromkeys(number[1] for number in numbers if number))
+    rows = [
+        [*(row[k] for k in shared), device,
+         *(row[place[device, n]] if (device, n) in place else "" for n in own)]
+        for device in devices
+        for row in raw.rows
+    ]  # fmt: skip
+    header = [*(raw.header[k] for k in shared), "gpu", *own]
+    return replace(raw, header=header, rows=rows, lines=raw.lines * len(devices))
 
 
 def _fitting(raw: RawTable, sure: bool) -> tuple[RawTable, list[str]]:
     """Pass over lines of another length in a log, and say so: an error message, a cut end."""
+    notes = [f"the header again {raw.again} times"] if raw.again else []
     if not sure or not raw.odd:
-        return raw, [f"the header again {raw.again} times"] if raw.again else []
+        return raw, notes
     inner = [line for line, _ in raw.odd if line < raw.lines[-1]]
     if len(inner) > max(1.0, UNREADABLE * len(raw.rows)):
         raw.require_regular()
-    notes = [f"{len(inner)} lines that are no samples left out (row {inner[0]})"] if inner else []
+    if inner:
+        notes.append(f"{_count(len(inner), 'line')} left out, no samples (row {inner[0]})")
     if len(inner) < len(raw.odd):
         notes.append(f"the last, cut line (row {raw.odd[-1][0]}) left out")
-    if raw.again:
-        notes.append(f"the header again {raw.again} times")
     return replace(raw, odd=()), notes
-
-
-def _rows(raw: RawTable, kept: NDArray[np.int64]) -> RawTable:
-    return replace(raw, rows=[raw.rows[k] for k in kept], lines=[raw.lines[k] for k in kept])
-
-
-def _labels(columns: Sequence[Texts], between: str) -> Texts:
-    """Join columns of text, row by row."""
-    if len(columns) == 1:
-        return columns[0]
-    return np.array([between.join(row) for row in zip(*columns, strict=True)], dtype=object)
-
-
-def _joined(parts: list[Samples]) -> Samples:
-    """Columns of several devices one below the other."""
-    if len(parts) == 1:
-        return parts[0]
-    names = dict.fromkeys(name for part in parts for name in part.series)
-    series = {
-        name: np.concatenate(
-            [part.series.get(name, np.full(len(part.device), np.nan)) for part in parts]
-        )
-        for name in names
-    }
-    texts = {n: np.concatenate([part.texts[n] for part in parts]) for n in parts[0].texts}
-    times = (
-        None
-        if parts[0].times is None
-        else np.concatenate([p.times for p in parts if p.times is not None])
-    )
-    lines = [line for part in parts for line in part.lines]
-    device = np.concatenate([part.device for part in parts])
-    return replace(parts[0], series=series, texts=texts, times=times, lines=lines, device=device)
-
-
-Found = tuple[str, str, str, str]
-"""The number of a device in a column's name, our name for the column, its own, and its unit."""
 
 
 def called(header: Sequence[str]) -> dict[str, str]:
     """What a log calls quantities, by our names."""
-    words = {name: parsed(name).words for name in reversed(header)}
-    return {(FIELDS.get(w) or quantity_of(w))[0]: name for name, w in words.items()}
+    return {_quantity(parsed(name).words)[0]: name for name in reversed(header)}
+
+
+def _quantity(words: str) -> tuple[str, int]:
+    """Our name for what a log calls so, and its rank."""
+    ours, rank, scope = quantity_of(words)
+    return FIELDS.get(words) or (
+        ("", rank) if (ours, scope) == ("power_w", "total") else (ours, rank)
+    )
 
 
 def _columns(
@@ -249,33 +234,20 @@ def _columns(
     named: Mapping[str, Wanted],
     stamp: str,
     units: Mapping[str, str],
-) -> list[Found]:
-    """What the columns of a log are, those to be preferred first."""
-    ranked: list[tuple[int, Found]] = []
+) -> list[tuple[str, str, str]]:
+    """Our name, the log's and the unit of its columns, those to be preferred first."""
+    taken = {want.name for want in named.values()}
+    ranked = []
     for name in raw.header:
-        said, number = named.get(name), _OF_DEVICE.search(name)
         if name == stamp or not name:
             continue
-        if said is not None:
-            ranked.append((-9, ("", said.name, name, units.get(said.name, said.unit))))
-            continue
-        header = parsed(_OF_DEVICE.sub("", name) if number else name)
-        ours, rank = FIELDS.get(header.words) or quantity_of(header.words)[:2]
-        if number and not ours and header.words in ("", "watts", "w"):
-            ours = "power_w"
-        if number and not ours:
-            header = parsed(_OF_DEVICE.sub("gpu", name))
-            ours, rank = quantity_of(header.words)[:2]
-        shared = ours == "power_w" and quantity_of(header.words)[2] == "total"
-        if not ours or rank >= 9 or shared:
-            continue
-        unit = units.get(ours, header.unit)
-        if header.unknown or (unit and unit not in units_of(ours)):
-            continue
-        ranked.append((rank, (number[1] if number else "", ours, name, unit)))
-    taken = {want.name for want in named.values()}
-    return [item for rank, item in sorted(ranked, key=lambda pair: pair[0])
-            if rank == -9 or item[1] not in taken]  # fmt: skip
+        said, header = named.get(name), parsed(name)
+        ours, rank = (said.name, -9) if said else _quantity(words[name])
+        unit = units.get(ours, said.unit if said else header.unit)
+        known = not header.unknown and (not unit or unit in units_of(ours))
+        if said or (ours and rank < NEVER and ours not in taken and known):
+            ranked.append((rank, (ours, name, unit)))
+    return [item for _, item in sorted(ranked, key=lambda pair: pair[0])]
 
 
 def _times(
@@ -306,6 +278,7 @@ def _climbs(times: Floats) -> bool:
 
 _SIZES = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))
 """From which size on a Unix time is one of nanoseconds, microseconds, milliseconds."""
+_FORMS = ("", "%m-%d-%Y %H:%M:%S", "%a %b %d %H:%M:%S %Y", "%Y-%m-%d %H:%M:%S,%f")
 
 
 def parse_times(cells: Texts, unit: str = "") -> Floats:
@@ -315,8 +288,7 @@ def parse_times(cells: Texts, unit: str = "") -> Floats:
     """
     first = next((cell for cell in cells if cell), "")
     if re.fullmatch(r"[-+.\deE]+", first):
-        known = {cell: _float(cell) for cell in dict.fromkeys(cells)}
-        values = np.array([known[cell] for cell in cells])
+        values = np.array([_number(cell) for cell in cells])
         middle = float(np.nanmedian(values)) if np.isfinite(values).any() else 0.0
         factor = next((factor for size, factor in _SIZES if middle > size), 1.0)
         factor = units_of("time_s").get(unit, 1.0) if factor == 1.0 else factor
@@ -329,7 +301,7 @@ def parse_times(cells: Texts, unit: str = "") -> Floats:
     return values
 
 
-def _float(cell: str) -> float:
+def _number(cell: str) -> float:
     try:
         return float(cell)
     except ValueError:
@@ -338,22 +310,17 @@ def _float(cell: str) -> float:
 
 def _seconds(cell: str, of_day: bool) -> float:
     text = f"2000-01-01 {cell}" if of_day else cell.replace("/", "-").replace(" UTC", "Z")
-    try:
-        stamp = datetime.fromisoformat(text)
-    except ValueError:
-        for form in ("%m-%d-%Y %H:%M:%S", "%a %b %d %H:%M:%S %Y", "%Y-%m-%d %H:%M:%S,%f"):
-            try:
-                stamp = datetime.strptime(text, form)
-                break
-            except ValueError:
-                continue
-        else:
-            return float("nan")
-    # a local time is taken as it stands: differences alone count
-    return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
+    for form in _FORMS:
+        try:
+            stamp = datetime.strptime(text, form) if form else datetime.fromisoformat(text)
+        except ValueError:
+            continue
+        # a local time is taken as it stands: differences alone count
+        return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
+    return float("nan")
 
 
-def _sampled(whole: Samples, stamp: str, durations: list[str], columns: list[Found]) -> bool:
+def _sampled(whole: Samples, stamp: str, durations: bool) -> bool:
     """Whether a user's table is one of samples rather than of runs."""
     series = whole.series
     util = series.get("util_percent")
@@ -405,101 +372,80 @@ def cut(samples: Samples) -> Profile:
     InputError: where several devices without a number must be among the samples.
     """
     rows: list[dict[str, Any]] = []
+    starts: list[float] = []
     cuts: list[Cut] = []
     rest: list[str] = []
-    trace: list[Trace] = []
     marks: list[str] = []
-    ends: list[str] = []
-    periods: list[float] = []
+    traces: list[Trace] = []
     stamps = samples.times
     for device, index in _series_of(samples):
-        ticks = np.arange(len(index), dtype=np.float64) * samples.interval_s
+        ticks = np.arange(len(index), dtype=np.float64) * (samples.interval_s or 1.0)
         times: Floats = ticks if stamps is None else stamps[index]
-        try:
-            seen, order, period, holes, spread_out = timed(times)
-        except ValueError:
-            found = NoQuote(
-                "several samples at a time" + (f" of {device}" if samples.lines else "")
-            )
-            expected = f"a column that tells GPUs apart (index): {WRITES}"
-            raise InputError(samples.source, "", found, expected) from None
-        index = index[order]
         series = {name: values[index] for name, values in samples.series.items()}
         if "power_w" not in series:
-            series["power_w"] = _slope(seen, series["counter_j"])
+            series["power_w"] = _slope(times, series["counter_j"])
+        label = f"GPU {device}" if device.isdigit() else device
         if not np.isfinite(series["power_w"]).any():
-            rest.append(f"{_name(device)} without power")
+            rest.append(f"{label} without power")
             continue
-        marks += [_mark(samples, index, k, step) for k, step in holes]
-        marks += ["stamps of whole seconds spread evenly"] if spread_out else []
-        marks += ["samples sorted by time"] if np.any(np.diff(order) != 1) else []
-        own = cut_device(seen, series, period, np.array([k for k, _ in holes], dtype=np.int64))
-        periods.append(period)
+        try:
+            own = cut_device(times, series)
+        except ValueError:
+            found = NoQuote(f"several samples at a time of {label}")
+            expected = f"a column that tells GPUs apart (index): {WRITES}"
+            raise InputError(samples.source, "", found, expected) from None
         cuts.append(own)
+        index, times = index[own.order], times[own.order]
+        marks += [*own.remarks, *(_mark(samples, index[k], step) for k, step in own.holes)]
         if not own.runs:
-            word = (
-                IDLE
-                if not own.short_s
-                else f"{len(own.short_s)} busy stretches, all below 2 s or 5 samples"
-            )
-            rest.append(f"{_name(device)} {word} ({np.nanmedian(series['power_w']):.3g} W)")
-        first = len(rows) + 1
-        ends += [f"the log {how} inside run {first + k - 1}" for how, k in own.ends]
-        rows += [
-            _row(samples, index, device, series, own, run, first + k)
-            for k, run in enumerate(own.runs)
-        ]
-        starts = seen + (times.min() - (0.0 if stamps is None else stamps.min()))
-        trace.append(
-            Trace(
-                str(device),
-                starts,
-                series["power_w"],
-                tuple((r.span.start, r.span.stop) for r in own.runs),
-            )
-        )
-        for k, run in enumerate(own.runs):
-            rows[first - 1 + k]["start"] = float(times[order][run.span.start])
-    for k in together(
-        [(r.pop("start"), r["power_w"], r.get("frequency_mhz", np.nan)) for r in rows]
-    ):
+            short = f": {len(own.short_s)} busy stretches, all below 2 s or 5 samples"
+            middle = np.nanmedian(series["power_w"])
+            rest.append(f"{label}{short if own.short_s else f' {IDLE}'} ({middle:.3g} W)")
+        elif own.runs[0].span.start == 0:
+            marks.append(f"the log begins inside run {len(rows) + 1}")
+        for run in own.runs:
+            rows.append(_row(samples, index, device, own, run, len(rows) + 1))
+            starts.append(float(times[run.span.start]))
+        if own.runs and own.runs[-1].span.stop == len(index):
+            marks.append(f"the log ends inside run {len(rows)}")
+        begin = 0.0 if stamps is None else float(times[0] - stamps.min())
+        spans = tuple((run.span.start, run.span.stop) for run in own.runs)
+        traces.append(Trace(device, begin + own.seen, series["power_w"][own.order], spans))
+    alike = [(row["power_w"], row.get("frequency_mhz", np.nan)) for row in rows]
+    for k in together(starts, alike):
         rows[k]["suspect"] = "; ".join(filter(None, [rows[k]["suspect"], TOGETHER]))
-    notes = _notes(samples, rows, cuts, rest, [*marks, *ends], periods)
-    return Profile(_table(rows), samples.source, samples.kind, notes=notes, traces=tuple(trace))
+    notes = _notes(samples, rows, cuts, rest, marks)
+    return Profile(_table(rows), samples.source, samples.kind, notes=notes, traces=tuple(traces))
 
 
 TOGETHER = "begins within 5 s of another of like power: parts of one job"
 
 
 def _row(
-    samples: Samples,
-    index: NDArray[np.int64],
-    device: str,
-    series: Mapping[str, Floats],
-    own: Cut,
-    run: Any,
-    number: int,
+    samples: Samples, index: NDArray[np.int64], device: str, own: Cut, run: Run, number: int
 ) -> dict[str, Any]:
-    texts = {name: str(values[index[run.span.start]]) for name, values in samples.texts.items()}
-    means = {}
-    for name, values in series.items():
-        known = values[run.span][run.mean]
-        known = known[np.isfinite(known)]
-        means[name] = float(known.mean()) if len(known) else float("nan")
-    means.pop("counter_j", None)
+    inside = {
+        n: v[index[run.span]][run.mean] for n, v in samples.series.items() if n != "counter_j"
+    }
     row: dict[str, Any] = {
-        "application": stem(samples.source), "gpu": str(device).strip(), **texts,
-        "run": float(number), "samples": float(run.span.stop - run.span.start),
-        "time_s": run.time_s, **means, "power_w": run.power_w, "idle_w": own.idle_w,
-        "power_spread": spread(series["power_w"][run.span][run.mean]),
-    }  # fmt: skip
-    if "frequency_mhz" in series:
-        row["clock_spread"] = spread(series["frequency_mhz"][run.span][run.mean])
+        "application": stem(samples.source),
+        "gpu": device.strip(),
+        **{name: str(values[index[run.span.start]]) for name, values in samples.texts.items()},
+        "run": float(number),
+        "samples": float(run.span.stop - run.span.start),
+        "time_s": run.time_s if samples.interval_s or samples.times is not None else float("nan"),
+        **{n: float(np.nanmean(v)) if np.isfinite(v).any() else np.nan for n, v in inside.items()},
+        "power_w": run.power_w,
+        "idle_w": own.idle_w,
+        "power_spread": run.spreads[0],
+    }
+    if "frequency_mhz" in inside:
+        row["clock_spread"] = run.spreads[1]
     return {**row, "suspect": "; ".join(run.doubts)}
 
 
 def _table(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Rows as columns; times and suspicions that no row has are left out."""
+    """Rows as columns; times that no row has are left out."""
     if not rows:
         names = ("power_w", "frequency_mhz", "time_s")
         return {name: np.zeros(0) for name in names}
@@ -507,8 +453,6 @@ def _table(rows: list[dict[str, Any]]) -> dict[str, Any]:
     for name, values in columns.items():
         if values.dtype.kind not in "fiub":
             columns[name] = values.astype(object)
-    if not any(columns["suspect"]):
-        del columns["suspect"]
     if np.isnan(columns["time_s"]).all():
         del columns["time_s"]
     return columns
@@ -526,54 +470,39 @@ def _slope(times: Floats, counter: Floats) -> Floats:
     return power
 
 
-def _name(device: str) -> str:
-    return f"GPU {device}" if device.isdigit() else device
+def _mark(samples: Samples, sample: int, step: float) -> str:
+    row = f" (row {samples.lines[sample]})" if len(samples.lines) else ""
+    what = "the clock goes back by" if step < 0 else "no sample for"
+    return f"{what} {_long(abs(step))} s{row}: cut there"
 
 
-def _mark(samples: Samples, index: NDArray[np.int64], k: int, step: float) -> str:
-    row = f" (row {samples.lines[index[k]]})" if len(samples.lines) else ""
-    if step < 0:
-        return f"the clock goes back by {-step:,.3g} s{row}: cut there"
-    return f"no sample for {step:,.4g} s{row}: cut there"
+def _long(seconds: float) -> str:
+    return f"{seconds:,.0f}" if seconds >= 100 else f"{seconds:.3g}"
 
 
 def _notes(
-    samples: Samples,
-    rows: list[dict[str, Any]],
-    cuts: list[Cut],
-    rest: list[str],
-    marks: list[str],
-    periods: list[float],
+    samples: Samples, rows: list[dict[str, Any]], cuts: list[Cut], rest: list[str], marks: list[str]
 ) -> tuple[str, ...]:
     """What became of the samples, in three lines at most."""
     devices = len(set(samples.device.tolist()))
-    apart = f", {np.median(periods):.3g} s apart" if periods else ""
-    runs = _count(len(rows), "run") if rows else "no run"
+    apart = f", {np.median([own.period for own in cuts]):.3g} s apart" if cuts else ""
+    whole = f"{_count(len(samples.device), 'sample')} of {_count(devices, 'GPU')}{apart}, cut into "
     busy = sum(row["time_s"] for row in rows if np.isfinite(row["time_s"]))
-    first = [
-        f"{_count(len(samples.device), 'sample')} of {_count(devices, 'GPU')}{apart}, cut into "
-        + runs + (f" ({busy:,.4g} s)" if busy else ""),
-        *_few(rest),
-    ]  # fmt: skip
-    out = []
+    whole += _count(len(rows), "run") if rows else "no run"
+    first = [whole + (f" ({_long(busy)} s)" if busy else ""), *_few(rest)]
     idle = sum(own.at_rest for own in cuts)
-    slips = np.concatenate([own.slips for own in cuts]) if cuts else np.zeros(0)
+    slips = [watts for own in cuts for watts in own.slips]
     short = [length for own in cuts for length in own.short_s]
     bridged = [length for own in cuts for length in own.bridged_s]
-    if idle:
-        out.append(_count(idle, "idle sample"))
-    if len(slips):
-        out.append(f"{_count(len(slips), 'reading')} of {_range(slips)} W")
+    out = [_count(idle, "idle sample")] if idle else []
+    out += [f"{_count(len(slips), 'reading')} of {_range(slips)} W"] if slips else []
     if short:
         out.append(f"{_count(len(short), 'short busy stretch', 'es')} of {_range(short)} s")
-    if out:
-        first.append("left out: " + ", ".join(out))
+    first += ["left out: " + ", ".join(out)] if out else []
     if bridged:
         first.append(f"{_count(len(bridged), 'pause')} of {_range(bridged)} s bridged")
-    how = [own.told for own in cuts if own.told not in ("", IDLE)] + [
-        n for own in cuts for n in own.notes
-    ]
-    lines = [first, [*_few(marks)], [*samples.notes, *_few(how)]]
+    how = [own.told for own in cuts if own.told not in ("", IDLE)]
+    lines = [first, _few(marks), [*samples.notes, *_few(how)]]
     return tuple("; ".join(line) for line in lines if line)
 
 
@@ -584,11 +513,10 @@ def _count(number: int, what: str, plural: str = "s") -> str:
 def _few(items: list[str], most: int = 3) -> list[str]:
     """The first of several remarks, and how many more there are."""
     items = list(dict.fromkeys(items))
-    return items[:most] + (
-        [f"and {len(items) - most} more of the kind"] if len(items) > most else []
-    )
+    more = [f"and {len(items) - most} more of the kind"] if len(items) > most else []
+    return items[:most] + more
 
 
-def _range(values: Sequence[float] | Floats) -> str:
+def _range(values: Sequence[float]) -> str:
     low, high = f"{min(values):.3g}", f"{max(values):.3g}"
     return low if low == high else f"{low} to {high}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -166,34 +167,27 @@ def _time_of_rate(
 ) -> list[str]:
     """Time of an iteration by a rate; a note where the table has both and they differ."""
     theirs, want = next((name, want) for name, want in seen.items() if want.name == RATE)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rate = np.where(held[RATE] > 0, held[RATE], np.nan)
-        if want.rate == "tokens" and "seq_len" in held:
-            rate = rate / held["seq_len"]
-        if want.rate == "steps":
-            time, missing = 1 / rate, ""
-        elif want.rate == "tokens" and "seq_len" not in held:
-            time, missing = None, "seq_len"
-        elif "global_batch" in held and want.scope != "each":
-            time, missing = held["global_batch"] / rate, ""
-        elif "local_batch" in held and ("gpus" in held or want.scope == "each"):
-            several = 1.0 if want.scope == "each" else held["gpus"]
-            batch = held["local_batch"] * held.get("accumulation", 1.0)
-            time, missing = batch * several / rate, ""
-        else:
-            time, missing = None, "gpus" if "local_batch" in held else "local_batch or global_batch"
-    if time is None:
+    if want.rate == "steps":
+        needed: list[str] = []
+    elif "global_batch" in held and want.scope != "each":
+        needed = ["global_batch"]
+    else:
+        needed = ["local_batch", *(["gpus"] if want.scope != "each" else [])]
+        needed += [name for name in ("accumulation",) if name in held]
+    needed += ["seq_len"] if want.rate == "tokens" else []
+    lacks = [name for name in needed if name not in held]
+    if lacks:
+        found = NoQuote(f"{want.rate} per s without {' and '.join(lacks)}")
+        error = refused.get(lacks[0]) or InputError(source, f"column {theirs}", found, FORMULA)
         if "time_s" not in held:
-            why = refused.get("local_batch") if missing.startswith("local") else None
-            found = NoQuote(f"{want.rate} per s without {missing}")
-            error = why or InputError(source, f"column {theirs}", found, FORMULA)
             refused.setdefault("time_s", error)
         return []
-    if "time_s" not in held:
-        held["time_s"] = time
-        refused.pop("time_s", None)
-        return [f"time_s from {theirs}: {FORMULA}"]
-    off = np.abs(held["time_s"] / time - 1) > AGREE
-    return (
-        [f"time_s is not that of {theirs} in {off.sum()} of {len(off)} rows"] if off.any() else []
-    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        per_s = np.where(held[RATE] > 0, held[RATE], np.nan)
+        time = reduce(np.multiply, [held[name] for name in needed], 1 / per_s)
+        off = int(np.sum(np.abs(held.get("time_s", time) / time - 1) > AGREE))
+    if "time_s" in held:
+        return [f"time_s is not that of {theirs} in {off} of {len(time)} rows"] if off else []
+    held["time_s"] = time
+    refused.pop("time_s", None)
+    return [f"time_s from {theirs}: {FORMULA}"]

@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import ast
-import json
 import re
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from optgap.fitting.profile import Column, Profile
+from optgap.fitting.profile import Profile
 from optgap.fitting.readers.shape import constant, profile_from
 from optgap.fitting.readers.text import RawTable, positive, stem
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError
 
 ELASTICFLOW_GPUS_PER_NODE = 8
 """A100 servers of ElasticFlow's testbed."""
 
 Floats = NDArray[np.float64]
 
-_BATCH = re.compile(r"(.*) \(batch size (\d+)\)")
-
 
 def _application(source: str) -> str:
     return re.split(r"_(placements|scalability)", stem(source))[0]
-
-
-def is_placements(header: set[str]) -> bool:
-    return {"placement", "local_bsz", "step_time"} <= header
 
 
 def read_placements(raw: RawTable) -> Profile:
@@ -56,10 +47,6 @@ def read_placements(raw: RawTable) -> Profile:
         "placement": placement,
     }
     return profile_from(raw, "adaptdl-placements", columns)
-
-
-def is_scalability(header: set[str]) -> bool:
-    return {"num_nodes", "num_replicas", "local_bsz", "step_time"} <= header
 
 
 def read_scalability(raw: RawTable) -> Profile:
@@ -118,77 +105,24 @@ def read_elasticflow(raw: RawTable) -> Profile:
     return profile.noting(*notes) if empty else profile
 
 
-def is_gavel_table(header: set[str]) -> bool:
-    return {"model", "local_batch_size", "num_gpus", "steps_per_s"} <= header
-
-
 def read_gavel_table(raw: RawTable) -> Profile:
-    """Gavel's isolated jobs as a table; steps are summed over workers, so T = n / steps_per_s."""
-    gpus, steps = positive(raw, "num_gpus"), raw.numbers("steps_per_s")
-    kept = np.flatnonzero(steps > 0)
-    placement = raw.text("placement") if "placement" in raw.header else constant(raw, "")
-    columns = _gavel_columns(
-        raw.text("model")[kept].tolist(),
-        (raw.text("gpu") if "gpu" in raw.header else constant(raw, ""))[kept].tolist(),
-        placement[kept].tolist(),
-        raw.numbers("local_batch_size")[kept],
-        gpus[kept],
-        steps[kept],
-    )
-    lines = np.array(raw.lines, dtype=np.int64)[kept]
-    return Profile(columns, raw.source, "gavel", lines)
+    """Gavel's isolated jobs as a table; steps are summed over workers, so T = n / steps_per_s.
 
-
-def _gavel_columns(
-    model: Sequence[str],
-    gpu: Sequence[str],
-    placement: Sequence[str],
-    batch: Floats,
-    gpus: Floats,
-    steps: Floats,
-) -> dict[str, Column]:
-    """Canonical columns; unconsolidated jobs sit one GPU to a node, others fill nodes of 8."""
+    Unconsolidated jobs sit one GPU to a node, others fill nodes of eight.
+    """
+    raw = raw.take(np.flatnonzero(raw.numbers("steps_per_s") > 0))
+    gpus, empty = positive(raw, "num_gpus"), constant(raw, "")
+    placement = raw.text("placement") if "placement" in raw.header else empty
     spread = np.array(["unconsolidated" in str(item) for item in placement])
     nodes = np.where(spread, gpus, np.ceil(gpus / 8))
-    return {
-        "application": np.asarray(model, dtype=object),
-        "gpu_model": np.asarray(gpu, dtype=object),
+    columns = {
+        "application": raw.text("model"),
+        "gpu_model": raw.text("gpu") if "gpu" in raw.header else empty,
         "placement": np.where(spread, "unconsolidated", "consolidated").astype(object),
         "gpus": gpus,
         "nodes": nodes,
         "gpus_on_node": np.ceil(gpus / nodes),
-        "local_batch": batch,
-        "time_s": gpus / steps,
+        "local_batch": raw.numbers("local_batch_size"),
+        "time_s": gpus / raw.numbers("steps_per_s"),
     }
-
-
-def read_gavel_json(text: str, source: str) -> Profile:
-    """Gavel's throughput JSON: the entries of jobs running alone (``null``)."""
-    rows: list[tuple[str, str, str, float, float, float]] = []
-    idle = 0
-    try:
-        document = json.loads(text)
-        for gpu, jobs in document.items():
-            for key, partners in jobs.items():
-                title, gpus = ast.literal_eval(key)
-                match = _BATCH.fullmatch(title)
-                name, batch = (match[1], float(match[2])) if match else (title, float("nan"))
-                steps = float(partners["null"])
-                if steps > 0:
-                    rows.append((name, gpu.split("_")[0], gpu, batch, float(gpus), steps))
-                else:
-                    idle += 1
-    except json.JSONDecodeError as error:
-        raise InputError(source, f"line {error.lineno}", NoQuote(error.msg), "valid JSON") from None
-    except (KeyError, TypeError, ValueError, AttributeError, SyntaxError) as error:
-        expected = 'Gavel\'s form {gpu: {"(\'model (batch size b)\', n)": {"null": steps_per_s}}}'
-        raise InputError(source, "", NoQuote(repr(error)), expected) from None
-    if not rows:
-        raise InputError(source, "", NoQuote("no running job"), "steps per second above 0")
-    texts = [[str(row[k]) for row in rows] for k in range(3)]
-    numbers = [np.array([row[k] for row in rows], dtype=float) for k in range(3, 6)]
-    columns = _gavel_columns(texts[0], texts[1], texts[2], *numbers)
-    notes = ["pairs are left out: only jobs running alone are read"]
-    if idle:
-        notes.append(f"{idle} entries of 0 steps/s did not run")
-    return Profile(columns, source, "gavel", notes=tuple(notes))
+    return Profile(columns, raw.source, "gavel", np.array(raw.lines, dtype=np.int64))

@@ -17,7 +17,14 @@ from optgap.heuristics.placement.leaving import (
 )
 from optgap.heuristics.placement.loop import place_arrivals, refresh
 from optgap.heuristics.placement.rule import NONE, Rule
-from optgap.heuristics.placement.tables import ARRIVAL, CANDIDATE, REQUEST, SCORES, STATE, Run
+from optgap.heuristics.placement.tables import (
+    ARRIVAL,
+    CANDIDATE,
+    REQUEST,
+    SCORES,
+    STATE,
+    PlacementRun,
+)
 from optgap.models.compiled import UP_TO, interpreted
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
@@ -142,7 +149,7 @@ def _outcome(
     )
 
 
-def set_up(problem: PlacementProblem, rule: Rule, order: IntArray, seed: int) -> Run:
+def set_up(problem: PlacementProblem, rule: Rule, order: IntArray, seed: int) -> PlacementRun:
     """An idle cluster, nodes in the given order, and the arrivals as tables."""
     nodes = node_table(problem, order)
     workload = workload_table(problem)
@@ -153,7 +160,7 @@ def set_up(problem: PlacementProblem, rule: Rule, order: IntArray, seed: int) ->
     state["model"] = nodes["model"]
     cache = np.zeros((int(requests["cached"].max()) + 1, len(nodes)), dtype=SCORES)
     cache["stamp"] = -1
-    run = Run(
+    run = PlacementRun(
         rule,
         arrivals,
         requests,
@@ -170,7 +177,7 @@ def set_up(problem: PlacementProblem, rule: Rule, order: IntArray, seed: int) ->
     return run
 
 
-def set_up_flow(problem: PlacementProblem, run: Run) -> Flow:
+def set_up_flow(problem: PlacementProblem, run: PlacementRun) -> Flow:
     """No task has come yet; nodes stand as in `run`."""
     rules, tasks = problem.over_time, problem.tasks
     assert rules is not None

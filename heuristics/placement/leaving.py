@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from optgap.heuristics.placement.loop import choose_gpus, choose_node, feasible, hold
-from optgap.heuristics.placement.tables import Run
+from optgap.heuristics.placement.tables import PlacementRun
 from optgap.models.compiled import compiled, inner
 from optgap.models.placement.arrays import BoolArray, FloatArray, IntArray
 from optgap.models.placement.cluster import TASKS_PER_NODE
@@ -74,7 +74,7 @@ class Flow(NamedTuple):
 
 
 @inner
-def settle(run: Run, flow: Flow, k: int, n: int, mask: int, now: float, sign: int) -> None:
+def settle(run: PlacementRun, flow: Flow, k: int, n: int, mask: int, now: float, sign: int) -> None:
     """Count what node `n` drew since it last changed; then row `k` holds its part, or leaves."""
     state, request = run.state[n], run.requests[run.arrivals[k]["request"]]
     lasted = now - flow.since_s[n]
@@ -90,7 +90,7 @@ def settle(run: Run, flow: Flow, k: int, n: int, mask: int, now: float, sign: in
 
 
 @inner
-def place(run: Run, flow: Flow, k: int, now: float) -> bool:
+def place(run: PlacementRun, flow: Flow, k: int, now: float) -> bool:
     """Give the task that begins with row `k` its nodes, and start it; nothing where they lack."""
     parts, end = flow.parts[k], now + flow.lasting_s[k]
     placed = 0
@@ -121,7 +121,7 @@ def place(run: Run, flow: Flow, k: int, now: float) -> bool:
 
 
 @inner
-def next_waiting(run: Run, flow: Flow, begin: int, changed: int) -> int:
+def next_waiting(run: PlacementRun, flow: Flow, begin: int, changed: int) -> int:
     """The first place in the queue from `begin` on whose task may start and fits a changed node.
 
     -1 for none. No other node fits any of them: what waits did not fit when it came, and nodes have
@@ -143,7 +143,7 @@ def next_waiting(run: Run, flow: Flow, begin: int, changed: int) -> int:
 
 
 @compiled
-def follow(run: Run, flow: Flow, events: int) -> bool:
+def follow(run: PlacementRun, flow: Flow, events: int) -> bool:
     """Pass up to so many arrivals and moments at which tasks leave; whether any is left.
 
     The large functions are called from here alone: each caller would compile them once more.

@@ -9,7 +9,7 @@ import math
 
 from optgap.heuristics.placement.rule import BEST, NONE, RANDOM, VALUE
 from optgap.heuristics.placement.scores import best_fit_gpu, best_move, score
-from optgap.heuristics.placement.tables import Run
+from optgap.heuristics.placement.tables import PlacementRun
 from optgap.models.compiled import compiled, inner
 from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.cluster import TASKS_PER_NODE
@@ -17,7 +17,7 @@ from optgap.models.placement.kernels import Row, buckets, cpu_w, fragment, gpu_p
 
 
 @compiled
-def refresh(run: Run, first: int, stop: int) -> None:
+def refresh(run: PlacementRun, first: int, stop: int) -> None:
     """Recompute what is derived from the free amounts of nodes `first` to `stop` - 1."""
     for n in range(first, stop):
         node, now, gpu_free = run.nodes[n], run.state[n], run.gpu_free[n]
@@ -51,7 +51,7 @@ def feasible(request: Row, memory_mib: int, now: Row) -> bool:
 
 
 @inner
-def candidates(run: Run, k: int) -> int:
+def candidates(run: PlacementRun, k: int) -> int:
     """List the feasible nodes of arrival `k` with their scores; returns how many there are.
 
     Without scores the first will do, unless one is to be drawn.
@@ -83,7 +83,7 @@ def candidates(run: Run, k: int) -> int:
 
 
 @compiled
-def choose_node(run: Run, k: int) -> int:
+def choose_node(run: PlacementRun, k: int) -> int:
     """The node for arrival `k`: the highest total, the lowest rank of equals; -1 for none."""
     rule, found = run.rule, run.found
     size = candidates(run, k)
@@ -112,7 +112,7 @@ def choose_node(run: Run, k: int) -> int:
 
 
 @inner
-def choose_gpus(run: Run, k: int, n: int) -> int:
+def choose_gpus(run: PlacementRun, k: int, n: int) -> int:
     """The GPUs of node `n` for arrival `k`, as bits; whole GPUs are the lowest idle ones."""
     kind, gpu_free, gpus = run.rule.gpu, run.gpu_free[n], run.nodes[n]["gpus"]
     r = run.arrivals[k]["request"]
@@ -139,7 +139,7 @@ def choose_gpus(run: Run, k: int, n: int) -> int:
 
 
 @inner
-def hold(run: Run, k: int, n: int, mask: int, sign: int) -> None:
+def hold(run: PlacementRun, k: int, n: int, mask: int, sign: int) -> None:
     """Give arrival `k` its resources; take them back with a `sign` of -1."""
     now = run.state[n]
     request = run.requests[run.arrivals[k]["request"]]
@@ -156,7 +156,9 @@ def hold(run: Run, k: int, n: int, mask: int, sign: int) -> None:
 
 
 @compiled
-def place_arrivals(run: Run, start: int, stop: int, node: IntArray, gpu_mask: IntArray) -> None:
+def place_arrivals(
+    run: PlacementRun, start: int, stop: int, node: IntArray, gpu_mask: IntArray
+) -> None:
     """Place arrivals `start` to `stop` - 1, noting nodes by rank (-1: failed) and GPU bits."""
     for k in range(start, stop):
         n = choose_node(run, k)

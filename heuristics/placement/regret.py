@@ -9,7 +9,7 @@ from optgap.heuristics.placement.greedy_exact import rule_of
 from optgap.heuristics.placement.loop import choose_gpus, choose_node, hold
 from optgap.heuristics.placement.rule import EXACT
 from optgap.heuristics.placement.scores import best_move, move_value
-from optgap.heuristics.placement.tables import Run
+from optgap.heuristics.placement.tables import PlacementRun
 from optgap.models.compiled import compiled
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.arrays import FloatArray, IntArray
@@ -119,7 +119,7 @@ def _where(problem: PlacementProblem, solution: PlacementSolution, k: int) -> st
 
 @compiled
 def _judge(
-    run: Run,
+    run: PlacementRun,
     events: IntArray,
     parts: IntArray,
     rank: IntArray,

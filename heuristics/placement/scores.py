@@ -15,7 +15,7 @@ from optgap.heuristics.placement.rule import (
     PWR,
     VALUE,
 )
-from optgap.heuristics.placement.tables import Run
+from optgap.heuristics.placement.tables import PlacementRun
 from optgap.heuristics.placement.values import NodeValues
 from optgap.models.compiled import compiled, inner
 from optgap.models.placement.arrays import FloatArray, IntArray
@@ -70,7 +70,7 @@ def value_of_rest(
 
 @inner
 def move_value(
-    run: Run, kind: int, r: int, n: int, free: int, moved: int, old: int, new: int
+    run: PlacementRun, kind: int, r: int, n: int, free: int, moved: int, old: int, new: int
 ) -> float:
     """A PWR to VALUE score of request `r` on node `n`, `moved` GPUs going `old` to `new`.
 
@@ -105,7 +105,7 @@ def move_value(
 
 
 @inner
-def best_move(run: Run, kind: int, r: int, n: int) -> tuple[float, int]:
+def best_move(run: PlacementRun, kind: int, r: int, n: int) -> tuple[float, int]:
     """The best PWR to VALUE score on node `n`, and the lowest GPU of a share that has it."""
     node, gpu_free = run.nodes[n], run.gpu_free[n]
     count, wanted = run.requests[r]["num_gpu"], run.requests[r]["gpu_milli"]
@@ -170,7 +170,7 @@ def baseline_score(kind: int, request: Row, now: Row, gpu_free: IntArray, gpus: 
 
 
 @inner
-def score(run: Run, kind: int, r: int, n: int) -> float:
+def score(run: PlacementRun, kind: int, r: int, n: int) -> float:
     """The score of request `r` on node `n`, before any normalisation; higher is better."""
     if kind == 0:
         return 0.0

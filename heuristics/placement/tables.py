@@ -53,7 +53,7 @@ SCORES = np.dtype([("stamp", "i4"), ("first", "f8"), ("second", "f8")])
 CANDIDATE = np.dtype([("node", "i8"), ("first", "f8"), ("second", "f8")])
 
 
-class Run(NamedTuple):
+class PlacementRun(NamedTuple):
     """What a run needs: tables in the dtypes above, and work space.
 
     `accepts` is (requests, models), `workload` (models, M), `gpu_free` (N, most GPUs),

@@ -11,7 +11,7 @@ queue: up to 10, up to 50, and more waiting.
 
 from __future__ import annotations
 
-from optgap.heuristics.queueing.rule import Run, rounded
+from optgap.heuristics.queueing.rule import QueueRun, rounded
 from optgap.models.compiled import inner
 from optgap.solvers.queueing.online import INF, WAITING
 
@@ -20,7 +20,7 @@ WEIGHTS = (0.5, 0.2, 0.3, 0.3, 0.4, 0.3, 0.2, 0.6, 0.2)
 
 
 @inner
-def best_adaptive(run: Run, now: float) -> int:
+def best_adaptive(run: QueueRun, now: float) -> int:
     """The job with the highest S, rounded."""
     online, waiting = run.online, run.online.tally[WAITING]
     low_work, high_work, low_size, high_size = INF, -INF, INF, -INF

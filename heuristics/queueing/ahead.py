@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from optgap.heuristics.queueing.rule import Run
+from optgap.heuristics.queueing.rule import QueueRun
 from optgap.models.compiled import inner
 from optgap.models.queueing.kernels import fits, place, take
 from optgap.solvers.queueing.list_schedule import slack
@@ -10,7 +10,7 @@ from optgap.solvers.queueing.online import RUNNING, release
 
 
 @inner
-def shadow(run: Run, n: int, now: float) -> float:
+def shadow(run: QueueRun, n: int, now: float) -> float:
     """When n GPUs can be had at the earliest if nothing else starts, s.
 
     Leaves the free GPUs of that time in `run.free`. A job that should have ended by now is taken to
@@ -36,7 +36,7 @@ def shadow(run: Run, n: int, now: float) -> float:
 
 
 @inner
-def harmless(run: Run, n: int, wanted: int) -> bool:
+def harmless(run: QueueRun, n: int, wanted: int) -> bool:
     """Whether, after `shadow`, a job of n GPUs placed now leaves room for `wanted` then."""
     online, g = run.online, run.online.truth.g
     used = place(online.free, online.level, n, g, run.spare, 0)

@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from optgap.heuristics.queueing.ahead import harmless, shadow
-from optgap.heuristics.queueing.rule import Run
+from optgap.heuristics.queueing.rule import QueueRun
 from optgap.models.compiled import inner
 from optgap.solvers.queueing.list_schedule import slack
 from optgap.solvers.queueing.online import INF, WAITING
 
 
 @inner
-def oldest_or_harmless(run: Run, now: float) -> int:
+def oldest_or_harmless(run: QueueRun, now: float) -> int:
     """The oldest job, or the next that does not delay it; -1 for none."""
     online, oldest = run.online, run.online.queue[0]
     if online.fit[online.cls[oldest]] != 0:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from optgap.heuristics.queueing.loop import advance
-from optgap.heuristics.queueing.rule import SBS, Rule, Run
+from optgap.heuristics.queueing.rule import SBS, QueueRun, Rule
 from optgap.models.compiled import UP_TO, interpreted
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
@@ -89,14 +89,14 @@ def served(
     )
 
 
-def run_of(problem: QueueingProblem, rule: Rule, lookahead: int) -> Run:
+def run_of(problem: QueueingProblem, rule: Rule, lookahead: int) -> QueueRun:
     """An idle cluster and an empty queue."""
     jobs, online = problem.jobs, online_of(problem)
     _, family = np.unique(np.array(jobs.families, dtype=object), return_inverse=True)
     number, keys = np.arange(len(problem)), (jobs.gpus, jobs.estimate_s)
     ranks = [np.argsort(np.lexsort((number, *order))) for order in (keys, keys[::-1])]
     room = int(np.bincount(family).max()) if rule.kind == SBS else 1
-    return Run(
+    return QueueRun(
         rule=rule,
         online=online,
         iterations=jobs.iterations.copy(),

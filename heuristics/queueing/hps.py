@@ -18,7 +18,7 @@ oldest job has waited longer, only jobs start that end before it could start at 
 from __future__ import annotations
 
 from optgap.heuristics.queueing.ahead import shadow
-from optgap.heuristics.queueing.rule import Run, rounded
+from optgap.heuristics.queueing.rule import QueueRun, rounded
 from optgap.models.compiled import inner
 from optgap.models.times import TOLERANCE_S
 from optgap.solvers.queueing.list_schedule import slack
@@ -26,7 +26,7 @@ from optgap.solvers.queueing.online import INF, WAITING
 
 
 @inner
-def best_aged(run: Run, now: float) -> int:
+def best_aged(run: QueueRun, now: float) -> int:
     """The job with the highest score, rounded; with a reservation, of those that respect it."""
     rule, online, longest = run.rule, run.online, INF
     oldest = online.queue[0]

@@ -6,7 +6,7 @@ from optgap.heuristics.queueing.adaptive import best_adaptive
 from optgap.heuristics.queueing.easy import oldest_or_harmless
 from optgap.heuristics.queueing.hps import best_aged
 from optgap.heuristics.queueing.pbs import pbs_picks
-from optgap.heuristics.queueing.rule import EASY, HPS, PBS, SBS, Run
+from optgap.heuristics.queueing.rule import EASY, HPS, PBS, SBS, QueueRun
 from optgap.heuristics.queueing.sbs import sbs_picks
 from optgap.models.compiled import compiled
 from optgap.models.queueing.kernels import node_with, place, take, tightest
@@ -23,7 +23,7 @@ from optgap.solvers.queueing.online import (
 
 
 @compiled
-def advance(run: Run, events: int) -> bool:
+def advance(run: QueueRun, events: int) -> bool:
     """Work through so many events; whether there may be more."""
     online, picks, kind = run.online, run.picks, run.rule.kind
     gpus, g = online.truth.gpus, online.truth.g

@@ -16,7 +16,7 @@ where pairs are tried: ``pair_stage`` does. γ, T and Δ stand there without val
 
 from __future__ import annotations
 
-from optgap.heuristics.queueing.rule import Run, rounded
+from optgap.heuristics.queueing.rule import QueueRun, rounded
 from optgap.models.compiled import inner
 from optgap.models.queueing.arrays import FloatArray
 from optgap.solvers.queueing.online import WAITING
@@ -31,7 +31,7 @@ STAGES = {"off": 0, "after_rule1": 1, "first": 2}
 
 
 @inner
-def pbs_picks(run: Run) -> int:
+def pbs_picks(run: QueueRun) -> int:
     """Leave a job or a pair in `picks`, by the rules in turn; how many jobs that are."""
     rule, online, efficiency = run.rule, run.online, run.efficiency
     if rule.pairs == 2 and _best_pair(run):
@@ -71,7 +71,7 @@ def _ahead(efficiency: FloatArray, a: int, b: int) -> bool:
 
 
 @inner
-def _best_pair(run: Run) -> bool:
+def _best_pair(run: QueueRun) -> bool:
     """Leave the best pair in `picks`, the earlier job first; False when there is none.
 
     A pair's score is a weighted mean of its jobs' efficiencies, so pairs are looked for by their

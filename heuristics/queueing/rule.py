@@ -48,7 +48,7 @@ class Rule(NamedTuple):
     every: int = 0
 
 
-class Run(NamedTuple):
+class QueueRun(NamedTuple):
     """One run of one policy.
 
     Parameters

@@ -16,7 +16,7 @@ and by (n, t), or all sets in a family of few waiting jobs (``every``).
 
 from __future__ import annotations
 
-from optgap.heuristics.queueing.rule import Run, rounded
+from optgap.heuristics.queueing.rule import QueueRun, rounded
 from optgap.models.compiled import inner
 from optgap.models.queueing.arrays import IntArray
 from optgap.models.queueing.kernels import fits, place
@@ -29,7 +29,7 @@ Batch = tuple[int, int, int, int]
 
 
 @inner
-def sbs_picks(run: Run) -> int:
+def sbs_picks(run: QueueRun) -> int:
     """Leave the best batch, or the job of best efficiency for its GPUs, in `picks`; how many."""
     online, picks, gpus = run.online, run.picks, run.online.truth.gpus
     free = 0
@@ -52,7 +52,7 @@ def sbs_picks(run: Run) -> int:
 
 
 @inner
-def _best_batch(run: Run, most: int) -> int:
+def _best_batch(run: QueueRun, most: int) -> int:
     """Leave the best batch in `picks` and return its size; 0 when there is none."""
     cls, fit, gpus, best, size = run.online.cls, run.online.fit, run.online.truth.gpus, -1.0, 0
     for f in range(run.family.max() + 1):
@@ -91,7 +91,7 @@ def _best_batch(run: Run, most: int) -> int:
 
 
 @inner
-def _listed(run: Run, family: int) -> int:
+def _listed(run: QueueRun, family: int) -> int:
     """Sort the first waiting jobs of a family into `lists`; how many there are."""
     count, online = 0, run.online
     for p in range(online.tally[WAITING]):
@@ -110,7 +110,7 @@ def _listed(run: Run, family: int) -> int:
 
 @inner
 def _better(
-    run: Run, recent: Batch, length: int, most: int, best: float, size: int
+    run: QueueRun, recent: Batch, length: int, most: int, best: float, size: int
 ) -> tuple[float, int]:
     """The last `length` jobs, left in `picks`, if they are a better batch than what is there.
 
@@ -144,7 +144,7 @@ def _better(
 
 
 @inner
-def _together(run: Run, recent: Batch, length: int) -> bool:
+def _together(run: QueueRun, recent: Batch, length: int) -> bool:
     """Whether the jobs can be placed one after another, the largest first."""
     gpus, g, left = run.online.truth.gpus, run.online.truth.g, length
     run.free[:] = run.online.free

@@ -99,6 +99,17 @@ class FittedParameters(Brief):
         return ("parameters", *residual, *between)
 
     @property
+    def unknown(self) -> str:
+        """Why nothing can be drawn, in words; "" where something can, or in a file from before."""
+        for group in self.document.get("groups", ()):
+            state, params = group.get("state", {}), group.get("params", {}).values()
+            values = [x for row in state.get("covariance", ()) for x in row]
+            if "predictive" not in state and any(x is None or x != x for x in values):
+                free = sum(1 for item in params if not item.get("fixed"))
+                return f"no interval: {group.get('n')} rows for {free} parameters"
+        return ""
+
+    @property
     def described(self) -> str:
         """One line: what was fitted, to what, with what error, and what became of it."""
         overall = self.document.get("overall", {})

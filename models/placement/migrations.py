@@ -7,7 +7,7 @@ must stay, nodes that a task may not go to, and how many tasks a node runs at mo
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from optgap.models.placement.arrays import BoolArray, IntArray
 from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.placement.problem import PlacementProblem
 from optgap.models.placement.solution import PlacementSolution
-from optgap.models.result import Violation
+from optgap.models.result import Evaluation, Violation
 
 SCHEMA = "optgap.moves/1"
 
@@ -39,6 +39,48 @@ class Move:
 
 
 @dataclass(frozen=True, eq=False)
+class Further:
+    """What a move must heed beside the problem, which may be a relaxation of it.
+
+    Parameters
+    ----------
+    names: R resources.
+    capacity: (R, N) how much of each a node gives.
+    asks: (T, R) how much of each a task takes.
+    units: (N,) units of each GPU of a node.
+    share: (T,) units of each of its GPUs that a task takes.
+    fullest: (T,) whether a scheduler picks the GPU: of those with room the one with the least
+        free, the first of several.
+    """
+
+    names: tuple[str, ...]
+    capacity: IntArray
+    asks: IntArray
+    units: IntArray
+    share: IntArray
+    fullest: BoolArray
+
+    @classmethod
+    def of(cls, problem: PlacementProblem) -> Further:
+        """Nothing beside the problem."""
+        tasks, nodes = len(problem.tasks), len(problem.cluster)
+        return cls(
+            (),
+            np.zeros((0, nodes), dtype=np.int64),
+            np.zeros((tasks, 0), dtype=np.int64),
+            np.full(nodes, 1000),
+            problem.tasks.gpu_milli,
+            np.zeros(tasks, dtype=bool),
+        )
+
+    def loads(self, gpus: int, there: IntArray, masks: IntArray) -> IntArray:
+        """(GPUs,) units that tasks take of a node's GPUs (bits)."""
+        on = masks[:, None] >> np.arange(gpus) & 1
+        load: IntArray = (on * self.share[there][:, None]).sum(axis=0)
+        return load
+
+
+@dataclass(frozen=True, eq=False)
 class MigrationProblem:
     """A placement problem, the placement that is there, and what may move.
 
@@ -52,6 +94,8 @@ class MigrationProblem:
         allowed outside of it, too.
     room: (N,) tasks that a node runs at most.
     closed: (N,) nodes that nothing may move to.
+    further: resources and units of GPUs that a move must heed, too.
+    fixed_w: W of devices that the problem does not have, whatever moves.
     """
 
     problem: PlacementProblem
@@ -61,6 +105,8 @@ class MigrationProblem:
     node_set_of: IntArray
     room: IntArray
     closed: BoolArray
+    further: Further
+    fixed_w: float = 0.0
 
     @classmethod
     def of(
@@ -73,6 +119,9 @@ class MigrationProblem:
         room: Sequence[int] | IntArray | None = None,
         closed: Sequence[bool] | BoolArray | None = None,
         source: str = "migrations",
+        *,
+        further: Further | None = None,
+        fixed_w: float = 0.0,
     ) -> MigrationProblem:
         """Check that the current placement is one, and make the problem.
 
@@ -91,6 +140,8 @@ class MigrationProblem:
             np.full(tasks, -1) if node_set_of is None else np.asarray(node_set_of, np.int64),
             np.full(nodes, TASKS_PER_NODE) if room is None else np.asarray(room, np.int64),
             np.zeros(nodes, bool) if closed is None else np.asarray(closed, bool),
+            further or Further.of(problem),
+            fixed_w,
         )
         broken = made.check(current)
         if broken:
@@ -110,6 +161,14 @@ class MigrationProblem:
             return False
         group = int(self.node_set_of[k])
         return group < 0 or bool(self.node_sets[group][n])
+
+    def evaluate(self, solution: PlacementSolution) -> Evaluation:
+        """The referee's numbers, with the devices that the problem does not have."""
+        found = self.problem.evaluate(solution)
+        metrics = dict(found.metrics)
+        for name in ("power_w", "power_gpu_w"):
+            metrics[name] += self.fixed_w
+        return replace(found, objective=found.objective + self.fixed_w, metrics=metrics)
 
     def moved(self, solution: PlacementSolution) -> IntArray:
         """The tasks that are on another node or on other GPUs than now."""
@@ -135,6 +194,9 @@ class MigrationProblem:
                 found.append(Violation("a task that must stay", where, "moved", "stays"))
             elif not self.may_go(k, n):
                 found.append(Violation("a node that the task may go to", where, names[n], "none"))
+        for n in sorted(set(solution.node[moved].tolist())):
+            there = np.flatnonzero(solution.node == n)
+            found += self._short(n, there, solution.gpu_mask[there])
         counts = np.bincount(solution.node[solution.node >= 0], minlength=len(names))
         for n in np.flatnonzero(counts > self.room).tolist():
             limit = int(self.room[n])
@@ -142,6 +204,18 @@ class MigrationProblem:
         if most is not None and len(moved) > most:
             found.append(Violation("migrations", "solution", len(moved), most))
         return found
+
+    def _short(self, n: int, there: IntArray, masks: IntArray) -> list[Violation]:
+        """What is short on a node that tasks have come to, beside the problem's constraints."""
+        more, name = self.further, self.problem.cluster.names[n]
+        used = more.asks[there].sum(axis=0)
+        found = [
+            Violation(more.names[r], name, int(used[r]), int(more.capacity[r, n]))
+            for r in np.flatnonzero(used > more.capacity[:, n]).tolist()
+        ]
+        units = int(more.units[n])
+        loads = more.loads(int(self.problem.cluster.gpus[n]), there, masks).tolist()
+        return found + [Violation("units of a GPU", name, u, units) for u in loads if u > units]
 
     def follow(self, moves: Iterable[Move]) -> tuple[PlacementSolution, list[Violation]]:
         """Where the moves lead one after another, and the first step that does not fit, if any."""
@@ -173,7 +247,21 @@ class MigrationProblem:
             return Violation("tasks per node", name, len(there), int(self.room[n]))
         part = problem.subset(there.tolist())
         broken = part.check(PlacementSolution.of_arrays(node[there], mask[there]))
+        broken = broken or self._short(n, there, mask[there])
+        if not broken and self.further.fullest[move.task]:
+            others = there[there != move.task]
+            picked = self.picked(move.task, n, others, mask[others])
+            if picked != move.gpu_mask:
+                where = problem.cluster.names[n]
+                return Violation("the GPU that a scheduler picks", where, move.gpu_mask, picked)
         return broken[0] if broken else None
+
+    def picked(self, k: int, n: int, there: IntArray, masks: IntArray) -> int:
+        """The GPU (bits) of a node that a scheduler picks for a task, 0 where none has room."""
+        loads = self.further.loads(int(self.problem.cluster.gpus[n]), there, masks)
+        room = self.further.units[n] - self.further.share[k]
+        fits = [(-int(load), g) for g, load in enumerate(loads) if load <= room]
+        return 1 << min(fits)[1] if fits else 0
 
     def moves_json(self, moves: Iterable[Move], names: Sequence[str]) -> dict[str, Any]:
         """JSON form of a list of moves, ``optgap.moves/1``; `names` (N,) are those of nodes."""

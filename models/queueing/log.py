@@ -11,13 +11,20 @@ import numpy as np
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.queueing.arrays import FloatArray, IntArray, floats, integers
 from optgap.models.queueing.jobs import Jobs
-from optgap.models.queueing.problem import QueueingProblem
+from optgap.models.queueing.problem import MOST_GPUS_PER_NODE, QueueingProblem
 from optgap.models.queueing.solution import QueueingSolution
 from optgap.models.times import freed_s
 
 TOLD = ("gpus", "nodes", "gpus_per_node")
 """Settings that tell the size of a pool."""
 AT_ONCE = "the most held at once (--set gpus=N)"
+
+
+def split(gpus: int) -> tuple[int, int]:
+    """As few nodes as a problem may have for so many GPUs, and the GPUs of each."""
+    fewest = -(-gpus // MOST_GPUS_PER_NODE)
+    nodes = next(n for n in range(fewest, gpus + 1) if gpus % n == 0)
+    return nodes, gpus // nodes
 
 
 @dataclass(frozen=True)
@@ -54,13 +61,13 @@ class Pool:
             raise InputError("--set", "gpus", NoQuote(f"it and {[*given][1]}"), "one of them")
         rule = " ".join(f"--set {name}={value}" for name, value in given.items())
         if "gpus" in given:
-            return cls(1, given["gpus"], "as told", rule)
+            return cls(*split(given["gpus"]), "as told", rule)
         if given:
             each = given.get("gpus_per_node") or max([*seen, 1])
             return cls(given.get("nodes") or max(1, len(seen)), each, "as told", rule)
         if seen and sum(seen) >= peak and min(seen) == max(seen):
             return cls(len(seen), seen[0], why)
-        return cls(1, max(sum(seen), peak), why)
+        return cls(*split(max(sum(seen), peak)), why)
 
 
 @dataclass(frozen=True)
@@ -127,8 +134,9 @@ def happened(
     """
     most, when = peak(start_s, start_s + jobs.duration_s, jobs.gpus)
     enough = max(most, pool.nodes * pool.gpus_per_node)
+    nodes, each = split(enough)
     problem = QueueingProblem.of(
-        jobs, nodes=1, gpus_per_node=enough, placement="count", name=name, origin=source,
+        jobs, nodes=nodes, gpus_per_node=each, placement="count", name=name, origin=source,
         source=source,
     )  # fmt: skip
     # a pool that was told too small has jobs that it cannot hold: the referee says so

@@ -20,7 +20,7 @@ from optgap.models import tables
 from optgap.models.errors import InputError, NoQuote, shorten
 from optgap.models.queueing.arrays import FloatArray, IntArray, floats, integers
 from optgap.models.queueing.jobs import Jobs
-from optgap.models.queueing.log import AT_ONCE, Pool, QueueLog, happened, peak
+from optgap.models.queueing.log import AT_ONCE, Pool, QueueLog, happened, peak, split
 from optgap.models.queueing.problem import MOST_GPUS
 from optgap.models.shown import counted
 from optgap.models.times import SHORTEST_S, shown
@@ -155,8 +155,9 @@ def read_swf_log(
     told = {"gpus": gpus, "nodes": nodes, "gpus_per_node": gpus_per_node}
     most, procs = peak(start, start + jobs.duration_s, jobs.gpus)[0], log.header["maxprocs"]
     count = log.header["maxnodes"]
-    pool = Pool(1, procs, "MaxProcs", "MaxProcs")
-    if not procs or any(told.values()):
+    if procs and not any(told.values()):
+        pool = Pool(*split(procs), "MaxProcs", "MaxProcs")
+    else:
         why = "MaxNodes" if count > most else AT_ONCE
         pool = Pool.of(told, [procs or max(most, count)], most, why)
     hours = float(jobs.gpu_seconds.sum()) / 3600

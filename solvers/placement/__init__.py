@@ -29,7 +29,7 @@ METHODS = entries(
     ),
     Entry(
         "milp",
-        f"{HERE}.exact.milp:milp",
+        f"{HERE}.milp:milp",
         "proven optimum by the textbook formulation (highs or cbc); a few nodes",
         kind="exact",
         params={"backend": "highs"},

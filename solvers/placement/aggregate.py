@@ -83,6 +83,24 @@ class Band:
     packages: int
 
 
+def state_cost(
+    problem: PlacementProblem,
+    weights: tuple[float, float],
+    node: NodeType,
+    free_cpu: int,
+    gpu_free: Sequence[int],
+) -> float:
+    """What a node in a state costs, at these weights per W and per milli-GPU of fragmentation."""
+    cost = 0.0
+    if weights[0]:
+        watts = problem.power.cpu_w(node.cpu_milli, free_cpu)
+        cost += weights[0] * (watts + problem.power.gpu_w(node.model, gpu_free))
+    if weights[1]:
+        buckets = node_fragmentation(problem.workload, node.model, free_cpu, gpu_free)
+        cost += weights[1] * buckets.fragment
+    return cost
+
+
 class Aggregate:
     """Task classes with demands, node types with counts, and the cost of a node's contents.
 
@@ -123,24 +141,16 @@ class Aggregate:
         self.fits_type = np.array(
             [[problem.fits_empty(c, t) for c in self.classes] for t in self.types]
         )
-        self._idle_cost = [self._state_cost(t, t.cpu_milli, [1000] * t.gpus) for t in self.types]
+        self.weights = self.power_weight, self.frag_weight
+        self._idle_cost = [
+            state_cost(problem, self.weights, t, t.cpu_milli, [1000] * t.gpus) for t in self.types
+        ]
         self._costs: dict[tuple[int, int, tuple[int, ...]], float] = {}
 
     @property
     def base(self) -> float:
         """Cost of the idle cluster."""
         return float(sum(n * cost for n, cost in zip(self.count, self._idle_cost, strict=True)))
-
-    def _state_cost(self, node: NodeType, free_cpu: int, gpu_free: Sequence[int]) -> float:
-        cost = 0.0
-        if self.power_weight:
-            power = self.problem.power
-            watts = power.cpu_w(node.cpu_milli, free_cpu) + power.gpu_w(node.model, gpu_free)
-            cost += self.power_weight * watts
-        if self.frag_weight:
-            buckets = node_fragmentation(self.problem.workload, node.model, free_cpu, gpu_free)
-            cost += self.frag_weight * buckets.fragment
-        return cost
 
     def cost(self, t: int, contents: Contents) -> float:
         """What a node of type `t` with these contents costs beyond the idle node."""
@@ -152,7 +162,8 @@ class Aggregate:
         if key not in self._costs:
             gpu_free = [1000 - load for load in key[2]]
             gpu_free += [1000] * (node.gpus - len(gpu_free))
-            state = self._state_cost(node, node.cpu_milli - used, gpu_free)
+            free = node.cpu_milli - used
+            state = state_cost(self.problem, self.weights, node, free, gpu_free)
             self._costs[key] = state - self._idle_cost[t]
         return self._costs[key]
 

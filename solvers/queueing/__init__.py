@@ -35,7 +35,7 @@ METHODS = entries(
         f"{HERE}.time_indexed:time_indexed",
         "integer program on cells of time, refined; CP-SAT on short streams; any number of jobs",
         kind="bound",
-        params={"jobs": 200, "rounds": 3, "moves": 200_000},
+        params={"jobs": 200, "rounds": 6, "moves": 200_000},
         seeded=True,
     ),
     Entry(

@@ -10,7 +10,7 @@ import numpy as np
 from optgap.models.compiled import compiled
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem
-from optgap.models.queueing.arrays import FloatArray
+from optgap.models.queueing.arrays import FloatArray, IntArray
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.queueing.widths import widths
 
@@ -80,12 +80,12 @@ def sum_of_waits(problem: QueueingProblem) -> tuple[float, str]:
         if not some.any():
             continue
         arrival, work = jobs.arrival_s[some], area[some]
-        busy, _ = fluid(arrival, work, work, False)
+        busy = fluid(arrival, work, work, False)[0]
         value = float((busy + jobs.duration_s[some] / 2 - ends[some]).sum())
         slack = SAFE * float(ends[some].sum())
         if value - slack > best:
             best, by = value - slack, "mean busy times"
-        _, done = fluid(arrival, work, work, True)
+        done = fluid(arrival, work, work, True)[1]
         value = float((done - ends[some]).sum())
         if value - slack > best:
             best, by = value - slack, "shortest remaining area first"
@@ -95,11 +95,12 @@ def sum_of_waits(problem: QueueingProblem) -> tuple[float, str]:
 @compiled
 def fluid(
     arrival: FloatArray, work: FloatArray, key: FloatArray, remaining: bool
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
     """Mean busy times and ends, s, of jobs on one machine that may interrupt them.
 
     At any time the job that has arrived with the least `key` runs; with `remaining`, the one with
-    the least work left.
+    the least work left. Beside these stand the times from which on another job runs, and which: -1
+    for none.
 
     Parameters
     ----------
@@ -109,18 +110,22 @@ def fluid(
     count = len(arrival)
     busy, done = np.zeros(count), np.zeros(count)
     left = work.copy()
-    queue = [(key[0], 0)]
+    queue, time, who = [(key[0], 0)], [0.0], [-1]
     queue.pop()
     now, k = 0.0, 0
     while k < count or len(queue) > 0:
-        if len(queue) == 0:
-            now = max(now, arrival[k])
+        if len(queue) == 0 and arrival[k] > now:
+            time.append(now)
+            who.append(-1)
+            now = arrival[k]
         while k < count and arrival[k] <= now:
             heapq.heappush(queue, (key[k], k))
             k += 1
         _, j = heapq.heappop(queue)
         until = arrival[k] if k < count else np.inf
         span = min(left[j], until - now)
+        time.append(now)
+        who.append(j)
         busy[j] += span * (now + span / 2)
         now += span
         left[j] -= span
@@ -129,61 +134,38 @@ def fluid(
             busy[j] /= work[j]
         else:
             heapq.heappush(queue, (left[j] if remaining else key[j], j))
-    return busy, done
+    return busy, done, np.array(time), np.array(who)
 
 
 @compiled
-def falling_prices(arrival: FloatArray, work: FloatArray, edges: FloatArray) -> FloatArray:
+def falling_prices(
+    work: FloatArray, edges: FloatArray, time: FloatArray, who: IntArray, end: float
+) -> FloatArray:
     """Mean prices per interval that go with `fluid`: falling at rate 1/work while a job runs.
 
-    `work` in s on the machine; prices are per machine. 0 at the end of every busy period.
+    `time` and `who` as there, `end` its last one; `work` in s on the machine; prices are per
+    machine. 0 at the end of every busy period.
     """
-    count = len(arrival)
-    left = work.copy()
-    queue = [(work[0], 0)]
-    queue.pop()
-    time, rate = [0.0], [0.0]
-    time.pop()
-    rate.pop()
-    now, k = 0.0, 0
-    while k < count or len(queue) > 0:
-        if len(queue) == 0:
-            if arrival[k] > now:
-                time.append(now)
-                rate.append(-1.0)  # idle from here on
-            now = max(now, arrival[k])
-        while k < count and arrival[k] <= now:
-            heapq.heappush(queue, (work[k], k))
-            k += 1
-        _, j = heapq.heappop(queue)
-        until = arrival[k] if k < count else np.inf
-        span = min(left[j], until - now)
-        time.append(now)
-        rate.append(1 / work[j])
-        now += span
-        left[j] -= span
-        if not (now < until or left[j] <= 0):
-            heapq.heappush(queue, (work[j], j))
     cells = len(edges) - 1
     price = np.zeros(cells)
-    height, end = 0.0, now
+    height = 0.0
     c = cells - 1
     for i in range(len(time) - 1, -1, -1):
         start = time[i]
-        if rate[i] < 0:
+        if who[i] < 0:
             height, end = 0.0, start
             continue
-        high = end
+        rate, high = 1 / work[who[i]], end
         while high > start:
             while c > 0 and edges[c] >= high:
                 c -= 1
             low = max(start, edges[c])
             span = high - low
-            mean = height + rate[i] * span / 2
+            mean = height + rate * span / 2
             length = edges[c + 1] - edges[c]
             if high <= edges[c + 1]:
                 price[c] += mean * span / length
-            height += rate[i] * span
+            height += rate * span
             high = low
             if c == 0 and low <= edges[0]:
                 break

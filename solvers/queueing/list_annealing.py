@@ -32,7 +32,7 @@ PRIME = 2147483647
 """2³¹ − 1: random numbers are Park and Miller's, alike in both ways a kernel is run."""
 
 
-class Search(NamedTuple):
+class ListSearch(NamedTuple):
     """Everything that annealing works on.
 
     Parameters
@@ -76,11 +76,11 @@ class Moves(NamedTuple):
     doubt: float
 
 
-def search_of(stream: Stream, order: IntArray, nodes: int, rule: int, seed: int) -> Search:
+def search_of(stream: Stream, order: IntArray, nodes: int, rule: int, seed: int) -> ListSearch:
     """A search from one list on an idle cluster, every job with the same rule."""
     count, held, g = len(order), int(stream.at[-1]), stream.g
     most = min(count, nodes * g)
-    return Search(
+    return ListSearch(
         stream,
         plan_of(order, held, rule),
         plan_of(order, held, rule),
@@ -103,7 +103,7 @@ def draw(random: IntArray) -> float:
 
 
 @inner
-def look_back(search: Search, first: int, stop: int) -> None:
+def look_back(search: ListSearch, first: int, stop: int) -> None:
     """Sum up again what jobs from each place of the list on cost, for some places."""
     stream, plan, after = search.stream, search.plan, search.after
     for p in range(stop - 1, first - 1, -1):
@@ -116,10 +116,10 @@ def look_back(search: Search, first: int, stop: int) -> None:
 
 
 @compiled
-def schedule(search: Search) -> float:
-    """Schedule the list from `before` on; returns its cost, which is now the plan's."""
+def schedule(search: ListSearch, begin: Machine) -> float:
+    """Schedule the list from this cluster on; returns its cost, which is now the plan's."""
     stream, plan, machine = search.stream, search.plan, search.now
-    copy_machine(search.before, machine)
+    copy_machine(begin, machine)
     count = len(plan.order)
     decode(
         stream, plan, machine, plan.start, plan.node,
@@ -133,7 +133,7 @@ def schedule(search: Search) -> float:
 
 
 @inner
-def _note(search: Search) -> None:
+def _note(search: ListSearch) -> None:
     """Note what the list costs that has been scheduled, and the list if it is the best so far."""
     at, plan, best, clock = search.stream.at, search.plan, search.best, search.now.clock
     search.costs[0] = clock[1] + (len(plan.order) * clock[2] if search.stream.makespan else 0.0)
@@ -158,15 +158,27 @@ def _shift(order: IntArray, p: int, q: int) -> None:
 
 @compiled
 def anneal(
-    search: Search, moves: Moves, first: int, stop: int, heats: tuple[float, float], tries: int
+    search: ListSearch,
+    begin: Machine,
+    moves: Moves,
+    first: int,
+    stop: int,
+    heats: tuple[float, float],
+    tries: int,
 ) -> int:
     """Try moves within places `first` to `stop`, at temperatures from one to another.
 
-    Returns how many moves were accepted.
+    `begin` is the cluster at the start of the list. Returns how many moves were accepted.
     """
     plan, stream, random, accepted = search.plan, search.stream, search.random, 0
-    copy_machine(search.before, search.now)
     nodes, count, wish = len(search.now.free), len(plan.order), plan.wish
+    copy_machine(begin, search.before)
+    search.now.starts[0] += first
+    look_back(search, 0, count)
+    decode(
+        stream, plan, search.before, search.start, search.node,
+        (0, first, first), search.after, np.inf, np.inf,
+    )  # fmt: skip
     kept_wish = np.empty(nodes, dtype=np.int64)
     near, far = moves.earlier + moves.behind, moves.earlier + moves.behind + moves.anywhere
     for i in range(tries):
@@ -189,16 +201,16 @@ def anneal(
         if p == q and (nodes == 1 or kind < far):
             continue
         job = plan.order[p]
-        rule, begin, end_at = plan.rule[job], stream.at[job], stream.at[job + 1]
-        for h in range(begin, end_at):
-            kept_wish[h - begin] = wish[h]
+        rule, at, end_at = plan.rule[job], stream.at[job], stream.at[job + 1]
+        for h in range(at, end_at):
+            kept_wish[h - at] = wish[h]
         if p == q and draw(random) < 0.5:  # another rule
-            wish[begin] = NOBODY
+            wish[at] = NOBODY
             plan.rule[job] = int(draw(random) * (CLOSEST_END + 2))
         elif p == q:  # another node
-            h = begin + int(draw(random) * (end_at - begin))
+            h = at + int(draw(random) * (end_at - at))
             k = int(draw(random) * nodes)
-            for other in range(begin, end_at):
+            for other in range(at, end_at):
                 if wish[other] == k:
                     wish[other] = wish[h]
             wish[h] = k
@@ -212,12 +224,12 @@ def anneal(
         if end < 0:
             _shift(plan.order, q, p)
             plan.rule[job] = rule
-            for h in range(begin, end_at):
-                wish[h] = kept_wish[h - begin]
+            for h in range(at, end_at):
+                wish[h] = kept_wish[h - at]
             continue
         accepted += 1
-        for at in range(first, end):  # jobs wish for the nodes that they have
-            j = plan.order[at]
+        for place in range(first, end):  # jobs wish for the nodes that they have
+            j = plan.order[place]
             plan.start[j] = search.start[j]
             for h in range(stream.at[j], stream.at[j + 1]):
                 plan.node[h] = wish[h] = search.node[h]
@@ -226,32 +238,20 @@ def anneal(
     return accepted
 
 
-@compiled
-def enter_window(search: Search, machine: Machine, first: int) -> None:
-    """Make `before` the cluster at place `first` of the list, from `machine` at its start."""
-    copy_machine(machine, search.before)
-    search.now.starts[0] += first
-    look_back(search, 0, len(search.plan.order))
-    decode(
-        search.stream, search.plan, search.before, search.start, search.node,
-        (0, first, first), search.after, np.inf, np.inf,
-    )  # fmt: skip
-
-
-def return_to_best(search: Search) -> None:
+def return_to_best(search: ListSearch) -> None:
     """Go back to the best list so far."""
     for mine, best in zip(search.plan, search.best, strict=True):
         mine[:] = best
     search.costs[0] = search.costs[1]
 
 
-def wish_for_nodes(search: Search, rule: int) -> None:
+def wish_for_nodes(search: ListSearch, rule: int) -> None:
     """Order the list by start, and let every job wish for the node it has, with one rule else."""
     wait_for_nodes(search)
     search.plan.rule[:] = rule
 
 
-def wait_for_nodes(search: Search) -> None:
+def wait_for_nodes(search: ListSearch) -> None:
     """Order the list by start, and let every job wait for the node it has."""
     plan = search.plan
     plan.order[:] = plan.order[np.argsort(plan.start[plan.order], kind="stable")]

@@ -27,10 +27,9 @@ from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import slack_s
 from optgap.models.work import WORK
 from optgap.solvers.queueing.list_annealing import (
+    ListSearch,
     Moves,
-    Search,
     anneal,
-    enter_window,
     return_to_best,
     schedule,
     search_of,
@@ -180,24 +179,26 @@ def polished(
     return _annealed(problem, searches, settings, limits, seed)
 
 
-def _take(search: Search, start: FloatArray, node: IntArray) -> None:
+def _take(search: ListSearch, start: FloatArray, node: IntArray) -> None:
     """Schedule the jobs in this order and on these nodes."""
     search.plan.start[:] = start
     search.plan.node[:] = node
     wait_for_nodes(search)
-    schedule(search)
+    schedule(search, search.before)
 
 
 def _annealed(
     problem: QueueingProblem,
-    searches: list[Search],
+    searches: list[ListSearch],
     settings: Annealing,
     limits: Limits,
     seed: int,
 ) -> Outcome:
     """The best schedule of some searches side by side."""
     begun = min(float(problem.value(search.best.start)) for search in searches)
-    runs = [_Run(problem, search, settings, k, seed) for k, search in enumerate(searches)]
+    runs = [
+        _AnnealedSearch(problem, search, settings, k, seed) for k, search in enumerate(searches)
+    ]
 
     def tell() -> None:
         best = min(searches, key=lambda search: float(search.costs[1]))
@@ -210,7 +211,7 @@ def _annealed(
     return _outcome(problem, best.search, stopped, info)
 
 
-def _begin(problem: QueueingProblem, settings: Annealing, seed: int, limits: Limits) -> Search:
+def _begin(problem: QueueingProblem, settings: Annealing, seed: int, limits: Limits) -> ListSearch:
     """The best of some schedules made in the order of time.
 
     They serve jobs by arrival, by run time with bookings, and as re-planned. What a limit leaves
@@ -218,7 +219,7 @@ def _begin(problem: QueueingProblem, settings: Annealing, seed: int, limits: Lim
     """
     stream, (nodes, _), count = stream_of(problem), problem.shape, len(problem)
     search = search_of(stream, np.arange(count), nodes, LEAST_EXTENSION, seed)
-    schedule(search)
+    schedule(search, search.before)
     for k, effort in enumerate([None, *settings.efforts(count)]):
         if limits.stop is not None:
             break
@@ -242,11 +243,16 @@ def _serve(planner: Planner, effort: Effort, limits: Limits) -> None:
         limits.spend(WORK.queueing_event * EVENTS + WORK.queueing_start * started)
 
 
-class _Run:
+class _AnnealedSearch:
     """One search, from the best schedule that it is given."""
 
     def __init__(
-        self, problem: QueueingProblem, search: Search, settings: Annealing, number: int, seed: int
+        self,
+        problem: QueueingProblem,
+        search: ListSearch,
+        settings: Annealing,
+        number: int,
+        seed: int,
     ) -> None:
         count, (nodes, g) = len(problem), problem.shape
         self.hot = settings.hot[number % len(settings.hot)]
@@ -268,8 +274,7 @@ class _Run:
             wait_for_nodes(self.search)
         else:
             wish_for_nodes(self.search, LEAST_EXTENSION)
-        enter_window(self.search, self.idle, 0)
-        schedule(self.search)
+        schedule(self.search, self.idle)
 
     def run(self, limits: Limits) -> Termination | None:
         """Until the moves are used up; returns what stopped them, if anything did."""
@@ -310,11 +315,10 @@ class _Run:
             width = int(self.rng.integers(chosen.window[0], chosen.window[1] + 1))
             first = max(0, centre - int(self.rng.integers(width)))
             stop = min(count, first + width)
-            enter_window(search, self.idle, first)
             size, doubt = size // (10 * max(1, count // 10_000)), chosen.doubt * self.mean_s
         moves = Moves(chosen.earlier, chosen.behind, chosen.anywhere, chosen.reach, doubt)
         tries = min(max(1, size), budget - self.done)
-        anneal(search, moves, first, stop, (heat, heat), tries)
+        anneal(search, self.idle, moves, first, stop, (heat, heat), tries)
         self.done += tries
 
 
@@ -343,7 +347,7 @@ def _side_by_side(
 
 def _outcome(
     problem: QueueingProblem,
-    search: Search,
+    search: ListSearch,
     stopped: Termination | None,
     info: dict[str, float | int | str],
 ) -> Outcome:

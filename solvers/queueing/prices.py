@@ -23,7 +23,7 @@ from optgap.models.queueing.arrays import FloatArray
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.work import WORK
 from optgap.solvers.backends.safe import EPS
-from optgap.solvers.queueing.areas import falling_prices, in_unit, makespan, sum_of_waits
+from optgap.solvers.queueing.areas import falling_prices, fluid, in_unit, makespan, sum_of_waits
 from optgap.solvers.queueing.widths import Width, widths
 
 
@@ -92,14 +92,14 @@ def best_bound(
     value, by = sum_of_waits(problem)
     ascent = replace(ASCENT, steps=max(1, round(steps * limits.effort)))
     for width in widths(problem):
-        found = _Search(problem, width, ascent, limits, value).run()
+        found = _PriceSearch(problem, width, ascent, limits, value).run()
         if found > value:
             value, by = found, "prices on GPU time"
     return value, by
 
 
 @dataclass
-class _Search:
+class _PriceSearch:
     """Subgradient steps on the prices, from few intervals to many."""
 
     problem: QueueingProblem
@@ -120,11 +120,12 @@ class _Search:
         busy = self._end(work)
         last = busy + float(self.duration.max())
         self.best, self.prices = 0.0, np.zeros(0)
+        _, done, time, who = fluid(self.release, work, work, False)
         for k, cells in enumerate(self.ascent.cells):
             if k > 1 and cells > self.ascent.per_job * len(jobs):
                 break
             edges = np.linspace(first, last, cells + 1)
-            start = falling_prices(self.release, work, edges)
+            start = falling_prices(work, edges, time, who, float(done.max()))
             choices = [share * start for share in self.ascent.shares]
             if len(self.prices):
                 choices.append(np.repeat(self.prices, cells // len(self.prices)))
@@ -224,7 +225,10 @@ def priced(
             if to_end <= step:
                 b += 1
         total += best
-        _use(usage, edges, at, at + d, n)
+        k = max(0, int(np.searchsorted(edges, at, side="right")) - 1)
+        while k < cells and edges[k] < at + d:
+            usage[k] += n * max(0.0, min(at + d, edges[k + 1]) - max(at, edges[k]))
+            k += 1
     return total, looked
 
 
@@ -237,12 +241,3 @@ def _paid(paid: FloatArray, edges: FloatArray, price: FloatArray, k: int, t: flo
     if k < len(price):
         total = paid[k] + price[k] * (t - edges[k])
     return total
-
-
-@compiled
-def _use(usage: FloatArray, edges: FloatArray, start: float, end: float, n: float) -> None:
-    """Add n GPUs from start to end."""
-    k = max(0, int(np.searchsorted(edges, start, side="right")) - 1)
-    while k < len(usage) and edges[k] < end:
-        usage[k] += n * max(0.0, min(end, edges[k + 1]) - max(start, edges[k]))
-        k += 1

@@ -19,7 +19,7 @@ import numpy as np
 
 from optgap.models.compiled import compiled, inner
 from optgap.models.queueing import QueueingProblem
-from optgap.solvers.queueing.list_annealing import Moves, Search, anneal, schedule, search_of
+from optgap.solvers.queueing.list_annealing import ListSearch, Moves, anneal, schedule, search_of
 from optgap.solvers.queueing.list_schedule import COMPACT, NOBODY, Plan, settle, slack
 from optgap.solvers.queueing.online import (
     INF,
@@ -68,7 +68,7 @@ class Planner(NamedTuple):
     """A stream being served, and the search for the plan of its waiting jobs as estimated."""
 
     online: Online
-    search: Search
+    search: ListSearch
 
 
 def planner_of(problem: QueueingProblem, seed: int, hindsight: bool = False) -> Planner:
@@ -138,7 +138,7 @@ def _plan(planner: Planner, effort: Effort, now: float) -> int:
     online, whole = planner.online, planner.search
     tally, queue, plan, best = online.tally, online.queue, whole.plan, whole.best
     count = min(tally[WAITING], effort.jobs)
-    search = Search(
+    search = ListSearch(
         whole.stream,
         Plan(plan.order[:count], plan.wish, plan.rule, plan.start, plan.node),
         Plan(best.order[:count], best.wish, best.rule, best.start, best.node),
@@ -150,10 +150,10 @@ def _plan(planner: Planner, effort: Effort, now: float) -> int:
         for h in range(search.stream.at[j], search.stream.at[j + 1]):
             search.plan.wish[h] = NOBODY
     search.costs[1] = INF
-    schedule(search)
+    schedule(search, search.before)
     tries = min(effort.moves, effort.starts // count, ENOUGH * count * count)
     if count > 1:
-        anneal(search, MOVES, 0, count, (effort.hot, effort.cold), tries)
+        anneal(search, search.before, MOVES, 0, count, (effort.hot, effort.cold), tries)
     tally[ROUNDS] += 1
     queue[:count] = search.best.order
     started = 0

@@ -39,7 +39,7 @@ five jobs have 120 orders."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tuning:
+class CellTuning:
     """What was found to work well.
 
     Parameters
@@ -81,7 +81,7 @@ def time_indexed(
     limits: Limits,
     seed: int,
     jobs: int = 200,
-    rounds: int = 3,
+    rounds: int = 6,
     moves: int = 200_000,
 ) -> Outcome:
     """A bound from the time-indexed integer program, with the best schedule that was met.
@@ -100,12 +100,12 @@ def time_indexed(
     for name, count, least in (("jobs", jobs, 2), ("rounds", rounds, 1), ("moves", moves, 1)):
         if count < least:
             raise InputError("time-indexed", name, count, f"at least {least}")
-    search = _Search(problem, limits, seed, jobs, rounds, moves)
+    search = _CellSearch(problem, limits, seed, jobs, rounds, moves)
     search.run()
     return search.outcome()
 
 
-class _Search:
+class _CellSearch:
     """What is known: the bound of each period, and the best schedule."""
 
     def __init__(
@@ -120,7 +120,7 @@ class _Search:
         self.problem, self.limits, self.seed, self.jobs = problem, limits, seed, jobs
         self.rounds = max(1, round(rounds * limits.effort))
         self.moves = min(moves, MOVES_OF_FEW * len(problem) ** 2)
-        self.tuning = Tuning()
+        self.tuning = CellTuning()
         if len(problem) <= self.tuning.few:
             self.tuning = replace(self.tuning, fineness=Fineness(reach_s=np.inf), gap=0.0)
             self.rounds = self.tuning.ends

@@ -62,7 +62,7 @@ def as_solution(given: Any, problem: Problem) -> Any:
 
 
 def load(path: Path, problem: ProblemLike | None = None) -> Any:
-    """Read a problem, a result, or (given its `problem`) a solution from a JSON file.
+    """Read a problem, a result, a fit, or (given its `problem`) a solution from a JSON file.
 
     Raises
     ------
@@ -76,11 +76,17 @@ def load(path: Path, problem: ProblemLike | None = None) -> Any:
             return spec.models.problem.from_json(fields)
     if schema.startswith("optgap.result/"):
         return _result(fields, of)
+    if schema.startswith("optgap.fit/"):
+        from optgap.fitting.saved import from_document
+
+        return from_document(fields.document, str(path))
     if of is not None:
         return family(of.family).models.solution.from_json(fields, of)
     if any(schema.startswith(f"optgap.{name}.solution/") for name in FAMILIES):
         raise InputError(str(path), "", NoQuote("a solution without its problem"), "problem=…")
-    raise InputError(str(path), "field schema", schema, "a problem, solution or result of optgap")
+    raise InputError(
+        str(path), "field schema", schema, "a problem, solution, result or fit of optgap"
+    )
 
 
 def load_problem(path: Path) -> Problem:

@@ -40,6 +40,11 @@ class Answer:
         return html_table(header, rows, [*self.head(), *self.notes()], right)
 
 
+def plural(count: int, noun: str) -> str:
+    """A number with its noun: ``1 move``, ``4,268 moves``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def text_table(header: Row, rows: Sequence[Row], right: Sequence[int] = ()) -> str:
     """An aligned table in plain text; columns with an index in `right` are right-aligned."""
     widths = [max(len(row[k]) for row in (header, *rows)) for k in range(len(header))]

@@ -170,6 +170,11 @@ REFUSED = [
     ("slurm --set zone=Mars", f"{HEADER}\n{line('1')}\n", "a time zone such as Europe/Berlin"),
     ("slurm --set gpus=2 --set nodes=1", f"{HEADER}\n{line('1')}\n", "found it and nodes"),
     ("slurm", f"{HEADER}\n{line('1', held='gres/shard=2')}\n", "1 job holds shards of GPUs"),
+    (
+        "slurm",
+        f"{HEADER}\n{line('5+0', raw=5)}\n{line('5+1', '12:00:00', '13:00:00', raw=6)}\n",
+        "found 0 jobs, expected 1 to",
+    ),
     ("swf", "1 0 -1 100 2 -1 -1 2 200 -1 1 1 1 -1 1 -1 -1 -1\n", "left out: 1 job without a wait"),
 ]  # fmt: skip
 
@@ -181,6 +186,15 @@ def test_a_file_that_is_no_log_is_told_in_a_line(
     kind, *rest = arguments.split()
     (tmp_path / "log").write_text(text)
     refused(cli("audit", kind, str(tmp_path / "log"), *rest), told)
+
+
+def test_a_log_of_the_largest_machines_is_read(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(
+        "; MaxProcs: 163840\n1 0 0 100 163840 -1 -1 -1 200 -1 1 1 1 -1 1 -1 -1 -1\n"
+    )
+    audit = optgap.audit("swf", tmp_path / "log.swf", policies="fifo", methods="bound-area")
+    problem: Any = audit.problem
+    assert (problem.gpus, problem.nodes) == (163_840, 2)
 
 
 def test_the_door_with_clocks_put_back_is_refused(cli: Cli) -> None:

@@ -84,7 +84,7 @@ def test_what_does_not_belong_is_counted_and_violations_are_listed(
     assert reasons["a task that the problem does not have"] == 1
     assert reasons["on a node that the problem does not have"] == 1
     rows = {row["method"]: row for row in document["comparison"]["rows"]}
-    assert "breaks 1 constraints" in rows["logged"]["message"]
+    assert "breaks 1 constraint" in rows["logged"]["message"]
     assert document["known_by"] != "logged"
 
 
@@ -100,7 +100,7 @@ def test_a_log_that_breaks_constraints_is_explained_and_never_the_best_known(
     found = json.loads(answer.out)
     assert found["known_by"] != "logged"
     assert found["best_known"] >= found["bound"] - 1e-6
-    assert "logged breaks 1 constraints" in found["notes"][-2]
+    assert "logged breaks 1 constraint" in found["notes"][-2]
     assert "left out: 1 a task that the problem does not have" in found["notes"][-1]
     audit = optgap.audit("placement", problem, log, policies="fgd")
     assert audit.explain(beside=()).objective == pytest.approx(found["objective"])
@@ -139,7 +139,7 @@ def test_tables_that_are_no_logs_are_refused(text: str, expected: str, tmp_path:
         (("placement", "x.json"), "a log beside the problem"),
         (("slurm", "x", "y"), "one file"),
         (("slurm", "missing.txt"), "missing.txt"),
-        (("kubernetes", "x.json", "--set", "pool=a"), "has none"),
+        (("kubernetes", "x.json", "--set", "pool=a"), "expected one of plain"),
         (("slurm", "x", "--set", "nodes=two"), "an integer"),
         (("slurm", "x", "--set", "nodes=0"), "at least 1"),
         (("slurm", "x", "--set", "seed=3"), "pool, wait, nodes, gpus_per_node"),

@@ -358,7 +358,7 @@ def test_overlaps_of_a_real_log_are_listed_not_refused(write: Write, cli: Cli) -
     )  # fmt: skip
     assert answer.code == 0, answer.err
     assert "violated: cluster at" in answer.out
-    assert "logged: breaks 1 constraints" in answer.out
+    assert "logged: breaks 1 constraint" in answer.out
 
 
 def test_swf_holds_its_schedule(tmp_path: Path, cli: Cli) -> None:

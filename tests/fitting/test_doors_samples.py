@@ -6,6 +6,7 @@ The files of ``data/doors`` are made up: power is base + slope x clock while bus
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -71,3 +72,212 @@ def test_a_capped_run_is_one_run_whose_clock_is_suspect() -> None:
 def test_a_board_that_draws_more_at_rest_is_warned_of() -> None:
     report = fit(DOORS / "idle_never_seen_swapped.csv", "device-power")
     assert "rows at rest draw 68 W, more than rows at work" in str(report)
+
+
+# --- logs as tools and boards write them, rebuilt with made-up numbers ---------------------------
+
+Part = tuple[float, float, float, float]
+"""Seconds, W, MHz and % of a stretch of a log."""
+
+
+def log(
+    parts: list[Part],
+    step: float = 0.5,
+    *,
+    noise: float = 0.3,
+    repeat: int = 1,
+    drop: tuple[str, ...] = (),
+    jitter: float = 0.0,
+) -> list[list[str]]:
+    """A log as rows of time, power, clock and utilisation; the sensor repeats each value."""
+    rng = np.random.default_rng(0)
+    sizes = [round(seconds / step) for seconds, *_ in parts]
+    held = np.repeat(np.array(parts, dtype=float)[:, 1:], sizes, axis=0)
+    count = len(held)
+    held[:, 0] += np.repeat(rng.normal(0, noise, -(-count // repeat)), repeat)[:count]
+    held[:, 1] += np.round(np.repeat(rng.normal(0, 1, -(-count // 4)), 4)[:count] * jitter)
+    times = 1.7e9 + step * np.arange(count)
+    columns = {
+        "timestamp": [f"{time:.3f}" for time in times],
+        "power.draw [W]": [f"{watts:.2f}" for watts in held[:, 0]],
+        "clocks.sm [MHz]": [f"{clock:g}" for clock in held[:, 1]],
+        "utilization.gpu [%]": [f"{used:g}" for used in held[:, 2]],
+    }
+    kept = {name: cells for name, cells in columns.items() if name not in drop}
+    return [list(kept), *(list(row) for row in zip(*kept.values(), strict=True))]
+
+
+IDLE, WORK, WARM = (10.0, 40.0, 300.0, 0.0), (20.0, 250.0, 1410.0, 98.0), (8.0, 205.0, 210.0, 0.0)
+UTIL = "utilization.gpu [%]"
+
+
+def changed(rows: list[list[str]], column: int, cells: dict[int, str]) -> list[list[str]]:
+    """The rows with other cells in one column."""
+    return [
+        [*row[:column], cells.get(k, row[column]), *row[column + 1 :]] for k, row in enumerate(rows)
+    ]
+
+
+def moved(rows: list[list[str]], start: int, seconds: float) -> list[list[str]]:
+    """The rows with the clock set on, or back, from one of them."""
+    times = {k: f"{float(row[0]) + seconds:.3f}" for k, row in enumerate(rows) if k >= start}
+    return changed(rows, 0, times)
+
+
+def slipped() -> list[list[str]]:
+    """Readings of 1.2 and 312 W on a board of 70 W, each as long as the sensor repeats."""
+    rows = log([(10, 17, 300, 0), (20, 60, 1590, 99), (10, 17, 300, 0)], 0.1, repeat=10)
+    return changed(rows, 1, {**dict.fromkeys(range(161, 171), "312.00"),
+                             **dict.fromkeys(range(51, 61), "1.20")})  # fmt: skip
+
+
+def stalled() -> list[list[str]]:
+    """A logger that stalls for two seconds now and then."""
+    rows = log([(8, 40, 300, 0), (60, 250, 1410, 98), (8, 40, 300, 0)], 0.4)
+    for start in (60, 110, 150):
+        rows = moved(rows, start, 2.0)
+    return rows
+
+
+def together() -> list[list[str]]:
+    """Two GPUs sampled at the same times, without their number."""
+    one, two = log([IDLE, WORK, IDLE]), log([IDLE, (20, 180, 1200, 90), IDLE])
+    return [one[0], *(row for pair in zip(one[1:], two[1:], strict=True) for row in pair)]
+
+
+LOGS: list[tuple[str, list[list[str]], list[float], list[float], str]] = [
+    ("idle at 0.7 of busy", log([WARM, (20, 295, 1410, 99), WARM]), [295], [20], ""),
+    ("slips as long as updates", slipped(), [60], [20], "20 readings of 1.2 to 312 W"),
+    ("stalls", stalled(), [250], [66], ""),
+    ("a clock under a power cap", log([IDLE, (90, 300, 1330, 99), IDLE], 0.1, jitter=30),
+     [300], [90], ""),
+    ("a first utilisation of 86 %", changed(log([IDLE, WORK, IDLE]), 3, {1: "86"}), [250], [20],
+     "1 short busy stretch of 0.5 s"),
+    ("another clock while busy", log([WORK, (20, 190, 900, 98)], 0.1), [250, 190], [], ""),
+    ("a suspended host", moved(log([IDLE, WORK, IDLE]), 41, 3600), [250, 250], [],
+     "no sample for 3,600 s (row 42): cut there"),
+    ("a clock set back", moved(log([IDLE, WORK, IDLE]), 41, -3600), [250, 250], [],
+     "the clock goes back by 3,600 s (row 42): cut there"),
+    ("newest first", [(r := log([WORK, IDLE]))[0], *r[:0:-1]], [250], [20], "sorted by time"),
+    ("appended", [*log([IDLE, WORK, IDLE]), *moved(log([IDLE, WORK, IDLE]), 1, 900)], [250, 250],
+     [20, 20], "the header again"),
+    ("an error message between", [*(r := log([IDLE, WORK, IDLE]))[:9], ["Unable to determine"],
+     *r[9:]], [250], [20], "1 line"),
+    ("no utilisation", log([IDLE, WORK, IDLE], drop=(UTIL,)), [250], [20], "busy is what draws"),
+    ("utilisation always 0", log([(*p[:3], 0) for p in (IDLE, WORK, IDLE)]), [250], [20],
+     "whatever the power"),
+    ("high idle without utilisation", log([WARM, (20, 295, 1410, 99)] * 3 + [WARM], drop=(UTIL,)),
+     [295] * 3, [20] * 3, "busy is what draws"),
+    ("one level", log([(20, 250, 1410, 98)], drop=(UTIL,)), [250], [20], "all taken for busy"),
+]  # fmt: skip
+"""What it is, its rows, and the runs' power in W and times in s; a part of the notes."""
+
+
+@pytest.mark.parametrize(("rows", "power", "times", "note"), [row[1:] for row in LOGS],
+                         ids=[row[0] for row in LOGS])  # fmt: skip
+def test_a_log_becomes_its_runs(
+    rows: list[list[str]], power: list[float], times: list[float], note: str, tmp_path: Path
+) -> None:
+    (tmp_path / "log.csv").write_text("\n".join(", ".join(row) for row in rows))
+    profile = read_profile(tmp_path / "log.csv")
+    assert profile.numbers("power_w") == pytest.approx(power, rel=0.01)
+    if times:
+        assert profile.numbers("time_s") == pytest.approx(times, abs=0.5)
+    else:
+        assert "time_s" not in profile
+    assert note in "\n".join(profile.notes)
+
+
+def text(head: str, line: Callable[[int], str], count: int) -> str:
+    return head + "".join(line(k) + "\n" for k in range(count))
+
+
+def rocm(k: int) -> str:
+    head = "" if k else "\n"
+    head += "device,Average Graphics Package Power (W),sclk clock speed:,GPU use (%)\n"
+    return head + ("card0,200,(1500Mhz),99" if k > 9 else "card0,40,(300Mhz),0")
+
+
+def of_day(k: int) -> str:
+    second = 86_380 + k
+    stamp = f"{second // 3600 % 24:02d}:{second // 60 % 60:02d}:{second % 60:02d}.000"
+    return f"{stamp}, 0, " + ("150, 99" if 9 < k < 40 else "30, 0")
+
+
+def counted(k: int) -> str:
+    spent = 4000 * k + max(0, min(k - 100, 200)) * 21_000
+    return f"{1.7e9 + k / 10:.1f},0,{spent},{99 * (100 <= k < 300)}"
+
+
+SECONDS = "timestamp,power.draw [W],utilization.gpu [%]\n"
+COUNTER = "timestamp,index,total_energy_consumption [mJ],utilization.gpu [%]\n"
+CARBON = "run_id,project_name,duration,gpu_energy,gpu_count,gpu_power,gpu_model\n"
+FORMS: list[tuple[str, str, float, float, str]] = [  # no time: 0
+    ("a column for each GPU",
+     text("timestamp,GPU0,GPU1\n", lambda k: f"{1.7e9 + k / 5:.3f},{200 + k % 3},201", 150),
+     201, 30, ""),
+    ("tegrastats",
+     text("", lambda k: f"RAM 5/7850MB GR3D_FREQ {99 * (k > 9)}%@1032 VDD_SYS_GPU "
+          f"{5000 if k > 9 else 228}/9 VDD_IN 9/9", 40), 5, 30, "power is VDD_SYS_GPU"),
+    ("dcgmi with a date",
+     text("Mon Jan 5 12:00:00 2026\n#Entity POWER GPUTL\nID\n",
+          lambda k: "GPU 0 250 99" if k > 9 else "GPU 0 60 0", 40), 250, 30, "1 s apart"),
+    ("rocm-smi", text("", rocm, 40), 200, 0, "so that no run time is known"),
+    ("a time of day at midnight",
+     text("Timestamp, DeviceId, GPU Power (W), GPU Utilization (%)\n", of_day, 50), 150, 30, ""),
+    ("whole seconds",
+     text(SECONDS, lambda k: f"2026/01/01 12:00:{int(k * 0.23):02d},"
+          + ("250,99" if 50 < k < 200 else "40,0"), 250), 250, 34.3, "spread evenly"),
+    ("an energy counter alone", text(COUNTER, counted, 400), 250, 20, ""),
+    ("codecarbon", text(CARBON, lambda k: f"a,x,{60 * k},{k / 100},2,900,2 x A100", 6)
+     .replace("a,x,0,0.0,", "a,x,1,0.0,"), 300, 300, "5 rows left out"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "power", "times", "note"), [row[1:] for row in FORMS],
+                         ids=[row[0] for row in FORMS])  # fmt: skip
+def test_what_a_tool_writes_is_read(
+    text: str, power: float, times: float, note: str, tmp_path: Path
+) -> None:
+    (tmp_path / "log.txt").write_text(text)
+    profile = read_profile(tmp_path / "log.txt")
+    assert profile.numbers("power_w") == pytest.approx(power, rel=0.01)
+    assert (profile.numbers("time_s") if times else 0) == pytest.approx(times, abs=0.6)
+    assert note in "\n".join(profile.notes)
+
+
+FOREIGN = [
+    ("several samples at a time", "\n".join(", ".join(row) for row in together())),
+    ("row 1: found data", "\n".join(", ".join(row) for row in log([IDLE, WORK])[1:])),
+    ("row 1: found data", "2026/04/11 04:06:39.063, 19.87, 0, 0, P8\n" * 9),
+    ("dmon's", "# gpu    pwr  gtemp     sm\n# Idx      W      C      %\n    0     25     40\n"),
+    ("Prometheus' exposition", "# HELP DCGM_FI_DEV_POWER_USAGE W\n"),
+    ("Prometheus' exposition", 'DCGM_FI_DEV_POWER_USAGE{gpu="0"} 25\n'),
+    ("nvprof's", "==123== NVPROF is profiling process 123\n"),
+    ("Nsight Systems'", "Time (%),Total Time (ns),Instances\n1,2,3\n"),
+    ("nvidia-smi's screen", "| NVIDIA-SMI 550.54   Driver Version: 550.54 |\n"),
+    ("JSON", '[{"power": 3}]\n'),
+    ("an instance of MIG", "#Entity POWER\nGPU 0 250\nGPU-I 0 N/A\n"),
+    ("no rail of the GPU", "RAM 5/7850MB GR3D_FREQ 0%@1032 VDD_IN 9/9\n"),
+    ("a time like", "timestamp,power.draw [W]\n" + "today,25\n" * 30),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("why", "text"), FOREIGN)
+def test_what_cannot_be_read_is_refused_by_name(why: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_profile(tmp_path / "log.txt")
+    assert why in str(caught.value)
+
+
+def test_a_table_of_samples_is_recognised_and_a_sweep_is_not(tmp_path: Path) -> None:
+    rows = moved(log([IDLE, WORK, IDLE]), 1, -1.7e9)
+    tidy = [["time_s", "power_w", "frequency_mhz", "util_percent"], *rows[1:]]
+    (tmp_path / "tidy.csv").write_text("\n".join(",".join(row) for row in tidy))
+    assert len(read_profile(tmp_path / "tidy.csv")) == 1
+    assert len(read_profile(tmp_path / "tidy.csv", sampled=False)) == len(rows) - 1
+    sweep = ["frequency_mhz,power_w,time_s"]
+    sweep += [f"{1500 - 10 * k},{180 - k},{10 + 0.1 * k}" for k in range(60)]
+    (tmp_path / "sweep.csv").write_text("\n".join(sweep))
+    assert len(read_profile(tmp_path / "sweep.csv")) == 60

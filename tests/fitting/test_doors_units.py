@@ -265,7 +265,7 @@ def test_two_columns_group_and_own_names_select() -> None:
         "watts": [60, 80, 90, 120, 70, 95, 100, 130],
     }
     columns = {"prog": "application", "mem (GHz)": "memory_mhz"}
-    report = fit(table, "linear-power", by="prog,mem (GHz)", columns=columns, cv=0)
+    report = fit(table, "linear-power", by=["prog", "mem (GHz)"], columns=columns, cv=0)
     assert list(report.fit.fits) == ["a / 1", "b / 1", "a / 2", "b / 2"]
     profile = read_profile(table, columns=columns)
     assert len(where(profile, "SM clock (GHz)>=0.9")) == 4

@@ -1,27 +1,34 @@
-"""Which GPUs a node offers, and as what: whole, in slices, by memory, in MIG instances.
+"""What may be taken for known of a node's accelerators: three verdicts, by one table of rules.
 
-`nvidia.com/gpu` is not always a number of cards: with time slicing or MPS it counts replicas,
-with MIG's single strategy instances, with HAMi shares. A node's devices of one kind are a `Pool`.
+``exact``: how many real cards there are, what fits on them and how many are busy after a move
+follow from the file. ``stays``: which cards are busy is written down, but not what fits; their
+watts are a constant and nothing moves. ``unknown``: anything else; no figure counts it.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from optgap.models.placement.cluster import MAX_GPUS_PER_NODE
 from optgap.models.placement.kubernetes.objects import Object
-from optgap.models.placement.kubernetes.power import product_power
+from optgap.models.placement.kubernetes.power import Figures
 from optgap.models.placement.kubernetes.quantities import quantity
+from optgap.models.placement.kubernetes.requests import Amounts, Key, Pod, whole
 
-Kind = Literal["whole", "slices", "mig", "hami", "memory", "milli"]
+Verdict = Literal["none", "exact", "stays", "unknown"]
+Items = Sequence[tuple[str, Any]]
 
-GPU_RESOURCES = ("nvidia.com/gpu", "nvidia.com/gpu.shared", "amd.com/gpu", "gpu.intel.com/i915",
-                 "gpu.intel.com/xe", "habana.ai/gaudi")  # fmt: skip
-"""Resources that count cards, or shares of cards."""
-MIG = re.compile(r"nvidia\.com/mig-((\d+)g\.\d+gb(?:\.me)?)")
-MIG_PRODUCT = re.compile(r"-MIG-(\d+)g\.\d+gb")
+CARD, WHOLE = "nvidia.com/gpu", 1000
+COUNT_LABELS = (
+    "nvidia.com/gpu.count", "cloud.google.com/gke-accelerator-count",
+    "karpenter.k8s.aws/instance-gpu-count", "karpenter.azure.com/sku-gpu-count",
+    "aliyun.accelerator/nvidia_count",
+)  # fmt: skip
 PRODUCT_LABELS = (
     "nvidia.com/gpu.product", "cloud.google.com/gke-accelerator", "k8s.amazonaws.com/accelerator",
     "karpenter.k8s.aws/instance-gpu-name", "alibabacloud.com/gpu-card-model",
@@ -36,181 +43,603 @@ INSTANCES = (
     ("g6|g2-", "L4"), ("a3-", "H100"),
 )  # fmt: skip
 """Instance types whose nodes say only "nvidia" of their GPUs (AKS), or nothing."""
-MIG_SLICES = 7
-"""Compute slices of a card that can be divided."""
+FAMILIES = (
+    ((r"cpu|memory|pods|ephemeral-storage|hugepages-.*|attachable-volumes-.*|rdma/.*|"
+     r"vpc\.amazonaws\.com/.*|devices\.kubevirt\.io/.*|smarter-devices/.*|"
+     r"gpu\.intel\.com/.*_monitoring"), "plain"),
+    (r"nvidia\.com/gpu(\.shared)?", "nvidia"),
+    (r"nvidia\.com/mig-\d+g\.\d+gb(\.me(\.all)?|\.gfx|\.all)?", "mig"),
+    (r"nvidia\.com/(gpumem|gpucores|gpumem-percentage)", "hami"),
+    (r"volcano\.sh/vgpu-(number|memory|cores)", "vgpu"),
+    (r"volcano\.sh/gpu-(memory|number)", "volcano"),
+    (r"aliyun\.com/gpu-(mem|count)", "aliyun"),
+    (r"alibabacloud\.com/gpu-(milli|count)", "milli"),
+    (r"amd\.com/gpu", "amd"),
+    (r"gpu\.intel\.com/(i915|xe)", "intel"),
+    (r"habana\.ai/gaudi", "gaudi"),
+    ((r"(nvidia|amd|gpu\.intel|aliyun)\.com/.*|(volcano\.sh|hami\.io)/.*|huawei\.com/.*|"
+     r"google\.com/tpu|.*(gpu|npu|xpu|mlu|dcu|gcu|ipu|hpu|neuron|accel).*"), "unknown"),
+)  # fmt: skip
+"""Kinds of resources by name; the first that fits. Any other name is ``other``."""
+KAI = ("gpu-fraction", "gpu-memory", "gpu-fraction-num-devices")
+GROUP = "runai-gpu-group"
+MILLI = "alibabacloud.com/gpu-milli"
+SHARING = ("time-slicing", "mps", "time-sharing")
+FOUR_SLICES = re.compile(r"(?<![a-z0-9])a30|rtx.*pro.*6000", re.IGNORECASE)
+UNTOLD = "nothing says that these nodes' GPUs are not shared"
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
-    """The devices of one kind that a node offers.
+@dataclass
+class Devices:
+    """A node's accelerators.
 
     Parameters
     ----------
-    resources: what pods ask for to get them.
-    kind: how a request is a share of a card: ``whole`` cards, ``slices`` of which `split` are a
-        card, ``mig`` instances (each a device of its own), ``hami`` (memory and cores),
-        ``memory`` or ``milli``.
-    product: the GPU.
-    gpus: devices that can be allocated.
-    split: shares per card, for ``slices``.
-    memory_mib: memory of a card in the unit that requests use, where that is how they are made.
-    uuids: the cards' ids, by index, where the node tells.
-    watts: (idle, full) power of a device; `known` whether the product has figures.
+    verdict: how much may be taken for known; ``none`` of a node without any.
+    product: the cards of the problem.
+    cards, units: how many of these there are, and the units of each that pods take shares of.
+    watts: (idle, full) W of such a card.
+    keys: the kinds of devices; pods go only to nodes that have the same.
+    fixed_w: W of all devices that are no cards of the problem; they do not change.
+    fixed: (busy, all) of the real cards among these.
+    fullest: whether a scheduler picks the card, of those with room the one with the least free.
+    why: of ``unknown``: the reason, and the resources, annotations or claims with amounts; of
+        ``stays``: the reason.
+    notes: what is odd.
     """
 
-    resources: tuple[str, ...]
-    kind: Kind
-    product: str
-    gpus: int
-    split: int = 1
-    memory_mib: int = 0
-    uuids: tuple[str, ...] = ()
+    verdict: Verdict = "none"
+    product: str = ""
+    cards: int = 0
+    units: int = WHOLE
     watts: tuple[float, float] = (0.0, 0.0)
-    known: bool = True
+    keys: set[Key] = field(default_factory=set)
+    fixed_w: float = 0.0
+    fixed: tuple[int, int] = (0, 0)
+    fullest: bool = False
+    why: str = ""
+    items: Items = ()
+    notes: list[str] = field(default_factory=list)
 
     @property
     def model(self) -> str:
-        """What the problem calls the device: the product and how it is shared."""
-        name = self.product.replace("|", "/")
-        if self.kind == "slices":
-            return f"{name} in {self.split}"
-        if self.kind in ("hami", "memory"):
-            return f"{name} of {self.memory_mib}"
-        return f"{name} by milli" if self.kind == "milli" else name
+        """The cards as the problem calls them: product and kind."""
+        kinds = " ".join(part for key in sorted(self.keys) for part in key if part != self.product)
+        name = self.product if kinds == CARD else f"{self.product} ({kinds})"
+        return (name if self.units == WHOLE else f"{name} of {self.units}").replace("|", "/")
+
+
+class Unclear(Exception):
+    """A node's accelerators are not understood, for a reason and because of these amounts."""
+
+    def __init__(self, why: str, items: Items) -> None:
+        super().__init__(why)
+        self.why, self.items = why, items
+
+
+@dataclass
+class Node:
+    """A node that is ready.
+
+    Parameters
+    ----------
+    name, object: its name and the API's object.
+    capacity, allocatable: what it has, and what pods can have.
+    figures: the power of products.
+    closed: whether it takes no pod, being cordoned, overfull or not understood.
+    devices: its accelerators.
+    pods: the pods on it that are not finished.
+    """
+
+    name: str
+    object: Object
+    capacity: Amounts
+    allocatable: Amounts
+    figures: Figures
+    closed: bool = False
+    devices: Devices = field(default_factory=Devices)
+    pods: list[Pod] = field(default_factory=list)
 
     @property
-    def offer(self) -> tuple[str, Kind, int, int]:
-        """Nodes with the same can take the same requests, as far as GPUs go."""
-        return self.resources[0], self.kind, self.split, self.memory_mib
+    def labels(self) -> Object:
+        found: Object = self.object["metadata"].get("labels") or {}
+        return found
+
+    @property
+    def notes(self) -> Object:
+        """Annotations."""
+        found: Object = self.object["metadata"].get("annotations") or {}
+        return found
+
+    def has(self, name: str) -> int:
+        """The capacity of a resource; what may be given where that is not told."""
+        return self.capacity.get(name) or self.allocatable.get(name, 0)
+
+    def held(self, name: str) -> int:
+        """How much the pods hold."""
+        return sum(pod.asks.get(name, 0) for pod in self.pods)
+
+    def number(self, label: str) -> int:
+        """A label's number; 0 without one."""
+        text = str(self.labels.get(label, ""))
+        return int(text) if text.isdigit() else 0
+
+    @property
+    def product(self) -> str:
+        """The GPU product by the usual labels, else by the instance type."""
+        for label in PRODUCT_LABELS:
+            value = str(self.labels.get(label, ""))
+            if value and value.lower() not in ("nvidia", "amd", "true", "gpu"):
+                return value
+        instance = str(self.labels.get("node.kubernetes.io/instance-type", "")).lower()
+        return next((name for like, name in INSTANCES if re.match(like, instance)), "GPU")
+
+    def cards(self, product: str, cards: int, key: Key, **more: Any) -> Devices:
+        """Cards of which everything is known."""
+        if cards > MAX_GPUS_PER_NODE:
+            raise Unclear(f"more than {MAX_GPUS_PER_NODE} cards on a node", [(key[0], cards)])
+        watts = self.figures.watts(product)
+        return Devices("exact", product, cards, watts=watts, keys={key}, **more)
+
+    def fixed(self, product: str, busy: int, cards: int, why: str) -> Devices:
+        """Cards that are busy or not, whatever moves."""
+        idle, full = self.figures.watts(product)
+        busy = min(busy, cards)
+        power = busy * full + (cards - busy) * idle
+        return Devices("stays", product, fixed_w=power, fixed=(busy, cards), why=why)
 
 
-def pools(node: Object) -> list[Pool]:
-    """The GPUs of a node by kind; empty for one without."""
-    meta, status = node["metadata"], node.get("status") or {}
-    labels, notes = meta.get("labels") or {}, meta.get("annotations") or {}
-    offered = status.get("allocatable") or status.get("capacity") or {}
-    counts = {name: _count(value) for name, value in offered.items() if "/" in name}
-    product = _product(labels)
-    found: list[Pool] = []
-    hami = _hami(notes)
-    if hami is not None:
-        found.append(hami)
-    elif "volcano.sh/vgpu-number" in counts:
-        cards = counts.get("volcano.sh/vgpu-cores", 0) // 100 or 1
-        memory = counts.get("volcano.sh/vgpu-memory", 0) // cards
-        found.append(_pool(("volcano.sh/vgpu-number",), "hami", product, cards, memory=memory))
-    else:
-        for name in GPU_RESOURCES:
-            if counts.get(name, 0) > 0:
-                found.append(_counted(name, counts[name], labels, product))
-    if counts.get("volcano.sh/gpu-memory"):
-        cards = counts.get("volcano.sh/gpu-number", 0) or 1
-        names = ("volcano.sh/gpu-memory", "volcano.sh/gpu-number")
-        memory = counts[names[0]] // cards
-        found.append(_pool(names, "memory", product, cards, memory=memory))
-    if counts.get("aliyun.com/gpu-mem"):
-        cards = counts.get("aliyun.com/gpu-count", 0) or 1
-        names = ("aliyun.com/gpu-mem", "aliyun.com/gpu-count")
-        found.append(_pool(names, "memory", product, cards, memory=counts[names[0]] // cards))
-    if counts.get("alibabacloud.com/gpu-count"):
-        names = ("alibabacloud.com/gpu-milli", "alibabacloud.com/gpu-count")
-        found.append(_pool(names, "milli", product, counts[names[1]]))
-    for name, count in counts.items():
-        mig = MIG.fullmatch(name)
-        if mig and count > 0:
-            found.append(
-                _pool((name,), "mig", f"{product} {mig[1]}", count, of=product, slices=int(mig[2]))
-            )
-    return [pool for pool in found if pool.gpus > 0]
+def family(name: str, plain: Collection[str] = ()) -> str:
+    """What kind of resource a name stands for."""
+    if name in plain:
+        return "plain"
+    return next((kind for like, kind in FAMILIES if re.fullmatch(like, name)), "other")
 
 
-def _count(value: Any) -> int:
+def examine(node: Node, plain: Collection[str]) -> Devices:
+    """The verdict on a node, with the cards that its pods hold."""
     try:
-        return int(quantity(value))
-    except (ValueError, TypeError):
-        return 0
+        return _examined(node, plain)
+    except Unclear as unclear:
+        for pod in node.pods:
+            pod.cells.clear()
+        return Devices("unknown", why=unclear.why, items=unclear.items)
 
 
-def _counted(name: str, count: int, labels: Object, product: str) -> Pool:
-    """Cards, unless the labels say that they are shared or divided."""
-    mig = MIG_PRODUCT.search(product)
-    if mig:
-        return _pool((name,), "mig", product, count, of=product[: mig.start()], slices=int(mig[1]))
-    replicas = _count(labels.get("nvidia.com/gpu.replicas", "1"))
-    shared = labels.get("nvidia.com/gpu.sharing-strategy", "none") != "none"
-    if replicas > 1 and (shared or name.endswith(".shared") or product.endswith("-SHARED")):
-        cards = -(-count // replicas)
-        return _pool((name,), "slices", product, cards, split=replicas)
-    return _pool((name,), "whole", product, count)
+def amounts(texts: Any) -> Amounts:
+    """What a node has; what is no quantity or less than nothing is refused.
+
+    Raises
+    ------
+    ValueError: for a quantity that is none.
+    """
+    found = {name: whole(name, quantity(text)) for name, text in (texts or {}).items()}
+    return {name: value for name, value in found.items() if value > 0}
 
 
-def _pool(
-    resources: tuple[str, ...],
-    kind: Kind,
-    product: str,
-    gpus: int,
-    *,
-    split: int = 1,
-    memory: int = 0,
-    uuids: tuple[str, ...] = (),
-    of: str = "",
-    slices: int = MIG_SLICES,
-) -> Pool:
-    """A pool with its power: an instance of `slices` draws its part of the card `of`."""
-    idle, full, known = product_power(of or product)
-    part = slices / MIG_SLICES
-    watts = (idle * part, full * part)
-    return Pool(resources, kind, product, gpus, split, memory, uuids, watts, known)
+def _examined(host: Node, plain: Collection[str]) -> Devices:
+    offered = {**host.allocatable, **host.capacity}
+    kinds = {name: family(name, plain) for name in offered}
+    unknown: list[tuple[str, Any]] = [
+        (name, offered[name]) for name, kind in kinds.items() if kind == "unknown"
+    ]
+    if str(host.labels.get("nvidia.com/vgpu.present")).lower() == "true":
+        unknown.append(("nvidia.com/vgpu.present", "true"))
+    unknown += _seen_in_pods(host, kinds, plain)
+    if unknown:
+        raise Unclear("", unknown)
+    found = {kind for kind in kinds.values() if kind not in ("plain", "other")}
+    if _registers(host):
+        found = found - {"nvidia"} | {"hami"}
+    cards = found - {"mig"}
+    if len(cards) > 1 or ("mig" in found and cards - {"nvidia"}) or "hami" in kinds.values():
+        raise Unclear("two kinds of card on a node", [(n, offered[n]) for n in kinds if "/" in n])
+    devices = READERS[cards.pop()](host) if cards else Devices()
+    if devices.keys != {(CARD,)} and devices.verdict != "none":
+        _no_fractions(host)
+    if "mig" in found:
+        devices = _beside(host, devices, [name for name in offered if kinds[name] == "mig"])
+    return devices
 
 
-def _product(labels: Object) -> str:
-    """The GPU product by the usual labels, else by the instance type."""
-    for label in PRODUCT_LABELS:
-        value = str(labels.get(label, ""))
-        if value and value.lower() not in ("nvidia", "amd", "true", "gpu"):
-            return value
-    instance = str(labels.get("node.kubernetes.io/instance-type", "")).lower()
-    for pattern, product in INSTANCES:
-        if re.match(pattern, instance):
-            return product
-    return "GPU"
+def _seen_in_pods(host: Node, kinds: Mapping[str, str], plain: Collection[str]) -> Items:
+    """What pods hold that the node does not say."""
+    found: list[tuple[str, Any]] = []
+    for pod in host.pods:
+        for name, amount in pod.asks.items():
+            kind = family(name, plain)
+            if kind == "hami" and any(key.startswith("hami.io/") for key in host.notes):
+                continue
+            if kind not in ("plain", "other") and name not in kinds:
+                found.append((f"{name} {amount}", pod.name))
+        spec, status = pod.object.get("spec") or {}, pod.object.get("status") or {}
+        claims = spec.get("resourceClaims") or status.get("extendedResourceClaimStatus")
+        if claims:
+            names = [c.get("name", "claim") for c in claims] if isinstance(claims, list) else [""]
+            found += [(f"resourceClaim {name}".rstrip(), pod.name) for name in names]
+        asks = any(family(name, plain) not in ("plain", "other") for name in pod.asks)
+        seen = "" if asks or pod.on_every_node or _fraction(pod) else _visible(pod)
+        if seen:
+            found.append((f"NVIDIA_VISIBLE_DEVICES {seen}", pod.name))
+        if MILLI in pod.part("annotations") and "milli" not in kinds.values():
+            found.append((f"{MILLI} {pod.part('annotations')[MILLI]}", pod.name))
+    if "nvidia" not in kinds.values():
+        found += [(told, pod.name) for pod in host.pods if (told := _fraction(pod))]
+    return found
 
 
-def _hami(notes: Object) -> Pool | None:
-    """The cards that HAMi registers: ``uuid,shares,MiB,cores,type,numa,healthy,index,mode:``."""
-    for key, text in notes.items():
-        if not re.fullmatch(r"hami\.io/node-[a-z-]*register", key) or not str(text).strip():
-            continue
-        cards = _hami_cards(str(text))
-        if cards:
-            name = re.sub(r"^NVIDIA-", "", cards[0][2])
-            return _pool(
-                ("nvidia.com/gpu",),
-                "hami",
-                name,
-                len(cards),
-                memory=min(card[1] for card in cards),
-                uuids=tuple(card[0] for card in cards),
-            )
-    return None
+def _visible(pod: Pod) -> str:
+    """The GPUs that a pod takes through its environment; "" for none."""
+    for container in (pod.object.get("spec") or {}).get("containers") or []:
+        for entry in container.get("env") or []:
+            if entry.get("name") == "NVIDIA_VISIBLE_DEVICES":
+                value = "of a reference" if "valueFrom" in entry else str(entry.get("value") or "")
+                return "" if value.lower() in ("", "none", "void") else value
+    return ""
 
 
-def _hami_cards(text: str) -> list[tuple[str, int, str]]:
-    """(uuid, MiB, product) of the healthy cards, by index."""
-    cards: list[tuple[int, str, int, str]] = []
+# -- rows 1 to 5 and 10: NVIDIA's own plugin, GKE's, KAI's reservation pods ------------------
+
+
+def _nvidia(host: Node) -> Devices:
+    """Rows 1 to 5: cards, slots of cards, or instances."""
+    names = [name for name in (CARD, f"{CARD}.shared") if host.has(name)]
+    name, product, count = names[0], host.product, host.has(names[0])
+    if len(names) > 1:
+        raise Unclear("cards and shares of cards on a node", [(n, host.has(n)) for n in names])
+    clients = host.number("cloud.google.com/gke-max-shared-clients-per-gpu")
+    replicas = host.number("nvidia.com/gpu.replicas")
+    strategies = {
+        str(host.labels.get(key, "")).lower()
+        for key in ("nvidia.com/gpu.sharing-strategy", "cloud.google.com/gke-gpu-sharing-strategy")
+    }
+    each = max(clients, replicas)
+    shared = each > 1 or strategies & {*SHARING} or product.endswith("-SHARED") or name != CARD
+    partition = str(host.labels.get("cloud.google.com/gke-gpu-partition-size", ""))
+    profile = partition or product.partition("-MIG-")[2]
+    if profile:
+        if shared or not re.fullmatch(r"\d+g\.\d+gb[.+\w]*", profile) or "SHARED" in profile:
+            raise Unclear("shared MIG instances", [(f"{name} of {profile}", count)])
+        return _instances(host, {name: profile}, product.partition("-MIG-")[0])
+    product = product.removesuffix("-SHARED")
+    if not shared:
+        return _whole_cards(host, product)
+    told = _told(host)
+    if each < 2 or count % each or (told is not None and told != count // each):
+        raise Unclear("shares of cards whose number is not clear", [(name, count)])
+    cards, held = count // each, host.held(name)
+    if cards == 1:
+        devices = host.cards(product, 1, (name, f"in {each}"))
+        devices.units = each
+        for pod in host.pods:
+            if name in pod.asks:
+                pod.cells = [(1, pod.asks[name], 1)]
+                pod.keys |= devices.keys
+                if pod.asks[name] > 1:
+                    pod.stays = "more than one slot of a shared card"
+        return devices
+    if -(-held // each) != min(held, cards):
+        raise Unclear("slots on several cards, of which nobody says how many", [(name, held)])
+    return host.fixed(product, min(held, cards), cards, "slots of several cards")
+
+
+def _told(host: Node) -> int | None:
+    """How many cards the labels tell of, if any does."""
+    return next((host.number(label) for label in COUNT_LABELS if label in host.labels), None)
+
+
+def _whole_cards(host: Node, product: str) -> Devices:
+    """Row 1, with the reservation pods of row 10."""
+    devices = _counted(host, CARD, product)
+    for pod in host.pods:
+        if GROUP in pod.part("labels") or _fraction(pod):
+            pod.stays = "part of a GPU that a reservation pod holds"
+    _no_fractions(host)
+    if _told(host) is None:
+        devices.notes.append(UNTOLD)
+    elif not any(family(name) == "mig" for name in host.capacity):
+        _advertised(host, devices, host.has(CARD))
+    return devices
+
+
+def _counted(host: Node, name: str, product: str) -> Devices:
+    """Cards that pods hold whole; where more are held than there are, nothing moves."""
+    cards = host.has(name)
+    devices, free = host.cards(product, cards, (name,)), 0
+    if host.held(name) > cards:
+        why = "on a node that has fewer cards than are held"
+        return host.fixed(product, cards, cards, why)
+    for pod in host.pods:
+        count = pod.asks.get(name, 0)
+        if count:
+            pod.cells = [(count, WHOLE, ((1 << count) - 1) << free)]
+            pod.keys |= devices.keys
+            free += count
+    return devices
+
+
+def _advertised(host: Node, devices: Devices, real: int) -> None:
+    """Compare the cards with what the labels tell."""
+    told = _told(host)
+    if told is not None and real > told:
+        raise Unclear("more cards than the labels tell of", [(f"{told} told", real)])
+    if told is not None and real < told:
+        devices.notes.append(f"{told - real} of {told} cards are not advertised")
+
+
+def _fraction(pod: Pod) -> str:
+    """What says that a pod holds a part of a card of KAI or Run:ai; "" where nothing does."""
+    notes = pod.part("annotations")
+    told = [f"{key} {notes[key]}" for key in KAI if key in notes]
+    if not told and _groups(pod) and CARD not in pod.asks:
+        told = [f"{GROUP} {min(_groups(pod))}"]
+    return told[0] if told else ""
+
+
+def _groups(pod: Pod) -> set[str]:
+    labels = pod.part("labels")
+    found = {str(labels[GROUP])} if GROUP in labels else set()
+    return found | {k.partition("/")[2] for k in labels if k.startswith(f"{GROUP}/")}
+
+
+def _no_fractions(host: Node) -> None:
+    """Raise Unclear for a part of a card that no reservation pod on the node holds."""
+    held = {g for pod in host.pods if pod.asks.get(CARD) for g in _groups(pod)}
+    for pod in host.pods:
+        told = _fraction(pod)
+        if told and not (_groups(pod) and _groups(pod) <= held):
+            raise Unclear("parts of cards without a reservation pod", [(told, pod.name)])
+
+
+def _instances(host: Node, profiles: Mapping[str, str], product: str) -> Devices:
+    """Row 4: MIG instances, whose watts are linear in slices and therefore never change."""
+    size = 4 if FOUR_SLICES.search(product) else 7
+    idle, full = host.figures.watts(product)
+    slices = busy = 0
+    keys: set[Key] = set()
+    for name, profile in profiles.items():
+        each = int(profile.partition("g")[0])
+        slices += each * host.has(name)
+        busy += each * min(host.held(name), host.has(name))
+        keys.add((name, product, profile))
+        if host.number(f"{name}.replicas") > 1:
+            raise Unclear("shared MIG instances", [(name, host.has(name))])
+        for pod in host.pods:
+            if name in pod.asks:
+                pod.keys |= {(name, product, profile)}
+    cards = -(-slices // size)
+    power = (slices * idle + busy * (full - idle)) / size
+    return Devices("exact", product, keys=keys, fixed_w=power, fixed=(-(-busy // size), cards))
+
+
+def _beside(host: Node, cards: Devices, names: Sequence[str]) -> Devices:
+    """MIG instances of row 4, alone or beside the whole cards of row 1."""
+    if cards.verdict not in ("none", "exact") or cards.keys not in (set(), {(CARD,)}):
+        raise Unclear("two kinds of card on a node", [(n, host.has(n)) for n in (CARD, *names)])
+    product = cards.product or host.product
+    mig = _instances(host, {n: n.removeprefix("nvidia.com/mig-") for n in names}, product)
+    _advertised(host, mig, mig.fixed[1] + cards.cards)
+    mig.cards, mig.watts, mig.notes = cards.cards, cards.watts, mig.notes + cards.notes
+    mig.keys |= cards.keys
+    return mig
+
+
+# -- rows 6 to 9: programs that write down the card ------------------------------------------
+
+
+def _registers(host: Node) -> list[str]:
+    """The annotations in which HAMi registers cards, of any maker."""
+    like = re.compile(r"hami\.io/node-[\w-]*register")
+    return [k for k, text in host.notes.items() if like.fullmatch(k) and str(text).strip(" []")]
+
+
+def _hami(host: Node) -> Devices:
+    """Row 6: the cards of HAMi's register, busy where a pod's annotation names them."""
+    (key, *others) = _registers(host)
+    if key != "hami.io/node-nvidia-register" or others:
+        raise Unclear("registers of other devices", [(k, "") for k in (key, *others)])
+    text = str(host.notes[key])
+    cards: dict[str, str] = {}
+    modes = set()
     try:
-        if text.lstrip().startswith("["):  # HAMi 2.5 and later
-            for k, item in enumerate(json.loads(text)):
-                if item.get("health", True):
-                    name = str(item.get("type", "GPU"))
-                    order = int(item.get("index", k))
-                    cards.append((order, str(item["id"]), int(item["devmem"]), name))
+        if text.lstrip().startswith("["):
+            for card in json.loads(text):
+                cards[str(card["id"])] = str(card.get("type", host.product))
+                modes.add(card.get("mode") or "hami-core")
         else:
-            for k, part in enumerate(filter(None, text.split(":"))):
+            for part in filter(None, text.split(":")):
                 fields = part.split(",")
-                if len(fields) < 7 or fields[6].lower() == "true":
-                    order = int(fields[7]) if len(fields) > 7 and fields[7].isdigit() else k
-                    cards.append((order, fields[0], int(fields[2]), fields[4]))
+                cards[fields[0]] = fields[4]
+                modes.add(fields[8] if len(fields) > 8 else "hami-core")
     except (ValueError, KeyError, IndexError, TypeError, AttributeError):
-        return []
-    return [(uuid, memory, product) for _order, uuid, memory, product in sorted(cards)]
+        raise Unclear("a register that is not understood", [(key, text[:40])]) from None
+    if modes - {"hami-core", ""} or len(set(cards.values())) > 1:
+        raise Unclear("cards in modes of their own", [(key, ", ".join(sorted(map(str, modes))))])
+    asks = re.compile(r"nvidia\.com/gpu(mem|cores|mem-percentage)?")
+    return _named(host, cards, asks, "hami.io/vgpu-devices-allocated")
+
+
+def _vgpu(host: Node) -> Devices:
+    """Row 7: the cards of Volcano's register."""
+    key = "volcano.sh/node-vgpu-register"
+    parts = [part.split(",") for part in filter(None, str(host.notes.get(key, "")).split(":"))]
+    if not parts or any(len(p) < 6 or p[5] not in ("", "hami-core") for p in parts):
+        names = [name for name in host.capacity if family(name) == "vgpu"]
+        raise Unclear("no register of the cards", [(name, host.has(name)) for name in names])
+    cards = {part[0]: part[3] for part in parts}
+    return _named(host, cards, re.compile(r"volcano\.sh/vgpu-.*"), "volcano.sh/vgpu-ids-new")
+
+
+def _named(host: Node, cards: Mapping[str, str], asks: re.Pattern[str], note: str) -> Devices:
+    """Cards by id, where every pod that asks for some has the ids in an annotation."""
+    busy: set[str] = set()
+    for pod in host.pods:
+        text = str(pod.part("annotations").get(note, ""))
+        ids = re.findall(r"(?:^|[:;])([^,;:]+),[^,;:]*,\d+,\d+(?=[:;]|$)", text)
+        busy |= set(ids)
+        if (any(map(asks.fullmatch, pod.asks)) and not ids) or set(ids) - set(cards):
+            raise Unclear("cards that no annotation names", [(note, pod.name)])
+    product = re.sub(r"^NVIDIA-", "", next(iter(cards.values())))
+    return host.fixed(product, len(busy), len(cards), "GPUs that another scheduler gives out")
+
+
+def _volcano(host: Node) -> Devices:
+    """Row 9: Volcano's older shares, by the index that it writes."""
+    memory, number = "volcano.sh/gpu-memory", "volcano.sh/gpu-number"
+    cards = host.has(number)
+    if not cards or host.has(memory) % cards:
+        raise Unclear("memory that does not divide by cards", [(memory, host.has(memory))])
+    busy: set[int] = set()
+    for pod in host.pods:
+        if memory in pod.asks or number in pod.asks:
+            busy |= set(_indices(pod, "volcano.sh/gpu-index"))
+    return host.fixed(host.product, len(busy), cards, "GPUs that another scheduler gives out")
+
+
+def _indices(pod: Pod, note: str) -> tuple[int, ...]:
+    """``"0"``, ``"0,2"`` or ``"0-1-2-3"``: the GPUs that an annotation names."""
+    text = str(pod.part("annotations").get(note, ""))
+    found = [part.strip() for part in re.split(r"[,-]", text)]
+    if not all(part.isdigit() and int(part) < MAX_GPUS_PER_NODE for part in found):
+        raise Unclear("cards that no annotation names", [(f"{note} {text}".strip(), pod.name)])
+    return tuple(sorted({int(part) for part in found}))
+
+
+def _aliyun(host: Node) -> Devices:
+    """Row 8: memory of one card, by the index that the extender writes."""
+    memory, number = "aliyun.com/gpu-mem", "aliyun.com/gpu-count"
+    cards, total = host.has(number), host.has(memory)
+    whole_pods = [(f"{number} {p.asks[number]}", p.name) for p in host.pods if number in p.asks]
+    if whole_pods or not cards or not total or total % cards:
+        raise Unclear("memory of cards that is not clear", whole_pods or [(memory, total)])
+    devices = host.cards(host.product, cards, (memory,), fullest=True)
+    _advertised(host, devices, cards)
+    devices.units = total // cards
+    held = {p.name: p for p in host.pods if memory in p.asks}
+    at = {n: _indices(p, "ALIYUN_COM_GPU_MEM_IDX") if cards > 1 else (0,) for n, p in held.items()}
+    if any(len(gpus) != 1 for gpus in at.values()):
+        raise Unclear("cards that no annotation names", [(memory, total)])
+    if any(gpus[-1] >= cards for gpus in at.values()):
+        why = "on a node that has fewer cards than are held"
+        return host.fixed(host.product, len(set(at.values())), cards, why)
+    for name, pod in held.items():
+        pod.cells = [(1, pod.asks[memory], 1 << at[name][0])]
+        pod.keys |= devices.keys
+    return devices
+
+
+def _milli(host: Node) -> Devices:
+    """Row 11: thousandths of cards, as simulators write them."""
+    cards = host.has("alibabacloud.com/gpu-count")
+    if not cards:
+        raise Unclear("no number of cards", [(MILLI, host.has(MILLI))])
+    devices = host.cards(host.product, cards, (MILLI,))
+    load: Counter[int] = Counter()
+    several = False
+    for pod in host.pods:
+        notes = pod.part("annotations")
+        text = notes.get(MILLI, pod.asks.get(MILLI))
+        if text is None:
+            continue
+        count = notes.get("alibabacloud.com/gpu-count", pod.asks.get("alibabacloud.com/gpu-count"))
+        told = f"{text} × {count}"
+        if not str(text).isdigit() or not str(count or 1).isdigit():
+            raise Unclear("shares that are not understood", [(f"{MILLI} {told}", pod.name)])
+        part, number = int(text), int(count or 1)
+        gpus = (0,) if cards == 1 else _indices(pod, "alibabacloud.com/gpu-index")
+        if not 0 < part <= WHOLE or len(gpus) != number:
+            raise Unclear("shares that are not understood", [(f"{MILLI} {told}", pod.name)])
+        pod.keys |= devices.keys
+        load.update(dict.fromkeys(gpus, part))
+        several = several or number > 1
+        bits = [1 << g for g in gpus]
+        pod.cells = [(number, part, sum(bits))]
+        if number > 1 and part < WHOLE:
+            pod.cells = [(1, part, bit) for bit in bits]
+            pod.stays = "shares of several GPUs"
+    if any(g >= cards for g in load) or (several and max(load.values()) > WHOLE):
+        why = "on a node that has fewer cards than are held"
+        return host.fixed(host.product, len(load), cards, why)
+    return devices
+
+
+# -- rows 12 to 14: other makers -------------------------------------------------------------
+
+
+def _amd(host: Node) -> Devices:
+    """Row 12: cards only where a label says that they are not partitioned."""
+    name = "amd.com/gpu"
+    mode = str(host.labels.get("amd.com/gpu.compute-memory-partition", "")).lower()
+    able = str(host.labels.get("amd.com/gpu.compute-partitioning-supported", "")).lower()
+    if not mode.startswith("spx") and able != "false":
+        raise Unclear("cards that may be partitions", [(name, host.has(name))])
+    return _counted(host, name, host.product)
+
+
+def _intel(host: Node) -> Devices:
+    """Row 13: cards only where there are as many as devices."""
+    names = [n for n in ("gpu.intel.com/i915", "gpu.intel.com/xe") if host.has(n)]
+    if len(names) > 1 or host.has(names[0]) != host.number("gpu.intel.com/device.count"):
+        raise Unclear("cards that may be shared", [(name, host.has(name)) for name in names])
+    return _counted(host, names[0], host.product)
+
+
+def _gaudi(host: Node) -> Devices:
+    """Row 14: cards, with the figures of a table."""
+    name = "habana.ai/gaudi"
+    told = [p for p in (host.product, name, "gaudi", "Gaudi") if host.figures.told(p)]
+    if not told:
+        raise Unclear("no power figures (--devices FILE)", [(name, host.has(name))])
+    return _counted(host, name, told[0])
+
+
+READERS: Mapping[str, Callable[[Node], Devices]] = {
+    "nvidia": _nvidia,
+    "hami": _hami,
+    "vgpu": _vgpu,
+    "volcano": _volcano,
+    "aliyun": _aliyun,
+    "milli": _milli,
+    "amd": _amd,
+    "intel": _intel,
+    "gaudi": _gaudi,
+}
+"""What reads the devices of a node by their kind."""
+
+
+def unclear_notes(nodes: Sequence[Node]) -> list[str]:
+    """A note for each reason, with the nodes and what is on them."""
+    by_why: dict[str, list[Node]] = {}
+    for node in nodes:
+        if node.devices.verdict == "unknown":
+            by_why.setdefault(node.devices.why, []).append(node)
+    lines = []
+    for why, there in by_why.items():
+        items = ", ".join(
+            f"{what} {amount} ({n.name})"
+            if "/" not in str(amount)
+            else f"{what} ({n.name}, {amount})"
+            for n in there
+            for what, amount in n.devices.items
+        )
+        stay = sum(len(node.pods) for node in there)
+        have = "nodes have" if len(there) > 1 else "node has"
+        tail = f"Their {stay:,} pods stay." if stay != 1 else "Their 1 pod stays."
+        lines.append(
+            f"{len(there):,} {have} accelerators that are not understood"
+            f"{f' ({why})' if why else ''}: {items}. {tail}"
+        )
+    return lines
+
+
+def advertised_notes(nodes: Sequence[Node]) -> list[str]:
+    """What is odd about nodes whose devices are read, once each."""
+    by_note: dict[str, list[str]] = {}
+    for node in nodes:
+        for note in node.devices.notes:
+            by_note.setdefault(note, []).append(node.name)
+    return [
+        note if note == UNTOLD
+        else f"{note} ({names[0]}{f' and {len(names) - 1:,} more' if len(names) > 1 else ''})"
+        for note, names in by_note.items()
+    ]  # fmt: skip

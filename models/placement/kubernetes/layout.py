@@ -1,80 +1,67 @@
-"""Nodes with one kind of device each, as placement problems have them.
-
-A node that offers several kinds (whole cards and MIG instances, say) becomes a *part* for each.
-CPU and memory are divided: each part has what its own pods ask for, and of the rest a share by
-its devices.
-"""
+"""The nodes that are ready, with what they have, and the pods on them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass
 
-from optgap.models.placement.cluster import MAX_CPU_MILLI, MAX_GPUS_PER_NODE
-from optgap.models.placement.kubernetes.demands import Demand, Share, demand, offers, shares
-from optgap.models.placement.kubernetes.devices import Pool, pools
-from optgap.models.placement.kubernetes.moving import on_every_node
+from optgap.models.placement.cluster import MAX_CPU_MILLI
+from optgap.models.placement.kubernetes.devices import (
+    Devices,
+    Node,
+    advertised_notes,
+    amounts,
+    examine,
+    family,
+    unclear_notes,
+)
+from optgap.models.placement.kubernetes.moving import Budgets, on_every_node, why_stays
 from optgap.models.placement.kubernetes.objects import Object, Objects
-from optgap.models.placement.kubernetes.quantities import quantity
+from optgap.models.placement.kubernetes.power import Figures
+from optgap.models.placement.kubernetes.requests import Pod, requested
 from optgap.models.result import Violation
 
-
-@dataclass
-class Part:
-    """A node, or the devices of one kind in it.
-
-    Parameters
-    ----------
-    node: the node's name; `name` is the part's own.
-    pool: its devices, None without GPUs.
-    cpu_milli, memory_mib, pods: what pods can have.
-    closed: whether the node is cordoned.
-    members: its pods, with what they ask for and their GPUs here.
-    """
-
-    node: str
-    name: str
-    pool: Pool | None
-    cpu_milli: int = 0
-    memory_mib: int = 0
-    pods: int = 0
-    closed: bool = False
-    members: list[tuple[str, Object, Demand, list[Share]]] = field(default_factory=list)
+NOT_UNDERSTOOD = "on a node whose accelerators are not understood"
+PART = "part of its node"
+PLAIN = ("plain", "other")
+CARDS = ("nvidia", "amd", "intel", "gaudi")
+"""Families of resources that count cards, if no label says otherwise."""
 
 
 @dataclass
 class Layout:
-    """Parts with their pods, and what was left out.
+    """Nodes with their pods, and what was left out.
 
     Parameters
     ----------
-    parts: in the order of the nodes.
+    nodes: in the order of the file.
+    pending: pods that wait for a node.
     reasons: pods left out, by why.
-    daemons: pods that belong to their nodes; what they ask for has been taken off these.
-    violations: requests for what the node does not offer.
+    violations: nodes that hold more than can be allocated.
     warnings: what was odd.
     """
 
-    parts: list[Part]
+    nodes: list[Node]
+    pending: list[Pod]
     reasons: Counter[str]
-    daemons: int
     violations: list[Violation]
     warnings: list[str]
 
 
-def lay_out(objects: Objects) -> Layout:
-    """Divide nodes into parts and give every running pod its part.
+def lay_out(objects: Objects, figures: Figures, plain: Collection[str]) -> Layout:
+    """Give every pod its node, and every node a verdict on its accelerators.
 
     Raises
     ------
     ValueError: for a quantity that is none, naming the node or pod.
     """
-    layout = Layout([], Counter(), 0, [], list(objects.warnings))
-    by_node: dict[str, list[Part]] = {}
+    layout = Layout([], [], Counter(), [], list(objects.warnings))
     lost = {name for name, node in objects.nodes.items() if not _ready(node)}
-    for name, node in objects.nodes.items():
-        if name not in lost:
-            by_node[name] = _parts(name, node, layout.warnings)
+    nodes = {
+        n: _node(n, node, figures, layout) for n, node in objects.nodes.items() if n not in lost
+    }
+    layout.nodes = list(nodes.values())
     if lost:
         layout.warnings.append(f"left out: {_some(lost, 'node')} not ready")
     strange: set[str] = set()
@@ -83,21 +70,41 @@ def lay_out(objects: Objects) -> Layout:
         reason = _not_running(pod)
         if not reason and where in lost:
             reason = "on a node that is not ready"
-        elif not reason and where not in by_node:
+        elif not reason and where not in nodes:
             reason = "on a node that is not in the file"
             strange.add(where)
-        if reason:
-            layout.reasons[reason] += 1
-        else:
-            _seat(layout, name, pod, by_node[where])
+        try:
+            found = Pod(name, pod, {} if reason == "finished" else requested(pod))
+        except (ValueError, AttributeError, TypeError) as error:
+            raise ValueError(f"pod {name}: {error}") from None
+        if not reason:
+            found.on_every_node = on_every_node(pod)
+            nodes[where].pods.append(found)
+            continue
+        layout.reasons[reason] += 1
+        if reason.startswith("pending"):
+            layout.pending.append(found)
     if strange:
         layout.warnings.append(
             f"pods on {_some(strange, 'node')} that the file does not have: "
             "an old or partial file, or two clusters mixed"
         )
-    for parts in by_node.values():
-        _divide(parts)
-        layout.parts += parts
+    budgets = Budgets(objects.budgets)
+    for node in layout.nodes:
+        node.devices = examine(node, plain)
+        _close(layout, node)
+        for one in node.pods:
+            one.stays = _stays(one, node, budgets, plain)
+    layout.warnings += unclear_notes(layout.nodes) + advertised_notes(layout.nodes)
+    others = Counter(
+        name for node in layout.nodes for pod in node.pods for name in pod.asks
+        if family(name, plain) == "other" and not pod.on_every_node
+    )  # fmt: skip
+    layout.warnings += [
+        f"{count:,} pod{'s' if count > 1 else ''} with {name} must stay: it might draw power "
+        f"(--set plain={name} if not)"
+        for name, count in others.items()
+    ]
     return layout
 
 
@@ -112,33 +119,22 @@ def _some(names: set[str], what: str) -> str:
     return f"{what}{'s' if len(shown) > 1 else ''} {', '.join(shown[:3])}{more}"
 
 
-def _parts(name: str, node: Object, warnings: list[str]) -> list[Part]:
-    status, spec = node.get("status") or {}, node.get("spec") or {}
-    offered = status.get("allocatable") or status.get("capacity") or {}
-    if "allocatable" not in status:
-        warnings.append(f"node {name} tells no allocatable amounts: its capacity counts")
+def _node(name: str, node: Object, figures: Figures, layout: Layout) -> Node:
+    status = node.get("status") or {}
     try:
-        cpu = int(quantity(offered.get("cpu", "0")) * 1000)
-        memory = int(quantity(offered.get("memory", "0")) // 2**20)
-        room = min(10**6, int(quantity(offered.get("pods", "110"))))
+        capacity, there = (amounts(status.get(key)) for key in ("capacity", "allocatable"))
     except ValueError as error:
         raise ValueError(f"node {name}: {error}") from None
-    if cpu > MAX_CPU_MILLI:
-        raise ValueError(f"node {name}: {cpu} milli-vCPU, more than {MAX_CPU_MILLI}")
-    closed = bool(spec.get("unschedulable"))
-    found = []
-    for pool in pools(node):
-        if pool.gpus > MAX_GPUS_PER_NODE:
-            warnings.append(
-                f"left out: {pool.gpus} devices of node {name}, more than {MAX_GPUS_PER_NODE}"
-            )
-            continue
-        found.append(pool)
-    if not found:
-        return [Part(name, name, None, cpu, memory, room, closed)]
-    first = Part(name, name, found[0], cpu, memory, room, closed)
-    others = [Part(name, f"{name} ({p.model})", p, pods=room, closed=closed) for p in found[1:]]
-    return [first, *others]
+    if "allocatable" not in status:
+        layout.warnings.append(f"node {name} tells no allocatable amounts: its capacity counts")
+        there = dict(capacity)
+    for resource in ("cpu", "memory"):
+        capacity[resource] = max(capacity.get(resource, 0), there.get(resource, 0))
+    if capacity["cpu"] > MAX_CPU_MILLI:
+        raise ValueError(f"node {name}: {capacity['cpu']} milli-vCPU, more than {MAX_CPU_MILLI}")
+    there["pods"] = min(10**6, there.get("pods", 110))
+    closed = bool((node.get("spec") or {}).get("unschedulable"))
+    return Node(name, node, capacity, there, figures, closed)
 
 
 def _not_running(pod: Object) -> str:
@@ -154,39 +150,56 @@ def _not_running(pod: Object) -> str:
     return "pending (no scheduler has looked at it)"
 
 
-def _seat(layout: Layout, name: str, pod: Object, parts: list[Part]) -> None:
-    """Give a pod its part, or take it off its node when it is a part of that."""
-    try:
-        asked = demand(pod)
-    except (ValueError, AttributeError, TypeError) as error:
-        raise ValueError(f"pod {name}: {error}") from None
-    if on_every_node(pod) and not asked.resource:
-        layout.daemons += 1
-        parts[0].cpu_milli = max(0, parts[0].cpu_milli - asked.cpu_milli)
-        parts[0].memory_mib = max(0, parts[0].memory_mib - asked.memory_mib)
-        parts[0].pods -= 1
-        return
-    if not asked.resource:
-        parts[0].members.append((name, pod, asked, []))
-        return
-    for part in parts:
-        if part.pool is not None and offers(part.pool, asked.resource):
-            part.members.append((name, pod, asked, shares(pod, asked, part.pool)))
-            return
-    layout.reasons["asks for a GPU resource that its node does not offer"] += 1
-    where = f"{name} on {parts[0].node}"
-    layout.violations.append(
-        Violation("a resource that the node offers", where, asked.resource, "none of it")
-    )
+def _close(layout: Layout, node: Node) -> None:
+    """Find what a node holds more of than can be allocated; such a node takes nothing."""
+    devices = node.devices
+    load: Counter[int] = Counter()
+    for pod in node.pods:
+        for _count, share, bits in pod.cells:
+            load.update({g: share for g in range(bits.bit_length()) if bits >> g & 1})
+    over = [
+        (name, node.held(name), node.allocatable.get(name, 0))
+        for name in {name: None for pod in node.pods for name in pod.asks}
+        if family(name) != "hami" and (devices.verdict != "unknown" or family(name) in PLAIN)
+    ]
+    over.append(("pods", len(node.pods), node.allocatable["pods"]))
+    found = [(name, held, limit) for name, held, limit in over if held > limit]
+    if not found:
+        loads = load.values()
+        found = [("a card", most, devices.units) for most in loads if most > devices.units]
+    layout.violations += [
+        Overfull("held", f"{_called(name, devices)} of {node.name}", held, limit)
+        for name, held, limit in found
+    ]
+    node.closed = node.closed or bool(found) or devices.verdict in ("stays", "unknown")
 
 
-def _divide(parts: list[Part]) -> None:
-    """Divide CPU and memory of a node among its parts."""
-    if len(parts) == 1:
-        return
-    first, devices = parts[0], [part.pool.gpus if part.pool else 0 for part in parts]
-    for attribute in ("cpu_milli", "memory_mib"):
-        own = [sum(getattr(m[2], attribute) for m in part.members) for part in parts]
-        rest = max(0, getattr(first, attribute) - sum(own))
-        for part, asked, count in zip(parts, own, devices, strict=True):
-            setattr(part, attribute, asked + rest * count // max(1, sum(devices)))
+def _called(name: str, devices: Devices) -> str:
+    """A resource in a reader's words."""
+    whole = not devices.keys or (name,) in devices.keys
+    return "cards" if family(name) in CARDS and whole else name
+
+
+class Overfull(Violation):
+    """More is held on a node than can be allocated."""
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.found} held, {self.limit} allocatable"
+
+
+def _stays(pod: Pod, node: Node, budgets: Budgets, plain: Collection[str]) -> str:
+    if pod.on_every_node:
+        return PART
+    if node.devices.verdict == "unknown":
+        return NOT_UNDERSTOOD
+    if node.devices.verdict == "stays":
+        return node.devices.why
+    if node.held("cpu") > node.capacity["cpu"]:
+        return "on a node that has less CPU than is asked for"
+    if pod.stays:
+        return pod.stays
+    if len(pod.keys) > 1:
+        return "asks for two kinds of device"
+    if any(family(name, plain) == "other" for name in pod.asks):
+        return "asks for a resource that might draw power"
+    return why_stays(pod.object, budgets)

@@ -1,15 +1,22 @@
-"""Which pods may be moved, and why the others stay."""
+"""Which pods may be moved, why the others stay, and which nodes pods keep others out of."""
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
+import numpy as np
+
+from optgap.models.placement.arrays import BoolArray
 from optgap.models.placement.kubernetes.objects import Object
 from optgap.models.placement.kubernetes.selection import selected
 
 SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 KEEP = ("karpenter.sh/do-not-disrupt", "karpenter.sh/do-not-evict")
+FREE_VOLUMES = {"configMap", "secret", "projected", "downwardAPI", "nfs"}
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 CRITICAL = ("system-node-critical", "system-cluster-critical")
 
 
@@ -57,19 +64,31 @@ def why_stays(pod: Object, budgets: Budgets) -> str:
     if not any(o.get("controller") for o in meta.get("ownerReferences") or []):
         return "owned by no controller"
     safe = str(notes.get(SAFE, "")).lower() == "true"
-    local = [v for v in spec.get("volumes") or [] if "emptyDir" in v or "hostPath" in v]
-    if local and not safe:
-        return "local storage"
-    if budgets.holds(pod):
-        return "disruption budget"
-    return _needs_others(spec)
+    return (
+        _volumes(spec, safe)
+        or ("disruption budget" if budgets.holds(pod) else "")
+        or _needs_others(spec)
+    )
+
+
+def _volumes(spec: Object, safe: bool) -> str:
+    """Why a pod's volumes keep it where it is: only the volumes themselves say where they are."""
+    found = ""
+    for volume in spec.get("volumes") or []:
+        kinds = {key for key in volume if key != "name"}
+        if kinds & {"persistentVolumeClaim", "ephemeral"}:
+            return "a claim that may be bound to a zone or node"
+        if kinds & {"emptyDir", "hostPath"}:
+            found = found or ("" if safe else "local storage")
+        elif kinds - FREE_VOLUMES:
+            found = f"a volume of another kind ({min(kinds)})"
+    return found
 
 
 def _needs_others(spec: Object) -> str:
     """Rules about other pods and ports, which the problem does not know."""
     affinity = spec.get("affinity") or {}
-    required = "requiredDuringSchedulingIgnoredDuringExecution"
-    if any((affinity.get(k) or {}).get(required) for k in ("podAffinity", "podAntiAffinity")):
+    if any((affinity.get(k) or {}).get(REQUIRED) for k in ("podAffinity", "podAntiAffinity")):
         return "affinity to other pods"
     spread = spec.get("topologySpreadConstraints") or []
     if any(rule.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule" for rule in spread):
@@ -78,10 +97,54 @@ def _needs_others(spec: Object) -> str:
     return "host port" if spec.get("hostNetwork") or any(p.get("hostPort") for p in ports) else ""
 
 
-def sees_gpus(pod: Object) -> bool:
-    """Whether a pod takes GPUs through its environment without asking for any."""
-    for container in (pod.get("spec") or {}).get("containers") or []:
-        for entry in container.get("env") or []:
-            if entry.get("name") == "NVIDIA_VISIBLE_DEVICES":
-                return str(entry.get("value") or "").lower() not in ("", "none", "void")
-    return False
+class Repelling:
+    """Required anti-affinity of pods that are there: whom it keeps out of which nodes.
+
+    Pods with such terms stay, so the nodes are always the same.
+
+    Parameters
+    ----------
+    nodes: the nodes' labels.
+    pods: (namespace, spec, labels of its node) of every pod that is on a node.
+    """
+
+    def __init__(self, nodes: Sequence[Object], pods: Iterable[tuple[str, Object, Object]]) -> None:
+        self._terms: list[tuple[set[str] | None, Any, BoolArray]] = []
+        self._answers: dict[str, BoolArray] = {}
+        self._every = np.ones(len(nodes), dtype=bool)
+        for namespace, spec, where in pods:
+            rule = (spec.get("affinity") or {}).get("podAntiAffinity") or {}
+            for term in rule.get(REQUIRED) or []:
+                key = str(term.get("topologyKey", ""))
+                domain = where.get(key)
+                if domain is None:
+                    continue
+                inside = np.array([labels.get(key) == domain for labels in nodes], dtype=bool)
+                spaces = {*(term.get("namespaces") or [])} or {namespace}
+                everywhere = None if term.get("namespaceSelector") is not None else spaces
+                self._terms.append((everywhere, term.get("labelSelector"), inside))
+
+    def allowed(self, namespace: str, labels: Object) -> BoolArray:
+        """(N,) the nodes that no pod keeps such a pod out of."""
+        if not self._terms:
+            return self._every
+        key = json.dumps([namespace, labels], sort_keys=True)
+        if key not in self._answers:
+            fits = self._every.copy()
+            for spaces, selector, inside in self._terms:
+                if (spaces is None or namespace in spaces) and _selects(selector, labels):
+                    fits &= ~inside
+            self._answers[key] = fits
+        return self._answers[key]
+
+
+def _selects(selector: Any, labels: Object) -> bool:
+    """Whether a term selects a pod; a selector that cannot be read selects every pod."""
+    if selector is None:
+        return False
+    if not isinstance(selector, dict):
+        return True
+    expressions = selector.get("matchExpressions") or []
+    if any(e.get("operator") not in ("In", "NotIn", "Exists", "DoesNotExist") for e in expressions):
+        return True
+    return selected(labels, selector)

@@ -6,6 +6,7 @@ behind another are taken, too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,12 @@ from optgap.models.reading import Path, read_text
 Object = dict[str, Any]
 COMMAND = "what `kubectl get nodes,pods,pdb -A -o json` prints"
 KINDS = ("Node", "Pod", "PodDisruptionBudget")
+OTHERS = (
+    (r"(---\s|#.*\n)*\s*-?\s*(apiVersion|items|kind|metadata|spec):\s", "YAML"),
+    (r"\s*Name:\s", "output of kubectl describe"),
+    (r"\s*(NAMESPACE|NAME)\s", "a table of kubectl get"),
+)
+"""What kubectl prints beside JSON."""
 
 
 @dataclass
@@ -45,7 +52,12 @@ def read_objects(path: Path) -> Objects:
     """
     source = str(path)
     found = Objects()
-    for document in documents(read_text(path, stdin=True), source):
+    text = read_text(path, stdin=True)
+    for like, name in OTHERS:
+        if re.match(like, text):
+            expected = "JSON: kubectl get nodes,pods,pdb -A -o json"
+            raise InputError(source, "", NoQuote(name), expected)
+    for document in documents(text, source):
         for kind, item, place in _items(document, source, "", ""):
             _add(found, kind, item, place, source)
     for name, there in (("nodes", found.nodes), ("pods", found.pods)):

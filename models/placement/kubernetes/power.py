@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from optgap.models.placement.openb import DeviceTable
 from optgap.models.placement.power import GPU_FULL_W, GPU_IDLE_W
 
 IDLE_SHARE = 0.125
@@ -42,3 +43,29 @@ def product_power(product: str) -> tuple[float, float, bool]:
         if re.search(rf"(?<![a-z0-9])(?:{pattern})", name):
             return IDLE_SHARE * full, full, True
     return IDLE_SHARE * UNKNOWN_W, UNKNOWN_W, False
+
+
+class Figures:
+    """Watts of products, and the products whose figures are assumed.
+
+    Parameters
+    ----------
+    devices: a table that comes before the figures that are built in.
+    """
+
+    def __init__(self, devices: DeviceTable | None) -> None:
+        self.devices = devices
+        self.assumed: dict[str, None] = {}
+
+    def told(self, product: str) -> bool:
+        """Whether the table of devices has the product."""
+        return self.devices is not None and product in self.devices.full_w
+
+    def watts(self, product: str) -> tuple[float, float]:
+        """(idle W, full W) of a card."""
+        if self.devices is not None and product in self.devices.full_w:
+            return self.devices.idle_w[product], self.devices.full_w[product]
+        idle, full, known = product_power(product)
+        if not known:
+            self.assumed[product] = None
+        return idle, full

@@ -30,13 +30,3 @@ def quantity(text: str | int | float) -> Fraction:
         raise ValueError(f"{text!r} is no quantity")
     number = Fraction(found[1])
     return number * Fraction(10) ** int(found[3]) if found[2] else number * _SUFFIX[found[4]]
-
-
-def milli(value: Fraction) -> int:
-    """In thousandths, rounded up: what a request counts."""
-    return -int(-value * 1000 // 1)
-
-
-def mebibytes(value: Fraction) -> int:
-    """In MiB, rounded up."""
-    return -int(-value // 2**20)

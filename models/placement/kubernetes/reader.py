@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.placement.arrays import BoolArray
 from optgap.models.placement.cluster import Cluster
-from optgap.models.placement.kubernetes.layout import Layout, Part, lay_out
-from optgap.models.placement.kubernetes.moving import Budgets, sees_gpus, why_stays
+from optgap.models.placement.kubernetes.devices import WHOLE, Node, family
+from optgap.models.placement.kubernetes.layout import CARDS, PART, Layout, lay_out
 from optgap.models.placement.kubernetes.objects import COMMAND, Objects, read_objects
-from optgap.models.placement.kubernetes.power import UNKNOWN_W
-from optgap.models.placement.kubernetes.rows import Rows
-from optgap.models.placement.kubernetes.rules import Rules
-from optgap.models.placement.migrations import MigrationProblem
+from optgap.models.placement.kubernetes.power import UNKNOWN_W, Figures
+from optgap.models.placement.kubernetes.requests import Pod
+from optgap.models.placement.kubernetes.rules import NodeSets, Rules, counted, grouped
+from optgap.models.placement.migrations import Further, MigrationProblem, Move
 from optgap.models.placement.openb import DeviceTable
 from optgap.models.placement.power import PowerModel
 from optgap.models.placement.problem import PlacementProblem
@@ -24,6 +25,8 @@ from optgap.models.placement.solution import PlacementSolution
 from optgap.models.placement.tasks import TargetWorkload, Tasks
 from optgap.models.reading import Path
 from optgap.models.result import Violation
+
+MIB = 2**20
 
 
 @dataclass(frozen=True)
@@ -33,14 +36,15 @@ class KubernetesReading:
     Parameters
     ----------
     migration: the problem, where every pod is now, and what may move.
-    violations: what the cluster breaks now, as the referee sees it; nodes that are overfull are
-        given what they carry, so that `migration` begins with a placement.
-    records: pods in the file; `used` of them are tasks of the problem.
+    violations: what nodes hold more of than can be allocated.
+    records: pods in the file; `used` of them are in the problem.
     reasons: how many of the others are left out, by why.
-    stays: how many tasks must stay where they are, by why.
+    stays: how many pods must stay where they are, by why.
     warnings: what was odd.
-    real_node: (N,) the node's name in the cluster, for each node of the problem.
-    pods: (T,) the pod of each task, as ``namespace/name``.
+    assumed: GPU products whose power nobody has told.
+    nodes: the nodes, in the order of the problem's.
+    pods: (T,) the pod of each task; "" for the pods that belong to a node, together.
+    pending: pods that wait for a node, with the nodes that they may go to.
     """
 
     migration: MigrationProblem
@@ -50,17 +54,49 @@ class KubernetesReading:
     reasons: Mapping[str, int]
     stays: Mapping[str, int]
     warnings: tuple[str, ...]
-    real_node: tuple[str, ...]
+    assumed: tuple[str, ...]
+    nodes: tuple[Node, ...]
     pods: tuple[str, ...]
+    pending: tuple[tuple[Pod, BoolArray], ...] = field(repr=False)
+
+    def fitting(self, moves: Sequence[Move]) -> int:
+        """How many pending pods fit into room that the moves use or make, at some step."""
+        used = [Counter[str]() for _ in self.nodes]
+        for node, held in zip(self.nodes, used, strict=True):
+            for pod in node.pods:
+                held.update({**pod.asks, "pods": 1})
+        asks = {pod.name: {**pod.asks, "pods": 1} for node in self.nodes for pod in node.pods}
+        touched = {n for move in moves for n in (move.from_node, move.to_node)}
+        waiting = [(pod, {n for n in touched if ok[n]}) for pod, ok in self.pending]
+        found: set[str] = set()
+        for move in (None, *moves):
+            at = touched if move is None else {move.from_node, move.to_node}
+            if move is not None:
+                used[move.from_node].subtract(asks[self.pods[move.task]])
+                used[move.to_node].update(asks[self.pods[move.task]])
+            for pod, may in waiting:
+                if any(self._takes(n, pod, used[n]) for n in may & at):
+                    found.add(pod.name)
+        return len(found)
+
+    def _takes(self, n: int, pod: Pod, used: Counter[str]) -> bool:
+        there = self.nodes[n].allocatable
+        return not self.nodes[n].closed and all(
+            used[name] + amount <= there.get(name, 0)
+            for name, amount in {**pod.asks, "pods": 1}.items()
+        )
 
 
-def read_kubernetes(path: Path, devices: DeviceTable | None = None) -> KubernetesReading:
+def read_kubernetes(
+    path: Path, devices: DeviceTable | None = None, plain: Collection[str] = ()
+) -> KubernetesReading:
     """Read what ``kubectl get nodes,pods -A -o json`` prints; ``-`` is standard input.
 
     Parameters
     ----------
     path: the file; disruption budgets are respected where they are in it, too.
     devices: power by GPU product, before the figures that are built in.
+    plain: further resources that draw no power.
 
     Raises
     ------
@@ -68,8 +104,13 @@ def read_kubernetes(path: Path, devices: DeviceTable | None = None) -> Kubernete
     """
     source = str(path)
     objects = read_objects(path)
+    figures = Figures(devices)
     try:
-        return _read(source, objects, devices)
+        layout = lay_out(objects, figures, plain)
+        if not any(node.pods for node in layout.nodes):
+            told = ", ".join(f"{n} {reason}" for reason, n in layout.reasons.items())
+            raise InputError(source, "", NoQuote(f"no running pods ({told})"), "at least one")
+        return _reading(source, objects, layout, figures)
     except InputError:
         raise
     except ValueError as error:
@@ -79,139 +120,218 @@ def read_kubernetes(path: Path, devices: DeviceTable | None = None) -> Kubernete
         raise InputError(source, "", found, COMMAND) from error
 
 
-def _read(source: str, objects: Objects, devices: DeviceTable | None) -> KubernetesReading:
-    layout = lay_out(objects)
-    rows = Rows.of(layout)
-    if not rows.names:
-        told = ", ".join(f"{n} {reason}" for reason, n in layout.reasons.items())
-        raise InputError(source, "", NoQuote(f"no running pods ({told})"), "at least one")
-    return _reading(source, objects, layout, rows, devices)
-
-
-def _reading(
-    source: str, objects: Objects, layout: Layout, rows: Rows, devices: DeviceTable | None
-) -> KubernetesReading:
-    parts = layout.parts
-    rules = Rules(objects, parts, rows)
-    power, unknown = _power(parts, rules.models, devices)
+def _reading(source: str, objects: Objects, layout: Layout, figures: Figures) -> KubernetesReading:
+    nodes = layout.nodes
+    rules = Rules(objects, nodes)
+    rows = _rows(nodes, rules)
+    everyone = [pod for node in nodes for pod in node.pods]
+    counted_too = {n.devices.product for n in nodes if n.devices.verdict in ("exact", "stays")}
+    assumed = tuple(product for product in figures.assumed if product in counted_too)
     layout.warnings += [
         f"no power figures for {product!r}: {UNKNOWN_W:g} W assumed (--devices FILE)"
-        for product in unknown
+        for product in assumed
     ]
-    made, current, violations = _standing(source, parts, rows, rules, power)
-    stays = _stays(rows, Budgets(objects.budgets))
-    migration = MigrationProblem.of(
-        made,
-        current,
-        [not why for why in stays],
-        rules.node_sets,
-        rules.node_set_of,
-        np.maximum(np.bincount(current.node, minlength=len(parts)), [part.pods for part in parts]),
-        [part.closed for part in parts],
-        source,
-    )
     return KubernetesReading(
-        migration,
-        (*layout.violations, *violations),
+        _migration(source, nodes, rows),
+        tuple(layout.violations),
         len(objects.pods),
-        len(set(rows.pods)),
-        {**layout.reasons, **({"part of its node": layout.daemons} if layout.daemons else {})},
-        dict(Counter(why for why in stays if why)),
+        len(everyone),
+        dict(layout.reasons),
+        dict(Counter(pod.stays for pod in everyone if pod.stays)),
         tuple(layout.warnings),
-        tuple(part.node for part in parts),
-        tuple(rows.pods),
+        assumed,
+        tuple(nodes),
+        tuple(row.pod.name if row.pod else "" for row in rows),
+        tuple((pod, rules.allowed(pod, None)) for pod in layout.pending),
     )
 
 
-def _standing(
-    source: str, parts: list[Part], rows: Rows, rules: Rules, power: PowerModel
-) -> tuple[PlacementProblem, PlacementSolution, list[Violation]]:
-    """The problem, where its tasks are, and what that breaks.
+@dataclass
+class _Row:
+    """A task: a pod, a share of a card of one, or all that belongs to a node.
 
-    Nodes that are overfull are given what they carry in the problem.
+    Parameters
+    ----------
+    name: of the task.
+    pod: the pod; None for all that belongs to a node.
+    node: the index of its node.
+    asks: what it asks for, with the pod's first share only.
+    cell: (GPUs, units of each, bits) on cards of the problem.
+    allowed: (N,) where it may go.
+    movable: whether it may go anywhere.
+    milli: thousandths of each card that the problem counts: never more than it takes.
     """
+
+    name: str
+    pod: Pod | None
+    node: int
+    asks: Mapping[str, int]
+    cell: tuple[int, int, int]
+    allowed: BoolArray
+    movable: bool
+    milli: int = 0
+
+
+def _rows(nodes: Sequence[Node], rules: Rules) -> list[_Row]:
+    rows: list[_Row] = []
+    base: list[_Row] = []
+    everywhere = np.ones(len(nodes), dtype=bool)
+    for n, node in enumerate(nodes):
+        part: Counter[str] = Counter()
+        for pod in node.pods:
+            cells = pod.cells if node.devices.cards else []
+            if pod.stays == PART and not cells:
+                part.update(pod.asks)
+                continue
+            allowed = rules.allowed(pod, node) if not pod.stays else everywhere
+            for i, cell in enumerate(cells or [(0, 0, 0)]):
+                name = pod.name if len(cells) < 2 else f"{pod.name}[{i}]"
+                asks = pod.asks if i == 0 else {}
+                rows.append(_Row(name, pod, n, asks, cell, allowed, not pod.stays))
+        if any(pod.stays == PART for pod in node.pods):
+            base.append(_Row(f"{PART} {node.name}", None, n, part, (0, 0, 0), everywhere, False))
+    _relax(nodes, rows)
+    return rows + base
+
+
+def _relax(nodes: Sequence[Node], rows: Sequence[_Row]) -> None:
+    """Thousandths of a card for the problem: what fits in units, fits in these, too.
+
+    Moves and the referee add up the units themselves.
+    """
+    load: Counter[tuple[int, int]] = Counter()
+    for row in rows:
+        bits = row.cell[2]
+        load.update({(row.node, g): row.cell[1] for g in range(bits.bit_length()) if bits >> g & 1})
+    most: dict[frozenset[tuple[str, ...]], int] = {}
+    for node in nodes:
+        kinds = frozenset(node.devices.keys)
+        most[kinds] = max(most.get(kinds, 0), node.devices.units)
+    tiny = Counter(
+        frozenset(nodes[row.node].devices.keys)
+        for row in rows
+        if row.cell[0] and WHOLE * row.cell[1] < most[frozenset(nodes[row.node].devices.keys)]
+    )
+    for row in rows:
+        count, share, bits = row.cell
+        if count:
+            kinds = frozenset(nodes[row.node].devices.keys)
+            there = [load[row.node, g] for g in range(bits.bit_length()) if bits >> g & 1]
+            left = WHOLE - min(tiny[kinds], WHOLE - 1)  # each tiny share counts one at least
+            row.milli = max(1, left * share // max(most[kinds], *there))
+
+
+def _migration(source: str, nodes: Sequence[Node], rows: Sequence[_Row]) -> MigrationProblem:
+    base = [node.devices.model if node.devices.cards else "" for node in nodes]
+    models, exact = grouped(base, counted([row.allowed for row in rows if row.cell[0]]))
+    figures = dict(zip(models, (node.devices.watts for node in nodes), strict=True))
+    figures.pop("", None)
+    power = PowerModel({m: w[0] for m, w in figures.items()}, {m: w[1] for m, w in figures.items()})
+    sets = NodeSets()
+    specs: list[str] = []
+    groups: list[int] = []
+    known: dict[tuple[bytes, str], str] = {}
+    for row in rows:
+        own = models[row.node]
+        key = row.allowed.tobytes(), own
+        if row.cell[0] and key not in known:
+            names = {models[n] for n in np.flatnonzero(row.allowed).tolist()} | {own}
+            known[key] = "|".join(sorted(names - {""}))
+        told = row.cell[0] and key[0] in exact and row.allowed[row.node]
+        specs.append(known[key] if row.cell[0] else "")
+        groups.append(-1 if told or not row.movable else sets.number(row.allowed))
+    memory = [row.asks.get("memory", 0) for row in rows]
+    cpu = _cpu(nodes, rows)
+    held = np.zeros(len(nodes), dtype=np.int64)
+    at = np.array([row.node for row in rows], dtype=np.int64)
+    np.add.at(held, at, np.array(memory, dtype=np.int64) // MIB)
     tasks = Tasks.of(
-        rows.names,
-        rows.cpu,
-        rows.memory,
-        [share.num_gpu for share in rows.shares],
-        [share.gpu_milli for share in rows.shares],
-        rules.specs,
+        [row.name for row in rows],
+        cpu,
+        [amount // MIB for amount in memory],
+        [row.cell[0] for row in rows],
+        [row.milli for row in rows],
+        specs,
         source,
     )
-    node = np.array(rows.part, dtype=np.int64)
-    workload = TargetWorkload.from_tasks(tasks)
-    name = f"kubernetes {source}"
-
-    def cluster(held: list[Part], gpus: list[int]) -> Cluster:
-        return Cluster.of(
-            [part.name for part in parts],
-            [part.cpu_milli for part in held],
-            [part.memory_mib for part in held],
-            gpus,
-            [model if n else "" for model, n in zip(rules.models, gpus, strict=True)],
-            source,
-        )
-
-    masks, gpus = rows.seats(parts)
-    there = cluster(parts, [part.pool.gpus if part.pool else 0 for part in parts])
-    # not checked as problems are: a request may be larger than what every node has
-    as_read = PlacementProblem(there, tasks, workload, np.arange(len(parts)), power)
-    current = PlacementSolution.of_arrays(node, np.array(masks, dtype=np.int64))
-    violations = _named(as_read.check(current), rows)
-    if violations:
-        raised = rows.overfull(parts, masks, gpus)
-        masks, gpus = rows.seats(parts, anew=raised)
-        there = cluster([raised.get(p, part) for p, part in enumerate(parts)], gpus)
-        current = PlacementSolution.of_arrays(node, np.array(masks, dtype=np.int64))
-    made = PlacementProblem.of(
-        there, tasks, workload, None, power, name=name, origin=source, source=source
+    cluster = Cluster.of(
+        [node.name for node in nodes],
+        [node.capacity["cpu"] for node in nodes],
+        [
+            max(-(-node.allocatable.get("memory", 0) // MIB), int(held[n]))
+            for n, node in enumerate(nodes)
+        ],
+        [node.devices.cards for node in nodes],
+        models,
+        source,
     )
-    return made, current, violations
+    problem = PlacementProblem.of(
+        cluster,
+        tasks,
+        TargetWorkload.from_tasks(tasks),
+        None,
+        power,
+        name=f"kubernetes {source}",
+        origin=source,
+        source=source,
+    )
+    current = PlacementSolution.of_arrays(
+        at, np.array([row.cell[2] for row in rows], dtype=np.int64)
+    )
+    several = np.array([len(node.pods) for node in nodes]) - np.bincount(at, minlength=len(nodes))
+    room = np.array([node.allocatable["pods"] for node in nodes]) - several
+    return MigrationProblem.of(
+        problem,
+        current,
+        [row.movable for row in rows],
+        sets.sets,
+        groups,
+        np.maximum(room, np.bincount(at, minlength=len(nodes))),
+        [node.closed for node in nodes],
+        source,
+        further=_further(nodes, rows),
+        fixed_w=sum(node.devices.fixed_w for node in nodes),
+    )
 
 
-def _stays(rows: Rows, budgets: Budgets) -> list[str]:
-    """Why each task must stay where it is, "" where it may move."""
-    return [
-        "GPUs without a request"
-        if sees_gpus(pod) and not share.num_gpu
-        else "shares of several GPUs"
-        if several
-        else why_stays(pod, budgets)
-        for pod, share, several in zip(rows.objects, rows.shares, rows.several, strict=True)
-    ]
+def _cpu(nodes: Sequence[Node], rows: Sequence[_Row]) -> list[int]:
+    """Milli-vCPU of every task; a node that carries more than it has is full and stays so."""
+    found = [row.asks.get("cpu", 0) for row in rows]
+    left = [node.capacity["cpu"] for node in nodes]
+    for k, row in enumerate(rows):
+        found[k] = min(found[k], left[row.node])
+        left[row.node] -= found[k]
+    return found
 
 
-def _named(found: list[Violation], rows: Rows) -> list[Violation]:
-    """Violations with pods in place of numbers of tasks."""
-    named = []
-    for violation in found:
-        where = violation.where
-        if where.startswith("task "):
-            number, _, rest = where.removeprefix("task ").partition(" ")
-            where = f"{rows.names[int(number)]} {rest}"
-        named.append(Violation(violation.constraint, where, violation.found, violation.limit))
-    return named
+def _further(nodes: Sequence[Node], rows: Sequence[_Row]) -> Further:
+    """What moves must heed beside the problem: resources to the last unit, and units of cards."""
+    names = {name: None for row in rows if row.movable for name in row.asks}
+    kept = [name for name in names if _needed(name, nodes, rows)]
+    return Further(
+        tuple(kept),
+        np.array(
+            [[node.allocatable.get(name, 0) for node in nodes] for name in kept], dtype=np.int64
+        ).reshape(len(kept), len(nodes)),
+        np.array(
+            [[row.asks.get(name, 0) for name in kept] for row in rows], dtype=np.int64
+        ).reshape(len(rows), len(kept)),
+        np.array([node.devices.units for node in nodes], dtype=np.int64),
+        np.array([row.cell[1] for row in rows], dtype=np.int64),
+        np.array([row.cell[0] and nodes[row.node].devices.fullest for row in rows], dtype=bool),
+    )
 
 
-def _power(
-    parts: list[Part], models: list[str], devices: DeviceTable | None
-) -> tuple[PowerModel, list[str]]:
-    """Power by model, and products that nothing is known of."""
-    idle: dict[str, float] = {}
-    full: dict[str, float] = {}
-    unknown: dict[str, None] = {}
-    for part, model in zip(parts, models, strict=True):
-        if part.pool is None:
-            continue
-        idle[model], full[model] = part.pool.watts
-        told = [
-            name
-            for name in (part.pool.product, part.pool.model)
-            if devices is not None and name in devices.full_w
-        ]
-        if devices is not None and told:
-            idle[model], full[model] = devices.idle_w[told[-1]], devices.full_w[told[-1]]
-        elif not part.pool.known:
-            unknown[part.pool.product] = None
-    return PowerModel(idle, full), list(unknown)
+def _needed(name: str, nodes: Sequence[Node], rows: Sequence[_Row]) -> bool:
+    """Whether a resource may be short where the problem alone would not see it."""
+    if name == "cpu":
+        return any(node.allocatable.get("cpu", 0) < node.capacity["cpu"] for node in nodes)
+    if name == "memory":
+        return any(row.asks.get("memory", 0) % MIB for row in rows)
+    if family(name) in CARDS:
+        return any(
+            (name,) not in node.devices.keys or node.allocatable.get(name, 0) < node.devices.cards
+            for node in nodes
+            if name in node.allocatable
+        )
+    return True

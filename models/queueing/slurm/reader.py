@@ -301,7 +301,7 @@ def _estimates(
     texts = table.column("timelimit")
     limit = np.array([limit_s(texts[row]) for row in rows])
     known = limit[np.isfinite(limit)]
-    longest = max(float(known.max(initial=0.0)), float(lasted.max()))
+    longest = max(float(known.max(initial=0.0)), float(lasted.max(initial=0.0)))
     endless = ~np.isfinite(limit) | (limit <= 0)
     if endless.any():
         told = counted(int(endless.sum()), "job without a time limit")

@@ -10,7 +10,7 @@ import numpy as np
 from optgap.models.placement import PlacementSolution
 from optgap.models.placement.arrays import FloatArray
 from optgap.solvers.placement.exact.counted import CountedModel, UnitColumns
-from optgap.solvers.placement.exact.tables import Counted, cpu_steps, fragment, is_share
+from optgap.solvers.placement.exact.tables import Counted, cpu_steps, is_share
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,33 +55,9 @@ def node_uses(counted: Counted, solution: PlacementSolution) -> list[NodeUse]:
     return uses
 
 
-def claim(counted: Counted, solution: PlacementSolution) -> float:
-    """The objective of a solution by the formulation's own tables."""
-    problem = counted.problem
-    if counted.accepting:
-        return float(problem.tasks.demand_milli[solution.node >= 0].sum())
-    power = problem.power
-    watts = milli = 0.0
-    for n, use in enumerate(node_uses(counted, solution)):
-        node = counted.types[int(problem.cluster.type_of[n])]
-        if counted.power_weight:
-            steps = cpu_steps(power, node.cpu_milli)
-            watts += next(s.watts for s in steps if s.first <= use.cpu_milli <= s.last)
-            if node.gpus:
-                watts += power.gpu_full_w[node.model] * (node.gpus - use.idle)
-                watts += power.gpu_idle_w[node.model] * use.idle
-        if counted.frag_weight and node.gpus:
-            parts = fragment(problem.workload, node)
-            left = [1000 - sum(sizes) for sizes in use.shared]
-            milli += sum(float(parts.active[r]) for r in left) + parts.idle * use.idle
-            free = node.cpu_milli - use.cpu_milli
-            for need, served in parts.thresholds:
-                if free < need:
-                    milli += sum(float(served[r]) for r in [*left, *[1000] * use.idle])
-            for need, wanted, cost in parts.several:
-                if free < need or use.idle < wanted:
-                    milli += cost * use.idle
-    return counted.power_weight * watts + counted.frag_weight * milli
+def claim(model: CountedModel, solution: PlacementSolution) -> float:
+    """The objective of a solution by the formulation itself."""
+    return float(model.model.objective(encode(model, solution)))
 
 
 def encode(model: CountedModel, solution: PlacementSolution) -> FloatArray:

@@ -47,7 +47,7 @@ def exact(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
     ------
     InputError: for more than `MOST_NODES` nodes or `MOST_TASKS` tasks.
     """
-    return Search(problem, limits, seed).run()
+    return ExactSearch(problem, limits, seed).run()
 
 
 def meets(found: float | None, bound: float | None, sense: Sense) -> bool:
@@ -59,7 +59,7 @@ def meets(found: float | None, bound: float | None, sense: Sense) -> bool:
 
 
 @dataclass
-class Search:
+class ExactSearch:
     """One exact solve and what it has found so far."""
 
     problem: PlacementProblem
@@ -81,13 +81,14 @@ class Search:
         """Greedy, pooling, placing."""
         at_most(self.problem, "an exact method", MOST_NODES, MOST_TASKS)
         self.counted = Counted(self.problem)
+        self.pooled = pooled_model(self.counted)
         if not self.counted.accepting:
             reason = impossible(self.problem)
             if reason:
                 return Outcome(None, Status.INFEASIBLE, bound_by="capacities", message=reason)
         else:
             self._known_bound(self._demand_that_fits(), "the demand of tasks that fit a node")
-        start = first_solution(self.counted)
+        start = first_solution(self.pooled)
         if start is not None:
             self._offer(start)
             self.info["start"] = float(self.claimed or 0.0)
@@ -107,7 +108,7 @@ class Search:
 
     def _offer(self, solution: PlacementSolution) -> None:
         """Keep a solution if it is the best so far."""
-        value = claim(self.counted, solution)
+        value = claim(self.pooled, solution)
         if self.claimed is None or (value < self.claimed) == self._minimising:
             self.found, self.claimed = solution, value
 
@@ -126,14 +127,13 @@ class Search:
         """Bound by pooled nodes; returns who proved that there is no placement, or ""."""
         if len(self.counted.types) == len(self.problem.cluster):
             return ""  # placing is the same model
-        pooled = pooled_model(self.counted)
         share = self.limits.within(POOLING_SHARE * self.limits.remaining)
         limits = share.telling(
             lambda _phase, _found, proven: self.limits.progress(
                 "pooled nodes", self.claimed, proven
             ),
         )
-        solved = solve_pooled(pooled, limits, self.seed)
+        solved = solve_pooled(self.pooled, limits, self.seed)
         self.info["pooled_status"] = str(solved.status)
         if solved.status is Status.INFEASIBLE:
             return f"pooled nodes, {solved.solver}"

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from optgap.models.placement import PlacementSolution
 from optgap.models.placement.cluster import TASKS_PER_NODE
-from optgap.models.placement.fragmentation import node_fragmentation
 from optgap.models.placement.tasks import TaskClass
+from optgap.solvers.placement.aggregate import state_cost
 from optgap.solvers.placement.exact.code import claim
+from optgap.solvers.placement.exact.counted import CountedModel
 from optgap.solvers.placement.exact.tables import Counted
 
 
@@ -84,19 +85,12 @@ class Greedy:
         return [(room.gpus.index(free),) for free in sorted({room.gpus[g] for g in fitting})]
 
     def _cost(self, n: int, free_cpu: int, gpus: list[int]) -> float:
-        problem = self.counted.problem
-        t = int(problem.cluster.type_of[n])
+        counted = self.counted
+        t = int(counted.problem.cluster.type_of[n])
         key = (t, free_cpu, tuple(sorted(gpus)))
         if key not in self.costs:
-            node, power = self.counted.types[t], problem.power
-            cost = 0.0
-            if self.counted.power_weight:
-                watts = power.cpu_w(node.cpu_milli, free_cpu) + power.gpu_w(node.model, gpus)
-                cost += self.counted.power_weight * watts
-            if self.counted.frag_weight:
-                parts = node_fragmentation(problem.workload, node.model, free_cpu, gpus)
-                cost += self.counted.frag_weight * parts.fragment
-            self.costs[key] = cost
+            weights = counted.power_weight, counted.frag_weight
+            self.costs[key] = state_cost(counted.problem, weights, counted.types[t], free_cpu, gpus)
         return self.costs[key]
 
 
@@ -112,9 +106,9 @@ def _orders() -> tuple[Callable[[TaskClass], Key], ...]:
     )
 
 
-def first_solution(counted: Counted) -> PlacementSolution | None:
+def first_solution(model: CountedModel) -> PlacementSolution | None:
     """The best of a few greedy placements; None when none of them places every task."""
-    problem = counted.problem
+    counted, problem = model.counted, model.counted.problem
     tasks = [problem.tasks.task_class(k) for k in range(len(problem.tasks))]
     greedy = Greedy(counted)
     best: tuple[float, PlacementSolution] | None = None
@@ -122,7 +116,7 @@ def first_solution(counted: Counted) -> PlacementSolution | None:
         solution = greedy.place(sorted(range(len(tasks)), key=lambda k: (key(tasks[k]), k)))
         if not (counted.accepting or problem.serves_all(solution)):
             continue
-        cost = claim(counted, solution) * (-1 if counted.accepting else 1)
+        cost = claim(model, solution) * (-1 if counted.accepting else 1)
         if best is None or cost < best[0]:
             best = cost, solution
     return None if best is None else best[1]

@@ -101,7 +101,7 @@ class _Work:
     @cached_property
     def now_w(self) -> float:
         """Power of the current placement, W."""
-        return float(self.migration.problem.evaluate(self.migration.current).objective)
+        return float(self.migration.evaluate(self.migration.current).objective)
 
     def add(self, moves: Sequence[Move]) -> None:
         """Keep a list of moves, each of which fits."""
@@ -136,7 +136,7 @@ class _Work:
         moves, watts = self.best(None if any_number else most)
         final, broken = self.migration.follow(moves)
         broken = broken or self.migration.check(final, len(moves))
-        power = self.migration.problem.evaluate(final).objective
+        power = self.migration.evaluate(final).objective
         if broken or abs(power - watts[-1]) > 1e-6 * max(1.0, power):
             what = str(broken[0]) if broken else f"{watts[-1]!r} W, the referee finds {power!r}"
             raise RefereeError(f"moves to at most {most}: {what}")
@@ -187,8 +187,8 @@ def curve(
     for k in grid:
         bounds = [
             (departures.at(k), "departures, node by node"),
-            (free_bound, by),
-            (exact.get(k, -np.inf), "integer program (HiGHS)"),
+            (free_bound + migration.fixed_w, by),
+            (exact.get(k, -np.inf) + migration.fixed_w, "integer program (HiGHS)"),
         ]
         points.append(work.point(k, k == grid[-1], *max(bounds)))
     final, _ = migration.follow(points[-1].moves)

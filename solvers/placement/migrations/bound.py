@@ -43,7 +43,7 @@ class DepartureBound:
 
     def __init__(self, migration: MigrationProblem, growths: Sequence[float]) -> None:
         state = State(migration)
-        self.now_w = migration.problem.evaluate(migration.current).metrics["power_w"]
+        self.now_w = migration.evaluate(migration.current).metrics["power_w"]
         least = _least_more(state)
         nodes = [_Node.of(state, n, least) for n in range(len(migration.problem.cluster))]
         least_cpu = _least_cpu(state)

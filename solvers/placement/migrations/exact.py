@@ -16,8 +16,11 @@ from optgap.models.placement.migrations import MigrationProblem
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.safe import solver_slack
 from optgap.solvers.formulation import Formulation
-from optgap.solvers.placement.exact.milp import TOLERANCE
-from optgap.solvers.placement.formulation import program
+from optgap.solvers.placement.formulation import Placing, program
+from optgap.solvers.placement.milp import TOLERANCE
+
+LARGE = 10**7
+"""Amounts from here on would be beyond the tolerances of the integer program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,7 @@ class Found:
     Parameters
     ----------
     solution: the best placement found, or None.
-    bound: proven, W; None without.
+    bound: proven, W, of the problem's devices; None without.
     """
 
     solution: PlacementSolution | None
@@ -65,6 +68,7 @@ class MigrationModel:
         for n, xs in on.items():
             if len(xs) > migration.room[n]:
                 m.row(f"room_{n}", m.sum(xs) <= int(migration.room[n]))
+        _further(made, migration)
         self.most = len(moved)
         if moved:
             m.row("migrations", m.sum(moved) <= self.most)
@@ -84,3 +88,22 @@ class MigrationModel:
         if solved.values is not None:
             solution = self.written.solution(solved.values.tolist())
         return Found(solution, bound)
+
+
+def _further(made: Placing, migration: MigrationProblem) -> None:
+    """Rows for what nodes give beside the problem; amounts in bytes are left to the moves."""
+    m, further = made.m, migration.further
+    open_to = [n for n in range(len(migration.problem.cluster)) if not migration.closed[n]]
+    for n in open_to:
+        for r, name in enumerate(further.names):
+            asks = {i: int(a) for i, a in enumerate(further.asks[:, r]) if a and (i, n) in made.x}
+            if asks and max(asks.values()) < LARGE and sum(asks.values()) > further.capacity[r, n]:
+                used = m.sum(a * made.x[i, n] for i, a in asks.items())
+                m.row(f"further_{name}_{n}", used <= int(further.capacity[r, n]))
+    shares = defaultdict(list)
+    for (i, n, h), y in made.y.items():
+        if further.share[i] != made.problem.tasks.gpu_milli[i]:
+            shares[n, h].append(int(further.share[i]) * y)
+    for (n, h), taken in shares.items():
+        if not migration.closed[n]:
+            m.row(f"units_{n}_{h}", m.sum(taken) <= int(further.units[n]))

@@ -39,12 +39,13 @@ def landing(
     free_cpu: IntArray,
     free_memory: IntArray,
     gpu_free: IntArray,
+    gpu_full: IntArray,
     room: IntArray,
     allowed: BoolArray,
     cpu: int,
     memory: int,
     num_gpu: int,
-    gpu_milli: int,
+    share: int,
     barred_node: int,
     barred: int,
 ) -> tuple[int, int, float]:
@@ -65,17 +66,17 @@ def landing(
                 if n == barred_node and (barred >> g) & 1:
                     continue
                 free = gpu_free[n, g]
-                if free >= gpu_milli and (chosen < 0 or free < gpu_free[n, chosen]):
+                if free >= share and (chosen < 0 or free < gpu_free[n, chosen]):
                     chosen = g
             if chosen < 0:
                 continue
-            mask, left = 1 << chosen, gpu_free[n, chosen] - gpu_milli
-            busy = 1 if gpu_free[n, chosen] == 1000 else 0
+            mask, left = 1 << chosen, gpu_free[n, chosen] - share
+            busy = 1 if gpu_free[n, chosen] == gpu_full[n] else 0
         elif num_gpu > 1:
             for g in range(nodes[n]["gpus"]):
                 if n == barred_node and (barred >> g) & 1:
                     continue
-                if gpu_free[n, g] == 1000 and busy < num_gpu:
+                if gpu_free[n, g] == gpu_full[n] and busy < num_gpu:
                     mask |= 1 << g
                     busy += 1
             if busy < num_gpu:
@@ -106,7 +107,10 @@ class State:
         widest = max(1, int(problem.cluster.gpus.max()))
         self.free_cpu = np.array(problem.cluster.cpu_milli)
         self.free_memory = np.array(problem.cluster.memory_mib)
-        self.gpu_free = np.full((len(problem.cluster), widest), 1000, dtype=np.int64)
+        self.gpu_full = migration.further.units.astype(np.int64)
+        self.gpu_free = np.repeat(self.gpu_full[:, None], widest, axis=1)
+        self.more_free = migration.further.capacity.astype(np.int64).copy()
+        self.short = [np.flatnonzero(asks) for asks in migration.further.asks]
         self.room = migration.room.astype(np.int64).copy()
         self.node = np.full(len(problem.tasks), -1, dtype=np.int64)
         self.mask = np.zeros(len(problem.tasks), dtype=np.int64)
@@ -118,7 +122,7 @@ class State:
     def copy(self) -> State:
         """The same state, to be changed apart from this one."""
         made = copy.copy(self)
-        for name in ("free_cpu", "free_memory", "gpu_free", "room", "node", "mask"):
+        for name in ("free_cpu", "free_memory", "gpu_free", "more_free", "room", "node", "mask"):
             setattr(made, name, getattr(self, name).copy())
         made.on = [set(members) for members in self.on]
         return made
@@ -140,11 +144,12 @@ class State:
     def _change(self, k: int, n: int, mask: int, sign: int) -> None:
         self.free_cpu[n] -= sign * self.tasks.cpu_milli[k]
         self.free_memory[n] -= sign * self.tasks.memory_mib[k]
+        self.more_free[:, n] -= sign * self.migration.further.asks[k]
         self.room[n] -= sign
         g = 0
         while mask >> g:
             if mask >> g & 1:
-                self.gpu_free[n, g] -= sign * self.tasks.gpu_milli[k]
+                self.gpu_free[n, g] -= sign * self.migration.further.share[k]
             g += 1
 
     def move(self, move: Move) -> None:
@@ -156,7 +161,7 @@ class State:
         """Power of node `n`, W."""
         node = self.nodes[n]
         gpus = int(node["gpus"])
-        busy = int((self.gpu_free[n, :gpus] < 1000).sum())
+        busy = int((self.gpu_free[n, :gpus] < self.gpu_full[n]).sum())
         idle_w, full_w = float(node["gpu_idle_w"]), float(node["gpu_full_w"])
         return busy * full_w + (gpus - busy) * idle_w + self.cpu_power(n, int(self.free_cpu[n]))
 
@@ -180,13 +185,37 @@ class State:
 
     def best(self, k: int, barred_node: int, barred: int) -> tuple[int, int, float]:
         """`landing` of task `k`, which is nowhere at the moment."""
-        tasks = self.tasks
+        tasks, further = self.tasks, self.migration.further
+        allowed = self.allowed(k)
+        for r in self.short[k]:
+            allowed = allowed & (self.more_free[r] >= further.asks[k, r])
         n, mask, watts = landing(
-            self.nodes, self.free_cpu, self.free_memory, self.gpu_free, self.room,
-            self.allowed(k), int(tasks.cpu_milli[k]), int(tasks.memory_mib[k]),
-            int(tasks.num_gpu[k]), int(tasks.gpu_milli[k]), barred_node, barred,
+            self.nodes, self.free_cpu, self.free_memory, self.gpu_free, self.gpu_full, self.room,
+            allowed, int(tasks.cpu_milli[k]), int(tasks.memory_mib[k]),
+            int(tasks.num_gpu[k]), int(further.share[k]), barred_node, barred,
         )  # fmt: skip
         return int(n), int(mask), float(watts)
+
+    def fits(self, k: int, n: int, mask: int) -> bool:
+        """Whether task `k`, which is nowhere at the moment, can start there."""
+        tasks, further = self.tasks, self.migration.further
+        return bool(
+            self.free_cpu[n] >= tasks.cpu_milli[k]
+            and self.free_memory[n] >= tasks.memory_mib[k]
+            and (self.more_free[:, n] >= further.asks[k])[self.short[k]].all()
+            and self.room[n] >= 1
+            and all(
+                self.gpu_free[n, g] >= further.share[k]
+                for g in range(mask.bit_length())
+                if mask >> g & 1
+            )
+            and (not further.fullest[k] or mask == self.best_on(k, n))
+        )
+
+    def best_on(self, k: int, n: int) -> int:
+        """The GPU of node `n` that a scheduler picks for task `k`."""
+        there = np.array(sorted(self.on[n]), dtype=np.int64)
+        return self.migration.picked(k, n, there, self.mask[there])
 
     # -- what may be worth leaving --------------------------------------------------------
 
@@ -201,6 +230,8 @@ class State:
                 barred = 0
                 for k in members:
                     barred |= int(self.mask[k])
+                if self.migration.further.fullest[members].any():
+                    barred = -1  # where a task comes back to is not ours to say
                 yield from self._unit(n, members, barred, seen)
         free = [k for k in here if movable[k] and self.tasks.cpu_milli[k]]
         yield from self._package(n, [k for k in free if not self.tasks.num_gpu[k]], seen)

@@ -27,33 +27,37 @@ Slot = tuple[int, int, int]
 def free_part(migration: MigrationProblem) -> tuple[PlacementProblem | None, list[int], list[int]]:
     """The nodes on which every task may be exchanged for any like it, with their tasks.
 
-    Returns the problem of these (None where there are none), their nodes and their tasks.
+    Tasks without GPUs that must stay are load that these nodes do not have. Returns the problem of
+    these (None where there are none), their nodes and their tasks.
     """
-    cluster = migration.problem.cluster
+    cluster, tasks_of = migration.problem.cluster, migration.problem.tasks
+    fixed = ~migration.movable & (tasks_of.num_gpu == 0)  # their load alone is left out
     held = set(np.flatnonzero(migration.closed).tolist())
-    held |= set(migration.current.node[~migration.movable].tolist())
+    held |= set(migration.current.node[~migration.movable & ~fixed].tolist())
     free = np.array([n not in held for n in range(len(cluster))])
     narrow = [not bool(nodes_in[free].all()) for nodes_in in migration.node_sets]
     confined = [g >= 0 and narrow[g] for g in migration.node_set_of.tolist()]
-    held |= set(migration.current.node[confined].tolist())
+    held |= set(migration.current.node[confined & ~fixed].tolist())
     nodes = [n for n in range(len(cluster)) if n not in held]
-    inside = np.isin(migration.current.node, nodes)
-    tasks = np.flatnonzero(inside).tolist()
+    tasks = np.flatnonzero(np.isin(migration.current.node, nodes) & ~fixed).tolist()
     if not tasks:
         return None, nodes, tasks
-    if not held:
+    if not held and not fixed.any():
         return migration.problem, nodes, tasks
+    cpu, memory = cluster.cpu_milli.copy(), cluster.memory_mib.copy()
+    np.subtract.at(cpu, migration.current.node[fixed], tasks_of.cpu_milli[fixed])
+    np.subtract.at(memory, migration.current.node[fixed], tasks_of.memory_mib[fixed])
     part = Cluster.of(
         [cluster.names[n] for n in nodes],
-        cluster.cpu_milli[nodes],
-        cluster.memory_mib[nodes],
+        cpu[nodes],
+        memory[nodes],
         cluster.gpus[nodes],
         [cluster.models[n] for n in nodes],
     )
     problem = replace(
         migration.problem,
         cluster=part,
-        tasks=migration.problem.tasks.take(tasks),
+        tasks=tasks_of.take(tasks),
         ranks=np.arange(len(nodes)),
     )
     return problem, nodes, tasks
@@ -239,18 +243,12 @@ class _Journey:
                 self.left -= 1
 
     def _carry_out(self, k: int, n: int) -> bool:
-        state, tasks = self.state, self.state.tasks
+        state, mask = self.state, int(self.target.gpu_mask[k])
         was, was_mask = state.take(k)
-        fits = (
-            state.free_cpu[n] >= tasks.cpu_milli[k]
-            and state.free_memory[n] >= tasks.memory_mib[k]
-            and state.room[n] >= 1
-            and all(state.gpu_free[n, g] >= tasks.gpu_milli[k] for g in self.target.gpus(k))
-        )
-        if not fits:
+        if not state.fits(k, n, mask):
             state.put(k, was, was_mask)
             return False
-        self._go(k, was, n, int(self.target.gpu_mask[k]))
+        self._go(k, was, n, mask)
         return True
 
     def _go(self, k: int, was: int, n: int, mask: int) -> None:

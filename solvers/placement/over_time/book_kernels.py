@@ -23,7 +23,7 @@ from optgap.models.placement.kernels import Row, Table, cpu_w
 from optgap.models.times import ROUNDING, TOLERANCE_S
 
 
-class Case(NamedTuple):
+class TimedTasks(NamedTuple):
     """What is given: T tasks with their times, N nodes.
 
     Parameters
@@ -108,7 +108,7 @@ def row_of(book: Book, n: int, time_s: float, event: int) -> int:
 
 
 @inner
-def eased_w(case: Case, node: Row, used_milli: int) -> float:
+def eased_w(case: TimedTasks, node: Row, used_milli: int) -> float:
     """What a node's CPUs draw, of which so much is in use, the last package eased.
 
     Of a device in use 1 − λ (1 − share)² counts. Energy is that for λ = 0. With more, moving a task
@@ -125,7 +125,7 @@ def eased_w(case: Case, node: Row, used_milli: int) -> float:
 
 
 @inner
-def longer(case: Case, used_milli: int, milli: int) -> float:
+def longer(case: TimedTasks, used_milli: int, milli: int) -> float:
     """By how much a task adds to a GPU's use, eased, that others use so much of."""
     after: float = 1.0 - case.ease[0] * (1.0 - (used_milli + milli) / 1000) ** 2
     before: float = 1.0 - case.ease[0] * (1.0 - used_milli / 1000) ** 2
@@ -133,7 +133,7 @@ def longer(case: Case, used_milli: int, milli: int) -> float:
 
 
 @inner
-def added_j(case: Case, book: Book, k: int, n: int, most_j: float) -> tuple[float, int]:
+def added_j(case: TimedTasks, book: Book, k: int, n: int, most_j: float) -> tuple[float, int]:
     """What task `k` adds on node `n` on the GPUs that are best for it, and these as bits.
 
     Infinity where it finds no room, or where it is `most_j` or more.
@@ -191,7 +191,7 @@ def added_j(case: Case, book: Book, k: int, n: int, most_j: float) -> tuple[floa
 
 
 @inner
-def saved_j(case: Case, book: Book, k: int) -> float:
+def saved_j(case: TimedTasks, book: Book, k: int) -> float:
     """What task `k` adds where it is."""
     n = book.node[k]
     node = case.nodes[n]
@@ -240,7 +240,7 @@ def new_row(book: Book, n: int, time_s: float, event: int) -> int:
 
 
 @inner
-def change(case: Case, book: Book, k: int, n: int, mask: int, sign: int) -> None:
+def change(case: TimedTasks, book: Book, k: int, n: int, mask: int, sign: int) -> None:
     """Add what task `k` takes to the rows from its start to its end, or take it off."""
     node = case.nodes[n]
     row = row_of(book, n, case.start_s[k], 2 * k)
@@ -257,7 +257,7 @@ def change(case: Case, book: Book, k: int, n: int, mask: int, sign: int) -> None
 
 
 @compiled
-def insert(case: Case, book: Book, k: int, n: int, mask: int) -> None:
+def insert(case: TimedTasks, book: Book, k: int, n: int, mask: int) -> None:
     """Put task `k` on a node, whose book must have room for two more rows."""
     new_row(book, n, case.start_s[k], 2 * k)
     new_row(book, n, case.freed_s[k], 2 * k + 1)
@@ -267,7 +267,7 @@ def insert(case: Case, book: Book, k: int, n: int, mask: int) -> None:
 
 
 @inner
-def remove(case: Case, book: Book, k: int) -> None:
+def remove(case: TimedTasks, book: Book, k: int) -> None:
     """Take task `k` off its node."""
     n = book.node[k]
     change(case, book, k, n, book.mask[k], -1)
@@ -309,7 +309,7 @@ class Moves(NamedTuple):
 
 @inner
 def cheapest(
-    case: Case, book: Book, moves: Moves, k: int, renewing: bool, rng: np.random.Generator
+    case: TimedTasks, book: Book, moves: Moves, k: int, renewing: bool, rng: np.random.Generator
 ) -> tuple[float, int, int]:
     """Where row `k` adds least: how much, which node and which GPUs; the first of equals.
 
@@ -338,7 +338,7 @@ def cheapest(
 
 
 @inner
-def start_at(case: Case, k: int, time_s: float) -> None:
+def start_at(case: TimedTasks, k: int, time_s: float) -> None:
     """Let the task that begins with row `k`, which is nowhere, start then."""
     end = time_s + case.lasting_s[k]
     slack = TOLERANCE_S + ROUNDING * abs(end)
@@ -348,7 +348,7 @@ def start_at(case: Case, k: int, time_s: float) -> None:
 
 
 @inner
-def earliest_s(case: Case, book: Book, k: int, after_s: float) -> float:
+def earliest_s(case: TimedTasks, book: Book, k: int, after_s: float) -> float:
     """When row `k` first fits a node as a task ends there, later than `after_s`; or infinity."""
     best = math.inf
     for n in range(len(book.rows)):
@@ -369,7 +369,7 @@ def earliest_s(case: Case, book: Book, k: int, after_s: float) -> float:
 
 @compiled
 def place_all(
-    case: Case,
+    case: TimedTasks,
     book: Book,
     moves: Moves,
     order: IntArray,
@@ -411,7 +411,7 @@ def place_all(
 
 
 @compiled
-def ease_all(case: Case, book: Book, ease: float) -> None:
+def ease_all(case: TimedTasks, book: Book, ease: float) -> None:
     """Let λ be so much from now on."""
     case.ease[0] = ease
     for n in range(len(book.rows)):

@@ -26,8 +26,8 @@ from optgap.models.times import freed_s
 from optgap.models.work import WORK
 from optgap.solvers.placement.over_time.book_kernels import (
     Book,
-    Case,
     Moves,
+    TimedTasks,
     ease_all,
     insert,
     place_all,
@@ -41,7 +41,7 @@ MOST_NAMED = 5
 UNMOVED = "moves no task; the bound beside it lets tasks move"
 
 
-class Search:
+class HindsightSearch:
     """Schedules of one problem.
 
     Attributes
@@ -138,14 +138,14 @@ def beyond_empty_j(problem: PlacementProblem, solution: PlacementSolution) -> fl
     return problem.evaluate(solution).objective - empty_j(problem)
 
 
-def case_of(problem: PlacementProblem) -> Case:
+def case_of(problem: PlacementProblem) -> TimedTasks:
     """The problem as arrays, every task to start when it is submitted."""
     tasks, cluster = problem.tasks, problem.cluster
     submit, lasting = np.array(tasks.submit_s), np.array(problem.lasting_s)
     specs = tuple(dict.fromkeys(tasks.gpu_specs))
     place = {spec: k for k, spec in enumerate(specs)}
     most = max(1, int(cluster.gpus.max()))
-    return Case(
+    return TimedTasks(
         submit,
         lasting,
         submit.copy(),
@@ -165,7 +165,7 @@ def case_of(problem: PlacementProblem) -> Case:
     )
 
 
-def empty_book(problem: PlacementProblem, case: Case) -> Book:
+def empty_book(problem: PlacementProblem, case: TimedTasks) -> Book:
     """Nothing runs anywhere."""
     nodes, tasks = len(case.nodes), len(case.start_s)
     room = 1 + 2 * min(tasks, 4 + 3 * tasks // nodes)
@@ -206,7 +206,7 @@ def roomier(book: Book) -> Book:
     return Book._make([first, book.rows, *columns, book.node, book.mask])
 
 
-def moves_for(problem: PlacementProblem, case: Case) -> Moves:
+def moves_for(problem: PlacementProblem, case: TimedTasks) -> Moves:
     """What annealing chooses from."""
     most = max(TUNING.tasks, int(problem.tasks.parts.max()))
     whole, nodes = np.zeros(most, dtype=np.int64), len(problem.cluster)
@@ -223,24 +223,26 @@ def moves_for(problem: PlacementProblem, case: Case) -> Moves:
     )
 
 
-def constructed(problem: PlacementProblem, limits: Limits, seed: int, ease: float) -> Search | None:
+def constructed(
+    problem: PlacementProblem, limits: Limits, seed: int, ease: float
+) -> HindsightSearch | None:
     """The longest tasks first; in order of submission, where that leaves some without a place.
 
     None where the limits stop it before every task has been tried.
     """
-    search = Search(problem, limits, seed, ease)
+    search = HindsightSearch(problem, limits, seed, ease)
     if not search.construct(np.argsort(-problem.lasting_s, kind="stable")):
         return None
     if search.missing == 0:
         return search
-    other = Search(problem, limits, seed, ease)
+    other = HindsightSearch(problem, limits, seed, ease)
     if not other.construct(np.arange(len(problem.tasks))):
         return search
     return min(search, other, key=lambda one: (one.missing, one.best_j))
 
 
 def long_rows(problem: PlacementProblem) -> IntArray:
-    """The rows of the longest tasks, which run `Tuning.long_share`; none where that is no help.
+    """The rows of the longest tasks, which run `long_share`; none where that is no help.
 
     That is where there are few tasks, or many nodes, and where tasks may wait: starts of some
     depend on the others then.
@@ -262,7 +264,7 @@ def long_first(
     seed: int,
     moves: int,
     ease: float,
-) -> Search | None:
+) -> HindsightSearch | None:
     """The long tasks annealed alone, then the others where each adds least; None without room."""
     part = limits.within(limits.remaining / 2)
     alone = constructed(problem.subset(rows.tolist()), part, seed, ease)
@@ -270,7 +272,7 @@ def long_first(
         return None
     mean = max(alone.best_j, 1.0) / len(rows)
     alone.anneal(TUNING.long_moves * moves, TUNING.hot * mean, TUNING.cold * mean)
-    search = Search(problem, limits, seed)
+    search = HindsightSearch(problem, limits, seed)
     needed = 2 * np.bincount(alone.node, minlength=len(problem.cluster)) + 3
     if (needed > np.diff(search.book.first)).any():
         return None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Tuning:
+class HindsightTuning:
     """What tunes `hindsight`, and is not for users to set.
 
     Parameters
@@ -54,4 +54,4 @@ class Tuning:
     warm: float = 0.1
 
 
-TUNING = Tuning()
+TUNING = HindsightTuning()

@@ -14,8 +14,8 @@ import numpy as np
 from optgap.models.compiled import compiled, inner
 from optgap.solvers.placement.over_time.book_kernels import (
     Book,
-    Case,
     Moves,
+    TimedTasks,
     cheapest,
     insert,
     remove,
@@ -26,7 +26,7 @@ from optgap.solvers.placement.over_time.book_kernels import (
 
 @inner
 def take_off(
-    case: Case,
+    case: TimedTasks,
     book: Book,
     moves: Moves,
     n: int,
@@ -65,7 +65,7 @@ def take_off(
 
 @inner
 def renew(
-    case: Case, book: Book, moves: Moves, most_j: float, rng: np.random.Generator
+    case: TimedTasks, book: Book, moves: Moves, most_j: float, rng: np.random.Generator
 ) -> tuple[float, int]:
     """Take tasks off and put them back, if that adds less than `most_j`; the change.
 
@@ -140,7 +140,7 @@ def renew(
 
 @compiled
 def anneal(
-    case: Case,
+    case: TimedTasks,
     book: Book,
     moves: Moves,
     count: int,

@@ -18,6 +18,7 @@ from optgap.registry import FAMILIES
 
 KINDS = ("kubernetes", "slurm", "swf")
 OPTIONS: dict[str, dict[str, type]] = {
+    "kubernetes": {"plain": str},
     "slurm": {
         "pool": str,
         "wait": str,
@@ -92,6 +93,7 @@ def audit(
             devices=devices,
             limits=limits or Limits(time_limit, effort=effort),
             seed=seed,
+            **given,
         )
     limits = limits or Limits()
     beside = partial(

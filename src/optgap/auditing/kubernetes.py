@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from optgap.auditing.result import Audit, Covered
 from optgap.models.limits import Limits
 from optgap.models.placement.kubernetes import KubernetesReading, read_kubernetes
+from optgap.models.placement.kubernetes.power import UNKNOWN_W
 from optgap.models.placement.openb import read_devices
 from optgap.models.placement.solution import PlacementSolution
 from optgap.models.reading import Path
 from optgap.models.result import Evaluation
-from optgap.render import number, percent
+from optgap.render import number, percent, plural
 from optgap.solvers.placement.migrations import MigrationCurve, curve
 
 NAMED = 8
 """Nodes that a line names."""
 LISTED = 5000
 """Nodes that a table lists."""
+NOT_CHECKED = (
+    "not checked: quotas, webhooks, the queues and limits of KAI, Volcano or Kueue, the kubelet's "
+    "topology manager, images. Kubernetes picks the node: cordon other nodes that fit, too."
+)
 
 
 def audit_kubernetes(
@@ -26,6 +32,7 @@ def audit_kubernetes(
     *,
     moves: int | None = None,
     devices: Path | None = None,
+    plain: str = "",
     limits: Limits,
     seed: int = 0,
 ) -> Audit:
@@ -36,87 +43,117 @@ def audit_kubernetes(
     path: the file; ``-`` is standard input.
     moves: a number of moves that the curve must have.
     devices: power by GPU product, ``model,idle_w,full_w``.
+    plain: further resources that draw no power, separated by commas.
 
     Raises
     ------
     InputError: as `read_kubernetes` and `read_devices`.
     """
     table = read_devices(devices) if devices is not None else None
-    reading = read_kubernetes(path, table)
-    found = curve(
-        reading.migration, limits=limits, seed=seed, wanted=() if moves is None else (moves,)
-    )
-    problem, current = reading.migration.problem, reading.migration.current
-    now, best = problem.evaluate(current), problem.evaluate(found.solution)
+    names = [name.strip() for name in plain.split(",") if name.strip()]
+    reading = read_kubernetes(path, table, names)
+    migration = reading.migration
+    found = curve(migration, limits=limits, seed=seed, wanted=() if moves is None else (moves,))
+    now, best = migration.evaluate(migration.current), migration.evaluate(found.solution)
     last = found.points[-1]
     return Audit(
         "kubernetes",
         str(path),
-        problem,
-        current,
+        migration.problem,
+        migration.current,
         now,
         reading.violations,
         best.objective,
-        f"{len(last.moves):,} moves",
+        plural(len(last.moves), "move"),
         last.bound_w,
         last.bound_by,
         Covered(reading.records, reading.used, reading.reasons),
-        sentence(found),
+        sentence(reading, found),
         tuple(_facts(reading, now, best, found)),
         _tables(reading, found),
-        reading.warnings,
+        (*reading.warnings, *_pending(reading, found, moves), NOT_CHECKED),
         found.termination,
-        reading.migration,
+        migration,
         found,
-        reading.real_node,
+        tuple(node.name for node in reading.nodes),
         asked=moves,
     )
 
 
-def sentence(found: MigrationCurve) -> str:
-    """What could be saved, and what is reachable with how many moves."""
+def sentence(reading: KubernetesReading, found: MigrationCurve) -> str:
+    """What could be saved, what is reachable with how many moves, and what is not counted."""
     now, last = found.points[0].power_w, found.points[-1]
-    most, reached = (now - last.bound_w) / now, (now - last.power_w) / now
-    if not last.moves:
-        found_none = "no move found saves anything"
-        if most < 5e-4:
-            return "nothing could be saved by packing: no plan saves 0.05 % of the power (proven)"
-        return f"at most {percent(most, 1)} of the power could be saved by packing; {found_none}"
-    text = f"at most {percent(most, 1)} of the power could be saved by packing; "
-    text += f"{percent(reached, 1)} is reachable with {len(last.moves):,} moves"
-    half = next((p for p in found.points if now - p.power_w >= 0.5 * (now - last.power_w)), last)
-    if half is not last and 4 * len(half.moves) < 3 * len(last.moves):
-        share = percent((now - half.power_w) / now, 1)
-        text += f", {share} with {len(half.moves):,}"
+    most = (now - last.bound_w) / now if now else 0.0
+    reached = (now - last.power_w) / now if now else 0.0
+    stay = sum(reading.stays.values())
+    if not last.moves and most < 5e-4:
+        proof = f"for plans that keep {plural(stay, 'pod')} in place" if stay else ""
+        proof = f" (proven{' ' if proof else ''}{proof})"
+        if reading.assumed:
+            proof = f" if {_any(reading.assumed)} draws {UNKNOWN_W:g} W"
+        text = f"Migrating pods saves less than 0.05 % of the counted power{proof}."
+    else:
+        assumed = f", if {_any(reading.assumed)} draws {UNKNOWN_W:g} W" if reading.assumed else ""
+        text = f"At most {percent(most, 1)} of the counted power could be saved by migrating pods"
+        text += f"{assumed}; "
+        text += _reached(found, reached) if last.moves else "no migration found saves anything."
+    unknown = sum(node.devices.verdict == "unknown" for node in reading.nodes)
+    if unknown:
+        text += f" The power excludes the accelerators of {unknown:,} of "
+        text += plural(len(reading.nodes), "node") + "."
     return text
 
 
-def _pods(reading: KubernetesReading, solution: PlacementSolution) -> dict[str, int]:
-    """How many pods run on each node of the cluster, in all of its parts."""
-    counts = dict.fromkeys(reading.real_node, 0)
-    for n in solution.node.tolist():
-        counts[reading.real_node[n]] += 1
-    return counts
+def _any(products: Sequence[str]) -> str:
+    return " or ".join(f"{'an' if name[0] in 'AEIOU' else 'a'} {name}" for name in products)
+
+
+def _reached(found: MigrationCurve, reached: float) -> str:
+    now, last = found.points[0].power_w, found.points[-1]
+    text = f"{percent(reached, 1)} is reachable with {plural(len(last.moves), 'migration')}"
+    half = next((p for p in found.points if now - p.power_w >= 0.5 * (now - last.power_w)), last)
+    if half is not last and 4 * len(half.moves) < 3 * len(last.moves):
+        text += f", {percent((now - half.power_w) / now, 1)} with {len(half.moves):,}"
+    return text + "."
+
+
+def _pending(reading: KubernetesReading, found: MigrationCurve, moves: int | None) -> Iterable[str]:
+    """Yield how many pending pods may take the room of a plan."""
+    plan = found.points[-1] if moves is None else found.at(moves)
+    count = reading.fitting(plan.moves)
+    if count:
+        fits = "fits" if count == 1 else "fit"
+        yield f"{plural(count, 'pending pod')} {fits} into the room that this plan uses."
 
 
 def _empty(reading: KubernetesReading, solution: PlacementSolution) -> list[str]:
-    """Nodes of the cluster that run no pod."""
-    return [name for name, count in _pods(reading, solution).items() if not count]
+    """Nodes that run no pod but those that belong to them."""
+    used = {n for n, pod in zip(solution.node.tolist(), reading.pods, strict=True) if pod}
+    return [node.name for n, node in enumerate(reading.nodes) if n not in used]
+
+
+def _busy(reading: KubernetesReading, solution: PlacementSolution) -> int:
+    """Cards in use."""
+    held: dict[int, int] = {}
+    for n, mask in zip(solution.node.tolist(), solution.gpu_mask.tolist(), strict=True):
+        held[n] = held.get(n, 0) | mask
+    fixed = sum(node.devices.fixed[0] for node in reading.nodes)
+    return fixed + sum(mask.bit_count() for mask in held.values())
 
 
 def _facts(
     reading: KubernetesReading, now: Evaluation, best: Evaluation, found: MigrationCurve
 ) -> Iterable[tuple[str, str]]:
-    last = found.points[-1]
+    last, current = found.points[-1], reading.migration.current
+    cards = sum(node.devices.cards + node.devices.fixed[1] for node in reading.nodes)
     yield "power now", f"{number(now.objective)} W ({_parts(now)})"
     yield "best packing found", f"{number(best.objective)} W ({_parts(best)})"
     yield "proven bound", f"{number(last.bound_w)} W, by {last.bound_by}"
-    yield "GPUs occupied", percent(float(now.metrics["allocated_share"]), 1)
-    before, after = (percent(float(e.metrics["frag_share"]), 1) for e in (now, best))
-    yield "fragmentation", f"{before} of the GPUs now, {after} then"
-    empty = _empty(reading, reading.migration.current)
-    then = _empty(reading, found.solution)
-    yield "nodes without pods", f"{len(empty):,} now, {len(then):,} then"
+    if cards:
+        before, after = (_busy(reading, s) for s in (current, found.solution))
+        yield "GPUs in use", f"{before:,} of {cards:,} now, {after:,} then"
+    empty, then = (_empty(reading, s) for s in (current, found.solution))
+    yield "nodes free of other pods", f"{len(empty):,} now, {len(then):,} then"
     drained = [name for name in then if name not in set(empty)]
     if drained:
         yield "nodes that would be free", _named(drained)
@@ -138,16 +175,20 @@ def _named(names: Sequence[str]) -> str:
 def _tables(
     reading: KubernetesReading, found: MigrationCurve
 ) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    """Nodes that need nothing any more."""
-    now, then = _pods(reading, reading.migration.current), _pods(reading, found.solution)
+    """Nodes that need nothing any more but what belongs to them."""
+    counts = Counter(
+        n
+        for n, pod in zip(reading.migration.current.node.tolist(), reading.pods, strict=True)
+        if pod
+    )
+    index = {node.name: n for n, node in enumerate(reading.nodes)}
     rows = [
         {
             "node": name,
-            "pods now": was,
+            "pods now": counts[index[name]],
             "pods then": 0,
-            "what": "could be drained" if was else "empty already",
+            "what": "could be drained" if counts[index[name]] else "empty already",
         }
-        for name, was in now.items()
-        if not then[name]
+        for name in _empty(reading, found.solution)
     ]
     return {"Nodes that could be switched off or drained": rows[:LISTED]} if rows else {}

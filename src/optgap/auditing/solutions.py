@@ -9,7 +9,7 @@ from typing import Any
 
 from optgap.auditing.logged import Beside, judged
 from optgap.auditing.result import Audit, Covered
-from optgap.auditing.tables import LoggedRows, read_log, require_some
+from optgap.auditing.tables import UNTOLD, LoggedRows, read_log, require_some
 from optgap.documents import ProblemLike, as_problem, as_solution
 from optgap.explaining.logged import NAME
 from optgap.models.errors import InputError
@@ -17,6 +17,7 @@ from optgap.models.limits import Limits
 from optgap.models.placement.migrations import MigrationProblem
 from optgap.models.placement.solution import PlacementSolution
 from optgap.models.queueing.solution import QueueingSolution
+from optgap.models.shown import counted
 from optgap.render import number, percent
 from optgap.solvers.placement.migrations import curve
 
@@ -58,7 +59,7 @@ def audit_solution(
     reasons = dict(found.reasons)
     count = len(subject.subjects)
     subject, solution = _served(subject, found.solution)
-    left = count - len(subject.subjects)
+    left = count - len(subject.subjects) - reasons.get(UNTOLD, 0)
     if left:
         reasons.pop("not placed", None)  # they are among those that are left
         reasons["not in the log, or not placed"] = left
@@ -95,7 +96,7 @@ def _sentence(audit: Audit) -> str:
     unit = comparison.unit
     text = f"what happened comes to {number(audit.now.objective)} {unit}"
     if audit.violations:
-        text += f" and breaks {len(audit.violations)} constraints"
+        text += f" and breaks {counted(len(audit.violations), 'constraint')}"
     gap = comparison.rows[0].gap_to_bound
     if gap is not None:
         word = "above" if comparison.sense == "min" else "below"

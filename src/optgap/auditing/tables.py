@@ -15,8 +15,6 @@ from optgap.documents import load_solution
 from optgap.models.columns import mapped, rewritten
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields
-from optgap.models.placement.kubernetes.demands import Share
-from optgap.models.placement.kubernetes.seats import seats
 from optgap.models.placement.solution import PlacementSolution
 from optgap.models.queueing.solution import QueueingSolution
 from optgap.models.reading import Held, Path, read_text
@@ -27,6 +25,9 @@ Table = Mapping[str, list[Any]]
 Document = dict[str, Any]
 Reader = Callable[[Table, Any, str, Counter[str]], Any]
 """``f(table, problem, source, reasons)``; it counts the rows that it leaves out, by why."""
+
+
+UNTOLD = "on GPUs that the log does not tell"
 
 
 @dataclass(frozen=True)
@@ -114,13 +115,7 @@ def _placement(table: Table, problem: Any, source: str, reasons: Counter[str]) -
     node = np.full(len(problem.tasks), -1, dtype=np.int64)
     mask = np.zeros(len(problem.tasks), dtype=np.int64)
     told: dict[int, tuple[int, ...]] = {}
-    for value, where, gpus, row in zip(
-        table["seq" if by_seq else "task"],
-        table["node"],
-        table["gpu_index"],
-        table["#"],
-        strict=True,
-    ):
+    for value, where, gpus, row in _rows(table):
         known = [value] if by_seq and value < len(node) else [] if by_seq else places[value][:1]
         if not known:
             reasons["a task that the problem does not have"] += 1
@@ -140,25 +135,29 @@ def _placement(table: Table, problem: Any, source: str, reasons: Counter[str]) -
                 raise InputError(source, f"row {row}, column gpu_index", gpus, "GPUs of the node")
             if gpus:
                 told[k] = tuple(indices)
-    _seat(problem, node, mask, told)
+    _seat(problem, node, mask, told, reasons)
     return PlacementSolution.of_arrays(node, mask)
 
 
-def _seat(problem: Any, node: Any, mask: Any, told: Mapping[int, tuple[int, ...]]) -> None:
-    """GPUs where the log says them, else where the fewest are in use."""
-    tasks = problem.tasks
-    members: dict[int, list[int]] = defaultdict(list)
-    for k in np.flatnonzero((node >= 0) & (tasks.num_gpu > 0)).tolist():
-        if k in told:
-            mask[k] = sum(1 << g for g in set(told[k]))
-        members[int(node[k])].append(k)
-    for n, here in members.items():
-        if all(k in told for k in here):
+def _seat(
+    problem: Any, node: Any, mask: Any, told: Mapping[int, tuple[int, ...]], reasons: Counter[str]
+) -> None:
+    """GPUs as the log says; else the fullest that have room, for the largest requests first."""
+    num, milli = problem.tasks.num_gpu, problem.tasks.gpu_milli
+    room: dict[int, list[int]] = {}
+    placed = np.flatnonzero((node >= 0) & (num > 0)).tolist()
+    for k in sorted(placed, key=lambda k: (k not in told, -num[k], -milli[k])):
+        free = room.setdefault(int(node[k]), [1000] * int(problem.cluster.gpus[node[k]]))
+        able = [g for g, left in enumerate(free) if left >= milli[k]]
+        cards = told.get(k) or sorted(able, key=free.__getitem__)[: num[k]]
+        if k not in told and len(cards) < num[k]:
+            reasons[UNTOLD] += 1
+            node[k] = -1
             continue
-        shares = [Share(int(tasks.num_gpu[k]), int(tasks.gpu_milli[k]), told.get(k)) for k in here]
-        found, _ = seats(shares, int(problem.cluster.gpus[n]), trust=True)
-        for k, bits in zip(here, found, strict=True):
-            mask[k] = mask[k] or bits
+        for g in cards:
+            mask[k] |= 1 << g
+            if g < len(free):
+                free[g] -= int(milli[k])
 
 
 def _queueing(table: Table, problem: Any, source: str, reasons: Counter[str]) -> QueueingSolution:

@@ -32,7 +32,8 @@ LogSettings = Annotated[
     opt.option(
         "--set",
         "KEY=VALUE",
-        "logs: gpus, or nodes and gpus_per_node; Slurm: pool, zone, wait=eligible|submit",
+        "logs: gpus, or nodes and gpus_per_node; Slurm: pool, zone, wait=eligible|submit; "
+        "Kubernetes: plain=NAME",
     ),
 ]
 
@@ -121,6 +122,8 @@ def _write(answer: Audit, plot: str | None, report: str | None) -> None:
 
 
 def _tell(answer: Audit, out: Output, moves: int | None) -> None:
+    from optgap.render import plural
+
     for line in answer.head():
         out.line(line)
     out.line()
@@ -131,7 +134,10 @@ def _tell(answer: Audit, out: Output, moves: int | None) -> None:
     if moves is not None and answer.curve is not None:
         plan = answer.moves(moves)
         header, rows, right = plan.table()
-        out.line(f"\nthe best plan found with at most {moves:,} moves: {len(plan):,} moves")
+        out.line(
+            f"\nthe best plan found with at most {plural(moves, 'move')}: "
+            f"{plural(len(plan), 'move')}"
+        )
         if rows:
             out.table(header, rows[:FIRST_MOVES], right)
             if len(rows) > FIRST_MOVES:

@@ -213,7 +213,7 @@ def _fits(
     from optgap.comparing.profiles import fits_for
     from optgap.fitting.readers import read_profiles
 
-    fits = fits_for(subject, read_profiles(profiles, columns=wanted), seed)
+    fits = fits_for(subject, read_profiles(profiles, columns=wanted, reads=()), seed)
     if not quiet:
         from optgap.models.performance.saved import read_fit
 

@@ -17,6 +17,11 @@ def command(
     time_limit: opt.TimeLimit = None,
     quiet: opt.Quiet = False,
 ) -> int:
+    import os
+    import tempfile
+    from dataclasses import replace
+    from pathlib import Path
+
     from optgap.cli import DONE, PARTIAL, complain
     from optgap.cli.subjects import opened
     from optgap.cli.work import Output, interruptible
@@ -26,14 +31,20 @@ def command(
 
     format_of(output)
     problem, params = opened(problem_file, None, json, output)
-    try:
-        written = interruptible(
-            lambda limits: export(problem, output, formulation, limits=limits, **params),
-            time_limit,
-            quiet,
-        )
-    except Stopped as stopped:
-        return complain(f"{output}: {stopped}; nothing is written", PARTIAL)
+    with tempfile.TemporaryDirectory() as folder:
+        # standard output is that of code from outside while anything may be interrupted
+        path = os.path.join(folder, "model.lp") if output == "-" else output
+        try:
+            written = interruptible(
+                lambda limits: export(problem, path, formulation, limits=limits, **params),
+                time_limit,
+                quiet,
+            )
+        except Stopped as stopped:
+            return complain(f"{output}: {stopped}; nothing is written", PARTIAL)
+        if output == "-":
+            written = replace(written, file=output)
+            print(Path(path).read_text(encoding="utf-8"), end="")
     out = Output(json, quiet or output == "-")
     goal = problem.objective.described
     out.pairs(

@@ -136,7 +136,9 @@ class UncertainComparison(Answer):
         wanted, made = least_samples(self.level), len(self.samples)
         if made >= wanted:
             return f"{100 * self.level:g} % interval"
-        holds = f" (holds {100 * (made - 1) / (made + 1):.0f} %)" if made else ""
+        if not made:
+            return "no interval"
+        holds = f" (holds {100 * (made - 1) / (made + 1):.0f} %)"
         return f"range of {made} draws{holds}; {100 * self.level:g} % takes {wanted} draws"
 
     def to_json(self) -> dict[str, Any]:
@@ -305,7 +307,10 @@ def compare_uncertain(
         raise InputError("uncertainty", "", found, expected)
     # the fits in a problem are there already: put in again, they would be rounded again
     central_problem = fitted(problem, given, seed) if given else problem
-    drawn_problems, left_out = _drawn_problems(central_problem, fits, made, seed)
+    why = [f"{os.path.basename(fit.source)}: {fit.unknown}" for fit in fits if fit.unknown]
+    drawn_problems, left_out = (
+        ([], 0) if why else _drawn_problems(central_problem, fits, made, seed)
+    )
     limits = limits or Limits(progress=progress)
 
     def run(one: Problem, plan: _Plan) -> Comparison:
@@ -318,8 +323,12 @@ def compare_uncertain(
     asked = _Plan(tuple(gaps.policy_names(problem.family, policies)), tuple(names))
     central = run(central_problem, asked)
     hopeless = central.infeasible is not None and not parts
-    plan, alike, remarks = _planned(
-        asked, central, made, BUDGET * effort, lambda plan: run(central_problem, plan)
+    plan, alike, remarks = (
+        (None, None, why)
+        if why
+        else _planned(
+            asked, central, made, BUDGET * effort, lambda plan: run(central_problem, plan)
+        )
     )
     done: list[Comparison] = []
     for one in drawn_problems:
@@ -327,7 +336,7 @@ def compare_uncertain(
             break
         done.append(run(one, plan))
     sources = dict.fromkeys(f"{fit.model} ({os.path.basename(fit.source)})" for fit in fits)
-    told = tuple(map(Drawn.of, fits))
+    told = () if why else tuple(map(Drawn.of, fits))
     return UncertainComparison(
         central, tuple(done), tuple(sources), level, left_out, tuple(remarks), told, alike
     )

@@ -25,6 +25,7 @@ from optgap.explaining.result import Explanation
 from optgap.models.errors import InputError, NoQuote, RefereeError
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.result import Result, Termination, Violation
+from optgap.models.shown import counted
 from optgap.registry import Runnable, family
 from optgap.versions import versions
 
@@ -89,7 +90,7 @@ def explain(
         asked, (), methods, time_limit=time_limit, effort=effort, seed=seed, limits=limits,
         parts=True,
     )  # fmt: skip
-    breaks = f"{own.method} breaks {len(broken)} constraints" if broken else ""
+    breaks = f"{own.method} breaks {counted(len(broken), 'constraint')}" if broken else ""
     policies = [(own, runnable), *others]
     ends = _ends(table, policies, breaks)
     regrets = tuple(spec.regrets(problem, own.solution))

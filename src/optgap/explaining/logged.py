@@ -7,6 +7,7 @@ from typing import Any
 
 from optgap.contract import Problem
 from optgap.models.result import Result, Status, Termination, Violation
+from optgap.models.shown import counted
 from optgap.versions import versions
 
 NAME = "logged"
@@ -17,7 +18,7 @@ def logged_result(problem: Problem, solution: Any, broken: Sequence[Violation]) 
     """What happened, with the referee's numbers; its message says what it breaks (`broken`)."""
     goal = problem.objective.described
     now = problem.evaluate(solution)
-    message = f"breaks {len(broken)} constraints" if broken else ""
+    message = f"breaks {counted(len(broken), 'constraint')}" if broken else ""
     if not problem.serves_all(solution):
         message = "; ".join(filter(None, [message, "does not serve all"]))
     return Result(

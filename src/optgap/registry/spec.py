@@ -12,7 +12,6 @@ from optgap.contract import Problem, ProblemClass, SolutionClass
 from optgap.models.csvout import csv_text
 from optgap.models.quantities import doubted, judge, settings_doubted
 from optgap.models.spec import Entry, Parameter, meanings
-from optgap.models.times import from_first_event
 from optgap.parameters import typed
 
 if TYPE_CHECKING:
@@ -112,6 +111,8 @@ class FamilySpec:
 
         Judges count time from the problem's first event.
         """
+        from optgap.models.times import from_first_event  # imports NumPy
+
         found: list[Regret] = self.room("heuristics", "regret").regrets(
             *from_first_event(problem, solution)
         )

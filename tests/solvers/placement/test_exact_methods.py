@@ -19,9 +19,9 @@ from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends.linear import Solved
 from optgap.solvers.placement import METHODS, auto
 from optgap.solvers.placement.exact import search
-from optgap.solvers.placement.exact.milp import milp
 from optgap.solvers.placement.exact.pooled import bound_pooled
 from optgap.solvers.placement.exact.search import exact
+from optgap.solvers.placement.milp import milp
 from tests.conftest import two_nodes_problem
 from tests.strategies import GOALS, placement_problems, tasks_of
 
@@ -97,7 +97,7 @@ def test_the_search_itself_needs_neither_a_start_nor_a_bound() -> None:
 
     with (
         mock.patch.object(search, "first_solution", return_value=None),
-        mock.patch.object(search.Search, "_pool", return_value=""),
+        mock.patch.object(search.ExactSearch, "_pool", return_value=""),
     ):
         agrees()
 
@@ -222,7 +222,7 @@ def test_a_solver_that_fails_leaves_the_greedy_placement_and_its_own_words() -> 
     problem = small(seed=2, size=20, goal="power")
     failed = Solved(Status.ERROR, Termination.ERROR, solver="HiGHS", message="out of luck")
     with (
-        mock.patch.object(search.Search, "_pool", return_value=""),
+        mock.patch.object(search.ExactSearch, "_pool", return_value=""),
         mock.patch.object(search, "solve", return_value=failed),
     ):
         outcome = exact(problem, limits=Limits(), seed=0)

@@ -23,7 +23,7 @@ from optgap.solvers.placement import auto
 from optgap.solvers.placement.over_time import hindsight as method
 from optgap.solvers.placement.over_time.book_kernels import ease_all
 from optgap.solvers.placement.over_time.hindsight import (
-    Search,
+    HindsightSearch,
     beyond_empty_j,
     hindsight,
     long_rows,
@@ -88,7 +88,7 @@ def test_what_moves_change_is_what_the_referee_sees(
 
 
 def agree(problem: PlacementProblem, data: st.DataObject) -> None:
-    search = Search(problem, Limits(), seed=0, ease=data.draw(st.sampled_from((0.0, 0.4))))
+    search = HindsightSearch(problem, Limits(), seed=0, ease=data.draw(st.sampled_from((0.0, 0.4))))
     search.construct(np.array(data.draw(st.permutations(range(len(problem.tasks))))))
     assert not problem.check(search.solution_of(search.book))
     search.anneal(10, 1e6, 1e3)

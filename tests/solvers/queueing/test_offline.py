@@ -24,7 +24,6 @@ from optgap.solvers.queueing import METHODS
 from optgap.solvers.queueing.list_annealing import (
     Moves,
     anneal,
-    enter_window,
     schedule,
     search_of,
     wait_for_nodes,
@@ -159,16 +158,14 @@ def test_python_and_machine_code_find_the_same_schedule(monkeypatch: pytest.Monk
 def test_the_cost_is_that_of_the_list_after_moves_given_up_early(doubt: float) -> None:
     problem = mixed(seed=2, size=120, nodes=1, gpus_per_node=32)
     search = search_of(stream_of(problem), np.arange(120), 1, LEAST_EXTENSION, 0)
-    begun = schedule(search)
-    wait_for_nodes(search)
     idle = machine_of(1, 32, 120)
-    enter_window(search, idle, 30)
+    begun = schedule(search, idle)
+    wait_for_nodes(search)
     moves = Moves(0.35, 0.3, 0.1, 40, doubt=doubt)
-    assert anneal(search, moves, 30, 70, (2000.0, 50.0), 2000) > 20
+    assert anneal(search, idle, moves, 30, 70, (2000.0, 50.0), 2000) > 20
     cost = float(search.costs[0])
     assert cost < begun
-    enter_window(search, idle, 0)
-    assert schedule(search) == pytest.approx(cost, rel=1e-9)
+    assert schedule(search, idle) == pytest.approx(cost, rel=1e-9)
 
 
 def test_an_interrupt_leaves_a_schedule_and_a_time_limit_is_kept() -> None:

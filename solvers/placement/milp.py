@@ -13,6 +13,7 @@ from optgap.solvers.backends.safe import solver_slack
 from optgap.solvers.formulation import Stopped
 from optgap.solvers.placement.exact.code import claim
 from optgap.solvers.placement.exact.infeasible import at_most, impossible, together
+from optgap.solvers.placement.exact.pooled import pooled_model
 from optgap.solvers.placement.exact.tables import Counted
 from optgap.solvers.placement.formulation import formulation
 
@@ -70,7 +71,7 @@ def milp(
         )  # fmt: skip
     info["model_objective"] = solved.objective
     solution = written.solution(solved.values.tolist())
-    claimed = claim(Counted(problem), solution)
+    claimed = claim(pooled_model(Counted(problem)), solution)
     if bound is not None:
         excess = bound - claimed if accepting else claimed - bound
         if status is Status.OPTIMAL and excess > CLOSE * max(1.0, math.fabs(claimed)):
