@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -93,16 +92,40 @@ def mixed(
     )
 
 
-def measured(*, seed: int, size: int = 12, **given: Any) -> ConsolidationProblem:
-    """`mixed` on fits of public measurements: power lines and exponents by application.
-
-    `given` as `mixed` takes it.
+def measured(
+    *,
+    seed: int,
+    size: int = 12,
+    servers: int = 0,
+    gpus_per_server: int = 8,
+    gpu_memory_gb: float = 32.0,
+    server_static_w: float = 150.0,
+    capacity: Capacity = "mean",
+    gang: Gang = "server",
+    samples: int = 12,
+    kappas: int = 4,
+    util_scaled: bool = False,
+) -> ConsolidationProblem:
+    """`mixed`, whose parameters it has, on fits of public measurements by application.
 
     Raises
     ------
     InputError: for sizes out of range.
     """
-    made = refit(mixed(seed=seed, size=size, **given), [gv100_power(), gv100_time()])
+    tasks = mixed(
+        seed=seed,
+        size=size,
+        servers=servers,
+        gpus_per_server=gpus_per_server,
+        gpu_memory_gb=gpu_memory_gb,
+        server_static_w=server_static_w,
+        capacity=capacity,
+        gang=gang,
+        samples=samples,
+        kappas=kappas,
+        util_scaled=util_scaled,
+    )
+    made = refit(tasks, [gv100_power(), gv100_time()])
     kinds = tuple(replace(kind, name="GV100") for kind in made.kinds)
     name = f"measured, {size} tasks, seed {seed}"
     origin = "fits of public measurements; tasks synthetic"
@@ -279,7 +302,7 @@ PRESETS = entries(
         "measured",
         f"{HERE}:measured",
         "such tasks of 15 applications whose power and run time were measured over a GV100's clock",
-        params={**defaults(mixed), **defaults(measured)},
+        params=defaults(measured),
         seeded=True,
     ),
     Entry(

@@ -21,7 +21,7 @@ from transcriptions.powerflow_comparators import (
 
 from optgap.heuristics.elastic import POLICIES
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.simulation import buddy
+from optgap.models.elastic.simulation import cluster as buddy
 from optgap.models.limits import Limits
 
 CASES = 60

@@ -90,7 +90,7 @@ def test_the_optimum_of_the_written_out_decisions(limit: float, size: int, best:
 def test_a_thousand_jobs_are_proven_and_the_relaxation_is_close(forty: Snapshot) -> None:
     found = solve(decision(day(seed=0, size=1000, gpus=1024, pool="v100")), gap=1e-6)
     assert found.proven
-    assert found.gap <= 1e-6
+    assert found.bound >= found.objective * (1 - 1e-6)
     later = replace(forty, of_class=forty.of_class[:30], remaining=forty.remaining[:30] / 2)
     for snapshot, near in ((forty, 0.9), (later, 0.0)):
         bound, exact = relaxed(snapshot).bound, solve(snapshot, gap=1e-7).objective

@@ -19,7 +19,7 @@ from optgap.models.placement import (
 from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.placement.power import CpuProfile, PowerModel
 from optgap.models.result import Outcome, Status
-from optgap.solvers.placement.aggregate import Aggregate, Contents
+from optgap.solvers.placement.aggregate import Aggregate, Contents, state_cost
 from optgap.solvers.placement.columns import ColumnGeneration, cpu_units, single, stand_alone_cost
 from optgap.solvers.placement.exact.pooled import bound_pooled, pooled_model, valid_bound
 from optgap.solvers.placement.exact.tables import Counted
@@ -313,9 +313,8 @@ def test_fragments_split_over_gpus_add_up_to_those_of_the_node() -> None:
         for free in itertools.product((0, 300, 500, 999, 1000), repeat=3):
             lone = [r for r in free if r < 1000]
             split = sum(float(active[r]) for r in lone) + float(idle[3 - len(lone)])
-            whole = aggregate._state_cost(
-                aggregate.types[0], 32_000 - band.max_used_milli, list(free)
-            )
+            left = 32_000 - band.max_used_milli
+            whole = state_cost(made, aggregate.weights, aggregate.types[0], left, list(free))
             assert split == pytest.approx(whole)
 
 
