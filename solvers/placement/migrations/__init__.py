@@ -19,11 +19,11 @@ from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.migrations import MigrationProblem, Move
 from optgap.models.result import Termination
 from optgap.solvers.formulation import Stopped
-from optgap.solvers.placement.migrations.bound import DepartureBound
+from optgap.solvers.placement.migrations.bound import ROUNDING, DepartureBound
 from optgap.solvers.placement.migrations.exact import MigrationModel
 from optgap.solvers.placement.migrations.greedy import Descent
 from optgap.solvers.placement.migrations.state import NOTHING, State
-from optgap.solvers.placement.migrations.target import free_part, in_order, laid_over
+from optgap.solvers.placement.migrations.target import free_part, in_order, laid_over, without_load
 
 MOST_STEPS = 10
 """Steps per task after which a descent ends; each saves power, so that it is far from ever met."""
@@ -224,19 +224,18 @@ def _grid(most: int, wanted: Iterable[int]) -> list[int]:
 
 
 def _patterns(work: _Work) -> tuple[float, str]:
-    """The bound with everything free to move; the offline placement becomes a path."""
+    """The bound with everything but load free to move; the offline placement becomes a path."""
     from optgap.solvers.placement.patterns import bound_patterns, patterns
 
     migration, effort = work.migration, work.effort
     part, nodes, tasks = free_part(migration)
+    whole, added = without_load(migration) or (migration.problem, 0.0)
     budget = work.limits.within(effort.pattern_share * work.limits.remaining)
-    whole = part is migration.problem
+    all_free = len(nodes) == len(whole.cluster) and len(tasks) == len(whole.tasks)
     bounded = None
-    if not whole:
+    if part is None or not all_free:
         share = work.limits.within(effort.pattern_share / 2 * work.limits.remaining)
-        bounded = bound_patterns(
-            migration.problem, limits=share, seed=work.seed, tolerance=effort.tolerance
-        )
+        bounded = bound_patterns(whole, limits=share, seed=work.seed, tolerance=effort.tolerance)
     if part is not None:
         found = patterns(
             part, limits=budget, seed=work.seed, tolerance=effort.tolerance, rounds=effort.rounds
@@ -246,7 +245,7 @@ def _patterns(work: _Work) -> tuple[float, str]:
             _lay(work, part, found.solution, nodes, tasks)
     if bounded is None or bounded.bound is None:
         return -np.inf, ""
-    return bounded.bound, bounded.bound_by or ""
+    return bounded.bound + added - ROUNDING * abs(bounded.bound), bounded.bound_by or ""
 
 
 def _lay(

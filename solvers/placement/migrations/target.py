@@ -14,10 +14,13 @@ import numpy as np
 
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
+from optgap.models.placement.arrays import BoolArray, IntArray
 from optgap.models.placement.cluster import Cluster
 from optgap.models.placement.migrations import MigrationProblem, Move
 from optgap.solvers.placement.migrations.state import State
 
+CORE_MILLI = 2000
+"""milli-vCPU of a core, by which CPU packages are counted."""
 MOST_HOPS = 3
 """How often a task may make way for others before it comes to where it belongs."""
 Slot = tuple[int, int, int]
@@ -27,16 +30,28 @@ Slot = tuple[int, int, int]
 def free_part(migration: MigrationProblem) -> tuple[PlacementProblem | None, list[int], list[int]]:
     """The nodes on which every task may be exchanged for any like it, with their tasks.
 
-    Tasks without GPUs that must stay are load that these nodes do not have. Returns the problem of
-    these (None where there are none), their nodes and their tasks.
+    A node that a task may not go to, and where it would not fit anyway, confines nobody. Tasks
+    without GPUs that must stay are load that these nodes do not have. Returns the problem of these
+    (None where there are none), their nodes and their tasks.
     """
     cluster, tasks_of = migration.problem.cluster, migration.problem.tasks
     fixed = ~migration.movable & (tasks_of.num_gpu == 0)  # their load alone is left out
     held = set(np.flatnonzero(migration.closed).tolist())
     held |= set(migration.current.node[~migration.movable & ~fixed].tolist())
     free = np.array([n not in held for n in range(len(cluster))])
-    narrow = [not bool(nodes_in[free].all()) for nodes_in in migration.node_sets]
-    confined = [g >= 0 and narrow[g] for g in migration.node_set_of.tolist()]
+    shut = [set(cluster.type_of[free & ~nodes_in].tolist()) for nodes_in in migration.node_sets]
+    narrow = {
+        (g, c)
+        for g, c in set(
+            zip(migration.node_set_of.tolist(), tasks_of.class_of.tolist(), strict=True)
+        )
+        if g >= 0
+        and any(
+            migration.problem.fits_empty(tasks_of.classes[c], cluster.types[t]) for t in shut[g]
+        )
+    }
+    pairs = zip(migration.node_set_of.tolist(), tasks_of.class_of.tolist(), strict=True)
+    confined = [pair in narrow for pair in pairs]
     held |= set(migration.current.node[confined & ~fixed].tolist())
     nodes = [n for n in range(len(cluster)) if n not in held]
     tasks = np.flatnonzero(np.isin(migration.current.node, nodes) & ~fixed).tolist()
@@ -44,9 +59,58 @@ def free_part(migration: MigrationProblem) -> tuple[PlacementProblem | None, lis
         return None, nodes, tasks
     if not held and not fixed.any():
         return migration.problem, nodes, tasks
-    cpu, memory = cluster.cpu_milli.copy(), cluster.memory_mib.copy()
-    np.subtract.at(cpu, migration.current.node[fixed], tasks_of.cpu_milli[fixed])
-    np.subtract.at(memory, migration.current.node[fixed], tasks_of.memory_mib[fixed])
+    return _without(migration, fixed, nodes, tasks), nodes, tasks
+
+
+def without_load(migration: MigrationProblem) -> tuple[PlacementProblem, float] | None:
+    """The problem without the load that stays on its nodes, and W that this load adds at least.
+
+    Tasks without GPUs that must stay take their CPU and memory off their nodes; all others may go
+    anywhere. The least that a node draws more with its load, whatever else is on it, may be added
+    to a bound. None without such a load or any other task, and where one is more than its node has.
+    """
+    cluster, tasks = migration.problem.cluster, migration.problem.tasks
+    fixed = ~migration.movable & (tasks.num_gpu == 0)
+    load = _load(migration, fixed, tasks.cpu_milli)
+    if not fixed.any() or fixed.all() or (load > cluster.cpu_milli).any():
+        return None
+    rest = _without(migration, fixed, list(range(len(cluster))), np.flatnonzero(~fixed).tolist())
+    power, added = migration.problem.power, 0.0
+    known: dict[tuple[int, int, int], float] = {}
+    columns = cluster.cpu_milli.tolist(), load.tolist(), rest.cluster.cpu_milli.tolist()
+    for size, used, left in zip(*columns, strict=True):
+        if (size, used, left) not in known:
+            most = size - used
+            # power changes where a whole core more is free: for either, at such an edge or beside
+            edges = (e + d for e in range(0, most + CORE_MILLI, CORE_MILLI) for d in (-1, 0))
+            free = {0, most, *(f for f in edges if 0 <= f <= most)}
+            known[size, used, left] = min(
+                power.cpu_w(size, f) - power.cpu_w(left, f + left - most) for f in free
+            )
+        added += known[size, used, left]
+    return rest, added
+
+
+def _load(migration: MigrationProblem, fixed: BoolArray, of: IntArray) -> IntArray:
+    """(N,) what fixed tasks take of something of each node."""
+    load = np.zeros(len(migration.problem.cluster), dtype=np.int64)
+    np.add.at(load, migration.current.node[fixed], of[fixed])
+    return load
+
+
+def _without(
+    migration: MigrationProblem, fixed: BoolArray, nodes: list[int], tasks: list[int]
+) -> PlacementProblem:
+    """The problem of these nodes, less the load of fixed tasks, and of these tasks.
+
+    A node of whole cores has a milli-vCPU more than is left of it: so that its CPU packages are
+    those of the node with its load, whose cores are counted from what is free.
+    """
+    cluster, of = migration.problem.cluster, migration.problem.tasks
+    load = _load(migration, fixed, of.cpu_milli)
+    cpu = cluster.cpu_milli - load
+    cpu += (load > 0) & (cpu % CORE_MILLI == 0)
+    memory = cluster.memory_mib - _load(migration, fixed, of.memory_mib)
     part = Cluster.of(
         [cluster.names[n] for n in nodes],
         cpu[nodes],
@@ -54,13 +118,8 @@ def free_part(migration: MigrationProblem) -> tuple[PlacementProblem | None, lis
         cluster.gpus[nodes],
         [cluster.models[n] for n in nodes],
     )
-    problem = replace(
-        migration.problem,
-        cluster=part,
-        tasks=tasks_of.take(tasks),
-        ranks=np.arange(len(nodes)),
-    )
-    return problem, nodes, tasks
+    ranks = np.arange(len(nodes))
+    return replace(migration.problem, cluster=part, tasks=of.take(tasks), ranks=ranks)
 
 
 def laid_over(
