@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 CpuRule = Literal["packages", "eq1"]
 
+CORE_MILLI = 2000
+"""milli-vCPU of a physical core: two vCPUs. A package counts its busy cores."""
+
 GPU_IDLE_W: Mapping[str, float] = {
     "T4": 10.0,
     "A10": 30.0,
@@ -51,7 +54,7 @@ class CpuProfile:
     @property
     def vcpu_milli(self) -> int:
         """Capacity of one package in milli-vCPU."""
-        return 2000 * self.cores
+        return CORE_MILLI * self.cores
 
 
 @dataclass(frozen=True)
@@ -90,13 +93,28 @@ class PowerModel:
 
     def packages(self, capacity_milli: int) -> int:
         """CPU packages of a node with this many milli-vCPU."""
-        cores = math.ceil(capacity_milli / 2000)
+        cores = math.ceil(capacity_milli / CORE_MILLI)
         return math.ceil(cores / self.cpu.cores)
 
     def active_packages(self, capacity_milli: int, free_milli: int) -> int:
         """Packages with at least one busy core."""
-        cores = math.ceil(capacity_milli / 2000)
-        return math.ceil((cores - free_milli // 2000) / self.cpu.cores)
+        cores = math.ceil(capacity_milli / CORE_MILLI)
+        return math.ceil((cores - free_milli // CORE_MILLI) / self.cpu.cores)
+
+    def cpu_edges(self, capacity_milli: int) -> list[int]:
+        """The largest CPU uses below the capacity, in milli-vCPU, before `cpu_w` changes."""
+        capacity, size = capacity_milli, self.cpu.vcpu_milli
+        if self.cpu_rule == "eq1":
+            # ceil(used/size) changes after multiples of the size, floor(free/size) when the
+            # free part falls below one
+            whole = {k * size for k in range(capacity // size + 1)}
+            edges = whole | {capacity - edge for edge in whole}
+        else:
+            # k packages suffice while floor(free/core) >= cores − 16·k
+            cores = math.ceil(capacity / CORE_MILLI)
+            steps = range(self.packages(capacity))
+            edges = {capacity - CORE_MILLI * (cores - self.cpu.cores * k) for k in steps}
+        return sorted(edge for edge in edges if 0 <= edge < capacity)
 
     def gpu_w(self, model: str, gpu_free_milli: Sequence[int]) -> float:
         """P_GPU of a node in W, Eq. 2: full power for every GPU with anything on it."""

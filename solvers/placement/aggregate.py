@@ -6,7 +6,6 @@ solution of the counted problem says how many nodes of each type carry which *co
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -215,7 +214,7 @@ class Aggregate:
         if self.frag_weight:
             edges |= {capacity - c for c in needs if 0 <= capacity - c < capacity}
         if self.power_weight or self.counting:
-            edges |= set(self._power_edges(capacity))
+            edges |= set(self.problem.power.cpu_edges(capacity))
         bands = []
         last = -1
         for edge in sorted(edges):
@@ -224,22 +223,6 @@ class Aggregate:
             bands.append(Band(edge, cost, fits, self._packages(node, edge)))
             last = edge
         return bands
-
-    def _power_edges(self, capacity: int) -> list[int]:
-        """The largest CPU uses below `capacity` at which CPU power is about to change."""
-        power = self.problem.power
-        size = power.cpu.vcpu_milli
-        if power.cpu_rule == "eq1":
-            # ceil(used/size) changes after multiples of the size, floor(free/size) when the
-            # free part falls below one
-            whole = {k * size for k in range(capacity // size + 1)}
-            whole |= {capacity - k * size for k in range(capacity // size + 1)}
-            return sorted(edge for edge in whole if 0 <= edge < capacity)
-        cores = math.ceil(capacity / 2000)
-        steps = range(power.packages(capacity))
-        # k packages suffice while floor(free/2000) >= cores − 16·k
-        edges = (capacity - 2000 * (cores - power.cpu.cores * k) for k in steps)
-        return [edge for edge in edges if 0 <= edge < capacity]
 
     def _least_cpu_cost(self, capacity: int, low: int, high: int) -> float:
         if not self.power_weight:

@@ -12,7 +12,6 @@ parts that are linear in counts:
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from dataclasses import dataclass
 
@@ -39,17 +38,7 @@ def cpu_steps(power: PowerModel, capacity_milli: int) -> tuple[Step, ...]:
 
     Under ``eq1`` a step may go down: a package that is partly free draws nothing there.
     """
-    size = power.cpu.vcpu_milli
-    starts = {0}
-    if power.cpu_rule == "eq1":
-        for k in range(capacity_milli // size + 1):
-            starts |= {k * size + 1, capacity_milli - k * size + 1}
-    else:
-        cores = math.ceil(capacity_milli / 2000)
-        for k in range(power.packages(capacity_milli) + 1):
-            # package k+1 wakes with the use that leaves less than these cores idle
-            starts.add(capacity_milli - 2000 * (cores - power.cpu.cores * k) + 1)
-    ordered = sorted(start for start in starts if 0 <= start <= capacity_milli)
+    ordered = [0, *(edge + 1 for edge in power.cpu_edges(capacity_milli))]
     steps: list[Step] = []
     for start, following in zip(ordered, [*ordered[1:], capacity_milli + 1], strict=True):
         watts = power.cpu_w(capacity_milli, capacity_milli - start)

@@ -233,7 +233,7 @@ def _patterns(work: _Work) -> tuple[float, str]:
     budget = work.limits.within(effort.pattern_share * work.limits.remaining)
     all_free = len(nodes) == len(whole.cluster) and len(tasks) == len(whole.tasks)
     bounded = None
-    if part is None or not all_free:
+    if not all_free:
         share = work.limits.within(effort.pattern_share / 2 * work.limits.remaining)
         bounded = bound_patterns(whole, limits=share, seed=work.seed, tolerance=effort.tolerance)
     if part is not None:

@@ -17,10 +17,9 @@ from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.arrays import BoolArray, IntArray
 from optgap.models.placement.cluster import Cluster
 from optgap.models.placement.migrations import MigrationProblem, Move
+from optgap.models.placement.power import CORE_MILLI
 from optgap.solvers.placement.migrations.state import State
 
-CORE_MILLI = 2000
-"""milli-vCPU of a core, by which CPU packages are counted."""
 MOST_HOPS = 3
 """How often a task may make way for others before it comes to where it belongs."""
 Slot = tuple[int, int, int]
@@ -40,17 +39,11 @@ def free_part(migration: MigrationProblem) -> tuple[PlacementProblem | None, lis
     held |= set(migration.current.node[~migration.movable & ~fixed].tolist())
     free = np.array([n not in held for n in range(len(cluster))])
     shut = [set(cluster.type_of[free & ~nodes_in].tolist()) for nodes_in in migration.node_sets]
+    pairs = list(zip(migration.node_set_of.tolist(), tasks_of.class_of.tolist(), strict=True))
+    fits, classes, types = migration.problem.fits_empty, tasks_of.classes, cluster.types
     narrow = {
-        (g, c)
-        for g, c in set(
-            zip(migration.node_set_of.tolist(), tasks_of.class_of.tolist(), strict=True)
-        )
-        if g >= 0
-        and any(
-            migration.problem.fits_empty(tasks_of.classes[c], cluster.types[t]) for t in shut[g]
-        )
+        (g, c) for g, c in set(pairs) if g >= 0 and any(fits(classes[c], types[t]) for t in shut[g])
     }
-    pairs = zip(migration.node_set_of.tolist(), tasks_of.class_of.tolist(), strict=True)
     confined = [pair in narrow for pair in pairs]
     held |= set(migration.current.node[confined & ~fixed].tolist())
     nodes = [n for n in range(len(cluster)) if n not in held]
@@ -80,12 +73,13 @@ def without_load(migration: MigrationProblem) -> tuple[PlacementProblem, float] 
     columns = cluster.cpu_milli.tolist(), load.tolist(), rest.cluster.cpu_milli.tolist()
     for size, used, left in zip(*columns, strict=True):
         if (size, used, left) not in known:
-            most = size - used
-            # power changes where a whole core more is free: for either, at such an edge or beside
-            edges = (e + d for e in range(0, most + CORE_MILLI, CORE_MILLI) for d in (-1, 0))
-            free = {0, most, *(f for f in edges if 0 <= f <= most)}
+            edges = (*(e - used for e in power.cpu_edges(size)), *power.cpu_edges(left))
+            # both are constant between edges: what others use is tried at each and behind it
+            tried = {0, *edges, *(edge + 1 for edge in edges)}
             known[size, used, left] = min(
-                power.cpu_w(size, f) - power.cpu_w(left, f + left - most) for f in free
+                power.cpu_w(size, size - used - u) - power.cpu_w(left, left - u)
+                for u in tried
+                if 0 <= u <= size - used
             )
         added += known[size, used, left]
     return rest, added
