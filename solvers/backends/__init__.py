@@ -70,9 +70,7 @@ BACKENDS: Mapping[str, Backend] = {
     backend.name: backend
     for backend in (
         Backend("highs", "HiGHS", {"highspy": HIGHSPY}, duals=True),
-        Backend(
-            "cbc", "CBC", {"pulp": ">=3.3.1,<5", "cbcbox": ">=2.931"}, extra="cbc", interrupts=False
-        ),
+        Backend("cbc", "CBC", PULP, extra="cbc", interrupts=False),
         Backend("cpsat", "CP-SAT", {"ortools": ORTOOLS}, continuous=False),
     )
 }

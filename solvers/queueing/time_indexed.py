@@ -33,9 +33,6 @@ from optgap.solvers.queueing.widths import Width, widths
 
 TOLERANCE = 1e-9
 """HiGHS's own, and what is taken off its bounds for it."""
-MOVES_OF_FEW = 1000
-"""Times the square of the number of jobs: moves of a search, where that is less than it is given;
-five jobs have 120 orders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +48,8 @@ class CellTuning:
     few, ends: jobs up to which every start is told apart from the outset, and rounds that they get,
         which are enough until nothing more can be proven.
     moments: starts that are possible at all, up to which all of them begin a cell.
+    moves: times the square of the number of jobs, moves of a search, where that is less than it is
+        given; five jobs have 120 orders.
     some: jobs up to which CP-SAT, with nodes ignored, may prove at once what the program would
         need many rounds for.
     proving: units of work that it is given.
@@ -67,6 +66,7 @@ class CellTuning:
     few: int = 30
     ends: int = 100
     moments: int = 1000
+    moves: int = 1000
     some: int = 60
     proving: float = 6.0
     splitting: Splitting = field(default_factory=Splitting)
@@ -119,8 +119,8 @@ class _CellSearch:
     ) -> None:
         self.problem, self.limits, self.seed, self.jobs = problem, limits, seed, jobs
         self.rounds = max(1, round(rounds * limits.effort))
-        self.moves = min(moves, MOVES_OF_FEW * len(problem) ** 2)
         self.tuning = CellTuning()
+        self.moves = min(moves, self.tuning.moves * len(problem) ** 2)
         if len(problem) <= self.tuning.few:
             self.tuning = replace(self.tuning, fineness=Fineness(reach_s=np.inf), gap=0.0)
             self.rounds = self.tuning.ends
