@@ -12,11 +12,12 @@ from optgap.api import require_effort, require_time_limit
 from optgap.comparing.comparison import CLOSED, Comparison, legend
 from optgap.comparing.gaps import compare
 from optgap.making import generate
-from optgap.models.limits import Limits, Progress, silent
+from optgap.models.limits import Limits, Progress
 from optgap.models.result import Termination
 from optgap.models.shown import Brief
 from optgap.models.spec import imported
 from optgap.processes import side_by_side
+from optgap.progress import in_notebook
 from optgap.registry import families, family
 from optgap.render import Row, Table, duration, html_table, number, percent, text_table
 from optgap.versions import versions
@@ -107,7 +108,7 @@ def compare_all(
     seed: int = 0,
     processes: int | None = None,
     limits: Limits | None = None,
-    progress: Progress = silent,
+    progress: Progress = in_notebook,
 ) -> Overview:
     """Compare every family's policies on its default preset, families side by side.
 

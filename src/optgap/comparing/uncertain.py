@@ -22,9 +22,10 @@ from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
 from optgap.making import fitted
 from optgap.models.errors import InputError, NoQuote, shorten
-from optgap.models.limits import Limits, Progress, silent
+from optgap.models.limits import Limits, Progress
 from optgap.models.performance.saved import FittedParameters, read_fits
 from optgap.models.shown import MOST
+from optgap.progress import in_notebook
 from optgap.registry import family
 from optgap.render import Answer, Row, Table, number, percent
 
@@ -275,7 +276,7 @@ def compare_uncertain(
     effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
-    progress: Progress = silent,
+    progress: Progress = in_notebook,
     parts: bool = False,
 ) -> UncertainComparison:
     """Compare with fitted models put into the problem, and again for samples of their parameters.

@@ -27,7 +27,7 @@ GREY = "#666666"
 FILLS = ("#8ecae6", "#ffd6a5", "#b7e4c7", "#e0bbe4", "#fdffb6", "#f4acb7", "#cfd8dc", "#d9c7a3")
 EDGE, IDLE = "#555555", "#f4f4f4"
 """Of boxes that stand for what runs, and what is behind them."""
-NOTEBOOK_DPI = 75
+NOTEBOOK_DPI = 100
 """Of a figure that a notebook keeps."""
 
 
