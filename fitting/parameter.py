@@ -31,6 +31,12 @@ class Parameter:
         return self.lower == self.upper
 
 
+def bounds(params: Sequence[Parameter]) -> tuple[Floats, Floats]:
+    """Lower and upper bounds of the parameters."""
+    lower, upper = np.array([[p.lower, p.upper] for p in params], dtype=float).reshape(-1, 2).T
+    return lower, upper
+
+
 PRIOR_NOISE = 0.03
 """Relative error of a measurement that priors are weighed against."""
 
