@@ -184,7 +184,8 @@ class Estimator(ABC):
         first = at_priors(self.guess(profile, facts), params)
         starts = self._starts(first, params)
         if near is not None and len(near.theta_) == len(first):
-            starts = np.clip([starts[0], near.theta_], *bounds(params))
+            guess = starts[:1] if len(starts) > 1 else starts[:0]  # of one valley: at once
+            starts = np.clip([*guess, near.theta_], *bounds(params))
         return self._solve(profile, facts, params, starts)
 
     def predict(self, table: object) -> Floats:

@@ -15,7 +15,7 @@ from optgap.fitting.automatic import rank
 from optgap.fitting.curves import LinearPower
 from optgap.fitting.estimator import NotFittedError
 from optgap.fitting.groups import cross_validate, fit_groups
-from optgap.fitting.plots import plot_curve, plot_measured, plot_residuals, save_plot
+from optgap.fitting.plots import plot_curve, plot_measured, plot_residuals
 from optgap.fitting.profile import Profile
 from optgap.fitting.report import FitReport
 from optgap.fitting.saved import load, save
@@ -343,11 +343,11 @@ def test_pictures_are_drawn(report: FitReport[Any], tmp_path: Path) -> None:
     assert plot_measured(report).get_title() == "rows held out"
     assert plot_residuals(report).get_xlabel() == "frequency (MHz)"
     assert len(plot_curve(report).lines) == 3
-    save_plot(tmp_path / "fit.png", report)
-    save_plot(tmp_path / "job.svg", report_of(PowerFlowThroughput(), cluster(), None, None))
+    report.plot(tmp_path / "fit.png")
+    report_of(PowerFlowThroughput(), cluster(), None, None).plot(tmp_path / "job.svg")
     assert (tmp_path / "fit.png").stat().st_size > 10_000
-    with pytest.raises(InputError, match="png, pdf or svg"):
-        save_plot(tmp_path / "fit.doc", report)
+    with pytest.raises(InputError, match=r"\.png, \.svg or \.pdf"):
+        report.plot(tmp_path / "fit.doc")
 
 
 def test_a_legend_names_each_group_once_though_it_has_several_lines() -> None:
