@@ -60,7 +60,7 @@ def gallery(notebooks: dict[str, dict[str, Any]]) -> str:
         _, pictures = page(name, notebook)
         if pictures:
             words = html.escape(title(notebook))
-            image = f'<img src="{name}/{list(pictures)[-1]}" alt="" loading="lazy">'
+            image = f'<img src="{list(pictures)[-1]}" alt="" loading="lazy">'
             figures.append(f'<a href="{name}/">{image}<span>{words}</span></a>')
     return '<div class="gallery">\n' + "\n".join(figures) + "\n</div>\n"
 
