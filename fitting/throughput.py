@@ -11,7 +11,6 @@ from optgap.fitting.estimator import Design, Estimator
 from optgap.fitting.optimise import Floats
 from optgap.fitting.parameter import Parameter, bounds
 from optgap.fitting.profile import Profile
-from optgap.models.errors import InputError, NoQuote
 from optgap.models.performance.priors import Prior, time_priors
 from optgap.models.performance.throughput import (
     SYNC_NAMES,
@@ -274,12 +273,10 @@ def layout(table: Profile) -> tuple[Floats, Floats, Floats, Floats, Floats | Non
     nodes = table.numbers("nodes") if "nodes" in table else np.ones_like(gpus)
     on_node = table.numbers("gpus_on_node") if "gpus_on_node" in table else np.ceil(gpus / nodes)
     good = (gpus >= 1) & (nodes >= 1) & (nodes <= gpus) & (on_node >= 1) & (on_node <= gpus)
-    bad = np.flatnonzero(~good)  # what is missing is not good either
-    if len(bad):
-        row = int(bad[0])
+    for row in np.flatnonzero(~good)[:1]:  # what is missing is not good either
         found = f"{gpus[row]:g} GPUs on {nodes[row]:g} nodes, {on_node[row]:g} on one"
         expected = "at least one GPU per node, and no more on a node than in all"
-        raise InputError(table.source, table.where(row, "gpus"), found, expected)
+        table.require(good, "gpus", expected, found)
     return gpus, batch, nodes, on_node, _clock(table)
 
 
@@ -290,10 +287,5 @@ def _clock(table: Profile) -> Floats | None:
     good = np.isfinite(clock) & (clock > 0)
     if not good.any():
         return None
-    bad = np.flatnonzero(~good)
-    if len(bad):
-        row = int(bad[0])
-        found = float(clock[row]) if np.isfinite(clock[row]) else NoQuote("nothing")
-        expected = "a clock above 0 in every row, or in none"
-        raise InputError(table.source, table.where(row, "frequency_mhz"), found, expected)
+    table.require(good, "frequency_mhz", "a clock above 0 in every row, or in none")
     return clock
