@@ -262,6 +262,8 @@ def members_of(
         squares = residual.squares if own else 0.0
         degrees = max(own + prior, 1.0)
         variance = (prior * common + squares) / degrees
+        if fit.noise and residual.degrees <= 0:
+            variance, degrees = fit.noise**2, NORMAL
         if not known and not common:
             continue  # no row to spare, here or in any other group: errors are unknown
         shape = fit.scatter_.drawn * (1.0 if known else variance)
