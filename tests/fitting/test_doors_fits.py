@@ -144,7 +144,7 @@ def test_a_static_power_at_its_bound_leaves_intervals_that_hold(static: float, r
         held += 1
         assert np.isnan(one.stderr_[0])
         members = members_of({"": (one, Profile({"frequency_mhz": 1000 * clocks}))})
-        one.predictive_ = Predictive(members[""], residual=False)  # type: ignore[attr-defined]
+        one.predictive_ = Predictive(members[""])  # type: ignore[attr-defined]
         low, high = drawn_interval(one, 200, rng, ends)
         truth = 100 * (static + (1 - static) * ends.numbers("frequency_mhz") / 1000)
         inside += (low <= truth) & (truth <= high)
