@@ -210,7 +210,7 @@ def test_run_times_that_only_a_fit_tells_are_the_oracles_and_differ_from_draw_to
         "coscheduling", profiles=table.assign(runtime_s=None), jobs=jobs, models=fit
     )
     gaps = optgap.compare(problem, "ecosched", uncertainty=2)
-    oracles = {sample.row("oracle").objective for sample in gaps.samples}
+    oracles = {sample.row("oracle").result.objective for sample in gaps.samples}
     assert len(oracles | {optgap.solve(problem).objective}) == 3
 
 
