@@ -16,6 +16,7 @@ from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.result import Outcome, Sense, Status, Termination
 from optgap.solvers.backends import solve
+from optgap.solvers.placement.aggregate import Aggregate
 from optgap.solvers.placement.exact.code import claim, decode, encode
 from optgap.solvers.placement.exact.counted import CountedModel, Unit
 from optgap.solvers.placement.exact.infeasible import at_most, impossible, together
@@ -25,8 +26,8 @@ from optgap.solvers.placement.exact.pooled import (
     solve_pooled,
     valid_bound,
 )
-from optgap.solvers.placement.exact.start import first_solution
 from optgap.solvers.placement.exact.tables import Counted
+from optgap.solvers.placement.nodes import expand, inserted
 
 POOLING_SHARE = 0.4
 """Of the work that is left, for the bound from pooled nodes."""
@@ -56,6 +57,13 @@ def meets(found: float | None, bound: float | None, sense: Sense) -> bool:
         return False
     excess = found - bound if sense == "min" else bound - found
     return excess <= CLOSE * max(1.0, abs(found))
+
+
+def first_solution(problem: PlacementProblem) -> PlacementSolution | None:
+    """Put one task after another where the objective grows least; None where one finds no room."""
+    aggregate = Aggregate(problem)
+    nodes = inserted(aggregate, [], problem.objective.goal == "accepted_gpu")
+    return None if nodes is None else expand(aggregate, nodes)
 
 
 @dataclass
@@ -88,7 +96,7 @@ class ExactSearch:
                 return Outcome(None, Status.INFEASIBLE, bound_by="capacities", message=reason)
         else:
             self._known_bound(self._demand_that_fits(), "the demand of tasks that fit a node")
-        start = first_solution(self.pooled)
+        start = first_solution(self.problem)
         if start is not None:
             self._offer(start)
             self.info["start"] = float(self.claimed or 0.0)
