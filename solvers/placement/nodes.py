@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from optgap.models.placement import PlacementSolution
+from optgap.models.placement.tasks import TaskClass
 from optgap.solvers.placement.aggregate import Aggregate, Contents
 
+Key = tuple[float, ...]
 Node = tuple[int, Contents]
 """A node type's index and what one node of it carries."""
 
 
-def inserted(aggregate: Aggregate, nodes: list[Node], may_leave_out: bool) -> list[Node] | None:
-    """Put every task not served yet where it costs least, the largest first; None if one fits
+def largest(task: TaskClass) -> Key:
+    """Rank the largest first."""
+    return -task.demand_milli, -task.cpu_milli, -task.memory_mib
+
+
+def inserted(
+    aggregate: Aggregate,
+    nodes: list[Node],
+    may_leave_out: bool,
+    key: Callable[[TaskClass], Key] = largest,
+) -> list[Node] | None:
+    """Put every task not served yet where it costs least, in the order of a key; None if one fits
     nowhere and must not be left out."""
     left, idle = aggregate.demand_counter(weightless=True), aggregate.count.copy()
     for t, contents in nodes:
@@ -23,11 +35,7 @@ def inserted(aggregate: Aggregate, nodes: list[Node], may_leave_out: bool) -> li
         idle[t] -= 1
     everywhere = list(nodes) + [(t, Contents()) for t, n in enumerate(idle) for _ in range(n)]
 
-    def size(c: int) -> tuple[int, int, int]:
-        task = aggregate.classes[c]
-        return task.demand_milli, task.cpu_milli, task.memory_mib
-
-    for c in sorted(+left, key=size, reverse=True):
+    for c in sorted(+left, key=lambda c: key(aggregate.classes[c])):
         for _ in range(left[c]):
             if not _insert(aggregate, everywhere, c) and not may_leave_out:
                 return None

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from optgap.models.errors import RefereeError
@@ -59,11 +60,20 @@ def meets(found: float | None, bound: float | None, sense: Sense) -> bool:
     return excess <= CLOSE * max(1.0, abs(found))
 
 
-def first_solution(problem: PlacementProblem) -> PlacementSolution | None:
-    """Put one task after another where the objective grows least; None where one finds no room."""
-    aggregate = Aggregate(problem)
-    nodes = inserted(aggregate, [], problem.objective.goal == "accepted_gpu")
-    return None if nodes is None else expand(aggregate, nodes)
+def first_solutions(problem: PlacementProblem) -> Iterator[PlacementSolution]:
+    """Put one task after another where the objective grows least, in a few orders.
+
+    What is hardest to place goes first, by three notions of hard.
+    """
+    aggregate, accepting = Aggregate(problem), problem.objective.goal == "accepted_gpu"
+    for key in (
+        lambda c: (-c.num_gpu, not c.gpu_spec, -c.gpu_milli, -c.cpu_milli),
+        lambda c: (not c.gpu_spec, -c.num_gpu, -c.cpu_milli, -c.gpu_milli),
+        lambda c: (-c.demand_milli / 1000 - c.cpu_milli / 12000, -c.memory_mib),
+    ):
+        nodes = inserted(aggregate, [], accepting, key)
+        if nodes is not None:
+            yield expand(aggregate, nodes)
 
 
 @dataclass
@@ -96,8 +106,7 @@ class ExactSearch:
                 return Outcome(None, Status.INFEASIBLE, bound_by="capacities", message=reason)
         else:
             self._known_bound(self._demand_that_fits(), "the demand of tasks that fit a node")
-        start = first_solution(self.problem)
-        if start is not None:
+        for start in first_solutions(self.problem):
             self._offer(start)
             self.info["start"] = float(self.claimed or 0.0)
         self.limits.progress("greedy", self.claimed, self.bound)
