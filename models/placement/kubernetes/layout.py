@@ -10,11 +10,10 @@ from optgap.models.placement.cluster import MAX_CPU_MILLI
 from optgap.models.placement.kubernetes.devices import (
     Devices,
     Node,
-    advertised_notes,
     amounts,
     examine,
     family,
-    unclear_notes,
+    notes,
 )
 from optgap.models.placement.kubernetes.moving import on_every_node, why_stays
 from optgap.models.placement.kubernetes.objects import Object, Objects
@@ -94,7 +93,7 @@ def lay_out(objects: Objects, figures: Figures, plain: Collection[str]) -> Layou
         _close(layout, node)
         for one in node.pods:
             one.stays = _stays(one, node, objects.budgets, plain)
-    layout.warnings += unclear_notes(layout.nodes) + advertised_notes(layout.nodes)
+    layout.warnings += notes(layout.nodes)
     others = Counter(
         name for node in layout.nodes for pod in node.pods for name in pod.asks
         if family(name, plain) == "other" and not pod.on_every_node

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -107,27 +107,7 @@ def _repelling(objects: Objects) -> Iterator[tuple[set[str] | None, Any, str, st
                 yield spaces, term.get("labelSelector"), key, domain
 
 
-class NodeSets:
-    """Sets of nodes, each once, by number."""
-
-    def __init__(self) -> None:
-        self.sets: list[BoolArray] = []
-        self._index: dict[bytes, int] = {}
-
-    def number(self, allowed: BoolArray) -> int:
-        """The number of a set; -1 for that of all nodes."""
-        if allowed.all():
-            return -1
-        key = allowed.tobytes()
-        if key not in self._index:
-            self._index[key] = len(self.sets)
-            self.sets.append(allowed)
-        return self._index[key]
-
-
-def grouped(
-    base: Sequence[str], wanted: Collection[tuple[BoolArray, int]]
-) -> tuple[list[str], set[bytes]]:
+def grouped(base: Sequence[str], wanted: Counter[bytes]) -> tuple[list[str], set[bytes]]:
     """Models of nodes, divided by the tasks that nodes let in, and the rules these say exactly.
 
     Nodes of a model that let different tasks in become models of their own, so that bounds
@@ -136,18 +116,18 @@ def grouped(
     Parameters
     ----------
     base: the nodes' models.
-    wanted: where tasks with GPUs may go, and how many tasks these are.
+    wanted: how many tasks with GPUs may go where, (N,) as bytes.
     """
     keys: list[tuple[str, ...]] = [(model,) for model in base]
     exact: set[bytes] = set()
-    for allowed, _count in sorted(wanted, key=lambda row: -row[1]):
+    for row, _count in wanted.most_common():
         split = [
             (*key, "+" if inside else "-") if key[0] else key
-            for key, inside in zip(keys, allowed, strict=True)
+            for key, inside in zip(keys, np.frombuffer(row, dtype=bool), strict=True)
         ]
         if len(set(split)) <= max(MOST_GROUPS, len(set(base))):
             keys = split
-            exact.add(allowed.tobytes())
+            exact.add(row)
     numbers: dict[str, dict[tuple[str, ...], int]] = {}
     for key in keys:
         known = numbers.setdefault(key[0], {})
@@ -157,9 +137,3 @@ def grouped(
         for key in keys
     ]
     return models, exact
-
-
-def counted(rows: Sequence[BoolArray]) -> list[tuple[BoolArray, int]]:
-    """Equal rows once each, with their number."""
-    found = Counter(row.tobytes() for row in rows)
-    return [(np.frombuffer(key, dtype=bool), count) for key, count in found.items()]
