@@ -27,8 +27,9 @@ _BOX = "max-width:100%;overflow-x:auto;margin:.3em 0"
 _CELL = "padding:.15em .6em;white-space:nowrap"
 
 
+_NOUNS = ("job", "row", "part", "task", "field", "request", "constraint")
 PLURALS = {
-    **{noun: f"{noun}s" for noun in ("job", "row", "part", "task", "field", "request")},
+    **{noun: f"{noun}s" for noun in _NOUNS},
     **{f"{verb}s": verb for verb in ("hold", "ask", "stand", "say", "run", "tell")},
     "is": "are",
 }  # fmt: skip
