@@ -128,6 +128,7 @@ def command(
         save_plot(plot, report)
     out.line(str(report))
     out.document(report.to_json() if json is not None else {})
+    out.wrote(output, plot, json)
     return 0
 
 
