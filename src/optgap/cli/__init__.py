@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from optgap.models.errors import InputError, NoQuote, one_of, shorten
+from optgap.models.errors import InputError, NoQuote, one_of, shorten, speaking_of_options
 
 GROUPS = {
     "Make problems": {
@@ -223,6 +223,11 @@ def version(given: list[str]) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code and never lets an exception through."""
+    with speaking_of_options():
+        return _main(arguments)
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     call = Call()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal that cannot show α must not stop us

@@ -52,7 +52,7 @@ def deliver(
     show(result, problem, out)
     out.document(result)
     found = result.solution is not None
-    if solution_file is not None and found:
+    if solution_file is not None and result.solution is not None:
         dump_json(solution_file, result.solution.to_json(problem))
     if plot is not None and found:
         result.plot(plot)

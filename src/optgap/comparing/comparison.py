@@ -308,8 +308,8 @@ class Comparison(Answer):
         )
         if worst is not best:
             said += f", {worst[0].result.method}'s by {100 * worst[1]:.2f}"
-        least = "each is at least the gap to best known"
-        return [*lines, f"! gaps below may be too large: {said}; {least}"]
+        words = f"! gaps below may be too large: {said}"
+        return [*lines, f"{words}; each is at least the gap to best known"]
 
     def _columns(self) -> dict[str, list[str]]:
         """The cells of the table by column, the constant ones among them."""

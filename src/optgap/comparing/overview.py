@@ -15,7 +15,6 @@ from optgap.comparing.gaps import compare
 from optgap.making import generate
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.result import Termination
-from optgap.models.shown import Brief
 from optgap.models.spec import imported
 from optgap.plotting.figures import delivered
 from optgap.processes import side_by_side
@@ -35,7 +34,7 @@ FIRST = ("placement", "elastic", "queueing")
 
 
 @dataclass(frozen=True, repr=False)
-class Overview(Brief):
+class Overview:
     """One comparison per family.
 
     Parameters
@@ -88,6 +87,9 @@ class Overview(Brief):
         frames = {c.family: c.to_frame(full) for c in self.comparisons}
         return pd.concat(frames, names=["family", "name"])
 
+    def __repr__(self) -> str:
+        return f"<Overview {', '.join(c.family for c in self.comparisons)}: {self.seconds:.0f} s>"
+
     def notes(self) -> list[str]:
         """Return what failed, and what was learnt."""
         lines = [f"{name}: {message}" for name, message in self.failures.items()]
@@ -129,16 +131,36 @@ def compare_all(
 
     Parameters
     ----------
-    names: only these families.
-    time_limit: seconds after which each single method is cut. What a first run compiles is not
-        counted.
-    effort: factor by which all budgets of work are multiplied.
-    processes: how many families are compared at a time; None for as many as there are cores.
+    names
+        The families. Default: all.
+    time_limit
+        Wall-clock seconds after which each single method is cut. Default: none.
+    effort
+        Factor by which all budgets of work are multiplied. Default 1.
+    seed
+        Seed of the random number generator. Default 0.
+    processes
+        Number of families that are compared at a time. Default: one for each core.
+    limits
+        Limits that can be interrupted and report progress.
+    progress
+        Function that is told the phase, the incumbent and the bound. Default: none.
+
+    Returns
+    -------
+    Overview
+        A comparison for each family, with `to_frame` and `plot`.
 
     Raises
     ------
-    InputError: for an unknown family. What goes wrong within one is told and does not stop the
-        others.
+    InputError
+        For an unknown family. The failure of one family is told and does not stop the others.
+
+    Examples
+    --------
+    >>> import optgap
+    >>> list(optgap.compare_all(["coscheduling"]).to_frame().loc["coscheduling"].index[:2])
+    ['oracle', 'exact-window']
     """
     limits = limits or Limits(progress=progress)
     begun = time.monotonic()

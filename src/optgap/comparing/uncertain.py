@@ -18,6 +18,7 @@ from optgap.api import TOLERANCE
 from optgap.comparing import gaps
 from optgap.comparing.comparison import OF_PART, PART_NOTE, Comparison, drawn, in_groups, rank
 from optgap.comparing.draws import Drawn, draws
+from optgap.comparing.gaps import Methods, Policies
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
 from optgap.making import fitted
@@ -241,50 +242,111 @@ def _spreads(values: Sequence[Interval]) -> list[str]:
 @overload
 def compare(
     problem: ProblemLike,
-    policies: gaps.Policies = "all",
-    methods: gaps.Methods = "auto",
+    policies: Policies = "all",
+    methods: Methods = "auto",
     *,
     uncertainty: None = None,
-    **asked: Any,
+    level: float = LEVEL,
+    time_limit: float | None = None,
+    effort: float = 1.0,
+    seed: int = 0,
+    limits: Limits | None = None,
+    progress: Progress = silent,
+    parts: bool = False,
 ) -> Comparison: ...
 
 
 @overload
 def compare(
     problem: ProblemLike,
-    policies: gaps.Policies = "all",
-    methods: gaps.Methods = "auto",
+    policies: Policies = "all",
+    methods: Methods = "auto",
     *,
     uncertainty: int,
     level: float = LEVEL,
-    **asked: Any,
+    time_limit: float | None = None,
+    effort: float = 1.0,
+    seed: int = 0,
+    limits: Limits | None = None,
+    progress: Progress = silent,
+    parts: bool = False,
 ) -> UncertainComparison: ...
 
 
 def compare(
     problem: ProblemLike,
-    policies: gaps.Policies = "all",
-    methods: gaps.Methods = "auto",
+    policies: Policies = "all",
+    methods: Methods = "auto",
     *,
     uncertainty: int | None = None,
     level: float = LEVEL,
-    **asked: Any,
+    time_limit: float | None = None,
+    effort: float = 1.0,
+    seed: int = 0,
+    limits: Limits | None = None,
+    progress: Progress = silent,
+    parts: bool = False,
 ) -> Comparison | UncertainComparison:
-    """Run methods and policies on one problem and measure every gap.
+    """Run methods and policies on one problem, and measure every gap.
 
-    Everything else is as `gaps.compare` has it.
+    A policy that serves all that the problem asks is measured against the best bound that the
+    methods prove. A policy that rejects some of it may cost less than that bound, so it is measured
+    against a bound for the part that it accepted.
 
     Parameters
     ----------
-    uncertainty: so many draws of the parameters of the fits in the problem, each compared
-        anew: every gap with an interval. None leaves it at the fitted values.
-    level: probability with which one more draw lies within an interval; it takes
-        (1 + level) / (1 − level) draws, 19 for 0.9. Fewer give a range.
+    problem
+        The problem, or the path of a file with it.
+    policies
+        ``all``, names separated by commas, or a sequence of names and of your own functions.
+    methods
+        ``auto`` (by the problem's size), ``all``, or names as for `policies`.
+    uncertainty
+        Number of draws of the fits in the problem. Each draw is compared anew, and every gap gets
+        an interval. Default: only the fitted values.
+    level
+        Probability with which one more draw lies within an interval. It takes
+        (1 + level) / (1 − level) draws, 19 for 0.9; fewer draws give their range. Default 0.9.
+    time_limit
+        Wall-clock seconds after which each method, and each own policy, is cut. Default: none.
+    effort
+        Factor by which all budgets of work are multiplied. Default 1.
+    seed
+        Seed of the random number generator. Default 0.
+    limits
+        Limits that can be interrupted and report progress.
+    progress
+        Function that is told the phase, the incumbent and the bound. Default: none.
+    parts
+        Whether to bound the part that each policy accepts where no solution serves everything.
+        Default False.
+
+    Returns
+    -------
+    Comparison or UncertainComparison
+        A table that prints itself, with `to_frame`, `plot` and `to_json`; with intervals if
+        `uncertainty` is given.
 
     Raises
     ------
-    InputError: as `gaps.compare`; for draws, as `compare_uncertain`.
+    InputError
+        For an unknown name or parameter, or draws of a problem that rests on no fit. A method for
+        another objective is no error: its row says so.
+    RefereeError
+        If a bound is better than a solution that serves everything.
+
+    Examples
+    --------
+    >>> import optgap
+    >>> problem = optgap.generate("placement", "small", size=6, seed=1)
+    >>> gaps = optgap.compare(problem, "pwr,fgd")
+    >>> gaps.to_frame()["gap_to_bound"].round(3).to_dict()
+    {'exact': 0.0, 'pwr': 0.051, 'fgd': 0.316}
     """
+    asked: dict[str, Any] = {
+        "time_limit": time_limit, "effort": effort, "seed": seed, "limits": limits,
+        "progress": progress, "parts": parts,
+    }  # fmt: skip
     if uncertainty is None:
         return gaps.compare(problem, policies, methods, **asked)
     return compare_uncertain(
@@ -295,8 +357,8 @@ def compare(
 def compare_uncertain(
     problem: ProblemLike,
     models: Any = (),
-    policies: gaps.Policies = "all",
-    methods: gaps.Methods = "auto",
+    policies: Policies = "all",
+    methods: Methods = "auto",
     *,
     samples: int | None = None,
     level: float = LEVEL,

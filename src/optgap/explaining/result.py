@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
 from optgap.comparing.comparison import ACCEPTED, ALL
+from optgap.models.errors import NoQuote, shorten
 from optgap.models.jsonio import Fields
 from optgap.models.regret import Regret
 from optgap.models.result import Sense, Termination, relative_gap
-from optgap.models.shown import Brief
+from optgap.models.shown import MOST
 from optgap.models.spec import imported
 from optgap.plotting.figures import delivered
 from optgap.render import (
@@ -27,6 +28,7 @@ from optgap.render import (
 )
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 SCHEMA = "optgap.explain/1"
@@ -74,7 +76,7 @@ class Part:
 
 
 @dataclass(frozen=True, repr=False)
-class Explanation(Brief):
+class Explanation:
     """Why a policy is as far from the bound as it is.
 
     Parameters
@@ -216,6 +218,30 @@ class Explanation(Brief):
             termination=Termination(fields.choice("termination", list(Termination))),
             versions=dict(fields.object("versions").document),
             **plain,
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each part, with the objectives between which it lies.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Indexed by name: `start`, `end` and `lost` in the problem's unit, `of_bound` as a share.
+        """
+        import pandas as pd
+
+        rows = {
+            part.name: (part.start, part.end, part.amount(self.sense), self.of_bound(part))
+            for part in self.parts
+        }
+        columns = ["start", "end", "lost", "of_bound"]
+        frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns, dtype=float)
+        return frame.rename_axis("name")
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{p.name} {percent(self.of_bound(p))}" for p in self.parts)
+        return shorten(
+            NoQuote(f"<Explanation {self.policy} on {self.problem_name}: {parts}>"), MOST
         )
 
     def head(self) -> list[str]:

@@ -76,11 +76,37 @@ class Page:
 
 
 def report(inputs: Iterable[Any], path: str | os.PathLike[str], *, title: str = TITLE) -> Page:
-    """Write a page about results; parameters and errors as for `make`.
+    """Write one self-contained page of HTML about results.
+
+    Parameters
+    ----------
+    inputs
+        Files, or objects: results, comparisons, explanations, fits, overviews, audits, and tables
+        of runs (CSV, Parquet, or JSON with ``rows``). With a problem among them the solutions of
+        its results are drawn.
+    path
+        Where the page goes.
+    title
+        Title of the page.
+
+    Returns
+    -------
+    Page
+        The page, with its `html` and `sections`.
 
     Raises
     ------
-    InputError: when the place cannot be written to, besides.
+    InputError
+        For an input that is none of these, naming file and field, or a place that cannot be written
+        to.
+
+    Examples
+    --------
+    >>> import optgap, tempfile, pathlib
+    >>> gaps = optgap.compare(optgap.generate("coscheduling", size=4), "marble")
+    >>> page = optgap.report([gaps], pathlib.Path(tempfile.mkdtemp()) / "report.html")
+    >>> len(page.sections)
+    1
     """
     page = make(inputs, title=title)
     write_text(path, page.html)
