@@ -83,8 +83,8 @@ def command(
     from optgap.cli.subjects import is_file, refuse_beside_file
     from optgap.cli.work import Output, foreign, interruptible, no_solution
     from optgap.comparing.gaps import chosen
+    from optgap.models.figures import require_ending
     from optgap.parameters import assignments
-    from optgap.plotting.figures import require_ending
 
     opt.require_writable(json, plot, read=(subject, *(models or [])))
     require_ending(plot)

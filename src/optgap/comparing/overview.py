@@ -13,10 +13,10 @@ from optgap.api import require_effort, require_time_limit
 from optgap.comparing.comparison import CLOSED, Comparison
 from optgap.comparing.gaps import compare
 from optgap.making import generate
+from optgap.models.figures import delivered
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.result import Termination
 from optgap.models.spec import imported
-from optgap.plotting.figures import delivered
 from optgap.processes import side_by_side
 from optgap.registry import families, family
 from optgap.render import filled, percent

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from optgap.comparing.comparison import PART, STOPPED, Comparison, ComparisonRow, ComparisonSet
-from optgap.models.result import Status
-from optgap.plotting.figures import (
+from optgap.models.figures import (
     COLOURS,
     GREY,
     MARKERS,
@@ -21,6 +20,7 @@ from optgap.plotting.figures import (
     plain,
     titled,
 )
+from optgap.models.result import Status
 from optgap.render import number
 
 if TYPE_CHECKING:

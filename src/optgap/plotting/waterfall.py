@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from optgap.explaining import Explanation
-from optgap.models.regret import Regret
-from optgap.plotting.figures import (
+from optgap.models.figures import (
     COLOURS,
     GREY,
     aim,
@@ -16,6 +15,7 @@ from optgap.plotting.figures import (
     plain,
     titled,
 )
+from optgap.models.regret import Regret
 from optgap.render import number, percent
 
 if TYPE_CHECKING:

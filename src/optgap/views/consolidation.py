@@ -9,8 +9,7 @@ import numpy as np
 
 from optgap.models.consolidation import ConsolidationProblem, ConsolidationSolution
 from optgap.models.consolidation.timeline import Span, replay, spans
-from optgap.models.times import from_first_event
-from optgap.plotting.figures import (
+from optgap.models.figures import (
     COLOURS,
     EDGE,
     FILLS,
@@ -21,6 +20,7 @@ from optgap.plotting.figures import (
     plain,
     titled,
 )
+from optgap.models.times import from_first_event
 from optgap.render import number
 
 if TYPE_CHECKING:
