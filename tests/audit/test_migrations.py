@@ -112,7 +112,7 @@ def test_the_curve_falls_to_what_any_number_of_moves_reaches_and_each_step_fits(
 
 def test_a_picture_of_nothing_to_save_is_flat_and_counts_whole_moves() -> None:
     from optgap.auditing.picture import draw_savings
-    from optgap.models.figures import new_figure
+    from optgap.plotting.figures import new_figure
 
     ax = new_figure(8, 4).subplots()
     draw_savings(ax, [0, 1], [100.0, 100.0], [100.0, 100.0 - 1e-11])

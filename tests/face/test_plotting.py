@@ -13,7 +13,7 @@ from matplotlib.text import Text
 
 from optgap.comparing.comparison import Comparison, ComparisonSet
 from optgap.comparing.gaps import compare
-from optgap.models.figures import COLOURS
+from optgap.plotting.figures import COLOURS
 from optgap.plotting.gaps import figure_size, gaps_figure, plot_gaps
 
 pytestmark = pytest.mark.usefixtures("enumerated")

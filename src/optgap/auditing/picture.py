@@ -7,7 +7,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from optgap.auditing.result import Audit
-from optgap.models.figures import (
+from optgap.plotting.figures import (
     COLOURS,
     GREY,
     axes_or_new,

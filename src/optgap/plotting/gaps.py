@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from optgap.comparing.comparison import PART, STOPPED, Comparison, ComparisonRow, ComparisonSet
-from optgap.models.figures import (
+from optgap.models.result import Status
+from optgap.plotting.figures import (
     COLOURS,
     GREY,
     MARKERS,
@@ -20,7 +21,6 @@ from optgap.models.figures import (
     plain,
     titled,
 )
-from optgap.models.result import Status
 from optgap.render import number
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from optgap.comparing.comparison import Comparison
-from optgap.models.figures import new_figure
+from optgap.plotting.figures import new_figure
 from optgap.plotting.gaps import meanings, plot_gaps
 
 if TYPE_CHECKING:

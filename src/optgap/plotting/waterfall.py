@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from optgap.explaining import Explanation
-from optgap.models.figures import (
+from optgap.models.regret import Regret
+from optgap.plotting.figures import (
     COLOURS,
     GREY,
     aim,
@@ -15,7 +16,6 @@ from optgap.models.figures import (
     plain,
     titled,
 )
-from optgap.models.regret import Regret
 from optgap.render import number, percent
 
 if TYPE_CHECKING:

@@ -209,7 +209,7 @@ class Runs:
 
     def plot(self) -> Figure:
         """A box of the gaps of each method."""
-        from optgap.models.figures import new_figure, plain
+        from optgap.plotting.figures import new_figure, plain
 
         groups = {name: own for name, own in self._groups()[0].items() if own}
         figure = new_figure(8.0, 1.2 + 0.35 * max(1, len(groups)))

@@ -9,7 +9,8 @@ import numpy as np
 
 from optgap.models.consolidation import ConsolidationProblem, ConsolidationSolution
 from optgap.models.consolidation.timeline import Span, replay, spans
-from optgap.models.figures import (
+from optgap.models.times import from_first_event
+from optgap.plotting.figures import (
     COLOURS,
     EDGE,
     FILLS,
@@ -20,7 +21,6 @@ from optgap.models.figures import (
     plain,
     titled,
 )
-from optgap.models.times import from_first_event
 from optgap.render import number
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from optgap.models.coscheduling import CoschedulingProblem, CoschedulingSolution, Run
-from optgap.models.figures import EDGE, FILLS, IDLE, heading, new_figure, plain, titled
 from optgap.models.times import from_first_event
+from optgap.plotting.figures import EDGE, FILLS, IDLE, heading, new_figure, plain, titled
 from optgap.render import number
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import numpy as np
 
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind
 from optgap.models.elastic.referee import powers, step_function
-from optgap.models.figures import COLOURS, GREY, heading, legend_below, new_figure, plain, titled
 from optgap.models.times import TOLERANCE_S, from_first_event
+from optgap.plotting.figures import COLOURS, GREY, heading, legend_below, new_figure, plain, titled
 from optgap.render import number
 
 if TYPE_CHECKING:

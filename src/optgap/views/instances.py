@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from optgap.models.figures import COLOURS, GREY, MARKERS, aim, heading, new_figure, plain, titled
+from optgap.plotting.figures import COLOURS, GREY, MARKERS, aim, heading, new_figure, plain, titled
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from optgap.models.figures import headed, heading, new_figure
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.arrays import FloatArray, IntArray
+from optgap.plotting.figures import headed, heading, new_figure
 from optgap.render import number
 from optgap.views.placement_over_time import draw as over_time
 

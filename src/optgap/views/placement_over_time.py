@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from optgap.models.figures import COLOURS, headed, heading, new_figure, plain
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.arrays import FloatArray, IntArray
 from optgap.models.placement.timeline import Timeline, timeline
 from optgap.models.times import from_first_event, span, unit_of
+from optgap.plotting.figures import COLOURS, headed, heading, new_figure, plain
 from optgap.render import number
 
 if TYPE_CHECKING:

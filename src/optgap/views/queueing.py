@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optgap.models.figures import (
+from optgap.models.queueing import QueueingProblem, QueueingSolution
+from optgap.models.queueing.referee import queue_length
+from optgap.models.times import slack_s
+from optgap.plotting.figures import (
     COLOURS,
     EDGE,
     FILLS,
@@ -18,9 +21,6 @@ from optgap.models.figures import (
     plain,
     titled,
 )
-from optgap.models.queueing import QueueingProblem, QueueingSolution
-from optgap.models.queueing.referee import queue_length
-from optgap.models.times import slack_s
 from optgap.render import number
 
 if TYPE_CHECKING:
