@@ -133,6 +133,9 @@ def _widths(
         max(_longest_word(name), *(len(c) if k in right else _longest_word(c) for c in cells), 1)
         for k, (name, cells) in enumerate(zip(header, columns, strict=True))
     ]
+    if _total(widths) > room:  # a long name stands alone: it takes no room from the others
+        names = [len(name) for name in (header[0], *columns[0])]
+        widths[0] = max(size for size in (1, *names) if size <= max(ROOM, room // 3))
     for group in (right, range(len(header))):
         while _total(widths) > room:
             room_in = {k: widths[k] - least[k] for k in group if k and widths[k] > least[k]}
