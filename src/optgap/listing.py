@@ -100,8 +100,8 @@ def methods(family: str, name: str | None = None) -> pd.DataFrame:
     Examples
     --------
     >>> import optgap
-    >>> optgap.methods("coscheduling")["kind"].to_dict()
-    {'oracle': 'exact', 'bound-patterns': 'bound', 'bound-area': 'bound'}
+    >>> optgap.methods("coscheduling").loc["bound-area", "kind"]
+    'bound'
     """
     return _frame(family, "methods", name)
 
