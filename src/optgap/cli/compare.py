@@ -272,7 +272,7 @@ def _deliver(answer: Answer, out: Output, plot: str | None) -> int:
 
 def _follow(out: Output, subject: str, answer: Answer, options: list[str]) -> None:
     """Name the command that says why the nearest policy is where it is."""
-    parts: tuple[Comparison, ...] = getattr(answer, "comparisons", (answer,))
+    parts: Any = getattr(answer, "comparisons", (answer,))
     policies = [row for row in parts[0].ranked if row.result.kind == "policy" and not row.failure]
     if policies:
         policy = policies[0].result.method
