@@ -14,16 +14,12 @@ from optgap.fitting.groups import HeldOut, cross_validate
 from optgap.fitting.profile import Profile
 from optgap.fitting.splits import Split
 from optgap.models.errors import InputError
+from optgap.models.performance.throughput import SYNC_NAMES
 
 VARIANTS: Mapping[str, Sequence[Mapping[str, Any]]] = {
-    "powerflow-throughput": (
-        {"sync": "paper"},
-        {"sync": "paper", "io": "none"},
-        {"sync": "ring"},
-        {"sync": "ring", "io": "none"},
-        {"sync": "topology"},
-        {"sync": "topology", "io": "none"},
-    ),
+    "powerflow-throughput": [
+        {"sync": sync, **io} for sync in SYNC_NAMES for io in ({}, {"io": "none"})
+    ],
     "batch-power": ({"form": "saturating"}, {"form": "paper"}),
 }
 """Settings worth trying, by model; the model alone where it is not listed."""

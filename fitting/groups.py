@@ -77,8 +77,7 @@ class GroupedFit(Brief, Generic[E]):
 def fit_groups(estimator: E, table: object, by: str | None = None) -> GroupedFit[E]:
     """Fit a copy of `estimator` to each group of `table` (Profile, mapping or DataFrame).
 
-    What the groups share (a board's voltage curve) is found over all of them first, by the
-    estimator's ``share``, where it has one.
+    What the groups share (a board's voltage curve) is found over all of them first.
 
     Groups that have too little to be fitted (too few rows, one clock, a constant response)
     are left out and named in ``skipped``.
@@ -88,10 +87,7 @@ def fit_groups(estimator: E, table: object, by: str | None = None) -> GroupedFit
     InputError: for a table that is wrong as such, or when no group can be fitted.
     """
     profile = estimator.prepare(table)
-    base = estimator
-    share = getattr(estimator, "share", None)
-    if share is not None:
-        base = share(profile, by)
+    base = estimator.share(profile, by)
     fits: dict[str, E] = {}
     failures: dict[str, InputError] = {}
     for title, rows in profile.groups(by):
@@ -180,10 +176,7 @@ def cross_validate(
     skipped: dict[str, str] = {}
     known = dict(near or {})
     for train, held in (split or KFold()).pairs(profile, by):
-        base = estimator
-        share = getattr(estimator, "share", None)
-        if share is not None:
-            base = share(profile.take(train), by)
+        base = estimator.share(profile.take(train), by)
         inside = np.zeros(len(profile), dtype=bool)
         inside[train] = True
         out = np.zeros(len(profile), dtype=bool)

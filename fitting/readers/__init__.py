@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from optgap.fitting.profile import NO_LINE, QUANTITIES, Profile
+from optgap.fitting.profile import NO_LINE, QUANTITIES, Column, Profile
 from optgap.fitting.readers import monitors, samples, tidy
 from optgap.fitting.readers.dialects import DIALECTS
 from optgap.fitting.readers.naming import CANONICAL, by_name
@@ -173,16 +173,9 @@ def read_profiles(paths: Sequence[str | os.PathLike[str]], **how: Any) -> Profil
     tables = [table for table in tables if len(table)] or tables[:1]
     if len(tables) == 1:
         return replace(tables[0], notes=notes)
-    shared = [name for name in tables[0].columns if all(name in table for table in tables)]
-    joined = {name: np.concatenate([table[name] for table in tables]) for name in shared}
-    joined["file"] = np.concatenate(
-        [np.full(len(table), table.source, dtype=object) for table in tables]
-    )
-    published = {
-        name: np.concatenate([table.published[name] for table in tables])
-        for name in tables[0].published
-        if all(name in table.published for table in tables)
-    }
+    files = [np.full(len(table), table.source, dtype=object) for table in tables]
+    joined = _stacked([table.columns for table in tables]) | {"file": np.concatenate(files)}
+    published = _stacked([table.published for table in tables])
     lines = np.concatenate(
         [table.lines if len(table.lines) else np.full(len(table), NO_LINE) for table in tables]
     )
@@ -192,6 +185,12 @@ def read_profiles(paths: Sequence[str | os.PathLike[str]], **how: Any) -> Profil
     first = tables[0].called
     traces = tuple(trace for table in tables for trace in table.traces)
     return Profile(joined, source, kinds, lines, notes, published, first, refused, traces)
+
+
+def _stacked(tables: Sequence[Mapping[str, Column]]) -> dict[str, Column]:
+    """The columns that all tables have, one table below the other."""
+    shared = [name for name in tables[0] if all(name in table for table in tables)]
+    return {name: np.concatenate([table[name] for table in tables]) for name in shared}
 
 
 def without_copies(raw: RawTable) -> tuple[RawTable, tuple[str, ...]]:

@@ -12,40 +12,17 @@ from powerflow import TIME
 from optgap.fitting import ESTIMATORS, make_estimator
 from optgap.fitting.profile import Profile
 from optgap.models.performance import EnergyModel, ThroughputModel
+from optgap.models.performance.throughput import GRAD_NAMES, IO_NAMES, SYNC_NAMES
 
 CLOCKS = np.arange(500.0, 1450.0, 50.0)
 
-RING = {
-    "a_io_s": 0.004,
-    "b_io_s": 2e-5,
-    "a_grad_s": 0.006,
-    "b_grad_s": 4e-4,
-    "k_grad_s_mhz": 1.2,
-    "theta_sync_s": 0.003,
-    "ring_sync_s": 0.012,
-    "B_sync_s": 0.001,
-    "A_sync_s_mhz": 5.0,
-    "theta_cross_s": 0.01,
-    "gamma1": 2.5,
-    "gamma2": 2.0,
-}
-TOPOLOGY = {
-    "a_io_s": 0.004,
-    "b_io_s": 2e-5,
-    "a_grad_s": 0.006,
-    "b_grad_s": 4e-4,
-    "k_grad_s_mhz": 1.2,
-    "theta_local_s": 0.004,
-    "B_local_s": 0.002,
-    "theta_node_s": 0.02,
-    "latency_node_s": 0.004,
-    "B_node_s": 0.001,
-    "share_node_s": 0.003,
-    "pair_node_s": 0.006,
-    "pair_share_s": 0.002,
-    "gamma1": 2.0,
-    "gamma2": 1.5,
-}
+COMMON = (*IO_NAMES, *GRAD_NAMES)
+SHARED = (0.004, 2e-5, 0.006, 4e-4, 1.2)
+RING = dict(zip((*COMMON, *SYNC_NAMES["ring"], "gamma1", "gamma2"),
+                (*SHARED, 0.003, 0.012, 0.001, 5.0, 0.01, 2.5, 2.0), strict=True))  # fmt: skip
+TOPOLOGY = dict(zip((*COMMON, *SYNC_NAMES["topology"], "gamma1", "gamma2"),
+                    (*SHARED, 0.004, 0.002, 0.02, 0.004, 0.001, 0.003, 0.006, 0.002, 2.0, 1.5),
+                    strict=True))  # fmt: skip
 POWER = {
     "f0_mhz": 830.0,
     "kappa": 1.7,
@@ -77,24 +54,18 @@ def cluster_grid() -> dict[str, np.ndarray]:
     return dict(zip(names, np.array(rows, dtype=float).T, strict=True))
 
 
+LAYOUT = ("gpus", "local_batch", "frequency_mhz", "nodes", "gpus_on_node")
+
+
 def times(parameters: dict[str, float], form: str) -> dict[str, np.ndarray]:
     grid = cluster_grid()
     model = ThroughputModel(parameters, form)  # type: ignore[arg-type]
-    return {
-        **grid,
-        "time_s": model.iteration_time(
-            grid["gpus"],
-            grid["local_batch"],
-            grid["frequency_mhz"],
-            grid["nodes"],
-            grid["gpus_on_node"],
-        ),
-    }
+    return {**grid, "time_s": model.iteration_time(*(grid[name] for name in LAYOUT))}
 
 
 def energies() -> dict[str, np.ndarray]:
     table = times(TIME, "paper")
-    layout = [table[n] for n in ("gpus", "local_batch", "frequency_mhz", "nodes", "gpus_on_node")]
+    layout = [table[name] for name in LAYOUT]
     _, grad, sync = ThroughputModel(TIME).parts(*layout)
     powers = EnergyModel(POWER, "physical")
     energy = powers.iteration_energy(*layout[:3], grad, sync, table["time_s"])
