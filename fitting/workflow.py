@@ -43,26 +43,52 @@ def fit(
     seed: int = 0,
     **settings: Any,
 ) -> FitReport[Any]:
-    """Fit one model to a table, as ``optgap fit`` does.
+    """Fit one model to measurements.
 
     Parameters
     ----------
-    table: a path, a DataFrame, a mapping of columns, or what `read_profile` gave.
-    model: a name that ``optgap.fitting.ESTIMATORS`` lists.
-    by: fit each value of this column apart, or of several (``"a,b"``); ``device-power`` goes by
-        ``gpu_model`` anyway.
-    columns, units: what columns are called and measured in, as `read_profile` takes them.
-    cv: folds held out; 0 holds out none.
-    leave_out: instead, one value of this column at a time.
-    extrapolate: instead, what lies above a value of a column: ``{"gpus": 8}``.
-    drop_missing: leave out rows in which something that the model reads is missing.
-    strict: refuse magnitudes that suggest another unit than stated, rather than warn of them.
-    settings: the model's own settings.
+    table
+        A path, a DataFrame, a mapping of columns, or what `read_profile` returned.
+    model
+        A name that ``optgap fit --help`` lists, such as ``linear-power``.
+    by
+        Column or columns (``"a,b"``) whose values are fitted apart. Default: none, but
+        ``gpu_model`` for ``device-power``.
+    columns, units
+        Names and units of the table's columns, as for `read_profile`.
+    cv
+        Number of folds that are held out. 0 holds out none. Default 10.
+    leave_out
+        Column of which one value at a time is held out, in place of folds. Default: none.
+    extrapolate
+        Column and value above which rows are held out, ``{"gpus": 8}``, in place of folds.
+    drop_missing
+        Whether to leave out rows in which something that the model reads is missing. Default False.
+    strict
+        Whether to refuse, rather than warn of, values that suggest another unit. Default True.
+    seed
+        Seed of the random number generator. Default 0.
+    **settings
+        The model's own settings.
+
+    Returns
+    -------
+    FitReport
+        Parameters with intervals and errors, with `predict`, `to_frame` and `plot`.
 
     Raises
     ------
-    InputError: for a model or setting that is not there, or a table that cannot be fitted, in
-        one line that says what is missing and what to measure.
+    InputError
+        For an unknown model or setting, or a table that cannot be fitted, in one line that says
+        what is missing and what to measure.
+
+    Examples
+    --------
+    >>> import optgap
+    >>> table = {"frequency_mhz": [600, 900, 1200, 1400], "power_w": [80, 107, 134, 152]}
+    >>> report = optgap.fit(table, "linear-power", cv=0)
+    >>> round(report.predict({"frequency_mhz": 1000}))
+    116
     """
     estimator = make_estimator(model, **{"seed": seed, **settings})
     for name, given in (("columns", columns), ("units", units), ("extrapolate", extrapolate)):

@@ -127,6 +127,7 @@ def command(
         report.plot(plot)
     out.line(str(report))
     out.document(report.to_json() if json is not None else {})
+    out.wrote(output, plot, json)
     return 0
 
 
