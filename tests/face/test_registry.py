@@ -93,9 +93,9 @@ def test_names_can_be_typed_on_a_command_line(spec: registry.FamilySpec) -> None
 
 def test_an_unknown_name_is_answered_with_those_there_are() -> None:
     placement = FAMILIES["placement"]
-    with pytest.raises(InputError, match="--policy: found 'fdg', expected one of pwr, fgd"):
+    with pytest.raises(InputError, match="policy: found 'fdg', expected one of pwr, fgd"):
         policy(placement, "fdg")
-    with pytest.raises(InputError, match="--method: found 'x', expected one of"):
+    with pytest.raises(InputError, match="method: found 'x', expected one of"):
         method(placement, "x")
     with pytest.raises(InputError, match="expected one of placement"):
         registry.family("x")
