@@ -21,8 +21,9 @@ FAMILIES = ("placement", "consolidation", "coscheduling", "elastic", "queueing")
 
 NUMBER = re.compile(r"[+-]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
 VERSION = re.compile(r"(HiGHS|CP-SAT|CBC|SCIP) [\d.]+")
-SECONDS = re.compile(r"\d[\d,.]* s(?=</td>)")
-"""What a run took, in a table of gaps."""
+SECONDS = re.compile(r"[\d,.]+(?=</td></tr>)")
+"""What a run took: the last column of a table with this title."""
+TIMED = "time (s)"
 CLOSE = 2e-2
 """Relative, or of a percentage point: what another release of a library may make of a number."""
 
@@ -70,7 +71,8 @@ def shown(cell: Any) -> list[tuple[str, str]]:
             if kind == "text/plain" and len(data_of) > 1:
                 continue  # a repr, cut short, of what is shown
             found.append((kind, "" if kind.startswith("image/") else str(data)))
-    return [(kind, SECONDS.sub("s", VERSION.sub(r"\1", text))) for kind, text in found]
+    found = [(kind, VERSION.sub(r"\1", text)) for kind, text in found]
+    return [(kind, SECONDS.sub("", text) if TIMED in text else text) for kind, text in found]
 
 
 def alike(one: str, other: str) -> bool:
