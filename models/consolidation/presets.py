@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +22,7 @@ from optgap.models.consolidation.problem import (
     Goal,
     Rules,
 )
-from optgap.models.consolidation.tasks import FloatArray, Task
+from optgap.models.consolidation.tasks import Task
 from optgap.models.consolidation.traces import PAI, PHILLY, Workload, draw, utilisation
 from optgap.models.errors import InputError
 from optgap.models.performance.measured import gv100_power, gv100_time
@@ -28,7 +30,6 @@ from optgap.models.spec import Entry, defaults, entries
 
 __all__ = ["PRESETS", "cats_testbed", "from_csv", "mixed", "pai", "philly"]
 
-HERE = "optgap.models.consolidation.presets"
 KAPPAS = (1.1, 1.2, 1.3, 1.5)
 WIDTHS, SHARES = (1, 2, 4, 8), (0.7, 0.15, 0.1, 0.05)
 
@@ -228,7 +229,8 @@ def over_time(
     servers, gpus_per_server, gpu_memory_gb, server_static_w: 0 servers for enough of them; W of
         an awake server.
     capacity, gang, contention, waiting, wake_s, util_scaled, migration: the rules.
-    series: ``synthetic``, or ``philly`` or ``genai`` for recorded ones out of `data`.
+    series: ``synthetic``, or ``philly`` or ``genai`` for recorded ones out of `data`; Philly's
+        jobs, too, where the folder has them.
     data: the folder with the public files; by default the one that ``OPTGAP_DATA`` names.
 
     Raises
@@ -242,11 +244,26 @@ def over_time(
     _at_least(0, servers=servers)
     if not 0 < present <= MOST_TASKS:
         raise InputError("--set", "present", present, "a positive number of tasks")
-    pool: list[FloatArray] | None = None
+    pool, jobs = None, None
+    origin = "synthetic"
     if series != "synthetic":
-        pool = recorded.series(series, data or os.environ.get("OPTGAP_DATA", "."))
+        folder = data or os.environ.get("OPTGAP_DATA", ".")
+        pool = recorded.series(series, folder)
+        jobs = recorded.jobs(folder) if series == "philly" else None
+        origin = f"synthetic, with recorded series of {series}"
+        if jobs is not None:
+            origin = "jobs and series recorded in Philly, memory synthetic"
     rng = np.random.default_rng(seed)
-    tasks = draw(workload, size, rng, present=present, period_s=60.0, most_gpus=width, pool=pool)
+    tasks = draw(
+        workload,
+        size,
+        rng,
+        present=present,
+        period_s=60.0,
+        most_gpus=width,
+        pool=pool,
+        jobs=jobs,
+    )
     count = servers or -(-_most_wanted(tasks) // width) + 4
     return ConsolidationProblem.of(
         [replace(V100, memory_gb=gpu_memory_gb)],
@@ -264,7 +281,7 @@ def over_time(
         ),
         period_s=60.0,
         name=f"{title}, {size} tasks, seed {seed}",
-        origin="synthetic" if pool is None else f"synthetic, with recorded series of {series}",
+        origin=origin,
     )
 
 
@@ -290,31 +307,32 @@ def _most_wanted(tasks: list[Task]) -> int:
     return most
 
 
+def _presets() -> dict[str, Callable[..., Any]]:
+    return {"mixed": mixed, "measured": measured, "testbed": cats_testbed, "pai": pai}
+
+
 PRESETS = entries(
+    _presets,
     Entry(
         "mixed",
-        f"{HERE}:mixed",
         "synthetic tasks (size, 32) of mixed κ and GPU count that are all present",
         params=defaults(mixed),
         seeded=True,
     ),
     Entry(
         "measured",
-        f"{HERE}:measured",
         "such tasks of 15 applications whose power and run time were measured over a GV100's clock",
         params=defaults(measured),
         seeded=True,
     ),
     Entry(
         "testbed",
-        f"{HERE}:cats_testbed",
         "the paper's 14 tasks (Table 4) on its six V100 (Table 3); stage 1, 2 or 0 for both",
         params=defaults(cats_testbed),
         seeded=True,
     ),
     Entry(
         "pai",
-        f"{HERE}:pai",
         "tasks (size, 5,000) over time, drawn from the published distributions of PAI",
         params=defaults(pai),
         seeded=True,
