@@ -49,7 +49,7 @@ POLICIES = entries(
     ),
     Entry(
         "sequential_max_gpu",
-        "one job at a time, on as many GPUs as it can use",
+        "one job at a time, on the most GPUs that it can use",
     ),
     Entry(
         "sequential_optimal_gpu",
@@ -57,12 +57,12 @@ POLICIES = entries(
     ),
     Entry(
         "lookahead",
-        "EcoSched's score played to the end of the window, from each of the best actions",
+        "ours: EcoSched's score simulated to the end, from each of the best actions",
         options=LookaheadParams,
     ),
     Entry(
         "exact-window",
-        "the waiting jobs scheduled optimally, again whenever another one comes",
+        "an optimal schedule of the waiting jobs, made again at every arrival",
         options=ExactWindowParams,
         goals=("energy", "makespan"),
     ),

@@ -56,7 +56,7 @@ POLICIES = entries(
     ),
     Entry(
         "shortest-reserve",
-        "Shortest on nodes in use that long anyway; a wide job that waits for long books nodes",
+        "ours: Shortest on nodes in use that long anyway; large jobs that wait long reserve nodes",
         options=ShortestReserveParams,
         knows=("run times",),
     ),
@@ -67,7 +67,7 @@ POLICIES = entries(
     ),
     Entry(
         "adaptive",
-        "a reconstruction of the multi-factor scheduler that the paper gave up",
+        "a reconstruction of the multi-factor scheduler that the paper abandoned",
         knows=("run times",),
     ),
     Entry(
@@ -106,7 +106,7 @@ POLICIES = entries(
     ),
     Entry(
         "replan",
-        "the waiting jobs planned anew by annealing at every event; what starts now is started",
+        "ours: an annealed plan of the waiting jobs at every event; its first jobs start",
         options=ReplanParams,
         seeded=True,
         knows=("run times",),
