@@ -43,7 +43,7 @@ def test_a_family_stands_for_its_preset(cli: Cli, problem_file: str) -> None:
         (("problem.json", "--policy", "fg"), "--policy: found 'fg'"),
         (("problem.json",), "--policy: found nothing"),
         (("problem.json", "--policy", "fgd", "--log", "problem.json"), "field schema"),
-        (("missing.json", "--policy", "fgd"), "missing.json: found"),
+        (("missing.json", "--policy", "fgd"), "missing.json: no such file"),
         (("problem.json", "--policy", "fgd", "--set", "x=1"), "found 'x', expected"),
         (("problem.json", "--policy", "fgd", "--preset", "small"), "conflicts with a problem file"),
         (("nothing", "--policy", "fgd"), "or a problem file"),
