@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 EXPECTED_LENGTH = 400
 """What is expected may list names that a file chose, however long."""
@@ -13,12 +14,37 @@ ALIKE = 0.65
 """Likeness (difflib) that makes a name a slip: `fdg` of `fgd`, but not `worst` of `first`."""
 
 
+ARGUMENTS = {
+    "--set": "parameter",
+    "--column": "columns",
+    "--unit": "units",
+    "--samples": "uncertainty",
+    "--sweep": "values",
+    "--plot": "path",
+    "--engine": "engine",
+}
+"""Names of options whose Python argument is called otherwise."""
+_SPOKEN: list[bool] = []
+"""Not empty while a command line is at work."""
+
+
+@contextmanager
+def speaking_of_options() -> Iterator[None]:
+    """Make errors name options of the command line rather than arguments of functions."""
+    _SPOKEN.append(True)
+    try:
+        yield
+    finally:
+        _SPOKEN.pop()
+
+
 class InputError(ValueError):
     """Input that cannot be used, with its place, the problem and the remedy.
 
     Parameters
     ----------
-    source: the file, or what stands for it (``"problem"``, ``"--policies"``).
+    source: the file, or what stands for it (``"problem"``, ``"--policies"``); an option is shown as
+        the argument of that name, unless a command line is at work.
     where: the place inside it (``"row 7, column gpu_milli"``, ``"field nodes.model[3]"``).
     found: the value at that place, or with `Said` a clause about the problem.
     expected: a noun phrase for a right value, or the remedy; of the names of `one_of` the message
@@ -37,6 +63,15 @@ class InputError(ValueError):
         shown = shorten(found)
         words = f"{shown}; {told}" if isinstance(found, Said) else f"found {shown}, expected {told}"
         super().__init__(f"{place}: {words}")
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        if _SPOKEN or not self.source.startswith("--"):
+            return text
+        option, rest = self.source.split(",")[0], text.removeprefix(self.source)
+        if option == "--set" and self.where:  # the parameter itself is the argument
+            return rest.removeprefix(": ")
+        return ARGUMENTS.get(option, option.removeprefix("--").replace("-", "_")) + rest
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str, str, object, str]]:
         return type(self), (self.source, self.where, self.found, self.expected)
@@ -85,7 +120,7 @@ def one_of(names: Iterable[str], words: str = "one of {}") -> OneOf:
     """What is expected where a name is to be chosen; `words` with the names in place of ``{}``.
 
     >>> str(InputError("--policy", "", "fdg", one_of(["pwr", "fgd"])))
-    "--policy: found 'fdg', expected one of pwr, fgd; did you mean 'fgd'?"
+    "policy: found 'fdg', expected one of pwr, fgd; did you mean 'fgd'?"
     """
     known = tuple(names)
     expected = OneOf(words.replace("{}", ", ".join(known)))

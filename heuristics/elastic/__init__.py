@@ -84,11 +84,7 @@ POLICIES = entries(
         "Gandiva, each job at the frequency of least Zeus cost",
         options=GandivaZeusParams,
     ),
-    Entry(
-        "fifo",
-        "first come, first served, on the GPUs requested",
-        options=ClockParams,
-    ),
+    Entry("fifo", "first come, first served, on the GPUs requested", options=ClockParams),
     Entry(
         "elastic-fifo",
         "the fewest GPUs for each job by submission, then doubled in turn",

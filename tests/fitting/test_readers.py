@@ -274,7 +274,7 @@ def test_rows_are_selected_by_condition() -> None:
     assert len(where(table, "frequency_mhz>=1000")) == 12
     assert len(where(table, "application=a3")) == 8
     for condition in ("frequency_mhz", "frequency_mhz>x", "application>a", "frequency_mhz>9999"):
-        with pytest.raises(InputError, match="--where"):
+        with pytest.raises(InputError, match="where"):
             where(table, condition)
 
 

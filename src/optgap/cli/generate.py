@@ -26,6 +26,7 @@ def command(
     quiet: opt.Quiet = False,
     **files: str | list[str] | None,
 ) -> int:
+    from optgap.cli.work import Output
     from optgap.making import MODELS, fitted
     from optgap.models.jsonio import dump_json
     from optgap.parameters import assignments
@@ -53,6 +54,9 @@ def command(
                 print(f"  {note}")
         for fit in problem.fits:
             print(f"  {fit.described}")
+        out = Output(None, quiet)
+        out.wrote(*dict.fromkeys((output, target)))
+        out.following("compare", target, why="every policy's gap")
     return 0
 
 

@@ -150,12 +150,53 @@ def sweep(
 
     Parameters
     ----------
-    processes: how many values at a time, each in a process of its own, which functions as policies
-        cannot be sent to; None for as many as there are cores.
+    family_name
+        A name that `families` lists.
+    parameter
+        A parameter of the preset.
+    values
+        Its values.
+    preset
+        A name that `presets` lists. Default: the family's first.
+    policies
+        ``all``, names separated by commas, or a sequence of names and of your own functions.
+    methods
+        ``auto`` (by the problem's size), ``all``, or names as for `policies`.
+    time_limit
+        Wall-clock seconds after which each method, and each own policy, is cut. Default: none.
+    effort
+        Factor by which all budgets of work are multiplied. Default 1.
+    seed
+        Seed of the random number generator. Default 0.
+    limits
+        Limits that can be interrupted and report progress.
+    progress
+        Function that is told the phase, the incumbent and the bound. Default: none.
+    parts
+        Whether to bound the part that each policy accepts where no solution serves everything.
+        Default False.
+    processes
+        Number of values at a time, each in a process of its own, to which functions as policies
+        cannot be sent. None: one for each core. Default 1.
+    **params
+        Other parameters of the preset.
+
+    Returns
+    -------
+    ComparisonSet
+        A comparison for each value, with `to_frame` and `plot`.
 
     Raises
     ------
-    InputError: as `compare` and `generate` do, before anything runs.
+    InputError
+        As for `compare` and `generate`, before anything runs.
+
+    Examples
+    --------
+    >>> import optgap
+    >>> gaps = optgap.sweep("coscheduling", "size", [3, 4], policies="marble")
+    >>> gaps.to_frame()["gap_to_bound"].unstack(0).shape
+    (2, 2)
     """
     limits = limits or Limits(progress=progress)
     entry = preset_entry(family_name, preset)[0]
