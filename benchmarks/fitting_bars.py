@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 
-from optgap.fitting.automatic import VARIANTS
 from optgap.fitting.curves import BatchPower, LinearPower, PowerLawJct
 from optgap.fitting.dram import DramRuntime
 from optgap.fitting.estimator import Estimator
@@ -30,6 +29,7 @@ from optgap.fitting.profile import Profile
 from optgap.fitting.readers import read_profile, read_profiles
 from optgap.fitting.splits import Extrapolate, KFold, LeaveOneValueOut
 from optgap.fitting.throughput import PowerFlowThroughput
+from optgap.fitting.workflow import VARIANTS
 
 ADAPTDL = {"cifar10": 0.066, "imagenet": 0.071, "deepspeech2": 0.064, "ncf": 0.090, "yolov3": 0.082}
 ELASTICFLOW = ("bert", "deepspeech2", "inception3", "resnet50", "vgg16")
