@@ -370,23 +370,24 @@ def compare_uncertain(
     progress: Progress = in_notebook,
     parts: bool = False,
 ) -> UncertainComparison:
-    """Compare with fitted models put into the problem, and again for samples of their parameters.
+    """Compare at the fitted values, and again for draws of the fits' parameters.
 
     Parameters
     ----------
-    problem: it, or the path of a file with one.
-    models: fits, or files of them (``optgap.fit/1``); those in the problem unless given.
-        Each is drawn from what it says of its error, see `draws`.
-    samples: how many draws; as many as `level` takes unless given. Fewer give a range.
-    level: probability with which one more draw lies within an interval.
-    effort: factor by which budgets are multiplied. All draws together take `BUDGET` units: where
-        exact methods would take more, one cheaper bound serves the fitted values and every draw.
-    policies, methods, time_limit, seed, limits, progress, parts: as `gaps.compare` has them.
+    models
+        Fits, or files of them, to put into the problem. Default: those that are in it.
+    samples
+        Number of draws. Default: as many as `level` takes; fewer give a range.
+    effort
+        Factor by which budgets are multiplied. All draws together take `BUDGET` units: where exact
+        methods would take more, one cheaper bound serves the fitted values and every draw.
+    problem, policies, methods, level, time_limit, seed, limits, progress, parts
+        As for `compare`.
 
     Raises
     ------
-    InputError: for a problem without fits when none are given, a fit that is not one for the
-        family or carries no covariance, or numbers out of range; and as `gaps.compare` does.
+    InputError
+        As for `compare`, and for a fit that is not one for the family or carries no covariance.
     """
     problem = as_problem(problem)
     _require_numbers(samples, level)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from optgap.extras import require
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import PLACE, InputError, NoQuote, said
 from optgap.models.jsonio import finite, write_bytes
 from optgap.models.limits import Limits
 from optgap.models.result import Termination
@@ -158,8 +158,7 @@ def _journal(
     try:
         file: IO[bytes] = open(path, "a+b")  # noqa: SIM115  # closed below
     except OSError as error:
-        found = NoQuote(error.strerror or error)
-        raise InputError(str(path), "", found, "a place that can be written to") from None
+        raise InputError(str(path), "", said(error), PLACE) from None
     with file:
         if fcntl is not None:
             try:
