@@ -17,6 +17,7 @@ from optgap.models.jsonio import finite, write_bytes
 from optgap.models.limits import Limits
 from optgap.models.result import Termination
 from optgap.models.tables import guarded
+from optgap.progress import in_notebook
 from optgap.sweeping.cells import COLUMNS, Row
 from optgap.sweeping.engines import Engine
 from optgap.sweeping.spec import Spec
@@ -103,7 +104,8 @@ def run(
     InputError: for a table with another ending, or that no sweep has written; another sweep that
         is writing there; a missing package; or a scheduler that does not answer.
     """
-    limits, engine, target = limits or Limits(), engine or Engine(), Path(path)
+    limits = limits or Limits(progress=in_notebook)
+    engine, target = engine or Engine(), Path(path)
     require_table(target)
     with _journal(target) as (before, add):
         known = {key: rows for key, rows in before.items() if not any(map(went_wrong, rows))}

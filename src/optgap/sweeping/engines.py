@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -136,8 +137,12 @@ class Engine:
 
 
 def _away(home: int, cell: Cell) -> list[Row]:
-    """Run a cell in another process, one that the process `home` began or a cluster's."""
-    if os.getppid() == home:
+    """Run a cell in another process, one that the process `home` began or a cluster's.
+
+    A Dask worker runs cells beside its main thread, which alone may handle signals, and ends with
+    its own cluster.
+    """
+    if os.getppid() == home and threading.current_thread() is threading.main_thread():
         _belong(home)
     return run_cell(cell)
 
