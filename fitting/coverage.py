@@ -98,18 +98,18 @@ def places(fits: Mapping[str, tuple[Estimator, Profile]], held: Mapping[str, Pro
         some = rng.permutation(len(table))[:MOST_JUDGED]
         judged = table.take(np.sort(some))
         low, high = drawn_interval(fit, DRAWS, rng, judged, LEVEL)
-        # `device-power` predicts full power, which may lie above all that was measured
-        middle = np.clip(np.log(fit.predict(judged)), np.log(low), np.log(high))
-        place = _place(judged.numbers(fit.response), middle, low, high)
+        place = _place(judged.numbers(fit.response), low, high)
         found[name] = np.full(len(table), np.nan)
         found[name][np.sort(some)] = np.where(fit.told_apart(judged), place, np.nan)
     return found
 
 
-def _place(measured: Floats, middle: Floats, low: Floats, high: Floats) -> Floats:
-    """How far from the middle, whose logarithm is given: 1 and −1 are the ends."""
-    off = np.log(measured) - middle
-    width = np.where(off > 0, np.log(high) - middle, middle - np.log(low))
+def _place(measured: Floats, low: Floats, high: Floats) -> Floats:
+    """How far from the middle of an interval: 1 and −1 are the ends.
+
+    The middle is that of the draws: where some are rejected, the prediction may lie outside.
+    """
+    off, width = np.log(measured**2 / (low * high)) / 2, np.log(high / low) / 2
     found = np.divide(off, width, out=np.full(len(off), np.inf), where=width > 1e-12)
     return np.where(np.abs(off) < EXACT, 0.0, found)  # exact rows, exactly predicted
 
@@ -254,7 +254,7 @@ def _from_others(fit: Estimator, name: str, tables: Sequence[Profile], seed: int
     rng, without, found = np.random.default_rng(seed), _without(fit, name), []
     for table in filter(len, tables):
         low, high = drawn_interval(without, DRAWS, rng, table, LEVEL)
-        found.append(_place(table.numbers(fit.response), np.log(low * high) / 2, low, high))
+        found.append(_place(table.numbers(fit.response), low, high))
     return np.abs(np.concatenate(found))
 
 

@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from optgap.fitting import metrics
 from optgap.fitting.optimise import Floats, Loss, Residuals, Robust, Spread, spread
 from optgap.fitting.parameter import Parameter, at_priors, bounds, prior_rows, towards
 from optgap.fitting.profile import QUANTITIES, Profile
@@ -269,9 +268,9 @@ class Estimator(ABC):
         self.validity_ = {name: (float(v[0]), float(v[-1])) for name, v in inputs.items()}
         self.levels_ = {n: v.tolist() for n, v in inputs.items() if len(v) <= MOST_LEVELS}
         measured, predicted = profile.numbers(self.response), self.predict(profile)
-        self.r2_ = metrics.r2(measured, predicted)
-        self.mape_ = metrics.mape(measured, predicted)
-        self.aicc_ = metrics.aicc(self.residuals_, self._told())
+        self.r2_ = r2(measured, predicted)
+        self.mape_ = mape(measured, predicted)
+        self.aicc_ = aicc(self.residuals_, self._told())
         self.warnings_ = [*profile.notes, *self._warnings(profile)]
         return self
 
@@ -427,3 +426,26 @@ def number(model: str, name: str, value: float | None, expected: str) -> float |
     if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
         return value
     raise InputError(model, name, value, f"{expected}, or none to have it found")
+
+
+def mape(measured: Floats, predicted: Floats) -> float:
+    """Mean of |predicted − measured| / measured."""
+    return float(np.mean(np.abs(predicted - measured) / np.abs(measured)))
+
+
+def r2(measured: Floats, predicted: Floats) -> float:
+    """1 − residual / total sum of squares; NaN when nothing varies."""
+    total = float(np.sum((measured - measured.mean()) ** 2))
+    if total == 0:
+        return float("nan")
+    return 1.0 - float(np.sum((predicted - measured) ** 2)) / total
+
+
+def aicc(residuals: Floats, parameters: int) -> float:
+    """Akaike's criterion with its small-sample term; infinite when too few rows are left."""
+    rows = len(residuals)
+    count = parameters + 1  # and the variance
+    if rows - count - 1 <= 0:
+        return float("inf")
+    square = max(float(np.mean(residuals**2)), 1e-300)
+    return rows * float(np.log(square)) + 2 * count + 2 * count * (count + 1) / (rows - count - 1)

@@ -9,8 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from optgap.fitting import metrics
-from optgap.fitting.estimator import Estimator
+from optgap.fitting.estimator import Estimator, r2
 from optgap.fitting.optimise import Floats
 from optgap.fitting.profile import Profile, label
 from optgap.fitting.splits import KFold, Split
@@ -147,7 +146,7 @@ class HeldOut(Brief):
 
     @property
     def r2(self) -> float:
-        return metrics.r2(self.measured, self.predicted)
+        return r2(self.measured, self.predicted)
 
 
 Placed = Callable[[Mapping[str, tuple[E, Profile]], Mapping[str, Profile]], Mapping[str, Floats]]

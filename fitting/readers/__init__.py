@@ -35,30 +35,50 @@ def read_profile(
     by: str | None = None,
     reads: Collection[str] | None = None,
 ) -> Profile:
-    """Read a profile of any known source, in canonical columns and units.
+    """Read measurements of any known source, in canonical columns and units.
 
     Parameters
     ----------
-    path: the file, plain or gzip; or a DataFrame or a mapping of columns (a named index counts as
-        a column; messages number their rows from 0).
-    columns: our names for the table's own, with the unit where that is another:
+    path
+        The file, plain or gzip; or a DataFrame or a mapping of columns. A named index counts as a
+        column, and messages number the rows of a DataFrame from 0.
+    columns
+        Our names for the table's own, with their unit if it is another:
         ``{"sm_clock": "frequency_mhz:GHz"}``. Common names, and units in names such as
-        ``Power (kW)``, are recognised without; one line among the notes says what was taken for
-        what.
-    units: units of canonical columns where they are not the canonical ones, such as
-        ``{"time_s": "ms"}``.
-    interval_s: time between samples of a log without times, 1 s for ``dcgmi dmon`` and
-        ``tegrastats`` if nothing is said; a table without times is then one of samples.
-    fields: names of the columns of a file without a header.
-    sampled: cut a table that looks like one of samples into runs; False takes its rows as runs.
-    strict: refuse magnitudes that suggest another unit than stated, rather than warn of them.
-    by: the columns by which groups are told apart, each of which is judged by its magnitudes.
-    reads: the columns that matter, such as ``estimator.reads()``; all of them without.
+        ``Power (kW)``, are recognised; a note says what was taken for what.
+    units
+        Units of canonical columns that are not the canonical ones, such as ``{"time_s": "ms"}``.
+    interval_s
+        Time between samples of a log without times, s. Default: 1 s for ``dcgmi dmon`` and
+        ``tegrastats``; a table without times is then one of samples.
+    fields
+        Names of the columns of a file without a header.
+    sampled
+        Whether to cut a table that looks like one of samples into runs. Default True.
+    strict
+        Whether to refuse, rather than warn of, values that suggest another unit. Default True.
+    by
+        Columns by which groups are told apart; each is judged by its magnitudes.
+    reads
+        Columns that matter, such as ``estimator.reads()``. Default: all.
+
+    Returns
+    -------
+    Profile
+        The table, with `to_frame`.
 
     Raises
     ------
-    InputError: for a file that cannot be read or recognised, a cell that is no number, or
-        magnitudes that suggest another unit than stated.
+    InputError
+        For a file that cannot be read or recognised, a cell that is no number, or values that
+        suggest another unit.
+
+    Examples
+    --------
+    >>> import optgap
+    >>> profile = optgap.read_profile({"clock (GHz)": [0.6, 0.9], "power_w": [80, 107]})
+    >>> list(profile.to_frame().columns)
+    ['frequency_mhz', 'power_w']
     """
     for name, given in (("columns", columns), ("units", units)):
         if not isinstance(given or {}, Mapping):

@@ -43,26 +43,17 @@ POLICIES = entries(
         options=EcoSchedParams,
         seeded=True,
     ),
-    Entry(
-        "marble",
-        "Marble: every job on its fastest GPU count, first fit in queue order",
-    ),
-    Entry(
-        "sequential_max_gpu",
-        "one job at a time, on as many GPUs as it can use",
-    ),
-    Entry(
-        "sequential_optimal_gpu",
-        "one job at a time, on its fastest GPU count",
-    ),
+    Entry("marble", "Marble: every job on its fastest GPU count, first fit in queue order"),
+    Entry("sequential_max_gpu", "one job at a time, on the most GPUs that it can use"),
+    Entry("sequential_optimal_gpu", "one job at a time, on its fastest GPU count"),
     Entry(
         "lookahead",
-        "EcoSched's score played to the end of the window, from each of the best actions",
+        "ours: EcoSched's score simulated to the end, from each of the best actions",
         options=LookaheadParams,
     ),
     Entry(
         "exact-window",
-        "the waiting jobs scheduled optimally, again whenever another one comes",
+        "an optimal schedule of the waiting jobs, made again at every arrival",
         options=ExactWindowParams,
         goals=("energy", "makespan"),
     ),

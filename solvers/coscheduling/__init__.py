@@ -63,16 +63,14 @@ def _formulations() -> dict[str, Callable[..., Any]]:
     """Import the formulations."""
     from optgap.solvers.coscheduling import formulation
 
-    return {
-        "oracle": formulation.formulation,
-    }
+    return {"oracle": formulation.formulation}
 
 
 FORMULATIONS = entries(
     _formulations,
     Entry(
         "oracle",
-        "EcoSched's Oracle: GPU counts, starts, and who hands its GPUs to whom",
+        "EcoSched's Oracle: GPU counts, starts, and which job takes over whose GPUs",
         kind="exact",
         goals=("energy", "makespan"),
     ),
