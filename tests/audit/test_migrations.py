@@ -18,7 +18,7 @@ from optgap.solvers.placement.aggregate import Aggregate
 from optgap.solvers.placement.migrations import Effort, curve
 from optgap.solvers.placement.migrations.bound import DepartureBound
 from optgap.solvers.placement.migrations.exact import MigrationModel
-from optgap.solvers.placement.offline import counted
+from optgap.solvers.placement.nodes import counted
 from optgap.solvers.placement.patterns import bound_patterns
 
 
