@@ -99,5 +99,5 @@ def test_a_family_is_told_with_units_and_sources(cli: Cli) -> None:
         *("ends,", "GPU-s,", "Tiresias"),
     ]
     out = cli("families", "elastic", "powerflow").out
-    assert "PowerFlow, Table 2" in out.partition("  sigma_time")[2].partition("=")[0]
+    assert "PowerFlow, Table 2" in out.partition("  sigma_time=")[2].partition("=")[0]
     assert "attained service at" not in cli("families").out

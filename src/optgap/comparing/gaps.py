@@ -33,10 +33,11 @@ from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
 from optgap.making import generate, preset_entry
 from optgap.models.errors import InputError, NoQuote, RefereeError, one_of
-from optgap.models.limits import Amount, Limits, Progress, silent
+from optgap.models.limits import Amount, Limits, Progress
 from optgap.models.result import Result, Status, Termination, relative_gap
 from optgap.parameters import call_text, split_call, split_list, typed
 from optgap.processes import side_by_side
+from optgap.progress import in_notebook
 from optgap.registry import Runnable, family
 from optgap.registry import method as find_method
 from optgap.registry import policy as find_policy
@@ -57,35 +58,16 @@ def compare(
     effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
-    progress: Progress = silent,
+    progress: Progress = in_notebook,
     parts: bool = False,
 ) -> Comparison:
-    """Run methods and policies on one problem and measure every gap.
+    """Measure every gap at the fitted values; `optgap.compare` has the parameters and errors.
 
-    Policies run before methods, so that an interrupt leaves objectives. A policy that serves all
-    that is asked is measured against the best bound that the methods prove. One that turns some of
-    it down (tasks that it could not place, say) may well be below that bound; it is measured
-    against a bound for the part that it did serve, proved by the same methods on
+    Policies run before methods, so that an interrupt leaves objectives. A policy that rejects part
+    of the demand is held against a bound that the same methods prove for what it accepted,
     ``problem.restrict(solution)``. Once a method has proven that no solution serves everything, no
-    other method is run, and no part bounded, unless `parts` asks for it.
-    Exact methods have a budget of `EXACT_UNITS`, others count what they do themselves.
-
-    Parameters
-    ----------
-    problem: it, or the path of a file with one.
-    policies: ``all``, names separated by commas, or a sequence of names and functions.
-    methods: ``auto``, ``all``, names separated by commas, or a sequence of names.
-    time_limit: wall-clock seconds after which a method, or a policy of your own, is cut.
-    effort: factor by which all budgets of work are multiplied.
-    limits: an interrupt to listen to, and progress to report.
-    progress: instead of `limits`, what is told the phase, the incumbent and the bound.
-    parts: where no solution serves everything, go on with what each policy serves.
-
-    Raises
-    ------
-    InputError: for an unknown name or parameter. A method that does not treat the problem's
-        objective is no error: its row says so.
-    RefereeError: when a bound is better than a solution that serves everything.
+    other method runs, and no part is bounded unless `parts` asks for it. Exact methods have a
+    budget of `EXACT_UNITS`; others count what they do themselves.
     """
     problem = as_problem(problem)
     require_time_limit(time_limit)
@@ -141,7 +123,7 @@ def sweep(
     effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
-    progress: Progress = silent,
+    progress: Progress = in_notebook,
     parts: bool = False,
     processes: int | None = 1,
     **params: Any,

@@ -23,9 +23,10 @@ from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
 from optgap.making import fitted
 from optgap.models.errors import InputError, NoQuote, shorten
-from optgap.models.limits import Limits, Progress, silent
+from optgap.models.limits import Limits, Progress
 from optgap.models.performance.saved import FittedParameters, read_fits
 from optgap.models.shown import MOST
+from optgap.progress import in_notebook
 from optgap.registry import family
 from optgap.render import GAP_TO_BOUND, Answer, Table, in_column, percent, percents
 
@@ -251,7 +252,7 @@ def compare(
     effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
-    progress: Progress = silent,
+    progress: Progress = in_notebook,
     parts: bool = False,
 ) -> Comparison: ...
 
@@ -268,7 +269,7 @@ def compare(
     effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
-    progress: Progress = silent,
+    progress: Progress = in_notebook,
     parts: bool = False,
 ) -> UncertainComparison: ...
 
@@ -284,7 +285,7 @@ def compare(
     effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
-    progress: Progress = silent,
+    progress: Progress = in_notebook,
     parts: bool = False,
 ) -> Comparison | UncertainComparison:
     """Run methods and policies on one problem, and measure every gap.
@@ -366,26 +367,27 @@ def compare_uncertain(
     effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
-    progress: Progress = silent,
+    progress: Progress = in_notebook,
     parts: bool = False,
 ) -> UncertainComparison:
-    """Compare with fitted models put into the problem, and again for samples of their parameters.
+    """Compare at the fitted values, and again for draws of the fits' parameters.
 
     Parameters
     ----------
-    problem: it, or the path of a file with one.
-    models: fits, or files of them (``optgap.fit/1``); those in the problem unless given.
-        Each is drawn from what it says of its error, see `draws`.
-    samples: how many draws; as many as `level` takes unless given. Fewer give a range.
-    level: probability with which one more draw lies within an interval.
-    effort: factor by which budgets are multiplied. All draws together take `BUDGET` units: where
-        exact methods would take more, one cheaper bound serves the fitted values and every draw.
-    policies, methods, time_limit, seed, limits, progress, parts: as `gaps.compare` has them.
+    models
+        Fits, or files of them, to put into the problem. Default: those that are in it.
+    samples
+        Number of draws. Default: as many as `level` takes; fewer give a range.
+    effort
+        Factor by which budgets are multiplied. All draws together take `BUDGET` units: where exact
+        methods would take more, one cheaper bound serves the fitted values and every draw.
+    problem, policies, methods, level, time_limit, seed, limits, progress, parts
+        As for `compare`.
 
     Raises
     ------
-    InputError: for a problem without fits when none are given, a fit that is not one for the
-        family or carries no covariance, or numbers out of range; and as `gaps.compare` does.
+    InputError
+        As for `compare`, and for a fit that is not one for the family or carries no covariance.
     """
     problem = as_problem(problem)
     _require_numbers(samples, level)

@@ -116,18 +116,7 @@ def report(inputs: Iterable[Any], path: str | os.PathLike[str], *, title: str = 
 
 
 def make(inputs: Iterable[Any], *, title: str = TITLE) -> Page:
-    """A page about results.
-
-    Parameters
-    ----------
-    inputs: files, or objects: results, comparisons, explanations, fits, overviews, and tables of
-        runs (CSV, Parquet, or JSON with ``rows``). With a problem among them the solutions of its
-        results are drawn.
-
-    Raises
-    ------
-    InputError: for an input that is none of these, naming file and field.
-    """
+    """Make a page about results; parameters and errors as for `report`."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     items, problems = read(inputs)
@@ -187,7 +176,7 @@ def _figures(shown: Any, problems: Sequence[Problem]) -> Iterator[Figure]:
                 yield plot_solution(shown, problem)
                 return
     elif hasattr(shown, "plot"):
-        yield shown.plot().figure  # of a figure itself, of axes theirs
+        yield shown.plot()
 
 
 def _is_of(result: Any, problem: Any) -> bool:
