@@ -43,9 +43,10 @@ class Linear(Estimator):
 
     response = "power_w"
     needs = ("frequency_mhz",)
+    one_valley = True
 
     def __init__(self, *, robust: bool = False, **shared: Any) -> None:
-        super().__init__(**(dict[str, Any](starts=1) | shared))  # of one valley
+        super().__init__(**(dict[str, Any](starts=1) | shared))
         self.robust = robust
 
     def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
