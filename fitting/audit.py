@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optgap.fitting import clocks
-from optgap.fitting.clocks import Index
+from optgap.fitting.clocks import Index, Suspect
 from optgap.fitting.profile import QUANTITIES, Profile
 
 Floats = NDArray[np.float64]
@@ -24,19 +25,6 @@ GROWS = 0.7
 """Power that goes with the GPUs to more than this power is that of all of them."""
 UNREAD = ("memory_mhz", "power_limit_w", "gpus", "nodes", "local_batch")
 """Columns that rows at one clock may differ in."""
-
-
-@dataclass(frozen=True)
-class Suspect:
-    """One finding: the column and points it is about, and why, in words."""
-
-    column: str
-    where: str
-    reason: str
-    rows: NDArray[np.int64] = field(repr=False, default_factory=lambda: np.zeros(0, np.int64))
-
-    def __str__(self) -> str:
-        return f"{self.column} at {self.where}: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -111,14 +99,11 @@ def audit(profile: Profile, by: str | None = None) -> Audit:
             values = profile.numbers(name)
             known = values[np.isfinite(values)]
             if len(known):
-                span = (float(known.min()), float(known.max()), len(values) - len(known))
-                ranges[name] = span
+                ranges[name] = float(known.min()), float(known.max()), len(values) - len(known)
     suspects = [*_copied_columns(profile, index), *_energies(profile)]
     if "frequency_mhz" in profile:
-        found = [*clocks.unheld(profile, index), *clocks.unreached(profile, index)]
-        suspects[:0] = [Suspect(*one) for one in found]
-        named = _rows(suspects)
-        suspects += [Suspect(*one) for one in clocks.off_the_line(profile, index, named)]
+        suspects[:0] = [*clocks.unheld(profile, index), *clocks.unreached(profile, index)]
+        suspects += clocks.off_the_line(profile, index, _rows(suspects))
     suspects += [*_limited(profile), *_doubtful(profile)]
     return Audit(
         profile.source,
@@ -286,15 +271,11 @@ def _gaps(profile: Profile, index: Index) -> list[str]:
         if name not in profile or len(index) < 2:
             continue
         values = profile.numbers(name)
-        counts: dict[float, int] = {}
-        for _, rows in index:
-            for value in np.unique(values[rows]):
-                counts[float(value)] = counts.get(float(value), 0) + 1
+        own = {title: set(values[rows].tolist()) for title, rows in index}
+        counts = Counter(value for found in own.values() for value in found)
         common = {value for value, count in counts.items() if count > len(index) / 2}
-        for title, rows in index:
-            missing = sorted(common - {float(value) for value in values[rows]})
+        for title, found in own.items():
+            missing = sorted(common - found)
             if missing and len(missing) < len(common):
-                shown = ", ".join(f"{value:g}" for value in missing[:4])
-                more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
-                gaps.append(f"{title} lacks {name} {shown}{more}")
+                gaps.append(f"{title} lacks {name} {clocks.some([f'{v:g}' for v in missing])}")
     return gaps

@@ -8,11 +8,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from optgap.fitting.convex import Linear
+from optgap.fitting.convex import Linear, weighted_fit
 from optgap.fitting.estimator import Design, Estimator, number
 from optgap.fitting.optimise import Floats
 from optgap.fitting.parameter import Parameter, bounds
-from optgap.fitting.power_forms import weighted_fit
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError
 
@@ -117,6 +116,7 @@ class PowerLawJct(Estimator):
     name = "power-law-jct"
     response = "time_s"
     needs = ("frequency_mhz",)
+    one_valley = True  # linear in (ln e_min, β)
 
     def settle(self, table: Profile) -> Design:
         return _highest(table)
@@ -134,7 +134,7 @@ class PowerLawJct(Estimator):
         return np.array([np.exp(level), np.clip(slope, 0.01, 1.99)])
 
     def __init__(self, **shared: Any) -> None:
-        super().__init__(**(dict[str, Any](starts=1) | shared))  # linear in (ln e_min, β)
+        super().__init__(**(dict[str, Any](starts=1) | shared))
 
     def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
         e_min, beta = max(float(theta[0]), 1e-300), theta[1]

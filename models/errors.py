@@ -3,23 +3,52 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 EXPECTED_LENGTH = 400
 """What is expected may list names that a file chose, however long."""
+PLACE = "name a place that can be written to"
+"""The remedy for output that cannot be written."""
 ALIKE = 0.65
 """Likeness (difflib) that makes a name a slip: `fdg` of `fgd`, but not `worst` of `first`."""
 
 
+ARGUMENTS = {
+    "--set": "parameter",
+    "--column": "columns",
+    "--unit": "units",
+    "--samples": "uncertainty",
+    "--sweep": "parameter",
+    "--plot": "path",
+    "--engine": "engine",
+}
+"""Names of options whose Python argument is called otherwise."""
+_SPOKEN: list[bool] = []
+"""Not empty while a command line is at work."""
+
+
+@contextmanager
+def speaking_of_options() -> Iterator[None]:
+    """Make errors name options of the command line rather than arguments of functions."""
+    _SPOKEN.append(True)
+    try:
+        yield
+    finally:
+        _SPOKEN.pop()
+
+
 class InputError(ValueError):
-    """Input that cannot be used: says where it is, what was found and what was expected.
+    """Input that cannot be used, with its place, the problem and the remedy.
 
     Parameters
     ----------
-    source: the file, or what stands for it (``"problem"``, ``"--policies"``).
+    source: the file, or what stands for it (``"problem"``, ``"--policies"``); an option is shown as
+        the argument of that name, unless a command line is at work.
     where: the place inside it (``"row 7, column gpu_milli"``, ``"field nodes.model[3]"``).
-    found: what stands there.
-    expected: what should; of `one_of` several names the one that was probably meant is told.
+    found: the value at that place, or with `Said` a clause about the problem.
+    expected: a noun phrase for a right value, or the remedy; of the names of `one_of` the message
+        suggests the one that was probably meant.
     """
 
     def __init__(self, source: str, where: str, found: object, expected: str) -> None:
@@ -31,7 +60,18 @@ class InputError(ValueError):
         told = shorten(NoQuote(expected), EXPECTED_LENGTH)
         if isinstance(expected, OneOf) and (name := meant(str(found), expected.names)):
             told += f"; did you mean {name!r}?"
-        super().__init__(f"{place}: found {shorten(found)}, expected {told}")
+        shown = shorten(found)
+        words = f"{shown}; {told}" if isinstance(found, Said) else f"found {shown}, expected {told}"
+        super().__init__(f"{place}: {words}")
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        if _SPOKEN or not self.source.startswith("--"):
+            return text
+        option, rest = self.source.split(",")[0], text.removeprefix(self.source)
+        if option == "--set" and self.where:  # the parameter itself is the argument
+            return rest.removeprefix(": ")
+        return ARGUMENTS.get(option, option.removeprefix("--").replace("-", "_")) + rest
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str, str, object, str]]:
         return type(self), (self.source, self.where, self.found, self.expected)
@@ -49,22 +89,38 @@ def shorten(value: object, limit: int = 80) -> str:
 
 
 class NoQuote(str):
-    """Words about the value found ("nothing", "3 fields") rather than the value itself."""
+    """Noun phrase for what was found ("nothing", "3 fields") in place of the value itself."""
+
+    __slots__ = ()
+
+
+class Said(NoQuote):
+    """A clause that says what is wrong; what is expected is then the remedy.
+
+    >>> str(InputError("p.json", "", Said("no such file"), "check the path"))
+    'p.json: no such file; check the path'
+    """
 
     __slots__ = ()
 
 
 class OneOf(NoQuote):
-    """Words that list names, and the names themselves."""
+    """List of names in words, with the names themselves."""
 
     names: tuple[str, ...]
+
+
+def said(error: OSError) -> Said:
+    """Return the reason of a failure of the system: "no such file or directory"."""
+    reason = str(error.strerror or error)
+    return Said(reason[:1].lower() + reason[1:])
 
 
 def one_of(names: Iterable[str], words: str = "one of {}") -> OneOf:
     """What is expected where a name is to be chosen; `words` with the names in place of ``{}``.
 
     >>> str(InputError("--policy", "", "fdg", one_of(["pwr", "fgd"])))
-    "--policy: found 'fdg', expected one of pwr, fgd; did you mean 'fgd'?"
+    "policy: found 'fdg', expected one of pwr, fgd; did you mean 'fgd'?"
     """
     known = tuple(names)
     expected = OneOf(words.replace("{}", ", ".join(known)))

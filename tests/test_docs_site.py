@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any
 
 import pytest
 from conftest import ROOT
+
+import optgap
 
 HOOKS = ROOT / "docs" / ".hooks"
 
@@ -63,6 +66,13 @@ def test_modules_of_the_api_pages_exist() -> None:
         assert importlib.util.find_spec(name), name
 
 
+def test_the_page_about_python_has_every_public_name_in_five_groups() -> None:
+    page = (ROOT / "docs" / "api.md").read_text()
+    names = set(optgap.__all__) - {"__version__"}
+    assert names == set(hook("site").public(page))
+    assert page.count("\n## ") == 5
+
+
 def test_our_docstrings_become_numpydoc() -> None:
     pytest.importorskip("griffe", reason="comes with the extra docs")
     text = hook("docstrings").numpydoc(
@@ -102,6 +112,16 @@ def test_links_out_of_the_documentation_become_words() -> None:
     site = hook("site")
     page = site.on_page_markdown("see [this](../README.md) and [that](cli.md)", None, None, None)
     assert page == "see this (`../README.md`) and [that](cli.md)".replace("../", "")
+
+
+def test_notebooks_become_pages_and_the_gallery_shows_a_picture_of_each() -> None:
+    site = hook("notebooks")
+    notebooks = site.stored(ROOT)
+    pages = {name: site.page(name, notebook) for name, notebook in notebooks.items()}
+    for text, pictures in pages.values():
+        assert re.findall(r"^!\[.*\]\((.*)\)$", text, re.MULTILINE) == list(pictures)
+    shown = re.findall(r'href="(.*)/"><img src="(.*?)"', site.gallery(notebooks))
+    assert shown == [(name, list(pictures)[-1]) for name, (_, pictures) in pages.items()]
 
 
 @pytest.mark.slow

@@ -1,10 +1,12 @@
-"""Consolidation problems: synthetic tasks, the paper's testbed, and its traces' sizes."""
+"""Presets of consolidation: synthetic tasks, the paper's testbed, and tasks over time."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +30,6 @@ from optgap.models.spec import Entry, defaults, entries
 
 __all__ = ["PRESETS", "cats_testbed", "from_csv", "mixed", "pai", "philly"]
 
-HERE = "optgap.models.consolidation.presets"
 KAPPAS = (1.1, 1.2, 1.3, 1.5)
 WIDTHS, SHARES = (1, 2, 4, 8), (0.7, 0.15, 0.1, 0.05)
 
@@ -47,7 +48,7 @@ def mixed(
     kappas: int = 4,
     util_scaled: bool = False,
 ) -> ConsolidationProblem:
-    """`size` tasks of 1 to 16 GB and 10 to 60 % on mostly one, up to eight GPUs each.
+    """Return `size` tasks of 1 to 16 GB and 10 to 60 % on one to eight GPUs each, mostly one.
 
     Parameters
     ----------
@@ -92,40 +93,14 @@ def mixed(
     )
 
 
-def measured(
-    *,
-    seed: int,
-    size: int = 12,
-    servers: int = 0,
-    gpus_per_server: int = 8,
-    gpu_memory_gb: float = 32.0,
-    server_static_w: float = 150.0,
-    capacity: Capacity = "mean",
-    gang: Gang = "server",
-    samples: int = 12,
-    kappas: int = 4,
-    util_scaled: bool = False,
-) -> ConsolidationProblem:
-    """`mixed`, whose parameters it has, on fits of public measurements by application.
+def measured(*, seed: int, size: int = 12, **mix: Any) -> ConsolidationProblem:
+    """Return `mixed`, with its parameters, on fits of public measurements by application.
 
     Raises
     ------
     InputError: for sizes out of range.
     """
-    tasks = mixed(
-        seed=seed,
-        size=size,
-        servers=servers,
-        gpus_per_server=gpus_per_server,
-        gpu_memory_gb=gpu_memory_gb,
-        server_static_w=server_static_w,
-        capacity=capacity,
-        gang=gang,
-        samples=samples,
-        kappas=kappas,
-        util_scaled=util_scaled,
-    )
-    made = refit(tasks, [gv100_power(), gv100_time()])
+    made = refit(mixed(seed=seed, size=size, **mix), [gv100_power(), gv100_time()])
     kinds = tuple(replace(kind, name="GV100") for kind in made.kinds)
     name = f"measured, {size} tasks, seed {seed}"
     origin = "fits of public measurements; tasks synthetic"
@@ -152,7 +127,7 @@ TABLE_4 = (
 TABLE_3 = (16.0, 16.0, 32.0, 32.0, 16.0, 32.0)
 """DRAM of the testbed's GPUs, GB."""
 STAGE_S = 300.0
-"""How long a task of the testbed runs alone; the paper does not say."""
+"""Run time of a task of the testbed alone, s; the paper does not say."""
 
 
 def cats_testbed(
@@ -165,10 +140,10 @@ def cats_testbed(
     wake_s: float = 0.0,
     util_scaled: bool = False,
 ) -> ConsolidationProblem:
-    """The testbed's tasks; means from Table 4, series Gaussian around them as the paper draws.
+    """Return the testbed's tasks: means of Table 4, with Gaussian series around them.
 
-    Neither run times nor variances are stated: 300 s, and a standard deviation of 15 points,
-    one sample per second.
+    The paper states neither run times nor variances. Here they are 300 s, and a standard
+    deviation of 15 points with one sample per second.
 
     Raises
     ------
@@ -219,14 +194,14 @@ def over_time(
     series: str = "synthetic",
     data: str = "",
 ) -> ConsolidationProblem:
-    """Tasks that arrive over time.
+    """Return tasks that arrive over time.
 
     Parameters
     ----------
-    title, workload: what the problem is called, and what its tasks are drawn from.
-    present: how many are there at a time, on average.
-    servers, gpus_per_server, gpu_memory_gb, server_static_w: 0 servers for enough of them; W of
-        an awake server.
+    title, workload: name of the problem, and the workload of its tasks.
+    present: number of tasks present at a time, on average.
+    servers, gpus_per_server, gpu_memory_gb, server_static_w: the servers (0 for enough of
+        them), and the power of an active server, W.
     capacity, gang, contention, waiting, wake_s, util_scaled, migration: the rules.
     series: ``synthetic``, or ``philly`` or ``genai`` for recorded ones out of `data`; Philly's
         jobs, too, where the folder has them.
@@ -306,31 +281,32 @@ def _most_wanted(tasks: list[Task]) -> int:
     return most
 
 
+def _presets() -> dict[str, Callable[..., Any]]:
+    return {"mixed": mixed, "measured": measured, "testbed": cats_testbed, "pai": pai}
+
+
 PRESETS = entries(
+    _presets,
     Entry(
         "mixed",
-        f"{HERE}:mixed",
         "synthetic tasks (size, 32) of mixed κ and GPU count that are all present",
         params=defaults(mixed),
         seeded=True,
     ),
     Entry(
         "measured",
-        f"{HERE}:measured",
         "such tasks of 15 applications whose power and run time were measured over a GV100's clock",
-        params=defaults(measured),
+        params={**defaults(mixed), "size": 12},
         seeded=True,
     ),
     Entry(
         "testbed",
-        f"{HERE}:cats_testbed",
         "the paper's 14 tasks (Table 4) on its six V100 (Table 3); stage 1, 2 or 0 for both",
         params=defaults(cats_testbed),
         seeded=True,
     ),
     Entry(
         "pai",
-        f"{HERE}:pai",
         "tasks (size, 5,000) over time, drawn from the published distributions of PAI",
         params=defaults(pai),
         seeded=True,

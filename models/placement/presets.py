@@ -1,9 +1,9 @@
-"""Ready-made placement problems, from counts that ship with the package or from CSV files."""
+"""Presets of placement: counts that ship with the package, and CSV files."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -56,33 +56,36 @@ OVER_TIME = {
     **OBJECTIVE_PARAMS,
     "goal": "energy",
 }
-HERE = "optgap.models.placement.presets"
+
+
+def _presets() -> dict[str, Callable[..., Any]]:
+    from optgap.models.placement.presets_over_time import alibaba_time
+
+    return {"alibaba": alibaba, "measured": measured, "small": small, "alibaba-time": alibaba_time}
+
 
 PRESETS = entries(
+    _presets,
     Entry(
         "alibaba",
-        f"{HERE}:alibaba",
         "the Alibaba 2023 cluster (size = nodes, 1,213) and its Default workload up to a load",
         params={"size": 1213, "load": 0.7, "sampling": "monte-carlo", **OBJECTIVE_PARAMS},
         seeded=True,
     ),
     Entry(
         "measured",
-        f"{HERE}:measured",
         "eight nodes of H100 and V100 whose power was measured, tasks as in small (size, 40)",
         params={"size": 40, **OBJECTIVE_PARAMS},
         seeded=True,
     ),
     Entry(
         "small",
-        f"{HERE}:small",
         "eight nodes of the Alibaba types and a few of its tasks (size = tasks, 40): exact methods",
         params={"size": 40, **OBJECTIVE_PARAMS},
         seeded=True,
     ),
     Entry(
         "alibaba-time",
-        f"{HERE}_over_time:alibaba_time",
         "tasks that leave (size, 8,152) over weeks, on as many Alibaba nodes as they need",
         params={
             "size": 8152,
@@ -120,7 +123,7 @@ def alibaba(
     sampling: Sampling = "monte-carlo",
     **aims: Any,
 ) -> PlacementProblem:
-    """The Alibaba cluster with `size` nodes in its own proportions, loaded up to `load`.
+    """Return the Alibaba cluster with `size` nodes in its own proportions, loaded up to `load`.
 
     Arrivals and ranks are drawn from `seed`; those up to a smaller load are a prefix of those
     up to a larger one (with ``monte-carlo`` sampling).
@@ -149,7 +152,7 @@ def alibaba(
 
 
 def small(*, seed: int, size: int = 40, **aims: Any) -> PlacementProblem:
-    """Eight nodes with 38 GPUs, and `size` tasks drawn from the Default workload.
+    """Return eight nodes with 38 GPUs, and `size` tasks drawn from the Default workload.
 
     Raises
     ------
@@ -193,7 +196,7 @@ def _of_types(
 
 
 def measured(*, seed: int, size: int = 40, **aims: Any) -> PlacementProblem:
-    """`small` on nodes whose GPUs' idle and full power were measured.
+    """Return `small` on nodes whose GPUs' idle and full power were measured.
 
     Raises
     ------
@@ -223,7 +226,7 @@ def from_csv(
     cpu_rule: CpuRule = "packages",
     strict: bool = True,
 ) -> PlacementProblem:
-    """A problem from a node list and a pod list.
+    """Return a problem made of a node list and a task list.
 
     Without `order` the tasks arrive once, as they stand in their file; with a `load` above 0
     arrivals are drawn from `seed` by `sampling` until they ask for that share of the GPUs. Without
@@ -239,7 +242,7 @@ def from_csv(
 
     Raises
     ------
-    InputError: naming file, row and column of what cannot be used.
+    InputError: with file, row and column of a value that cannot be used.
     """
     arrivals, rank_rng = np.random.default_rng(seed).spawn(2)
     fits = read_fits(model)

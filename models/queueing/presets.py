@@ -1,4 +1,4 @@
-"""Queueing problems: the paper's workload, small ones for exact methods, and files."""
+"""Presets of queueing: the paper's workload, small problems for exact methods, and files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from optgap.models.queueing.workload import (
 )
 from optgap.models.spec import Entry, entries
 
-HERE = "optgap.models.queueing.presets"
 CLUSTER = {"nodes": 8, "gpus_per_node": 8, "placement": "node", "goal": "mean_wait"}
 WORKLOAD = {
     "load": 0.9,
@@ -39,24 +38,27 @@ WORKLOAD = {
     "sigma": 0.5,
 }
 
+
+def _presets() -> dict[str, Callable[..., Any]]:
+    return {"mixed": mixed, "measured": measured, "small": small}
+
+
 PRESETS = entries(
+    _presets,
     Entry(
         "mixed",
-        f"{HERE}:mixed",
         "the paper's mix of synthetic jobs on 8 x 8 GPUs (size = jobs, 200; 1000 in the paper)",
         params={"size": 200, **WORKLOAD, **CLUSTER},
         seeded=True,
     ),
     Entry(
         "measured",
-        f"{HERE}:measured",
         "the same stream of trainings whose iterations were timed on A100 (size = jobs, 200)",
         params={"size": 200, **WORKLOAD, **CLUSTER},
         seeded=True,
     ),
     Entry(
         "small",
-        f"{HERE}:small",
         "a dozen such jobs on 2 x 8 GPUs under high load (size = jobs, 12): exact methods",
         params={**WORKLOAD, **CLUSTER, "size": 12, "load": 2.0, "nodes": 2},
         seeded=True,
@@ -81,7 +83,7 @@ def mixed(
     placement: Placement = "node",
     goal: Goal = "mean_wait",
 ) -> QueueingProblem:
-    """`size` jobs of the paper's mix, drawn from `seed`; parameters as for `workload.draw`.
+    """Return `size` jobs of the paper's mix, drawn from `seed`; parameters as for `workload.draw`.
 
     Raises
     ------
@@ -161,7 +163,7 @@ def from_csv(
     first: int = 0,
     strict: bool = True,
 ) -> QueueingProblem:
-    """A problem from a table of jobs or an archive's log; `seed` is not used.
+    """Return a problem of a table of jobs or an archive's log; `seed` is not used.
 
     ``.swf`` is the Standard Workload Format; a CSV file with the columns
     ``timestamp,duration,num_gpus`` is taken for Philly's, any other for the tidy table
@@ -171,15 +173,15 @@ def from_csv(
 
     Parameters
     ----------
-    unusable: what to do with jobs that cannot be run (no run time, no GPUs, more than the
+    unusable: treatment of jobs that cannot run (no run time, no GPUs, more than the
         cluster has): ``refuse`` them, ``drop`` and count them, or ``auto``: drop from logs,
         refuse in the tidy table.
     first: take this many jobs by arrival; 0 for all.
-    strict: refuse values that look like another unit.
+    strict: whether to refuse values that look like another unit. Default True.
 
     Raises
     ------
-    InputError: naming file, row and column of what cannot be used.
+    InputError: with file, row and column of a value that cannot be used.
     """
     if first < 0:
         raise InputError("--set", "first", first, "a number of jobs, or 0 for all")

@@ -74,7 +74,7 @@ def test_a_pool_too_small_is_not_explained_and_its_picture_says_why(
     cli: Cli, tmp_path: Path
 ) -> None:
     audit = optgap.audit("slurm", DOORS / "slurm-two-on-a-node.psv", gpus=2)
-    ax = audit.plot()
+    ax = audit.plot().axes[0]
     assert not ax.axison
     assert " ".join(ax.texts[0].get_text().split()) == TOO_FEW
     with pytest.raises(ValueError, match="use --set gpus=3 or more"):
@@ -168,7 +168,7 @@ REFUSED = [
     ("slurm", f"{HEADER}\n{BACKWARDS}\n", "clocks were changed"),
     ("slurm --set zone=Asia/Tokyo", f"{HEADER}\n{FORWARD}\n", "or another zone"),
     ("slurm --set zone=Mars", f"{HEADER}\n{line('1')}\n", "a time zone such as Europe/Berlin"),
-    ("slurm --set gpus=2 --set nodes=1", f"{HEADER}\n{line('1')}\n", "found it and nodes"),
+    ("slurm --set gpus=2 --set nodes=1", f"{HEADER}\n{line('1')}\n", "conflicts with nodes"),
     ("slurm", f"{HEADER}\n{line('1', held='gres/shard=2')}\n", "1 job holds shards of GPUs"),
     (
         "slurm",

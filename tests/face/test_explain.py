@@ -18,7 +18,7 @@ from optgap.models.jsonio import Fields, finite
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
 from optgap.models.result import Termination
-from optgap.plotting.waterfall import explanation_figure, plot_decisions, plot_explanation
+from optgap.plotting.waterfall import explanation_figure
 
 pytestmark = pytest.mark.usefixtures("enumerated")
 
@@ -118,7 +118,7 @@ def test_the_price_of_being_online_is_that_of_the_best_policy_and_at_most() -> N
     assert amounts(answer)["heuristic"] == 0
     assert (answer.online_by, answer.online_objective) == ("pwr+fgd", 6540.0)
     assert any("45.0000 more than pwr+fgd" in note for note in answer.notes)
-    assert plot_explanation(answer).patches
+    assert explanation_figure(answer).axes[0].patches
 
 
 def test_the_best_policy_is_told_with_what_it_knows() -> None:
@@ -142,14 +142,11 @@ def _small(problem: PlacementProblem) -> Explanation:
     from optgap.models.spec import Entry, entries
 
     patch = pytest.MonkeyPatch()
-    entry = Entry("zero", "test_explain:zero", "0 W", kind="bound")
+    table = entries(lambda: {"zero": zero}, Entry("zero", "0 W", kind="bound"))
     with patch.context() as inner:
-        import sys
-
         import optgap.solvers.placement as room
 
-        inner.setitem(sys.modules, "test_explain", sys.modules[__name__])
-        inner.setattr(room, "METHODS", entries(entry))
+        inner.setattr(room, "METHODS", table)
         return explain(problem, "pwr+fgd", "zero")
 
 
@@ -189,14 +186,10 @@ def test_an_exact_per_event_policy_that_serves_less_is_no_yardstick(
     two_nodes: PlacementProblem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from optgap.heuristics import placement as room
-    from optgap.models.spec import Entry, entries
+    from optgap.models.spec import Entry
 
-    table = {**room.POLICIES}
-    table["greedy-exact"] = Entry("greedy-exact", "test_explain:nothing", "")
-    monkeypatch.setattr(room, "POLICIES", entries(*table.values()))
-    import sys
-
-    monkeypatch.setitem(sys.modules, "test_explain", sys.modules[__name__])
+    entry = Entry("greedy-exact", "", functions=lambda: {"greedy-exact": nothing})
+    monkeypatch.setattr(room, "POLICIES", {**room.POLICIES, "greedy-exact": entry})
     answer = explain(two_nodes, "fgd")
     assert answer.per_event_objective is None
     assert not any("greedy-exact" in text for text in [*answer.notes, *answer.reasons()])
@@ -216,7 +209,7 @@ def test_without_a_bound_the_unproven_part_is_unknown() -> None:
     assert amounts(answer)["unproven"] is None
     assert answer.gap is None
     assert "no bound is proven" in str(answer)
-    assert "nothing is proven" in plot_explanation(answer).get_xlabel()
+    assert "nothing is proven" in explanation_figure(answer).axes[0].get_xlabel()
 
 
 def test_a_bound_that_the_policy_breaks_is_an_error(two_nodes: PlacementProblem) -> None:
@@ -232,7 +225,7 @@ def test_maximising_counts_what_is_missing() -> None:
     assert sum(v or 0 for v in amounts(answer).values()) == 3000
     assert answer.costly
     assert all(regret.chosen == "turned away" for regret in answer.costly)
-    assert "below" in plot_explanation(answer).get_xlabel()
+    assert "below" in explanation_figure(answer).axes[0].get_xlabel()
 
 
 def test_what_a_limit_stopped_says_so(two_nodes: PlacementProblem) -> None:
@@ -257,7 +250,7 @@ def test_the_costliest_decisions_are_drawn_in_time_order() -> None:
     assert len(answer.top(1)) <= 1
     assert "<table" in answer._repr_html_()
     assert explanation_figure(answer).axes
-    assert plot_decisions(answer).get_ylabel().startswith("cost")
+    assert explanation_figure(answer).axes[1].get_ylabel().startswith("cost")
 
 
 def test_any_policy_may_be_the_one_that_knows_best(two_nodes: PlacementProblem) -> None:

@@ -14,31 +14,40 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from optgap.models.errors import InputError, NoQuote, one_of, shorten
+from optgap.models.errors import InputError, NoQuote, one_of, shorten, speaking_of_options
 
-COMMANDS = {
-    "info": "versions of everything, usable back ends, and public data to download",
-    "families": "the problem families with their policies, methods and presets",
-    "generate": "write a problem file from a preset or from CSV files",
-    "solve": "solve a problem with an exact method, or prove a bound",
-    "run": "run one online policy",
-    "check": "the referee's verdict on a solution, another solver's, too",
-    "export": "write the paper's formulation as an LP or MPS file, for other solvers",
-    "compare": "every policy's gap to the best proven bound",
-    "explain": "a policy's gap in parts: unproven, price of being online, price of the heuristic",
-    "audit": "a real cluster, or what a scheduler did, against the proven bound",
-    "report": "one page of HTML from any result files, which needs nothing but itself",
-    "fit": "fit a performance or power model to profiling data",
-    "sweep": "a grid of comparisons on many processes or machines, into one table",
+GROUPS = {
+    "Make problems": {
+        "families": "list families, policies, methods, presets and their parameters",
+        "generate": "write a problem file from a preset or from CSV files",
+        "fit": "fit a performance or power model to measurements",
+    },
+    "Compare": {
+        "compare": "show every policy's gap to the best proven bound",
+        "explain": "split a policy's gap into parts, and name its costliest decisions",
+        "audit": "hold a real cluster or a scheduler's log against the proven bound",
+        "sweep": "run a grid of comparisons on many processes or machines",
+        "report": "write one self-contained page of HTML from result files",
+    },
+    "One run at a time": {
+        "solve": "solve a problem with an exact method, or prove a bound",
+        "run": "run one online policy",
+        "check": "have the referee check a solution, another solver's, too",
+        "export": "write the paper's formulation as an LP or MPS file",
+    },
+    "This installation": {
+        "info": "show versions, usable back ends, and public data to download",
+    },
 }
 """Commands in the order of the help, with their summaries; `name` is `optgap.cli.name:command`."""
+COMMANDS = {name: text for table in GROUPS.values() for name, text in table.items()}
 
 REMOVED = {
     "bound": "optgap solve PROBLEM.json --bound-only proves a bound",
     "import": "optgap check PROBLEM.json MODEL.sol reads another solver's solution",
     "data": "optgap info lists public data, optgap info --fetch NAME downloads it",
     "reproduce": "run make reproduce PAPER=cats in a checkout, as docs/reproduction.md shows",
-    "tune": "choose parameters with Optuna, as docs/sweep.md and better-policies.ipynb show",
+    "tune": "choose parameters with Optuna, as docs/sweep.md and 09-tune-and-sweep.ipynb show",
     "profile": "sample with nvidia-smi --query-gpu=timestamp,index,name,utilization.gpu,power.draw,"
     "clocks.sm --format=csv -lms 100 > profile.csv, which optgap fit reads",
 }
@@ -100,6 +109,8 @@ EXIT_CODES = (
     "Exit codes: 0 done, 1 our own failure, 2 input that cannot be used, "
     "3 stopped by a limit or an interrupt, 4 there is no solution."
 )
+FIRST = ("Example:", "optgap compare placement --preset small --size 20")
+"""An example that takes a second, below the list of commands."""
 
 # ClickException, wherever this version of typer keeps it
 UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]
@@ -171,8 +182,12 @@ def group() -> LazyGroup:
     return LazyGroup(
         name="optgap",
         help="How far is a GPU-cluster scheduler from optimal?",
-        epilog=EXIT_CODES,
-        commands={name: TyperCommand(name=name, help=text) for name, text in COMMANDS.items()},
+        epilog="\n\n".join((*FIRST, EXIT_CODES)),
+        commands={
+            name: TyperCommand(name=name, help=text, rich_help_panel=title)
+            for title, table in GROUPS.items()
+            for name, text in table.items()
+        },
         params=own_options(),
     )
 
@@ -208,6 +223,11 @@ def version(given: list[str]) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code and never lets an exception through."""
+    with speaking_of_options():
+        return _main(arguments)
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     call = Call()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal that cannot show α must not stop us

@@ -105,16 +105,16 @@ def command(
         Output(solution_json, True).document(answer.solution.to_json(answer.problem))
     _write(answer, plot, report)
     _tell(answer, out, moves)
+    out.wrote(problem_json, solution_json, plot, report, json)
+    if problem_json is not None:
+        out.following("compare", problem_json, why="every policy's gap")
     return exit_code([answer.termination])
 
 
 def _write(answer: Audit, plot: str | None, report: str | None) -> None:
     """The picture and the page, where they were asked for."""
     if plot is not None:
-        from optgap.auditing.picture import audit_figure
-        from optgap.models.figures import save_figure
-
-        save_figure(plot, audit_figure(answer))
+        answer.plot(plot)
     if report is not None:
         from optgap.reporting import report as write
 
@@ -124,9 +124,7 @@ def _write(answer: Audit, plot: str | None, report: str | None) -> None:
 def _tell(answer: Audit, out: Output, moves: int | None) -> None:
     from optgap.render import plural
 
-    for line in answer.head():
-        out.line(line)
-    out.line()
+    out.answer_head(answer.head())
     if answer.facts:
         out.pairs(answer.facts)
         out.line()

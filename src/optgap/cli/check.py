@@ -56,6 +56,8 @@ def command(
     rows += [(key, number(value)) for key, value in verdict.metrics.items()]
     out.pairs(rows)
     out.document(verdict)
+    out.wrote(json)
+    out.following("compare", problem_file, why="every policy's gap")
     return BAD_INPUT if strict and not verdict.feasible else DONE
 
 

@@ -26,6 +26,7 @@ def command(
     quiet: opt.Quiet = False,
     **files: str | list[str] | None,
 ) -> int:
+    from optgap.cli.work import Output
     from optgap.making import MODELS, fitted
     from optgap.models.jsonio import dump_json
     from optgap.parameters import assignments
@@ -53,6 +54,9 @@ def command(
                 print(f"  {note}")
         for fit in problem.fits:
             print(f"  {fit.described}")
+        out = Output(None, quiet)
+        out.wrote(*dict.fromkeys((output, target)))
+        out.following("compare", target, why="every policy's gap")
     return 0
 
 
@@ -73,11 +77,11 @@ def _from_preset(
     spec: Any, preset: str | None, size: int | None, given: dict[str, Any], seed: int
 ) -> Any:
     from optgap.making import from_preset
-    from optgap.models.errors import InputError, NoQuote
+    from optgap.models.errors import InputError, Said
 
     if size is not None:
         if "size" in given:
-            raise InputError("--set", "size", NoQuote("it and --size"), "one of them")
+            raise InputError("--set", "size", Said("conflicts with --size"), "give only one")
         given["size"] = size
     return from_preset(spec.name, preset, given, seed)
 
@@ -95,7 +99,7 @@ def _from_files(
     from optgap.models.errors import InputError, NoQuote
 
     files = named(spec, files)
-    opt.refuse({"--preset": preset, "--size": size}, "it beside CSV files", "one or the other")
+    opt.refuse({"--preset": preset, "--size": size}, "conflicts with CSV files", "give only one")
     for key, paths in files.items():
         if key not in spec.files:
             expected = f"files of {spec.name}: " + ", ".join(f"--{key}" for key in spec.files)

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 from optgap.contract import Problem, ProblemClass, SolutionClass
@@ -74,7 +75,7 @@ class FamilySpec:
     overview: str = "auto"
 
     def room(self, *path: str) -> Any:
-        """Import a package or module of this family: the only place that does it by name."""
+        """Import a module of this family that has the same name in each."""
         role, *below = path
         return import_module(".".join(["optgap", role, self.name, *below]))
 
@@ -95,12 +96,16 @@ class FamilySpec:
     @property
     def solvers(self) -> Any:
         """The package of exact methods and bounds: METHODS, FORMULATIONS, auto, auto_bound."""
-        return self.room("solvers")
+        from optgap.solvers import consolidation, coscheduling, elastic, placement, queueing
+
+        return _named(self.name, consolidation, coscheduling, elastic, placement, queueing)
 
     @property
     def heuristics(self) -> Any:
         """The package of online policies: POLICIES, and CUSTOM, which runs a user's own."""
-        return self.room("heuristics")
+        from optgap.heuristics import consolidation, coscheduling, elastic, placement, queueing
+
+        return _named(self.name, consolidation, coscheduling, elastic, placement, queueing)
 
     def export(self, name: str, problem: Any, solution: Any) -> str:
         """One of `tables_out` as CSV text: the solution has a method for each."""
@@ -189,6 +194,11 @@ class FamilySpec:
     def auto_bound(self, problem: Problem) -> str:
         """The bound for a problem of this size."""
         return str(self.solvers.auto_bound(problem))
+
+
+def _named(family: str, *rooms: ModuleType) -> ModuleType:
+    """The package of a family, of those of all families."""
+    return next(room for room in rooms if room.__name__.endswith(f".{family}"))
 
 
 def keywords(target: Any, skip: Sequence[str] = ()) -> dict[str, Any]:
