@@ -339,8 +339,8 @@ class Estimator(ABC):
     def _enough(self, profile: Profile, params: Sequence[Parameter]) -> None:
         free = [p for p in params if not p.fixed and p.prior is None]
         for name in self.needs if self.swept else ():
-            values = np.unique(profile.numbers(name))
-            if len(values) < 2:
+            values = profile.numbers(name)
+            if not len(values) or np.ptp(values) == 0:
                 found = NoQuote(f"only {values[0]:g}" if len(values) else "no rows")
                 expected = f"at least two values for {self.name}"
                 raise InputError(profile.source, f"column {name}", found, expected + _advice(free))
