@@ -31,6 +31,8 @@ MORE: dict[str, dict[str, dict[str, Any]]] = {
     "consolidation": {"pai": {"size": 6, "present": 6}},
 }
 """Presets of a short run beside the tiny problem, for which the whole of a method runs."""
+REFERENCES = ("assignment", "intervals", "milp", "printed")
+"""Printed formulations, which take minutes beyond the tiny problem."""
 SPEEDS = (20.0, 0.05)
 QUICK_S = 10.0
 """What takes longer is left out of a long run."""
@@ -41,7 +43,8 @@ def cases() -> Iterator[tuple[str, str, str]]:
     for name, spec in FAMILIES.items():
         presets = list(spec.presets) if FUZZ else ["tiny", *MORE.get(name, {})]
         for preset in presets:
-            for method in ("auto", "auto-bound", *spec.policies, *(() if FUZZ else spec.methods)):
+            methods = [m for m in spec.methods if preset == "tiny" or m not in REFERENCES]
+            for method in ("auto", "auto-bound", *spec.policies, *(() if FUZZ else methods)):
                 yield name, preset, method
 
 
