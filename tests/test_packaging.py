@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-ROLES = ("models", "fitting", "solvers", "heuristics")
+ROLES = ("models", "fitting", "solvers", "heuristics", "instances")
 
 
 @pytest.fixture(scope="module")

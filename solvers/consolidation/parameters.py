@@ -6,7 +6,7 @@ PARAMETERS = {
     "workers": Parameter("threads of CP-SAT; with more than one, runs may differ", "threads"),
     "tries": Parameter("placements that are made"),
     "backend": Parameter(
-        "the MILP solver; `optgap info` shows which are usable",
+        "the MILP solver; `optgap --version` shows which are usable",
         choices=("highs", "cbc"),
     ),
     "big_m": Parameter(

@@ -4,7 +4,7 @@ from optgap.models.spec import Parameter
 
 PARAMETERS = {
     "backend": Parameter(
-        "the MILP solver; `optgap info` shows which are usable",
+        "the MILP solver; `optgap --version` shows which are usable",
         choices=("highs", "cbc"),
     ),
     "tolerance": Parameter(

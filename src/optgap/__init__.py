@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from optgap.api import Verdict, bound, check, run, solve
     from optgap.auditing import Audit, audit
+    from optgap.best_known import library
     from optgap.comparing.comparison import Comparison, ComparisonSet
     from optgap.comparing.gaps import sweep
     from optgap.comparing.overview import Overview, compare_all
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from optgap.plotting.waterfall import plot_explanation
     from optgap.registry import families
     from optgap.reporting import report
+    from optgap.scoring import Score, score
     from optgap.versions import show_versions
     from optgap.views import plot_solution
 
@@ -54,6 +56,7 @@ __all__ = [
     "Problem",
     "RefereeError",
     "Result",
+    "Score",
     "Status",
     "Termination",
     "UncertainComparison",
@@ -72,6 +75,7 @@ __all__ = [
     "fit",
     "formulation",
     "generate",
+    "library",
     "load",
     "plot_explanation",
     "plot_gaps",
@@ -82,6 +86,7 @@ __all__ = [
     "report",
     "run",
     "save",
+    "score",
     "show_versions",
     "solve",
     "sweep",
@@ -92,6 +97,7 @@ _HOME = {
     for module, names in {
         "api": "Verdict bound check run solve",
         "auditing": "Audit audit",
+        "best_known": "library",
         "comparing.comparison": "Comparison ComparisonSet",
         "comparing.gaps": "sweep",
         "comparing.overview": "Overview compare_all",
@@ -113,6 +119,7 @@ _HOME = {
         "plotting.waterfall": "plot_explanation",
         "registry": "families",
         "reporting": "report",
+        "scoring": "Score score",
         "versions": "show_versions",
         "views": "plot_solution",
     }.items()

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from inspect import signature
 from typing import Any
 
+from optgap.best_known import opened
 from optgap.contract import Problem
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields, dump_json, load_json
@@ -69,7 +70,7 @@ def load(path: Path, problem: ProblemLike | None = None) -> Any:
     InputError: naming file, field, what was found and what was expected.
     """
     of = None if problem is None else as_problem(problem)
-    fields = Fields(load_json(path), str(path))
+    fields = Fields(load_json(opened(path)), str(path))
     schema = fields.text("schema")
     for spec in FAMILIES.values():
         if schema.startswith(f"optgap.{spec.name}.problem/"):
@@ -92,11 +93,13 @@ def load(path: Path, problem: ProblemLike | None = None) -> Any:
 def load_problem(path: Path) -> Problem:
     """Read a problem; of values that look like another unit a line warns.
 
+    ``lib:NAME`` is an instance of optgap-lib.
+
     Raises
     ------
     InputError: naming file, field, what was found and what was expected.
     """
-    fields = Fields(load_json(path), str(path))
+    fields = Fields(load_json(opened(path)), str(path))
     schema = fields.text("schema")
     for spec in FAMILIES.values():
         if schema.startswith(f"optgap.{spec.name}.problem/"):

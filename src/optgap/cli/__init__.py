@@ -17,7 +17,6 @@ from typer.core import TyperCommand, TyperGroup
 from optgap.models.errors import InputError, NoQuote, one_of, shorten
 
 COMMANDS = {
-    "info": "versions of everything, usable back ends, and public data to download",
     "families": "the problem families with their policies, methods and presets",
     "generate": "write a problem file from a preset or from CSV files",
     "solve": "solve a problem with an exact method, or prove a bound",
@@ -25,6 +24,7 @@ COMMANDS = {
     "check": "the referee's verdict on a solution, another solver's, too",
     "export": "write the paper's formulation as an LP or MPS file, for other solvers",
     "compare": "every policy's gap to the best proven bound",
+    "score": "a policy's gaps on optgap-lib, fixed problems whose best solutions are known",
     "explain": "a policy's gap in parts: unproven, price of being online, price of the heuristic",
     "audit": "a real cluster, or what a scheduler did, against the proven bound",
     "report": "one page of HTML from any result files, which needs nothing but itself",
@@ -36,7 +36,9 @@ COMMANDS = {
 REMOVED = {
     "bound": "optgap solve PROBLEM.json --bound-only proves a bound",
     "import": "optgap check PROBLEM.json MODEL.sol reads another solver's solution",
-    "data": "optgap info lists public data, optgap info --fetch NAME downloads it",
+    "info": "optgap --version shows versions and usable back ends, optgap generate --fetch NAME "
+    "downloads public data",
+    "data": "optgap generate --fetch NAME downloads public data, --fetch list shows what there is",
     "reproduce": "run make reproduce PAPER=cats in a checkout, as docs/reproduction.md shows",
     "tune": "choose parameters with Optuna, as docs/tune.md and better-policies.ipynb show",
     "profile": "sample with nvidia-smi --query-gpu=timestamp,index,name,utilization.gpu,power.draw,"
@@ -46,9 +48,12 @@ REMOVED = {
 
 SMALL = "optgap generate placement --preset small --size 20 -o problem.json"
 EXAMPLES: dict[str, tuple[str, ...]] = {
-    "info": ("optgap info", "optgap info --fetch openb"),
     "families": ("optgap families placement",),
-    "generate": (SMALL, "optgap generate queueing --size 50 --set load=1.2 --seed 3 -o queue.json"),
+    "generate": (
+        SMALL,
+        "optgap generate queueing --size 50 --set load=1.2 --seed 3 -o queue.json",
+        "optgap generate --fetch list",
+    ),
     "solve": (
         SMALL,
         "optgap solve problem.json -o best.json --plot best.png",
@@ -59,6 +64,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         SMALL,
         "optgap run problem.json --policy fgd -o solution.json",
         "optgap check problem.json solution.json",
+        "optgap run lib:queueing-wait-9 --policy shortest -o waits.json",
+        "optgap check --against-best queueing-wait-9 waits.json",
     ),
     "export": (
         "optgap generate queueing --preset small --size 5 -o problem.json",
@@ -69,6 +76,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "optgap compare placement --preset small --size 20 --plot gaps.png",
         "optgap compare coscheduling --sweep size=6,8,10 --policies ecosched,marble",
     ),
+    "score": ("optgap score marble", "optgap score fifo --family queueing --json score.json"),
     "explain": ("optgap explain coscheduling --policy ecosched --plot why.png",),
     "audit": (
         "optgap audit kubernetes cluster.json --moves 14",
@@ -184,7 +192,8 @@ def own_options() -> list[Any]:
     @app.callback()
     def _shown(
         version: Annotated[
-            bool, typer.Option("--version", help="versions; as JSON with --json behind it")
+            bool,
+            typer.Option("--version", help="versions and back ends; as JSON with --json behind it"),
         ] = False,
     ) -> None: ...
 
@@ -195,14 +204,44 @@ def own_options() -> list[Any]:
 def version(given: list[str]) -> int:
     """What ``--version [--json [FILE]]`` answers."""
     from optgap.cli.work import Output
+    from optgap.solvers.backends import available, backends
     from optgap.versions import versions
 
     if given and (given[0] != "--json" or len(given) > 2):
         raise InputError("--version", "", " ".join(given), "nothing, or --json FILE")
     out = Output((given[1:] or ["-"])[0] if given else None, False)
     block = versions()
-    out.line(f"optgap {block['optgap']}")
-    out.document({"schema": "optgap.versions/1", "versions": block})
+    rows = [(row, available(row.name)) for row in backends()]
+    out.line(f"optgap {block['optgap']}\n")
+    out.pairs([pair for pair in block.items() if pair[0] != "optgap"])
+    out.line()
+    out.table(
+        ("back end", "versions", "usable"),
+        [
+            (
+                row.title,
+                ", ".join(f"{name} {found}" for name, found in row.versions.items()),
+                f"no: {reason}" if reason else "yes",
+            )
+            for row, reason in rows
+        ],
+    )
+    out.document(
+        {
+            "schema": "optgap.versions/1",
+            "versions": block,
+            "backends": [
+                {
+                    "name": row.name,
+                    "title": row.title,
+                    "versions": dict(row.versions),
+                    "usable": not reason,
+                    "reason": reason,
+                }
+                for row, reason in rows
+            ],
+        }
+    )
     return DONE
 
 

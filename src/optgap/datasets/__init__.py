@@ -154,7 +154,7 @@ def path(name: str) -> Path:
     place = data_folder()
     for file in dataset.files:
         if not (place / file.path).is_file():
-            expected = f"it there: optgap info --fetch {name}"
+            expected = f"it there: optgap generate --fetch {name}"
             raise InputError(str(place / file.path), "", NoQuote("no such file"), expected)
     return place / os.path.commonpath([os.path.dirname(file.path) for file in dataset.files])
 
