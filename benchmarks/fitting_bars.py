@@ -19,12 +19,10 @@ from pathlib import Path
 import numpy as np
 
 from optgap.fitting.automatic import VARIANTS
-from optgap.fitting.batch_power import BatchPower
+from optgap.fitting.curves import BatchPower, LinearPower, PowerLawJct
 from optgap.fitting.dram import DramRuntime
 from optgap.fitting.estimator import Estimator
 from optgap.fitting.groups import HeldOut, cross_validate
-from optgap.fitting.jct import PowerLawJct
-from optgap.fitting.linear_power import LinearPower
 from optgap.fitting.powerflow_energy import PowerFlowEnergy
 from optgap.fitting.powerflow_power import PowerFlowPower
 from optgap.fitting.prepare import mean_over, where

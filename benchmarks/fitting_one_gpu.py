@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -49,8 +50,8 @@ def without(network: str | None) -> Mapping[str, priors.Prior]:
     logs = {name: np.log(values) for name, values in found.items()}
     return {
         **priors.TIME,
-        **{name: priors.Prior(float(np.exp(v.mean())), float(v.std(ddof=1)),
-                              priors.TIME[name].above) for name, v in logs.items()},
+        **{name: replace(priors.TIME[name], median=float(np.exp(v.mean())),
+                         spread=float(v.std(ddof=1))) for name, v in logs.items()},
     }  # fmt: skip
 
 

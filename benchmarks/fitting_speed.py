@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import curve_fit
 
+from optgap.fitting.curves import LinearPower
 from optgap.fitting.groups import fit_groups
-from optgap.fitting.linear_power import LinearPower
 from optgap.fitting.profile import Profile
 from optgap.fitting.throughput import PowerFlowThroughput, log_time
 from optgap.models.performance.throughput import ThroughputModel

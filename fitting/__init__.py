@@ -38,9 +38,9 @@ _PLACE = "optgap.fitting."
 ESTIMATORS: Mapping[str, ModelEntry] = {
     name: ModelEntry(name, _PLACE + target, summary)
     for name, target, summary in (
-        ("linear-power", "linear_power:LinearPower", "P = P_gs + α·f (CATS, Eq. 1)"),
-        ("power-law-power", "linear_power:PowerLawPower", "P = P_s + c·(f/f_ref)^k"),
-        ("power-law-jct", "jct:PowerLawJct", "e = e_min·(f_max/f)^β (CATS, Eq. 5)"),
+        ("linear-power", "curves:LinearPower", "P = P_gs + α·f (CATS, Eq. 1)"),
+        ("power-law-power", "curves:PowerLawPower", "P = P_s + c·(f/f_ref)^k"),
+        ("power-law-jct", "curves:PowerLawJct", "e = e_min·(f_max/f)^β (CATS, Eq. 5)"),
         (
             "powerflow-throughput",
             "throughput:PowerFlowThroughput",
@@ -58,11 +58,11 @@ ESTIMATORS: Mapping[str, ModelEntry] = {
         ),
         (
             "batch-power",
-            "batch_power:BatchPower",
+            "curves:BatchPower",
             "power as a logarithm of the batch (PowerFlow, Eq. 12)",
         ),
         ("dram-runtime", "dram:DramRuntime", "run time from DRAM activity (EcoSched)"),
-        ("contention", "contention:Contention", "speed against summed utilisation"),
+        ("contention", "curves:Contention", "speed against summed utilisation"),
         ("device-power", "devices:DevicePower", "idle and full power by GPU model (PWR, Eq. 1-2)"),
     )
 }

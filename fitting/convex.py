@@ -6,54 +6,76 @@ For models that are linear in their coefficients once f0 and κ are given.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, Self
 
 import numpy as np
 
 from optgap.fitting.estimator import Design, Estimator
 from optgap.fitting.optimise import Fit, Floats, spread
-from optgap.fitting.parameter import Parameter
+from optgap.fitting.parameter import Parameter, bounds
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote
 
-E = TypeVar("E", bound=Estimator)
 GRID = 60
 """Clocks between the lowest and the highest at which the constraints hold."""
 LEAST = 1e-3
 """Least power on them, of the mean one."""
 
 
-def constrained(estimator: E, profile: Profile, facts: Design, params: tuple[Parameter, ...]) -> E:
-    """Fit the coefficients that come last among the parameters, and judge the fit.
+class Linear(Estimator):
+    """A power that is linear in the coefficients which come last among its parameters.
 
-    Raises
-    ------
-    InputError: where the solver finds none.
+    Parameters
+    ----------
+    robust: coefficients by a convex program with Huber's loss.
     """
-    design = estimator.design(profile, facts)
-    columns, power = design["columns"], profile.numbers(estimator.response)
-    clock = profile.numbers("frequency_mhz")
-    between = Profile({"frequency_mhz": np.linspace(clock.min(), clock.max(), GRID)})
-    grid = estimator.design(between, facts)["columns"]
-    lower = np.array([p.lower for p in params[-columns.shape[1] :]])
-    theta = np.array([p.lower if p.fixed else 0.0 for p in params])
-    theta[-columns.shape[1] :] = _weights(columns, power, grid, lower, estimator, profile)
-    log, jacobian = estimator.curve(theta, design)
-    residuals = log - estimator.target(profile)
-    trust = np.minimum(1.0, estimator.loss_scale / np.maximum(np.abs(residuals), 1e-300))
-    held = np.array([p.fixed for p in params])
-    held |= theta <= np.array([p.lower for p in params]) + 1e-9 * np.abs(theta).max()
-    found = Fit(theta, 0.0, residuals, jacobian, trust, theta)
-    estimator.start_, estimator.residuals_ = theta, residuals
-    ends = np.array([[p.lower, p.upper] for p in params], dtype=float).T
-    scatter = spread(found, held, len(residuals), *ends)
-    return estimator._found(profile, facts, params, theta, held, scatter)
+
+    response = "power_w"
+    needs = ("frequency_mhz",)
+
+    def __init__(self, *, robust: bool = False, **shared: Any) -> None:
+        super().__init__(**(dict[str, Any](starts=1) | shared))  # of one valley
+        self.robust = robust
+
+    def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
+        columns = design["columns"]
+        size = columns.shape[1]
+        power = np.maximum(columns @ theta[-size:], design.get("floor_w", 1e-300))
+        jacobian = np.zeros((len(power), len(theta)))
+        jacobian[:, -size:] = columns / power[:, None]
+        return np.log(power), jacobian
+
+    def _solve(
+        self, profile: Profile, facts: Design, params: tuple[Parameter, ...], starts: Floats
+    ) -> Self:
+        if self.robust:
+            return self._constrained(profile, facts, params)
+        return super()._solve(profile, facts, params, starts)
+
+    def _constrained(self, profile: Profile, facts: Design, params: tuple[Parameter, ...]) -> Self:
+        """Fit by the convex program; raise InputError where the solver finds nothing."""
+        design = self.design(profile, facts)
+        columns, power = design["columns"], profile.numbers(self.response)
+        clock = profile.numbers("frequency_mhz")
+        between = Profile({"frequency_mhz": np.linspace(clock.min(), clock.max(), GRID)})
+        grid = self.design(between, facts)["columns"]
+        lower, upper = bounds(params)
+        theta = np.where(lower == upper, lower, 0.0)
+        last = slice(-columns.shape[1], None)
+        theta[last] = _weights(columns, power, grid, lower[last], self.loss_scale, profile.source)
+        log, jacobian = self.curve(theta, design)
+        residuals = log - self.target(profile)
+        trust = np.minimum(1.0, self.loss_scale / np.maximum(np.abs(residuals), 1e-300))
+        held = (lower == upper) | (theta <= lower + 1e-9 * np.abs(theta).max())
+        found = Fit(theta, 0.0, residuals, jacobian, trust, theta)
+        self.start_, self.residuals_ = theta, residuals
+        scatter = spread(found, held, len(residuals), lower, upper)
+        return self._found(profile, facts, params, theta, held, scatter)
 
 
 def _weights(
-    columns: Floats, power: Floats, grid: Floats, lower: Floats, estimator: Estimator,
-    profile: Profile,
-) -> Floats:  # fmt: skip
+    columns: Floats, power: Floats, grid: Floats, lower: Floats, scale: float, source: str
+) -> Floats:
     """min Σ huber(columns·w/power − 1) with power on the grid above 0 and rising."""
     cp: Any = import_module("cvxpy")  # whose functions carry no types
     size = np.maximum(np.abs(columns).max(axis=0), 1e-300)
@@ -64,12 +86,12 @@ def _weights(
     held = np.flatnonzero(np.isfinite(lower))
     if len(held):
         rules.append(w[held] >= 0)
-    loss = cp.sum(cp.huber(error / estimator.loss_scale, 1.0))
+    loss = cp.sum(cp.huber(error / scale, 1.0))
     try:
         cp.Problem(cp.Minimize(loss), rules).solve(solver="CLARABEL")
     except cp.error.SolverError:
         w.value = None
     if w.value is None:
         found = NoQuote("no rising power that fits")
-        raise InputError(profile.source, "robust", found, "powers that rise with the clock")
+        raise InputError(source, "robust", found, "powers that rise with the clock")
     return np.asarray(np.where(np.isfinite(lower), np.maximum(w.value, 0), w.value) / size)

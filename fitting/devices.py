@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,19 +38,17 @@ class DevicePower(Estimator):
     CPU package.
     """
 
-    name: ClassVar[str] = NAME
-    summary: ClassVar[str] = "idle and full power by GPU model (PWR, Eq. 1-2)"
-    response: ClassVar[str] = "power_w"
-    needs: ClassVar[tuple[str, ...]] = ("busy",)
-    varies: ClassVar[tuple[str, ...]] = ("busy",)
-    uses: ClassVar[tuple[str, ...]] = ("power_limit_w", "idle_w", "util_percent")
+    name = NAME
+    response = "power_w"
+    needs = ("busy",)
+    uses = ("power_limit_w", "idle_w", "util_percent")
 
     def __init__(self, **shared: Any) -> None:
         super().__init__(**(dict[str, Any](loss="linear", loss_scale=0.05, starts=1) | shared))
 
-    def prepare(self, table: object, y: object = None) -> Profile:
+    def prepare(self, table: object) -> Profile:
         """Rows that are busy (1) or idle (0)."""
-        profile = self.table(table, y)
+        profile = self.table(table)
         if "busy" not in profile:
             profile = _marked(profile)
         return super().prepare(profile)
@@ -67,9 +65,6 @@ class DevicePower(Estimator):
         known = limit[np.isfinite(limit)]
         full = np.max(known) if known.size else np.percentile(power[busy], 99)
         return np.array([np.median(power[~busy]), full])
-
-    def design(self, table: Profile, facts: Design) -> Design:
-        return {"busy": table.numbers("busy")}
 
     def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
         busy = design["busy"] > 0

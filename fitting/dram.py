@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from optgap.fitting.estimator import Design, Estimator
 from optgap.fitting.optimise import Floats, Spread
 from optgap.fitting.parameter import Parameter
 from optgap.fitting.profile import Profile
-from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.errors import InputError, NoQuote
 
 DramChoice = Literal["blend", "rate", "power", "traffic"]
 
@@ -38,17 +38,15 @@ class DramRuntime(Estimator):
     for x, summed over the GPUs; if that is missing too, fitting is refused.
     """
 
-    name: ClassVar[str] = "dram-runtime"
-    summary: ClassVar[str] = "run time from the summed DRAM-active share (EcoSched, Phase I)"
-    response: ClassVar[str] = "time_s"
-    needs: ClassVar[tuple[str, ...]] = ("dram_sum",)
-    uses: ClassVar[tuple[str, ...]] = ("gpus", "power_w", *FALLBACKS)
+    name = "dram-runtime"
+    response = "time_s"
+    needs = ("dram_sum",)
+    uses = ("gpus", "power_w", *FALLBACKS)
+    swept = False
 
     def __init__(self, *, form: DramChoice = "blend", **shared: Any) -> None:
         super().__init__(**(dict[str, Any](loss="linear", loss_scale=0.05, starts=1) | shared))
-        if form not in FORMS:
-            raise InputError(self.name, "form", form, one_of(FORMS))
-        self.form = form
+        self.form = self.one_of("form", form, FORMS)
 
     def settle(self, table: Profile) -> Design:
         """Which counter is used."""

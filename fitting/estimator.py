@@ -1,4 +1,4 @@
-"""What every fitted model has in common: scikit-learn's habits, bounds, starts, errors.
+"""What every fitted model has in common: settings, bounds, starts, errors.
 
 An estimator names its parameters with physical bounds, guesses starts from the data and gives
 the logarithm of its prediction with an analytic Jacobian; fitting, standard errors, sampling
@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optgap.fitting import metrics
 from optgap.fitting.optimise import Floats, Loss, Residuals, Robust, Spread, spread
-from optgap.fitting.parameter import Parameter, at_priors, prior_spread, towards
+from optgap.fitting.parameter import Parameter, at_priors, bounds, prior_spread, towards
 from optgap.fitting.profile import QUANTITIES, Profile
 from optgap.models.errors import InputError, NoQuote, one_of
 
+T = TypeVar("T")
 Design = Mapping[str, Any]
 """What a model computes once from a table: columns, reference values."""
 MOST_LEVELS = 200
@@ -52,11 +53,10 @@ class Estimator(ABC):
     """
 
     name: ClassVar[str]
-    summary: ClassVar[str]
     response: ClassVar[str]
     needs: ClassVar[tuple[str, ...]]
-    varies: ClassVar[tuple[str, ...]] = ()
-    """Columns that must take more than one value."""
+    swept: ClassVar[bool] = True
+    """Whether the columns that it needs must take more than one value."""
     uses: ClassVar[tuple[str, ...]] = ()
     """Columns that it reads where they are there."""
     near_: Self | None = None
@@ -65,14 +65,18 @@ class Estimator(ABC):
     def __init__(
         self, *, loss: Loss = "soft_l1", loss_scale: float = 0.02, starts: int = 4, seed: int = 0
     ) -> None:
-        if loss not in LOSSES:
-            raise InputError(self.name, "loss", loss, one_of(LOSSES))
         if not loss_scale > 0:
             raise InputError(self.name, "loss_scale", loss_scale, "a relative error above 0")
-        self.loss = loss
+        self.loss = self.one_of("loss", loss, LOSSES)
         self.loss_scale = loss_scale
         self.starts = starts
         self.seed = seed
+
+    def one_of(self, setting: str, value: T, known: Collection[str]) -> T:
+        """A setting that takes some texts alone; raises InputError for another."""
+        if value not in known:
+            raise InputError(self.name, setting, value, one_of(known))
+        return value
 
     @classmethod
     def reads(cls) -> tuple[str, ...]:
@@ -93,9 +97,9 @@ class Estimator(ABC):
     def guess(self, table: Profile, facts: Design) -> Floats:
         """A start from the data, in the order of `parameters`."""
 
-    @abstractmethod
     def design(self, table: Profile, facts: Design) -> Design:
-        """What `curve` needs, computed once per table."""
+        """What `curve` needs, computed once per table; the facts and the needed columns."""
+        return {**facts, **{name: table.numbers(name) for name in self.needs}}
 
     @abstractmethod
     def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
@@ -132,7 +136,7 @@ class Estimator(ABC):
         """Warnings of the model's own about the data."""
         return []
 
-    # --- scikit-learn's contract ---------------------------------------------------------
+    # --- its settings, fitting and predicting --------------------------------------------
 
     @classmethod
     @cache
@@ -142,27 +146,13 @@ class Estimator(ABC):
         found = [p for init in inits for p in init.parameters.values()]
         return tuple(dict.fromkeys(p.name for p in found if p.kind is p.KEYWORD_ONLY))
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
+    def get_params(self) -> dict[str, Any]:
         """The settings, as given to the constructor."""
         return {name: getattr(self, name) for name in self._names()}
 
-    def set_params(self, **settings: Any) -> Self:
-        """Change settings by name.
-
-        Raises
-        ------
-        InputError: for a setting that the model does not have.
-        """
-        known = self._names()
-        for name, value in settings.items():
-            if name not in known:
-                raise InputError(self.name, "settings", name, one_of(known))
-            setattr(self, name, value)
-        return self
-
     def clone(self, **settings: Any) -> Self:
         """An unfitted copy, with `settings` changed."""
-        return type(self)(**self.get_params()).set_params(**settings)
+        return type(self)(**{**self.get_params(), **settings})
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
@@ -172,10 +162,8 @@ class Estimator(ABC):
     def fitted(self) -> bool:
         return hasattr(self, "theta_")
 
-    def fit(
-        self, table: object, y: object = None, *, strict: bool = True, near: Self | None = None
-    ) -> Self:
-        """Fit to a table (Profile, mapping or DataFrame); `y` replaces its response column.
+    def fit(self, table: object, *, strict: bool = True, near: Self | None = None) -> Self:
+        """Fit to a table (Profile, mapping or DataFrame).
 
         Parameters
         ----------
@@ -189,14 +177,15 @@ class Estimator(ABC):
             that never varies, a response that is constant, or fewer rows than parameters.
         """
         self.near_ = near
-        profile = self.prepare(self.table(table, y, strict=strict))
+        profile = self.prepare(self.table(table, strict=strict))
         facts = self.settle(profile)
         params = tuple(self.parameters(profile, facts))
         self._enough(profile, params)
         first = at_priors(self.guess(profile, facts), params)
         starts = self._starts(first, params)
         if near is not None and len(near.theta_) == len(first):
-            starts = np.clip([starts[0], near.theta_], *_bounds(params))
+            guess = starts[:1] if len(starts) > 1 else starts[:0]  # of one valley: at once
+            starts = np.clip([*guess, near.theta_], *bounds(params))
         return self._solve(profile, facts, params, starts)
 
     def predict(self, table: object) -> Floats:
@@ -224,17 +213,12 @@ class Estimator(ABC):
                 found.append(f"{name} {values[0]:g} is outside {low:g} to {high:g}, as measured")
         return found
 
-    def score(self, table: object, y: object = None) -> float:
-        """R² of the prediction."""
-        profile = self.prepare(table, y)
-        return metrics.r2(profile.numbers(self.response), self.predict(profile))
-
     # --- the work ------------------------------------------------------------------------
 
     def _solve(
         self, profile: Profile, facts: Design, params: tuple[Parameter, ...], starts: Floats
     ) -> Self:
-        lower, upper = _bounds(params)
+        lower, upper = bounds(params)
         target = self.target(profile)
         evaluate = self._residuals(self.design(profile, facts), target, facts, params)
         problem = Robust(evaluate, lower, upper, self.loss, self.loss_scale)
@@ -297,7 +281,7 @@ class Estimator(ABC):
     def _starts(self, first: Floats, params: tuple[Parameter, ...]) -> Floats:
         """The guess, and random ones around it within the bounds."""
         rng = np.random.default_rng(self.seed)
-        lower, upper = _bounds(params)
+        lower, upper = bounds(params)
         rows = [first]
         for _ in range(max(self.starts, 1) - 1):
             factor = np.exp(rng.normal(0.0, 1.0, len(first)))
@@ -309,18 +293,13 @@ class Estimator(ABC):
             )
         return np.clip(np.array(rows), lower, upper)
 
-    def table(self, table: object, y: object = None, *, strict: bool = True) -> Profile:
-        """The table as a Profile, with `y` as its response column where it is given."""
-        profile = Profile.of(table, self.name, strict=strict, reads=self.reads())
-        if y is None:
-            return profile
-        answers = {self.response: np.asarray(y, dtype=float)}
-        Profile.of(answers, self.name, strict=strict)
-        return profile.with_columns(**answers)
+    def table(self, table: object, *, strict: bool = True) -> Profile:
+        """The table as a Profile."""
+        return Profile.of(table, self.name, strict=strict, reads=self.reads())
 
-    def prepare(self, table: object, y: object = None) -> Profile:
+    def prepare(self, table: object) -> Profile:
         """The table with everything that fitting needs, checked."""
-        profile = self.table(table, y)
+        profile = self.table(table)
         self._columns(profile, (*self.needs, self.response))
         values = profile.numbers(self.response)
         if not len(values):
@@ -350,7 +329,7 @@ class Estimator(ABC):
 
     def _enough(self, profile: Profile, params: Sequence[Parameter]) -> None:
         free = [p for p in params if not p.fixed and p.prior is None]
-        for name in self.varies:
+        for name in self.needs if self.swept else ():
             values = np.unique(profile.numbers(name))
             if len(values) < 2:
                 found = NoQuote(f"only {values[0]:g}" if len(values) else "no rows")
@@ -431,17 +410,11 @@ class Estimator(ABC):
         self._check_fitted()
         copy = self.clone()
         copy.__dict__.update(self.__dict__)
-        lower, upper = _bounds(self.parameters_)
+        lower, upper = bounds(self.parameters_)
         copy.theta_ = np.clip(theta, lower, upper)
         names = [p.name for p in self.parameters_]
         copy.params_ = dict(zip(names, (float(v) for v in copy.theta_), strict=True))
         return copy
-
-
-def _bounds(params: Sequence[Parameter]) -> tuple[Floats, Floats]:
-    """Lower and upper bounds of the parameters."""
-    lower, upper = np.array([[p.lower, p.upper] for p in params], dtype=float).T
-    return lower, upper
 
 
 def _advice(params: Sequence[Parameter]) -> str:

@@ -31,6 +31,12 @@ class Parameter:
         return self.lower == self.upper
 
 
+def bounds(params: Sequence[Parameter]) -> tuple[Floats, Floats]:
+    """Lower and upper bounds of the parameters."""
+    lower, upper = np.array([[p.lower, p.upper] for p in params], dtype=float).reshape(-1, 2).T
+    return lower, upper
+
+
 PRIOR_NOISE = 0.03
 """Relative error of a measurement that priors are weighed against."""
 
@@ -66,20 +72,24 @@ def prior_spread(params: Sequence[Parameter], theta: Floats) -> Floats:
 
 def moved(theta: Floats, moves: Floats, params: Sequence[Parameter]) -> Floats:
     """(draws, parameters) values `moves` away; of parameters with a prior, in their logarithms."""
-    held, above, more = _held(theta, params)
-    in_logs = above + more * np.exp(np.clip(moves / more, -50, 50))
+    held, above, more, fall = _held(theta, params)
+    logs = np.where(moves < 0, fall * moves, moves) / more
+    in_logs = above + more * np.exp(np.clip(logs, -50, 50))
     return np.asarray(np.where(held, in_logs, theta + moves))
 
 
 def movement(theta: Floats, values: Floats, params: Sequence[Parameter]) -> Floats:
     """(draws, parameters) what `moved` was given for these values."""
-    held, above, more = _held(theta, params)
-    in_logs = more * np.log(np.maximum(values - above, 1e-22 * more) / more)
-    return np.asarray(np.where(held, in_logs, values - theta))
+    held, above, more, fall = _held(theta, params)
+    logs = np.log(np.maximum(values - above, 1e-22 * more) / more)
+    return np.asarray(np.where(held, more * np.where(logs < 0, logs / fall, logs), values - theta))
 
 
-def _held(theta: Floats, params: Sequence[Parameter]) -> tuple[NDArray[np.bool_], Floats, Floats]:
-    """Which parameters have a prior, above what, and how far above (1 for the others)."""
+def _held(
+    theta: Floats, params: Sequence[Parameter]
+) -> tuple[NDArray[np.bool_], Floats, Floats, Floats]:
+    """Which parameters have a prior, above what, how far above (1 for the others), and its fall."""
     held = np.array([p.prior is not None for p in params], dtype=bool)
     above = np.array([p.prior.above if p.prior else 0.0 for p in params])
-    return held, above, np.where(held, theta - above, 1.0)
+    fall = np.array([p.prior.fall if p.prior else 1.0 for p in params])
+    return held, above, np.where(held, theta - above, 1.0), fall

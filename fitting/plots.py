@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 import textwrap
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from optgap.fitting.estimator import Estimator
-from optgap.fitting.optimise import Floats
 from optgap.fitting.profile import QUANTITIES, Profile
 from optgap.fitting.report import FitReport
 from optgap.fitting.uncertainty import interval, samples, unknown
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.figures import LONGEST, image, labelled
-from optgap.models.jsonio import write_bytes
+from optgap.models.figures import LONGEST, delivered, labelled, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,43 +55,40 @@ def _words(name: str) -> str:
     return name.removesuffix(ending).removesuffix("_percent").replace("_", " ")
 
 
+def _named(axes: Axes, title: str, over: str, response: str) -> Axes:
+    axes.set(xlabel=over, ylabel=response)
+    axes.set_title(title, fontsize="medium")
+    return axes
+
+
 def plot_measured(report: FitReport[Any], ax: Axes | None = None) -> Axes:
     """Predicted over measured, held out where the report has it."""
     axes = _axes(ax)
-    estimator = report.fit.estimator
+    response = report.fit.estimator.response
     if report.held_out is not None:
         measured, predicted = report.held_out.measured, report.held_out.predicted
-        title = "rows held out"
     else:
         table = _fitted(report)
-        measured, predicted = table.numbers(estimator.response), report.fit.predict(table)
-        title = "the rows fitted to"
+        measured, predicted = table.numbers(response), report.fit.predict(table)
     axes.scatter(measured, predicted, s=8, alpha=0.5)
     ends = [min(measured.min(), predicted.min()), max(measured.max(), predicted.max())]
     axes.plot(ends, ends, color="black", linewidth=1)
     if ends[0] > 0 and ends[1] > 30 * ends[0]:
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-    axes.set_xlabel(f"measured {_unit(estimator.response)}")
-    axes.set_ylabel(f"predicted {_unit(estimator.response)}")
-    axes.set_title(title, fontsize="medium")
-    return axes
+        axes.set(xscale="log", yscale="log")
+    title = "the rows fitted to" if report.held_out is None else "rows held out"
+    return _named(axes, title, f"measured {_unit(response)}", f"predicted {_unit(response)}")
 
 
 def plot_residuals(report: FitReport[Any], ax: Axes | None = None) -> Axes:
     """Relative error over the first input, in percent."""
     axes = _axes(ax)
-    estimator = report.fit.estimator
-    table = _fitted(report)
+    estimator, table = report.fit.estimator, _fitted(report)
     over = estimator.needs[0]
-    measured = table.numbers(estimator.response)
-    error = 100 * (report.fit.predict(table) / measured - 1)
+    error = 100 * (report.fit.predict(table) / table.numbers(estimator.response) - 1)
     axes.scatter(table.numbers(over), error, s=8, alpha=0.5)
     axes.axhline(0, color="black", linewidth=1)
-    axes.set_xlabel(_unit(over))
-    axes.set_ylabel("predicted − measured (%)")
-    axes.set_title("residuals of the rows fitted to", fontsize="medium")
-    return axes
+    title = "residuals of the rows fitted to"
+    return _named(axes, title, _unit(over), "predicted − measured (%)")
 
 
 def plot_curve(report: FitReport[Any], ax: Axes | None = None, seed: int = 0) -> Axes:
@@ -108,46 +101,42 @@ def plot_curve(report: FitReport[Any], ax: Axes | None = None, seed: int = 0) ->
     """
     axes = _axes(ax)
     estimator = report.fit.estimator
-    table = _fitted(report)
+    table, over = _fitted(report), estimator.needs[0]
     rng = np.random.default_rng(seed)
-    palette = "tab10" if len(report.fit.fits) <= 10 else "tab20"
     several, alone = len(estimator.needs) > 1, len(report.fit.fits) == 1
     for k, (title, rows) in enumerate(table.groups(report.fit.by)):
         fit: Estimator = report.fit.fits[title]
         part = table.take(rows)
-        over = part.numbers(estimator.needs[0])
-        dots = "0.7" if several else _colour(palette, k)
-        axes.scatter(over, part.numbers(fit.response), s=8, alpha=0.5, color=dots)
-        lines = _lines(part, fit) if several else [(title, _grid(part, estimator.needs[0]))]
+        dots = "0.7" if several else _colour(len(report.fit.fits), k)
+        axes.scatter(part.numbers(over), part.numbers(fit.response), s=8, alpha=0.5, color=dots)
+        lines = _lines(part, fit) if several else [(title, _grid(part, over))]
         drawn = [] if unknown(fit) else samples(fit, BAND_SAMPLES, rng)
         for number, (name, line) in enumerate(lines):
-            colour = _colour(palette, number if several and alone else k)
+            colour = _colour(len(report.fit.fits), number if several and alone else k)
             shown = name if alone else title if number == len(lines) - 1 else ""  # each once
-            places, middle = _by_place(line.numbers(fit.needs[0]), fit.predict(line))
             dark = 1.0 if alone else 0.3 + 0.7 * (number + 1) / len(lines)
+            curves = [fit.predict(line), *(interval(drawn, line) if drawn else ())]
+            # the mean at each distinct place: placements of the same GPUs, say
+            places, index = np.unique(line.numbers(over), return_inverse=True)
+            middle, *band = (np.bincount(index, v) / np.bincount(index) for v in curves)
             label = labelled(shown) if shown else None
             axes.plot(places, middle, color=colour, alpha=dark, label=label)
-            if not drawn:
-                continue
-            low, high = interval(drawn, line)
-            bottom = _by_place(line.numbers(fit.needs[0]), low)[1]
-            top = _by_place(line.numbers(fit.needs[0]), high)[1]
-            axes.fill_between(places, bottom, top, color=colour, alpha=0.2 * dark, linewidth=0)
-    axes.set_xlabel(_unit(estimator.needs[0]))
-    axes.set_ylabel(_unit(estimator.response))
+            if band:
+                axes.fill_between(
+                    places, band[0], band[1], color=colour, alpha=0.2 * dark, linewidth=0
+                )
     about = "fitted, with its 90 % band"
     if several and not alone:
         about += f"; dark: large {_words(estimator.needs[1])}"
-    axes.set_title(about, fontsize="medium")
     if axes.get_legend_handles_labels()[1] and len(report.fit.fits) <= MANY_GROUPS:
         _legend(axes, _words(estimator.needs[1]) if several and alone else report.fit.by)
-    return axes
+    return _named(axes, about, _unit(over), _unit(estimator.response))
 
 
-def _colour(palette: str, k: int) -> Any:
+def _colour(many: int, k: int) -> Any:
     from matplotlib import colormaps
 
-    colours = colormaps[palette]
+    colours = colormaps["tab10" if many <= 10 else "tab20"]
     return colours(k % colours.N)
 
 
@@ -155,35 +144,19 @@ def _legend(axes: Axes, title: str | None) -> None:
     """Beside the axes, in the order in which the lines end."""
     handles, names = axes.get_legend_handles_labels()
     lines: list[Any] = list(handles)
-    ends = [float(line.get_ydata()[-1]) for line in lines]
-    order = np.argsort(ends)[::-1]
+    order = np.argsort([float(line.get_ydata()[-1]) for line in lines])[::-1]
     axes.legend(
-        [handles[k] for k in order],
-        [names[k] for k in order],
-        fontsize="x-small",
-        title=title,
-        title_fontsize="x-small",
-        frameon=False,
-        loc="upper left",
-        bbox_to_anchor=(1, 1),
-    )
+        [handles[k] for k in order], [names[k] for k in order], fontsize="x-small", title=title,
+        title_fontsize="x-small", frameon=False, loc="upper left", bbox_to_anchor=(1, 1),
+    )  # fmt: skip
 
 
 def _grid(part: Profile, over: str) -> Profile:
     """A hundred points over one input, everything else as in its middle row."""
     values = part.numbers(over)
-    points = np.linspace(values.min(), values.max(), 100)
     middle = int(np.argsort(values, kind="stable")[len(values) // 2])
-    columns = {
-        name: np.repeat(column[middle : middle + 1], 100) for name, column in part.columns.items()
-    }
-    return Profile({**columns, over: points}, part.source)
-
-
-def _by_place(places: Floats, values: Floats) -> tuple[Floats, Floats]:
-    """The mean value at each distinct place (placements of the same GPUs, say)."""
-    distinct, index = np.unique(places, return_inverse=True)
-    return distinct, np.bincount(index, weights=values) / np.bincount(index)
+    points = np.linspace(values.min(), values.max(), 100)
+    return part.take(np.full(100, middle)).with_columns(**{over: points})
 
 
 def _lines(part: Profile, fit: Estimator) -> list[tuple[str, Profile]]:
@@ -191,11 +164,7 @@ def _lines(part: Profile, fit: Estimator) -> list[tuple[str, Profile]]:
     second = part.numbers(fit.needs[1])
     values = np.unique(second)
     chosen = values[np.unique(np.linspace(0, len(values) - 1, MANY_LINES).astype(int))]
-    found = []
-    for value in chosen:
-        rows = np.flatnonzero(second == value)
-        found.append((f"{value:g}", part.take(rows)))
-    return found
+    return [(f"{value:g}", part.take(np.flatnonzero(second == value))) for value in chosen]
 
 
 def _title(report: FitReport[Any]) -> str:
@@ -215,21 +184,19 @@ def _title(report: FitReport[Any]) -> str:
 def plot_samples(profile: Profile, ax: Axes | None = None) -> Axes:
     """Power over time of each device, with its runs marked."""
     axes = _axes(ax)
-    palette = "tab10" if len(profile.traces) <= 10 else "tab20"
+    many = len(profile.traces)
     for k, trace in enumerate(profile.traces):
-        colour = _colour(palette, k)
+        colour = _colour(many, k)
         every = max(1, len(trace.times) // MANY_SAMPLES)
         axes.plot(trace.times[::every], trace.power_w[::every], color=colour, linewidth=0.8,
                   label=labelled(f"GPU {trace.device}"))  # fmt: skip
         for start, stop in trace.runs:
             axes.axvspan(trace.times[start], trace.times[stop - 1], color=colour, alpha=0.15)
-    axes.set_xlabel("time (s)")
-    axes.set_ylabel(_unit("power_w"))
     runs = sum(len(trace.runs) for trace in profile.traces)
-    axes.set_title(f"samples, and the {runs} runs cut from them", fontsize="medium")
-    if 1 < len(profile.traces) <= MANY_GROUPS:
+    if 1 < many <= MANY_GROUPS:
         axes.legend(fontsize="x-small", frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
-    return axes
+    title = f"samples, and the {runs} runs cut from them"
+    return _named(axes, title, "time (s)", _unit("power_w"))
 
 
 def save_samples(path: str | os.PathLike[str], profile: Profile) -> None:
@@ -241,68 +208,32 @@ def save_samples(path: str | os.PathLike[str], profile: Profile) -> None:
     """
     from matplotlib.figure import Figure
 
-    require_ending(path)
     if not profile.traces:
         found = NoQuote("no samples")
         raise InputError(profile.source, "", found, "a log of samples to draw (a fit has --plot)")
     figure = Figure(figsize=(14, 4.2), layout="constrained")
     plot_samples(profile, figure.add_subplot())
-    write_bytes(path, image(figure, Path(path).suffix.lstrip(".").lower(), dpi=110))
+    save_figure(path, figure)
 
 
-ENDINGS = ("png", "pdf", "svg", "jpg", "jpeg")
+def drawn_report(report: FitReport[Any], path: str | os.PathLike[str] | None = None) -> Figure:
+    """The three pictures side by side, above the samples that the rows were cut from.
 
-
-def require_ending(path: str | os.PathLike[str]) -> None:
-    """Refuse a picture that cannot be drawn before anything is fitted.
-
-    Raises
-    ------
-    InputError: for an ending other than `ENDINGS`.
-    """
-    ending = Path(path).suffix.lstrip(".").lower()
-    if ending not in ENDINGS:
-        raise InputError(str(path), "", ending, "an ending like png, pdf or svg")
-
-
-def save_plot(path: str | os.PathLike[str], report: FitReport[Any]) -> None:
-    """The three pictures side by side, as PNG, PDF or SVG by the file's ending.
+    A notebook shows them without further ado; they are written to `path`, too.
 
     Raises
     ------
-    InputError: for an ending that cannot be drawn.
+    InputError: for an ending that cannot be drawn, or a place that cannot be written to.
     """
-    require_ending(path)
-    write_bytes(path, image(figure_of(report), Path(path).suffix.lstrip(".").lower(), dpi=110))
-
-
-def delivered(report: FitReport[Any], path: str | os.PathLike[str] | None = None) -> Figure:
-    """The figure, which a notebook shows without further ado; written to `path`, too.
-
-    Raises
-    ------
-    InputError: as `save_plot`.
-    """
-    if path is not None:
-        save_plot(path, report)
-    figure: Any = figure_of(report)
-    figure._repr_png_ = partial(image, figure, "png", dpi=75)
-    drawn: Figure = figure
-    return drawn
-
-
-def figure_of(report: FitReport[Any]) -> Figure:
-    """The three pictures side by side, above the samples that the rows were cut from."""
     from matplotlib.figure import Figure
 
     traces = report.profile.traces
     figure = Figure(figsize=(14, 7 if traces else 4.2), layout="constrained")
     grid = figure.add_gridspec(2 if traces else 1, 3)
-    plot_curve(report, figure.add_subplot(grid[0, 0]))
-    plot_measured(report, figure.add_subplot(grid[0, 1]))
-    plot_residuals(report, figure.add_subplot(grid[0, 2]))
+    for k, plot in enumerate((plot_curve, plot_measured, plot_residuals)):
+        plot(report, figure.add_subplot(grid[0, k]))
     if traces:
         plot_samples(report.profile, figure.add_subplot(grid[1, :]))
     title = "\n".join(textwrap.wrap(_title(report), LONGEST))
     figure.suptitle(title, x=0.01, ha="left", fontsize="medium")
-    return figure
+    return delivered(figure, path)

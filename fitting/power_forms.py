@@ -46,15 +46,20 @@ def lower_bounds(form: PowerForm) -> Floats:
     return np.array([0.0] * fixed + [-np.inf] * free)
 
 
-def weighted_fit(form: PowerForm, columns: Floats, power: Floats) -> Floats:
-    """Coefficients of least relative squares; non-negative in the physical form."""
+def weighted_fit(columns: Floats, power: Floats, positive: bool = False) -> Floats:
+    """Coefficients of least relative squares."""
     size = np.maximum(np.abs(columns).max(axis=0), 1e-300)
     scaled = columns / size / power[:, None]
-    if form == "physical":
+    if positive:
         from scipy.optimize import nnls
 
         return np.asarray(nnls(scaled, np.ones(len(power)))[0] / size)
     return np.asarray(np.linalg.lstsq(scaled, np.ones(len(power)), rcond=None)[0] / size)
+
+
+def coefficients(form: PowerForm, columns: Floats, power: Floats) -> Floats:
+    """Coefficients of a form: none below 0 in the physical one."""
+    return weighted_fit(columns, power, positive=form == "physical")
 
 
 def cost(shape: Shape, curves: Curves) -> float:
@@ -62,13 +67,9 @@ def cost(shape: Shape, curves: Curves) -> float:
     total = 0.0
     for clock, power in curves:
         columns = power_columns(shape.form, clock, shape.f0_mhz, shape.kappa)
-        error = columns @ weighted_fit(shape.form, columns, power) / power - 1
-        total += _robust(error)
+        error = columns @ coefficients(shape.form, columns, power) / power - 1
+        total += float(np.sum(np.sqrt(1 + (error / SCALE) ** 2) - 1))
     return total
-
-
-def _robust(error: Floats) -> float:
-    return float(np.sum(np.sqrt(1 + (error / SCALE) ** 2) - 1))
 
 
 def search(curves: Curves, choice: FormChoice, f0_mhz: float | None, kappa: float | None) -> Shape:
@@ -164,6 +165,6 @@ def _held_out(curves: Curves, shape: Shape, folds: int = 5) -> float:
             train, held = place != k, place == k
             if not held.any() or train.sum() < columns.shape[1]:
                 continue
-            weights = weighted_fit(shape.form, columns[train], power[train])
+            weights = coefficients(shape.form, columns[train], power[train])
             total += float(np.sum(np.abs(columns[held] @ weights / power[held] - 1)))
     return total

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from optgap.fitting.parameter import Parameter
 from optgap.fitting.power_forms import FormChoice
 from optgap.fitting.profile import Profile
 from optgap.fitting.throughput import IoForm, PowerFlowThroughput, layout, reference_run
-from optgap.models.errors import InputError, one_of
 from optgap.models.performance.energy import (
     COLUMN_NAMES,
     EnergyModel,
@@ -47,12 +46,10 @@ class PowerFlowEnergy(Estimator):
     quarter of the least power measured.
     """
 
-    name: ClassVar[str] = "powerflow-energy"
-    summary: ClassVar[str] = "energy of an iteration by GPUs, batch and clock (PowerFlow, Eq. 6-15)"
-    response: ClassVar[str] = "energy_j"
-    needs: ClassVar[tuple[str, ...]] = ("frequency_mhz",)
-    varies: ClassVar[tuple[str, ...]] = ("frequency_mhz",)
-    uses: ClassVar[tuple[str, ...]] = (
+    name = "powerflow-energy"
+    response = "energy_j"
+    needs = ("frequency_mhz",)
+    uses = (
         "gpus", "local_batch", "nodes", "gpus_on_node", "time_s", "power_w",
     )  # fmt: skip
 
@@ -67,9 +64,7 @@ class PowerFlowEnergy(Estimator):
         **shared: Any,
     ) -> None:
         super().__init__(**shared)
-        if form not in (known := ("auto", *power_forms.FORMS)):
-            raise InputError(self.name, "form", form, one_of(known))
-        self.form = form
+        self.form = self.one_of("form", form, ("auto", *power_forms.FORMS))
         self.f0_mhz = number(self.name, "f0_mhz", f0_mhz, "a clock in MHz")
         self.kappa = number(self.name, "kappa", kappa, "a slope in 1/GHz")
         self.sync = sync
@@ -77,14 +72,14 @@ class PowerFlowEnergy(Estimator):
 
     # --- the table -----------------------------------------------------------------------
 
-    def prepare(self, table: object, y: object = None) -> Profile:
+    def prepare(self, table: object) -> Profile:
         """The table as one GPU at one batch where it says nothing else, with its energy."""
         profile = _filled(Profile.of(table, self.name))
         self._columns(profile, ("time_s",))
-        if y is None and "energy_j" not in profile:
+        if "energy_j" not in profile:
             energy = profile.numbers("power_w") * profile.numbers("time_s") * profile["gpus"]
             profile = profile.with_columns(energy_j=energy)
-        return super().prepare(profile, y)
+        return super().prepare(profile)
 
     def predict(self, table: object) -> Floats:
         """E_iter in J over all GPUs of each row."""
@@ -174,7 +169,7 @@ class PowerFlowEnergy(Estimator):
         level = float(np.mean(np.log(design["batch"] + shift) + beta))
         level *= float(np.mean(design["grad_share"])) if not facts["static"] else 1.0
         rest = power if facts["static"] else np.maximum(power - static * design["static"], 1e-3)
-        weights = power_forms.weighted_fit(facts["form"], design["columns"], rest / level)
+        weights = power_forms.coefficients(facts["form"], design["columns"], rest / level)
         lower = power_forms.lower_bounds(facts["form"])
         grad = np.where(np.isfinite(lower), np.maximum(weights, 1e-3), weights)
         sync = 0.3 * grad if facts["sync"] else np.zeros(len(grad))

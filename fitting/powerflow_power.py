@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
 from optgap.fitting import power_forms
-from optgap.fitting.convex import constrained
-from optgap.fitting.estimator import Design, Estimator, number
+from optgap.fitting.convex import Linear
+from optgap.fitting.estimator import Design, number
 from optgap.fitting.optimise import Floats
 from optgap.fitting.parameter import Parameter
 from optgap.fitting.power_forms import FormChoice
 from optgap.fitting.profile import Profile
-from optgap.models.errors import InputError, one_of
 from optgap.models.performance.energy import COLUMN_NAMES, power_columns
 from optgap.models.performance.priors import FLOOR
 
 
-class PowerFlowPower(Estimator):
+class PowerFlowPower(Linear):
     """P(f) of a busy GPU at one batch: printed piecewise, continuous, or from V(f).
 
     Parameters
@@ -32,14 +31,9 @@ class PowerFlowPower(Estimator):
         them. In a grouped fit all groups share them: they belong to the board.
 
     No prediction is below a quarter of the least power measured.
-    robust: coefficients by a convex program with Huber's loss, see `convex`.
     """
 
-    name: ClassVar[str] = "powerflow-power"
-    summary: ClassVar[str] = "power of a busy GPU by its clock, piecewise (PowerFlow, Eq. 13-15)"
-    response: ClassVar[str] = "power_w"
-    needs: ClassVar[tuple[str, ...]] = ("frequency_mhz",)
-    varies: ClassVar[tuple[str, ...]] = ("frequency_mhz",)
+    name = "powerflow-power"
 
     def __init__(
         self,
@@ -47,23 +41,12 @@ class PowerFlowPower(Estimator):
         form: FormChoice = "auto",
         f0_mhz: float | None = None,
         kappa: float | None = None,
-        robust: bool = False,
         **shared: Any,
     ) -> None:
-        super().__init__(**(dict[str, Any](starts=1) | shared))
-        if form not in (known := ("auto", *power_forms.FORMS)):
-            raise InputError(self.name, "form", form, one_of(known))
-        self.form = form
+        super().__init__(**shared)
+        self.form = self.one_of("form", form, ("auto", *power_forms.FORMS))
         self.f0_mhz = number(self.name, "f0_mhz", f0_mhz, "a clock in MHz")
         self.kappa = number(self.name, "kappa", kappa, "a slope in 1/GHz")
-        self.robust = robust
-
-    def _solve(
-        self, profile: Profile, facts: Design, params: tuple[Parameter, ...], starts: Floats
-    ) -> Self:
-        if self.robust:
-            return constrained(self, profile, facts, params)
-        return super()._solve(profile, facts, params, starts)
 
     def share(self, table: Profile, by: str | None) -> Self:
         """A copy whose form, f0 and κ are those of all groups together."""
@@ -97,25 +80,15 @@ class PowerFlowPower(Estimator):
 
     def guess(self, table: Profile, facts: Design) -> Floats:
         columns = self.design(table, facts)["columns"]
-        weights = power_forms.weighted_fit(facts["form"], columns, table.numbers("power_w"))
+        weights = power_forms.coefficients(facts["form"], columns, table.numbers("power_w"))
         lower = power_forms.lower_bounds(facts["form"])
         start = np.where(np.isfinite(lower), np.maximum(weights, 1e-3), weights)
         return np.concatenate([[facts["f0_mhz"], facts["kappa"]], start])
-
-    def _starts(self, first: Floats, params: tuple[Parameter, ...]) -> Floats:
-        return first[None, :]  # linear in its coefficients: one valley
 
     def design(self, table: Profile, facts: Design) -> Design:
         clock = table.numbers("frequency_mhz")
         columns = power_columns(facts["form"], clock, facts["f0_mhz"], facts["kappa"])
         return {"columns": columns, "floor_w": facts["floor_w"]}
-
-    def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
-        columns = design["columns"]
-        power = np.maximum(columns @ theta[2:], design["floor_w"])
-        jacobian = np.zeros((len(power), len(theta)))
-        jacobian[:, 2:] = columns / power[:, None]
-        return np.log(power), jacobian
 
     def remarks(self, table: Profile) -> list[str]:
         clock = table.numbers("frequency_mhz")

@@ -206,7 +206,7 @@ class FitReport(Generic[E]):
         InputError: for an ending that cannot be drawn, or a place that cannot be written to.
         """
         plots: Any = import_module("optgap.fitting.plots")  # which draws this
-        figure: Figure = plots.delivered(self, path)
+        figure: Figure = plots.drawn_report(self, path)
         return figure
 
     def _repr_html_(self) -> str:

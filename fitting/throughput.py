@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from optgap.fitting.estimator import Design, Estimator
 from optgap.fitting.optimise import Floats
-from optgap.fitting.parameter import Parameter
+from optgap.fitting.parameter import Parameter, bounds
 from optgap.fitting.profile import Profile
-from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.errors import InputError, NoQuote
 from optgap.models.performance.priors import Prior, time_priors
 from optgap.models.performance.throughput import (
     SYNC_NAMES,
@@ -55,22 +55,16 @@ class PowerFlowThroughput(Estimator):
     ``frequency_mhz`` are used where present (one node; n / nodes; no clock term).
     """
 
-    name: ClassVar[str] = "powerflow-throughput"
-    summary: ClassVar[str] = (
-        "iteration time by GPUs, placement, batch and clock (PowerFlow, Eq. 1-5)"
-    )
-    response: ClassVar[str] = "time_s"
-    needs: ClassVar[tuple[str, ...]] = ("gpus", "local_batch")
-    uses: ClassVar[tuple[str, ...]] = ("nodes", "gpus_on_node", "frequency_mhz")
+    name = "powerflow-throughput"
+    response = "time_s"
+    needs = ("gpus", "local_batch")
+    uses = ("nodes", "gpus_on_node", "frequency_mhz")
+    swept = False
 
     def __init__(self, *, sync: SyncForm = "paper", io: IoForm = "full", **shared: Any) -> None:
         super().__init__(**(dict[str, Any](loss_scale=0.05, starts=12) | shared))
-        if sync not in SYNC_NAMES:
-            raise InputError(self.name, "sync", sync, one_of(SYNC_NAMES))
-        if io not in (known := ("full", "none")):
-            raise InputError(self.name, "io", io, one_of(known))
-        self.sync = sync
-        self.io = io
+        self.sync = self.one_of("sync", sync, SYNC_NAMES)
+        self.io = self.one_of("io", io, ("full", "none"))
 
     def settle(self, table: Profile) -> Design:
         """Whether the clock is known and varies, and in which scopes synchronisation was seen."""
@@ -164,7 +158,7 @@ class PowerFlowThroughput(Estimator):
         the starts take turns among them.
         """
         rng = np.random.default_rng(self.seed)
-        lower, upper = np.array([[p.lower, p.upper] for p in params], dtype=float).T
+        lower, upper = bounds(params)
         rows = [first]
         for k in range(max(self.starts, 1) - 1):
             row = first * rng.uniform(0.1, 2.0, len(first))

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from optgap.models.errors import InputError
+from optgap.models.jsonio import write_bytes
+from optgap.models.reading import as_path
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,6 +21,8 @@ LONGEST_TICK = 48
 """Characters of a line, and of a name at an axis: longer ones would leave no room for the data."""
 MOST_LINES = 8
 """Of one text."""
+NOTEBOOK_DPI = 75
+"""Of a figure that a notebook keeps."""
 MISSING = "□"
 """Stands for a character that no installed font has."""
 FONTS = (
@@ -47,6 +55,51 @@ def image(figure: Figure, kind: str, *, dpi: int = 150) -> bytes:
     with mpl.rc_context({"svg.hashsalt": "optgap"}):
         figure.savefig(buffer, format=kind, dpi=dpi, metadata=dated)
     return buffer.getvalue()
+
+
+ENDINGS = (".png", ".svg", ".pdf")
+
+
+def is_picture(path: str | os.PathLike[str]) -> bool:
+    """Whether a file's ending is one of `ENDINGS`."""
+    return Path(as_path(path)).suffix.lower() in ENDINGS
+
+
+def require_ending(path: str | os.PathLike[str] | None) -> None:
+    """Refuse a picture that cannot be drawn, before any work goes into it.
+
+    Raises
+    ------
+    InputError: for a name with another ending than `ENDINGS`.
+    """
+    if path is not None and not is_picture(path):
+        expected = "a file that ends in " + ", ".join(ENDINGS[:-1]) + f" or {ENDINGS[-1]}"
+        raise InputError("--plot", "", str(path), expected)
+
+
+def save_figure(path: str | os.PathLike[str], figure: Figure) -> None:
+    """Write a figure as PNG, SVG or PDF, by the file's ending, in one step.
+
+    Raises
+    ------
+    InputError: for another ending, or a place that cannot be written to.
+    """
+    require_ending(path)
+    write_bytes(path, image(figure, Path(path).suffix.lower().removeprefix(".")))
+
+
+def delivered(figure: Figure, path: str | os.PathLike[str] | None = None) -> Figure:
+    """The figure, which a notebook shows without further ado; written to `path`, too.
+
+    Raises
+    ------
+    InputError: for an ending that cannot be drawn, or a place that cannot be written to.
+    """
+    if path is not None:
+        save_figure(path, figure)
+    anything: Any = figure
+    anything._repr_png_ = partial(image, figure, "png", dpi=NOTEBOOK_DPI)
+    return figure
 
 
 def make_legible(figure: Figure) -> None:

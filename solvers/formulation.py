@@ -16,12 +16,20 @@ from typing import TYPE_CHECKING, Any
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Sense, Status, Termination
+from optgap.models.spec import Parameter
 
 if TYPE_CHECKING:
     from optgap.solvers.backends.linear import LinearModel
 
 MOST_VARIABLES, MOST_TERMS = 1_000_000, 5_000_000
 """Of a program, and entries of all its rows together: gigabytes of PuLP's expressions."""
+GAP, UNSURE = 1e-7, 5e-7
+"""How far from the optimum a solver may stop, and how far its proofs are trusted; relative."""
+BACKEND = Parameter(
+    "the MILP solver; `optgap --version` shows which are usable", choices=("highs", "cbc")
+)
+NEAR = 1e-5
+"""Relative; what integers that are some up to 1e-6 may put a solver's bound above its solution."""
 CONSTANT = "constant"
 """The variable fixed at 1 that carries the constant part of an objective through any file."""
 
@@ -270,8 +278,58 @@ def earliest_starts(
     return start
 
 
-def with_info(outcome: Outcome, formulation: Formulation) -> Outcome:
-    """`outcome`, and how large the program was."""
-    linear = formulation.linear
-    info = {**outcome.info, "variables": linear.variables, "rows": linear.rows}
-    return replace(outcome, info=info)
+def solved(
+    problem: Any,
+    make: Callable[..., Formulation],
+    *,
+    limits: Limits,
+    seed: int,
+    backend: str,
+    tolerance: float = 0.0,
+) -> Outcome:
+    """The best solution of a formulation by a general MILP solver: the reference for fast methods.
+
+    The referee looks at what the solver calls feasible, and values it.
+
+    Parameters
+    ----------
+    make: writes the formulation of `problem`; called with ``limits``.
+    tolerance: told the solver, and all that its bound is lowered by; 0 for the solver's own, by
+        which its bounds are trusted up to `UNSURE`.
+
+    Raises
+    ------
+    InputError: as `make`, and for a back end that is unknown, unusable or wants integers.
+    """
+    from optgap.solvers.backends import solve
+    from optgap.solvers.backends.safe import solver_slack
+
+    try:
+        written = make(problem, limits=limits)
+    except Stopped as stopped:
+        return stopped.outcome
+    linear = written.linear
+    gap = 0.0 if tolerance else GAP
+    found = solve(linear, backend=backend, limits=limits, seed=seed, gap=gap, tolerance=tolerance)
+    sign = 1.0 if linear.sense == "min" else -1.0
+    bound = found.bound
+    if bound is not None:
+        bound -= sign * (solver_slack(linear, tolerance) if tolerance else UNSURE * abs(bound))
+    by = f"formulation {written.program.name}, {found.solver}"
+    info = {"variables": linear.variables, "rows": linear.rows}
+    outcome = Outcome(
+        None, found.status, found.termination, None, bound, by, info, found.message
+    )  # fmt: skip
+    if found.status is Status.INFEASIBLE:
+        return replace(outcome, message=f"no solution exists (proven by {by})")
+    if found.values is None:
+        return outcome
+    solution = written.solution(found.values.tolist())
+    if problem.check(solution):  # within the solver's tolerance, beyond ours
+        status = Status.NO_SOLUTION if bound is None else Status.BOUND_ONLY
+        message = f"what {found.solver} found breaks a constraint by its tolerance"
+        return replace(outcome, status=status, message=message)
+    value = float(problem.evaluate(solution).objective)
+    if bound is not None and 0 < sign * (bound - value) <= NEAR * max(1.0, abs(value)):
+        bound = value
+    return replace(outcome, solution=solution, claimed=value, bound=bound, message="")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pages
+import pandas as pd
 import pytest
 from conftest import Cli
 
+import optgap
 from optgap.cli import COMMANDS
 
 
@@ -58,6 +62,32 @@ def test_the_readme_shows_what_its_four_lines_print(
         return re.sub(r" +[\d.]+ s$|HiGHS [\d.]+", "", text.strip(), flags=re.MULTILINE)
 
     assert steady(capsys.readouterr().out) == steady(shown)
+
+
+def test_the_introduction_counts_as_optgap_does(root: Path) -> None:
+    """The jobs, schedules, bound and gaps worked by hand are those of the referee and methods."""
+    path = root / "docs" / "introduction.md"
+    page, (jobs,) = path.read_text(), [item for item in pages.read(path) if hasattr(item, "name")]
+    problem: Any = optgap.problem(
+        "queueing", jobs=pd.read_csv(io.StringIO(jobs.text)), nodes=1, gpus_per_node=4
+    )
+    rows = re.findall(r"^\| [a-e] \|(.+)\|$", page, re.MULTILINE)
+    said = " ".join(page.split())
+    fifo, best, middle = zip(*(map(float, r.split("|")) for r in rows), strict=True)
+    for policy, starts in (("fifo", fifo), ("shortest", best)):
+        result = optgap.run(problem, policy)
+        solution: Any = result.solution
+        assert [*solution.start_s] == list(starts), policy
+        assert result.objective == sum(starts) / 5
+        assert f"**{sum(starts) / 5:.0f} s**" in said
+    bound = (sum(middle) - sum(problem.jobs.duration_s) / 2) / 5
+    assert f"{bound:.0f} s" in said
+    assert optgap.bound(problem, "bound-area").bound == pytest.approx(bound)
+    assert optgap.solve(problem, "exact").bound == pytest.approx(sum(best) / 5)
+    assert f"{optgap.run(problem, 'easy').objective:.0f} s" in said
+    for objective, below in ((58, bound), (16, bound), (58, 16)):
+        gap = round(100 * (objective / below - 1), 1 if below == 16 else 0)
+        assert f"= {gap:g} %" in said
 
 
 @pytest.mark.slow

@@ -9,7 +9,34 @@ from pathlib import Path
 from typing import Any
 
 FAMILIES = ("placement", "consolidation", "coscheduling", "elastic", "queueing")
-KINDS = {"": "Problem", "policies": "Policies", "bounds": "Bounds and proofs", "results": "Results"}
+BOUNDS = "-bounds.md"
+START = (
+    ("optgap", "index.md"),
+    ("What is a lower bound?", "introduction.md"),
+    ("Tutorial", "tutorial.md"),
+    ("Concepts", "concepts.md"),
+    ("Glossary", "glossary.md"),
+)
+USE = (
+    ("Task by task", "how-to.md"),
+    ("From your CSV to a gap", "csv-to-gap.md"),
+    ("A policy of your own", "your-own-policy.md"),
+    ("Explain a gap", "explain.md"),
+    ("Fit models to measurements", "fitting.md"),
+    ("Audit your own cluster", "audit.md"),
+    ("Sweep and tune", "sweep.md"),
+    ("Public data", "data.md"),
+)
+THEORY = (("The formulations", "formulations.md"),)
+RESULTS = (
+    ("How good solutions and bounds are", "solution-quality.md"),
+    ("What the bounds taught us", "what-the-bounds-taught-us.md"),
+    ("The papers rerun", "reproduction.md"),
+    ("What we found in them", "errata.md"),
+    ("Beside the rivals", "benchmarks.md"),
+    ("What is checked", "trust.md"),
+)
+"""Title and file of each page, by section; families, bounds and the reference are added."""
 
 API = {
     "api/face.md": ("Solve, compare, explain, report", [
@@ -59,52 +86,25 @@ def nav(pages: Iterable[str], root: Path) -> list[Any]:
         left.difference_update(page for _, page in entries)
         return found
 
-    sections: list[Any] = [
-        {"Start": taken(("optgap", "index.md"), ("Tutorial", "tutorial.md"), ("FAQ", "faq.md"))},
-        {
-            "How to": taken(
-                ("Task by task", "how-to.md"),
-                ("From your CSV to a gap", "csv-to-gap.md"),
-                ("A policy of your own", "your-own-policy.md"),
-                ("Fit models to measurements", "fitting.md"),
-                ("Explain a gap", "explain.md"),
-                ("Make a report", "report.md"),
-                ("Audit your own cluster", "audit.md"),
-            )
-            + [
-                {_title(root, page): page}
-                for page in ("data.md", "sweep.md", "sweeps.md", "tune.md")
-                if page in left and not left.discard(page)  # type: ignore[func-returns-value]
-            ]
-        },
-        {
-            "Concepts": taken(
-                ("Gap and certificate", "concepts.md"),
-                ("Glossary", "glossary.md"),
-                ("The formulations", "formulations.md"),
-                ("What is checked", "trust.md"),
-                ("Beside the rivals", "benchmarks.md"),
-            )
-        },
-    ]
     families = []
     for name in FAMILIES:
-        pages_of = [(title, "-".join(filter(None, (name, kind))) + ".md")
-                    for kind, title in KINDS.items()]  # fmt: skip
-        inner = taken(*pages_of)
-        own = sorted(page for page in left if page.startswith(f"{name}-"))
-        inner += [{_title(root, page): page} for page in own]
-        left.difference_update(own)
+        inner = taken(("Problem", f"{name}.md"))
+        own = sorted(
+            page for page in left if page.startswith(f"{name}-") and not page.endswith(BOUNDS)
+        )
+        inner += taken(*((_title(root, page), page) for page in own))
         if inner:
             families.append({name.capitalize(): inner})
-    papers = taken(("Every figure and table", "reproduction.md"))
-    papers += taken(("What we found in them", "errata.md"))
-    sections += [
+    bounds = taken(*((f"Bounds: {name}", f"{name}{BOUNDS}") for name in FAMILIES))
+    sections: list[Any] = [
+        {"Start": taken(*START)},
+        {"Use": taken(*USE)},
         {"Families": families},
-        {"Papers": papers},
+        {"Theory": [*taken(*THEORY), *bounds]},
+        {"Results": taken(*RESULTS)},
         {
             "Reference": [
-                *taken(("Command line", "cli.md")),
+                *taken(("Python", "api.md"), ("Command line", "cli.md")),
                 *({title: page} for page, title in api_pages(root).items()),
             ]
         },

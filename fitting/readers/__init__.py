@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from optgap.fitting.profile import NO_LINE, QUANTITIES, Profile
-from optgap.fitting.readers import ecosched, monitors, samples, sweeps, tidy, training
+from optgap.fitting.readers import monitors, samples, tidy
+from optgap.fitting.readers.dialects import DIALECTS
 from optgap.fitting.readers.naming import CANONICAL, by_name
 from optgap.fitting.readers.text import RawTable, parse_csv, uncollected
 from optgap.fitting.units import answered, apply_units, check_magnitudes
@@ -18,64 +19,7 @@ from optgap.models.columns import mapped, renamed, said
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.reading import Held, held_table, read_text
 
-__all__ = ["SOURCES", "Source", "read_profile", "read_profiles"]
-
-
-@dataclass(frozen=True)
-class Source:
-    """One kind of CSV: the columns by which it is recognised, or a test of them, and its reader."""
-
-    name: str
-    needs: Set[str] | Callable[[set[str]], bool]
-    read: Callable[[RawTable], Profile]
-
-    def matches(self, header: set[str]) -> bool:
-        """Whether a table with these columns is of this kind."""
-        return self.needs(header) if callable(self.needs) else self.needs <= header
-
-
-SOURCES: Sequence[Source] = (
-    Source(
-        "codecarbon", {"run_id", "duration", "gpu_energy", "gpu_count"}, monitors.read_codecarbon
-    ),
-    Source(
-        "nv-dvfs", {"benchmark", "core_frequency", "time", "average_power"}, sweeps.read_nv_dvfs
-    ),
-    Source("gpu-dvfs", {"appName", "coreF", "memF", "power/W"}, sweeps.read_core_mem),
-    Source(
-        "nsfcac", {"application", "sm_app_clock", "run_time", "power_usage"}, sweeps.read_nsfcac
-    ),
-    Source(
-        "zeus-summary",
-        {"network", "batch_size", "power_limit", "time_per_epoch", "average_power"},
-        sweeps.read_zeus_summary,
-    ),
-    Source("zeus-windows", sweeps.is_zeus_windows, sweeps.read_zeus_windows),
-    Source("adaptdl-placements", {"placement", "local_bsz", "step_time"}, training.read_placements),
-    Source(
-        "adaptdl-scalability",
-        {"num_nodes", "num_replicas", "local_bsz", "step_time"},
-        training.read_scalability,
-    ),
-    Source("elasticflow", training.is_elasticflow, training.read_elasticflow),
-    Source(
-        "gavel", {"model", "local_batch_size", "num_gpus", "steps_per_s"}, training.read_gavel_table
-    ),
-    Source(
-        "ecosched",
-        {"app", "gpu_count", "runtime_s", "avg_power_per_gpu_w", "dram_util_sum"},
-        ecosched.read_profiles,
-    ),
-    Source(
-        "ecosched-samples",
-        {"app", "gpu_count", "gpu", "time_s", "dram_active", "power_w"},
-        ecosched.read_samples,
-    ),
-    Source("lucid-colocation", {"model1", "speed1", "model2", "speed2"}, ecosched.read_colocation),
-    Source("tidy", tidy.is_tidy, tidy.read_tidy),
-)
-"""The CSV sources in the order they are tried, but for logs of samples; other forms than CSV are
-known by how they begin."""
+__all__ = ["read_profile", "read_profiles"]
 
 
 @uncollected()
@@ -168,9 +112,9 @@ def _read(
         if name not in raw.header:
             raise InputError(raw.source, "columns", name, one_of(raw.header))
     ours = replace(raw, header=renamed(raw.header, named))
-    found = next((item for item in SOURCES if item.matches(set(ours.header))), SOURCES[-1])
+    found = next((item for item in DIALECTS if item.matches(set(ours.header))), None)
     log = None
-    if sampled and found is SOURCES[-1]:
+    if sampled and found is None:
         log = samples.of_table(raw, named, units, interval_s)
     if log is not None:
         names = {**samples.called(raw.header), **{w.name: n for n, w in named.items()}}
@@ -179,7 +123,7 @@ def _read(
     raw, notes = without_copies(raw)
     if raw.again:
         notes = (*notes, f"the header stands {raw.again} times below itself: left out")
-    if found is SOURCES[-1]:  # a user's own table
+    if found is None:  # a user's own table
         if not named and not tidy.is_tidy(set(raw.header)):
             known = "columns of a known profiler, or canonical ones (frequency_mhz, power_w, …)"
             more = "; columns= (--column theirs=ours) names them"

@@ -1,55 +1,39 @@
-"""Monitors whose output is no CSV of samples: dcgmi, tegrastats, Prometheus; and codecarbon."""
+"""Monitors whose output is no CSV: dcgmi, tegrastats, Prometheus; their samples as tables."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import defaultdict
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from optgap.fitting.profile import Profile
-from optgap.fitting.readers.samples import UNTIMED, Samples, parse_times
-from optgap.fitting.readers.shape import profile_from
-from optgap.fitting.readers.text import RawTable, number, positive, stem
+from optgap.fitting.readers.samples import Samples, log_of
+from optgap.fitting.readers.text import RawTable, stem
+from optgap.models.columns import Wanted
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import documents
 
 _DCGM = {
-    "POWER": "power_w",
-    "SMCLK": "frequency_mhz",
-    "MMCLK": "memory_mhz",
-    "DRAMA": "dram_active",
-    "GPUTL": "util_percent",
-    "FP16A": "fp16_active",
-    "FP32A": "fp32_active",
-    "FP64A": "fp64_active",
-    "SMACT": "sm_active",
-    "TOTEC": "counter_j",
+    "POWER": Wanted("power_w"),
+    "SMCLK": Wanted("frequency_mhz"),
+    "MMCLK": Wanted("memory_mhz"),
+    "DRAMA": Wanted("dram_active"),
+    "GPUTL": Wanted("util_percent"),
+    "TOTEC": Wanted("energy_j", "mJ"),
 }
 """Short names of ``dcgmi dmon`` as our columns."""
 _METRICS = {
-    "DCGM_FI_DEV_POWER_USAGE": "power_w",
-    "DCGM_FI_DEV_SM_CLOCK": "frequency_mhz",
-    "DCGM_FI_DEV_MEM_CLOCK": "memory_mhz",
-    "DCGM_FI_DEV_GPU_UTIL": "util_percent",
-    "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION": "counter_j",
-    "DCGM_FI_PROF_DRAM_ACTIVE": "dram_active",
-    "DCGM_FI_PROF_SM_ACTIVE": "sm_active",
-    "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE": "tensor_active",
-    "DCGM_FI_PROF_PIPE_FP16_ACTIVE": "fp16_active",
-    "DCGM_FI_PROF_PIPE_FP32_ACTIVE": "fp32_active",
-    "DCGM_FI_PROF_PIPE_FP64_ACTIVE": "fp64_active",
-    "DCGM_FI_PROF_GR_ENGINE_ACTIVE": "gr_engine_active",
+    "DCGM_FI_DEV_POWER_USAGE": Wanted("power_w"),
+    "DCGM_FI_DEV_SM_CLOCK": Wanted("frequency_mhz"),
+    "DCGM_FI_DEV_MEM_CLOCK": Wanted("memory_mhz"),
+    "DCGM_FI_DEV_GPU_UTIL": Wanted("util_percent"),
+    "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION": Wanted("energy_j", "mJ"),
+    "DCGM_FI_PROF_DRAM_ACTIVE": Wanted("dram_active"),
 }
-"""dcgm-exporter's metrics as our columns; others keep their names."""
+"""dcgm-exporter's metrics as our columns."""
+_POWER = "DCGM_FI_DEV_POWER_USAGE"
 _NEEDED = "the power of GPUs (DCGM_FI_DEV_POWER_USAGE) from query_range"
-
-
-def _in_joule(series: dict[str, Any]) -> dict[str, Any]:
-    """DCGM counts energy in mJ."""
-    return {name: v / 1e3 if name == "counter_j" else v for name, v in series.items()}
 
 
 def is_dcgmi(text: str) -> bool:
@@ -82,24 +66,8 @@ def read_dcgmi(text: str, source: str, interval_s: float) -> Samples:
             raise InputError(source, f"row {line}", content, expected)
     if not rows:
         raise InputError(source, "", NoQuote("no samples"), "lines of the form GPU 0 …")
-    series = {
-        _DCGM.get(name, name.lower()): np.array(
-            [
-                number(row[k], source, f"row {line}, column {name}")
-                for row, line in zip(rows, lines, strict=True)
-            ]
-        )
-        for k, name in enumerate(header, start=1)
-    }
-    if not {"power_w", "counter_j"} & series.keys():
-        found = NoQuote(", ".join(header))
-        raise InputError(source, "row 1", found, "a power column, POWER (dcgmi dmon -e 155,100)")
-    device = np.array([row[0] for row in rows], dtype=object)
-    note = UNTIMED.format(interval_s)
-    return Samples(
-        source, "dcgmi", _in_joule(series), device,
-        interval_s=interval_s, lines=lines, notes=(note,),
-    )  # fmt: skip
+    raw = RawTable(source, ["gpu", *header], rows, lines)
+    return log_of(raw, _DCGM, "dcgmi", interval_s)
 
 
 _TEGRA = re.compile(r"GR3D_FREQ (\d+)%(?:@\[?(\d+))?")
@@ -124,31 +92,15 @@ def read_tegrastats(text: str, source: str, interval_s: float) -> Samples:
     if not name:
         expected = "the power of the GPU's rail: VDD_GPU, VDD_SYS_GPU or POM_5V_GPU"
         raise InputError(source, f"row {rows[0][0]}", NoQuote("no rail of the GPU"), expected)
-    nan = math.nan
-    series = {
-        "power_w": np.array([float(rail[2]) / 1e3 if rail else nan for rail in rails]),
-        "frequency_mhz": np.array([float(gpu[2]) if gpu[2] else nan for _, _, gpu in rows]),
-        "util_percent": np.array([float(gpu[1]) for _, _, gpu in rows]),
-    }
-    series = {ours: values for ours, values in series.items() if np.isfinite(values).any()}
-    stamps = np.array([line[:19] for _, line, _ in rows], dtype=object)
-    times = parse_times(stamps)
-    timed = bool(np.isfinite(times).all())
-    notes = [
-        f"power is {name}"
-        + (
-            ", shared with what else is on it"
-            if "_" in name[5:] and name.startswith("VDD_GPU")
-            else ""
-        )
+    timed = re.match(r"\d+-\d+-\d+ \d", rows[0][1]) is not None
+    header = ["timestamp"] * timed + ["power_w [mW]", "frequency_mhz", "util_percent"]
+    cells = [
+        [line[:19]] * timed + [rail[2] if rail else "", gpu[2] or "", gpu[1]]
+        for (_, line, gpu), rail in zip(rows, rails, strict=True)
     ]
-    if not timed:
-        notes.append(UNTIMED.format(interval_s))
-    return Samples(
-        source, "tegrastats", series, np.full(len(rows), "0", dtype=object),
-        times=times if timed else None, interval_s=interval_s,
-        lines=[k for k, _, _ in rows], notes=tuple(notes),
-    )  # fmt: skip
+    shared = ", shared with what else is on it" if re.match("VDD_GPU_", name) else ""
+    raw = RawTable(source, header, cells, [k for k, _, _ in rows])
+    return log_of(raw, {}, "tegrastats", interval_s, f"power is {name}{shared}")
 
 
 def is_prometheus(text: str) -> bool:
@@ -164,31 +116,29 @@ def read_prometheus(text: str, source: str) -> Samples:
     InputError: for an error that the server told, an answer that is empty or of another kind, or
         one without the GPUs' power.
     """
-    points: dict[tuple[tuple[str, str, str], float], dict[str, float]] = defaultdict(dict)
+    points: dict[tuple[tuple[str, str, str], float], dict[str, str]] = defaultdict(dict)
     unnamed = 0
     for entry in _series(text, source):
         told = entry.get("metric")
         labels: dict[str, Any] = told if isinstance(told, dict) else {}
         metric = str(labels.get("__name__", ""))
         unnamed += not metric
-        if metric:
-            who = (_gpu(labels), _pod(labels) or stem(source), str(labels.get("modelName", "")))
-            for time, value in _values(entry, source):
-                points[who, time][_METRICS.get(metric, metric.lower())] = value
-    rows = sorted(key for key, values in points.items() if "power_w" in values)
+        who = (_gpu(labels), _pod(labels) or stem(source), str(labels.get("modelName", "")))
+        for time, value in _values(entry, source) if metric else ():
+            points[who, time][metric] = repr(value)
+    rows = sorted(key for key, values in points.items() if _POWER in values)
     if not rows:
         names = sorted({name for values in points.values() for name in values})
         found = NoQuote(", ".join(names) or "series without a metric's name")
         raise InputError(source, "field data.result", found, _NEEDED)
-    measured = dict.fromkeys(name for row in rows for name in points[row])
-    series = {n: np.array([points[row].get(n, math.nan) for row in rows]) for n in measured}
-    gpu, pod, model = (np.array([who[k] for who, _ in rows], dtype=object) for k in range(3))
+    measured = [name for name in _METRICS if any(name in points[row] for row in rows)]
+    cells = [[repr(time), *who, *(points[who, time].get(n, "") for n in measured)]
+             for who, time in rows]  # fmt: skip
+    header = ["timestamp", "gpu", "application", "gpu_model", *measured]
     left = f"{unnamed} series without a metric's name left out: ask for metrics, not sums"
-    return Samples(
-        source, "prometheus", _in_joule(series), gpu,
-        texts={"application": pod, "gpu_model": model}, keys=("application",),
-        times=np.array([time for _, time in rows]), notes=(left,) if unnamed else (),
-    )  # fmt: skip
+    raw = RawTable(source, header, cells, [0] * len(cells))
+    log = log_of(raw, _METRICS, "prometheus", 0.0, *([left] if unnamed else []))
+    return replace(log, lines=())
 
 
 def _series(text: str, source: str) -> list[dict[str, Any]]:
@@ -235,25 +185,3 @@ def _values(entry: dict[str, Any], source: str) -> list[tuple[float, float]]:
         if math.isfinite(value):
             found.append((time, value))
     return found
-
-
-def read_codecarbon(raw: RawTable) -> Profile:
-    """Runs of codecarbon's ``emissions.csv``; its energies are cumulative, so last rows count.
-
-    Power is energy over time: the column ``gpu_power`` is a last reading, not a mean.
-    """
-    last = {run: k for k, run in enumerate(raw.text("run_id"))}
-    kept = np.array(sorted(last.values()))
-    left = len(raw.rows) - len(kept)
-    raw = raw.take(kept)
-    gpus, time = positive(raw, "gpu_count"), positive(raw, "duration")
-    energy = raw.numbers("gpu_energy") * 3.6e6  # kWh
-    columns: dict[str, Any] = {"gpus": gpus, "time_s": time, "energy_j": energy}
-    columns["power_w"] = energy / time / gpus
-    if "project_name" in raw.header:
-        columns["application"] = raw.text("project_name")
-    if "gpu_model" in raw.header:
-        models = [re.sub(r"^\d+ x ", "", text) for text in raw.text("gpu_model")]
-        columns["gpu_model"] = np.array(models, dtype=object)
-    notes = [f"{left} rows left out: energies are cumulative, the last row of a run counts"]
-    return profile_from(raw, "codecarbon", columns, *(notes if left else []))

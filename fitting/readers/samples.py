@@ -57,7 +57,7 @@ HOSTS = ("hostname", "host")
 KEYS = ("application", "workload")
 """Columns whose values belong to series of their own."""
 TEXTS = ("application", "gpu_model", "workload")
-NO_SERIES = ("time_s", "samples", "idle_w")
+NO_SERIES = ("time_s", "samples", "idle_w", "gpu")
 SWEPT = ("frequency_mhz", "local_batch", "global_batch", "gpus", "nodes", "power_limit_w")
 _STAMP = re.compile(r"(.*_)?(timestamp|time_?stamp|date_?time|date|time|elapsed|ts)(_utc|_local)?")
 _OF_DEVICE = re.compile(r"(?i)(?<![a-z])gpu[\W_]?(\d+)(?!\d)")
@@ -101,6 +101,7 @@ def of_table(
     named: Mapping[str, Wanted],
     units: Mapping[str, str],
     interval_s: float | None = None,
+    kind: str = "",
 ) -> Samples | None:
     """Return a table's samples; None for a table that is none of samples.
 
@@ -109,6 +110,7 @@ def of_table(
     named: what the user says that columns are.
     units: what the user says that quantities are measured in.
     interval_s: time between samples; with it a table without times is one of samples.
+    kind: whose log it is, where that is known.
 
     Raises
     ------
@@ -116,7 +118,7 @@ def of_table(
     """
     raw = _melted(raw)
     words = {name: parsed(name).words for name in raw.header}
-    sure = interval_s is not None or bool(SURE & set(words.values()))
+    sure = interval_s is not None or bool(kind) or bool(SURE & set(words.values()))
     if not sure and len(raw.rows) < ROWS:
         return None
     raw, notes = _fitting(raw, sure)
@@ -131,7 +133,7 @@ def of_table(
     series: dict[str, Floats] = {}
     empty: list[str] = []
     for ours, name, unit in columns:
-        if ours in (*series, *TEXTS):
+        if ours in (*series, *TEXTS, *NO_SERIES):
             continue
         _, values = measured(raw, name, ours, unit)
         known = np.isfinite(values)
@@ -141,7 +143,7 @@ def of_table(
             )
         elif ours != "energy_j":
             series[ours] = values
-        elif np.all(np.diff(values[known]) >= 0):
+        elif sure or np.all(np.diff(values[known]) >= 0):
             series["counter_j"] = values
         if ours == "power_w" and known.any() and sum(o == ours for o, *_ in columns) > 1:
             notes.append(f"power is {name}")
@@ -156,8 +158,8 @@ def of_table(
     parts = [raw.text(n) for n in [*(n for n in raw.header if words[n] in HOSTS), *who] if n]
     whole = Samples(
         raw.source,
-        "nvidia-smi" if SURE & set(words.values()) else "samples",
-        {name: values for name, values in series.items() if name not in NO_SERIES},
+        kind or ("nvidia-smi" if SURE & set(words.values()) else "samples"),
+        series,
         joined(*parts) if parts else constant(raw, "0"),
         texts,
         tuple(name for name in KEYS if name in texts),
@@ -175,7 +177,13 @@ def of_table(
     return replace(whole, notes=(*notes, *empty))
 
 
-UNTIMED = "samples taken to be {:g} s apart (interval_s=, --set interval=)"
+def log_of(
+    raw: RawTable, named: Mapping[str, Wanted], kind: str, interval_s: float, *notes: str
+) -> Samples:
+    """Return the samples of a table that is known to be a log, see `of_table`."""
+    found = of_table(raw, named, {}, interval_s, kind)
+    assert found is not None, "a log is no other table"
+    return replace(found, notes=(*notes, *found.notes))
 
 
 def _melted(raw: RawTable) -> RawTable:

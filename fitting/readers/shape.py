@@ -16,12 +16,12 @@ from optgap.models.units import spelt, units_of
 Floats = NDArray[np.float64]
 
 
-def profile_from(raw: RawTable, kind: str, columns: dict[str, Any], *notes: str) -> Profile:
+def profile_from(raw: RawTable, columns: dict[str, Any], *notes: str) -> Profile:
     """A profile with the lines of `raw`, and its columns under their own names beside ours."""
     lines = np.array(raw.lines, dtype=np.int64)
     named = [name for name in raw.header if name and name not in columns]
     published = {name: as_column(raw.text(name)) for name in named}
-    return Profile(columns, raw.source, kind, lines, tuple(notes), published, raw.called)
+    return Profile(columns, raw.source, "tidy", lines, notes, published, raw.called)
 
 
 def measured(raw: RawTable, name: str, ours: str, unit: str) -> tuple[Floats, Floats]:

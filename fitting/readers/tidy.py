@@ -85,7 +85,7 @@ def read_tidy(
     taken = {theirs: want for theirs, want in taken.items() if want.name in columns}
     called = {want.name: theirs for theirs, want in taken.items() if want.name != theirs}
     raw = replace(raw, header=renamed(raw.header, taken), called=called)
-    profile = profile_from(raw, "tidy", {**columns, **others(raw, {*columns, *refused})}, *notes)
+    profile = profile_from(raw, {**columns, **others(raw, {*columns, *refused})}, *notes)
     new = {t: want for t, want in taken.items() if t != want.name or want.factor != 1}
     own_names = {name: published[name] for name in taken if name not in profile}
     profile = replace(profile, published={**profile.published, **own_names}, refused=refused)

@@ -7,8 +7,12 @@ import math
 from dataclasses import dataclass
 
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.performance.jct import PAPER_BETA, sla_frequency
-from optgap.models.performance.power import V100_SLOPE_W_PER_MHZ, V100_STATIC_W
+from optgap.models.performance.formulas import (
+    PAPER_BETA,
+    V100_SLOPE_W_PER_MHZ,
+    V100_STATIC_W,
+    sla_frequency,
+)
 
 MOST_GPUS = 100_000
 MOST_GB = 1e6

@@ -11,9 +11,8 @@ import numpy as np
 from optgap.models.consolidation.cluster import GpuKind, PowerLine
 from optgap.models.consolidation.tasks import Task
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.performance.contention import contention_factor
 from optgap.models.performance.fitted import common_clocks
-from optgap.models.performance.power import linear_power, power_law_power
+from optgap.models.performance.formulas import contention_factor, linear_power, power_law_power
 from optgap.models.performance.saved import FittedParameters, told
 from optgap.models.quantities import warn
 

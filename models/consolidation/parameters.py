@@ -36,7 +36,7 @@ PARAMETERS = {
     "migration": Parameter("a task that runs may go on elsewhere, for nothing"),
     "waiting": Parameter("a task may start later than it is submitted"),
     "series": Parameter(
-        "utilisation: synthetic, or recorded by Philly or GenAI clusters",
+        "utilisation: synthetic, or recorded by a GenAI cluster or Philly, with Philly's jobs",
         choices=("synthetic", "philly", "genai"),
     ),
     "data": Parameter("folder with recorded series; empty for $OPTGAP_DATA", "path"),

@@ -20,7 +20,7 @@ from optgap.models.consolidation.problem import (
     Goal,
     Rules,
 )
-from optgap.models.consolidation.tasks import FloatArray, Task
+from optgap.models.consolidation.tasks import Task
 from optgap.models.consolidation.traces import PAI, PHILLY, Workload, draw, utilisation
 from optgap.models.errors import InputError
 from optgap.models.performance.measured import gv100_power, gv100_time
@@ -228,7 +228,8 @@ def over_time(
     servers, gpus_per_server, gpu_memory_gb, server_static_w: 0 servers for enough of them; W of
         an awake server.
     capacity, gang, contention, waiting, wake_s, util_scaled, migration: the rules.
-    series: ``synthetic``, or ``philly`` or ``genai`` for recorded ones out of `data`.
+    series: ``synthetic``, or ``philly`` or ``genai`` for recorded ones out of `data`; Philly's
+        jobs, too, where the folder has them.
     data: the folder with the public files; by default the one that ``OPTGAP_DATA`` names.
 
     Raises
@@ -242,11 +243,26 @@ def over_time(
     _at_least(0, servers=servers)
     if not 0 < present <= MOST_TASKS:
         raise InputError("--set", "present", present, "a positive number of tasks")
-    pool: list[FloatArray] | None = None
+    pool, jobs = None, None
+    origin = "synthetic"
     if series != "synthetic":
-        pool = recorded.series(series, data or os.environ.get("OPTGAP_DATA", "."))
+        folder = data or os.environ.get("OPTGAP_DATA", ".")
+        pool = recorded.series(series, folder)
+        jobs = recorded.jobs(folder) if series == "philly" else None
+        origin = f"synthetic, with recorded series of {series}"
+        if jobs is not None:
+            origin = "jobs and series recorded in Philly, memory synthetic"
     rng = np.random.default_rng(seed)
-    tasks = draw(workload, size, rng, present=present, period_s=60.0, most_gpus=width, pool=pool)
+    tasks = draw(
+        workload,
+        size,
+        rng,
+        present=present,
+        period_s=60.0,
+        most_gpus=width,
+        pool=pool,
+        jobs=jobs,
+    )
     count = servers or -(-_most_wanted(tasks) // width) + 4
     return ConsolidationProblem.of(
         [replace(V100, memory_gb=gpu_memory_gb)],
@@ -264,7 +280,7 @@ def over_time(
         ),
         period_s=60.0,
         name=f"{title}, {size} tasks, seed {seed}",
-        origin="synthetic" if pool is None else f"synthetic, with recorded series of {series}",
+        origin=origin,
     )
 
 

@@ -16,6 +16,7 @@ FILES = {
     "philly": "profiles/philly/gpu_util_window.csv.gz",
     "genai": "profiles/genai/pod_gpu_duty_cycle.csv.gz",
 }
+JOBS = "profiles/traces/philly_jobs.csv.gz"
 LEAST_SAMPLES = 10
 
 
@@ -34,6 +35,30 @@ def series(kind: str, data: str | Path, summed: bool = False) -> list[FloatArray
     if not path.is_file():
         raise InputError(str(path), "", NoQuote("no such file"), "the public series")
     return _windows(path, summed) if kind == "philly" else _pods(path)
+
+
+def jobs(data: str | Path) -> FloatArray | None:
+    """Return Philly's jobs in order of submission: when, s, run time, s, and GPUs, shape (J, 3).
+
+    Without the file there are none. Raise InputError for a file that is broken.
+    """
+    path = Path(data) / JOBS
+    if not path.is_file():
+        return None
+    columns = (Column("timestamp"), Column("duration", "number"), Column("num_gpus", "integer"))
+    table = read_table(path, columns)
+    times = [_seconds(path, row, text) for row, text in enumerate(table["timestamp"], 2)]
+    found = np.column_stack((times, table["duration"], table["num_gpus"]))
+    ordered: FloatArray = found[np.argsort(times, kind="stable")]
+    return ordered
+
+
+def _seconds(path: Path, row: int, text: str) -> float:
+    try:
+        return float(np.datetime64(text, "s").astype(np.int64))
+    except ValueError:
+        where = f"row {row}, column timestamp"
+        raise InputError(str(path), where, text, "a date with a time") from None
 
 
 def _windows(path: Path, summed: bool) -> list[FloatArray]:

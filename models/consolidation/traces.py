@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optgap.models.consolidation.tasks import FloatArray, Task
+from optgap.models.errors import InputError
 
 SHORTEST_S = 20.0
 """The paper leaves shorter tasks out."""
@@ -76,6 +77,20 @@ def utilisation(rng: np.random.Generator, samples: int, mean: float, swing: floa
     return np.asarray(np.round(np.clip(series, 0, 100), 3), dtype=np.float64)
 
 
+def _drawn(
+    workload: Workload, size: int, rng: np.random.Generator, present: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return when tasks arrive, s, how long they run, s, and their GPUs."""
+    sigma = np.log(workload.p90_s / workload.median_s) / 1.2816
+    durations = workload.median_s * np.exp(sigma * rng.standard_normal(size))
+    durations = np.clip(durations, SHORTEST_S, workload.longest_s)
+    gaps = rng.exponential(durations.mean() / present, size)
+    submits = np.cumsum(gaps) - gaps[0]
+    counts, shares = zip(*workload.gpus, strict=True)
+    widths = rng.choice(counts, size, p=np.array(shares) / sum(shares))
+    return submits, durations, widths
+
+
 def draw(
     workload: Workload,
     size: int,
@@ -86,6 +101,7 @@ def draw(
     most_gpus: int,
     kappa: float = 1.2,
     pool: list[FloatArray] | None = None,
+    jobs: FloatArray | None = None,
 ) -> list[Task]:
     """`size` tasks that arrive at random, `present` of them at a time on average.
 
@@ -93,14 +109,25 @@ def draw(
     ----------
     most_gpus: no task takes more.
     pool: series to use instead of made ones; a task runs through one from a random sample on.
+    jobs: recorded ones, as `recorded.jobs` returns them: `size` in a row from a random one on,
+        of those that run 20 s and take `most_gpus` at most. Run times are cut at the longest, and
+        one factor of all gaps brings about `present`.
+
+    Raises
+    ------
+    InputError: for fewer recorded jobs than `size`.
     """
-    sigma = np.log(workload.p90_s / workload.median_s) / 1.2816
-    durations = workload.median_s * np.exp(sigma * rng.standard_normal(size))
-    durations = np.clip(durations, SHORTEST_S, workload.longest_s)
-    gaps = rng.exponential(durations.mean() / present, size)
-    submits = np.cumsum(gaps) - gaps[0]
-    counts, shares = zip(*workload.gpus, strict=True)
-    widths = rng.choice(counts, size, p=np.array(shares) / sum(shares))
+    if jobs is not None:
+        jobs = jobs[(jobs[:, 1] >= SHORTEST_S) & (jobs[:, 2] >= 1) & (jobs[:, 2] <= most_gpus)]
+        if len(jobs) < size:
+            raise InputError("size", "", size, f"at most the {len(jobs)} jobs recorded")
+        start = int(rng.integers(len(jobs) - size + 1))
+        submits, durations, widths = jobs[start : start + size].T
+        durations = np.minimum(durations, workload.longest_s)
+        submits = submits - submits[0]
+        submits *= durations.sum() / present / max(submits[-1], 1.0)
+    else:
+        submits, durations, widths = _drawn(workload, size, rng, present)
     ranges = np.array(workload.memory_gb)
     which = rng.choice(len(ranges), size, p=ranges[:, 2] / ranges[:, 2].sum())
     logs = np.log(ranges[which, :2])

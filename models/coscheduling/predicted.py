@@ -8,7 +8,7 @@ from typing import Any
 
 from optgap.models.coscheduling.problem import Application, Mode
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.performance.dram import blended_runtime, runtime_from_dram
+from optgap.models.performance.formulas import blended_runtime, runtime_from_dram
 from optgap.models.performance.saved import FittedParameters, read_fit
 
 MODEL = "dram-runtime"

@@ -6,11 +6,16 @@ estimator evaluate the same formula. Times in s, power in W, energy in J, clocks
 
 from __future__ import annotations
 
-from optgap.models.performance.contention import contention_factor
-from optgap.models.performance.dram import runtime_from_dram
 from optgap.models.performance.energy import EnergyModel, iteration_energy
-from optgap.models.performance.jct import power_law_time, sla_frequency
-from optgap.models.performance.power import batch_power, linear_power, power_law_power
+from optgap.models.performance.formulas import (
+    batch_power,
+    contention_factor,
+    linear_power,
+    power_law_power,
+    power_law_time,
+    runtime_from_dram,
+    sla_frequency,
+)
 from optgap.models.performance.saved import FittedParameters, read_fit
 from optgap.models.performance.throughput import ThroughputModel
 

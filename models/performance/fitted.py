@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.performance.energy import COLUMN_NAMES, EnergyModel, power_columns
-from optgap.models.performance.power import batch_power, linear_power, power_law_power
+from optgap.models.performance.formulas import batch_power, linear_power, power_law_power
 from optgap.models.performance.saved import FittedParameters
 from optgap.models.performance.throughput import SYNC_NAMES, ThroughputModel
 

@@ -1,14 +1,12 @@
 """What the parameters of the methods mean; one that differs in an entry is ``entry.parameter``."""
 
 from optgap.models.spec import Parameter
+from optgap.solvers.formulation import BACKEND
 
 PARAMETERS = {
+    "backend": BACKEND,
     "workers": Parameter("threads of CP-SAT; with more than one, runs may differ", "threads"),
     "tries": Parameter("placements that are made"),
-    "backend": Parameter(
-        "the MILP solver; `optgap --version` shows which are usable",
-        choices=("highs", "cbc"),
-    ),
     "big_m": Parameter(
         "(14) with M = f_max as printed; otherwise its tighter form", source="CATS, Eq. 14"
     ),

@@ -20,6 +20,22 @@ METHODS = entries(
         params={"workers": 1},
     ),
     Entry(
+        "intervals",
+        f"{HERE}.oracle:intervals",
+        "the Oracle by CP-SAT with optional intervals alone, also of two at a time: a reference",
+        kind="exact",
+        params={"workers": 1},
+        goals=("energy", "makespan"),
+    ),
+    Entry(
+        "milp",
+        f"{HERE}.formulation:milp",
+        "the Oracle as printed, by a general MILP solver (highs or cbc): a reference, few jobs",
+        kind="exact",
+        params={"backend": "highs"},
+        goals=("energy", "makespan"),
+    ),
+    Entry(
         "bound-patterns",
         f"{HERE}.patterns:bound_patterns",
         "integer program over GPU counts that may run together; any number of jobs, tight",

@@ -9,7 +9,8 @@ from optgap.models.coscheduling import CoschedulingProblem
 from optgap.models.coscheduling.gpus import placed
 from optgap.models.coscheduling.solution import CoschedulingSolution
 from optgap.models.limits import Limits
-from optgap.solvers.formulation import Formulation, Program, chosen, earliest_starts
+from optgap.models.result import Outcome
+from optgap.solvers.formulation import Formulation, Program, chosen, earliest_starts, solved
 
 
 def formulation(problem: CoschedulingProblem, *, limits: Limits | None = None) -> Formulation:
@@ -72,3 +73,15 @@ def oracle(
         active = m.sum((P[i, g] - P_idle * g) * T[i, g] * x[i, g] for i, g in x)
         m.objective("oracle_energy", active + P_idle * M * C_max)
     return m, x, o
+
+
+def milp(
+    problem: CoschedulingProblem, *, limits: Limits, seed: int, backend: str = "highs"
+) -> Outcome:
+    """The best schedule by this formulation: the reference, not the method.
+
+    Parameters
+    ----------
+    backend: ``highs`` or ``cbc``.
+    """
+    return solved(problem, formulation, limits=limits, seed=seed, backend=backend)

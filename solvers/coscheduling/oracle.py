@@ -21,7 +21,7 @@ from optgap.solvers.backends import cpsat
 from optgap.solvers.coscheduling.area import bound_area
 from optgap.solvers.coscheduling.intervals import Intervals
 from optgap.solvers.coscheduling.lanes import Lanes, two_at_most
-from optgap.solvers.coscheduling.lists import Start, annealed, best_of, value_of
+from optgap.solvers.coscheduling.lists import Start, annealed, best_of, in_order, value_of
 from optgap.solvers.coscheduling.patterns import patterns, prove
 from optgap.solvers.coscheduling.product import least_product
 
@@ -67,7 +67,27 @@ def oracle(problem: CoschedulingProblem, *, limits: Limits, seed: int, workers: 
     workers: CP-SAT's threads; with more than one, which of several optima is found, or how far a
         search got that was stopped, cannot be repeated.
     """
-    found = best_schedule(problem, limits, seed, workers)
+    return _outcome(problem, best_schedule(problem, limits, seed, workers))
+
+
+def intervals(
+    problem: CoschedulingProblem, *, limits: Limits, seed: int, workers: int = 1
+) -> Outcome:
+    """The same by CP-SAT with optional intervals alone: the reference, not the method.
+
+    Parameters
+    ----------
+    workers: see `oracle`.
+    """
+    fastest = [problem.application(job).fastest.gpu_count for job in range(len(problem))]
+    start = in_order(problem, fastest, range(len(problem)))
+    program = Intervals(problem, None, 0.0)
+    return _outcome(
+        problem, _searched(program, start, Bounded(0.0, "nothing"), limits, seed, workers)
+    )
+
+
+def _outcome(problem: CoschedulingProblem, found: Found) -> Outcome:
     value, led = found.value, found.led
     ended = not found.proven and found.termination is Termination.COMPLETED
     price = problem.objective.goal == "edp"

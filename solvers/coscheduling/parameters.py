@@ -1,7 +1,9 @@
 """What the parameters of the methods mean; one that differs in an entry is ``entry.parameter``."""
 
 from optgap.models.spec import Parameter
+from optgap.solvers.formulation import BACKEND
 
 PARAMETERS = {
+    "backend": BACKEND,
     "workers": Parameter("threads of CP-SAT; results repeat with one only", "threads"),
 }

@@ -38,6 +38,13 @@ METHODS = entries(
         seeded=True,
     ),
     Entry(
+        "decision",
+        f"{HERE}.formulation:best_decision",
+        "one decision of Eq. 18-19 by a general MILP solver (highs or cbc), kept to the end",
+        kind="offline",
+        params={"backend": "highs", "at_s": -1.0},
+    ),
+    Entry(
         "relaxation",
         f"{HERE}.relaxation:relaxation",
         "one decision of Eq. 18-19 as a convex program: what a GPU and a kW are worth there",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -14,7 +16,9 @@ from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind
 from optgap.models.elastic.arrays import Floats
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
-from optgap.solvers.formulation import Formulation, Program, chosen
+from optgap.models.result import Outcome, Status
+from optgap.solvers.elastic.area import SAFE, closed_form
+from optgap.solvers.formulation import Formulation, Program, chosen, solved
 
 Configuration = tuple[int, int, int]
 """Job, GPUs, and index of the clock."""
@@ -111,3 +115,32 @@ def decision(
         m.row("budget_of_energy", busy + P_idle * G * C_max <= problem.energy_budget_j)
     m.objective("mean_jct_18", (1 / len(jobs)) * m.sum(JCT[c] * x[c] for c in x))
     return m, x
+
+
+def best_decision(
+    problem: ElasticProblem,
+    *,
+    limits: Limits,
+    seed: int,
+    backend: str = "highs",
+    at_s: float = -1.0,
+) -> Outcome:
+    """The best schedule by Eq. 18-19, whose optimum bounds no schedule that decides again.
+
+    Parameters
+    ----------
+    backend: ``highs`` or ``cbc``.
+    at_s: see `formulation`.
+    """
+    made = partial(formulation, at_s=at_s)
+    found = solved(problem, made, limits=limits, seed=seed, backend=backend)
+    bound, by = closed_form(problem)
+    told = found.message
+    if found.solution is None:
+        status = Status.BOUND_ONLY
+        told = told.replace("no solution exists", "not all jobs can run at once")
+    else:
+        status = Status.FEASIBLE
+        proof = "the best" if found.status is Status.OPTIMAL else "not proven the best"
+        told = f"{proof} decision by Eq. 18-19 that jobs keep to the end; no bound on others"
+    return replace(found, status=status, bound=bound * (1 - SAFE), bound_by=by, message=told)

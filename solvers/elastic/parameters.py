@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 
 from optgap.models.spec import Parameter, parameter
+from optgap.solvers.formulation import BACKEND
 
 PARAMETERS = {
+    "backend": BACKEND,
     "pieces": Parameter("pieces of constant prices; 0: by the number of jobs"),
     "rounds": Parameter("rounds of the ascent; 0: by the number of jobs"),
     "at_s": Parameter("when all start; -1 for the last submission", "s", "PowerFlow, Eq. 18"),

@@ -1,12 +1,10 @@
 """What the parameters of the methods mean; one that differs in an entry is ``entry.parameter``."""
 
 from optgap.models.spec import Parameter
+from optgap.solvers.formulation import BACKEND
 
 PARAMETERS = {
-    "backend": Parameter(
-        "the MILP solver; `optgap --version` shows which are usable",
-        choices=("highs", "cbc"),
-    ),
+    "backend": BACKEND,
     "tolerance": Parameter(
         "stop once the bound is within this share of the LP over the patterns found so far",
         "share",

@@ -23,6 +23,13 @@ METHODS = entries(
         params={"workers": 1},
     ),
     Entry(
+        "assignment",
+        f"{HERE}.formulation:best_assignment",
+        "jobs to nodes and times by a general MILP solver (highs or cbc): the reference, few jobs",
+        kind="exact",
+        params={"backend": "highs"},
+    ),
+    Entry(
         "offline",
         f"{HERE}.offline:offline",
         "annealing of lists, nodes and rules with hindsight: a good schedule of any size, unproven",

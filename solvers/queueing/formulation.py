@@ -10,7 +10,8 @@ import numpy as np
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem
 from optgap.models.queueing.solution import QueueingSolution
-from optgap.solvers.formulation import Formulation, Program, chosen, earliest_starts
+from optgap.models.result import Outcome
+from optgap.solvers.formulation import Formulation, Program, chosen, earliest_starts, solved
 
 
 def formulation(problem: QueueingProblem, *, limits: Limits | None = None) -> Formulation:
@@ -83,3 +84,15 @@ def assignment(
     else:
         m.objective("mean_wait", m.sum((1 / J) * (s[j] - r[j]) for j in jobs))
     return m, o, w, q
+
+
+def best_assignment(
+    problem: QueueingProblem, *, limits: Limits, seed: int, backend: str = "highs"
+) -> Outcome:
+    """The best schedule by this formulation: the reference, not the method.
+
+    Parameters
+    ----------
+    backend: ``highs`` or ``cbc``.
+    """
+    return solved(problem, formulation, limits=limits, seed=seed, backend=backend)

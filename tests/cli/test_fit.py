@@ -108,7 +108,7 @@ def test_settings_are_typed_by_the_model(cli: Cli, sweep: str, tmp_path: Path) -
         (["linear-power", "{}", "--hold-out", "frequency_mhz>9999"], "rows on both sides"),
         (["linear-power", "{}", "--unit", "power_w=hp"], "one of W"),
         (["linear-power", "{}", "-o", "/no/such/folder/m.json"], "a place that can be written"),
-        (["linear-power", "{}", "--plot", "picture.doc"], "png, pdf or svg"),
+        (["linear-power", "{}", "--plot", "picture.doc"], ".png, .svg or .pdf"),
         (["--auto", "{}", "--set", "a=b"], "none beside --auto"),
     ],
 )

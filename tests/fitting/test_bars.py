@@ -7,12 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from optgap.fitting.batch_power import BatchPower
-from optgap.fitting.contention import Contention
+from optgap.fitting.curves import BatchPower, Contention, LinearPower, PowerLawJct
 from optgap.fitting.dram import DramRuntime
 from optgap.fitting.groups import cross_validate
-from optgap.fitting.jct import PowerLawJct
-from optgap.fitting.linear_power import LinearPower
 from optgap.fitting.powerflow_energy import PowerFlowEnergy
 from optgap.fitting.powerflow_power import PowerFlowPower
 from optgap.fitting.prepare import mean_over, where

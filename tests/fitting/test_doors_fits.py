@@ -14,7 +14,7 @@ from conftest import Cli
 
 import optgap
 from optgap.fitting.audit import audit
-from optgap.fitting.linear_power import LinearPower
+from optgap.fitting.curves import LinearPower
 from optgap.fitting.profile import Profile
 from optgap.fitting.readers import read_profile
 from optgap.fitting.uncertainty import Predictive, drawn_interval, members_of, samples

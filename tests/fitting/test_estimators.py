@@ -12,10 +12,10 @@ import pytest
 
 from optgap.fitting import ESTIMATORS, make_estimator
 from optgap.fitting.automatic import rank
+from optgap.fitting.curves import LinearPower
 from optgap.fitting.estimator import NotFittedError
 from optgap.fitting.groups import cross_validate, fit_groups
-from optgap.fitting.linear_power import LinearPower
-from optgap.fitting.plots import plot_curve, plot_measured, plot_residuals, save_plot
+from optgap.fitting.plots import plot_curve, plot_measured, plot_residuals
 from optgap.fitting.profile import Profile
 from optgap.fitting.report import FitReport
 from optgap.fitting.saved import load, save
@@ -66,11 +66,8 @@ def test_settings_go_in_and_come_out(name: str) -> None:
     assert copy is not estimator
     assert copy.get_params() == estimator.get_params()
     assert type(estimator)(**estimator.get_params()).get_params() == estimator.get_params()
-    estimator.set_params(starts=3)
-    assert estimator.starts == 3
+    assert estimator.clone(starts=3).starts == 3
     assert repr(estimator).startswith(type(estimator).__name__)
-    with pytest.raises(InputError, match="colour"):
-        estimator.set_params(colour="blue")
     with pytest.raises(NotFittedError):
         estimator.predict({})
 
@@ -85,10 +82,6 @@ def test_frames_mappings_and_profiles_fit_alike() -> None:
     expected = LinearPower().fit(table).params_
     assert LinearPower().fit(dict(table.columns)).params_ == expected
     assert LinearPower().fit(table.to_frame()).params_ == expected
-    response = table.numbers("power_w")
-    assert LinearPower().fit(table, y=2 * response).params_["alpha"] == pytest.approx(
-        2 * expected["alpha"], rel=1e-5
-    )
     with pytest.raises(InputError, match="a table of columns"):
         LinearPower().fit([1, 2, 3])
 
@@ -100,7 +93,7 @@ def test_groups_are_fitted_apart_in_one_call() -> None:
     assert np.mean(np.abs(fit.predict(board()) / board().numbers("power_w") - 1)) < 0.03
     with pytest.raises(InputError, match="a fitted group"):
         fit.predict({"application": ["z"], "frequency_mhz": [900.0]})
-    assert fit["a"].score(board().take(np.arange(19))) > 0.9
+    assert fit["a"].r2_ > 0.9
 
 
 def test_groups_of_one_board_share_its_voltage_curve() -> None:
@@ -350,11 +343,11 @@ def test_pictures_are_drawn(report: FitReport[Any], tmp_path: Path) -> None:
     assert plot_measured(report).get_title() == "rows held out"
     assert plot_residuals(report).get_xlabel() == "frequency (MHz)"
     assert len(plot_curve(report).lines) == 3
-    save_plot(tmp_path / "fit.png", report)
-    save_plot(tmp_path / "job.svg", report_of(PowerFlowThroughput(), cluster(), None, None))
+    report.plot(tmp_path / "fit.png")
+    report_of(PowerFlowThroughput(), cluster(), None, None).plot(tmp_path / "job.svg")
     assert (tmp_path / "fit.png").stat().st_size > 10_000
-    with pytest.raises(InputError, match="png, pdf or svg"):
-        save_plot(tmp_path / "fit.doc", report)
+    with pytest.raises(InputError, match=r"\.png, \.svg or \.pdf"):
+        report.plot(tmp_path / "fit.doc")
 
 
 def test_a_legend_names_each_group_once_though_it_has_several_lines() -> None:

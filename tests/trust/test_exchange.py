@@ -148,6 +148,9 @@ def test_powerflows_decision_is_the_best_of_all_choices(
         return
     best = best_choice(problem, at_s)
     reach(problem, best, best, at_s=at_s)
+    chosen = optgap.solve(problem, "decision", at_s=at_s)
+    assert (chosen.objective is None) == (best is None)
+    assert best is None or chosen.objective == pytest.approx(best, rel=CLOSE)
 
 
 def best_choice(problem: ElasticProblem, at_s: float) -> float | None:

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from functools import partial
 from typing import Any
-
-import numpy as np
 
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
-from optgap.models.result import Outcome, Status
-from optgap.solvers.backends import solve
+from optgap.models.result import Outcome
 from optgap.solvers.consolidation.instance import instance_of
-from optgap.solvers.formulation import Formulation, Program, Stopped, chosen, with_info
+from optgap.solvers.formulation import Formulation, Program, chosen, solved
 
 MOST_LITERALS = 200_000
-GAP, UNSURE = 1e-7, 5e-7
-"""How far from the optimum a solver may stop, and how far its proofs are trusted; relative."""
 
 
 def formulation(
@@ -132,8 +127,6 @@ def printed(
 ) -> Outcome:
     """Eq. 6-14 on a MILP solver; the paper used PuLP with CBC and a tolerance of 1e-6.
 
-    Gap and tolerance together are less than that, or the optimum would not count as proven.
-
     Parameters
     ----------
     backend: ``highs`` or ``cbc``.
@@ -143,27 +136,5 @@ def printed(
     ------
     InputError: as `formulation`, and for a back end that is not there.
     """
-    try:
-        written = formulation(problem, limits=limits, big_m=big_m)
-    except Stopped as stopped:
-        return stopped.outcome
-    solved = solve(written.linear, backend=backend, limits=limits, gap=GAP, seed=seed)
-    bound, by = _below(solved.bound), solved.solver or None
-    outcome = Outcome(
-        None, solved.status, solved.termination, bound=bound, bound_by=by, message=solved.message
-    )
-    if solved.values is not None:
-        solution = written.solution(solved.values.tolist())
-        if problem.check(solution):  # within the solver's tolerance, beyond ours
-            status = Status.NO_SOLUTION if solved.bound is None else Status.BOUND_ONLY
-            message = f"{solved.solver} overfills a GPU by its tolerance"
-            outcome = replace(outcome, status=status, message=message)
-        else:
-            claimed = instance_of(problem).total([a.gpus for a in solution.assignments])
-            outcome = replace(outcome, solution=solution, claimed=claimed, message="")
-    return with_info(outcome, written)
-
-
-def _below(bound: float | None) -> float | None:
-    """The solver proves up to its tolerance."""
-    return None if bound is None else float(np.nextafter(bound * (1 - UNSURE), -np.inf))
+    made = partial(formulation, big_m=big_m)
+    return solved(problem, made, limits=limits, seed=seed, backend=backend)

@@ -70,8 +70,8 @@ def command(
     from optgap.auditing import audit
     from optgap.auditing.entry import options_of
     from optgap.cli.work import Output, exit_code, interruptible
+    from optgap.models.figures import require_ending
     from optgap.parameters import assignments
-    from optgap.plotting.figures import require_ending
 
     outputs = (json, plot, report, problem_json, solution_json)
     opt.require_writable(*outputs, read=(source, log, devices))
@@ -112,7 +112,7 @@ def _write(answer: Audit, plot: str | None, report: str | None) -> None:
     """The picture and the page, where they were asked for."""
     if plot is not None:
         from optgap.auditing.picture import audit_figure
-        from optgap.plotting.figures import save_figure
+        from optgap.models.figures import save_figure
 
         save_figure(plot, audit_figure(answer))
     if report is not None:

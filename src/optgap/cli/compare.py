@@ -83,8 +83,8 @@ def command(
     from optgap.cli.subjects import is_file, refuse_beside_file
     from optgap.cli.work import Output, foreign, interruptible, no_solution
     from optgap.comparing.gaps import chosen
+    from optgap.models.figures import require_ending
     from optgap.parameters import assignments
-    from optgap.plotting.figures import require_ending
 
     opt.require_writable(json, plot, read=(subject, *(models or [])))
     require_ending(plot)
@@ -167,7 +167,7 @@ def _overview(
 ) -> int:
     from optgap.cli.work import exit_code, interruptible
     from optgap.comparing.overview import compare_all, head, table
-    from optgap.plotting.figures import save_figure
+    from optgap.models.figures import save_figure
 
     answer = interruptible(
         lambda limits: compare_all(seed=seed, time_limit=time_limit, effort=effort, limits=limits),
@@ -256,7 +256,7 @@ def _deliver(answer: Answer, out: Output, plot: str | None) -> int:
     out.answer(answer)
     out.document(answer)
     if plot is not None:
-        from optgap.plotting.figures import save_figure
+        from optgap.models.figures import save_figure
         from optgap.plotting.gaps import gaps_figure
 
         save_figure(plot, gaps_figure(answer))

@@ -54,8 +54,8 @@ def command(
     from optgap.cli.subjects import problem_of
     from optgap.cli.work import Output, exit_code, foreign, interruptible
     from optgap.explaining import explain
+    from optgap.models.figures import require_ending
     from optgap.parameters import assignments
-    from optgap.plotting.figures import require_ending
 
     opt.require_writable(json, plot, read=(subject, log))
     require_ending(plot)
@@ -91,7 +91,7 @@ def command(
 def _deliver(answer: Explanation, out: Output, plot: str | None) -> None:
     out.document(answer)
     if plot is not None:
-        from optgap.plotting.figures import save_figure
+        from optgap.models.figures import save_figure
         from optgap.plotting.waterfall import explanation_figure
 
         save_figure(plot, explanation_figure(answer))

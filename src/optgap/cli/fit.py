@@ -78,7 +78,6 @@ def command(
     from optgap.cli.work import Output
     from optgap.fitting import make_estimator
     from optgap.fitting.devices import device_csv
-    from optgap.fitting.plots import save_plot
     from optgap.fitting.prepare import drop_missing
     from optgap.fitting.profile import QUANTITIES
     from optgap.fitting.workflow import fit, split_of
@@ -125,7 +124,7 @@ def command(
     elif output is not None:
         dump_json(output, report.to_json())
     if plot is not None:
-        save_plot(plot, report)
+        report.plot(plot)
     out.line(str(report))
     out.document(report.to_json() if json is not None else {})
     return 0
@@ -134,11 +133,10 @@ def command(
 def _require_outputs(
     json: str | None, output: str | None, plot: str | None, read: Sequence[str]
 ) -> None:
-    from optgap.fitting.plots import require_ending
+    from optgap.models.figures import require_ending
 
     opt.require_writable(json, output, plot, read=read)
-    if plot is not None:
-        require_ending(plot)
+    require_ending(plot)
 
 
 def _audit(out: Output, table: Profile, by: str | None, plot: str | None) -> int:

@@ -47,7 +47,7 @@ def deliver(
 
 
 def _draw(result: Result, problem: Any, file: str) -> None:
-    from optgap.plotting.figures import save_figure
+    from optgap.models.figures import save_figure
     from optgap.views import plot_solution
 
     if result.solution is None:

@@ -51,7 +51,7 @@ def command(
 def _refuse_foreign(problem: Any, tables: dict[str, str | None]) -> None:
     """Raise InputError for a table that this family has not, or that is named as a picture."""
     from optgap.models.errors import InputError, NoQuote
-    from optgap.plotting.figures import is_picture
+    from optgap.models.figures import is_picture
 
     known = family(problem.family).tables_out
     for name, path in tables.items():

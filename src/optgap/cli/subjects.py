@@ -46,8 +46,8 @@ def opened(
     InputError: for an output that cannot be, a setting that is none, or what the file holds.
     """
     from optgap.documents import load_problem
+    from optgap.models.figures import require_ending
     from optgap.parameters import assignments
-    from optgap.plotting.figures import require_ending
 
     require_writable(*outputs, plot, read=[problem_file])
     require_ending(plot)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from optgap.comparing.unfinished import CUT, SEARCH, Unfinished
 from optgap.models.errors import NoQuote, shorten
+from optgap.models.figures import delivered
 from optgap.models.jsonio import Fields
 from optgap.models.result import SCHEMA as RESULT
 from optgap.models.result import SERVES_PART, Result, Sense, Status, Termination, relative_gap
 from optgap.models.shown import MOST
 from optgap.models.spec import imported
-from optgap.plotting.figures import delivered
 from optgap.render import Answer, Row, Table, duration, number, percent
 
 if TYPE_CHECKING:

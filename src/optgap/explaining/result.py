@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
 from optgap.comparing.comparison import ACCEPTED, ALL
+from optgap.models.figures import delivered
 from optgap.models.jsonio import Fields
 from optgap.models.regret import Regret
 from optgap.models.result import Sense, Termination, relative_gap
 from optgap.models.shown import Brief
 from optgap.models.spec import imported
-from optgap.plotting.figures import delivered
 from optgap.render import Row, Table, html_table, number, percent, text_table
 
 if TYPE_CHECKING:

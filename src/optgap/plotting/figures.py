@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import textwrap
 from collections.abc import Iterable, Mapping
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from optgap.models.errors import InputError
-from optgap.models.figures import LONGEST, image
-from optgap.models.jsonio import write_bytes
-from optgap.models.reading import as_path
+from optgap.models.figures import (
+    LONGEST,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,8 +23,6 @@ GREY = "#666666"
 FILLS = ("#8ecae6", "#ffd6a5", "#b7e4c7", "#e0bbe4", "#fdffb6", "#f4acb7", "#cfd8dc", "#d9c7a3")
 EDGE, IDLE = "#555555", "#f4f4f4"
 """Of boxes that stand for what runs, and what is behind them."""
-NOTEBOOK_DPI = 75
-"""Of a figure that a notebook keeps."""
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -45,20 +39,6 @@ def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
     from matplotlib import pyplot
 
     return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
-
-
-def delivered(figure: Figure, path: str | os.PathLike[str] | None = None) -> Figure:
-    """The figure, which a notebook shows without further ado; written to `path`, too.
-
-    Raises
-    ------
-    InputError: for an ending that cannot be drawn, or a place that cannot be written to.
-    """
-    if path is not None:
-        save_figure(path, figure)
-    anything: Any = figure
-    anything._repr_png_ = partial(image, figure, "png", dpi=NOTEBOOK_DPI)
-    return figure
 
 
 LETTERS = 10.4
@@ -127,37 +107,6 @@ def labelled(panels: Iterable[Axes]) -> dict[str, Any]:
         handles, names = ax.get_legend_handles_labels()
         found |= dict(zip(names, handles, strict=True))
     return found
-
-
-ENDINGS = (".png", ".svg", ".pdf")
-
-
-def is_picture(path: str | os.PathLike[str]) -> bool:
-    """Whether a file's ending is one of `ENDINGS`."""
-    return Path(as_path(path)).suffix.lower() in ENDINGS
-
-
-def require_ending(path: str | os.PathLike[str] | None) -> None:
-    """Refuse a picture that cannot be drawn, before any work goes into it.
-
-    Raises
-    ------
-    InputError: for a name with another ending than `ENDINGS`.
-    """
-    if path is not None and not is_picture(path):
-        expected = "a file that ends in " + ", ".join(ENDINGS[:-1]) + f" or {ENDINGS[-1]}"
-        raise InputError("--plot", "", str(path), expected)
-
-
-def save_figure(path: str | os.PathLike[str], figure: Figure) -> None:
-    """Write a figure as PNG, SVG or PDF, by the file's ending, in one step.
-
-    Raises
-    ------
-    InputError: for another ending, or a place that cannot be written to.
-    """
-    require_ending(path)
-    write_bytes(path, image(figure, Path(path).suffix.lower().removeprefix(".")))
 
 
 def end_labels(ends: list[tuple[float, float, str, str]], ax: Axes) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from optgap.documents import ProblemLike, as_problem, as_solution
 from optgap.models.errors import InputError, NoQuote, one_of
-from optgap.plotting.figures import delivered
+from optgap.models.figures import delivered
 from optgap.registry import family
 from optgap.views import consolidation, coscheduling, elastic, instances, placement, queueing
 

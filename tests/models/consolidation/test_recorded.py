@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from conftest import Cli, refused
 
-from optgap.models.consolidation.recorded import FILES, series
+from optgap.models.consolidation.presets import philly
+from optgap.models.consolidation.recorded import FILES, JOBS, series
 from optgap.models.errors import InputError
 
 WINDOWS = """jobid,name,-1,0,1
@@ -68,6 +69,36 @@ def test_pods_are_put_in_order_and_short_or_idle_ones_left_out(tmp_path: Path) -
 def test_what_is_wrong_in_a_file_is_named(kind: str, text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=said):
         series(kind, written(tmp_path, kind, text))
+
+
+PHILLY_JOBS = """timestamp,duration,num_gpus,gpu_time,cluster
+2017-10-09 00:02:00,600,2,1200,b
+2017-10-09 00:00:00,100000,1,100000,a
+2017-10-09 00:01:00,5,1,5,a
+2017-10-09 00:03:00,60,16,960,a
+2017-10-09 00:04:00,1200,8,9600,b
+"""
+
+
+def test_jobs_of_philly_come_in_order_and_their_load_is_what_is_asked(tmp_path: Path) -> None:
+    written(tmp_path, "philly", WINDOWS)
+    path = tmp_path / JOBS
+    path.parent.mkdir(parents=True)
+    path.write_bytes(gzip.compress(PHILLY_JOBS.encode()))
+    made = philly(seed=0, size=3, series="philly", data=str(tmp_path), present=2.0)
+    # neither the job under 20 s nor that of 16 GPUs; the longest is cut at a day
+    assert [(task.duration_s, task.gpus) for task in made.tasks] == [
+        (86400, 1),
+        (600, 2),
+        (1200, 8),
+    ]
+    assert [task.submit_s for task in made.tasks] == [0, 22_050, 44_100]  # 88,200 s, two at a time
+    assert "jobs and series recorded" in made.origin
+    with pytest.raises(InputError, match="size: found 4, expected at most the 3 jobs"):
+        philly(seed=0, size=4, series="philly", data=str(tmp_path))
+    path.write_bytes(gzip.compress(PHILLY_JOBS.replace("2017-10-09 00:02", "today").encode()))
+    with pytest.raises(InputError, match=r"row 2, column timestamp: found 'today:00'"):
+        philly(seed=0, size=3, series="philly", data=str(tmp_path))
 
 
 def test_other_series_and_files_that_are_not_there_are_refused(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from optgap.models.performance import (
     runtime_from_dram,
     sla_frequency,
 )
-from optgap.models.performance.dram import blended_runtime
+from optgap.models.performance.formulas import blended_runtime
 from optgap.models.performance.throughput import SYNC_NAMES, p_norm, sync_columns
 
 GPUS = np.array([1, 2, 4, 8])

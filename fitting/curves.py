@@ -1,0 +1,277 @@
+"""Models of one input: power against the clock or the batch, run time, speed of neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optgap.fitting.convex import Linear
+from optgap.fitting.estimator import Design, Estimator, number
+from optgap.fitting.optimise import Floats
+from optgap.fitting.parameter import Parameter, bounds
+from optgap.fitting.power_forms import weighted_fit
+from optgap.fitting.profile import Profile
+from optgap.models.errors import InputError
+
+
+class LinearPower(Linear):
+    """P(f) = P_gs + α·f in W (CATS, Eq. 1), P_gs and α at least 0.
+
+    Parameters
+    ----------
+    P_gs: static power that was measured, W, which is then not fitted; or ``idle_w``, the median of
+        that column.
+    """
+
+    name = "linear-power"
+    response = "power_w"
+    needs = ("frequency_mhz",)
+
+    def __init__(self, *, P_gs: float | str | None = None, **shared: Any) -> None:
+        super().__init__(**shared)
+        if self.robust and P_gs is not None:
+            raise InputError(self.name, "P_gs", P_gs, "robust=false beside it")
+        self.P_gs = P_gs
+
+    def settle(self, table: Profile) -> Design:
+        """The static power, where it is given."""
+        if self.P_gs is None:
+            return {}
+        given = np.nan
+        if self.P_gs == "idle_w":
+            given = float(np.nanmedian(table.numbers("idle_w")))
+        elif isinstance(self.P_gs, (int, float)):
+            given = float(self.P_gs)
+        lowest = float(table.numbers("power_w").min())
+        if not 0 <= given < lowest:
+            expected = f"W from 0 to below {lowest:g}, the least power measured, or idle_w"
+            raise InputError(table.source, "P_gs", given if given == given else self.P_gs, expected)
+        return {"static_w": given}
+
+    def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
+        lower = "lower clocks, where the static share of power shows"
+        least, most = facts.get("static_w", 0.0), facts.get("static_w", np.inf)
+        return (
+            Parameter("P_gs", "W", least, most, "static power of a busy GPU", lower),
+            Parameter("alpha", "W/MHz", 0.0, np.inf, "power per MHz", "a wider range of clocks"),
+        )
+
+    def guess(self, table: Profile, facts: Design) -> Floats:
+        f, p = table.numbers("frequency_mhz"), table.numbers("power_w")
+        slope, static = np.polyfit(f, p, 1)
+        if slope <= 0 or static < 0:
+            return np.array([0.5 * p.mean(), 0.5 * p.mean() / f.mean()])
+        return np.array([static, slope])
+
+    def design(self, table: Profile, facts: Design) -> Design:
+        f = table.numbers("frequency_mhz")
+        return {"columns": np.stack([np.ones_like(f), f], axis=1)}
+
+
+def _highest(table: Profile) -> Design:
+    return {"reference_mhz": float(table.numbers("frequency_mhz").max())}
+
+
+class PowerLawPower(Estimator):
+    """P(f) = P_s + c·(f/f_ref)^k in W, with 0.2 ≤ k ≤ 6 and f_ref the highest clock seen."""
+
+    name = "power-law-power"
+    response = "power_w"
+    needs = ("frequency_mhz",)
+
+    def settle(self, table: Profile) -> Design:
+        return _highest(table)
+
+    def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
+        low = "lower clocks, where the static share of power shows"
+        return (
+            Parameter("static_w", "W", 0.0, np.inf, "power that the clock does not move", low),
+            Parameter("gain_w", "W", 0.0, np.inf, "power added at f_ref", low),
+            Parameter("exponent", "", 0.2, 6.0, "k", "at least three well separated clocks"),
+        )
+
+    def guess(self, table: Profile, facts: Design) -> Floats:
+        p = table.numbers("power_w")
+        low, high = float(p.min()), float(p.max())
+        return np.array([0.7 * low, max(high - 0.7 * low, 0.1 * high), 1.5])
+
+    def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
+        static, gain, exponent = theta
+        log_ratio = np.log(design["frequency_mhz"] / design["reference_mhz"])
+        law = np.exp(exponent * log_ratio)
+        power = np.maximum(static + gain * law, 1e-300)
+        columns = np.stack([np.ones_like(law), law, gain * law * log_ratio], axis=1)
+        return np.log(power), columns / power[:, None]
+
+
+class PowerLawJct(Estimator):
+    """e(f) = e_min·(f_max/f)^β in s (CATS, Eq. 5), f_max the highest clock seen.
+
+    β lies in [0, 1] for work that the clock drives (0: bound by memory, 1: by the core); up to
+    2 is allowed so that clocks that were not held show instead of being forced to 1.
+    """
+
+    name = "power-law-jct"
+    response = "time_s"
+    needs = ("frequency_mhz",)
+
+    def settle(self, table: Profile) -> Design:
+        return _highest(table)
+
+    def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
+        more = "a wider range of clocks"
+        return (
+            Parameter("e_min", "s", 0.0, np.inf, "run time at the highest clock"),
+            Parameter("beta", "", 0.0, 2.0, "sensitivity to the clock", more),
+        )
+
+    def guess(self, table: Profile, facts: Design) -> Floats:
+        x = np.log(facts["reference_mhz"] / table.numbers("frequency_mhz"))
+        slope, level = np.polyfit(x, np.log(table.numbers("time_s")), 1)
+        return np.array([np.exp(level), np.clip(slope, 0.01, 1.99)])
+
+    def __init__(self, **shared: Any) -> None:
+        super().__init__(**(dict[str, Any](starts=1) | shared))  # linear in (ln e_min, β)
+
+    def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
+        e_min, beta = max(float(theta[0]), 1e-300), theta[1]
+        x = np.log(design["reference_mhz"] / design["frequency_mhz"])
+        return np.log(e_min) + beta * x, np.stack([np.full_like(x, 1 / e_min), x], axis=1)
+
+    def remarks(self, table: Profile) -> list[str]:
+        beta = self.params_["beta"]
+        if beta > 1.1:
+            advice = "check the clocks with an audit, a core cannot lose more than its clock"
+            return [f"beta = {beta:.2f} is above 1: {advice}"]
+        return []
+
+
+BatchForm = Literal["saturating", "paper"]
+
+
+class BatchPower(Estimator):
+    """P(bs) = α·ln(bs + θ) + β in W (PowerFlow, Eq. 12).
+
+    Parameters
+    ----------
+    form: ``paper`` is the logarithm alone. ``saturating`` (default) keeps power constant below
+        a batch ``low`` (the GPU waits for its host) and above a batch ``high`` (it is full, or
+        at its power limit), both among the batches measured; θ = 0.
+    """
+
+    name = "batch-power"
+    response = "power_w"
+    needs = ("local_batch",)
+    uses = ("frequency_mhz",)
+
+    def __init__(self, *, form: BatchForm = "saturating", **shared: Any) -> None:
+        super().__init__(**(dict[str, Any](loss="linear", loss_scale=0.05, starts=1) | shared))
+        self.form = self.one_of("form", form, ("saturating", "paper"))
+
+    def settle(self, table: Profile) -> Design:
+        """The batches between which power moves (all of them in the printed form)."""
+        batch, power = table.numbers("local_batch"), table.numbers("power_w")
+        knots = np.unique(batch)
+        if self.form == "paper" or len(knots) < 3:
+            return {"low": float(knots[0]), "high": np.inf}
+        best = (np.inf, float(knots[0]), float(knots[-1]))
+        for k, low in enumerate(knots[:-1]):
+            for high in knots[k + 1 :]:
+                columns = _columns(batch, float(low), float(high), 0.0)[:, [0, 2]]
+                error = columns @ weighted_fit(columns, power) / power - 1
+                cost = float(np.sum(error**2))
+                if cost < best[0] * (1 - 1e-9) - 1e-15:
+                    best = (cost, float(low), float(high))
+        return {"low": best[1], "high": best[2]}
+
+    def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
+        top = np.inf if self.form == "paper" else 0.0
+        more = "more batches per GPU"
+        return (
+            Parameter("alpha", "W", -np.inf, np.inf, "power per e-fold of the batch", more),
+            Parameter("theta", "samples", 0.0, top, "shift of the batch", "smaller batches"),
+            Parameter("beta", "W", -np.inf, np.inf, "power at one sample", more),
+        )
+
+    def guess(self, table: Profile, facts: Design) -> Floats:
+        columns = _columns(table.numbers("local_batch"), facts["low"], facts["high"], 0.0)
+        alpha, beta = weighted_fit(columns[:, [0, 2]], table.numbers("power_w"))
+        return np.array([alpha, 0.0 if self.form != "paper" else facts["low"] * 0.1, beta])
+
+    def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
+        columns = _columns(design["local_batch"], design["low"], design["high"], float(theta[1]))
+        power = columns[:, 0] * theta[0] + theta[2]
+        floor = np.maximum(power, 1e-6)
+        jacobian = np.stack([columns[:, 0], theta[0] * columns[:, 1], columns[:, 2]], axis=1)
+        return np.log(floor), jacobian / floor[:, None]
+
+    def remarks(self, table: Profile) -> list[str]:
+        if self.form == "paper":
+            return []
+        low, high = self.facts_["low"], self.facts_["high"]
+        return [f"power is taken as constant below {low:g} and above {high:g} samples per GPU"]
+
+
+def _columns(batch: Floats, low: float, high: float, theta: float) -> Floats:
+    """ln(bs + θ), its derivative in θ, and 1; the batch held within [low, high]."""
+    shifted = np.clip(batch, low, high) + theta
+    return np.stack([np.log(shifted), 1 / shifted, np.ones_like(batch)], axis=1)
+
+
+class Contention(Estimator):
+    """Speed = 1 / max(1, (U/U₀)^q), U the utilisation summed over the residents in percent.
+
+    Parameters
+    ----------
+    knee_percent: U₀, where slowing starts; None (default) fits it between 50 and 200.
+    """
+
+    name = "contention"
+    response = "speed"
+    needs = ("util_sum_percent",)
+
+    def __init__(self, *, knee_percent: float | None = None, **shared: Any) -> None:
+        super().__init__(**(dict[str, Any](loss_scale=0.05, starts=6) | shared))
+        self.knee_percent = number(
+            self.name, "knee_percent", knee_percent, "a utilisation in percent"
+        )
+
+    def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
+        given = self.knee_percent
+        low, high = (50.0, 200.0) if given is None else (given, given)
+        more = "pairs of jobs whose utilisations add up to more than 100 %"
+        return (
+            Parameter("q", "", 0.0, 3.0, "exponent of the slowdown", more),
+            Parameter("knee", "%", low, high, "U₀, where slowing starts", more),
+        )
+
+    def guess(self, table: Profile, facts: Design) -> Floats:
+        return np.array([0.6, 100.0])
+
+    def _starts(self, first: Floats, params: tuple[Parameter, ...]) -> Floats:
+        lower, upper = bounds(params)
+        knees = np.linspace(max(lower[1], 60.0), min(upper[1], 140.0), max(self.starts - 1, 1))
+        rows = np.array([first, *(np.array([0.6, knee]) for knee in knees)])
+        return np.asarray(np.clip(rows, lower, upper))
+
+    def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
+        q, knee = theta
+        over = np.log(np.maximum(design["util_sum_percent"], 1e-9) / knee)
+        above = over > 0
+        excess = np.where(above, over, 0.0)
+        return -q * excess, np.stack([-excess, np.where(above, q / knee, 0.0)], axis=1)
+
+    def told_apart(self, table: Profile) -> NDArray[np.bool_]:
+        return np.asarray(table.numbers("util_sum_percent") > self.params_["knee"])
+
+    def remarks(self, table: Profile) -> list[str]:
+        many = int(np.sum(table.numbers("util_sum_percent") > 100))
+        if many < 10:
+            return [f"only {many} rows above 100 % summed utilisation; measure busier pairs"]
+        above = int(self.told_apart(table).sum())
+        if above == len(table):
+            return []
+        return [f"draws are at speed 1 below the knee; intervals are judged on {above:,} rows"]
