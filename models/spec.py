@@ -1,10 +1,14 @@
-"""How a family announces its methods, policies and presets without importing them."""
+"""How a family announces its methods, policies and presets without importing them.
+
+A table has a function beside it that imports what its entries stand for, and that an editor can
+follow; nothing calls it before an entry is loaded.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from inspect import signature
 from typing import Any, TypeVar
@@ -13,6 +17,7 @@ from optgap.models.errors import InputError, one_of
 from optgap.models.result import Kind
 
 Options = TypeVar("Options")
+Functions = Callable[[], Mapping[str, Callable[..., Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +83,7 @@ def chosen(
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One method, policy or preset: a name, and where its function is when it is needed.
+    """One method, policy or preset: a name, and what imports its function when it is needed.
 
     Methods and policies are functions ``f(problem, *, limits, seed, **params) -> Outcome``;
     presets are functions ``f(*, seed, **params) -> problem``.
@@ -86,7 +91,6 @@ class Entry:
     Parameters
     ----------
     name: as users type it.
-    target: ``module:function``, imported on first use.
     summary: one line for tables.
     kind: ``exact``, ``bound``, ``offline`` (a solution with hindsight, unproven) or ``policy``.
     params: names and defaults of its own parameters; a default's type is the parameter's type.
@@ -96,10 +100,10 @@ class Entry:
     shares: whether the function takes `found`, a dictionary in which it leaves what it found out
         and finds it again when it runs on a part of the same problem.
     knows: what the policy is told beyond what every policy of its family sees.
+    functions: imports the functions of a table, by name; `entries` sets it.
     """
 
     name: str
-    target: str
     summary: str
     kind: Kind = "policy"
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -108,6 +112,7 @@ class Entry:
     options: type | None = None
     shares: bool = False
     knows: tuple[str, ...] = ()
+    functions: Functions = dict
 
     def __post_init__(self) -> None:
         if self.options is not None:
@@ -121,8 +126,7 @@ class Entry:
 
     def load(self) -> Callable[..., Any]:
         """Import the function."""
-        function: Callable[..., Any] = imported(self.target)
-        return function
+        return self.functions()[self.name]
 
 
 def defaults(function: Callable[..., Any]) -> dict[str, Any]:
@@ -137,9 +141,9 @@ def imported(target: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def entries(*items: Entry) -> dict[str, Entry]:
-    """A table of entries by name, in the order given."""
-    table = {item.name: item for item in items}
+def entries(functions: Functions, *items: Entry) -> dict[str, Entry]:
+    """A table of entries by name, in the order given; `functions` imports what they stand for."""
+    table = {item.name: replace(item, functions=functions) for item in items}
     if len(table) != len(items):
         raise ValueError("two entries share a name")
     return table

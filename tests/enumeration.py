@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import combinations
 
 from optgap.models.limits import Limits
@@ -103,14 +103,21 @@ def broken(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
     raise ZeroDivisionError("on purpose")
 
 
+def _functions() -> dict[str, Callable[..., Outcome]]:
+    methods = enumerate_all, loose, guess, partial, nothing, liar, broken
+    others = {"enumerate": enumerate_all, "narrow": loose, "found": enumerate_all, "none": nothing}
+    return {**{method.__name__: method for method in methods}, **others}
+
+
 METHODS = entries(
-    Entry("enumerate", "enumeration:enumerate_all", "every placement", kind="exact"),
-    Entry("loose", "enumeration:loose", "a share", kind="bound", params={"scale": 0.9}),
-    Entry("narrow", "enumeration:loose", "", kind="bound", goals=("fragmentation",)),
-    Entry("found", "enumeration:enumerate_all", "", kind="offline"),
-    Entry("guess", "enumeration:guess", "", kind="exact"),
-    Entry("partial", "enumeration:partial", "", kind="offline"),
-    Entry("none", "enumeration:nothing", "", kind="bound"),
-    Entry("liar", "enumeration:liar", "", kind="exact"),
-    Entry("broken", "enumeration:broken", "", kind="exact"),
+    _functions,
+    Entry("enumerate", "every placement", kind="exact"),
+    Entry("loose", "a share", kind="bound", params={"scale": 0.9}),
+    Entry("narrow", "", kind="bound", goals=("fragmentation",)),
+    Entry("found", "", kind="offline"),
+    Entry("guess", "", kind="exact"),
+    Entry("partial", "", kind="offline"),
+    Entry("none", "", kind="bound"),
+    Entry("liar", "", kind="exact"),
+    Entry("broken", "", kind="exact"),
 )

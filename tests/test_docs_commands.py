@@ -50,8 +50,8 @@ CLUSTERS = {"kubectl", "sacct", "curl", "nvidia-smi"}
 SMALL = {"alibaba": 3, "large": 3, "day": 3, "small": 2, "tiny": 2}
 SIZE = 5
 """Sizes of presets here, those of `SMALL` by name: nodes, tasks or jobs."""
-QUICK = {"optgap.solvers.elastic.offline:offline": {"runs": 5, "rounds": 20}}
-"""Searches that take as long for few jobs as for many: what they find is tested elsewhere."""
+QUICK = {"runs": 5, "rounds": 20, "orders": 6}
+"""Of elastic's offline search, as long for few jobs as for many: it is tested elsewhere."""
 FORM = re.compile(r".*[\[…].*|[A-Z]{3,}")
 """A word of a command that stands for something else."""
 NAME = re.compile(r"(?:^|=|:|,)([\w-]+\.(?:csv|json|toml|py|txt))\b")
@@ -195,10 +195,9 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
     def loaded(entry: Entry) -> Callable[..., Any]:
         function = load(entry)
-        quick = QUICK.get(entry.target)
-        if quick is not None:
-            return lambda problem, **given: function(problem, **{**quick, **given})
-        if not entry.target.startswith("optgap.models.") or "size" not in entry.params:
+        if set(QUICK) <= set(entry.params):
+            return lambda problem, **given: function(problem, **{**QUICK, **given})
+        if entry.kind != "policy" or "size" not in entry.params:
             return function
 
         def make(*, seed: int, **params: Any) -> Any:
@@ -250,4 +249,4 @@ def test_no_exception_stands_for_nothing() -> None:
     for pattern in PARSED:
         assert any(re.fullmatch(pattern, line) for line in lines), pattern
     assert set(OTHERS) <= lines
-    assert set(QUICK) <= {e.target for spec in FAMILIES.values() for e in spec.methods.values()}
+    assert set(QUICK) <= set(FAMILIES["elastic"].methods["offline"].params)

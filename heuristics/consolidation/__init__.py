@@ -1,5 +1,10 @@
 """Consolidation policies: each task is placed when it arrives, and stays (but for opt_repack)."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from optgap.heuristics.consolidation.parameters import (
     CatsParams,
     DefaultParams,
@@ -12,60 +17,82 @@ from optgap.heuristics.consolidation.parameters import (
 )
 from optgap.models.spec import Entry, entries
 
-HERE = "optgap.heuristics.consolidation"
+
+def _policies() -> dict[str, Callable[..., Any]]:
+    """Import the policies, and what runs a user's own."""
+    from optgap.heuristics.consolidation import (
+        bestfit,
+        cats,
+        custom,
+        default,
+        dotprod,
+        fgd,
+        first,
+        hotcloud,
+        least_added_energy,
+        opt_nomig,
+        opt_repack,
+    )
+
+    return {
+        "cats": cats.cats,
+        "hotcloud": hotcloud.hotcloud,
+        "first": first.first,
+        "bestfit": bestfit.bestfit,
+        "dotprod": dotprod.dotprod,
+        "fgd": fgd.fgd,
+        "default": default.default,
+        "opt_nomig": opt_nomig.opt_nomig,
+        "least_added_energy": least_added_energy.least_added_energy,
+        "opt_repack": opt_repack.opt_repack,
+        "custom": custom.run,
+    }
+
 
 POLICIES = entries(
+    _policies,
     Entry(
         "cats",
-        f"{HERE}.cats:cats",
         "CATS, Algorithms 1-4: least correlated awake GPU, then the clock down to 5 % of κ",
         options=CatsParams,
     ),
     Entry(
         "hotcloud",
-        f"{HERE}.hotcloud:hotcloud",
         "first awake GPU whose mean utilisation and the task's stay within u_max",
         options=HotCloudParams,
     ),
     Entry(
         "first",
-        f"{HERE}.first:first",
         "first awake GPU whose utilisation now and the task's first sample stay below q",
         options=FirstParams,
     ),
     Entry(
         "bestfit",
-        f"{HERE}.bestfit:bestfit",
         "the server, then the GPU, with the least utilisation and memory left",
         options=PackingParams,
     ),
     Entry(
         "dotprod",
-        f"{HERE}.dotprod:dotprod",
         "the server with the smallest dot product of what is free and what is asked",
         options=PackingParams,
     ),
     Entry(
         "fgd",
-        f"{HERE}.fgd:fgd",
         "FGD: the GPU where fragmentation grows least; a task's share is its mean utilisation",
         options=PackingParams,
     ),
     Entry(
         "default",
-        f"{HERE}.default:default",
         "one task per GPU, the first empty one",
         options=DefaultParams,
     ),
     Entry(
         "opt_nomig",
-        f"{HERE}.opt_nomig:opt_nomig",
         "exact for the newcomer while residents stay: the least added power",
         options=OptNomigParams,
     ),
     Entry(
         "least_added_energy",
-        f"{HERE}.least_added_energy:least_added_energy",
         "ours: the GPU where the task adds least energy until all have ended; knows durations",
         options=LeastAddedEnergyParams,
         seeded=True,
@@ -73,7 +100,6 @@ POLICIES = entries(
     ),
     Entry(
         "opt_repack",
-        f"{HERE}.opt_repack:opt_repack",
         "solved anew with free migration whenever a task arrives or ends",
         options=OptRepackParams,
         seeded=True,
@@ -83,9 +109,9 @@ POLICIES = entries(
 
 CUSTOM = Entry(
     "custom",
-    f"{HERE}.custom:run",
     "a policy of your own: place(task, state) returns GPUs",
     seeded=True,
+    functions=_policies,
 )
 
 __all__ = ["CUSTOM", "POLICIES"]

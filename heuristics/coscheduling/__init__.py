@@ -1,5 +1,10 @@
 """Co-scheduling policies: told what waits and what is free, at time 0 and whenever a job ends."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from optgap.heuristics.coscheduling.parameters import (
     EcoSchedParams,
     ExactWindowParams,
@@ -7,40 +12,56 @@ from optgap.heuristics.coscheduling.parameters import (
 )
 from optgap.models.spec import Entry, entries
 
-HERE = "optgap.heuristics.coscheduling"
+
+def _policies() -> dict[str, Callable[..., Any]]:
+    """Import the policies, and what runs a user's own."""
+    from optgap.heuristics.coscheduling import (
+        custom,
+        ecosched,
+        exact_window,
+        lookahead,
+        marble,
+        sequential,
+    )
+
+    return {
+        "ecosched": ecosched.ecosched,
+        "marble": marble.marble,
+        "sequential_max_gpu": sequential.sequential_max_gpu,
+        "sequential_optimal_gpu": sequential.sequential_optimal_gpu,
+        "lookahead": lookahead.lookahead,
+        "exact-window": exact_window.exact_window,
+        "custom": custom.run,
+    }
+
 
 POLICIES = entries(
+    _policies,
     Entry(
         "ecosched",
-        f"{HERE}.ecosched:ecosched",
         "EcoSched: per event the jobs and GPU counts of least energy regret and idle share",
         options=EcoSchedParams,
         seeded=True,
     ),
     Entry(
         "marble",
-        f"{HERE}.marble:marble",
         "Marble: every job on its fastest GPU count, first fit in queue order",
     ),
     Entry(
         "sequential_max_gpu",
-        f"{HERE}.sequential:sequential_max_gpu",
         "one job at a time, on as many GPUs as it can use",
     ),
     Entry(
         "sequential_optimal_gpu",
-        f"{HERE}.sequential:sequential_optimal_gpu",
         "one job at a time, on its fastest GPU count",
     ),
     Entry(
         "lookahead",
-        f"{HERE}.lookahead:lookahead",
         "EcoSched's score played to the end of the window, from each of the best actions",
         options=LookaheadParams,
     ),
     Entry(
         "exact-window",
-        f"{HERE}.exact_window:exact_window",
         "the waiting jobs scheduled optimally, again whenever another one comes",
         options=ExactWindowParams,
         goals=("energy", "makespan"),
@@ -49,9 +70,9 @@ POLICIES = entries(
 
 CUSTOM = Entry(
     "custom",
-    f"{HERE}.custom:run",
     "a policy of your own: place(state) returns (job, gpu_count) pairs",
     seeded=True,
+    functions=_policies,
 )
 
 __all__ = ["CUSTOM", "POLICIES"]

@@ -1,5 +1,10 @@
 """Placement policies: online, one task at a time, without knowledge of later arrivals."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from optgap.heuristics.placement.parameters import (
     FgdParams,
     NodeValueParams,
@@ -8,68 +13,85 @@ from optgap.heuristics.placement.parameters import (
 )
 from optgap.models.spec import Entry, entries
 
-HERE = "optgap.heuristics.placement"
+
+def _policies() -> dict[str, Callable[..., Any]]:
+    """Import the policies, and what runs a user's own."""
+    from optgap.heuristics.placement import (
+        baselines,
+        custom,
+        fgd,
+        greedy_exact,
+        node_value,
+        pwr,
+        pwr_fgd,
+    )
+
+    return {
+        "pwr": pwr.pwr,
+        "fgd": fgd.fgd,
+        "pwr+fgd": pwr_fgd.pwr_fgd,
+        "bestfit": baselines.best_fit,
+        "dotprod": baselines.dot_product,
+        "gpupacking": baselines.gpu_packing,
+        "gpuclustering": baselines.gpu_clustering,
+        "random": baselines.random,
+        "firstfit": baselines.first_fit,
+        "greedy-exact": greedy_exact.greedy_exact,
+        "node-value": node_value.node_value,
+        "custom": custom.run,
+    }
+
 
 POLICIES = entries(
+    _policies,
     Entry(
         "pwr",
-        f"{HERE}.pwr:pwr",
         "PWR, Alg. 1: least increase of power",
         options=PwrParams,
     ),
     Entry(
         "fgd",
-        f"{HERE}.fgd:fgd",
         "FGD: least increase of expected fragmentation",
         options=FgdParams,
         knows=("the mix of tasks",),
     ),
     Entry(
         "pwr+fgd",
-        f"{HERE}.pwr_fgd:pwr_fgd",
         "PWR and FGD, weighted by alpha and 1 - alpha",
         options=PwrFgdParams,
         knows=("the mix of tasks",),
     ),
     Entry(
         "bestfit",
-        f"{HERE}.baselines:best_fit",
         "BestFit: least CPU and GPU left over",
     ),
     Entry(
         "dotprod",
-        f"{HERE}.baselines:dot_product",
         "DotProd: smallest product of free and requested",
     ),
     Entry(
         "gpupacking",
-        f"{HERE}.baselines:gpu_packing",
         "GpuPacking: GPUs in use before idle ones",
     ),
     Entry(
         "gpuclustering",
-        f"{HERE}.baselines:gpu_clustering",
         "GpuClustering: tasks of a kind on the same nodes",
     ),
     Entry(
         "random",
-        f"{HERE}.baselines:random",
         "Random: any feasible node and GPU",
         seeded=True,
     ),
     Entry(
         "firstfit",
-        f"{HERE}.baselines:first_fit",
         "FirstFit: lowest-ranked feasible node, lowest GPU",
     ),
     Entry(
         "greedy-exact",
-        f"{HERE}.greedy_exact:greedy_exact",
         "least increase of the problem's own objective, unrounded",
     ),
     Entry(
         "node-value",
-        f"{HERE}.node_value:node_value",
         "ours: least increase of power less the change of what the rest of the node is worth",
         options=NodeValueParams,
         knows=("the mix of tasks",),
@@ -78,9 +100,9 @@ POLICIES = entries(
 
 CUSTOM = Entry(
     "custom",
-    f"{HERE}.custom:run",
     "a policy of your own: place(task, state)",
     seeded=True,
+    functions=_policies,
 )
 
 __all__ = ["CUSTOM", "POLICIES"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +30,6 @@ from optgap.models.spec import Entry, defaults, entries
 
 __all__ = ["PRESETS", "cats_testbed", "from_csv", "mixed", "pai", "philly"]
 
-HERE = "optgap.models.consolidation.presets"
 KAPPAS = (1.1, 1.2, 1.3, 1.5)
 WIDTHS, SHARES = (1, 2, 4, 8), (0.7, 0.15, 0.1, 0.05)
 
@@ -306,31 +307,32 @@ def _most_wanted(tasks: list[Task]) -> int:
     return most
 
 
+def _presets() -> dict[str, Callable[..., Any]]:
+    return {"mixed": mixed, "measured": measured, "testbed": cats_testbed, "pai": pai}
+
+
 PRESETS = entries(
+    _presets,
     Entry(
         "mixed",
-        f"{HERE}:mixed",
         "synthetic tasks (size, 32) of mixed κ and GPU count that are all present",
         params=defaults(mixed),
         seeded=True,
     ),
     Entry(
         "measured",
-        f"{HERE}:measured",
         "such tasks of 15 applications whose power and run time were measured over a GV100's clock",
         params=defaults(measured),
         seeded=True,
     ),
     Entry(
         "testbed",
-        f"{HERE}:cats_testbed",
         "the paper's 14 tasks (Table 4) on its six V100 (Table 3); stage 1, 2 or 0 for both",
         params=defaults(cats_testbed),
         seeded=True,
     ),
     Entry(
         "pai",
-        f"{HERE}:pai",
         "tasks (size, 5,000) over time, drawn from the published distributions of PAI",
         params=defaults(pai),
         seeded=True,

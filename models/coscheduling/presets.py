@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -30,24 +30,27 @@ PREDICTED = -1.0
 """Stands for a run time that the file leaves to a model."""
 NODE_PARAMS = {"gpus": 4, "numa": 2, "idle_w": 70.0, "goal": "energy", "tau": None}
 
+
+def _presets() -> dict[str, Callable[..., Any]]:
+    return {"synthetic": synthetic, "measured": measured, "stream": stream}
+
+
 PRESETS = entries(
+    _presets,
     Entry(
         "synthetic",
-        "optgap.models.coscheduling.presets:synthetic",
         "a synthetic pool of 17 applications (size = jobs, 17) on one node",
         params={"size": 17, **NODE_PARAMS, "between_s": 0.0},
         seeded=True,
     ),
     Entry(
         "measured",
-        "optgap.models.coscheduling.presets:measured",
         "jobs of 13 applications (size = jobs, 17) from fits of EcoSched's H100 profiles and DRAM",
         params={"size": 17, **NODE_PARAMS, "between_s": 0.0},
         seeded=True,
     ),
     Entry(
         "stream",
-        "optgap.models.coscheduling.presets:stream",
         "the synthetic pool as a stream: exponential times between jobs (mean between_s)",
         params={"size": 17, "between_s": 20.0, **NODE_PARAMS},
         seeded=True,

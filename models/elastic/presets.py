@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,8 +21,6 @@ from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.shown import counted
 from optgap.models.spec import Entry, defaults, entries
 from optgap.models.tables import Column, read_table
-
-HERE = "optgap.models.elastic.presets"
 
 
 def drawn(
@@ -338,24 +336,26 @@ def _requests(
     return requested
 
 
+def _presets() -> dict[str, Callable[..., Any]]:
+    return {"small": small, "day": day, "tiny": tiny}
+
+
 PRESETS = entries(
+    _presets,
     Entry(
         "small",
-        f"{HERE}:small",
         "48 jobs in two hours on 32 GPUs; models fitted to A100 profiles, synthetic workload",
         params=defaults(small),
         seeded=True,
     ),
     Entry(
         "day",
-        f"{HERE}:day",
         "1,901 jobs in 24 hours on 256 GPUs, from published statistics; synthetic workload",
         params=defaults(day),
         seeded=True,
     ),
     Entry(
         "tiny",
-        f"{HERE}:tiny",
         "6 jobs on 4 GPUs with 4 clocks and free restarts, where the optimum can be searched",
         params=defaults(tiny),
         seeded=True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -56,33 +56,36 @@ OVER_TIME = {
     **OBJECTIVE_PARAMS,
     "goal": "energy",
 }
-HERE = "optgap.models.placement.presets"
+
+
+def _presets() -> dict[str, Callable[..., Any]]:
+    from optgap.models.placement.presets_over_time import alibaba_time
+
+    return {"alibaba": alibaba, "measured": measured, "small": small, "alibaba-time": alibaba_time}
+
 
 PRESETS = entries(
+    _presets,
     Entry(
         "alibaba",
-        f"{HERE}:alibaba",
         "the Alibaba 2023 cluster (size = nodes, 1,213) and its Default workload up to a load",
         params={"size": 1213, "load": 0.7, "sampling": "monte-carlo", **OBJECTIVE_PARAMS},
         seeded=True,
     ),
     Entry(
         "measured",
-        f"{HERE}:measured",
         "eight nodes of H100 and V100 whose power was measured, tasks as in small (size, 40)",
         params={"size": 40, **OBJECTIVE_PARAMS},
         seeded=True,
     ),
     Entry(
         "small",
-        f"{HERE}:small",
         "eight nodes of the Alibaba types and a few of its tasks (size = tasks, 40): exact methods",
         params={"size": 40, **OBJECTIVE_PARAMS},
         seeded=True,
     ),
     Entry(
         "alibaba-time",
-        f"{HERE}_over_time:alibaba_time",
         "tasks that leave (size, 8,152) over weeks, on as many Alibaba nodes as they need",
         params={
             "size": 8152,

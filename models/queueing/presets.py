@@ -26,7 +26,6 @@ from optgap.models.queueing.workload import (
 )
 from optgap.models.spec import Entry, entries
 
-HERE = "optgap.models.queueing.presets"
 CLUSTER = {"nodes": 8, "gpus_per_node": 8, "placement": "node", "goal": "mean_wait"}
 WORKLOAD = {
     "load": 0.9,
@@ -39,24 +38,27 @@ WORKLOAD = {
     "sigma": 0.5,
 }
 
+
+def _presets() -> dict[str, Callable[..., Any]]:
+    return {"mixed": mixed, "measured": measured, "small": small}
+
+
 PRESETS = entries(
+    _presets,
     Entry(
         "mixed",
-        f"{HERE}:mixed",
         "the paper's mix of synthetic jobs on 8 x 8 GPUs (size = jobs, 200; 1000 in the paper)",
         params={"size": 200, **WORKLOAD, **CLUSTER},
         seeded=True,
     ),
     Entry(
         "measured",
-        f"{HERE}:measured",
         "the same stream of trainings whose iterations were timed on A100 (size = jobs, 200)",
         params={"size": 200, **WORKLOAD, **CLUSTER},
         seeded=True,
     ),
     Entry(
         "small",
-        f"{HERE}:small",
         "a dozen such jobs on 2 x 8 GPUs under high load (size = jobs, 12): exact methods",
         params={**WORKLOAD, **CLUSTER, "size": 12, "load": 2.0, "nodes": 2},
         seeded=True,

@@ -33,7 +33,8 @@ compact model. Modules import only from those before them: `numerics`, `config`,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from optgap.models.spec import Entry, entries
 from optgap.solvers.consolidation.over_time.parameters import (
@@ -45,13 +46,37 @@ from optgap.solvers.consolidation.over_time.parameters import (
 if TYPE_CHECKING:
     from optgap.models.consolidation import ConsolidationProblem
 
-HERE = "optgap.solvers.consolidation"
 POWER, ENERGY = ("power",), ("energy",)
 
+
+def _methods() -> dict[str, Callable[..., Any]]:
+    """Import the methods."""
+    from optgap.solvers.consolidation import bounding, exact, large_scale
+    from optgap.solvers.consolidation.formulations import printed
+    from optgap.solvers.consolidation.over_time import (
+        bounding as over_time_bounding,
+    )
+    from optgap.solvers.consolidation.over_time import (
+        energy,
+        hindsight,
+    )
+
+    return {
+        "exact": exact.exact,
+        "filling": large_scale.filling,
+        "printed": printed.printed,
+        "bound-columns": bounding.bound_columns,
+        "bound-area": bounding.bound_area,
+        "bound-energy": energy.bound_energy,
+        "bound-over-time": over_time_bounding.bound_over_time,
+        "hindsight": hindsight.hindsight,
+    }
+
+
 METHODS = entries(
+    _methods,
     Entry(
         "exact",
-        f"{HERE}.exact:exact",
         "branch-and-price on counts of GPUs and servers; the strengthened compact model on CP-SAT",
         kind="exact",
         params={"workers": 1},
@@ -59,7 +84,6 @@ METHODS = entries(
     ),
     Entry(
         "filling",
-        f"{HERE}.large_scale:filling",
         "GPUs filled by the best set of tasks, dearest level first; thousands of tasks, bounded",
         kind="offline",
         params={"tries": 60},
@@ -67,7 +91,6 @@ METHODS = entries(
     ),
     Entry(
         "printed",
-        f"{HERE}.formulations.printed:printed",
         "Eq. 6-14 as printed, by a general MILP solver (backend: highs, cbc, …): the reference",
         kind="exact",
         params={"backend": "highs", "big_m": True},
@@ -75,28 +98,24 @@ METHODS = entries(
     ),
     Entry(
         "bound-columns",
-        f"{HERE}.bounding:bound_columns",
         "linear program over what one GPU may hold, and counts by level rounded up",
         kind="bound",
         goals=POWER,
     ),
     Entry(
         "bound-area",
-        f"{HERE}.bounding:bound_area",
         "GPUs of each cost level counted in closed form; any size",
         kind="bound",
         goals=POWER,
     ),
     Entry(
         "bound-energy",
-        f"{HERE}.over_time.energy:bound_energy",
         "energy of the work itself, and of the tasks that must be there at each time",
         kind="bound",
         goals=ENERGY,
     ),
     Entry(
         "bound-over-time",
-        f"{HERE}.over_time.bounding:bound_over_time",
         "prices of memory, presence and progress over time, each task at its cheapest",
         kind="bound",
         goals=ENERGY,
@@ -104,7 +123,6 @@ METHODS = entries(
     ),
     Entry(
         "hindsight",
-        f"{HERE}.over_time.hindsight:hindsight",
         "the best of many packings of the tasks that are present, event by event; bounded",
         kind="offline",
         seeded=True,
@@ -113,15 +131,25 @@ METHODS = entries(
     ),
 )
 
+
+def _formulations() -> dict[str, Callable[..., Any]]:
+    """Import the formulations."""
+    from optgap.solvers.consolidation.formulations import printed
+
+    return {
+        "printed": printed.formulation,
+    }
+
+
 FORMULATIONS = entries(
+    _formulations,
     Entry(
         "printed",
-        f"{HERE}.formulations.printed:formulation",
         "CATS, Eq. 6-14, with the capacity rows that it leaves out",
         kind="exact",
         params={"big_m": True},
         goals=POWER,
-    )
+    ),
 )
 
 

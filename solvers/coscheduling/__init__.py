@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from optgap.models.spec import Entry, entries
 
 if TYPE_CHECKING:
     from optgap.models.coscheduling import CoschedulingProblem
 
-HERE = "optgap.solvers.coscheduling"
+
+def _methods() -> dict[str, Callable[..., Any]]:
+    """Import the methods."""
+    from optgap.solvers.coscheduling import area, formulation, oracle, patterns
+
+    return {
+        "oracle": oracle.oracle,
+        "intervals": oracle.intervals,
+        "milp": formulation.milp,
+        "bound-patterns": patterns.bound_patterns,
+        "bound-area": area.bound_area,
+    }
+
 
 METHODS = entries(
+    _methods,
     Entry(
         "oracle",
-        f"{HERE}.oracle:oracle",
         "CP-SAT with optional intervals, led by the pattern bound; some 25 jobs proven",
         kind="exact",
         params={"workers": 1},
     ),
     Entry(
         "intervals",
-        f"{HERE}.oracle:intervals",
         "the Oracle by CP-SAT with optional intervals alone, also of two at a time: a reference",
         kind="exact",
         params={"workers": 1},
@@ -29,7 +41,6 @@ METHODS = entries(
     ),
     Entry(
         "milp",
-        f"{HERE}.formulation:milp",
         "the Oracle as printed, by a general MILP solver (highs or cbc): a reference, few jobs",
         kind="exact",
         params={"backend": "highs"},
@@ -37,22 +48,30 @@ METHODS = entries(
     ),
     Entry(
         "bound-patterns",
-        f"{HERE}.patterns:bound_patterns",
         "integer program over GPU counts that may run together; any number of jobs, tight",
         kind="bound",
     ),
     Entry(
         "bound-area",
-        f"{HERE}.area:bound_area",
         "longest job, GPU-seconds and job-seconds in closed form; any size, loose",
         kind="bound",
     ),
 )
 
+
+def _formulations() -> dict[str, Callable[..., Any]]:
+    """Import the formulations."""
+    from optgap.solvers.coscheduling import formulation
+
+    return {
+        "oracle": formulation.formulation,
+    }
+
+
 FORMULATIONS = entries(
+    _formulations,
     Entry(
         "oracle",
-        f"{HERE}.formulation:formulation",
         "EcoSched's Oracle: GPU counts, starts, and who hands its GPUs to whom",
         kind="exact",
         goals=("energy", "makespan"),

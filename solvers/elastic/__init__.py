@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from optgap.models.spec import Entry, entries
 from optgap.solvers.elastic.parameters import ExhaustiveParams, OfflineParams
@@ -10,28 +11,39 @@ from optgap.solvers.elastic.parameters import ExhaustiveParams, OfflineParams
 if TYPE_CHECKING:
     from optgap.models.elastic import ElasticProblem
 
-HERE = "optgap.solvers.elastic"
 MANY = 3000
 """More, and a schedule that decides exactly at every event takes minutes."""
 
+
+def _methods() -> dict[str, Callable[..., Any]]:
+    """Import the methods."""
+    from optgap.solvers.elastic import exhaustive, formulation, offline, prices, relaxation
+
+    return {
+        "bound-prices": prices.bound_prices,
+        "exhaustive": exhaustive.exhaustive,
+        "offline": offline.offline,
+        "decision": formulation.best_decision,
+        "relaxation": relaxation.relaxation,
+    }
+
+
 METHODS = entries(
+    _methods,
     Entry(
         "bound-prices",
-        f"{HERE}.prices:bound_prices",
         "Lagrangian: prices of GPUs and watts over time, each job at its best; any size, tight",
         kind="bound",
         params={"pieces": 0, "rounds": 0},
     ),
     Entry(
         "exhaustive",
-        f"{HERE}.exhaustive:exhaustive",
         "orders of events, best first; exact with free restarts, else a bound; 12 jobs at most",
         kind="exact",
         options=ExhaustiveParams,
     ),
     Entry(
         "offline",
-        f"{HERE}.offline:offline",
         "index policy from the prices of work, varied with hindsight; and a bound; any number",
         kind="offline",
         options=OfflineParams,
@@ -39,24 +51,32 @@ METHODS = entries(
     ),
     Entry(
         "decision",
-        f"{HERE}.formulation:best_decision",
         "one decision of Eq. 18-19 by a general MILP solver (highs or cbc), kept to the end",
         kind="offline",
         params={"backend": "highs", "at_s": -1.0},
     ),
     Entry(
         "relaxation",
-        f"{HERE}.relaxation:relaxation",
         "one decision of Eq. 18-19 as a convex program: what a GPU and a kW are worth there",
         kind="bound",
         params={"at_s": -1.0},
     ),
 )
 
+
+def _formulations() -> dict[str, Callable[..., Any]]:
+    """Import the formulations."""
+    from optgap.solvers.elastic import formulation
+
+    return {
+        "decision": formulation.formulation,
+    }
+
+
 FORMULATIONS = entries(
+    _formulations,
     Entry(
         "decision",
-        f"{HERE}.formulation:formulation",
         "PowerFlow, Eq. 18-19: one configuration for each job, all from one moment on",
         kind="exact",
         params={"at_s": -1.0},

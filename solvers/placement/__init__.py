@@ -6,38 +6,67 @@ problem; for a policy that leaves tasks out, bound ``problem.restrict(solution)`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from optgap.models.spec import Entry, entries
 
 if TYPE_CHECKING:
     from optgap.models.placement import PlacementProblem
 
-HERE = "optgap.solvers.placement"
 AT_ONCE = ("power", "fragmentation", "weighted", "accepted_gpu")
 """The goals of problems whose tasks do not leave."""
 OVER_TIME = ("energy", "mean_fragmentation", "mean_weighted", "mean_accepted_gpu")
 """The goals of problems whose tasks do."""
 
+
+def _exact() -> dict[str, Callable[..., Any]]:
+    """Import the methods that know no compiled code, which takes a moment to import."""
+    from optgap.solvers.placement import milp
+    from optgap.solvers.placement.exact import pooled, search
+
+    return {"exact": search.exact, "milp": milp.milp, "bound-pooled": pooled.bound_pooled}
+
+
+def _large() -> dict[str, Callable[..., Any]]:
+    """Import the methods for any size."""
+    from optgap.solvers.placement import patterns
+    from optgap.solvers.placement.over_time import bounding, hindsight
+
+    return {
+        "patterns": patterns.patterns,
+        "bound-patterns": patterns.bound_patterns,
+        "bound-over-time": bounding.bound_over_time,
+        "hindsight": hindsight.hindsight,
+    }
+
+
 METHODS = entries(
+    _exact,
     Entry(
         "exact",
-        f"{HERE}.exact.search:exact",
         "proven optimum after a bound from pooled nodes; some 10 nodes and 60 tasks",
         kind="exact",
         goals=AT_ONCE,
     ),
     Entry(
         "milp",
-        f"{HERE}.milp:milp",
         "proven optimum by the textbook formulation (highs or cbc); a few nodes",
         kind="exact",
         params={"backend": "highs"},
         goals=AT_ONCE,
     ),
     Entry(
+        "bound-pooled",
+        "integer program over node types and task classes; any size, tight, slower",
+        kind="bound",
+        params={"gap": 1e-4},
+        goals=AT_ONCE,
+    ),
+) | entries(
+    _large,
+    Entry(
         "patterns",
-        f"{HERE}.patterns:patterns",
         "offline placement from node patterns, with their bound; any size",
         kind="offline",
         params={"tolerance": 1e-3, "patience": 0, "first_nodes": 60, "rounds": 30},
@@ -47,7 +76,6 @@ METHODS = entries(
     ),
     Entry(
         "bound-patterns",
-        f"{HERE}.patterns:bound_patterns",
         "column generation over node patterns; any size, tight",
         kind="bound",
         params={"tolerance": 1e-3},
@@ -55,16 +83,7 @@ METHODS = entries(
         shares=True,
     ),
     Entry(
-        "bound-pooled",
-        f"{HERE}.exact.pooled:bound_pooled",
-        "integer program over node types and task classes; any size, tight, slower",
-        kind="bound",
-        params={"gap": 1e-4},
-        goals=AT_ONCE,
-    ),
-    Entry(
         "bound-over-time",
-        f"{HERE}.over_time.bounding:bound_over_time",
         "prices of tasks, at every moment the best, migrations free; any size, tight",
         kind="bound",
         params={"tolerance": 1e-3},
@@ -73,7 +92,6 @@ METHODS = entries(
     ),
     Entry(
         "hindsight",
-        f"{HERE}.over_time.hindsight:hindsight",
         "where tasks leave: least added energy over each life, then annealing; bounded, any size",
         kind="offline",
         seeded=True,
@@ -87,10 +105,20 @@ METHODS = entries(
 EXACT_NODES = 12
 EXACT_TASKS = 80
 
+
+def _formulations() -> dict[str, Callable[..., Any]]:
+    """Import the formulations."""
+    from optgap.solvers.placement import formulation
+
+    return {
+        "milp": formulation.formulation,
+    }
+
+
 FORMULATIONS = entries(
+    _formulations,
     Entry(
         "milp",
-        f"{HERE}.formulation:formulation",
         "PWR+FGD: tasks on nodes and GPUs; with `placed`, what it leaves out alone: one decision",
         kind="exact",
         params={"placed": ""},

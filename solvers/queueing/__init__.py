@@ -2,36 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from optgap.models.spec import Entry, entries
 
 if TYPE_CHECKING:
     from optgap.models.queueing import QueueingProblem
 
-HERE = "optgap.solvers.queueing"
 FEW = 25
 """Up to so many jobs the exact method is expected to come to an end."""
 
+
+def _methods() -> dict[str, Callable[..., Any]]:
+    """Import the methods."""
+    from optgap.solvers.queueing import areas, exact, formulation, offline, prices, time_indexed
+
+    return {
+        "exact": exact.exact,
+        "assignment": formulation.best_assignment,
+        "offline": offline.offline,
+        "time-indexed": time_indexed.time_indexed,
+        "bound-prices": prices.bound_prices,
+        "bound-area": areas.bound_area,
+    }
+
+
 METHODS = entries(
+    _methods,
     Entry(
         "exact",
-        f"{HERE}.exact:exact",
         "CP-SAT with GPUs on nodes; a dozen jobs proven",
         kind="exact",
         params={"workers": 1},
     ),
     Entry(
         "assignment",
-        f"{HERE}.formulation:best_assignment",
         "jobs to nodes and times by a general MILP solver (highs or cbc): the reference, few jobs",
         kind="exact",
         params={"backend": "highs"},
     ),
     Entry(
         "offline",
-        f"{HERE}.offline:offline",
         "annealing of lists, nodes and rules with hindsight: a good schedule of any size, unproven",
         kind="offline",
         params={"moves": 0, "starts": 2},
@@ -39,7 +52,6 @@ METHODS = entries(
     ),
     Entry(
         "time-indexed",
-        f"{HERE}.time_indexed:time_indexed",
         "integer program on cells of time, refined; CP-SAT on short streams; any number of jobs",
         kind="bound",
         params={"jobs": 200, "rounds": 6, "moves": 200_000},
@@ -47,23 +59,31 @@ METHODS = entries(
     ),
     Entry(
         "bound-prices",
-        f"{HERE}.prices:bound_prices",
         "prices on GPU time: as good as the time-indexed linear program; any number of jobs",
         kind="bound",
         params={"steps": 300},
     ),
     Entry(
         "bound-area",
-        f"{HERE}.areas:bound_area",
         "mean busy times, remaining areas, longest job, in closed form; any size, loose",
         kind="bound",
     ),
 )
 
+
+def _formulations() -> dict[str, Callable[..., Any]]:
+    """Import the formulations."""
+    from optgap.solvers.queueing import formulation
+
+    return {
+        "assignment": formulation.formulation,
+    }
+
+
 FORMULATIONS = entries(
+    _formulations,
     Entry(
         "assignment",
-        f"{HERE}.formulation:formulation",
         "jobs to nodes and times: starts, and who hands its GPUs to whom",
         kind="exact",
     ),

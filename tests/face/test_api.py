@@ -20,8 +20,8 @@ OVERFULL = PlacementSolution.of([(0, [0]), (0, [0]), (0, [1]), (0, [])])
 LEAST_W = 2 * 150 + 2 * 30 + 120 + 15
 """Node a: both GPUs and its package active; node b idle."""
 
-EXACT = Runnable(Entry("made", "nowhere:f", "", kind="exact"), "made")
-OWN = Runnable(Entry("custom", "nowhere:f", ""), "my.py:policy", own=True)
+EXACT = Runnable(Entry("made", "", kind="exact"), "made")
+OWN = Runnable(Entry("custom", ""), "my.py:policy", own=True)
 
 
 def judged(problem: PlacementProblem, outcome: Outcome, runnable: Runnable = EXACT) -> Result:
@@ -185,7 +185,7 @@ def test_a_users_policy_that_raises_is_bad_input(two_nodes: PlacementProblem) ->
 
 
 def test_a_method_that_does_not_treat_the_objective_says_so(two_nodes: PlacementProblem) -> None:
-    entry = Entry("narrow", "nowhere:f", "", kind="exact", goals=("fragmentation",))
+    entry = Entry("narrow", "", kind="exact", goals=("fragmentation",))
     with pytest.raises(
         InputError, match="a problem whose objective is power, expected one of frag"
     ):

@@ -142,14 +142,11 @@ def _small(problem: PlacementProblem) -> Explanation:
     from optgap.models.spec import Entry, entries
 
     patch = pytest.MonkeyPatch()
-    entry = Entry("zero", "test_explain:zero", "0 W", kind="bound")
+    table = entries(lambda: {"zero": zero}, Entry("zero", "0 W", kind="bound"))
     with patch.context() as inner:
-        import sys
-
         import optgap.solvers.placement as room
 
-        inner.setitem(sys.modules, "test_explain", sys.modules[__name__])
-        inner.setattr(room, "METHODS", entries(entry))
+        inner.setattr(room, "METHODS", table)
         return explain(problem, "pwr+fgd", "zero")
 
 
@@ -189,14 +186,10 @@ def test_an_exact_per_event_policy_that_serves_less_is_no_yardstick(
     two_nodes: PlacementProblem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from optgap.heuristics import placement as room
-    from optgap.models.spec import Entry, entries
+    from optgap.models.spec import Entry
 
-    table = {**room.POLICIES}
-    table["greedy-exact"] = Entry("greedy-exact", "test_explain:nothing", "")
-    monkeypatch.setattr(room, "POLICIES", entries(*table.values()))
-    import sys
-
-    monkeypatch.setitem(sys.modules, "test_explain", sys.modules[__name__])
+    entry = Entry("greedy-exact", "", functions=lambda: {"greedy-exact": nothing})
+    monkeypatch.setattr(room, "POLICIES", {**room.POLICIES, "greedy-exact": entry})
     answer = explain(two_nodes, "fgd")
     assert answer.per_event_objective is None
     assert not any("greedy-exact" in text for text in [*answer.notes, *answer.reasons()])

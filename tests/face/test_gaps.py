@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
 from typing import Any
 
@@ -269,9 +268,8 @@ def cut(monkeypatch: pytest.MonkeyPatch, enumerated: None) -> None:
     """A method that takes 30 units of an exact method's budget."""
     import optgap.solvers.placement as room
 
-    monkeypatch.setitem(sys.modules, "test_gaps", sys.modules[__name__])
-    table = entries(*enumeration.METHODS.values(), Entry("weak", "test_gaps:weak", "", "exact"))
-    monkeypatch.setattr(room, "METHODS", table)
+    table = entries(lambda: {"weak": weak}, Entry("weak", "", "exact"))
+    monkeypatch.setattr(room, "METHODS", {**enumeration.METHODS, **table})
 
 
 @pytest.mark.usefixtures("cut")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -100,11 +99,10 @@ def methods(monkeypatch: pytest.MonkeyPatch) -> None:
     import optgap.heuristics.consolidation as policies
     import optgap.solvers.consolidation as room
 
-    monkeypatch.setitem(sys.modules, "test_uncertain", sys.modules[__name__])
-    entry = Entry("dear", "test_uncertain:dear", "", "exact", {"units": 10.0})
+    entry = Entry("dear", "", "exact", {"units": 10.0}, functions=lambda: {"dear": dear})
     monkeypatch.setattr(room, "METHODS", {**room.METHODS, "dear": entry})
-    slow = Entry("slow", "test_uncertain:slow", "", params={"units": 10.0})
-    monkeypatch.setattr(policies, "POLICIES", {**policies.POLICIES, "slow": slow})
+    own = Entry("slow", "", params={"units": 10.0}, functions=lambda: {"slow": slow})
+    monkeypatch.setattr(policies, "POLICIES", {**policies.POLICIES, "slow": own})
 
 
 def slow(problem: Any, *, limits: Limits, seed: int, units: float = 10.0) -> Outcome:

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 from optgap.contract import Problem, ProblemClass, SolutionClass
@@ -52,6 +53,7 @@ class FamilySpec:
     Parameters
     ----------
     name: the family's name, the same in every folder.
+    import_solvers, import_heuristics: import the family's exact methods and policies.
     question: what is decided and what is optimised, in one line.
     files: the CSV files that `Models.tables` takes and their columns; those that must be given
         first.
@@ -65,6 +67,8 @@ class FamilySpec:
     """
 
     name: str
+    import_solvers: Callable[[], ModuleType]
+    import_heuristics: Callable[[], ModuleType]
     question: str
     files: Mapping[str, str]
     tables_out: Mapping[str, str]
@@ -74,7 +78,7 @@ class FamilySpec:
     overview: str = "auto"
 
     def room(self, *path: str) -> Any:
-        """Import a package or module of this family: the only place that does it by name."""
+        """Import a module of this family that has the same name in each."""
         role, *below = path
         return import_module(".".join(["optgap", role, self.name, *below]))
 
@@ -95,12 +99,12 @@ class FamilySpec:
     @property
     def solvers(self) -> Any:
         """The package of exact methods and bounds: METHODS, FORMULATIONS, auto, auto_bound."""
-        return self.room("solvers")
+        return self.import_solvers()
 
     @property
     def heuristics(self) -> Any:
         """The package of online policies: POLICIES, and CUSTOM, which runs a user's own."""
-        return self.room("heuristics")
+        return self.import_heuristics()
 
     def export(self, name: str, problem: Any, solution: Any) -> str:
         """One of `tables_out` as CSV text: the solution has a method for each."""
