@@ -41,6 +41,12 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "instances"
 KNOWN, SCORES = FOLDER / "best_known.json", FOLDER / "scores.json"
 TABLE, BOARD = FOLDER / "README.md", ROOT / "docs" / "scoreboard.md"
+MADE = """Made by `python benchmarks/library.py make` from `library.csv`, and this table by `pages`.
+All jobs and tasks are synthetic; `origin` in each file names the published counts, statistics and
+fits that they are drawn from. `best_known.json` has seeds, CPU seconds and commits."""
+READ = """`python benchmarks/library.py scoreboard` makes this page. The second column counts
+instances on which the policy serves everything; compare gaps only if that number is the same. Gaps
+are to the best known solutions."""
 PACKED = 40_000
 """Characters from which a file is packed."""
 DIGITS = 6
@@ -262,9 +268,7 @@ def board(scores: dict[str, Any], known: dict[str, Any]) -> str:
     """The page of scores: objectives as they were stored, against what is known now."""
     lines = [
         "# Scoreboard\n",
-        "Every built-in policy on [optgap-lib 1](optgap-lib.md), `python benchmarks/library.py "
-        "scoreboard`. Gaps are to the best known solutions. *Scored* counts the instances on which "
-        "a policy serves everything; compare gaps only where that number is the same.",
+        f"Every built-in policy on [{LIBRARY}](optgap-lib.md), with default parameters.\n{READ}",
     ]
     for kind in FAMILIES:
         count = sum(one["family"] == kind for one in known.values())
@@ -289,9 +293,7 @@ def table(known: dict[str, Any]) -> str:
     head = ("instance", "what", "best known", "bound", "gap", "found by", "why it is there")
     lines = [
         f"# {LIBRARY}\n",
-        "Made by `python benchmarks/library.py make` from `library.csv`; `best_known.json` has seeds, "
-        "CPU seconds and commits. Jobs and tasks are synthetic, drawn from published counts and "
-        "statistics; `origin` in each file names them.\n",
+        f"{MADE}\n",
         f"| {' | '.join(head)} |",
         f"|{' --- |' * len(head)}",
     ]

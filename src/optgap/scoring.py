@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 from optgap.api import ahead, require_time_limit, serves
 from optgap.best_known import LIBRARY, PREFIX, record, records
+from optgap.comparing.comparison import Failure
 from optgap.comparing.gaps import compare
 from optgap.documents import load_problem
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.limits import Limits
-from optgap.models.result import Result, Termination
+from optgap.models.result import Result
 from optgap.parameters import split_call
 from optgap.registry import FAMILIES, installed_policies
 from optgap.registry import family as family_of
 from optgap.registry import policy as find_policy
-from optgap.render import Answer, Row, Table, duration, number, percent, plural
+from optgap.render import Answer, Row, Table, duration, number, percent
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA = "optgap.score/1"
-BETTER = "better than the best known: `optgap check --against-best` and CONTRIBUTING say what next"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,7 @@ class ScoreRow:
     best_known, bound: of the instance.
     left_out: tasks or jobs that the policy did not serve. With any there is no gap, because best
         known solution and bound serve all.
+    failure: as `ComparisonRow` has it.
     """
 
     instance: str
@@ -45,6 +46,7 @@ class ScoreRow:
     best_known: float
     bound: float
     left_out: int = 0
+    failure: Failure = ""
 
     @property
     def gap_to_best(self) -> float | None:
@@ -56,44 +58,30 @@ class ScoreRow:
         """How much worse than the bound, as a share of it: the true gap is no larger."""
         return self._gap(self.bound)
 
-    @property
-    def better(self) -> bool:
-        """Whether the policy beats the best known solution, rounding apart."""
-        value = self.result.objective
-        return self.gap_to_best is not None and ahead(value or 0.0, self.best_known, self._sense)
-
-    @property
-    def _sense(self) -> Any:
-        return self.result.sense
-
     def _gap(self, reference: float) -> float | None:
-        if self.result.objective is None or self.left_out or not reference:
+        value = self.result.objective
+        if value is None or self.left_out or not reference:
             return None
-        lost = self.result.objective - reference
-        return (lost if self._sense == "min" else -lost) / abs(reference)
+        lost = value - reference if self.result.sense == "min" else reference - value
+        return lost / abs(reference)
 
     @property
     def note(self) -> str:
-        """What keeps the row from having a gap, or what is special about it."""
-        said = [f"{plural(self.left_out, 'task or job')} left out".replace("jobs", "job")]
-        found = (said if self.left_out else []) + ([BETTER] if self.better else [])
-        return "; ".join(filter(None, [*found, "" if found else self.result.message]))
+        """Why the row has no gap, or that the policy beats the best known solution."""
+        if self.left_out:
+            return f"{self.left_out:,} left out"
+        value = self.result.objective
+        if value is not None and ahead(value, self.best_known, self.result.sense):
+            return "better than the best known: CONTRIBUTING.md says how it gets in"
+        return self.result.message
 
     def to_json(self) -> dict[str, Any]:
-        """Its fields and gaps, with those of the result that a score needs."""
-        one = self.result
+        """Its numbers, and what the result says of itself."""
+        one, own = self.result, ("instance", "best_known", "bound", "gap_to_best", "gap_to_bound")
         return {
-            "instance": self.instance,
-            "objective": one.objective,
-            "unit": one.unit,
-            "sense": one.sense,
-            "best_known": self.best_known,
-            "bound": self.bound,
-            "gap_to_best": self.gap_to_best,
-            "gap_to_bound": self.gap_to_bound,
-            "left_out": self.left_out,
+            **{key: getattr(self, key) for key in (*own, "left_out")},
+            **{key: getattr(one, key) for key in ("objective", "unit", "sense", "message")},
             "status": str(one.status),
-            "message": one.message,
             "seconds": one.seconds,
         }
 
@@ -113,24 +101,25 @@ class Score(Answer):
     family: str
     rows: tuple[ScoreRow, ...]
 
-    def gaps(self, key: str = "gap_to_best") -> list[float]:
-        """The gaps that there are, ``gap_to_best`` or ``gap_to_bound``."""
-        return [gap for row in self.rows if (gap := getattr(row, key)) is not None]
+    @property
+    def gaps(self) -> list[float]:
+        """The gaps to the best known solutions, where there is one."""
+        return [gap for row in self.rows if (gap := row.gap_to_best) is not None]
 
     @property
     def mean(self) -> float | None:
-        """The mean gap to the best known solutions, over the instances that have a gap."""
-        return fmean(self.gaps()) if self.gaps() else None
+        """The mean of the gaps to the best known solutions."""
+        return fmean(self.gaps) if self.gaps else None
 
     @property
     def worst(self) -> float | None:
         """The largest gap to a best known solution."""
-        return max(self.gaps(), default=None)
+        return max(self.gaps, default=None)
 
     @property
     def mean_to_bound(self) -> float | None:
-        """The mean gap to the bounds."""
-        found = self.gaps("gap_to_bound")
+        """The mean of the gaps to the bounds."""
+        found = [gap for row in self.rows if (gap := row.gap_to_bound) is not None]
         return fmean(found) if found else None
 
     @property
@@ -138,23 +127,14 @@ class Score(Answer):
         """Wall time of the policy on all instances."""
         return sum(row.result.seconds for row in self.rows)
 
-    @property
-    def terminations(self) -> set[Termination]:
-        """How the runs ended."""
-        return {row.result.termination for row in self.rows}
-
     def to_json(self) -> dict[str, Any]:
         """JSON form, ``optgap.score/1``."""
+        own = ("policy", "family", "mean", "worst", "mean_to_bound", "seconds")
         return {
             "schema": SCHEMA,
             "library": LIBRARY,
-            "policy": self.policy,
-            "family": self.family,
-            "mean": self.mean,
-            "worst": self.worst,
-            "mean_to_bound": self.mean_to_bound,
-            "scored": len(self.gaps()),
-            "seconds": self.seconds,
+            **{key: getattr(self, key) for key in own},
+            "scored": len(self.gaps),
             "rows": [row.to_json() for row in self.rows],
         }
 
@@ -166,29 +146,20 @@ class Score(Answer):
 
     def head(self) -> list[str]:
         """The line that a paper can quote."""
-        count = f"{len(self.gaps())} of {len(self.rows)} {self.family} instances of {LIBRARY}"
-        if self.mean is None:
-            return [f"{self.policy}: no gap on any, {count}"]
+        count = f"{len(self.gaps)} of {len(self.rows)} {self.family} instances of {LIBRARY}"
         gaps = f"mean gap {percent(self.mean)}, worst {percent(self.worst)}"
-        return [
-            f"{self.policy}: {gaps} on {count}, {percent(self.mean_to_bound)} from the bounds; "
-            f"{duration(self.seconds)}"
-        ]
+        last = f"{percent(self.mean_to_bound)} from the bounds, {duration(self.seconds)}"
+        return [f"{self.policy}: {gaps} on {count}; {last}" if self.gaps else f"no gap: {count}"]
 
     def table(self) -> Table:
         """Instance, objective, both gaps, time and notes."""
         header = ("", "objective", "gap to best known", "gap to bound", "time", "note")
-        rows: list[Row] = [
-            (
-                row.instance,
-                f"{number(row.result.objective)} {row.result.unit}",
-                percent(row.gap_to_best),
-                percent(row.gap_to_bound),
-                duration(row.result.seconds),
-                row.note,
-            )
-            for row in self.rows
-        ]
+        rows: list[Row] = []
+        for row in self.rows:
+            one = row.result
+            objective = "" if one.objective is None else f"{number(one.objective)} {one.unit}"
+            gaps = percent(row.gap_to_best), percent(row.gap_to_bound)
+            rows.append((row.instance, objective, *gaps, duration(one.seconds), row.note))
         return header, rows, (1, 2, 3, 4)
 
     def __repr__(self) -> str:
@@ -230,12 +201,10 @@ def score(
         problem = load_problem(PREFIX + name)
         made = compare(problem, [policy], (), time_limit=time_limit, seed=seed, limits=limits)
         result = made.rows[0].result
-        left_out = 0
-        if result.solution is not None and not serves(result):
-            left_out = _left_out(problem, result.solution)
-        rows.append(
-            ScoreRow(name, result, known["best"]["value"], known["bound"]["value"], left_out)
-        )
+        part = result.solution is not None and not serves(result)
+        left_out = _left_out(problem, result.solution) if part else 0
+        reference = known["best"]["value"], known["bound"]["value"]
+        rows.append(ScoreRow(name, result, *reference, left_out, made.rows[0].failure))
     return Score(label, spec.name, tuple(rows))
 
 
@@ -257,9 +226,7 @@ def _home(policy: str | Callable[..., Any]) -> str:
     if len(homes) == 1:
         return homes[0]
     if not homes and name and ":" not in name:
-        raise InputError(
-            "--policy", "", name, one_of(sorted({n for ns in there.values() for n in ns}))
-        )
+        raise InputError("--policy", "", name, one_of(sorted(set().union(*there.values()))))
     found = f"{name}, a policy of {' and '.join(homes)}" if homes else "a policy of your own"
     raise InputError(
         "--family", "", NoQuote(found), one_of(homes or FAMILIES, "its family, one of {}")

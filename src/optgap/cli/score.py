@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from optgap.cli import completing
+from optgap.cli import BAD_INPUT, completing
 from optgap.cli import options as opt
 
 
@@ -37,4 +37,6 @@ def command(
     out = Output(json, quiet)
     out.answer(found)
     out.document(found)
-    return exit_code(found.terminations)
+    if any(row.failure == "input" for row in found.rows):
+        return BAD_INPUT
+    return exit_code(row.result.termination for row in found.rows)
