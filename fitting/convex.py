@@ -22,6 +22,17 @@ LEAST = 1e-3
 """Least power on them, of the mean one."""
 
 
+def weighted_fit(columns: Floats, power: Floats, positive: bool = False) -> Floats:
+    """Coefficients of least relative squares."""
+    size = np.maximum(np.abs(columns).max(axis=0), 1e-300)
+    scaled = columns / size / power[:, None]
+    if positive:
+        from scipy.optimize import nnls
+
+        return np.asarray(nnls(scaled, np.ones(len(power)))[0] / size)
+    return np.asarray(np.linalg.lstsq(scaled, np.ones(len(power)), rcond=None)[0] / size)
+
+
 class Linear(Estimator):
     """A power that is linear in the coefficients which come last among its parameters.
 

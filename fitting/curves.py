@@ -8,11 +8,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from optgap.fitting.convex import Linear
+from optgap.fitting.convex import Linear, weighted_fit
 from optgap.fitting.estimator import Design, Estimator, number
 from optgap.fitting.optimise import Floats
 from optgap.fitting.parameter import Parameter, bounds
-from optgap.fitting.power_forms import weighted_fit
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError
 

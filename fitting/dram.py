@@ -157,11 +157,7 @@ def _fallback(table: Profile) -> str:
 def _signal(table: Profile, counter: str) -> Floats:
     if counter == "dram_sum":
         values = table.numbers("dram_sum")
-        bad = np.flatnonzero(~(values > 0))
-        if len(bad):
-            where = table.where(int(bad[0]), "dram_sum")
-            expected = "traffic above 0, as in the rows that were fitted"
-            raise InputError(table.source, where, float(values[bad[0]]), expected)
+        table.require(values > 0, "dram_sum", "traffic above 0, as in the rows that were fitted")
         return values
     return np.asarray(table.numbers(counter) * table.numbers("gpus"))
 

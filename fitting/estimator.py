@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from optgap.fitting import metrics
 from optgap.fitting.optimise import Floats, Loss, Residuals, Robust, Spread, spread
-from optgap.fitting.parameter import Parameter, at_priors, bounds, prior_spread, towards
+from optgap.fitting.parameter import Parameter, at_priors, bounds, prior_rows, towards
 from optgap.fitting.profile import QUANTITIES, Profile
 from optgap.models.errors import InputError, NoQuote, one_of
 
@@ -227,7 +227,7 @@ class Estimator(ABC):
         at_bound = ((fit.theta <= lower + edge) & np.isfinite(lower)) | (
             (fit.theta >= upper - edge) & np.isfinite(upper)
         )
-        priors = prior_spread(params, fit.theta)
+        priors = prior_rows(params, fit.theta)
         scatter = spread(
             fit, at_bound, len(target), lower, upper, priors,
             lambda theta: problem.at(theta, theta).cost,
@@ -305,10 +305,7 @@ class Estimator(ABC):
         if not len(values):
             expected = ": ".join([f"rows for {self.name}", *profile.notes[:1]])
             raise InputError(profile.source, "", NoQuote("no rows"), expected)
-        bad = np.flatnonzero(values <= 0)
-        if len(bad):
-            where = profile.where(int(bad[0]), self.response)
-            raise InputError(profile.source, where, float(values[bad[0]]), "a value above 0")
+        profile.require(values > 0, self.response, "a value above 0")
         return profile
 
     def _columns(self, profile: Profile, names: Sequence[str]) -> None:
@@ -316,16 +313,13 @@ class Estimator(ABC):
             values = profile.numbers(name) if name in QUANTITIES else profile[name]
             if values.dtype.kind != "f":
                 continue
-            bad = np.flatnonzero(~np.isfinite(values))
-            if len(bad):
-                found = NoQuote(f"nothing ({len(bad)} of {len(values)} rows)")
-                where = profile.where(int(bad[0]), name)
-                raise InputError(profile.source, where, found, "a finite number in every row")
-            bad = np.flatnonzero(values < 0 if name in NOT_NEGATIVE else values <= 0)
-            if name in QUANTITIES and len(bad):
-                expected = "0 or more" if name in NOT_NEGATIVE else "a value above 0"
-                where = profile.where(int(bad[0]), name)
-                raise InputError(profile.source, where, float(values[bad[0]]), expected)
+            good = np.isfinite(values)
+            found = f"nothing ({np.sum(~good)} of {len(values)} rows)"
+            profile.require(good, name, "a finite number in every row", found)
+            if name in NOT_NEGATIVE:
+                profile.require(values >= 0, name, "0 or more")
+            elif name in QUANTITIES:
+                profile.require(values > 0, name, "a value above 0")
 
     def _enough(self, profile: Profile, params: Sequence[Parameter]) -> None:
         free = [p for p in params if not p.fixed and p.prior is None]

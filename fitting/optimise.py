@@ -230,13 +230,14 @@ def spread(
     held: parameters at a bound or fixed; of one at a bound the error is unknown.
     rows: how many of the residuals are measurements (regularisers follow them).
     lower, upper: the bounds.
-    prior: (parameters,) standard deviation of each before there were rows; infinite for none.
+    prior: (priors, parameters) what was believed before there were rows, as rows of the Jacobian.
     cost: of parameters, beyond their bounds, too; the step there has to lower it, or the curve is
         too bent for one.
     """
-    prior = np.full(len(fit.theta), np.inf) if prior is None else prior
+    prior = np.zeros((0, len(fit.theta))) if prior is None else prior
+    known = prior.any(axis=0)
     fixed = lower == upper
-    told = int(np.sum(~fixed & ~np.isfinite(prior)))
+    told = int(np.sum(~fixed & ~known))
     spare = rows > told
     shape, noise, loose = _errors(fit, held, rows, prior)
     covariance = shape * noise**2
@@ -250,7 +251,6 @@ def spread(
         there = fit.theta - wide @ gradient  # one Newton step, beyond the bounds
         beyond = fit.residuals + fit.jacobian @ (there - fit.theta)
         wide, noise, _ = _errors(replace(fit, residuals=beyond), fixed, rows, prior)
-        known = np.isfinite(prior)
         least, most = np.where(known, -np.inf, lower), np.where(known, np.inf, upper)
         with np.errstate(all="ignore"):
             better = cost is None or cost(there) <= fit.cost
@@ -289,15 +289,13 @@ def _errors(
         return shape, 0.0, ()
     weights, residuals = fit.weights[:rows], fit.residuals[:rows]
     jacobian = fit.jacobian[:rows][:, free] * np.sqrt(weights)[:, None]
-    known = np.flatnonzero(np.isfinite(prior[free]))
+    known = np.flatnonzero(prior[:, free].any(axis=0))
     square = float(np.sum(weights * residuals**2))
     noise = 0.0
     if len(known):
         degrees = max(rows - (len(free) - len(known)), 1)
         noise = max(float(np.sqrt(square / degrees)), LEAST_NOISE)
-        before = np.zeros((len(known), len(free)))
-        before[np.arange(len(known)), known] = noise / prior[free][known]
-        jacobian = np.concatenate([jacobian, before])
+        jacobian = np.concatenate([jacobian, noise * prior[:, free]])
     norms = np.linalg.norm(jacobian, axis=0)
     safe = np.where(norms > 0, norms, 1.0)
     short = max(len(free) - len(jacobian), 0)  # rows of zeros complete the directions

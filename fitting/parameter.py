@@ -49,47 +49,45 @@ def at_priors(theta: Floats, params: Sequence[Parameter]) -> Floats:
 
 
 def towards(theta: Floats, params: Sequence[Parameter]) -> tuple[Floats, Floats] | None:
-    """Residuals (ln θ − ln median) / spread of the priors, and their Jacobian."""
-    held = [(k, p.prior) for k, p in enumerate(params) if p.prior is not None]
-    if not held:
+    """Residuals (ln θ − ln median) / spread of the priors, made independent, and their Jacobian."""
+    jacobian = PRIOR_NOISE * prior_rows(params, theta)
+    if not len(jacobian):
         return None
-    jacobian, residuals = np.zeros((len(held), len(theta))), np.zeros(len(held))
-    for row, (k, prior) in enumerate(held):
-        more = max(theta[k] - prior.above, 1e-12 * prior.median)
-        residuals[row] = PRIOR_NOISE * np.log(more / prior.median) / prior.spread
-        jacobian[row, k] = PRIOR_NOISE / (prior.spread * more)
-    return residuals, jacobian
+    logs = np.zeros(len(theta))
+    for k, p in enumerate(params):
+        if p.prior is not None:
+            more = max(theta[k] - p.prior.above, 1e-12 * p.prior.median)
+            logs[k] = more * np.log(more / p.prior.median)
+    return jacobian @ logs, jacobian
 
 
-def prior_spread(params: Sequence[Parameter], theta: Floats) -> Floats:
-    """(parameters,) standard deviation that the priors leave, infinite where there is none."""
-    spreads = [
-        np.inf if p.prior is None else p.prior.spread * max(t - p.prior.above, 1e-12)
-        for p, t in zip(params, theta, strict=True)
-    ]
-    return np.array(spreads, dtype=float)
+def prior_rows(params: Sequence[Parameter], theta: Floats) -> Floats:
+    """(priors, parameters) how each prior, made independent of the others, goes with θ."""
+    held = [(k, p.prior) for k, p in enumerate(params) if p.prior is not None]
+    together = np.array([prior.together for _, prior in held])
+    correlated = np.outer(together, together) + np.diag(1 - together**2)
+    size = [prior.spread * max(theta[k] - prior.above, 1e-12 * prior.median) for k, prior in held]
+    rows = np.zeros((len(held), len(theta)))
+    rows[:, [k for k, _ in held]] = np.linalg.inv(np.linalg.cholesky(correlated)) / size
+    return rows
 
 
 def moved(theta: Floats, moves: Floats, params: Sequence[Parameter]) -> Floats:
     """(draws, parameters) values `moves` away; of parameters with a prior, in their logarithms."""
-    held, above, more, fall = _held(theta, params)
-    logs = np.where(moves < 0, fall * moves, moves) / more
-    in_logs = above + more * np.exp(np.clip(logs, -50, 50))
+    held, above, more = _held(theta, params)
+    in_logs = above + more * np.exp(np.clip(moves / more, -50, 50))
     return np.asarray(np.where(held, in_logs, theta + moves))
 
 
 def movement(theta: Floats, values: Floats, params: Sequence[Parameter]) -> Floats:
     """(draws, parameters) what `moved` was given for these values."""
-    held, above, more, fall = _held(theta, params)
-    logs = np.log(np.maximum(values - above, 1e-22 * more) / more)
-    return np.asarray(np.where(held, more * np.where(logs < 0, logs / fall, logs), values - theta))
+    held, above, more = _held(theta, params)
+    in_logs = more * np.log(np.maximum(values - above, 1e-22 * more) / more)
+    return np.asarray(np.where(held, in_logs, values - theta))
 
 
-def _held(
-    theta: Floats, params: Sequence[Parameter]
-) -> tuple[NDArray[np.bool_], Floats, Floats, Floats]:
-    """Which parameters have a prior, above what, how far above (1 for the others), and its fall."""
+def _held(theta: Floats, params: Sequence[Parameter]) -> tuple[NDArray[np.bool_], Floats, Floats]:
+    """Which parameters have a prior, above what, and how far above (1 for the others)."""
     held = np.array([p.prior is not None for p in params], dtype=bool)
     above = np.array([p.prior.above if p.prior else 0.0 for p in params])
-    fall = np.array([p.prior.fall if p.prior else 1.0 for p in params])
-    return held, above, np.where(held, theta - above, 1.0), fall
+    return held, above, np.where(held, theta - above, 1.0)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from optgap.fitting import power_forms
-from optgap.fitting.estimator import Design, Estimator, number
+from optgap.fitting.estimator import Design
 from optgap.fitting.optimise import Floats
 from optgap.fitting.parameter import Parameter
-from optgap.fitting.power_forms import FormChoice
+from optgap.fitting.powerflow_power import Curves, Shaped, coefficients, lower_bounds
 from optgap.fitting.profile import Profile
 from optgap.fitting.throughput import IoForm, PowerFlowThroughput, layout, reference_run
 from optgap.models.performance.energy import (
@@ -25,7 +24,7 @@ from optgap.models.performance.priors import BETA, FLOOR, STATIC, SYNC, Prior
 from optgap.models.performance.throughput import SyncForm
 
 
-class PowerFlowEnergy(Estimator):
+class PowerFlowEnergy(Shaped):
     """E_iter = n·(P_grad·T_grad + P_sync·T_sync + P_static·T_iter) in J (PowerFlow, Eq. 6-15).
 
     The times come from a `PowerFlowThroughput` fitted to the same rows; the powers are fitted
@@ -33,9 +32,7 @@ class PowerFlowEnergy(Estimator):
 
     Parameters
     ----------
-    form: of φ (Eq. 13) and P_sync (Eq. 14), as in `PowerFlowPower`.
-    f0_mhz, kappa: the board's breakpoint and voltage slope; None (default) searches them, over
-        all groups together in a grouped fit.
+    form, f0_mhz, kappa: of φ (Eq. 13) and P_sync (Eq. 14), see `Shaped`.
     sync, io: the forms of the iteration time.
 
     A table needs ``frequency_mhz``, ``time_s`` and ``energy_j`` (or ``power_w``, per GPU, from
@@ -53,20 +50,8 @@ class PowerFlowEnergy(Estimator):
         "gpus", "local_batch", "nodes", "gpus_on_node", "time_s", "power_w",
     )  # fmt: skip
 
-    def __init__(
-        self,
-        *,
-        form: FormChoice = "auto",
-        f0_mhz: float | None = None,
-        kappa: float | None = None,
-        sync: SyncForm = "paper",
-        io: IoForm = "full",
-        **shared: Any,
-    ) -> None:
+    def __init__(self, *, sync: SyncForm = "paper", io: IoForm = "full", **shared: Any) -> None:
         super().__init__(**shared)
-        self.form = self.one_of("form", form, ("auto", *power_forms.FORMS))
-        self.f0_mhz = number(self.name, "f0_mhz", f0_mhz, "a clock in MHz")
-        self.kappa = number(self.name, "kappa", kappa, "a slope in 1/GHz")
         self.sync = sync
         self.io = io
 
@@ -92,23 +77,18 @@ class PowerFlowEnergy(Estimator):
     def output(self, log: Floats, design: Design) -> Floats:
         return np.asarray(np.exp(log) * design["gpus"] * design["time"])
 
-    # --- the board -----------------------------------------------------------------------
-
-    def share(self, table: Profile, by: str | None) -> Self:
-        """A copy whose form, f0 and κ are those of all groups together."""
-        profile = self.prepare(table)
-        power, clock = _mean_power(profile), profile.numbers("frequency_mhz")
-        curves = [(clock[rows], power[rows]) for _, rows in _constant_runs(profile, by)]
-        shape = power_forms.search(curves, self.form, self.f0_mhz, self.kappa)
-        return self.clone(form=shape.form, f0_mhz=shape.f0_mhz, kappa=shape.kappa)
+    def sweeps(self, table: Profile, by: str | None) -> Curves:
+        power, clock = _mean_power(table), table.numbers("frequency_mhz")
+        names = [name for name in ("gpus", "nodes", "gpus_on_node", "local_batch") if name in table]
+        return [
+            (clock[rows], power[rows]) for _, rows in table.groups([*filter(None, [by]), *names])
+        ]
 
     # --- the model -----------------------------------------------------------------------
 
     def settle(self, table: Profile) -> Design:
         """The fitted iteration time, the board's shape, and what the rows can tell apart."""
-        power, clock = _mean_power(table), table.numbers("frequency_mhz")
-        curves = [(clock[rows], power[rows]) for _, rows in _constant_runs(table, None)]
-        shape = power_forms.search(curves, self.form, self.f0_mhz, self.kappa)
+        power, shape = _mean_power(table), self.shape(table)
         near = None if self.near_ is None else self.near_.facts_["time"]
         time = PowerFlowThroughput(sync=self.sync, io=self.io, seed=self.seed)
         time.fit(table, near=near)
@@ -117,9 +97,7 @@ class PowerFlowEnergy(Estimator):
         share = t_grad / t_iter
         several = len(np.unique(batch)) > 1 or len(np.unique(table.numbers("gpus"))) > 1
         return {
-            "form": shape.form,
-            "f0_mhz": shape.f0_mhz,
-            "kappa": shape.kappa,
+            **shape,
             "time": time,
             "batches": len(np.unique(batch)),
             "batch": float(batch[0]),
@@ -131,7 +109,7 @@ class PowerFlowEnergy(Estimator):
 
     def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
         form, f0, kappa = facts["form"], facts["f0_mhz"], facts["kappa"]
-        names, lower = COLUMN_NAMES[form], power_forms.lower_bounds(form)
+        names, lower = COLUMN_NAMES[form], lower_bounds(form)
         floor, low_w = facts["floor_w"], facts["low_w"]
         held = None if facts["static"] else Prior(STATIC.median * low_w, STATIC.spread)
         slope, waits = BETA if facts["batches"] < 2 else None, None if facts["sync"] else SYNC
@@ -169,8 +147,8 @@ class PowerFlowEnergy(Estimator):
         level = float(np.mean(np.log(design["batch"] + shift) + beta))
         level *= float(np.mean(design["grad_share"])) if not facts["static"] else 1.0
         rest = power if facts["static"] else np.maximum(power - static * design["static"], 1e-3)
-        weights = power_forms.coefficients(facts["form"], design["columns"], rest / level)
-        lower = power_forms.lower_bounds(facts["form"])
+        weights = coefficients(facts["form"], design["columns"], rest / level)
+        lower = lower_bounds(facts["form"])
         grad = np.where(np.isfinite(lower), np.maximum(weights, 1e-3), weights)
         sync = 0.3 * grad if facts["sync"] else np.zeros(len(grad))
         head = [facts["f0_mhz"], facts["kappa"], shift, beta, static, 0.0]
@@ -237,9 +215,3 @@ def _times(time: PowerFlowThroughput, table: Profile) -> tuple[Floats, Floats, F
     model = time.model_
     parts = model.parts(gpus, batch, clock, nodes, on_node)
     return (*parts, model.iteration_time(gpus, batch, clock, nodes, on_node))
-
-
-def _constant_runs(table: Profile, by: str | None) -> list[tuple[str, np.ndarray]]:
-    """Rows that differ in nothing but the clock, by group, batch and placement."""
-    names = [name for name in ("gpus", "nodes", "gpus_on_node", "local_batch") if name in table]
-    return list(table.groups([*([by] if by else []), *names]))

@@ -1,25 +1,175 @@
-"""Power of one GPU against its clock in PowerFlow's forms (Eq. 13-15 with one batch)."""
+"""Power of one GPU against its clock in PowerFlow's forms (Eq. 13-15 with one batch).
+
+What a board's applications share is the breakpoint f0, the voltage slope κ, the form of P(f).
+
+Given these, P(f) is linear in its coefficients, so a candidate costs one small weighted least
+squares per application and the search can afford to look everywhere.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, Literal, Self
 
 import numpy as np
 
-from optgap.fitting import power_forms
-from optgap.fitting.convex import Linear
-from optgap.fitting.estimator import Design, number
+from optgap.fitting.convex import Linear, weighted_fit
+from optgap.fitting.estimator import Design, Estimator, number
 from optgap.fitting.optimise import Floats
 from optgap.fitting.parameter import Parameter
-from optgap.fitting.power_forms import FormChoice
 from optgap.fitting.profile import Profile
-from optgap.models.performance.energy import COLUMN_NAMES, power_columns
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.performance.energy import COLUMN_NAMES, PowerForm, power_columns
 from optgap.models.performance.priors import FLOOR
 
+FormChoice = Literal["auto", "printed", "continuous", "physical"]
 
-class PowerFlowPower(Linear):
-    """P(f) of a busy GPU at one batch: printed piecewise, continuous, or from V(f).
+FORMS: tuple[PowerForm, ...] = ("physical", "continuous", "printed")
+
+KAPPAS = (0.3, 1.0, 3.0, 10.0, 25.0)
+"""Candidate slopes of the voltage, 1/GHz."""
+
+SCALE = 0.02
+"""Where the search's robust loss turns linear, as a relative error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What is shared: form, f0 in MHz, κ in 1/GHz (0 where the form has none)."""
+
+    form: PowerForm
+    f0_mhz: float
+    kappa: float
+
+
+Curves = list[tuple[Floats, Floats]]
+"""(clocks in MHz, power in W) of each application."""
+
+
+def lower_bounds(form: PowerForm) -> Floats:
+    """Coefficients that physics keeps at 0 or above: all of V(f)'s, the low branch's elsewhere."""
+    free = {"printed": 4, "continuous": 3, "physical": 0}[form]
+    fixed = {"printed": 2, "continuous": 2, "physical": 3}[form]
+    return np.array([0.0] * fixed + [-np.inf] * free)
+
+
+def coefficients(form: PowerForm, columns: Floats, power: Floats) -> Floats:
+    """Coefficients of a form: none below 0 in the physical one."""
+    return weighted_fit(columns, power, positive=form == "physical")
+
+
+def cost(shape: Shape, curves: Curves) -> float:
+    """Robust relative error of the best coefficients, summed over the applications."""
+    total = 0.0
+    for clock, power in curves:
+        columns = power_columns(shape.form, clock, shape.f0_mhz, shape.kappa)
+        error = columns @ coefficients(shape.form, columns, power) / power - 1
+        total += float(np.sum(np.sqrt(1 + (error / SCALE) ** 2) - 1))
+    return total
+
+
+def search(curves: Curves, choice: FormChoice, f0_mhz: float | None, kappa: float | None) -> Shape:
+    """The shape with the least error; the form itself by folds when it is to be chosen.
+
+    A shape that is given whole is taken as it is.
+
+    Applications at a single clock say nothing about the shape; forms with more coefficients
+    than the smallest of the others has clocks are left out.
+
+    Raises
+    ------
+    InputError: when no application ran at two clocks.
+    """
+    if choice != "auto" and f0_mhz is not None and kappa is not None:
+        return Shape(choice, f0_mhz, kappa)
+    curves = [(clock, power) for clock, power in curves if len(np.unique(clock)) > 1]
+    if not curves:
+        found = NoQuote("no job at two clocks with everything else equal")
+        raise InputError("P(f)", "column frequency_mhz", found, "a sweep of the clock")
+    fewest = min(len(np.unique(clock)) for clock, _ in curves)
+    forms = FORMS if choice == "auto" else (choice,)
+    sizes = {"physical": 3, "continuous": 5, "printed": 6}
+    usable = [form for form in forms if sizes[form] < fewest] or ["physical"]
+    shapes = [_best_shape(curves, form, f0_mhz) for form in usable]
+    if len(shapes) == 1:
+        return shapes[0]
+    return min(shapes, key=lambda shape: _held_out(curves, shape))
+
+
+def _best_shape(curves: Curves, form: PowerForm, f0_mhz: float | None) -> Shape:
+    clocks = np.unique(np.concatenate([clock for clock, _ in curves]))
+    if f0_mhz is not None:
+        knots = np.array([f0_mhz])
+    else:
+        inner = clocks[1:-1] if len(clocks) > 3 else clocks
+        count = min(len(inner), 12)
+        knots = np.unique(inner[np.linspace(0, len(inner) - 1, count).astype(int)])
+    kappas = KAPPAS if form == "physical" else (0.0,)
+    shapes = [Shape(form, float(f0), kappa) for f0 in knots for kappa in kappas]
+    best = min(shapes, key=lambda shape: cost(shape, curves))
+    if f0_mhz is not None and form != "physical":
+        return best
+    return _polish(curves, best, clocks, f0_mhz)
+
+
+def _polish(curves: Curves, shape: Shape, clocks: Floats, f0_mhz: float | None) -> Shape:
+    """Move f0 and κ off the grid by a simplex search, where that lowers the cost."""
+    from scipy.optimize import minimize
+
+    if shape.form == "printed":
+        return shape  # f0 only decides which clock belongs to which branch
+
+    def shaped(point: Floats) -> Shape:
+        f0 = float(np.clip(point[0] * 1000, clocks[0], clocks[-1])) if f0_mhz is None else f0_mhz
+        kappa = float(np.exp(np.clip(point[1], -6, 5))) if shape.form == "physical" else 0.0
+        return Shape(shape.form, f0, kappa)
+
+    start = np.array([shape.f0_mhz / 1000, np.log(max(shape.kappa, 1e-2))])
+    size = len(start) if shape.form == "physical" else 1
+
+    def objective(point: Floats) -> float:
+        full = start.copy()
+        full[:size] = point
+        return cost(shaped(full), curves)
+
+    # rounds as long as they pay: noisy data settle in the first, exact ones deserve every digit
+    point, last = start[:size], cost(shape, curves)
+    for steps in (40, 80, 160, 320):
+        found = minimize(
+            objective,
+            point,
+            method="Nelder-Mead",
+            options={"xatol": 1e-10, "fatol": 1e-20, "maxfev": steps},
+        )
+        point = found.x
+        if found.fun > 0.98 * last:
+            break
+        last = float(found.fun)
+    full = start.copy()
+    full[:size] = point
+    polished = shaped(full)
+    return polished if cost(polished, curves) < cost(shape, curves) else shape
+
+
+def _held_out(curves: Curves, shape: Shape, folds: int = 5) -> float:
+    """Summed absolute relative error over folds dealt round robin along the clock."""
+    total = 0.0
+    for clock, power in curves:
+        columns = power_columns(shape.form, clock, shape.f0_mhz, shape.kappa)
+        place = np.argsort(np.argsort(clock, kind="stable"), kind="stable") % folds
+        for k in range(folds):
+            train, held = place != k, place == k
+            if not held.any() or train.sum() < columns.shape[1]:
+                continue
+            weights = coefficients(shape.form, columns[train], power[train])
+            total += float(np.sum(np.abs(columns[held] @ weights / power[held] - 1)))
+    return total
+
+
+class Shaped(Estimator):
+    """A power whose form, f0 and κ belong to the board: given, or searched over all its rows.
 
     Parameters
     ----------
@@ -28,12 +178,8 @@ class PowerFlowPower(Linear):
         above; coefficients at least 0), or ``auto`` (default): the one that predicts held-out
         clocks best over the board's applications.
     f0_mhz, kappa: the breakpoint and the voltage's slope in 1/GHz; None (default) searches
-        them. In a grouped fit all groups share them: they belong to the board.
-
-    No prediction is below a quarter of the least power measured.
+        them. In a grouped fit all groups share them.
     """
-
-    name = "powerflow-power"
 
     def __init__(
         self,
@@ -44,31 +190,43 @@ class PowerFlowPower(Linear):
         **shared: Any,
     ) -> None:
         super().__init__(**shared)
-        self.form = self.one_of("form", form, ("auto", *power_forms.FORMS))
+        self.form = self.one_of("form", form, ("auto", *FORMS))
         self.f0_mhz = number(self.name, "f0_mhz", f0_mhz, "a clock in MHz")
         self.kappa = number(self.name, "kappa", kappa, "a slope in 1/GHz")
 
+    @abstractmethod
+    def sweeps(self, table: Profile, by: str | None) -> Curves:
+        """Clocks and power of the rows that differ in nothing but the clock."""
+
+    def shape(self, table: Profile, by: str | None = None) -> dict[str, Any]:
+        """The facts that all groups share."""
+        found = search(self.sweeps(table, by), self.form, self.f0_mhz, self.kappa)
+        return {"form": found.form, "f0_mhz": found.f0_mhz, "kappa": found.kappa}
+
     def share(self, table: Profile, by: str | None) -> Self:
         """A copy whose form, f0 and κ are those of all groups together."""
-        self._columns(table, (*self.needs, self.response))
-        curves = [
-            (table.numbers("frequency_mhz")[rows], table.numbers("power_w")[rows])
-            for _, rows in table.groups(by)
-        ]
-        shape = power_forms.search(curves, self.form, self.f0_mhz, self.kappa)
-        return self.clone(form=shape.form, f0_mhz=shape.f0_mhz, kappa=shape.kappa)
+        return self.clone(**self.shape(self.prepare(table), by))
+
+
+class PowerFlowPower(Shaped, Linear):
+    """P(f) of a busy GPU at one batch: printed piecewise, continuous, or from V(f).
+
+    No prediction is below a quarter of the least power measured.
+    """
+
+    name = "powerflow-power"
+
+    def sweeps(self, table: Profile, by: str | None) -> Curves:
+        clock, power = table.numbers("frequency_mhz"), table.numbers("power_w")
+        return [(clock[rows], power[rows]) for _, rows in table.groups(by)]
 
     def settle(self, table: Profile) -> Design:
-        power = table.numbers("power_w")
-        curves = [(table.numbers("frequency_mhz"), power)]
-        shape = power_forms.search(curves, self.form, self.f0_mhz, self.kappa)
-        floor = {"floor_w": FLOOR * float(power.min())}
-        return {"form": shape.form, "f0_mhz": shape.f0_mhz, "kappa": shape.kappa, **floor}
+        return {**self.shape(table), "floor_w": FLOOR * float(table.numbers("power_w").min())}
 
     def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
         form, f0, kappa = facts["form"], facts["f0_mhz"], facts["kappa"]
         more = "more clocks on either side of f0"
-        lower = power_forms.lower_bounds(form)
+        lower = lower_bounds(form)
         return (
             Parameter("f0_mhz", "MHz", f0, f0, "where the voltage starts to rise"),
             Parameter("kappa", "1/GHz", kappa, kappa, "slope of the voltage above f0"),
@@ -80,8 +238,8 @@ class PowerFlowPower(Linear):
 
     def guess(self, table: Profile, facts: Design) -> Floats:
         columns = self.design(table, facts)["columns"]
-        weights = power_forms.coefficients(facts["form"], columns, table.numbers("power_w"))
-        lower = power_forms.lower_bounds(facts["form"])
+        weights = coefficients(facts["form"], columns, table.numbers("power_w"))
+        lower = lower_bounds(facts["form"])
         start = np.where(np.isfinite(lower), np.maximum(weights, 1e-3), weights)
         return np.concatenate([[facts["f0_mhz"], facts["kappa"]], start])
 

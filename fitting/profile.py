@@ -158,6 +158,18 @@ class Profile:
         shown = theirs(name, self.called)
         return f"row {row + 1 if line == NO_LINE else line}, column {shown}"
 
+    def require(self, good: NDArray[np.bool_], name: str, expected: str, found: str = "") -> None:
+        """Refuse the first row that is not good.
+
+        Raises
+        ------
+        InputError: with what is found, else the value of the column there.
+        """
+        for row in np.flatnonzero(~good)[:1]:
+            value = float(self[name][row])
+            told = NoQuote(found or "nothing") if found or np.isnan(value) else value
+            raise InputError(self.source, self.where(int(row), name), told, expected)
+
     def take(self, rows: NDArray[Any]) -> Profile:
         """The rows of an index or mask."""
         columns = {name: values[rows] for name, values in self.columns.items()}

@@ -116,21 +116,17 @@ class FitReport(Generic[E]):
         """The schema ``optgap.fit/1``, which `saved.load` reads back."""
         from optgap.fitting.saved import described
 
-        groups = []
-        for title, estimator in self.fit.fits.items():
-            groups.append(
-                {
-                    "group": title,
-                    **described(estimator),
-                    "cv_mape": self._cv(title),
-                    "correlations": [list(item) for item in estimator.correlations()],
-                    "not_identifiable": [
-                        [estimator.parameters_[k].name for k in members]
-                        for members in estimator.loose_
-                    ],
-                    "warnings": self.warnings(title),
-                }
-            )
+        groups = [
+            {
+                "group": title,
+                **described(one),
+                "cv_mape": self._cv(title),
+                "correlations": [list(item) for item in one.correlations()],
+                "not_identifiable": [[one.parameters_[k].name for k in m] for m in one.loose_],
+                "warnings": self.warnings(title),
+            }
+            for title, one in self.fit.fits.items()
+        ]
         return {
             "schema": SCHEMA,
             "model": self.fit.estimator.name,
@@ -173,13 +169,9 @@ class FitReport(Generic[E]):
         held = "" if error is None else f", held out {error:.2%}"
         head = f"\n{title or 'all rows'}: n = {estimator.n_}, R² {estimator.r2_:.4f}, "
         head += f"MAPE {estimator.mape_:.2%}{held}, AICc {estimator.aicc_:.1f}"
-        rows = [("", "value", "± stderr", "start", "bounds", "unit")]
-        for name, item in params_json(estimator).items():
-            flag = "fixed" if item["fixed"] else "at bound" if item["at_bound"] else ""
-            bounds = f"[{_bound(item['lower'])}, {_bound(item['upper'])}] {flag}".strip()
-            error_text = "—" if item["fixed"] else _short(item["stderr"])
-            start = _short(item["start"])
-            rows.append((name, _short(item["value"]), error_text, start, bounds, item["unit"]))
+        rows: list[tuple[str, ...]] = [("", "value", "± stderr", "start", "bounds", "unit")]
+        for told, item in zip(_told(estimator), params_json(estimator).values(), strict=True):
+            rows.append((*told[:3], _short(item["start"]), *told[3:5]))
         widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
         lines = [head]
         for row in rows:
@@ -217,12 +209,7 @@ class FitReport(Generic[E]):
         rows: list[tuple[str, ...]] = []
         notes: list[str] = []
         for title, estimator in self.fit.fits.items():
-            for name, item in params_json(estimator).items():
-                flag = " fixed" if item["fixed"] else " (at it)" if item["at_bound"] else ""
-                bounds = f"[{_bound(item['lower'])}, {_bound(item['upper'])}]{flag}"
-                error = "—" if item["fixed"] else _short(item["stderr"])
-                told = (name, _short(item["value"]), error, bounds, item["unit"], item["meaning"])
-                rows.append((title or "all rows",) * several + told)
+            rows += [(title or "all rows",) * several + told for told in _told(estimator)]
             notes += [f"{title}: {note}" if several else note for note in self._own(title)]
         right = (2, 3) if several else (1, 2)
         parts.append(html_table(header, rows[:MOST_ROWS], right))
@@ -250,6 +237,18 @@ def params_json(estimator: Estimator) -> dict[str, dict[str, Any]]:
         }
         for k, p in enumerate(estimator.parameters_)
     }
+
+
+def _told(estimator: Estimator) -> list[tuple[str, ...]]:
+    """Name, value, error, bounds, unit and meaning of each parameter, as tables show them."""
+    found: list[tuple[str, ...]] = []
+    for name, item in params_json(estimator).items():
+        flag = " fixed" if item["fixed"] else " at bound" if item["at_bound"] else ""
+        bounds = f"[{_bound(item['lower'])}, {_bound(item['upper'])}]{flag}"
+        error = "—" if item["fixed"] else _short(item["stderr"])
+        value = _short(item["value"])
+        found.append((name, value, error, bounds, item["unit"], item["meaning"]))
+    return found
 
 
 def _short(value: float) -> str:

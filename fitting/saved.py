@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from optgap.fitting.estimator import Estimator
 from optgap.fitting.groups import GroupedFit
 from optgap.fitting.optimise import Floats
 from optgap.fitting.parameter import Parameter
+from optgap.fitting.profile import Profile
 from optgap.fitting.report import FitReport, params_json
 from optgap.fitting.uncertainty import NESTED, Predictive, samples
 from optgap.models.errors import InputError, NoQuote
@@ -133,61 +133,47 @@ def _estimator(fields: Fields) -> Estimator:
 
 def restore(base: Estimator, group: Fields) -> Estimator:
     """One fitted estimator from its group's JSON."""
-    estimator = base.clone()
-    params, theta, stderr, start, bound = [], [], [], [], []
-    table = group.object("params")
-    for name in table.document:
-        item = table.object(name)
-        lower = _number(item, "lower", -math.inf)
-        upper = _number(item, "upper", math.inf)
-        value = item.number("value", minimum=lower, maximum=upper)
-        params.append(
-            Parameter(name, item.text("unit", ""), lower, upper, item.text("meaning", ""))
-        )
-        theta.append(value)
-        stderr.append(_number(item, "stderr", math.nan))
-        start.append(_number(item, "start", math.nan))
-        bound.append(bool(item.document.get("at_bound", False)))
-    state = group.object("state")
+    estimator, state = base.clone(), group.object("state")
+    estimator.facts_ = _facts(state.object("facts"))
+    params = estimator.parameters_ = _parameters(estimator, group)
+    items = [group.object("params").object(p.name) for p in params]
+    values = [
+        item.number("value", minimum=p.lower, maximum=p.upper)
+        for item, p in zip(items, params, strict=True)
+    ]
     covariance = np.array([_row(row, state) for row in state.array("covariance")], dtype=float)
     if covariance.shape != (len(params), len(params)):
         expected = f"{len(params)} rows of {len(params)} numbers"
         raise state.fail("covariance", NoQuote(f"shape {covariance.shape}"), expected)
-    estimator.parameters_ = tuple(params)
-    estimator.theta_ = np.array(theta)
-    estimator.params_ = {p.name: v for p, v in zip(params, theta, strict=True)}
-    estimator.stderr_, estimator.start_ = np.array(stderr), np.array(start)
-    estimator.at_bound_, estimator.covariance_ = np.array(bound), covariance
+    estimator.theta_, estimator.covariance_ = np.array(values), covariance
+    estimator.params_ = {p.name: v for p, v in zip(params, values, strict=True)}
+    estimator.stderr_ = np.array([_number(item, "stderr", math.nan) for item in items])
+    estimator.start_ = np.array([_number(item, "start", math.nan) for item in items])
+    estimator.at_bound_ = np.array([bool(item.document.get("at_bound")) for item in items])
     estimator.loose_ = ()
-    estimator.facts_ = _facts(state.object("facts"))
     estimator.n_ = group.integer("n")
     for name in ("r2", "mape", "aicc"):
         setattr(estimator, f"{name}_", _number(group, name, math.nan))
     validity = group.object("validity")
     estimator.validity_ = {name: _pair(validity, name) for name in validity.document}
-    levels = group.object("levels") if "levels" in group.document else None
-    names = levels.document if levels is not None else ()
-    estimator.levels_ = {name: levels.numbers(name, minimum=-math.inf) for name in names}  # type: ignore[union-attr]  # no names, then
+    if "levels" in group.document:
+        levels = group.object("levels")
+        found = {name: levels.numbers(name, minimum=-math.inf) for name in levels.document}
+        estimator.levels_ = found
     estimator.warnings_ = group.texts("warnings")
-    known = _predictable(estimator, group)
-    estimator.parameters_ = tuple(
-        replace(p, prior=same.prior) for p, same in zip(params, known, strict=True)
-    )
     if "predictive" in state.document:  # files from before have none: parameter error alone
         predictive = Predictive.from_json(state.object("predictive"), len(params))
         estimator.predictive_ = predictive  # type: ignore[attr-defined]  # of reports alone
     return estimator
 
 
-def _predictable(estimator: Estimator, group: Fields) -> list[Parameter]:
+def _parameters(estimator: Estimator, group: Fields) -> tuple[Parameter, ...]:
     """The parameters that the facts call for; those found must be these, in their order."""
-    from optgap.fitting.profile import Profile
-
     try:
-        known = list(estimator.parameters(Profile({}), estimator.facts_))
+        known = tuple(estimator.parameters(Profile({}), estimator.facts_))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise group.fail("state.facts", NoQuote(repr(error)), "the facts of the model") from None
-    found, expected = [p.name for p in estimator.parameters_], [p.name for p in known]
+    found, expected = list(group.object("params").document), [p.name for p in known]
     if found != expected:
         raise group.fail("params", NoQuote(", ".join(found)), ", ".join(expected))
     return known

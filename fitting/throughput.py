@@ -11,7 +11,6 @@ from optgap.fitting.estimator import Design, Estimator
 from optgap.fitting.optimise import Floats
 from optgap.fitting.parameter import Parameter, bounds
 from optgap.fitting.profile import Profile
-from optgap.models.errors import InputError, NoQuote
 from optgap.models.performance.priors import Prior, time_priors
 from optgap.models.performance.throughput import (
     SYNC_NAMES,
@@ -28,7 +27,9 @@ IoForm = Literal["full", "none"]
 LEAST_SHARE = 1e-3
 """Of its prior's median: no parameter that has one goes below."""
 
-_GAMMAS = ((9.0, 1.1), (1.1, 3.0), (9.0, 3.0), (1.1, 1.1), (9.0, 1.5), (2.0, 3.0))
+GAMMAS = ("gamma1", "gamma2")
+
+_STARTS = ((9.0, 1.1), (1.1, 3.0), (9.0, 3.0), (1.1, 1.1), (9.0, 1.5), (2.0, 3.0))
 """Where the starts' (γ1, γ2) lie."""
 
 _HOPS = ((1.2, 1.2), (1.2, 3.0), (3.0, 1.2), (9.0, 1.2))
@@ -90,54 +91,39 @@ class PowerFlowThroughput(Estimator):
         priors = _priors_of(facts)
 
         def free(
-            name: str, unit: str, meaning: str, seen: bool, measure: str, guessed: bool = True
+            name: str, meaning: str, seen: bool, measure: str, guessed: bool = True
         ) -> Parameter:
-            """A parameter from the rows; else from its prior, if it is `guessed`; else 0."""
+            """A parameter from the rows; else from its prior, if it is `guessed`; else none."""
             prior = priors.get(name) if guessed and not seen else None
-            if prior is None:
-                upper = np.inf if seen else 0.0
-                return Parameter(name, unit, 0.0, upper, meaning, measure)
-            least = LEAST_SHARE * prior.median
-            return Parameter(name, unit, least, np.inf, meaning, measure, prior)
-
-        def gamma(name: str, seen: bool, guessed: bool, meaning: str, measure: str) -> Parameter:
-            prior = priors.get(name) if guessed and not seen else None
-            upper = 10.0 if seen or prior is not None else 1.0
-            least = 1.0 if prior is None else 1.0 + LEAST_SHARE
-            return Parameter(name, "", least, upper, meaning, measure, prior)
+            least, most = (1.0, 10.0) if name in GAMMAS else (0.0, np.inf)
+            if prior is not None:
+                least += LEAST_SHARE * prior.median
+            elif not seen:
+                most = least
+            return Parameter(name, _unit(name), least, most, meaning, measure, prior)
 
         loads = self.io != "none"
-        io = loads and facts["io"]
+        io, several = loads and facts["io"], facts["batch"]
         batch, clock = _MEASURE["batch"], _MEASURE["clock"]
-        several = facts["batch"]
-        params = [
-            free("a_io_s", "s", "T_IO, constant part", io, batch, loads),
-            free("b_io_s", "s/sample", "T_IO per sample on the node", io, batch, loads),
-            free("a_grad_s", "s", "T_grad, constant part", several, batch),
-            free("b_grad_s", "s/sample", "T_grad per sample", several, batch),
-            free(
-                "k_grad_s_mhz", "s·MHz", "T_grad per sample and 1/f", facts["clock"], clock, False
-            ),
-        ]
-        for name in SYNC_NAMES[self.sync]:
-            scope = "local" if "local" in name else "node"
-            params.append(
-                free(
-                    name,
-                    "s·MHz" if name.endswith("_mhz") else "s",
-                    f"T_sync, {name}",
-                    _seen(name, facts),
-                    clock if name.endswith("_mhz") else _MEASURE[scope],
-                    facts["clock"] or not name.endswith("_mhz"),
-                )
-            )
         syncs = facts["local"] + facts["node"] > 0
         over = "several batches on more than one GPU"
-        params += [
-            gamma("gamma1", io, loads, "overlap of T_IO and T_grad", batch),
-            gamma("gamma2", syncs, True, "overlap of computing and synchronising", over),
+        params = [
+            free("a_io_s", "T_IO, constant part", io, batch, loads),
+            free("b_io_s", "T_IO per sample on the node", io, batch, loads),
+            free("a_grad_s", "T_grad, constant part", several, batch),
+            free("b_grad_s", "T_grad per sample", several, batch),
+            free("k_grad_s_mhz", "T_grad per sample and 1/f", facts["clock"], clock, False),
         ]
-        return params
+        for name in SYNC_NAMES[self.sync]:
+            clocked = name.endswith("_mhz")
+            measure = clock if clocked else _MEASURE["local" if "local" in name else "node"]
+            guessed = facts["clock"] or not clocked
+            params.append(free(name, f"T_sync, {name}", _seen(name, facts), measure, guessed))
+        return [
+            *params,
+            free("gamma1", "overlap of T_IO and T_grad", io, batch, loads),
+            free("gamma2", "overlap of computing and synchronising", syncs, over),
+        ]
 
     def guess(self, table: Profile, facts: Design) -> Floats:
         design = self.design(table, facts)
@@ -162,7 +148,7 @@ class PowerFlowThroughput(Estimator):
         rows = [first]
         for k in range(max(self.starts, 1) - 1):
             row = first * rng.uniform(0.1, 2.0, len(first))
-            row[-2:] = _GAMMAS[k % len(_GAMMAS)]
+            row[-2:] = _STARTS[k % len(_STARTS)]
             rows.append(row)
         return np.clip(np.array(rows), lower, upper)
 
@@ -216,6 +202,13 @@ class PowerFlowThroughput(Estimator):
         """The fitted model, for solvers and policies."""
         self._check_fitted()
         return ThroughputModel(self.params_, self.sync)
+
+
+def _unit(name: str) -> str:
+    if name in GAMMAS:
+        return ""
+    per_batch = "s/sample" if name in ("b_io_s", "b_grad_s") else "s"
+    return "s·MHz" if name.endswith("_mhz") else per_batch
 
 
 def _reference(table: Profile) -> Design:
@@ -274,12 +267,10 @@ def layout(table: Profile) -> tuple[Floats, Floats, Floats, Floats, Floats | Non
     nodes = table.numbers("nodes") if "nodes" in table else np.ones_like(gpus)
     on_node = table.numbers("gpus_on_node") if "gpus_on_node" in table else np.ceil(gpus / nodes)
     good = (gpus >= 1) & (nodes >= 1) & (nodes <= gpus) & (on_node >= 1) & (on_node <= gpus)
-    bad = np.flatnonzero(~good)  # what is missing is not good either
-    if len(bad):
-        row = int(bad[0])
+    for row in np.flatnonzero(~good)[:1]:  # what is missing is not good either
         found = f"{gpus[row]:g} GPUs on {nodes[row]:g} nodes, {on_node[row]:g} on one"
         expected = "at least one GPU per node, and no more on a node than in all"
-        raise InputError(table.source, table.where(row, "gpus"), found, expected)
+        table.require(good, "gpus", expected, found)
     return gpus, batch, nodes, on_node, _clock(table)
 
 
@@ -290,10 +281,5 @@ def _clock(table: Profile) -> Floats | None:
     good = np.isfinite(clock) & (clock > 0)
     if not good.any():
         return None
-    bad = np.flatnonzero(~good)
-    if len(bad):
-        row = int(bad[0])
-        found = float(clock[row]) if np.isfinite(clock[row]) else NoQuote("nothing")
-        expected = "a clock above 0 in every row, or in none"
-        raise InputError(table.source, table.where(row, "frequency_mhz"), found, expected)
+    table.require(good, "frequency_mhz", "a clock above 0 in every row, or in none")
     return clock

@@ -24,7 +24,6 @@ from optgap.fitting.parameter import Parameter, moved, movement
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields
-from optgap.models.performance.priors import NETWORKS
 
 E = TypeVar("E", bound=Estimator)
 NESTED = "time"
@@ -263,8 +262,6 @@ def members_of(
         squares = residual.squares if own else 0.0
         degrees = max(own + prior, 1.0)
         variance = (prior * common + squares) / degrees
-        if any(p.prior is not None for p in fit.parameters_):
-            degrees = min(degrees, NETWORKS - 1.0)
         if not known and not common:
             continue  # no row to spare, here or in any other group: errors are unknown
         shape = fit.scatter_.drawn * (1.0 if known else variance)

@@ -68,6 +68,17 @@ def write_bytes(path: Path, content: bytes) -> None:
         ) from None
 
 
+def plain(item: object, *names: str) -> dict[str, Any]:
+    """Some attributes by name, tuples and arrays as lists."""
+    values = {name: getattr(item, name) for name in names}
+    for name, value in values.items():
+        if isinstance(value, tuple):
+            values[name] = list(value)
+        elif hasattr(value, "tolist"):
+            values[name] = value.tolist()
+    return values
+
+
 def dump_json(path: Path, document: Mapping[str, Any]) -> None:
     """Write `document` as JSON (no NaN or infinity), atomically; ``-`` is standard output."""
     write_text(path, json.dumps(finite(document), indent=1, allow_nan=False) + "\n")
@@ -286,6 +297,26 @@ class Fields:
         if not minimum <= found <= maximum or _too_large(found):
             raise self.fail(name, found, expected)
         return float(found)
+
+    def flag(self, name: str, default: bool) -> bool:
+        known = name in self.document
+        return bool(self.get(name, bool, "true or false")) if known else default
+
+    def like(self, known: object, *names: str) -> dict[str, Any]:
+        """The values of these fields, of the kind and by default with the value that `known` has.
+
+        A text, a truth, a whole number or a number of at least 0, or several of these numbers.
+        """
+        found: dict[str, Any] = {}
+        for name in names:
+            default = getattr(known, name)
+            if isinstance(default, tuple):
+                found[name] = tuple(self.numbers(name)) if name in self.document else default
+                continue
+            kinds = (bool, self.flag), (int, self.integer), (float, self.number), (str, self.text)
+            read: Any = next(reader for kind, reader in kinds if isinstance(default, kind))
+            found[name] = read(name, default=default)
+        return found
 
     def known(self, name: str) -> bool:
         """Whether there is a value, and it is not null."""

@@ -7,7 +7,6 @@ from typing import Any
 
 from optgap.heuristics.consolidation.parameters import (
     CatsParams,
-    DefaultParams,
     FirstParams,
     HotCloudParams,
     LeastAddedEnergyParams,
@@ -84,7 +83,6 @@ POLICIES = entries(
     Entry(
         "default",
         "one task per GPU, the first empty one",
-        options=DefaultParams,
     ),
     Entry(
         "opt_nomig",

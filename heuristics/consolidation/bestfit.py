@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from optgap.heuristics.consolidation.engine import run
+from optgap.heuristics.consolidation.engine import simulate
 from optgap.heuristics.consolidation.packing import by_rank
 from optgap.heuristics.consolidation.parameters import PackingParams
 from optgap.models.consolidation import ConsolidationProblem
@@ -20,4 +20,4 @@ def bestfit(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given
     """Run BestFit; `given` as in `PackingParams`."""
     options = PackingParams(**given)
     decide = by_rank(lambda free, request: 0.5 * (free - request).sum(axis=1), options.u_max)
-    return run(problem, decide, limits, dfs=options.dfs)
+    return simulate(problem, decide, limits)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from optgap.heuristics.consolidation.engine import run
+from optgap.heuristics.consolidation.engine import simulate
 from optgap.heuristics.consolidation.packing import by_rank
 from optgap.heuristics.consolidation.parameters import PackingParams
 from optgap.models.consolidation import ConsolidationProblem
@@ -21,4 +21,4 @@ def dotprod(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given
     """Run DotProd; `given` as in `PackingParams`."""
     options = PackingParams(**given)
     decide = by_rank(lambda free, request: free @ request, options.u_max)
-    return run(problem, decide, limits, dfs=options.dfs)
+    return simulate(problem, decide, limits)

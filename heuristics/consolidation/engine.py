@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from optgap.heuristics.consolidation.clocks import highest
-from optgap.heuristics.consolidation.frequency_adaptation import adaptation
 from optgap.heuristics.consolidation.state import ClockRule, Decide, State
 from optgap.models.compiled import UP_TO, interpreted
 from optgap.models.consolidation.problem import ConsolidationProblem
@@ -22,15 +21,10 @@ LOOK_EVERY = 64
 Observe = Callable[["Engine"], None]
 
 
-def run(problem: ConsolidationProblem, decide: Decide, limits: Limits, *, dfs: bool) -> Outcome:
-    """Run a policy at f_max or, with `dfs`, by CATS's frequency adaptation."""
-    return simulate(problem, decide, limits, adaptation() if dfs else highest)
-
-
 def simulate(
-    problem: ConsolidationProblem, decide: Decide, limits: Limits, clocks: ClockRule
+    problem: ConsolidationProblem, decide: Decide, limits: Limits, clocks: ClockRule = highest
 ) -> Outcome:
-    """Run a policy with any rule for clocks; small problems are interpreted, not compiled."""
+    """Run a policy, at f_max or by a rule for clocks; small problems are interpreted."""
     with interpreted(len(problem) * len(problem.places) <= UP_TO.consolidation_cells):
         return Engine(problem, decide, clocks, limits).run()
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.consolidation.engine import run
+from optgap.heuristics.consolidation.engine import simulate
 from optgap.heuristics.consolidation.packing import admitted
 from optgap.heuristics.consolidation.parameters import PackingParams
 from optgap.heuristics.consolidation.state import Choice, State
@@ -136,4 +136,4 @@ def fgd(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: An
         own = np.arange(state.first_gpu[best], state.first_gpu[best + 1])
         return tuple(own[room[own]][:need].tolist())
 
-    return run(problem, decide, limits, dfs=options.dfs)
+    return simulate(problem, decide, limits)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.consolidation.engine import run
+from optgap.heuristics.consolidation.engine import simulate
 from optgap.heuristics.consolidation.parameters import FirstParams
 from optgap.heuristics.consolidation.selection import awake_first
 from optgap.heuristics.consolidation.state import State
@@ -34,4 +34,4 @@ def first(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: 
         total = state.util_now()[gpus] + state.problem.tasks[task].util_percent[0]
         return np.where(total < options.q - EDGE, gpus.astype(np.float64), np.inf)
 
-    return run(problem, awake_first(score), limits, dfs=options.dfs)
+    return simulate(problem, awake_first(score), limits)

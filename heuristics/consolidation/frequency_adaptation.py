@@ -1,4 +1,4 @@
-"""CATS, Algorithm 4 (frequency adaptation), for any policy with `dfs`.
+"""CATS, Algorithm 4 (frequency adaptation).
 
 Every τ and for each awake GPU at clock f, with κ_r the delay that resident r tolerates:
 
@@ -22,12 +22,10 @@ from optgap.models.errors import InputError
 
 MARGIN = 0.95
 """Algorithm 4 keeps 5 % of every κ."""
-STEP_MHZ = 15.0
-"""Δf of the policies beside CATS, which the paper leaves open."""
 MOST_STEPS = 20_000
 
 
-def adaptation(delta_mhz: float = STEP_MHZ, contention_aware: bool = False) -> ClockRule:
+def adaptation(delta_mhz: float, contention_aware: bool) -> ClockRule:
     """Return Algorithm 4 with steps of `delta_mhz`; the clock goes to where they end at once.
 
     Where the steps end in a cycle, the clock is the lowest of it that keeps every κ. With

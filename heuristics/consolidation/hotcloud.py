@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.consolidation.engine import run
+from optgap.heuristics.consolidation.engine import simulate
 from optgap.heuristics.consolidation.parameters import HotCloudParams
 from optgap.heuristics.consolidation.selection import awake_first
 from optgap.heuristics.consolidation.state import State
@@ -44,4 +44,4 @@ def hotcloud(problem: ConsolidationProblem, *, limits: Limits, seed: int, **give
         rank = -own if options.fit == "best" else gpus.astype(np.float64)
         return np.where(own + means[task] <= options.u_max + EDGE, rank, np.inf)
 
-    return run(problem, awake_first(score), limits, dfs=options.dfs)
+    return simulate(problem, awake_first(score), limits)

@@ -12,12 +12,6 @@ def _u_max() -> Any:
     )
 
 
-def _dfs(default: bool = False) -> Any:
-    return parameter(
-        default, "lower the clock of awake GPUs as far as κ allows", source="CATS, Alg. 4"
-    )
-
-
 @dataclass(frozen=True)
 class CatsParams:
     """Parameters of CATS; those called literal follow the printed listings where these differ."""
@@ -25,12 +19,6 @@ class CatsParams:
     u_max: float = _u_max()
     rho_max: float = parameter(
         0.0, "highest correlation at which a task joins others", source="CATS, Alg. 1"
-    )
-    lambda1: float = parameter(
-        0.5, "weight λ1 of the correlation in the score", source="CATS, Alg. 2"
-    )
-    lambda2: float = parameter(
-        0.5, "weight λ2 of the difference of the means", source="CATS, Alg. 2"
     )
     literal_empty: bool = parameter(
         False,
@@ -45,7 +33,9 @@ class CatsParams:
     literal_thresholds: bool = parameter(
         False, "nothing is held against the thresholds", source="CATS, Alg. 1 as printed"
     )
-    dfs: bool = _dfs(True)
+    dfs: bool = parameter(
+        True, "lower the clock of awake GPUs as far as κ allows", source="CATS, Alg. 4"
+    )
     delta_mhz: float = parameter(
         15.0, "step Δf of the clock, which the paper leaves open", "MHz", "CATS, Alg. 4"
     )
@@ -61,7 +51,6 @@ class FirstParams:
     q: float = parameter(
         100.0, "utilisation now and the first sample stay below this", "%", "CATS, First"
     )
-    dfs: bool = _dfs()
 
 
 @dataclass(frozen=True)
@@ -75,7 +64,6 @@ class HotCloudParams:
         choices=("first", "best"),
     )
     u_max: float = _u_max()
-    dfs: bool = _dfs()
 
 
 @dataclass(frozen=True)
@@ -83,14 +71,6 @@ class PackingParams:
     """Parameters of BestFit, DotProd and FGD."""
 
     u_max: float = _u_max()
-    dfs: bool = _dfs()
-
-
-@dataclass(frozen=True)
-class DefaultParams:
-    """Parameters of one task per GPU."""
-
-    dfs: bool = _dfs()
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,8 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.times import slack_s
 
+WINDOW, BREADTH = 20, 24
+"""Waiting jobs looked at, in queue order; actions that are played to the end, of least score."""
 EQUAL = 1e-9
 """Relative: energies this close count as equal, and the first action as the best."""
 LEAST_LEFT = 0.3
@@ -46,11 +48,7 @@ def lookahead(problem: CoschedulingProblem, *, limits: Limits, seed: int, **give
     ------
     InputError: for a parameter out of range.
     """
-    options = LookaheadParams(**given)
-    tau, window = options.tau, options.window
-    for name, value, least in (("window", window, 0), ("breadth", options.breadth, 1)):
-        if value < least:
-            raise InputError("lookahead", name, value, f"a number of at least {least}")
+    tau = LookaheadParams(**given).tau
     if not tau >= 0:
         raise InputError("lookahead", "tau", tau, "a slow-down of at least 0")
     times = phase_one(problem, "auto", 0.0, np.random.default_rng(seed))
@@ -60,9 +58,9 @@ def lookahead(problem: CoschedulingProblem, *, limits: Limits, seed: int, **give
 
     def choose(state: State) -> Action:
         seen.look(state)
-        jobs = state.waiting[:window] if window else state.waiting
+        jobs = state.waiting[:WINDOW]
         offers = [(job, kept[problem.jobs[job]]) for job in jobs]
-        first = player.actions(offers, state, options.breadth)
+        first = player.actions(offers, state)
         if len(first) <= 1:
             return seen.started(first[0] if first else (), state)
         running = seen.left(state)
@@ -140,9 +138,7 @@ class _Player:
             for app, ts in zip(problem.applications, times, strict=True)
         ]
 
-    def actions(
-        self, offers: Sequence[tuple[int, Regrets]], state: State, breadth: int
-    ) -> list[Plan]:
+    def actions(self, offers: Sequence[tuple[int, Regrets]], state: State) -> list[Plan]:
         """The actions of least score: each longer one extends one of the best shorter ones."""
         ranked: list[tuple[float, Plan]] = []
         level: list[tuple[float, int, Plan]] = [(0.0, 0, ())]
@@ -161,9 +157,9 @@ class _Player:
                 (total / size + self._idle(state.free_gpus - used), plan, total, used)
                 for total, used, plan in longer.values()
             )
-            ranked += [(score, plan) for score, plan, _, _ in scored[:breadth]]
-            level = [(total, used, plan) for _, plan, total, used in scored[:breadth]]
-        return [plan for _, plan in sorted(ranked)[:breadth]]
+            ranked += [(score, plan) for score, plan, _, _ in scored[:BREADTH]]
+            level = [(total, used, plan) for _, plan, total, used in scored[:BREADTH]]
+        return [plan for _, plan in sorted(ranked)[:BREADTH]]
 
     def _idle(self, gpus: int) -> float:
         return self.weight * gpus / self.problem.gpus

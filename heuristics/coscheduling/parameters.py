@@ -15,8 +15,8 @@ def _tau(default: float) -> Any:
     )
 
 
-def _window(default: int) -> Any:
-    return parameter(default, "waiting jobs looked at, in queue order; 0 for all", "jobs")
+def _window() -> Any:
+    return parameter(0, "waiting jobs looked at, in queue order; 0 for all", "jobs")
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class EcoSchedParams:
         "λ, weight of the share of GPUs left idle; empty for idle over mean busy power",
         source="EcoSched, Eq. 2",
     )
-    window: int = _window(0)
+    window: int = _window()
     signal: str = parameter(
         "auto",
         "relative run times: fitted, else from DRAM, else true (auto), or one of them, or noisy",
@@ -59,13 +59,11 @@ class LookaheadParams:
     """Looking ahead with EcoSched's score."""
 
     tau: float = _tau(1.0)
-    window: int = _window(20)
-    breadth: int = parameter(24, "actions that are played to the end, those of least score")
 
 
 @dataclass(frozen=True)
 class ExactWindowParams:
     """The exact window; the metrics tell how many plans were not proven optimal."""
 
-    window: int = _window(0)
+    window: int = _window()
     units: float = parameter(10.0, "work for one plan, about a second of a core each", "units")

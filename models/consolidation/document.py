@@ -9,13 +9,17 @@ import numpy as np
 
 from optgap.models.consolidation.cluster import MOST_GPUS, GpuKind, PowerLine, Server
 from optgap.models.consolidation.tasks import Task
-from optgap.models.jsonio import Fields
+from optgap.models.jsonio import Fields, plain
 from optgap.models.performance import saved
 
 if TYPE_CHECKING:
     from optgap.models.consolidation.problem import ConsolidationProblem
 
 SCHEMA = "optgap.consolidation.problem/1"
+RULES = ("capacity", "limit_percent", "gang", "contention", "waiting", "wake_s", "util_scaled")
+KIND = ("name", "memory_gb", "f_min_mhz", "f_max_mhz", "beta", "frequencies_mhz")
+LINE = ("static_w", "slope_w_per_mhz")
+TASK = ("name", "memory_gb", "gpus", "kappa", "submit_s", "duration_s", "util_percent")
 
 
 def written(problem: ConsolidationProblem) -> dict[str, Any]:
@@ -23,17 +27,9 @@ def written(problem: ConsolidationProblem) -> dict[str, Any]:
     rules = problem.rules
     return {
         "schema": SCHEMA,
-        "family": problem.family,
-        "name": problem.name,
-        "origin": problem.origin,
+        **plain(problem, "family", "name", "origin"),
         "objective": {"goal": problem.objective.goal},
-        "capacity": rules.capacity,
-        "limit_percent": rules.limit_percent,
-        "gang": rules.gang,
-        "contention": rules.contention,
-        "waiting": rules.waiting,
-        "wake_s": rules.wake_s,
-        "util_scaled": rules.util_scaled,
+        **plain(rules, *RULES),
         **({} if rules.migration else {"migration": False}),
         "period_s": problem.period_s,
         "kinds": [_kind(kind) for kind in problem.kinds],
@@ -47,40 +43,20 @@ def written(problem: ConsolidationProblem) -> dict[str, Any]:
 
 
 def _kind(kind: GpuKind) -> dict[str, Any]:
-    return {
-        "name": kind.name,
-        "memory_gb": kind.memory_gb,
-        "static_w": kind.power.static_w,
-        "slope_w_per_mhz": kind.power.slope_w_per_mhz,
-        "f_min_mhz": kind.f_min_mhz,
-        "f_max_mhz": kind.f_max_mhz,
-        "beta": kind.beta,
-        "frequencies_mhz": list(kind.frequencies_mhz),
-    }
+    return {**plain(kind, *KIND[:2]), **plain(kind.power, *LINE), **plain(kind, *KIND[2:])}
 
 
 def _task(task: Task) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "name": task.name,
-        "memory_gb": task.memory_gb,
-        "gpus": task.gpus,
-        "kappa": task.kappa,
-        "submit_s": task.submit_s,
-        "duration_s": task.duration_s,
-        "util_percent": task.util_percent.tolist(),
+    return {
+        **plain(task, *TASK),
+        **({} if task.beta is None else {"beta": task.beta}),
+        **({} if task.power is None else plain(task.power, *LINE)),
+        **({"app": task.app} if task.app else {}),
     }
-    if task.beta is not None:
-        entry["beta"] = task.beta
-    if task.power is not None:
-        entry["static_w"] = task.power.static_w
-        entry["slope_w_per_mhz"] = task.power.slope_w_per_mhz
-    if task.app:
-        entry["app"] = task.app
-    return entry
 
 
 def arguments(fields: Fields) -> dict[str, Any]:
-    """What `ConsolidationProblem.of` takes; `rules` by name.
+    """What `ConsolidationProblem.of` takes, but for its rules.
 
     Raises
     ------
@@ -99,16 +75,6 @@ def arguments(fields: Fields) -> dict[str, Any]:
         "servers": servers,
         "tasks": [_read_task(item) for item in fields.objects("tasks")],
         "goal": fields.object("objective").text("goal"),
-        "rules": {
-            "capacity": fields.text("capacity", "none"),
-            "limit_percent": fields.number("limit_percent", default=100.0),
-            "gang": fields.text("gang", "server"),
-            "contention": fields.number("contention", default=1.0),
-            "waiting": _flag(fields, "waiting", True),
-            "wake_s": fields.number("wake_s", default=0.0),
-            "util_scaled": _flag(fields, "util_scaled", False),
-            "migration": _flag(fields, "migration", True),
-        },
         "period_s": fields.number("period_s", default=60.0),
         "name": fields.text("name", "consolidation"),
         "origin": fields.text("origin", ""),
@@ -116,26 +82,9 @@ def arguments(fields: Fields) -> dict[str, Any]:
     }
 
 
-def _flag(fields: Fields, name: str, default: bool) -> bool:
-    known = name in fields.document
-    return bool(fields.get(name, bool, "true or false")) if known else default
-
-
 def _read_kind(item: Fields) -> GpuKind:
-    known = GpuKind()
-    listed = "frequencies_mhz" in item.document
-    return GpuKind(
-        item.text("name", known.name),
-        item.number("memory_gb", default=known.memory_gb),
-        PowerLine(
-            item.number("static_w", default=known.power.static_w),
-            item.number("slope_w_per_mhz", default=known.power.slope_w_per_mhz),
-        ),
-        item.number("f_min_mhz", default=known.f_min_mhz),
-        item.number("f_max_mhz", default=known.f_max_mhz),
-        item.number("beta", default=known.beta),
-        tuple(item.numbers("frequencies_mhz")) if listed else (),
-    )
+    line = PowerLine(**item.like(PowerLine(), *LINE))
+    return GpuKind(power=line, **item.like(GpuKind(), *KIND))
 
 
 def _read_task(item: Fields) -> Task:

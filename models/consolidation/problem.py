@@ -442,7 +442,7 @@ class ConsolidationProblem(Shown, Limited):
         InputError: naming the field that is missing or not what it should be.
         """
         given = document.arguments(fields)
-        rules = Rules(**given.pop("rules"))
+        rules = Rules(**fields.like(Rules(), *document.RULES, "migration"))
         return replace(cls.of(**given, rules=rules), fits=saved.restored(fields))
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from optgap.models.coscheduling.solution import CoschedulingSolution
 from optgap.models.errors import InputError, NoQuote, one_of
-from optgap.models.jsonio import Fields
+from optgap.models.jsonio import Fields, plain
 from optgap.models.performance import saved
 from optgap.models.performance.saved import FittedParameters
 from optgap.models.quantities import Believed
@@ -322,13 +322,9 @@ class CoschedulingProblem(Shown):
         """JSON form, ``optgap.coscheduling.problem/1``."""
         return {
             "schema": SCHEMA,
-            "family": self.family,
-            "name": self.name,
-            "origin": self.origin,
+            **plain(self, "family", "name", "origin"),
             "objective": {"goal": self.objective.goal},
-            "gpus": self.gpus,
-            "numa": self.numa,
-            "idle_w": self.idle_w,
+            **plain(self, "gpus", "numa", "idle_w"),
             "applications": [
                 {"name": app.name, "modes": [_mode_json(mode) for mode in app.modes]}
                 for app in self.applications
@@ -381,16 +377,9 @@ class CoschedulingProblem(Shown):
 
 
 def _mode_json(mode: Mode) -> dict[str, float | int]:
-    document: dict[str, float | int] = {
-        "gpu_count": mode.gpu_count,
-        "runtime_s": mode.runtime_s,
-        "avg_power_per_gpu_w": mode.power_per_gpu_w,
-    }
-    if mode.dram_util_sum is not None:
-        document["dram_util_sum"] = mode.dram_util_sum
-    if mode.fitted_s is not None:
-        document["fitted_s"] = mode.fitted_s
-    return document
+    known = {**plain(mode, "gpu_count", "runtime_s"), "avg_power_per_gpu_w": mode.power_per_gpu_w}
+    maybe = plain(mode, "dram_util_sum", "fitted_s")
+    return {**known, **{name: value for name, value in maybe.items() if value is not None}}
 
 
 def _whole(source: str, name: str, value: int, most: int) -> None:

@@ -9,13 +9,14 @@ import numpy as np
 from optgap.models.elastic.arrays import Floats
 from optgap.models.elastic.jobs import JobClass, Jobs, Overhead
 from optgap.models.errors import NoQuote
-from optgap.models.jsonio import TOO_LARGE, Fields
+from optgap.models.jsonio import TOO_LARGE, Fields, plain
 from optgap.models.performance import saved
 
 if TYPE_CHECKING:
     from optgap.models.elastic.problem import ElasticProblem
 
 SCHEMA = "optgap.elastic.problem/1"
+OVERHEAD = ("base_s", "per_doubling_s", "forced_s")
 
 
 def document(problem: ElasticProblem) -> dict[str, Any]:
@@ -23,32 +24,11 @@ def document(problem: ElasticProblem) -> dict[str, Any]:
     jobs = problem.jobs
     return {
         "schema": SCHEMA,
-        "family": problem.family,
-        "name": problem.name,
-        "origin": problem.origin,
-        "notes": list(problem.notes),
-        "gpus": problem.gpus,
-        "gpus_per_node": problem.gpus_per_node,
-        "frequencies_mhz": problem.frequencies_mhz.tolist(),
-        "eta": problem.eta,
-        "p_max_w": problem.p_max_w,
-        "idle_w": problem.idle_w,
-        "cap": problem.cap,
-        "energy_budget_j": problem.energy_budget_j,
-        "overhead": {
-            "base_s": problem.overhead.base_s,
-            "per_doubling_s": problem.overhead.per_doubling_s,
-            "forced_s": problem.overhead.forced_s,
-        },
+        **plain(problem, "family", "name", "origin", "notes", "gpus", "gpus_per_node"),
+        **plain(problem, "frequencies_mhz", "eta", "p_max_w", "idle_w", "cap", "energy_budget_j"),
+        "overhead": plain(problem.overhead, *OVERHEAD),
         "classes": [
-            {
-                "model": c.model,
-                "batch": c.batch,
-                "counts": list(c.counts),
-                "time_s": c.time_s.tolist(),
-                "power_w": c.power_w.tolist(),
-            }
-            for c in problem.classes
+            plain(c, "model", "batch", "counts", "time_s", "power_w") for c in problem.classes
         ],
         "jobs": {
             "name": list(jobs.names),
@@ -93,16 +73,11 @@ def arguments(fields: Fields) -> dict[str, Any]:
             np.array(columns["gpus"], dtype=np.int64),
         ),
         "frequencies_mhz": clocks,
-        "gpus": fields.integer("gpus", minimum=1),
-        "gpus_per_node": fields.integer("gpus_per_node", minimum=1),
-        "eta": fields.number("eta"),
-        "p_max_w": fields.number("p_max_w"),
-        "idle_w": fields.number("idle_w"),
+        **{name: fields.integer(name, minimum=1) for name in ("gpus", "gpus_per_node")},
+        **{name: fields.number(name) for name in ("eta", "p_max_w", "idle_w")},
         "cap": fields.text("cap", "power"),
         "energy_budget_j": fields.number("energy_budget_j", default=0.0),
-        "overhead": Overhead(
-            over.number("base_s"), over.number("per_doubling_s"), over.number("forced_s")
-        ),
+        "overhead": Overhead(*map(over.number, OVERHEAD)),
         "name": fields.text("name", "elastic"),
         "origin": fields.text("origin", ""),
         "notes": fields.texts("notes") if "notes" in fields.document else (),

@@ -20,13 +20,13 @@ import numpy as np
 class Prior:
     """A log-normal of what a parameter exceeds `above` by: median, and spread of the logarithm.
 
-    Below the median, draws spread `fall` times as far.
+    Logarithms of two parameters have the product of their `together` as their correlation.
     """
 
     median: float
     spread: float
     above: float = 0.0
-    fall: float = 1.0
+    together: float = 0.0
 
     @property
     def mean_log(self) -> float:
@@ -34,18 +34,22 @@ class Prior:
         return float(np.log(self.median))
 
 
+CONSTANT = 0.68
+"""Terms that do not grow with the batch are large or small together, since they are shares of an
+iteration that does: the mean correlation of the six is its square."""
+
 TIME: Mapping[str, Prior] = {
-    "a_io_s": Prior(0.086, 1.34, fall=1.35),
+    "a_io_s": Prior(0.086, 1.34, together=CONSTANT),
     "b_io_s": Prior(0.088, 0.70),
-    "a_grad_s": Prior(0.037, 1.24, fall=2.4),
+    "a_grad_s": Prior(0.037, 1.24, together=CONSTANT),
     "b_grad_s": Prior(0.12, 1.0),
     "k_grad_s_mhz": Prior(0.70, 1.0),
-    "theta_local_s": Prior(0.031, 1.27, fall=2.1),
-    "B_local_s": Prior(0.014, 0.75, fall=2.8),
+    "theta_local_s": Prior(0.031, 1.27, together=CONSTANT),
+    "B_local_s": Prior(0.014, 0.75, together=CONSTANT),
     "A_local_s_mhz": Prior(0.01, 1.3),
     "K_local_s_mhz": Prior(0.002, 1.3),
-    "theta_node_s": Prior(0.18, 1.20),
-    "B_node_s": Prior(0.013, 0.57, fall=3.6),
+    "theta_node_s": Prior(0.18, 1.20, together=CONSTANT),
+    "B_node_s": Prior(0.013, 0.57, together=CONSTANT),
     "A_node_s_mhz": Prior(0.01, 1.3),
     "K_node_s_mhz": Prior(0.002, 1.3),
     "gamma1": Prior(1.96, 1.27, 1.0),
@@ -55,14 +59,9 @@ TIME: Mapping[str, Prior] = {
 
 From the 26 classes of the pools ``a100`` and ``t4`` (fits of ElasticFlow's A100 and Pollux's T4
 profiles): median and standard deviation of the logarithm, a term below 1 % counted as 1 %, γ − 1
-below 0.1 as 0.1. A third of the classes have no a_grad, theta_local, B_local or B_node at all:
-below the median terms fall by more than one spread, a term below 0.1 % counted as 0.1 %. How b_grad
-and k_grad share what grows with the batch, and the terms of T_sync that go with the clock, are
-ours: no public profile has GPU counts and clocks at once.
+below 0.1 as 0.1. How b_grad and k_grad share what grows with the batch, and the terms of T_sync
+that go with the clock, are ours: no public profile has GPU counts and clocks at once.
 """
-
-NETWORKS = 9
-"""Whose classes these are: what is drawn of a spread among them is t-distributed."""
 
 BY_BATCH = Prior(0.83, 0.39)
 """b_grad's share where no clock is known: all that grows with the batch, from the same classes."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.jsonio import Fields
+from optgap.models.jsonio import Fields, plain
 from optgap.models.placement.arrays import IntArray, int_column, same_length
 
 if TYPE_CHECKING:
@@ -169,13 +169,8 @@ class Cluster:
         )
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "name": list(self.names),
-            "cpu_milli": self.cpu_milli.tolist(),
-            "memory_mib": self.memory_mib.tolist(),
-            "gpus": self.gpus.tolist(),
-            "model": list(self.models),
-        }
+        numbers = plain(self, "cpu_milli", "memory_mib", "gpus")
+        return {"name": list(self.names), **numbers, "model": list(self.models)}
 
     @classmethod
     def from_json(cls, fields: Fields) -> Cluster:

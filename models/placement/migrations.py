@@ -217,20 +217,25 @@ class MigrationProblem:
         loads = more.loads(int(self.problem.cluster.gpus[n]), there, masks).tolist()
         return found + [Violation("units of a GPU", name, u, units) for u in loads if u > units]
 
-    def follow(self, moves: Iterable[Move]) -> tuple[PlacementSolution, list[Violation]]:
-        """Where the moves lead one after another, and the first step that does not fit, if any."""
+    def follow(
+        self, moves: Iterable[Move], checked: int = 0
+    ) -> tuple[PlacementSolution, list[Violation]]:
+        """Where the moves lead one after another, and the first step that does not fit, if any.
+
+        So many steps at the beginning are known to fit (`checked`).
+        """
         node, mask = self.current.node.copy(), self.current.gpu_mask.copy()
         found: list[Violation] = []
         for step, move in enumerate(moves):
-            if int(node[move.task]) != move.from_node:
-                where = f"step {step}"
-                found.append(
-                    Violation("a move from where the task is", where, move.from_node, "elsewhere")
-                )
+            was, here = int(node[move.task]), move.from_node
             node[move.task], mask[move.task] = move.to_node, move.gpu_mask
+            if step < checked:
+                continue
+            if was != here:
+                where = f"step {step}"
+                found.append(Violation("a move from where the task is", where, here, "elsewhere"))
             broken = self._step_broken(node, mask, move)
-            if broken:
-                found.append(broken)
+            found += [broken] if broken else []
             if found:
                 break
         return PlacementSolution.of_arrays(node, mask), found

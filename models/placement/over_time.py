@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -104,7 +104,7 @@ class OverTime:
         return replace(self, begin_s=self.begin_s + by_s)
 
     def to_json(self) -> dict[str, Any]:
-        return {"queue": self.queue, "begin_s": self.begin_s, "horizon_s": self.horizon_s}
+        return asdict(self)
 
     @classmethod
     def from_json(cls, fields: Fields) -> OverTime:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from optgap.models.errors import InputError
@@ -130,14 +130,9 @@ class PowerModel:
         return self.cpu_w(node.cpu_milli, node.cpu_milli) + self.gpu_w(node.model, gpus)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "gpu_idle_w": dict(self.gpu_idle_w),
-            "gpu_full_w": dict(self.gpu_full_w),
-            "cpu_cores": self.cpu.cores,
-            "cpu_idle_w": self.cpu.idle_w,
-            "cpu_full_w": self.cpu.full_w,
-            "cpu_rule": self.cpu_rule,
-        }
+        tables = {name: dict(getattr(self, name)) for name in ("gpu_idle_w", "gpu_full_w")}
+        cpu = {f"cpu_{name}": value for name, value in asdict(self.cpu).items()}
+        return {**tables, **cpu, "cpu_rule": self.cpu_rule}
 
     @classmethod
     def from_json(cls, fields: Fields) -> PowerModel:

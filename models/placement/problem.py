@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.jsonio import Fields
+from optgap.models.jsonio import Fields, plain
 from optgap.models.performance import saved
 from optgap.models.performance.saved import FittedParameters
 from optgap.models.placement.arrays import FloatArray, IntArray
@@ -358,14 +358,8 @@ class PlacementProblem(Shown, Limited):
         """JSON form, ``optgap.placement.problem/1``."""
         return {
             "schema": SCHEMA,
-            "family": self.family,
-            "name": self.name,
-            "origin": self.origin,
-            "objective": {
-                "goal": self.objective.goal,
-                "alpha": self.objective.alpha,
-                "watts_per_gpu": self.objective.watts_per_gpu,
-            },
+            **plain(self, "family", "name", "origin"),
+            "objective": plain(self.objective, "goal", "alpha", "watts_per_gpu"),
             "power": self.power.to_json(),
             "nodes": self.cluster.to_json(),
             "ranks": self.ranks.tolist(),

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.jsonio import Fields
+from optgap.models.jsonio import Fields, plain
 from optgap.models.placement.arrays import (
     BoolArray,
     FloatArray,
@@ -247,14 +247,8 @@ class Tasks:
             rows = np.flatnonzero(self.first).tolist()
             each = replace(self.take(rows), names=self.whole_names, gang=np.arange(len(rows)))
             return {**each.to_json(), "nodes": self.parts[rows].tolist()}
-        columns = {
-            "name": list(self.names),
-            "cpu_milli": self.cpu_milli.tolist(),
-            "memory_mib": self.memory_mib.tolist(),
-            "num_gpu": self.num_gpu.tolist(),
-            "gpu_milli": self.gpu_milli.tolist(),
-            "gpu_spec": list(self.gpu_specs),
-        }
+        numbers = plain(self, "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+        columns = {"name": list(self.names), **numbers, "gpu_spec": list(self.gpu_specs)}
         if self.timed:
             columns["submit_s"] = self.submit_s.tolist()
             lives = self.duration_s.tolist()
@@ -410,13 +404,8 @@ class TargetWorkload:
         return len(self.popularity)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "cpu_milli": self.cpu_milli.tolist(),
-            "gpu_milli": self.gpu_milli.tolist(),
-            "num_gpu": self.num_gpu.tolist(),
-            "gpu_spec": list(self.gpu_specs),
-            "popularity": self.popularity.tolist(),
-        }
+        numbers = plain(self, "cpu_milli", "gpu_milli", "num_gpu")
+        return {**numbers, "gpu_spec": list(self.gpu_specs), **plain(self, "popularity")}
 
     @classmethod
     def from_json(cls, fields: Fields) -> TargetWorkload:

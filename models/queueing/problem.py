@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from optgap.models.errors import InputError, NoQuote, one_of
-from optgap.models.jsonio import Fields
+from optgap.models.jsonio import Fields, plain
 from optgap.models.performance import saved
 from optgap.models.performance.saved import FittedParameters
 from optgap.models.quantities import Believed
@@ -264,29 +264,20 @@ class QueueingProblem(Shown, Limited):
         jobs = self.jobs
         columns: dict[str, Any] = {
             "job": list(jobs.names),
-            "arrival_s": jobs.arrival_s.tolist(),
-            "duration_s": jobs.duration_s.tolist(),
-            "gpus": jobs.gpus.tolist(),
+            **plain(jobs, "arrival_s", "duration_s", "gpus"),
             "type": list(jobs.kinds),
             "family": list(jobs.families),
-            "iterations": jobs.iterations.tolist(),
+            **plain(jobs, "iterations", *(() if jobs.exact_estimates else ("estimate_s",))),
         }
-        if not jobs.exact_estimates:
-            columns["estimate_s"] = jobs.estimate_s.tolist()
         if jobs.batches is not None:
             columns["batch"] = jobs.batches.tolist()
         if not jobs.patient:
             columns["patience_s"] = [None if math.isinf(p) else p for p in jobs.patience_s.tolist()]
         return {
             "schema": SCHEMA,
-            "family": self.family,
-            "name": self.name,
-            "origin": self.origin,
-            "notices": list(self.notices),
+            **plain(self, "family", "name", "origin", "notices"),
             "objective": {"goal": self.objective.goal},
-            "nodes": self.nodes,
-            "gpus_per_node": self.gpus_per_node,
-            "placement": self.placement,
+            **plain(self, "nodes", "gpus_per_node", "placement"),
             "jobs": columns,
             **saved.written(self.fits),
         }

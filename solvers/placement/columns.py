@@ -29,6 +29,8 @@ ROUNDING = 1e-13
 """Relative: more than a few hundred operations round by."""
 WHOLE = 1e-6
 """By how much what is rounded up to a whole number has to be above the one below."""
+KNOWN_TO_FIT = 100.0
+"""Factor on the price ceilings where nodes that serve every task are known."""
 MOST_RAISES = 5
 """Fivefold rises of the price ceiling; a task still left out then is taken for unplaceable."""
 
@@ -211,6 +213,14 @@ class ColumnGeneration:
         self.idle = self.aggregate.base
         self.master = Master(self.aggregate, self.unserved_cost, self.counted)
         self.least = np.zeros(UNITS)
+        self.last = self.master.solve(Limits())
+
+    def begin(self, nodes: Iterable[tuple[int, Contents]]) -> None:
+        """Begin with these nodes, which serve every task, so that no price meets its ceiling."""
+        for type_index, contents in nodes:
+            self.master.add(type_index, contents)
+        self.unserved_cost = KNOWN_TO_FIT * self.unserved_cost
+        self.master.set_unserved_cost(self.unserved_cost)
         self.last = self.master.solve(Limits())
 
     def change_demand(

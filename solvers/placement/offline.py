@@ -31,6 +31,7 @@ class Effort:
 
     Parameters
     ----------
+    keep: shares of the program's whole numbers of patterns that are kept, tried in turn.
     first_nodes: search-tree nodes for the first integer program.
     rounds: neighbourhoods re-solved.
     group: used nodes in the first neighbourhoods.
@@ -40,6 +41,7 @@ class Effort:
     tree_nodes: search-tree nodes for each neighbourhood.
     """
 
+    keep: tuple[float, ...] = (1.0, 0.95, 0.8, 0.5, 0.0)
     first_nodes: int = 60
     rounds: int = 30
     group: int = 16
@@ -77,7 +79,7 @@ class Rounding:
     def build(self, limits: Limits) -> list[Node] | None:
         """Nodes that serve every task (or leave out what may be left out); None if not found."""
         amounts = self.generation.last.nodes
-        for keep in (1.0, 0.95, 0.8, 0.5, 0.0):
+        for keep in self.effort.keep:
             if limits.stop:
                 return None
             whole = np.floor(keep * amounts + 1e-6).astype(np.int64)
@@ -334,3 +336,23 @@ def expand(aggregate: Aggregate, nodes: Iterable[Node]) -> PlacementSolution:
         for c in contents.cpu_only:
             node[waiting[c].pop()] = n
     return PlacementSolution.of_arrays(node, mask)
+
+
+def counted(aggregate: Aggregate, solution: PlacementSolution) -> list[Node]:
+    """Return the nodes of a placement with what each carries: `expand` backwards."""
+    problem, num_gpu = aggregate.problem, aggregate.num_gpu
+    held: dict[int, list[int]] = defaultdict(list)
+    for k, n in enumerate(solution.node.tolist()):
+        held[n].append(k)
+    nodes: list[Node] = []
+    for n, tasks in held.items():
+        shares: dict[int, list[int]] = defaultdict(list)
+        wide: dict[bool, list[int]] = {True: [], False: []}
+        for k in tasks:
+            c = int(problem.tasks.class_of[k])
+            row = shares[int(solution.gpu_mask[k])] if num_gpu[c] == 1 else wide[num_gpu[c] > 1]
+            row.append(c)
+        gpus = sorted(tuple(sorted(classes)) for classes in shares.values())
+        contents = Contents(tuple(gpus), *(tuple(sorted(wide[key])) for key in (True, False)))
+        nodes.append((int(problem.cluster.type_of[n]), contents))
+    return nodes

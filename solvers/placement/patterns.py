@@ -8,17 +8,18 @@ the number of nodes with the same contents is whole, which matters on ten and ha
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.models.placement import PlacementProblem
+from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.placement.aggregate import Aggregate
 from optgap.solvers.placement.columns import ColumnGeneration, cpu_units, stand_alone_cost
 from optgap.solvers.placement.exact.infeasible import impossible
-from optgap.solvers.placement.offline import Effort, Rounding, expand
+from optgap.solvers.placement.offline import Effort, Rounding, counted, expand
 
 BOUND_BY = "column generation over node patterns (Lagrangian bound)"
 COARSE, FINE = 1300, 70_000
@@ -27,6 +28,8 @@ FRAGMENT_FINE = 2600
 """The same where fragmentation counts: every CPU band then has tables of its own."""
 BOUND_SHARE = 0.6
 """Of a budget of work, for the bound, at most."""
+OPEN = (0.8, 0.5, 0.0)
+"""Shares of the patterns that are kept where a placement is known, in turn."""
 ROUNDING_ERROR = 1e-9
 """Relative: what floating-point sums may have added to a bound, taken off again."""
 
@@ -38,6 +41,7 @@ def bound_patterns(
     seed: int,
     tolerance: float = 1e-3,
     found: dict[str, Any] | None = None,
+    start: PlacementSolution | None = None,
 ) -> Outcome:
     """A proven bound for placing every task (or for the GPU demand that can be accepted).
 
@@ -48,6 +52,7 @@ def bound_patterns(
     found: the column generation of an earlier call; where that was for more tasks on the same
         nodes, its prices prove the bound and no round is added. It takes that of this call where
         it is empty.
+    start: a placement of every task that is known; its nodes are the first patterns.
     """
     lost = hopeless(problem)
     if lost is not None:
@@ -58,7 +63,7 @@ def bound_patterns(
         outcome = _by_known_prices(problem, known)
         if outcome is not None:
             return outcome
-    generation = generate(generation_for(Aggregate(problem)), limits, tolerance)
+    generation = generate(generation_for(Aggregate(problem), start), limits, tolerance)
     kept.setdefault("generation", generation)
     return _bound_outcome(problem, generation, limits)
 
@@ -88,6 +93,7 @@ def patterns(
     first_nodes: int = 60,
     rounds: int = 30,
     found: dict[str, Any] | None = None,
+    start: PlacementSolution | None = None,
 ) -> Outcome:
     """A placement of every task, with the bound of `bound_patterns` beside it.
 
@@ -97,7 +103,8 @@ def patterns(
     patience: go on with fine prices after so many coarse rounds that bring little; 0: to the end.
     first_nodes: nodes of the search tree for the first integer program.
     rounds: neighbourhoods of nodes that are re-solved to improve the placement.
-    found: as for `bound_patterns`.
+    found, start: as for `bound_patterns`. With a start, a fifth of the program's patterns or more
+        are open to the first integer program: a cluster that is full has no room for less.
 
     Of a budget of work, 60 % goes to the bound at most.
     """
@@ -105,7 +112,7 @@ def patterns(
     if lost is not None:
         return lost
     share = limits.within(BOUND_SHARE * limits.remaining)
-    generation = generation_for(Aggregate(problem))
+    generation = generation_for(Aggregate(problem), start)
     generate(generation, share, tolerance, patience=patience)
     if found is not None:
         found.setdefault("generation", generation)
@@ -113,6 +120,8 @@ def patterns(
     if outcome.status is Status.INFEASIBLE:
         return outcome
     effort = Effort(first_nodes=_more(first_nodes, limits), rounds=_more(rounds, limits))
+    if start is not None:
+        effort = replace(effort, keep=OPEN)
     rounding = Rounding(generation, effort, np.random.default_rng(seed))
     nodes = rounding.build(limits)
     if nodes is None:
@@ -138,12 +147,17 @@ def _more(count: int, limits: Limits) -> int:
     return max(1, round(count * limits.effort)) if count else 0
 
 
-def generation_for(aggregate: Aggregate) -> ColumnGeneration:
+def generation_for(
+    aggregate: Aggregate, start: PlacementSolution | None = None
+) -> ColumnGeneration:
     """Column generation before its first round; tasks may be left out where that is the goal."""
     if optional(aggregate.problem):
         unserved = (aggregate.num_gpu * aggregate.gpu_milli).astype(float)
         return ColumnGeneration(aggregate, unserved, may_leave_out=True)
-    return ColumnGeneration(aggregate, 1.0 + 3.0 * stand_alone_cost(aggregate))
+    generation = ColumnGeneration(aggregate, 1.0 + 3.0 * stand_alone_cost(aggregate))
+    if start is not None:
+        generation.begin(counted(aggregate, start))
+    return generation
 
 
 def generate(

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Cli, refused
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from trust.agreement import examples
 
 from optgap.models.errors import InputError
 from optgap.models.placement.kubernetes import KubernetesReading, read_kubernetes
@@ -370,7 +371,7 @@ def leaves(item: Any) -> list[tuple[Any, Any]]:
     return found
 
 
-@settings(max_examples=30)
+@examples(10)
 @given(st.data())
 def test_a_document_that_is_damaged_anywhere_is_read_or_refused(data: st.DataObject) -> None:
     document = json.loads(gzip.decompress(DATA.read_bytes()))

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 from conftest import Cli, two_nodes_problem
 from exhaustive_consolidation import exhaustive
-from hypothesis import given, settings
+from hypothesis import given
 from strategies import placement_problems, tasks_of
 from strategies_consolidation import consolidation_problems
 from strategies_elastic import two_jobs
+from trust.agreement import examples
 
 import optgap
 from optgap.explaining.conflicts import conflict
@@ -27,7 +28,7 @@ from optgap.models.placement import PlacementProblem
 from optgap.models.queueing import Jobs, QueueingProblem
 
 
-@settings(max_examples=40)
+@examples(13)
 @given(problem=placement_problems(goals=("power",), max_nodes=2, max_tasks=5, max_gpus=2))
 def test_the_group_is_impossible_and_irreducible(problem: PlacementProblem) -> None:
     found = conflict(problem)
@@ -62,7 +63,7 @@ def test_too_many_tasks_are_refused() -> None:
         conflict(replace(apart, tasks=tasks_of(rows[:3] + rows[3:73])))
 
 
-@settings(max_examples=30)
+@examples(10)
 @given(problem=consolidation_problems(capacities=("none", "mean", "peak"), even=True, max_tasks=4))
 def test_a_group_of_consolidation_is_impossible_and_irreducible(
     problem: ConsolidationProblem,

@@ -147,7 +147,6 @@ def test_where_nothing_is_affordable_no_interval_is_given(problem: Any) -> None:
     assert not gaps.samples
 
 
-@pytest.mark.slow
 def test_the_documented_example_is_what_the_page_says(tmp_path: Path) -> None:
     """Test the five lines of csv-to-gap.md on its table, to the last digit that it shows."""
     page = (ROOT / "docs" / "csv-to-gap.md").read_text()
@@ -159,7 +158,7 @@ def test_the_documented_example_is_what_the_page_says(tmp_path: Path) -> None:
         optgap.fit(tmp_path / "sweep.csv", model, by="application")
         for model in ("linear-power", "power-law-jct")
     ]
-    problem = optgap.generate("consolidation", seed=0, size=12, models=fits)
+    problem = optgap.generate("consolidation", seed=0, size=8, models=fits)
     gaps = optgap.compare(problem, "cats,first", uncertainty=19)
     assert {comparison.bound_by for comparison in gaps.comparisons} == {gaps.comparison.bound_by}
     assert text_table(*gaps.table()) == shown.rstrip()

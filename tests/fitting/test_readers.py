@@ -65,24 +65,6 @@ def test_samples_that_earlier_versions_took_are_still_cut_into_runs(tmp_path: Pa
     assert profile.numbers("idle_w") == pytest.approx([60, 60])
 
 
-def test_a_clock_that_moves_under_load_starts_another_run(tmp_path: Path) -> None:
-    clocks = [1200] * 40 + [900] * 40 + [600] * 40
-    watts = [300.0] * 40 + [250.0] * 40 + [200.0] * 40
-    path = write(tmp_path, "a.csv", "\n".join([SMI_HEADER, *smi_lines(clocks, watts)]))
-    profile = read_profile(path)
-    assert profile.numbers("frequency_mhz") == pytest.approx([1200, 900, 600])
-    assert profile.numbers("power_w") == pytest.approx([300, 250, 200])
-
-
-def test_nvidia_smi_without_units_reads_the_same(tmp_path: Path) -> None:
-    clocks, watts = [210] * 5 + [1200] * 20, [50.0] * 5 + [300.0] * 20
-    lines = [SMI_HEADER, *smi_lines(clocks, watts)]
-    plain = [line.replace(" W", "").replace(" MHz", "").replace(" %", "") for line in lines]
-    one = read_profile(write(tmp_path, "a.csv", "\n".join(lines)))
-    two = read_profile(write(tmp_path, "b.csv", "\n".join(plain)))
-    assert one.numbers("power_w") == pytest.approx(two.numbers("power_w"))
-
-
 def test_dcgmi_dmon_becomes_runs(tmp_path: Path) -> None:
     lines = ["#Entity   DRAMA   POWER   SMCLK", "ID", ""]
     for k in range(30):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from trust.agreement import examples
 
 import optgap
 from optgap.models.compiled import Interpreted
@@ -24,7 +25,7 @@ SMALL: dict[str, list[dict[str, Any]]] = {
     "placement": [{"preset": "small"}],
     "consolidation": [{"size": 12}],
     "elastic": [{"preset": "tiny"}, {"size": 12}],
-    "queueing": [{"preset": "small"}, {"size": 60}],
+    "queueing": [{"preset": "small"}, {"size": 40}],
 }
 
 FEW: dict[str, dict[str, Any]] = {"replan": {"moves": 20}}
@@ -32,7 +33,7 @@ FEW: dict[str, dict[str, Any]] = {"replan": {"moves": 20}}
 
 
 @pytest.mark.parametrize("name", ENGINES)
-@settings(max_examples=3)
+@examples(2)
 @given(seed=st.integers(0, 2**31))
 def test_python_and_machine_code_decide_alike(name: str, seed: int) -> None:
     for params in SMALL[name]:

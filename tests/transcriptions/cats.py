@@ -341,7 +341,6 @@ RULES: dict[str, tuple[Rule, bool]] = {
         True,
     ),
     "hotcloud": (hotcloud, False),
-    "hotcloud(dfs=True)": (hotcloud, True),
     "first": (first, False),
     "bestfit": (packing(product=False), False),
     "dotprod": (packing(product=True), False),

@@ -19,7 +19,7 @@ import optgap
 from optgap.registry import FAMILIES
 
 TESTS = Path(__file__).parents[1]
-PARTS = 1 if FUZZ else 12
+PARTS = 1 if FUZZ else 24
 """Of how many parts one is tried; a long run tries everything."""
 
 
@@ -49,7 +49,7 @@ def assert_harmless(form: str, report: dict[str, Any]) -> None:
     assert report["failures"] == [], form
     assert report["left"] == [], form
     assert report["mib"] < 1024, form
-    assert report["refused"] > 20, form
+    assert report["refused"] > 10, form
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -15,7 +15,7 @@ import numpy as np
 
 from optgap.models.errors import InputError, RefereeError
 from optgap.models.limits import Limits
-from optgap.models.placement import PlacementProblem, PlacementSolution
+from optgap.models.placement import PlacementSolution
 from optgap.models.placement.migrations import MigrationProblem, Move
 from optgap.models.result import Termination
 from optgap.solvers.formulation import Stopped
@@ -23,7 +23,13 @@ from optgap.solvers.placement.migrations.bound import ROUNDING, DepartureBound
 from optgap.solvers.placement.migrations.exact import MigrationModel
 from optgap.solvers.placement.migrations.greedy import Descent
 from optgap.solvers.placement.migrations.state import NOTHING, State
-from optgap.solvers.placement.migrations.target import free_part, in_order, laid_over, without_load
+from optgap.solvers.placement.migrations.target import (
+    Part,
+    free_part,
+    in_order,
+    laid_over,
+    without_load,
+)
 
 MOST_STEPS = 10
 """Steps per task after which a descent ends; each saves power, so that it is far from ever met."""
@@ -97,6 +103,7 @@ class _Work:
     seed: int
     effort: Effort
     paths: list[tuple[list[Move], list[float]]] = field(default_factory=list)
+    followed: list[Move] = field(default_factory=list)
 
     @cached_property
     def now_w(self) -> float:
@@ -126,15 +133,21 @@ class _Work:
                 chosen = (moves[:stop], watts[: stop + 1])
         return chosen
 
-    def point(self, most: int, any_number: bool, bound: float, by: str) -> CurvePoint:
-        """The point of the curve, with the referee's own power.
+    def point(
+        self, most: int, any_number: bool, bound: float, by: str
+    ) -> tuple[CurvePoint, PlacementSolution]:
+        """The point of the curve and where it ends, with the referee's own power.
+
+        Steps that are also the first of those followed before need no second look.
 
         Raises
         ------
         RefereeError: when a step does not fit, or leads to another power than it should.
         """
         moves, watts = self.best(None if any_number else most)
-        final, broken = self.migration.follow(moves)
+        checked = len(moves) if moves == self.followed[: len(moves)] else 0
+        final, broken = self.migration.follow(moves, checked)
+        self.followed = max(self.followed, moves, key=len)
         broken = broken or self.migration.check(final, len(moves))
         power = self.migration.evaluate(final).objective
         if broken or abs(power - watts[-1]) > 1e-6 * max(1.0, power):
@@ -144,7 +157,8 @@ class _Work:
             raise RefereeError(
                 f"the bound {bound!r} is above the {power!r} W that {most} moves reach"
             )
-        return CurvePoint(most, power, min(bound, power), tuple(moves), by, tuple(watts))
+        point = CurvePoint(most, power, min(bound, power), tuple(moves), by, tuple(watts))
+        return point, final
 
 
 def curve(
@@ -183,16 +197,16 @@ def curve(
             work.add(descent.moves)
     exact = _exact(work, grid) if small else {}
     departures = DepartureBound(migration, work.effort.growths)
-    points: list[CurvePoint] = []
-    for k in grid:
+    found: list[tuple[CurvePoint, PlacementSolution]] = []
+    for k in reversed(grid):
         bounds = [
             (departures.at(k), "departures, node by node"),
             (free_bound + migration.fixed_w, by),
             (exact.get(k, -np.inf) + migration.fixed_w, "integer program (HiGHS)"),
         ]
-        points.append(work.point(k, k == grid[-1], *max(bounds)))
-    final, _ = migration.follow(points[-1].moves)
-    return MigrationCurve(tuple(points), final, limits.stop or Termination.COMPLETED)
+        found.append(work.point(k, k == grid[-1], *max(bounds)))
+    points = tuple(point for point, _final in reversed(found))
+    return MigrationCurve(points, found[0][1], limits.stop or Termination.COMPLETED)
 
 
 def _on_the_way(work: _Work, every: Descent, most: int) -> Descent | None:
@@ -228,51 +242,41 @@ def _patterns(work: _Work) -> tuple[float, str]:
     from optgap.solvers.placement.patterns import bound_patterns, patterns
 
     migration, effort = work.migration, work.effort
-    part, nodes, tasks = free_part(migration)
-    whole, added = without_load(migration) or (migration.problem, 0.0)
-    budget = work.limits.within(effort.pattern_share * work.limits.remaining)
-    all_free = len(nodes) == len(whole.cluster) and len(tasks) == len(whole.tasks)
+    part, whole = free_part(migration), without_load(migration)
+    seed, tolerance, left = work.seed, effort.tolerance, work.limits.remaining
     bounded = None
-    if not all_free:
-        share = work.limits.within(effort.pattern_share / 2 * work.limits.remaining)
-        bounded = bound_patterns(whole, limits=share, seed=work.seed, tolerance=effort.tolerance)
-    if part is not None:
-        found = patterns(
-            part, limits=budget, seed=work.seed, tolerance=effort.tolerance, rounds=effort.rounds
+    if whole is not None and not (part and len(part.nodes) == len(whole[0].nodes)):
+        share = work.limits.within(effort.pattern_share / 2 * left)
+        bounded = bound_patterns(
+            whole[0].problem, limits=share, seed=seed, tolerance=tolerance, start=whole[0].here
         )
+    if part is not None:
+        share = work.limits.within(effort.pattern_share * left)
+        found = patterns(
+            part.problem, limits=share, seed=seed, tolerance=tolerance, rounds=effort.rounds,
+            start=part.here,
+        )  # fmt: skip
         bounded = found if bounded is None else bounded
         if found.solution is not None and (found.solution.node >= 0).all():
-            _lay(work, part, found.solution, nodes, tasks)
-    if bounded is None or bounded.bound is None:
+            _lay(work, part, found.solution)
+    if whole is None or bounded is None or bounded.bound is None:
         return -np.inf, ""
-    return bounded.bound + added - ROUNDING * abs(bounded.bound), bounded.bound_by or ""
+    return bounded.bound + whole[1] - ROUNDING * abs(bounded.bound), bounded.bound_by or ""
 
 
-def _lay(
-    work: _Work,
-    part: PlacementProblem,
-    found: PlacementSolution,
-    nodes: Sequence[int],
-    tasks: Sequence[int],
-) -> None:
-    """Make a path of an offline placement of the free part, and descend from its end."""
+def _lay(work: _Work, part: Part, found: PlacementSolution) -> None:
+    """Make a path of an offline placement of a part, and descend from its end."""
     migration = work.migration
-    place = {n: i for i, n in enumerate(nodes)}
-    rows = list(tasks)
-    here = PlacementSolution.of_arrays(
-        np.array([place[n] for n in migration.current.node[rows].tolist()]),
-        migration.current.gpu_mask[rows],
-    )
-    near = laid_over(part, here, found)
+    near = laid_over(part, found)
     node, mask = migration.current.node.copy(), migration.current.gpu_mask.copy()
-    node[rows] = np.asarray(nodes)[near.node]
-    mask[rows] = near.gpu_mask
+    node[part.tasks] = part.nodes[near.node]
+    mask[part.tasks] = near.gpu_mask
     target = PlacementSolution.of_arrays(node, mask)
     if migration.check(target):  # more tasks on a node than it may run
         return
     way = in_order(migration, target, work.limits)
     descent = Descent.of(migration, way)
-    descent.run(len(way) + MOST_STEPS * len(rows), work.limits)
+    descent.run(len(way) + MOST_STEPS * len(part.tasks), work.limits)
     work.add(descent.moves)
 
 

@@ -8,7 +8,7 @@ moves each of which fits; where tasks block one another, one of them waits on a 
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,103 +26,118 @@ Slot = tuple[int, int, int]
 """A place that waits for a task: its class, node and GPUs (bits)."""
 
 
-def free_part(migration: MigrationProblem) -> tuple[PlacementProblem | None, list[int], list[int]]:
+@dataclass(frozen=True)
+class Part:
+    """Some nodes of a cluster, and those of their tasks that are not load of a node.
+
+    Parameters
+    ----------
+    problem: these nodes and tasks; the load takes its CPU and memory off the nodes.
+    nodes, tasks: their indices in the cluster.
+    here: where the tasks are now.
+    """
+
+    problem: PlacementProblem
+    nodes: IntArray
+    tasks: IntArray
+    here: PlacementSolution
+
+
+def _load(migration: MigrationProblem) -> BoolArray:
+    """(T,) the tasks without GPUs that must stay: nothing but load of their nodes."""
+    load: BoolArray = ~migration.movable & (migration.problem.tasks.num_gpu == 0)
+    return load
+
+
+def free_part(migration: MigrationProblem) -> Part | None:
     """The nodes on which every task may be exchanged for any like it, with their tasks.
 
-    A node that a task may not go to, and where it would not fit anyway, confines nobody. Tasks
-    without GPUs that must stay are load that these nodes do not have. Returns the problem of these
-    (None where there are none), their nodes and their tasks.
+    A node that a task may not go to, and where it would not fit anyway, confines nobody.
+    None where no task is on such a node.
     """
     cluster, tasks_of = migration.problem.cluster, migration.problem.tasks
-    fixed = ~migration.movable & (tasks_of.num_gpu == 0)  # their load alone is left out
-    held = set(np.flatnonzero(migration.closed).tolist())
-    held |= set(migration.current.node[~migration.movable & ~fixed].tolist())
-    free = np.array([n not in held for n in range(len(cluster))])
-    shut = [set(cluster.type_of[free & ~nodes_in].tolist()) for nodes_in in migration.node_sets]
+    load = _load(migration)
+    held = migration.closed.copy()
+    held[migration.current.node[~migration.movable & ~load]] = True
+    shut = [set(cluster.type_of[~held & ~inside].tolist()) for inside in migration.node_sets]
     pairs = list(zip(migration.node_set_of.tolist(), tasks_of.class_of.tolist(), strict=True))
     fits, classes, types = migration.problem.fits_empty, tasks_of.classes, cluster.types
     narrow = {
         (g, c) for g, c in set(pairs) if g >= 0 and any(fits(classes[c], types[t]) for t in shut[g])
     }
-    confined = [pair in narrow for pair in pairs]
-    held |= set(migration.current.node[confined & ~fixed].tolist())
-    nodes = [n for n in range(len(cluster)) if n not in held]
-    tasks = np.flatnonzero(np.isin(migration.current.node, nodes) & ~fixed).tolist()
-    if not tasks:
-        return None, nodes, tasks
-    if not held and not fixed.any():
-        return migration.problem, nodes, tasks
-    return _without(migration, fixed, nodes, tasks), nodes, tasks
+    confined = np.array([pair in narrow for pair in pairs])
+    held[migration.current.node[confined & ~load]] = True
+    return _part(migration, np.flatnonzero(~held))
 
 
-def without_load(migration: MigrationProblem) -> tuple[PlacementProblem, float] | None:
-    """The problem without the load that stays on its nodes, and W that this load adds at least.
+def without_load(migration: MigrationProblem) -> tuple[Part, float] | None:
+    """All nodes without the load that stays on them, and W that this load adds at least.
 
-    Tasks without GPUs that must stay take their CPU and memory off their nodes; all others may go
-    anywhere. The least that a node draws more with its load, whatever else is on it, may be added
-    to a bound. None without such a load or any other task, and where one is more than its node has.
+    All other tasks may go anywhere. The least that a node draws more with its load, whatever else
+    is on it, may be added to a bound. None where the load is more than a node has, or all there is.
     """
-    cluster, tasks = migration.problem.cluster, migration.problem.tasks
-    fixed = ~migration.movable & (tasks.num_gpu == 0)
-    load = _load(migration, fixed, tasks.cpu_milli)
-    if not fixed.any() or fixed.all() or (load > cluster.cpu_milli).any():
+    cluster, power = migration.problem.cluster, migration.problem.power
+    load = _held(migration, migration.problem.tasks.cpu_milli)
+    short = (load > cluster.cpu_milli).any()
+    rest = None if short else _part(migration, np.arange(len(cluster)))
+    if rest is None:
         return None
-    rest = _without(migration, fixed, list(range(len(cluster))), np.flatnonzero(~fixed).tolist())
-    power, added = migration.problem.power, 0.0
-    known: dict[tuple[int, int, int], float] = {}
-    columns = cluster.cpu_milli.tolist(), load.tolist(), rest.cluster.cpu_milli.tolist()
-    for size, used, left in zip(*columns, strict=True):
-        if (size, used, left) not in known:
-            edges = (*(e - used for e in power.cpu_edges(size)), *power.cpu_edges(left))
-            # both are constant between edges: what others use is tried at each and behind it
-            tried = {0, *edges, *(edge + 1 for edge in edges)}
-            known[size, used, left] = min(
-                power.cpu_w(size, size - used - u) - power.cpu_w(left, left - u)
-                for u in tried
-                if 0 <= u <= size - used
-            )
-        added += known[size, used, left]
+    columns = cluster.cpu_milli, load, rest.problem.cluster.cpu_milli
+    added = 0.0
+    for row, nodes in Counter(zip(*(c.tolist() for c in columns), strict=True)).items():
+        size, used, left = row
+        edges = (*(e - used for e in power.cpu_edges(size)), *power.cpu_edges(left))
+        # both are constant between edges: what others use is tried at each and behind it
+        tried = {0, *edges, *(edge + 1 for edge in edges)}
+        added += nodes * min(
+            power.cpu_w(size, size - used - u) - power.cpu_w(left, left - u)
+            for u in tried
+            if 0 <= u <= size - used
+        )
     return rest, added
 
 
-def _load(migration: MigrationProblem, fixed: BoolArray, of: IntArray) -> IntArray:
-    """(N,) what fixed tasks take of something of each node."""
-    load = np.zeros(len(migration.problem.cluster), dtype=np.int64)
-    np.add.at(load, migration.current.node[fixed], of[fixed])
-    return load
+def _held(migration: MigrationProblem, of: IntArray) -> IntArray:
+    """(N,) what load takes of something of each node."""
+    load = _load(migration)
+    held = np.zeros(len(migration.problem.cluster), dtype=np.int64)
+    np.add.at(held, migration.current.node[load], of[load])
+    return held
 
 
-def _without(
-    migration: MigrationProblem, fixed: BoolArray, nodes: list[int], tasks: list[int]
-) -> PlacementProblem:
-    """The problem of these nodes, less the load of fixed tasks, and of these tasks.
+def _part(migration: MigrationProblem, nodes: IntArray) -> Part | None:
+    """These nodes less their load, with their tasks; None without tasks.
 
     A node of whole cores has a milli-vCPU more than is left of it: so that its CPU packages are
     those of the node with its load, whose cores are counted from what is free.
     """
-    cluster, of = migration.problem.cluster, migration.problem.tasks
-    load = _load(migration, fixed, of.cpu_milli)
-    cpu = cluster.cpu_milli - load
-    cpu += (load > 0) & (cpu % CORE_MILLI == 0)
-    memory = cluster.memory_mib - _load(migration, fixed, of.memory_mib)
-    part = Cluster.of(
-        [cluster.names[n] for n in nodes],
-        cpu[nodes],
-        memory[nodes],
-        cluster.gpus[nodes],
-        [cluster.models[n] for n in nodes],
-    )
+    problem, current = migration.problem, migration.current
+    cluster, of, load = problem.cluster, problem.tasks, _load(migration)
+    tasks = np.flatnonzero(np.isin(current.node, nodes) & ~load)
+    if not len(tasks):
+        return None
+    place = np.full(len(cluster), -1)
+    place[nodes] = np.arange(len(nodes))
+    here = PlacementSolution.of_arrays(place[current.node[tasks]], current.gpu_mask[tasks])
+    if len(nodes) == len(cluster) and len(tasks) == len(of):
+        return Part(problem, nodes, tasks, here)
+    used = _held(migration, of.cpu_milli)
+    cpu = cluster.cpu_milli - used
+    cpu += (used > 0) & (cpu % CORE_MILLI == 0)
+    memory = cluster.memory_mib - _held(migration, of.memory_mib)
+    names, models = ([column[n] for n in nodes] for column in (cluster.names, cluster.models))
+    rest = Cluster.of(names, cpu[nodes], memory[nodes], cluster.gpus[nodes], models)
     ranks = np.arange(len(nodes))
-    return replace(migration.problem, cluster=part, tasks=of.take(tasks), ranks=ranks)
+    part = replace(problem, cluster=rest, tasks=of.take(tasks.tolist()), ranks=ranks)
+    return Part(part, nodes, tasks, here)
 
 
-def laid_over(
-    problem: PlacementProblem, current: PlacementSolution, found: PlacementSolution
-) -> PlacementSolution:
-    """`found` with nodes, GPUs and tasks that nothing tells apart exchanged to resemble `current`.
+def laid_over(part: Part, found: PlacementSolution) -> PlacementSolution:
+    """`found` with nodes, GPUs and tasks that nothing tells apart exchanged to resemble `here`.
 
     Costs exactly what `found` costs, and moves fewer tasks.
     """
+    problem, current = part.problem, part.here
     overlay = _Overlay(problem, current, found)
     held, wanted = _by_node(current), _by_node(found)
     slots: list[Slot] = []

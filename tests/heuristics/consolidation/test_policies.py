@@ -51,7 +51,6 @@ def test_hotcloud_and_first_are_as_worked_out_by_hand() -> None:
     assert watts(problem, "hotcloud") == pytest.approx(389.6)
     assert places(problem, "first") == [(0,), (1,), (1,)]
     assert places(problem, "default") == [(0,), (1,), (2,)]
-    assert watts(problem, "hotcloud", dfs=True) == pytest.approx(354.5)
 
 
 def test_correlations_are_pearsons() -> None:

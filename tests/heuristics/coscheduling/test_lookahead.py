@@ -61,10 +61,9 @@ def test_how_long_a_job_will_run_is_not_known_before_it_has() -> None:
     assert first[0] == first[1]
 
 
-@pytest.mark.parametrize("params", [{"tau": -1.0}, {"window": -1}, {"breadth": 0}])
-def test_a_parameter_out_of_range_is_named(params: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=next(iter(params))):
-        energy(three_jobs(), "lookahead", **params)
+def test_a_parameter_out_of_range_is_named() -> None:
+    with pytest.raises(InputError, match="tau"):
+        energy(three_jobs(), "lookahead", tau=-1.0)
 
 
 @pytest.mark.parametrize("policy", ["ecosched", "marble", "lookahead", "exact-window"])

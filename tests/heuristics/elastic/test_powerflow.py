@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies_elastic import elastic_problems, two_jobs
 from transcriptions.powerflow import Algorithm1
+from trust.agreement import examples
 
 from optgap.heuristics.elastic.parameters import PowerFlowParams
 from optgap.heuristics.elastic.powerflow import PowerFlow, powerflow
@@ -87,7 +88,7 @@ def test_the_two_jobs_end_when_worked_out_by_hand() -> None:
 # -- against Algorithm 1 in plain Python ---------------------------------------------------
 
 
-@settings(max_examples=150)
+@examples(50)
 @given(
     problem=elastic_problems(max_jobs=6, free=True, gpus=(2, 4, 8)),
     seed=st.integers(0, 10**6),

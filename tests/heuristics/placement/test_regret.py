@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from strategies import placement_problems, tasks_of, timed_placement_problems
+from trust.agreement import examples
 
 import optgap
 from optgap.heuristics.placement import POLICIES
@@ -48,7 +49,7 @@ def judged_by_the_referee(
     return found
 
 
-@settings(max_examples=40)
+@examples(13)
 @given(placement_problems(max_tasks=4))
 def test_a_regret_is_what_the_referee_finds(problem: PlacementProblem) -> None:
     if problem.objective.described.sense == "max":

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies_queueing import five_jobs, stream
+from trust.agreement import examples
 
 from optgap.heuristics.queueing import POLICIES
 from optgap.models.errors import InputError
@@ -145,7 +146,7 @@ def brute(problem: QueueingProblem, solution: QueueingSolution) -> dict[str, flo
     }
 
 
-@settings(max_examples=40)
+@examples(13)
 @given(seed=st.integers(0, 5000))
 def test_metrics_over_time_are_those_of_a_look_at_every_span(seed: int) -> None:
     problem = stream(seed)

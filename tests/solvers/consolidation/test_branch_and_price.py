@@ -20,6 +20,7 @@ from trees_consolidation import (
     tight_problems,
     tree_of,
 )
+from trust.agreement import examples
 
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
 from optgap.models.consolidation.presets import mixed
@@ -126,7 +127,7 @@ def test_trees_end_at_the_optimum_with_a_bound_that_holds(
         ends_at_the_optimum(problem, heuristics)
 
 
-@settings(max_examples=60)
+@examples(20)
 @given(problem=tight_problems(gangs=("server",)))
 def test_trees_end_at_the_optimum_of_gangs_without_any_heuristic(
     problem: ConsolidationProblem,
@@ -136,7 +137,7 @@ def test_trees_end_at_the_optimum_of_gangs_without_any_heuristic(
 
 
 @pytest.mark.parametrize("most", [1, 20_000])
-@settings(max_examples=30)
+@examples(10)
 @given(problem=st.one_of(tight_problems(), consolidation_problems(even=True, lines=False)),
        data=st.data())  # fmt: skip
 def test_counts_are_denied_exactly_where_no_placement_has_them(

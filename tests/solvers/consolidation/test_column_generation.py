@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from exhaustive_consolidation import exhaustive
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies_consolidation import consolidation_problems
 from trees_consolidation import tree_of
+from trust.agreement import examples
 
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, PowerLine, Server, Task
 from optgap.models.consolidation.presets import mixed
@@ -194,7 +195,7 @@ def test_columns_of_two_servers_are_not_used() -> None:
     assert full.solve(Limits()).value == pytest.approx(4 * 60 + 200, rel=1e-6)
 
 
-@settings(max_examples=60)
+@examples(20)
 @given(problem=consolidation_problems(even=True, lines=False), data=st.data())
 def test_no_placement_that_keeps_an_assignment_costs_less_than_the_bound_under_it(
     problem: ConsolidationProblem, data: st.DataObject
@@ -222,7 +223,7 @@ def test_no_placement_that_keeps_an_assignment_costs_less_than_the_bound_under_i
     assert whole.bound == pytest.approx(whole.value, rel=1e-6, abs=1e-6)
 
 
-@settings(max_examples=80)
+@examples(26)
 @given(seed=st.integers(0, 10**6), rows=st.integers(1, 3), most=st.sampled_from((0, 3, 10**6)))
 def test_no_column_is_worth_more_than_pricing_says(seed: int, rows: int, most: int) -> None:
     rng = np.random.default_rng(seed)
@@ -257,7 +258,7 @@ def test_no_column_is_worth_more_than_pricing_says(seed: int, rows: int, most: i
             assert (sizes[:, chosen].sum(axis=1) <= limits).all()
 
 
-@settings(max_examples=40)
+@examples(13)
 @given(problem=consolidation_problems(even=True, lines=False), share=st.floats(0.0, 2.0))
 def test_every_column_of_a_cheap_enough_placement_is_enumerated_or_part_of_one(
     problem: ConsolidationProblem, share: float

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from strategies_consolidation import consolidation_problems
 from trees_consolidation import least_watts, tree_of
+from trust.agreement import examples
 
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.presets import mixed
@@ -36,7 +37,7 @@ def agrees(problem: ConsolidationProblem, incumbent: Incumbent) -> None:
 # -- any instance --------------------------------------------------------------------------
 
 
-@settings(max_examples=30)
+@examples(10)
 @given(problem=consolidation_problems())
 def test_annealed_placements_keep_the_rules_and_cost_no_less_than_the_optimum(
     problem: ConsolidationProblem,

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from exhaustive_coscheduling import exhaustive
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies_coscheduling import coscheduling_problems, three_jobs
+from trust.agreement import examples
 
 from optgap.models.coscheduling import Application, CoschedulingProblem, Mode
 from optgap.models.coscheduling.presets import synthetic
@@ -22,7 +23,7 @@ from optgap.solvers.coscheduling.oracle import Bounded, _searched, oracle
 ALONE = Bounded(0.0, "nothing")
 
 
-@settings(max_examples=60)
+@examples(20)
 @given(problem=coscheduling_problems(max_jobs=5, goals=("energy", "makespan")))
 def test_without_any_other_help_it_finds_what_exhaustive_search_does(
     problem: CoschedulingProblem,

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 from exhaustive_coscheduling import exhaustive
-from hypothesis import given, settings
+from hypothesis import given
 from strategies_coscheduling import coscheduling_problems, three_jobs
+from trust.agreement import examples
 
 from optgap.models.coscheduling import Application, CoschedulingProblem, Mode
 from optgap.models.coscheduling.presets import from_csv, synthetic
@@ -41,7 +42,7 @@ def test_three_jobs_take_what_was_worked_out_by_hand(method: str) -> None:
     assert solved(problem, "bound-area").bound == pytest.approx(276_900)
 
 
-@settings(max_examples=30)
+@examples(10)
 @given(problem=coscheduling_problems())
 def test_bounds_are_below_the_optimum_and_policies_above(problem: CoschedulingProblem) -> None:
     truth = value(problem, solved(problem, "exhaustive"))

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies_elastic import elastic_problems, jobs_of, table
+from trust.agreement import examples
 
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind, Overhead
 from optgap.models.elastic.presets import small
@@ -131,7 +132,7 @@ def test_no_schedule_that_decides_at_events_is_below(size: int, clocks: int, man
         assert max(ratios) > 1 - 1e-6  # some are proven optimal
 
 
-@settings(max_examples=20)
+@examples(10)
 @given(problem=elastic_problems(max_jobs=3, max_clocks=2), data=st.data())
 def test_no_policy_is_below(problem: ElasticProblem, data: st.DataObject) -> None:
     problem = replace(problem, overhead=data.draw(st.sampled_from((STARTS, Overhead(9.0, 0.5)))))

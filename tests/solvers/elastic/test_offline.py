@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from strategies_elastic import elastic_problems, jobs_of, rigid, table
+from trust.agreement import examples
 
 from optgap.models.elastic import ElasticProblem, Overhead
 from optgap.models.elastic.presets import small
@@ -24,7 +25,7 @@ def value(problem: ElasticProblem, outcome: Outcome) -> float:
     return problem.evaluate(outcome.solution).objective
 
 
-@settings(max_examples=15)
+@examples(7)
 @given(problem=elastic_problems(max_jobs=4))
 def test_hindsight_is_between_the_bound_and_what_it_claims(problem: ElasticProblem) -> None:
     found = offline(problem, limits=Limits(), seed=0, runs=6, rounds=20)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from trust.agreement import examples
 
 import optgap
 from optgap.models.jsonio import Fields
@@ -46,7 +47,7 @@ def assert_not_better(problem: PlacementProblem, result: Result, best: float) ->
         assert result.objective >= best - tolerance(best)
 
 
-@settings(max_examples=60)
+@examples(20)
 @given(placement_problems(max_nodes=3, max_tasks=4, max_gpus=3))
 def test_bounds_and_solutions_enclose_the_optimum(problem: PlacementProblem) -> None:
     best = optimum(problem)
@@ -71,7 +72,7 @@ def test_bounds_and_solutions_enclose_the_optimum(problem: PlacementProblem) -> 
         assert offline.objective == pytest.approx(best[0], rel=1e-6)
 
 
-@settings(max_examples=40)
+@examples(13)
 @given(placement_problems(max_nodes=2, max_tasks=5, max_gpus=3), st.sampled_from((-1, 0, 1, 2)))
 def test_no_contents_beat_their_price(problem: PlacementProblem, counted: int) -> None:
     """A priced node is worth at least as much as anything that fits it.

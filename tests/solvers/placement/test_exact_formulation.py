@@ -7,8 +7,9 @@ import itertools
 import numpy as np
 import pytest
 from exhaustive_placement import exhaustive
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from trust.agreement import examples
 
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution, PowerModel
@@ -60,7 +61,7 @@ def node_by_node(counted: Counted) -> CountedModel:
     return CountedModel(counted, [Unit(t, (n,)) for n, t in enumerate(types)])
 
 
-@settings(max_examples=150)
+@examples(50)
 @given(placement_problems(max_nodes=4, max_tasks=8), st.integers(0, 2**20))
 def test_every_placement_has_its_cost_in_the_formulation(
     whole: PlacementProblem, seed: int
@@ -122,7 +123,7 @@ def test_the_parts_add_up_to_the_fragmentation(
     assert total == pytest.approx(expected, abs=close(expected))
 
 
-@settings(max_examples=40)
+@examples(13)
 @given(placement_problems(goals=("fragmentation", "weighted", "power"), max_nodes=2, max_tasks=6))
 def test_the_optimum_of_the_formulation_is_that_of_all_placements(
     problem: PlacementProblem,

@@ -10,6 +10,7 @@ from unittest import mock
 import pytest
 from exhaustive_placement import exhaustive
 from hypothesis import given, settings
+from trust.agreement import examples
 
 from optgap.models.errors import InputError, RefereeError
 from optgap.models.limits import Limits
@@ -85,7 +86,7 @@ def test_exact_methods_agree_with_brute_force(name: str, goal: str) -> None:
 
 def test_the_search_itself_needs_neither_a_start_nor_a_bound() -> None:
     # on small problems greedy and pooling alone often have the proof already
-    @settings(max_examples=30)
+    @examples(10)
     @given(placement_problems(max_nodes=3, max_tasks=6))
     def agrees(problem: PlacementProblem) -> None:
         oracle = exhaustive(problem)

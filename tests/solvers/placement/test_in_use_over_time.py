@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from slow_placement_contents import fillings, least_in_use, nodes_of
 from slow_placement_schedules import optimum
 from strategies import MODELS, tasks_of, timed_placement_problems
+from trust.agreement import examples
 
 import optgap
 from optgap.models.limits import Limits
@@ -74,7 +75,7 @@ def roomless(draw: st.DrawFn) -> PlacementProblem:
     )
 
 
-@settings(max_examples=100)
+@examples(33)
 @given(problem=roomless(), data=st.data())
 def test_nothing_that_fits_a_node_beats_its_price(
     problem: PlacementProblem, data: st.DataObject
@@ -103,7 +104,7 @@ def test_nothing_that_fits_a_node_beats_its_price(
             assert value <= limit
 
 
-@settings(max_examples=40)
+@examples(13)
 @given(
     problem=timed_placement_problems(
         goals=("energy",), queues=("reject",), max_nodes=2, max_gpus=2, max_tasks=4
@@ -128,7 +129,7 @@ def test_no_more_are_counted_than_the_fewest_that_will_do(problem: PlacementProb
             assert (made.counting.least[:, event] <= fewest[:2]).all()
 
 
-@settings(max_examples=30)
+@examples(10)
 @given(
     problem=timed_placement_problems(
         goals=("energy",), queues=("reject",), max_nodes=3, max_tasks=5, max_gpus=2

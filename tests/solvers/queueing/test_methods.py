@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 from exhaustive_queueing import exhaustive
-from hypothesis import given, settings
+from hypothesis import given
 from strategies_queueing import GOALS, queueing_problems
+from trust.agreement import examples
 
 from optgap.heuristics.queueing import POLICIES
 from optgap.models.errors import InputError
@@ -33,7 +34,7 @@ def value(problem: QueueingProblem, outcome: Outcome) -> float:
     return problem.evaluate(outcome.solution).objective
 
 
-@settings(max_examples=20)
+@examples(10)
 @given(problem=queueing_problems())
 def test_bounds_are_below_the_optimum_and_policies_above(problem: QueueingProblem) -> None:
     truth = value(problem, solved(problem, "exhaustive"))

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 from exhaustive_queueing import exhaustive
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies_queueing import GOALS, five_jobs, queueing_problems, stream
+from trust.agreement import examples
 
 from optgap.heuristics.queueing import POLICIES
 from optgap.models.compiled import interpreted
@@ -48,7 +49,7 @@ def optimum(problem: QueueingProblem) -> Any:
     return exhaustive(problem, limits=Limits(), seed=0).claimed
 
 
-@settings(max_examples=60)
+@examples(20)
 @given(problem=queueing_problems(max_jobs=5, max_nodes=3))
 def test_schedules_are_feasible_and_no_better_than_the_optimum(problem: QueueingProblem) -> None:
     truth, value = optimum(problem), found(problem, moves=300).claimed
@@ -131,7 +132,7 @@ def test_a_stream_that_is_replanned_for_a_while_is_then_served_by_run_time(event
     assert problem.serves_all(solution)
 
 
-@settings(max_examples=30)
+@examples(10)
 @given(seed=st.integers(0, 10_000))
 def test_streams_with_gangs_and_patience_have_a_schedule_or_none(seed: int) -> None:
     problem = stream(seed)

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from exhaustive_queueing import exhaustive
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies_queueing import GOALS, queueing_problems
+from trust.agreement import examples
 
 from optgap.heuristics.queueing import POLICIES
 from optgap.models.errors import InputError
@@ -43,7 +44,7 @@ def small_streams(draw: st.DrawFn) -> QueueingProblem:
     return problem.moved(draw(st.sampled_from((0.0, 1.7e9))))
 
 
-@settings(max_examples=20)
+@examples(10)
 @given(problem=small_streams(), size=st.integers(2, 6))
 def test_it_agrees_with_the_search_of_all_orders(problem: QueueingProblem, size: int) -> None:
     problem = problem.moved(-problem.epoch_s)  # as methods get it
