@@ -3,7 +3,7 @@
     python benchmarks/library.py make                  # problems of new lines of library.csv
     python benchmarks/library.py improve [NAME…] [--methods 'M;…'] [--effort 4] [--seeds 0,1]
     python benchmarks/library.py submit NAME --file solution.json --by 'who, and how'
-    python benchmarks/library.py scoreboard            # every policy; docs/scoreboard.md
+    python benchmarks/library.py scoreboard [NAME…]    # every policy; docs/scoreboard.md
     python benchmarks/library.py pages                 # both tables again, without a run
 
 No problem file is written twice: names keep their content. What is better than what is known goes
@@ -30,8 +30,10 @@ import numpy as np
 import optgap
 from optgap.api import ahead, close, serves
 from optgap.best_known import LIBRARY, PREFIX
+from optgap.comparing.gaps import EXACT_UNITS
 from optgap.documents import load_problem, load_solution
 from optgap.models.jsonio import finite, write_bytes, write_text
+from optgap.models.limits import Limits, silent
 from optgap.models.reading import Held
 from optgap.models.result import relative_gap
 from optgap.registry import FAMILIES, family
@@ -199,7 +201,10 @@ def keep(
 
 
 def improve(names: list[str], methods: str, effort: float, seeds: list[int]) -> None:
-    """Run methods on instances, those of their size unless some are named."""
+    """Run methods on instances, those of their size unless some are named.
+
+    Exact methods have a budget as in a comparison, others count what they do themselves.
+    """
     for name in names or load()["instances"]:
         problem = load_problem(Held(name, read(FOLDER / f"{name}.json")))
         spec = family(problem.family)
@@ -210,9 +215,10 @@ def improve(names: list[str], methods: str, effort: float, seeds: list[int]) -> 
                 if one["best"] and one["bound"] and one["best"]["value"] == one["bound"]["value"]:
                     break
                 run = optgap.run if label.partition("(")[0] in spec.policies else optgap.solve
+                limits = Limits(effort=effort).each(None, silent, EXACT_UNITS * effort)
                 began = time.process_time()
                 try:
-                    found = run(problem, label, effort=effort, seed=seed)
+                    found = run(problem, label, limits=limits, seed=seed)
                 except Exception as error:
                     print(name, label, seed, type(error).__name__, error, flush=True)
                     continue
@@ -242,11 +248,11 @@ def submit(name: str, file: str, by: str) -> None:
 # -- scores and pages --------------------------------------------------------------------
 
 
-def scoreboard() -> None:
+def scoreboard(names: list[str]) -> None:
     """Run every policy where it has no score yet, and keep its better solutions."""
     scores = json.loads(SCORES.read_text()) if SCORES.exists() else {}
-    for name, known in load()["instances"].items():
-        problem = load_problem(PREFIX + name)
+    for name in names or load()["instances"]:
+        known, problem = load()["instances"][name], load_problem(PREFIX + name)
         for policy in family(known["family"]).policies:
             done = scores.setdefault(known["family"], {}).setdefault(policy, {})
             if name in done:
@@ -261,7 +267,7 @@ def scoreboard() -> None:
             }
             said = kept(name, found, problem, policy, 0, spent)
             print(name, policy, done[name], said, flush=True)
-        save(SCORES, scores)
+            save(SCORES, scores)
 
 
 def board(scores: dict[str, Any], known: dict[str, Any]) -> str:
@@ -338,7 +344,7 @@ def main() -> None:
         submit(given.names[0], given.file, given.by)
     else:
         if given.what == "scoreboard":
-            scoreboard()
+            scoreboard(given.names)
         pages()
 
 

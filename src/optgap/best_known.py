@@ -81,20 +81,24 @@ def library(family: str | None = None) -> pd.DataFrame:
     Parameters
     ----------
     family: only those of this family.
+
+    Raises
+    ------
+    InputError: for a family that there is not.
     """
     import pandas as pd
 
-    rows = []
+    kinds = dict.fromkeys(known["family"] for known in records().values())
+    if family is not None and family not in kinds:
+        raise InputError("family", "", family, one_of(kinds))
+    rows, own = [], ("family", "size", "unit", "sense", "made", "why")
     for name, known in records().items():
         best, bound = known["best"], known["bound"]
         if family in (None, known["family"]):
             rows.append(
                 {
                     "instance": PREFIX + name,
-                    **{
-                        key: known[key]
-                        for key in ("family", "size", "unit", "sense", "made", "why")
-                    },
+                    **{key: known[key] for key in own},
                     "best_known": best["value"],
                     "best_by": best["by"],
                     "bound": bound["value"],

@@ -65,6 +65,8 @@ def as_solution(given: Any, problem: Problem) -> Any:
 def load(path: Path, problem: ProblemLike | None = None) -> Any:
     """Read a problem, a result, a fit, or (given its `problem`) a solution from a JSON file.
 
+    ``lib:NAME`` is an instance of optgap-lib.
+
     Raises
     ------
     InputError: naming file, field, what was found and what was expected.

@@ -22,7 +22,7 @@ QUICK = (
     "consolidation-mixed-12",
     "coscheduling-pool-8",
     "elastic-tiny-4",
-    "queueing-small-5",
+    "queueing-small-6",
 )
 
 
@@ -55,19 +55,19 @@ def test_small_bounds_are_proven_again(name: str) -> None:
 
 
 def test_a_changed_file_and_an_unknown_name_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match="queueing-small-5"):
+    with pytest.raises(InputError, match="queueing-small-6"):
         optgap.load("lib:queueing-smal-5")
-    text = best_known.text_of("queueing-small-5.json")
+    text = best_known.text_of("queueing-small-6.json")
     monkeypatch.setattr(best_known, "text_of", lambda name: text.replace("0", "1"))
     with pytest.raises(InputError, match="a changed file, expected the file of optgap-lib 1"):
-        optgap.load("lib:queueing-small-5")
+        optgap.load("lib:queueing-small-6")
 
 
 def test_a_policy_that_fails_on_one_instance_has_its_rows_of_the_others() -> None:
     def mine(event, jobs):  # type: ignore[no-untyped-def]
         raise ValueError("no idea")
 
-    names = ["queueing-small-5", "lib:queueing-wait-9"]
+    names = ["queueing-small-6", "lib:queueing-wait-9"]
     failed = optgap.score(mine, "queueing", instances=names)
     assert [row.failure for row in failed.rows] == ["input", "input"]
     assert failed.mean is None
@@ -100,8 +100,8 @@ def test_the_command_line_scores_and_compares_with_the_best(
     monkeypatch.chdir(tmp_path)
     refused(cli("score", "fifo"), "fifo, a policy of elastic and queueing")
     refused(cli("score", "marbel"), "marble")
-    cli("run", "lib:queueing-small-5", "--policy", "fifo", "-o", "mine.json")
-    answer = cli("check", "--against-best", "queueing-small-5", "mine.json", "--json", "c.json")
+    cli("run", "lib:queueing-small-6", "--policy", "fifo", "-o", "mine.json")
+    answer = cli("check", "--against-best", "queueing-small-6", "mine.json", "--json", "c.json")
     told = json.loads(Path("c.json").read_text())["against_best"]
     assert told["best_known"] == told["bound"]
     assert not told["better"]

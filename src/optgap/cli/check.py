@@ -50,6 +50,8 @@ def command(
         problem_file = PREFIX + problem_file.removeprefix(PREFIX)
     problem = load_problem(problem_file)
     if solution_file.endswith(SOLVERS):
+        asked = {"--against-best": against_best}
+        opt.refuse(asked, f"it beside a {SOLVERS} file", "a result, which --json FILE writes first")
         return _of_solver(problem, solution_file, formulation, Output(json, quiet))
     logged = read_log(solution_file, problem)
     require_all(logged, solution_file)
