@@ -36,7 +36,7 @@ from optgap.models.jsonio import finite, write_bytes, write_text
 from optgap.models.limits import Limits, silent
 from optgap.models.reading import Held
 from optgap.models.result import relative_gap
-from optgap.registry import FAMILIES, family
+from optgap.registry import family
 from optgap.render import number, percent
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -276,21 +276,22 @@ def board(scores: dict[str, Any], known: dict[str, Any]) -> str:
         "# Scoreboard\n",
         f"Every built-in policy on [{LIBRARY}](optgap-lib.md), with default parameters.\n{READ}",
     ]
-    for kind in FAMILIES:
-        count = sum(one["family"] == kind for one in known.values())
-        lines += [f"\n## {kind.capitalize()}\n", f"| policy | of {count} | mean % | worst % |"]
-        lines += ["| --- | --- | --- | --- |"]
+    for kind, on in scores.items():
+        names = [name for name, one in known.items() if one["family"] == kind]
+        scored = [name for name in names if all(name in done for done in on.values())]
+        open_ = ", ".join(f"`{name}`" for name in names if name not in scored)
+        lines += [f"\n## {kind.capitalize()}\n", *([f"Not scored: {open_}.\n"] if open_ else [])]
+        lines += [f"| policy | of {len(scored)} | mean % | worst % |", "| --- | --- | --- | --- |"]
         rows = []
-        for policy, on in scores[kind].items():
+        for policy, done in on.items():
             gaps = [
-                100 * abs(one["objective"] / known[name]["best"]["value"] - 1)
-                for name, one in on.items()
-                if one["objective"] is not None
+                100 * abs(done[name]["objective"] / known[name]["best"]["value"] - 1)
+                for name in scored
+                if done[name]["objective"] is not None
             ]
-            rows.append((-len(gaps), fmean(gaps) if gaps else 0.0, max(gaps, default=0.0), policy))
-        lines += [
-            f"| {p} | {-n} | {mean:.2f} | {worst:.1f} |" for n, mean, worst, p in sorted(rows)
-        ]
+            if gaps:
+                rows.append((-len(gaps), fmean(gaps), max(gaps), policy))
+        lines += [f"| {p} | {-n} | {mean:.2f} | {most:.1f} |" for n, mean, most, p in sorted(rows)]
     return "\n".join(lines) + "\n"
 
 
