@@ -76,7 +76,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "optgap compare placement --preset small --size 20 --plot gaps.png",
         "optgap compare coscheduling --sweep size=6,8,10 --policies ecosched,marble",
     ),
-    "score": ("optgap score marble", "optgap score fifo --family queueing --json score.json"),
+    "score": ("optgap score marble --json score.json",),
     "explain": ("optgap explain coscheduling --policy ecosched --plot why.png",),
     "audit": (
         "optgap audit kubernetes cluster.json --moves 14",
