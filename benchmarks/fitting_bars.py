@@ -18,18 +18,18 @@ from pathlib import Path
 
 import numpy as np
 
-from optgap.fitting.automatic import VARIANTS
 from optgap.fitting.curves import BatchPower, LinearPower, PowerLawJct
 from optgap.fitting.dram import DramRuntime
 from optgap.fitting.estimator import Estimator
 from optgap.fitting.groups import HeldOut, cross_validate
 from optgap.fitting.powerflow_energy import PowerFlowEnergy
 from optgap.fitting.powerflow_power import PowerFlowPower
-from optgap.fitting.prepare import mean_over, where
+from optgap.fitting.prepare import where
 from optgap.fitting.profile import Profile
 from optgap.fitting.readers import read_profile, read_profiles
 from optgap.fitting.splits import Extrapolate, KFold, LeaveOneValueOut
 from optgap.fitting.throughput import PowerFlowThroughput
+from optgap.fitting.workflow import VARIANTS
 
 ADAPTDL = {"cifar10": 0.066, "imagenet": 0.071, "deepspeech2": 0.064, "ncf": 0.090, "yolov3": 0.082}
 ELASTICFLOW = ("bert", "deepspeech2", "inception3", "resnet50", "vgg16")
@@ -70,7 +70,9 @@ def at_most(what: str, paper: str, limit: float, ours: float) -> Bar:
 
 
 def power_bars(data: Profiles) -> Iterator[Bar]:
-    mean = mean_over(data.gv100, "application", "frequency_mhz")
+    frame = data.gv100.to_frame()
+    power = frame.pivot(index="frequency_mhz", columns="application", values="power_w").dropna()
+    mean = power.mean(axis=1).rename("power_w").reset_index()
     held = cross_validate(LinearPower(), mean)
     yield Bar(
         "linear power, mean of 15 applications, GV100: R²",

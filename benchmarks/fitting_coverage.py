@@ -11,6 +11,7 @@ parameters' covariance cover. Exits 1 when a share is not between 80 and 97 %.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -108,7 +109,8 @@ def _of_parameters(fits, held):  # type: ignore[no-untyped-def]  # as `groups.Pl
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", nargs="?", default="../shared/data/profiles")
+    data = os.environ.get("OPTGAP_DATA", "../shared/data")
+    parser.add_argument("folder", nargs="?", default=f"{data}/profiles")
     parser.add_argument("--only", default="", metavar="TEXT")
     args = parser.parse_args()
     warnings.simplefilter("ignore")

@@ -11,6 +11,7 @@ outliers, a tenth of the rows that are fitted to draw half as much again.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 import warnings
@@ -61,7 +62,8 @@ def error(table: Profile, model: str, how: str, outliers: bool) -> tuple[float, 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", nargs="?", default="../shared/data/profiles")
+    data = os.environ.get("OPTGAP_DATA", "../shared/data")
+    parser.add_argument("folder", nargs="?", default=f"{data}/profiles")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     print(f"{'data':24} {'model':18} {'fit':16} {'as measured':>12} {'outliers':>10} {'CPU':>8}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -286,15 +287,11 @@ def _gaps(profile: Profile, index: Index) -> list[str]:
         if name not in profile or len(index) < 2:
             continue
         values = profile.numbers(name)
-        counts: dict[float, int] = {}
-        for _, rows in index:
-            for value in np.unique(values[rows]):
-                counts[float(value)] = counts.get(float(value), 0) + 1
+        own = {title: set(values[rows].tolist()) for title, rows in index}
+        counts = Counter(value for found in own.values() for value in found)
         common = {value for value, count in counts.items() if count > len(index) / 2}
-        for title, rows in index:
-            missing = sorted(common - {float(value) for value in values[rows]})
+        for title, found in own.items():
+            missing = sorted(common - found)
             if missing and len(missing) < len(common):
-                shown = ", ".join(f"{value:g}" for value in missing[:4])
-                more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
-                gaps.append(f"{title} lacks {name} {shown}{more}")
+                gaps.append(f"{title} lacks {name} {clocks.some([f'{v:g}' for v in missing])}")
     return gaps

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -98,18 +98,18 @@ def places(fits: Mapping[str, tuple[Estimator, Profile]], held: Mapping[str, Pro
         some = rng.permutation(len(table))[:MOST_JUDGED]
         judged = table.take(np.sort(some))
         low, high = drawn_interval(fit, DRAWS, rng, judged, LEVEL)
-        # `device-power` predicts full power, which may lie above all that was measured
-        middle = np.clip(np.log(fit.predict(judged)), np.log(low), np.log(high))
-        place = _place(judged.numbers(fit.response), middle, low, high)
+        place = _place(judged.numbers(fit.response), low, high)
         found[name] = np.full(len(table), np.nan)
         found[name][np.sort(some)] = np.where(fit.told_apart(judged), place, np.nan)
     return found
 
 
-def _place(measured: Floats, middle: Floats, low: Floats, high: Floats) -> Floats:
-    """How far from the middle, whose logarithm is given: 1 and −1 are the ends."""
-    off = np.log(measured) - middle
-    width = np.where(off > 0, np.log(high) - middle, middle - np.log(low))
+def _place(measured: Floats, low: Floats, high: Floats) -> Floats:
+    """How far from the middle of an interval: 1 and −1 are the ends.
+
+    The middle is that of the draws: where some are rejected, the prediction may lie outside.
+    """
+    off, width = np.log(measured**2 / (low * high)) / 2, np.log(high / low) / 2
     found = np.divide(off, width, out=np.full(len(off), np.inf), where=width > 1e-12)
     return np.where(np.abs(off) < EXACT, 0.0, found)  # exact rows, exactly predicted
 
@@ -226,47 +226,36 @@ def _left_out(fit: Estimator, several: Mapping[str, list[Profile]], seed: int) -
     Intervals are scaled so that they hold, that of each application as the others say. The fit gets
     the scale that all say.
     """
-    judged = {name: _told_apart(fit, tables) for name, tables in several.items()}
-    several = {name: tables for name, tables in judged.items() if tables}
+    several = {name: [table.take(np.flatnonzero(fit.told_apart(table))) for table in tables]
+               for name, tables in several.items()}  # fmt: skip
+    several = {name: tables for name, tables in several.items() if sum(map(len, tables))}
     if len(several) <= LEAST_OTHERS:
         return []
-    inside: list[Floats] = []
     scale = 1.0
     for _ in range(ROUNDS):  # intervals are not proportional to the scale: step by step
         _rescale(fit, scale)
-        found = {
-            name: np.concatenate([_of_middle(*drawn) for drawn in _drawn(fit, name, tables, seed)])
-            for name, tables in several.items()
-        }
+        found = {name: _from_others(fit, name, tables, seed) for name, tables in several.items()}
         before, scale = scale, _covering(list(found.values()), scale)
         if abs(scale / before - 1) < SETTLED:
             break
+    inside: list[Floats] = []
     for name, tables in several.items():
         _rescale(fit, _covering([p for other, p in found.items() if other != name], before))
-        drawn = [_of_middle(*drawn) for drawn in _drawn(fit, name, tables, seed)]
-        inside.append((np.concatenate(drawn) <= 1).astype(np.float64))
+        inside.append((_from_others(fit, name, tables, seed) <= 1).astype(np.float64))
     _rescale(fit, scale)
     return inside
 
 
-def _told_apart(fit: Estimator, tables: Sequence[Profile]) -> list[Profile]:
-    """The rows whose response hangs on the parameters."""
-    kept = (table.take(np.flatnonzero(fit.told_apart(table))) for table in tables)
-    return [table for table in kept if len(table)]
+def _from_others(fit: Estimator, name: str, tables: Sequence[Profile], seed: int) -> Floats:
+    """How far rows of an application are from the middle of intervals drawn from the others.
 
-
-def _drawn(fit: Estimator, name: str, tables: Sequence[Profile],
-           seed: int) -> Iterator[tuple[Floats, Floats, Floats]]:  # fmt: skip
-    """What was measured of an application, and the ends of intervals drawn from the others."""
-    rng, without = np.random.default_rng(seed), _without(fit, name)
-    for table in tables:
+    The ends of the intervals are 1.
+    """
+    rng, without, found = np.random.default_rng(seed), _without(fit, name), []
+    for table in filter(len, tables):
         low, high = drawn_interval(without, DRAWS, rng, table, LEVEL)
-        yield table.numbers(fit.response), low, high
-
-
-def _of_middle(measured: Floats, low: Floats, high: Floats) -> Floats:
-    """How far from an interval's middle, whose ends are 1."""
-    return np.abs(_place(measured, np.log(low * high) / 2, low, high))
+        found.append(_place(table.numbers(fit.response), low, high))
+    return np.abs(np.concatenate(found))
 
 
 def _covering(found: Sequence[Floats], scale: float) -> float:

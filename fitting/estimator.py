@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from optgap.fitting import metrics
 from optgap.fitting.optimise import Floats, Loss, Residuals, Robust, Spread, spread
 from optgap.fitting.parameter import Parameter, at_priors, bounds, prior_rows, towards
 from optgap.fitting.profile import QUANTITIES, Profile
@@ -45,6 +44,7 @@ class Estimator(ABC):
     loss_scale: where ``soft_l1`` turns from one to the other, as a relative error.
     starts: how many starts to try.
     seed: for the random ones among them.
+    noise: relative error of a measurement, for rows that leave none to spare to tell it.
 
     After `fit`: ``params_`` by name, ``theta_``, ``stderr_`` and ``covariance_`` in the order of
     ``parameters_``, ``starts_`` (the start that won), ``residuals_`` (relative, log),
@@ -63,7 +63,13 @@ class Estimator(ABC):
     """A fit to nearly the same rows, to begin at."""
 
     def __init__(
-        self, *, loss: Loss = "soft_l1", loss_scale: float = 0.02, starts: int = 4, seed: int = 0
+        self,
+        *,
+        loss: Loss = "soft_l1",
+        loss_scale: float = 0.02,
+        starts: int = 4,
+        seed: int = 0,
+        noise: float | None = None,
     ) -> None:
         if not loss_scale > 0:
             raise InputError(self.name, "loss_scale", loss_scale, "a relative error above 0")
@@ -71,6 +77,7 @@ class Estimator(ABC):
         self.loss_scale = loss_scale
         self.starts = starts
         self.seed = seed
+        self.noise = number(self.name, "noise", noise, "a relative error")
 
     def one_of(self, setting: str, value: T, known: Collection[str]) -> T:
         """A setting that takes some texts alone; raises InputError for another."""
@@ -127,6 +134,10 @@ class Estimator(ABC):
     def told_apart(self, table: Profile) -> NDArray[np.bool_]:
         """The rows whose response hangs on the parameters at all: intervals are judged on these."""
         return np.ones(len(table), dtype=bool)
+
+    def share(self, table: Profile, by: str | None) -> Self:
+        """A copy that holds what all groups of a table share, such as a board's voltage curve."""
+        return self
 
     def hops(self, theta: Floats, table: Profile, facts: Design) -> Floats:
         """Further starts from a solution, shape (starts, parameters); none by default."""
@@ -230,7 +241,7 @@ class Estimator(ABC):
         priors = prior_rows(params, fit.theta)
         scatter = spread(
             fit, at_bound, len(target), lower, upper, priors,
-            lambda theta: problem.at(theta, theta).cost,
+            lambda theta: problem.at(theta, theta).cost, self.noise,
         )  # fmt: skip
         self.start_ = np.clip(fit.start, lower, upper)
         self.residuals_ = fit.residuals[: len(target)]
@@ -253,11 +264,13 @@ class Estimator(ABC):
         self.loose_ = scatter.loose
         self.params_ = {p.name: float(v) for p, v in zip(params, theta, strict=True)}
         self.n_ = len(self.residuals_)
-        self.validity_, self.levels_ = self._validity(profile), self._levels(profile)
+        inputs = self._inputs(profile)
+        self.validity_ = {name: (float(v[0]), float(v[-1])) for name, v in inputs.items()}
+        self.levels_ = {n: v.tolist() for n, v in inputs.items() if len(v) <= MOST_LEVELS}
         measured, predicted = profile.numbers(self.response), self.predict(profile)
-        self.r2_ = metrics.r2(measured, predicted)
-        self.mape_ = metrics.mape(measured, predicted)
-        self.aicc_ = metrics.aicc(self.residuals_, self._told())
+        self.r2_ = r2(measured, predicted)
+        self.mape_ = mape(measured, predicted)
+        self.aicc_ = aicc(self.residuals_, self._told())
         self.warnings_ = [*profile.notes, *self._warnings(profile)]
         return self
 
@@ -341,21 +354,13 @@ class Estimator(ABC):
             raise InputError(profile.source, f"column {self.response}", found, expected)
 
     def _inputs(self, profile: Profile) -> dict[str, Floats]:
-        """The numbers that it goes by, complete columns only."""
+        """The distinct numbers that it goes by, of complete columns only."""
         found = {
-            name: profile.numbers(name)
+            name: np.unique(profile.numbers(name))
             for name in (*self.needs, *self.uses)
             if name in profile and name != self.response and profile[name].dtype.kind == "f"
         }
         return {name: values for name, values in found.items() if np.isfinite(values).all()}
-
-    def _validity(self, profile: Profile) -> dict[str, tuple[float, float]]:
-        found = self._inputs(profile).items()
-        return {name: (float(values.min()), float(values.max())) for name, values in found}
-
-    def _levels(self, profile: Profile) -> dict[str, list[float]]:
-        found = {name: np.unique(values) for name, values in self._inputs(profile).items()}
-        return {name: v.tolist() for name, v in found.items() if len(v) <= MOST_LEVELS}
 
     def _warnings(self, profile: Profile) -> list[str]:
         found = self.remarks(profile)
@@ -421,3 +426,26 @@ def number(model: str, name: str, value: float | None, expected: str) -> float |
     if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
         return value
     raise InputError(model, name, value, f"{expected}, or none to have it found")
+
+
+def mape(measured: Floats, predicted: Floats) -> float:
+    """Mean of |predicted − measured| / measured."""
+    return float(np.mean(np.abs(predicted - measured) / np.abs(measured)))
+
+
+def r2(measured: Floats, predicted: Floats) -> float:
+    """1 − residual / total sum of squares; NaN when nothing varies."""
+    total = float(np.sum((measured - measured.mean()) ** 2))
+    if total == 0:
+        return float("nan")
+    return 1.0 - float(np.sum((predicted - measured) ** 2)) / total
+
+
+def aicc(residuals: Floats, parameters: int) -> float:
+    """Akaike's criterion with its small-sample term; infinite when too few rows are left."""
+    rows = len(residuals)
+    count = parameters + 1  # and the variance
+    if rows - count - 1 <= 0:
+        return float("inf")
+    square = max(float(np.mean(residuals**2)), 1e-300)
+    return rows * float(np.log(square)) + 2 * count + 2 * count * (count + 1) / (rows - count - 1)

@@ -9,8 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from optgap.fitting import metrics
-from optgap.fitting.estimator import Estimator
+from optgap.fitting.estimator import Estimator, r2
 from optgap.fitting.optimise import Floats
 from optgap.fitting.profile import Profile, label
 from optgap.fitting.splits import KFold, Split
@@ -77,8 +76,7 @@ class GroupedFit(Brief, Generic[E]):
 def fit_groups(estimator: E, table: object, by: str | None = None) -> GroupedFit[E]:
     """Fit a copy of `estimator` to each group of `table` (Profile, mapping or DataFrame).
 
-    What the groups share (a board's voltage curve) is found over all of them first, by the
-    estimator's ``share``, where it has one.
+    What the groups share (a board's voltage curve) is found over all of them first.
 
     Groups that have too little to be fitted (too few rows, one clock, a constant response)
     are left out and named in ``skipped``.
@@ -88,10 +86,7 @@ def fit_groups(estimator: E, table: object, by: str | None = None) -> GroupedFit
     InputError: for a table that is wrong as such, or when no group can be fitted.
     """
     profile = estimator.prepare(table)
-    base = estimator
-    share = getattr(estimator, "share", None)
-    if share is not None:
-        base = share(profile, by)
+    base = estimator.share(profile, by)
     fits: dict[str, E] = {}
     failures: dict[str, InputError] = {}
     for title, rows in profile.groups(by):
@@ -151,7 +146,7 @@ class HeldOut(Brief):
 
     @property
     def r2(self) -> float:
-        return metrics.r2(self.measured, self.predicted)
+        return r2(self.measured, self.predicted)
 
 
 Placed = Callable[[Mapping[str, tuple[E, Profile]], Mapping[str, Profile]], Mapping[str, Floats]]
@@ -180,10 +175,7 @@ def cross_validate(
     skipped: dict[str, str] = {}
     known = dict(near or {})
     for train, held in (split or KFold()).pairs(profile, by):
-        base = estimator
-        share = getattr(estimator, "share", None)
-        if share is not None:
-            base = share(profile.take(train), by)
+        base = estimator.share(profile.take(train), by)
         inside = np.zeros(len(profile), dtype=bool)
         inside[train] = True
         out = np.zeros(len(profile), dtype=bool)

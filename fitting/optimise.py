@@ -222,6 +222,7 @@ def spread(
     upper: Floats,
     prior: Floats | None = None,
     cost: Callable[[Floats], float] | None = None,
+    stated: float | None = None,
 ) -> Spread:
     """Standard errors from the Jacobian at the solution; NaN for what cannot be identified.
 
@@ -233,13 +234,16 @@ def spread(
     prior: (priors, parameters) what was believed before there were rows, as rows of the Jacobian.
     cost: of parameters, beyond their bounds, too; the step there has to lower it, or the curve is
         too bent for one.
+    stated: the noise, where there is no row to spare.
     """
     prior = np.zeros((0, len(fit.theta))) if prior is None else prior
     known = prior.any(axis=0)
     fixed = lower == upper
     told = int(np.sum(~fixed & ~known))
-    spare = rows > told
     shape, noise, loose = _errors(fit, held, rows, prior)
+    if rows > told:
+        stated = None
+    spare, noise = rows > told or stated is not None, stated or noise
     covariance = shape * noise**2
     stderr = np.sqrt(np.maximum(np.diag(covariance), 0))
     stderr[[k for members in loose for k in members]] = np.nan
@@ -251,6 +255,7 @@ def spread(
         there = fit.theta - wide @ gradient  # one Newton step, beyond the bounds
         beyond = fit.residuals + fit.jacobian @ (there - fit.theta)
         wide, noise, _ = _errors(replace(fit, residuals=beyond), fixed, rows, prior)
+        noise = stated or noise
         least, most = np.where(known, -np.inf, lower), np.where(known, np.inf, upper)
         with np.errstate(all="ignore"):
             better = cost is None or cost(there) <= fit.cost

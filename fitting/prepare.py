@@ -1,4 +1,4 @@
-"""Small operations on a profile before it is fitted: select rows, average, drop what is missing."""
+"""Small operations on a profile before it is fitted: select rows, drop what is missing."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from optgap.fitting.profile import Profile, label
-from optgap.models.errors import InputError, NoQuote
+from optgap.fitting.profile import Profile
+from optgap.models.errors import InputError
 
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     ">=": operator.ge,
@@ -49,33 +49,6 @@ def where(profile: Profile, condition: str) -> Profile:
         raise InputError("--where", "", condition, f"some of the {len(profile)} rows to satisfy it")
     left = len(profile) - len(rows)
     return profile.take(rows).noting(f"{left} rows left out by {condition}") if left else profile
-
-
-def mean_over(profile: Profile, over: str, at: str) -> Profile:
-    """One row per value of `at`: the mean over the groups `over`, where all groups have it.
-
-    Values of `at` that some groups lack are left out: their mean would be over other groups.
-    """
-    groups = [title for title, _ in profile.groups(over)]
-    numeric = [
-        name for name, values in profile.columns.items() if values.dtype.kind == "f" and name != at
-    ]
-    rows: list[list[float]] = []
-    left = 0
-    for value in np.unique(profile.numbers(at)):
-        here = np.flatnonzero(profile.numbers(at) == value)
-        if len({label(item) for item in profile[over][here]}) < len(groups):
-            left += 1
-            continue
-        rows.append([float(value), *(float(np.mean(profile[name][here])) for name in numeric)])
-    if not rows:
-        found = NoQuote(f"no {at} that all {len(groups)} groups have")
-        raise InputError(profile.source, f"column {at}", found, "at least one")
-    table = np.array(rows)
-    columns = {name: table[:, k] for k, name in enumerate([at, *numeric])}
-    note = f"mean over {len(groups)} groups of {over}"
-    mean = Profile(columns, profile.source, profile.kind, notes=(*profile.notes, note))
-    return mean.noting(f"{left} values of {at} that some groups lack left out") if left else mean
 
 
 def drop_missing(profile: Profile, columns: Sequence[str]) -> Profile:

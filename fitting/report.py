@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from optgap.fitting import metrics
 from optgap.fitting.coverage import Coverage
-from optgap.fitting.estimator import Estimator
+from optgap.fitting.estimator import Estimator, r2
 from optgap.fitting.groups import GroupedFit, HeldOut
 from optgap.fitting.profile import Profile
 from optgap.models.errors import NoQuote, shorten
@@ -63,7 +62,7 @@ class FitReport(Generic[E]):
         mapes = [fit.mape_ for fit in self.fit.fits.values()]
         return {
             "n": len(rows),
-            "r2": metrics.r2(measured, predicted),
+            "r2": r2(measured, predicted),
             "mape": float(np.mean(mapes)),
             "cv_mape": None if self.held_out is None else self.held_out.mape,
             "cv_r2": None if self.held_out is None else self.held_out.r2,

@@ -15,6 +15,11 @@ from optgap.models.errors import InputError, NoQuote
 Rows = NDArray[np.int64]
 
 
+def _one_at_a_time(part: Rows) -> Iterator[tuple[Rows, Rows]]:
+    for k in range(int(part.max(initial=0)) + 1):
+        yield np.flatnonzero(part != k), np.flatnonzero(part == k)
+
+
 class Split(Protocol):
     """Gives pairs of training and held-out rows of a table whose groups are fitted apart."""
 
@@ -42,8 +47,7 @@ class KFold:
             count = min(self.folds, len(rows))
             for k, part in enumerate(np.array_split(rng.permutation(len(rows)), max(count, 1))):
                 fold[rows[part]] = k
-        for k in range(int(fold.max(initial=0)) + 1):
-            yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        yield from _one_at_a_time(fold)
 
 
 @dataclass(frozen=True)
@@ -57,8 +61,7 @@ class LeaveOneValueOut:
         rank = np.zeros(len(table), dtype=np.int64)
         for _, rows in table.groups(by):
             _, rank[rows] = np.unique(values[rows], return_inverse=True)
-        for k in range(int(rank.max(initial=0)) + 1):
-            yield np.flatnonzero(rank != k), np.flatnonzero(rank == k)
+        yield from _one_at_a_time(rank)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from optgap.fitting.estimator import Estimator
 from optgap.fitting.optimise import Floats, root
-from optgap.fitting.parameter import Parameter, moved, movement
+from optgap.fitting.parameter import Parameter, bounds, moved, movement
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields
@@ -80,18 +80,16 @@ class Predictive:
     over: the column that tells them apart; None for no draw between applications.
     scale: that makes 90 % intervals cover 90 % of held-out rows, or of held-out applications'
         points; 1 where none were.
-    residual: whether residuals are drawn, in the members' covariances or as several of them.
     """
 
     members: tuple[Member, ...]
     over: str | None = None
     scale: float = 1.0
-    residual: bool = True
 
     @property
     def parts(self) -> tuple[str, ...]:
         """What is drawn, in words."""
-        found = ["parameters"] + ["residual"] * self.residual
+        found = ["parameters", "residual"]
         if self.over is not None:
             found.append(f"between {len({m.whose for m in self.members})} of {self.over}")
         return tuple(found)
@@ -112,7 +110,7 @@ class Predictive:
         `which`, (count,) from 0 to 1, is the application of each draw by its place in the table,
         so that models of one table may be drawn for the same.
         """
-        lower, upper = np.array([[p.lower, p.upper] for p in parameters], dtype=float).T
+        lower, upper = bounds(parameters)
         chosen = ((rng.random(count) if which is None else which) * len(self.members)).astype(int)
         found = np.zeros((count, len(parameters)))
         for k, member in enumerate(self.members):
@@ -126,7 +124,7 @@ class Predictive:
         self, member: Member, parameters: Sequence[Parameter], count: int, rng: np.random.Generator
     ) -> Floats:
         """Draws of one member; those outside the bounds are rejected, as long as some are not."""
-        lower, upper = np.array([[p.lower, p.upper] for p in parameters], dtype=float).T
+        lower, upper = bounds(parameters)
         slack = 1e-9 * np.abs(member.theta)
         kept, made, turned = np.zeros((0, len(parameters))), count, root(member.covariance)
         drawn = kept
@@ -165,7 +163,7 @@ class Predictive:
              "covariance": m.covariance.tolist() if m.covariance.any() else [],
              "degrees": m.degrees, "level": m.level, "kin": m.kin} for m in self.members
         ]  # fmt: skip
-        return {"over": self.over, "scale": self.scale, "residual": self.residual,
+        return {"over": self.over, "scale": self.scale, "residual": True,
                 "members": members}  # fmt: skip
 
     @classmethod
@@ -191,8 +189,7 @@ class Predictive:
         if not members:
             raise fields.fail("members", NoQuote("nothing"), "at least one")
         over = None if fields.document.get("over") is None else fields.text("over")
-        residual = bool(fields.document.get("residual", True))
-        return cls(tuple(members), over, fields.number("scale", minimum=0), residual)
+        return cls(tuple(members), over, fields.number("scale", minimum=0))
 
 
 def _student(rng: np.random.Generator, degrees: float, shape: tuple[int, int]) -> Floats:
@@ -262,6 +259,8 @@ def members_of(
         squares = residual.squares if own else 0.0
         degrees = max(own + prior, 1.0)
         variance = (prior * common + squares) / degrees
+        if fit.noise and residual.degrees <= 0:
+            variance, degrees = fit.noise**2, NORMAL
         if not known and not common:
             continue  # no row to spare, here or in any other group: errors are unknown
         shape = fit.scatter_.drawn * (1.0 if known else variance)
@@ -281,7 +280,7 @@ def _tamed(fit: Estimator, table: Profile, covariance: Floats, sd: float) -> Flo
     """
     design = fit.design(table, fit.facts_)
     here, jacobian = fit.curve(fit.theta_, design)
-    lower, upper = np.array([[p.lower, p.upper] for p in fit.parameters_], dtype=float).T
+    lower, upper = bounds(fit.parameters_)
     size = np.sqrt(np.maximum(np.diag(covariance), 0))
     safe = np.where(size > 0, size, 1.0)
     values, vectors = np.linalg.eigh(covariance / np.outer(safe, safe))
@@ -413,7 +412,7 @@ def _levelled(estimator: Estimator, drawn: Floats) -> Floats:
     row, scaled = reference
     design = estimator.design(row, estimator.facts_)
     log, slope = estimator.curve(estimator.theta_, design)
-    lower, upper = np.array([[p.lower, p.upper] for p in estimator.parameters_]).T
+    lower, upper = bounds(estimator.parameters_)
     found = np.clip(drawn, lower, upper)
     moves = movement(estimator.theta_, found, estimator.parameters_)
     for theta, move in zip(found, moves, strict=True):

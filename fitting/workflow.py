@@ -1,18 +1,21 @@
-"""From a table to a report: read, fit, hold out, and say what the audit found."""
+"""From a table to a report: read, fit, hold out, say what the audit found; models ranked."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from optgap.fitting import make_estimator
+import numpy as np
+
+from optgap.fitting import ESTIMATORS, make_estimator
 from optgap.fitting.audit import advice, audit
 from optgap.fitting.coverage import carried, drawn_from, places
 from optgap.fitting.devices import NAME as DEVICES
 from optgap.fitting.estimator import Estimator
-from optgap.fitting.groups import cross_validate, fit_groups
+from optgap.fitting.groups import HeldOut, cross_validate, fit_groups
 from optgap.fitting.prepare import drop_missing
 from optgap.fitting.profile import Profile
 from optgap.fitting.readers import read_profile
@@ -20,6 +23,7 @@ from optgap.fitting.report import FitReport
 from optgap.fitting.splits import Extrapolate, KFold, LeaveOneValueOut, Split
 from optgap.fitting.uncertainty import unknown
 from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.performance.throughput import SYNC_NAMES
 
 APPLICATION, DEVICE = "application", "gpu_model"
 
@@ -39,26 +43,52 @@ def fit(
     seed: int = 0,
     **settings: Any,
 ) -> FitReport[Any]:
-    """Fit one model to a table, as ``optgap fit`` does.
+    """Fit one model to measurements.
 
     Parameters
     ----------
-    table: a path, a DataFrame, a mapping of columns, or what `read_profile` gave.
-    model: a name that ``optgap.fitting.ESTIMATORS`` lists.
-    by: fit each value of this column apart, or of several (``"a,b"``); ``device-power`` goes by
-        ``gpu_model`` anyway.
-    columns, units: what columns are called and measured in, as `read_profile` takes them.
-    cv: folds held out; 0 holds out none.
-    leave_out: instead, one value of this column at a time.
-    extrapolate: instead, what lies above a value of a column: ``{"gpus": 8}``.
-    drop_missing: leave out rows in which something that the model reads is missing.
-    strict: refuse magnitudes that suggest another unit than stated, rather than warn of them.
-    settings: the model's own settings.
+    table
+        A path, a DataFrame, a mapping of columns, or what `read_profile` returned.
+    model
+        A name that ``optgap fit --help`` lists, such as ``linear-power``.
+    by
+        Column or columns (``"a,b"``) whose values are fitted apart. Default: none, but
+        ``gpu_model`` for ``device-power``.
+    columns, units
+        Names and units of the table's columns, as for `read_profile`.
+    cv
+        Number of folds that are held out. 0 holds out none. Default 10.
+    leave_out
+        Column of which one value at a time is held out, in place of folds. Default: none.
+    extrapolate
+        Column and value above which rows are held out, ``{"gpus": 8}``, in place of folds.
+    drop_missing
+        Whether to leave out rows in which something that the model reads is missing. Default False.
+    strict
+        Whether to refuse, rather than warn of, values that suggest another unit. Default True.
+    seed
+        Seed of the random number generator. Default 0.
+    **settings
+        The model's own settings.
+
+    Returns
+    -------
+    FitReport
+        Parameters with intervals and errors, with `predict`, `to_frame` and `plot`.
 
     Raises
     ------
-    InputError: for a model or setting that is not there, or a table that cannot be fitted, in
-        one line that says what is missing and what to measure.
+    InputError
+        For an unknown model or setting, or a table that cannot be fitted, in one line that says
+        what is missing and what to measure.
+
+    Examples
+    --------
+    >>> import optgap
+    >>> table = {"frequency_mhz": [600, 900, 1200, 1400], "power_w": [80, 107, 134, 152]}
+    >>> report = optgap.fit(table, "linear-power", cv=0)
+    >>> round(report.predict({"frequency_mhz": 1000}))
+    116
     """
     estimator = make_estimator(model, **{"seed": seed, **settings})
     for name, given in (("columns", columns), ("units", units), ("extrapolate", extrapolate)):
@@ -180,3 +210,51 @@ def describe(split: Split) -> str:
     if isinstance(split, Extrapolate):
         return f"{split.column} above {split.upto:g}"
     return type(split).__name__
+
+
+VARIANTS: Mapping[str, Sequence[Mapping[str, Any]]] = {
+    "powerflow-throughput": [
+        {"sync": sync, **io} for sync in SYNC_NAMES for io in ({}, {"io": "none"})
+    ],
+    "batch-power": ({"form": "saturating"}, {"form": "paper"}),
+}
+"""Settings worth trying, by model; the model alone where it is not listed."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model with settings, and its held-out error or the reason why it has none."""
+
+    model: str
+    settings: Mapping[str, Any]
+    response: str
+    held_out: HeldOut | None
+    reason: str = ""
+
+    @property
+    def title(self) -> str:
+        """The model with its settings."""
+        inside = ", ".join(f"{key}={value}" for key, value in self.settings.items())
+        return f"{self.model}({inside})" if inside else self.model
+
+
+def rank(
+    table: Profile, by: str | None, split: Split, models: Sequence[str] | None = None
+) -> list[Candidate]:
+    """Candidates by held-out MAPE; those that do not apply come last.
+
+    ``device-power`` is none: two levels are no curve to rank.
+
+    Errors of models of different responses stand side by side, but say little about one another.
+    """
+    found: list[Candidate] = []
+    for name in models or (known for known in ESTIMATORS if known != DEVICES):
+        for settings in VARIANTS.get(name, ({},)):
+            estimator = make_estimator(name, **settings)
+            try:
+                held = cross_validate(estimator, table, by, split)
+                found.append(Candidate(name, settings, estimator.response, held))
+            except InputError as error:
+                reason = str(error)
+                found.append(Candidate(name, settings, estimator.response, None, reason))
+    return sorted(found, key=lambda item: item.held_out.mape if item.held_out else np.inf)

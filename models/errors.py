@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 EXPECTED_LENGTH = 400
 """What is expected may list names that a file chose, however long."""
@@ -11,12 +12,37 @@ ALIKE = 0.65
 """Likeness (difflib) that makes a name a slip: `fdg` of `fgd`, but not `worst` of `first`."""
 
 
+ARGUMENTS = {
+    "--set": "parameter",
+    "--column": "columns",
+    "--unit": "units",
+    "--samples": "uncertainty",
+    "--sweep": "values",
+    "--plot": "path",
+    "--engine": "engine",
+}
+"""Names of options whose Python argument is called otherwise."""
+_SPOKEN: list[bool] = []
+"""Not empty while a command line is at work."""
+
+
+@contextmanager
+def speaking_of_options() -> Iterator[None]:
+    """Make errors name options of the command line rather than arguments of functions."""
+    _SPOKEN.append(True)
+    try:
+        yield
+    finally:
+        _SPOKEN.pop()
+
+
 class InputError(ValueError):
     """Input that cannot be used: says where it is, what was found and what was expected.
 
     Parameters
     ----------
-    source: the file, or what stands for it (``"problem"``, ``"--policies"``).
+    source: the file, or what stands for it (``"problem"``, ``"--policies"``); an option is shown as
+        the argument of that name, unless a command line is at work.
     where: the place inside it (``"row 7, column gpu_milli"``, ``"field nodes.model[3]"``).
     found: what stands there.
     expected: what should; of `one_of` several names the one that was probably meant is told.
@@ -32,6 +58,15 @@ class InputError(ValueError):
         if isinstance(expected, OneOf) and (name := meant(str(found), expected.names)):
             told += f"; did you mean {name!r}?"
         super().__init__(f"{place}: found {shorten(found)}, expected {told}")
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        if _SPOKEN or not self.source.startswith("--"):
+            return text
+        option, rest = self.source.split(",")[0], text.removeprefix(self.source)
+        if option == "--set" and self.where:  # the parameter itself is the argument
+            return rest.removeprefix(": ")
+        return ARGUMENTS.get(option, option.removeprefix("--").replace("-", "_")) + rest
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str, str, object, str]]:
         return type(self), (self.source, self.where, self.found, self.expected)
@@ -64,7 +99,7 @@ def one_of(names: Iterable[str], words: str = "one of {}") -> OneOf:
     """What is expected where a name is to be chosen; `words` with the names in place of ``{}``.
 
     >>> str(InputError("--policy", "", "fdg", one_of(["pwr", "fgd"])))
-    "--policy: found 'fdg', expected one of pwr, fgd; did you mean 'fgd'?"
+    "policy: found 'fdg', expected one of pwr, fgd; did you mean 'fgd'?"
     """
     known = tuple(names)
     expected = OneOf(words.replace("{}", ", ".join(known)))

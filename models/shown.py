@@ -25,10 +25,12 @@ LARGE = 1e6
 """From here on a number is shown to the last whole: Unix seconds, say."""
 _BOX = "max-width:100%;overflow-x:auto;margin:.3em 0"
 _CELL = "padding:.15em .6em;white-space:nowrap"
+_RULE = ";border-top:1px solid currentColor"
 
 
+_NOUNS = ("job", "row", "part", "task", "field", "request", "constraint")
 PLURALS = {
-    **{noun: f"{noun}s" for noun in ("job", "row", "part", "task", "field", "request")},
+    **{noun: f"{noun}s" for noun in _NOUNS},
     **{f"{verb}s": verb for verb in ("hold", "ask", "stand", "say", "run", "tell")},
     "is": "are",
 }  # fmt: skip
@@ -130,15 +132,19 @@ def html_lines(lines: Sequence[str]) -> str:
 
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int]) -> str:
-    """A table that scrolls where it is wide; columns with an index in `right` are right-aligned."""
+    """Return a table that scrolls where it is wide.
 
-    def cells(tag: str, row: Sequence[str]) -> str:
+    Columns with an index in `right` are right-aligned; an empty row draws a rule.
+    """
+
+    def cells(tag: str, row: Sequence[str], more: str = "") -> str:
         sides = ("right" if k in right else "left" for k in range(len(row)))
         return "".join(
-            f'<{tag} style="{_CELL};text-align:{side}">{escape(str(cell))}</{tag}>'
+            f'<{tag} style="{_CELL};text-align:{side}{more}">{escape(str(cell))}</{tag}>'
             for side, cell in zip(sides, row, strict=True)
         )
 
     head = f"<thead><tr>{cells('th', header)}</tr></thead>"
-    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
+    ruled = [(row, bool(k) and not rows[k - 1]) for k, row in enumerate(rows) if row]
+    body = "".join(f"<tr>{cells('td', row, _RULE * rule)}</tr>" for row, rule in ruled)
     return f'<div style="{_BOX}"><table>{head}<tbody>{body}</tbody></table></div>'

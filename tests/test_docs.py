@@ -59,9 +59,28 @@ def test_the_readme_shows_what_its_four_lines_print(
     exec(code, {})
 
     def steady(text: str) -> str:
-        return re.sub(r" +[\d.]+ s$|HiGHS [\d.]+", "", text.strip(), flags=re.MULTILINE)
+        return re.sub(r" +[\d.]+$|HiGHS [\d.]+", "", text.strip(), flags=re.MULTILINE)
 
     assert steady(capsys.readouterr().out) == steady(shown)
+
+
+def test_fifteen_lines_with_public_names_lead_from_measurements_to_a_frame(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Test the example of the page on Python: fit, problem, gaps, picture, own policy, frame."""
+    (code,) = re.findall(r"```python\n(.*?)```", (root / "docs" / "api.md").read_text(), re.DOTALL)
+    assert len([line for line in code.splitlines() if line]) <= 15
+    assert set(re.findall(r"optgap\.(\w+)", code)) <= set(optgap.__all__)
+    monkeypatch.chdir(tmp_path)
+    Path("power.csv").write_text("frequency_mhz,power_w\n600,80\n900,108\n1200,133\n1400,152\n")
+    made: dict[str, Any] = {}
+    exec(code, made)
+    frame = made["frame"]
+    assert Path("gaps.png").read_bytes().startswith(b"\x89PNG")
+    assert frame.index[0] == "exact"
+    assert {"emptiest", "cats"} == {*frame.index[1:]}
+    assert (frame["gap_to_bound"] >= 0).all()
+    assert (made["gaps"].to_frame()[["low", "high"]] >= 0).all(axis=None)
 
 
 def test_the_introduction_counts_as_optgap_does(root: Path) -> None:

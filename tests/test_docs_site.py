@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from conftest import ROOT
 
+import optgap
+
 HOOKS = ROOT / "docs" / ".hooks"
 
 
@@ -61,6 +63,13 @@ def test_modules_of_the_api_pages_exist() -> None:
     modules += [name for family in site.FAMILIES for name in site._modules(ROOT, family)]
     for name in modules:
         assert importlib.util.find_spec(name), name
+
+
+def test_the_page_about_python_has_every_public_name_in_five_groups() -> None:
+    page = (ROOT / "docs" / "api.md").read_text()
+    names = set(optgap.__all__) - {"__version__"}
+    assert names == set(hook("site").public(page))
+    assert page.count("\n## ") == 5
 
 
 def test_our_docstrings_become_numpydoc() -> None:

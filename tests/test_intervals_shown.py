@@ -12,7 +12,7 @@ from conftest import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-PER_CENT = re.compile(r"^!?(-?[\d,]+\.\d+) %")
+PER_CENT = re.compile(r"^!?(-?[\d,]+\.\d+)")
 ROUNDED = 0.0051
 """What two digits behind the point hide, points."""
 
@@ -33,7 +33,8 @@ def cells_of_html(text: str) -> Iterator[list[str]]:
 def outside(rows: Iterator[list[str]]) -> tuple[int, list[list[str]]]:
     """How many intervals there are, and those whose gap lies outside without a mark."""
     count, wrong, at = 0, [], None
-    for row in rows:
+    for cells in rows:
+        row = [cell.removesuffix(" (%)") for cell in cells]
         if {"gap to bound", "low", "high"} <= set(row):
             # the first column has no header, which text tables lose
             at = [row.index(name) - len(row) for name in ("gap to bound", "low", "high")]

@@ -10,7 +10,7 @@ import griffe
 SECTION = re.compile(
     r"^(Parameters|Attributes|Raises)\n-+\n(.*?)(?=^\w[\w ]*\n-+$|\Z)", re.M | re.S
 )
-RETURNS = re.compile(r"^(Returns|Yields)\n-+\n", re.MULTILINE)
+RETURNS = re.compile(r"^(Returns|Yields)\n-+\n(?!\S[^\n]*\n +)", re.MULTILINE)
 ENTRY = re.compile(r"^([\w*][\w*., ]*): ?(.*)$")
 
 
@@ -21,6 +21,8 @@ def numpydoc(text: str) -> str:
 
 def _section(match: re.Match[str]) -> str:
     name, body = match[1], match[2]
+    if not any(map(ENTRY.match, body.splitlines())):  # it is numpydoc already
+        return match[0]
     lines = []
     for line in body.splitlines():
         entry = ENTRY.match(line)

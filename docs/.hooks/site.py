@@ -66,8 +66,10 @@ API = {
         "optgap.models.performance",
     ]),
 }  # fmt: skip
-"""Pages made from docstrings; each family's problem, policies and methods are added."""
+"""Developers' pages made from docstrings; each family's problem, policies and methods are added."""
 
+PUBLIC = "api.md"
+"""The page about Python, to which every name's docstring is added."""
 POLICY = re.compile(r"\{HERE\}\.([\w.]+):")
 """The module of a policy, in its family's table."""
 OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./([^)]+)\)")
@@ -105,17 +107,20 @@ def nav(pages: Iterable[str], root: Path) -> list[Any]:
         {"Families": families},
         {"Theory": [*taken(*THEORY), *bounds]},
         {"Results": taken(*RESULTS)},
-        {
-            "Reference": [
-                *taken(("Python", "api.md"), ("Command line", "cli.md")),
-                *({title: page} for page, title in api_pages(root).items()),
-            ]
-        },
+        {"Reference": taken(("Python", "api.md"), ("Command line", "cli.md"))},
+        {"Developers": [{title: page} for page, title in api_pages(root).items()]},
     ]
     left -= set(api_pages(root))
     if left:
         sections.append({"More": [{_title(root, page): page} for page in sorted(left)]})
     return [section for section in sections if all(section.values())]
+
+
+def public(page: str) -> list[str]:
+    """The names in the tables of the page about Python, in their order."""
+    cells = re.findall(r"^\| (`.+?) \|", page, re.MULTILINE)
+    names = (re.match(r"\w+", part) for cell in cells for part in cell.split("`")[1::2])
+    return list(dict.fromkeys(name[0] for name in names if name))
 
 
 def api_pages(root: Path) -> dict[str, str]:
@@ -168,13 +173,16 @@ def on_files(files: Any, config: Any) -> Any:
     for page, title in api_pages(root).items():
         modules = API[page][1] if page in API else _modules(root, Path(page).stem)
         blocks = [f"::: {module}\n" for module in modules]
-        text = f"# {title}\n\n" + "\n".join(blocks)
+        # whoever looks for a name means the public one
+        text = f"---\nsearch:\n  exclude: true\n---\n# {title}\n\n" + "\n".join(blocks)
         files.append(File.generated(config, page, content=text))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Links that leave the documentation become words; formulas become MathML."""
+    if getattr(getattr(page, "file", None), "src_uri", "") == PUBLIC:
+        markdown += "\n## In full\n\n" + "\n".join(f"::: optgap.{n}\n" for n in public(markdown))
     return formulas(OUTSIDE.sub(r"\1 (`\2`)", markdown), page)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from optgap.fitting.profile import NO_LINE, QUANTITIES, Profile
+from optgap.fitting.profile import NO_LINE, QUANTITIES, Column, Profile
 from optgap.fitting.readers import monitors, samples, tidy
 from optgap.fitting.readers.dialects import DIALECTS
 from optgap.fitting.readers.naming import CANONICAL, by_name
@@ -35,30 +35,50 @@ def read_profile(
     by: str | None = None,
     reads: Collection[str] | None = None,
 ) -> Profile:
-    """Read a profile of any known source, in canonical columns and units.
+    """Read measurements of any known source, in canonical columns and units.
 
     Parameters
     ----------
-    path: the file, plain or gzip; or a DataFrame or a mapping of columns (a named index counts as
-        a column; messages number their rows from 0).
-    columns: our names for the table's own, with the unit where that is another:
+    path
+        The file, plain or gzip; or a DataFrame or a mapping of columns. A named index counts as a
+        column, and messages number the rows of a DataFrame from 0.
+    columns
+        Our names for the table's own, with their unit if it is another:
         ``{"sm_clock": "frequency_mhz:GHz"}``. Common names, and units in names such as
-        ``Power (kW)``, are recognised without; one line among the notes says what was taken for
-        what.
-    units: units of canonical columns where they are not the canonical ones, such as
-        ``{"time_s": "ms"}``.
-    interval_s: time between samples of a log without times, 1 s for ``dcgmi dmon`` and
-        ``tegrastats`` if nothing is said; a table without times is then one of samples.
-    fields: names of the columns of a file without a header.
-    sampled: cut a table that looks like one of samples into runs; False takes its rows as runs.
-    strict: refuse magnitudes that suggest another unit than stated, rather than warn of them.
-    by: the columns by which groups are told apart, each of which is judged by its magnitudes.
-    reads: the columns that matter, such as ``estimator.reads()``; all of them without.
+        ``Power (kW)``, are recognised; a note says what was taken for what.
+    units
+        Units of canonical columns that are not the canonical ones, such as ``{"time_s": "ms"}``.
+    interval_s
+        Time between samples of a log without times, s. Default: 1 s for ``dcgmi dmon`` and
+        ``tegrastats``; a table without times is then one of samples.
+    fields
+        Names of the columns of a file without a header.
+    sampled
+        Whether to cut a table that looks like one of samples into runs. Default True.
+    strict
+        Whether to refuse, rather than warn of, values that suggest another unit. Default True.
+    by
+        Columns by which groups are told apart; each is judged by its magnitudes.
+    reads
+        Columns that matter, such as ``estimator.reads()``. Default: all.
+
+    Returns
+    -------
+    Profile
+        The table, with `to_frame`.
 
     Raises
     ------
-    InputError: for a file that cannot be read or recognised, a cell that is no number, or
-        magnitudes that suggest another unit than stated.
+    InputError
+        For a file that cannot be read or recognised, a cell that is no number, or values that
+        suggest another unit.
+
+    Examples
+    --------
+    >>> import optgap
+    >>> profile = optgap.read_profile({"clock (GHz)": [0.6, 0.9], "power_w": [80, 107]})
+    >>> list(profile.to_frame().columns)
+    ['frequency_mhz', 'power_w']
     """
     for name, given in (("columns", columns), ("units", units)):
         if not isinstance(given or {}, Mapping):
@@ -153,16 +173,9 @@ def read_profiles(paths: Sequence[str | os.PathLike[str]], **how: Any) -> Profil
     tables = [table for table in tables if len(table)] or tables[:1]
     if len(tables) == 1:
         return replace(tables[0], notes=notes)
-    shared = [name for name in tables[0].columns if all(name in table for table in tables)]
-    joined = {name: np.concatenate([table[name] for table in tables]) for name in shared}
-    joined["file"] = np.concatenate(
-        [np.full(len(table), table.source, dtype=object) for table in tables]
-    )
-    published = {
-        name: np.concatenate([table.published[name] for table in tables])
-        for name in tables[0].published
-        if all(name in table.published for table in tables)
-    }
+    files = [np.full(len(table), table.source, dtype=object) for table in tables]
+    joined = _stacked([table.columns for table in tables]) | {"file": np.concatenate(files)}
+    published = _stacked([table.published for table in tables])
     lines = np.concatenate(
         [table.lines if len(table.lines) else np.full(len(table), NO_LINE) for table in tables]
     )
@@ -172,6 +185,12 @@ def read_profiles(paths: Sequence[str | os.PathLike[str]], **how: Any) -> Profil
     first = tables[0].called
     traces = tuple(trace for table in tables for trace in table.traces)
     return Profile(joined, source, kinds, lines, notes, published, first, refused, traces)
+
+
+def _stacked(tables: Sequence[Mapping[str, Column]]) -> dict[str, Column]:
+    """The columns that all tables have, one table below the other."""
+    shared = [name for name in tables[0] if all(name in table for table in tables)]
+    return {name: np.concatenate([table[name] for table in tables]) for name in shared}
 
 
 def without_copies(raw: RawTable) -> tuple[RawTable, tuple[str, ...]]:

@@ -12,8 +12,16 @@ import numpy as np
 
 from optgap.fitting.profile import TEXTS, Profile, as_column
 from optgap.fitting.readers.runs import busy_means
-from optgap.fitting.readers.shape import constant, joined, measured, profile_from
-from optgap.fitting.readers.text import RawTable, parse_csv, positive, stem
+from optgap.fitting.readers.text import (
+    RawTable,
+    constant,
+    joined,
+    measured,
+    parse_csv,
+    positive,
+    profile_from,
+    stem,
+)
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.reading import read_text
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from optgap.fitting.profile import Profile, Trace
 from optgap.fitting.readers.naming import NEVER, quantity_of
 from optgap.fitting.readers.runs import IDLE, Cut, Run, cut_device, together
-from optgap.fitting.readers.shape import constant, joined, measured
-from optgap.fitting.readers.text import WRITES, RawTable, stem
+from optgap.fitting.readers.text import WRITES, RawTable, constant, joined, measured, stem
 from optgap.models.columns import Wanted
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.units import parsed, units_of

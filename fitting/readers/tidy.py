@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from optgap.fitting.profile import TEXTS, Profile
 from optgap.fitting.readers.naming import BATCH, CANONICAL, FORMULA, RATE, Seen, recognised
-from optgap.fitting.readers.shape import measured, others, profile_from
-from optgap.fitting.readers.text import MISSING, RawTable
+from optgap.fitting.readers.text import MISSING, RawTable, measured, others, profile_from
 from optgap.models.columns import Wanted, renamed, said
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.units import TABLE, units_of

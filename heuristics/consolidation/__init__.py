@@ -80,10 +80,7 @@ POLICIES = entries(
         "FGD: the GPU where fragmentation grows least; a task's share is its mean utilisation",
         options=PackingParams,
     ),
-    Entry(
-        "default",
-        "one task per GPU, the first empty one",
-    ),
+    Entry("default", "one task per GPU, the first empty one"),
     Entry(
         "opt_nomig",
         "exact for the newcomer while residents stay: the least added power",

@@ -43,18 +43,9 @@ POLICIES = entries(
         options=EcoSchedParams,
         seeded=True,
     ),
-    Entry(
-        "marble",
-        "Marble: every job on its fastest GPU count, first fit in queue order",
-    ),
-    Entry(
-        "sequential_max_gpu",
-        "one job at a time, on as many GPUs as it can use",
-    ),
-    Entry(
-        "sequential_optimal_gpu",
-        "one job at a time, on its fastest GPU count",
-    ),
+    Entry("marble", "Marble: every job on its fastest GPU count, first fit in queue order"),
+    Entry("sequential_max_gpu", "one job at a time, on as many GPUs as it can use"),
+    Entry("sequential_optimal_gpu", "one job at a time, on its fastest GPU count"),
     Entry(
         "lookahead",
         "EcoSched's score played to the end of the window, from each of the best actions",

@@ -84,21 +84,14 @@ POLICIES = entries(
         "Gandiva, each job at the clock of least Zeus cost",
         options=GandivaZeusParams,
     ),
-    Entry(
-        "fifo",
-        "first come, first served, on the GPUs requested",
-        options=ClockParams,
-    ),
+    Entry("fifo", "first come, first served, on the GPUs requested", options=ClockParams),
     Entry(
         "elastic-fifo",
         "fewest GPUs for each by submission, then doubled in turn",
         options=ClockParams,
     ),
     Entry(
-        "elastic-srtf",
-        "the same by remaining time",
-        options=ClockParams,
-        knows=("remaining work",),
+        "elastic-srtf", "the same by remaining time", options=ClockParams, knows=("remaining work",)
     ),
     Entry(
         "optimal",

@@ -44,11 +44,7 @@ def _policies() -> dict[str, Callable[..., Any]]:
 
 POLICIES = entries(
     _policies,
-    Entry(
-        "pwr",
-        "PWR, Alg. 1: least increase of power",
-        options=PwrParams,
-    ),
+    Entry("pwr", "PWR, Alg. 1: least increase of power", options=PwrParams),
     Entry(
         "fgd",
         "FGD: least increase of expected fragmentation",
@@ -61,35 +57,13 @@ POLICIES = entries(
         options=PwrFgdParams,
         knows=("the mix of tasks",),
     ),
-    Entry(
-        "bestfit",
-        "BestFit: least CPU and GPU left over",
-    ),
-    Entry(
-        "dotprod",
-        "DotProd: smallest product of free and requested",
-    ),
-    Entry(
-        "gpupacking",
-        "GpuPacking: GPUs in use before idle ones",
-    ),
-    Entry(
-        "gpuclustering",
-        "GpuClustering: tasks of a kind on the same nodes",
-    ),
-    Entry(
-        "random",
-        "Random: any feasible node and GPU",
-        seeded=True,
-    ),
-    Entry(
-        "firstfit",
-        "FirstFit: lowest-ranked feasible node, lowest GPU",
-    ),
-    Entry(
-        "greedy-exact",
-        "least increase of the problem's own objective, unrounded",
-    ),
+    Entry("bestfit", "BestFit: least CPU and GPU left over"),
+    Entry("dotprod", "DotProd: smallest product of free and requested"),
+    Entry("gpupacking", "GpuPacking: GPUs in use before idle ones"),
+    Entry("gpuclustering", "GpuClustering: tasks of a kind on the same nodes"),
+    Entry("random", "Random: any feasible node and GPU", seeded=True),
+    Entry("firstfit", "FirstFit: lowest-ranked feasible node, lowest GPU"),
+    Entry("greedy-exact", "least increase of the problem's own objective, unrounded"),
     Entry(
         "node-value",
         "ours: least increase of power less the change of what the rest of the node is worth",
@@ -99,10 +73,7 @@ POLICIES = entries(
 )
 
 CUSTOM = Entry(
-    "custom",
-    "a policy of your own: place(task, state)",
-    seeded=True,
-    functions=_policies,
+    "custom", "a policy of your own: place(task, state)", seeded=True, functions=_policies
 )
 
 __all__ = ["CUSTOM", "POLICIES"]

@@ -40,48 +40,23 @@ def _policies() -> dict[str, Callable[..., Any]]:
 
 POLICIES = entries(
     _policies,
-    Entry(
-        "fifo",
-        "FIFO: by arrival, the first job blocks the queue",
-    ),
-    Entry(
-        "sjf",
-        "SJF: the fewest GPUs first",
-        options=SjfParams,
-    ),
-    Entry(
-        "shortest",
-        "Shortest: the least run time first",
-        knows=("run times",),
-    ),
+    Entry("fifo", "FIFO: by arrival, the first job blocks the queue"),
+    Entry("sjf", "SJF: the fewest GPUs first", options=SjfParams),
+    Entry("shortest", "Shortest: the least run time first", knows=("run times",)),
     Entry(
         "shortest-reserve",
         "Shortest on nodes in use that long anyway; a wide job that waits for long books nodes",
         options=ShortestReserveParams,
         knows=("run times",),
     ),
-    Entry(
-        "shortest-gpu",
-        "Shortest-GPU: the least run time x GPUs first",
-        knows=("run times",),
-    ),
+    Entry("shortest-gpu", "Shortest-GPU: the least run time x GPUs first", knows=("run times",)),
     Entry(
         "adaptive",
         "a reconstruction of the multi-factor scheduler that the paper gave up",
         knows=("run times",),
     ),
-    Entry(
-        "hps",
-        "HPS as printed: base x aging x penalty",
-        options=HpsParams,
-        knows=("run times",),
-    ),
-    Entry(
-        "hps_fixed",
-        "HPS with aging that never falls",
-        options=HpsParams,
-        knows=("run times",),
-    ),
+    Entry("hps", "HPS as printed: base x aging x penalty", options=HpsParams, knows=("run times",)),
+    Entry("hps_fixed", "HPS with aging that never falls", options=HpsParams, knows=("run times",)),
     Entry(
         "pbs",
         "PBS: efficiency, pairs for a node, gap filling, blocking avoidance",
@@ -89,16 +64,9 @@ POLICIES = entries(
         knows=("run times",),
     ),
     Entry(
-        "sbs",
-        "SBS: batches of like jobs of one family",
-        options=SbsParams,
-        knows=("run times",),
+        "sbs", "SBS: batches of like jobs of one family", options=SbsParams, knows=("run times",)
     ),
-    Entry(
-        "easy",
-        "EASY backfilling: the oldest job is never delayed",
-        knows=("run times",),
-    ),
+    Entry("easy", "EASY backfilling: the oldest job is never delayed", knows=("run times",)),
     Entry(
         "conservative",
         "conservative backfilling: no job is delayed by a later one",

@@ -93,40 +93,14 @@ def mixed(
     )
 
 
-def measured(
-    *,
-    seed: int,
-    size: int = 12,
-    servers: int = 0,
-    gpus_per_server: int = 8,
-    gpu_memory_gb: float = 32.0,
-    server_static_w: float = 150.0,
-    capacity: Capacity = "mean",
-    gang: Gang = "server",
-    samples: int = 12,
-    kappas: int = 4,
-    util_scaled: bool = False,
-) -> ConsolidationProblem:
+def measured(*, seed: int, size: int = 12, **mix: Any) -> ConsolidationProblem:
     """`mixed`, whose parameters it has, on fits of public measurements by application.
 
     Raises
     ------
     InputError: for sizes out of range.
     """
-    tasks = mixed(
-        seed=seed,
-        size=size,
-        servers=servers,
-        gpus_per_server=gpus_per_server,
-        gpu_memory_gb=gpu_memory_gb,
-        server_static_w=server_static_w,
-        capacity=capacity,
-        gang=gang,
-        samples=samples,
-        kappas=kappas,
-        util_scaled=util_scaled,
-    )
-    made = refit(tasks, [gv100_power(), gv100_time()])
+    made = refit(mixed(seed=seed, size=size, **mix), [gv100_power(), gv100_time()])
     kinds = tuple(replace(kind, name="GV100") for kind in made.kinds)
     name = f"measured, {size} tasks, seed {seed}"
     origin = "fits of public measurements; tasks synthetic"
@@ -322,7 +296,7 @@ PRESETS = entries(
     Entry(
         "measured",
         "such tasks of 15 applications whose power and run time were measured over a GV100's clock",
-        params=defaults(measured),
+        params={**defaults(mixed), "size": 12},
         seeded=True,
     ),
     Entry(

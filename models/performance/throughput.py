@@ -203,14 +203,3 @@ class ThroughputModel:
         gamma1 = self.parameters.get("gamma1", 1.0)
         gamma2 = self.parameters.get("gamma2", 1.0)
         return p_norm(*parts, gamma1, gamma2)
-
-    def throughput(
-        self,
-        gpus: ArrayLike,
-        local_batch: ArrayLike,
-        frequency_mhz: ArrayLike | None = None,
-        nodes: ArrayLike = 1,
-        gpus_on_node: ArrayLike | None = None,
-    ) -> Floats:
-        """Iterations per second, Eq. 1."""
-        return 1.0 / self.iteration_time(gpus, local_batch, frequency_mhz, nodes, gpus_on_node)

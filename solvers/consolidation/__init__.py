@@ -136,9 +136,7 @@ def _formulations() -> dict[str, Callable[..., Any]]:
     """Import the formulations."""
     from optgap.solvers.consolidation.formulations import printed
 
-    return {
-        "printed": printed.formulation,
-    }
+    return {"printed": printed.formulation}
 
 
 FORMULATIONS = entries(

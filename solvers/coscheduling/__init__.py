@@ -63,9 +63,7 @@ def _formulations() -> dict[str, Callable[..., Any]]:
     """Import the formulations."""
     from optgap.solvers.coscheduling import formulation
 
-    return {
-        "oracle": formulation.formulation,
-    }
+    return {"oracle": formulation.formulation}
 
 
 FORMULATIONS = entries(

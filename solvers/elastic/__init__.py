@@ -68,9 +68,7 @@ def _formulations() -> dict[str, Callable[..., Any]]:
     """Import the formulations."""
     from optgap.solvers.elastic import formulation
 
-    return {
-        "decision": formulation.formulation,
-    }
+    return {"decision": formulation.formulation}
 
 
 FORMULATIONS = entries(

@@ -110,9 +110,7 @@ def _formulations() -> dict[str, Callable[..., Any]]:
     """Import the formulations."""
     from optgap.solvers.placement import formulation
 
-    return {
-        "milp": formulation.formulation,
-    }
+    return {"milp": formulation.formulation}
 
 
 FORMULATIONS = entries(

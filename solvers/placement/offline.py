@@ -8,21 +8,18 @@ neighbourhood search). Nothing here proves anything; the bound does.
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.models.placement import PlacementSolution
 from optgap.models.placement.arrays import IntArray
 from optgap.solvers.backends.growing import Growing
 from optgap.solvers.placement.aggregate import Aggregate, Contents
 from optgap.solvers.placement.columns import Column, ColumnGeneration
-
-Node = tuple[int, Contents]
-"""A node type's index and what one node of it carries."""
+from optgap.solvers.placement.nodes import Node, inserted
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,58 +233,8 @@ class Rounding:
         return program
 
     def _insert_left_over(self, nodes: list[Node]) -> list[Node] | None:
-        """Put every task not served yet where it costs least, the largest first; None if one fits
-        nowhere and must not be left out."""
-        left = self.aggregate.demand_counter(weightless=True)
-        for _t, contents in nodes:
-            left.subtract(contents.tasks)
-        idle = self._free(nodes)
-        everywhere = list(nodes) + [(t, Contents()) for t, n in enumerate(idle) for _ in range(n)]
-        for c in sorted(+left, key=self._size, reverse=True):
-            for _ in range(left[c]):
-                if not self._insert(everywhere, c) and not self.generation.may_leave_out:
-                    return None
-        return [node for node in everywhere if node[1].tasks]
-
-    def _size(self, c: int) -> tuple[int, int, int]:
-        task = self.aggregate.classes[c]
-        return task.demand_milli, task.cpu_milli, task.memory_mib
-
-    def _insert(self, nodes: list[Node], c: int) -> bool:
-        best: tuple[float, int, Contents] | None = None
-        tried: set[Node] = set()
-        for k, (t, contents) in enumerate(nodes):
-            if (t, contents) in tried:
-                continue
-            tried.add((t, contents))
-            for wider in _with_task(contents, c, int(self.aggregate.num_gpu[c])):
-                if not self.aggregate.feasible(t, wider):
-                    continue
-                rise = self.aggregate.cost(t, wider) - self.aggregate.cost(t, contents)
-                if best is None or rise < best[0]:
-                    best = (rise, k, wider)
-        if best is None:
-            return False
-        nodes[best[1]] = (nodes[best[1]][0], best[2])
-        return True
-
-
-def _with_task(contents: Contents, c: int, num_gpu: int) -> Iterable[Contents]:
-    """The contents with one more task of class `c`, on every GPU it could share."""
-    if num_gpu == 0:
-        lone = tuple(sorted((*contents.cpu_only, c)))
-        yield Contents(contents.shares, contents.multi, lone)
-        return
-    if num_gpu > 1:
-        yield Contents(contents.shares, tuple(sorted((*contents.multi, c))), contents.cpu_only)
-        return
-    for g in [*range(len(contents.shares)), None]:
-        shares = list(contents.shares)
-        if g is None:
-            shares.append((c,))
-        else:
-            shares[g] = tuple(sorted((*shares[g], c)))
-        yield Contents(tuple(sorted(shares)), contents.multi, contents.cpu_only)
+        """Put every task not served yet where it costs least."""
+        return inserted(self.aggregate, nodes, self.generation.may_leave_out)
 
 
 def _within(contents: Contents, demand: Counter[int]) -> Contents:
@@ -306,53 +253,3 @@ def _trim(nodes: Iterable[Node], demand: Counter[int]) -> list[Node]:
             demand.subtract(tasks)
             kept.append((t, contents))
     return kept
-
-
-def expand(aggregate: Aggregate, nodes: Iterable[Node]) -> PlacementSolution:
-    """Name the nodes, GPUs and tasks: arrivals of a class are handed out in order."""
-    problem = aggregate.problem
-    waiting: dict[int, list[int]] = defaultdict(list)
-    for k in reversed(range(len(problem.tasks))):
-        waiting[int(problem.tasks.class_of[k])].append(k)
-    free: dict[int, list[int]] = defaultdict(list)
-    for n in sorted(range(len(problem.cluster)), key=lambda n: -int(problem.ranks[n])):
-        free[int(problem.cluster.type_of[n])].append(n)
-    node = np.full(len(problem.tasks), -1, dtype=np.int64)
-    mask = np.zeros(len(problem.tasks), dtype=np.int64)
-    for t, contents in nodes:
-        n = free[t].pop()
-        gpu = 0
-        for c in contents.multi:
-            k = waiting[c].pop()
-            node[k] = n
-            mask[k] = ((1 << int(aggregate.num_gpu[c])) - 1) << gpu
-            gpu += int(aggregate.num_gpu[c])
-        for share in contents.shares:
-            for c in share:
-                k = waiting[c].pop()
-                node[k] = n
-                mask[k] = 1 << gpu
-            gpu += 1
-        for c in contents.cpu_only:
-            node[waiting[c].pop()] = n
-    return PlacementSolution.of_arrays(node, mask)
-
-
-def counted(aggregate: Aggregate, solution: PlacementSolution) -> list[Node]:
-    """Return the nodes of a placement with what each carries: `expand` backwards."""
-    problem, num_gpu = aggregate.problem, aggregate.num_gpu
-    held: dict[int, list[int]] = defaultdict(list)
-    for k, n in enumerate(solution.node.tolist()):
-        held[n].append(k)
-    nodes: list[Node] = []
-    for n, tasks in held.items():
-        shares: dict[int, list[int]] = defaultdict(list)
-        wide: dict[bool, list[int]] = {True: [], False: []}
-        for k in tasks:
-            c = int(problem.tasks.class_of[k])
-            row = shares[int(solution.gpu_mask[k])] if num_gpu[c] == 1 else wide[num_gpu[c] > 1]
-            row.append(c)
-        gpus = sorted(tuple(sorted(classes)) for classes in shares.values())
-        contents = Contents(tuple(gpus), *(tuple(sorted(wide[key])) for key in (True, False)))
-        nodes.append((int(problem.cluster.type_of[n]), contents))
-    return nodes

@@ -19,7 +19,8 @@ from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.placement.aggregate import Aggregate
 from optgap.solvers.placement.columns import ColumnGeneration, cpu_units, stand_alone_cost
 from optgap.solvers.placement.exact.infeasible import impossible
-from optgap.solvers.placement.offline import Effort, Rounding, counted, expand
+from optgap.solvers.placement.nodes import counted, expand
+from optgap.solvers.placement.offline import Effort, Rounding
 
 BOUND_BY = "column generation over node patterns (Lagrangian bound)"
 COARSE, FINE = 1300, 70_000

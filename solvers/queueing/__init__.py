@@ -75,9 +75,7 @@ def _formulations() -> dict[str, Callable[..., Any]]:
     """Import the formulations."""
     from optgap.solvers.queueing import formulation
 
-    return {
-        "assignment": formulation.formulation,
-    }
+    return {"assignment": formulation.formulation}
 
 
 FORMULATIONS = entries(

@@ -29,6 +29,7 @@ from optgap.parameters import split_call
 from optgap.registry import Runnable, family
 from optgap.registry import method as find_method
 from optgap.registry import policy as find_policy
+from optgap.render import html_table, number
 from optgap.versions import versions
 from optgap.watchdog import GRACE_S, attended
 
@@ -46,23 +47,45 @@ def solve(
     limits: Limits | None = None,
     **params: Any,
 ) -> Result:
-    """Solve `problem` with one exact or bounding method.
+    """Solve a problem with one exact, bounding or offline method.
 
     Parameters
     ----------
-    problem: it, or the path of a file with one.
-    method: a name that ``optgap families`` lists; ``auto`` goes by the size of the problem.
-    time_limit: wall-clock seconds after which the method is cut; without it the method ends by
-        itself.
-    effort: factor by which the method multiplies the budgets that it sets itself.
-    limits: instead of both, limits that can be interrupted and that report progress.
-    params: the method's own parameters.
+    problem
+        The problem, or the path of a file with it.
+    method
+        A name that `methods` lists, with parameters in parentheses if need be. Default ``auto``:
+        by the size of the problem.
+    time_limit
+        Wall-clock seconds after which the method is cut. Default: none.
+    effort
+        Factor by which budgets of work are multiplied. Default 1.
+    seed
+        Seed of the random number generator. Default 0.
+    limits
+        Limits that can be interrupted and report progress, in place of `time_limit` and `effort`.
+    **params
+        The method's own parameters, such as ``gap=0.01``. `methods` lists them.
+
+    Returns
+    -------
+    Result
+        The solution with the referee's objective, and the bound that the method proved.
 
     Raises
     ------
-    InputError: for an unknown method or parameter, or a method that does not treat the
-        problem's objective.
-    RefereeError: when the method's own claims do not hold.
+    InputError
+        For an unknown method or parameter, or a method for another objective.
+    RefereeError
+        If the method's own claims do not hold.
+
+    Examples
+    --------
+    >>> import optgap
+    >>> problem = optgap.generate("coscheduling", size=4)
+    >>> best = optgap.solve(problem)
+    >>> best.method, best.status.value, round(best.gap, 6)
+    ('oracle', 'optimal', 0.0)
     """
     subject = as_problem(problem)
     runnable = choose_method(subject, method, params)
@@ -79,7 +102,42 @@ def bound(
     limits: Limits | None = None,
     **params: Any,
 ) -> Result:
-    """A proven bound on `problem`, and no solution; parameters and errors as for `solve`."""
+    """Prove a lower bound on a problem (an upper one if it maximises), without a solution.
+
+    Parameters
+    ----------
+    problem
+        The problem, or the path of a file with it.
+    method
+        As for `solve`. Default ``auto``: the best bound for the problem's size.
+    time_limit
+        Wall-clock seconds after which the method is cut. Default: none.
+    effort
+        Factor by which budgets of work are multiplied. Default 1.
+    seed
+        Seed of the random number generator. Default 0.
+    limits
+        Limits that can be interrupted and report progress, in place of `time_limit` and `effort`.
+    **params
+        The method's own parameters.
+
+    Returns
+    -------
+    Result
+        With `bound` and `bound_by`; its `solution` is None.
+
+    Raises
+    ------
+    InputError, RefereeError
+        As for `solve`.
+
+    Examples
+    --------
+    >>> import optgap
+    >>> proof = optgap.bound(optgap.generate("coscheduling", size=4), "bound-area")
+    >>> proof.status.value, proof.solution
+    ('bound_only', None)
+    """
     subject = as_problem(problem)
     runnable = choose_method(subject, method, params, bounding=True)
     return execute(subject, runnable, limits or _limits(time_limit, effort), seed, bound_only=True)
@@ -95,33 +153,70 @@ def run(
     limits: Limits | None = None,
     **params: Any,
 ) -> Result:
-    """Run one online policy on `problem`.
+    """Run one online policy on a problem.
 
     Parameters
     ----------
-    problem: it, or the path of a file with one.
-    policy: a name that ``optgap families`` lists, ``module:attribute`` or
-        ``path/to/file.py:attribute`` for one of your own, or the function itself.
-    time_limit: wall-clock seconds for a policy of your own; those of the package are never cut.
-    effort: factor by which a policy that plans multiplies its budgets.
-    params: the policy's own parameters.
+    problem
+        The problem, or the path of a file with it.
+    policy
+        A name that `policies` lists; ``module:attribute`` or ``path/to/file.py:attribute`` of
+        your own policy; or the function or class itself.
+    seed
+        Seed of the random number generator. Default 0.
+    time_limit
+        Wall-clock seconds after which your own policy is cut. Those of optgap never are.
+        Default: none.
+    effort
+        Factor by which a policy that plans multiplies its budgets of work. Default 1.
+    limits
+        Limits that can be interrupted and report progress, in place of `time_limit` and `effort`.
+    **params
+        The policy's own parameters, such as ``alpha=0.1``. `policies` lists them.
+
+    Returns
+    -------
+    Result
+        What the policy did, with the referee's objective and metrics.
 
     Raises
     ------
-    InputError: for an unknown policy or parameter; when a policy of your own breaks a
-        constraint.
-    RefereeError: when a policy of the package does.
+    InputError
+        For an unknown policy or parameter, or if your own policy breaks a constraint.
+    RefereeError
+        If a policy of optgap breaks one.
+
+    Examples
+    --------
+    >>> import optgap
+    >>> problem = optgap.generate("coscheduling", size=4)
+    >>> result = optgap.run(problem, "marble")
+    >>> result.kind, result.status.value
+    ('policy', 'feasible')
     """
     subject = as_problem(problem)
     runnable = choose_policy(subject, policy, params)
     return execute(subject, runnable, limits or _limits(time_limit, effort), seed)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Verdict:
-    """What the referee says of a solution.
+    """Outcome of the referee's check.
 
-    `objective` and `metrics` mean nothing where there are violations, and are left out.
+    Parameters
+    ----------
+    family
+        Family of the problem.
+    violations
+        Constraints that the solution breaks.
+    objective
+        The objective in `unit`; None if a constraint is broken.
+    unit, sense
+        Unit of the objective, and ``min`` or ``max``.
+    serves_all
+        Whether the solution does all that the problem asks.
+    metrics
+        Further numbers of the referee; empty if a constraint is broken.
     """
 
     family: str
@@ -136,6 +231,17 @@ class Verdict:
     def feasible(self) -> bool:
         """Whether no constraint is broken."""
         return not self.violations
+
+    def __repr__(self) -> str:
+        broken = f"{len(self.violations)} violations"
+        words = broken if self.violations else f"feasible, {number(self.objective)} {self.unit}"
+        return f"<Verdict {self.family}: {words.strip()}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(str(violation),) for violation in self.violations]
+        known = [(key, number(value)) for key, value in self.metrics.items()]
+        header, cells = (("violations",), rows) if rows else (("metric", "value"), known)
+        return html_table(header, cells, [repr(self).strip("<>")], (1,))
 
     def to_json(self) -> dict[str, Any]:
         """JSON form, ``optgap.check/1``."""
@@ -153,16 +259,31 @@ class Verdict:
 
 
 def check(problem: ProblemLike, solution: Any) -> Verdict:
-    """The referee's verdict on a solution, whoever made it.
+    """Have the referee check a solution, whoever made it.
 
     Parameters
     ----------
-    problem: it, or the path of a file with one.
-    solution: it, a result with one, its JSON form, or the path of a file with one.
+    problem
+        The problem, or the path of a file with it.
+    solution
+        The solution, a result with one, its JSON form, or the path of a file with one.
+
+    Returns
+    -------
+    Verdict
+        Violated constraints; without any, the objective and metrics.
 
     Raises
     ------
-    InputError: for what is no problem, or no solution of it.
+    InputError
+        For what is no problem, or no solution of it.
+
+    Examples
+    --------
+    >>> import optgap
+    >>> problem = optgap.generate("coscheduling", size=4)
+    >>> optgap.check(problem, optgap.run(problem, "marble")).feasible
+    True
     """
     problem = as_problem(problem)
     solution = as_solution(solution, problem)

@@ -63,13 +63,34 @@ def as_solution(given: Any, problem: Problem) -> Any:
 
 
 def load(path: Path, problem: ProblemLike | None = None) -> Any:
-    """Read a problem, a result, a fit, or (given its `problem`) a solution from a JSON file.
+    """Read a problem, a result, a fit or a solution from a JSON file.
+
+    Parameters
+    ----------
+    path
+        The file. ``-`` is standard input.
+    problem
+        The problem of a solution or a result, or the path of a file with it. Default: none.
+
+    Returns
+    -------
+    Problem, Result, FittedParameters or a solution
+        By the file's ``schema``.
 
     ``lib:NAME`` is an instance of optgap-lib.
 
     Raises
     ------
-    InputError: naming file, field, what was found and what was expected.
+    InputError
+        Naming file, field, what was found and what was expected.
+
+    Examples
+    --------
+    >>> import optgap, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "problem.json"
+    >>> optgap.save(optgap.generate("coscheduling", size=4), path)
+    >>> optgap.load(path).family
+    'coscheduling'
     """
     of = None if problem is None else as_problem(problem)
     fields = Fields(load_json(opened(path)), str(path))
@@ -144,15 +165,28 @@ def _result(fields: Fields, problem: Problem | None) -> Result:
 
 
 def save(item: Any, path: Path, problem: ProblemLike | None = None) -> None:
-    """Write a problem, a result, a comparison, or (given its `problem`) a solution as JSON.
+    """Write a problem, a result, a comparison, a fit or a solution as JSON.
 
-    A result carries its solution along and needs no `problem`; giving one does no harm. The
-    file is written in one step; ``-`` is standard output.
+    Parameters
+    ----------
+    item
+        What to write.
+    path
+        The file, which is written in one step. ``-`` is standard output.
+    problem
+        The problem of a solution. A result knows its own. Default: none.
 
     Raises
     ------
-    InputError: for what has no JSON form, a solution without its problem, or a place that cannot
-        be written to.
+    InputError
+        For what has no JSON form, a solution without its problem, or a place that cannot be
+        written to.
+
+    Examples
+    --------
+    >>> import optgap, tempfile, pathlib
+    >>> problem = optgap.generate("coscheduling", size=4)
+    >>> optgap.save(problem, pathlib.Path(tempfile.mkdtemp()) / "problem.json")
     """
     if not hasattr(item, "to_json"):
         found = NoQuote(f"a {type(item).__name__}")

@@ -30,20 +30,41 @@ MODELS = ("models", "model")
 def generate(
     family_name: str, preset: str | None = None, *, seed: int = 0, models: Any = (), **params: Any
 ) -> Problem:
-    """A ready-made problem; the family's first preset unless `preset` names another.
-
-    With tables among the parameters it is `problem`, as on the command line. ``strict=False``
-    goes on with settings that look like another unit, with a warning.
+    """Make a problem from a preset.
 
     Parameters
     ----------
-    models: fits that the problem is to rest on: what `fit` gave, or files of them. The problem
-        keeps them, says what became of each, and `compare(…, uncertainty=…)` draws from them.
+    family_name
+        A name that `families` lists.
+    preset
+        A name that `presets` lists. Default: the family's first.
+    seed
+        Seed of the random number generator. Default 0.
+    models
+        Fits that the problem is to rest on: what `fit` returned, or files of fits. The problem
+        keeps the fits, and `compare` with `uncertainty` draws from them.
+    **params
+        The preset's own parameters, such as ``size=20``. `presets` lists them. ``strict=False``
+        warns of values that look like another unit, and goes on. With a table among the
+        parameters, `generate` does what `problem` does.
+
+    Returns
+    -------
+    Problem
+        The problem, which shows itself in a notebook and has `to_frame` and `plot`.
 
     Raises
     ------
-    InputError: for an unknown family, preset or parameter, a value of the wrong type, or a fit
-        that the family has no use for.
+    InputError
+        For an unknown family, preset or parameter, a value of another type, or a fit that the
+        family has no use for.
+
+    Examples
+    --------
+    >>> import optgap
+    >>> problem = optgap.generate("placement", "small", size=6, seed=1)
+    >>> problem.name
+    'small, 6 tasks, seed 1'
     """
     spec = family(family_name)
     own = {} if preset is None else preset_entry(family_name, preset)[0].params
@@ -119,24 +140,44 @@ def problem(
     columns: Mapping[str, str] | None = None,
     **tables_and_settings: Any,
 ) -> Problem:
-    """A problem from tables of your own, with the names that the command line's options have.
+    """Make a problem from tables of your own.
 
-    ``problem("queueing", jobs="jobs.csv", nodes=8)`` is
-    ``optgap generate queueing --jobs jobs.csv --set nodes=8``.
+    ``problem("queueing", jobs="jobs.csv", nodes=8)`` does what
+    ``optgap generate queueing --jobs jobs.csv --set nodes=8`` does.
 
     Parameters
     ----------
-    columns: our names for the tables' own, with the unit where that is another:
-        ``{"submitted": "arrival_s", "walltime": "duration_s:h"}``; its origin says what was mapped.
-    tables_and_settings: tables are paths, DataFrames or mappings of columns (a named index
-        counts as a column; messages number their rows from 0); ``models`` are fits: what `fit`
-        gave, paths, or their JSON form; everything else is a setting. ``strict=False`` goes on
-        with values that look like another unit (kW for W), with a warning.
+    family_name
+        A name that `families` lists.
+    seed
+        Seed of the random number generator. Default 0.
+    columns
+        Our names for the tables' own, with their unit if it is another:
+        ``{"submitted": "arrival_s", "walltime": "duration_s:h"}``. Default: names are ours.
+    **tables_and_settings
+        Tables are paths, DataFrames or mappings of columns, named as ``optgap generate --help``
+        names them (`jobs`, `tasks`, `nodes`, …). `models` are fits: what `fit` returned, paths,
+        or their JSON form. Everything else is a setting. ``strict=False`` warns of values that look
+        like another unit, and goes on.
+
+    Returns
+    -------
+    Problem
+        The problem. Its `origin` says which columns were renamed or converted.
 
     Raises
     ------
-    InputError: for an unknown family or setting, a table that is missing, or what tables hold:
-        naming file (or table), row, column, what was found and what was expected.
+    InputError
+        For an unknown family or setting, or a missing table. An error in a table names the table,
+        row, column, what was found and what was expected.
+
+    Examples
+    --------
+    >>> import optgap
+    >>> jobs = {"job": ["a", "b"], "arrival_s": [0, 10], "duration_s": [60, 30], "gpus": [4, 8]}
+    >>> problem = optgap.problem("queueing", jobs=jobs, nodes=1, gpus_per_node=8)
+    >>> len(problem.to_frame())
+    2
     """
     require_seed(seed)
     spec = family(family_name)

@@ -1,10 +1,13 @@
-"""Tables for people: aligned text, HTML, and rich's where there is a terminal."""
+"""Tables for people, as aligned text and as HTML."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import shutil
+import textwrap
+from collections.abc import Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from optgap.models import shown
 
@@ -13,31 +16,57 @@ if TYPE_CHECKING:
 
 Row = Sequence[str]
 Table = tuple[Row, list[Row], tuple[int, ...]]
-"""Header, rows and the columns that are right-aligned, as text."""
+"""Header, rows and the columns that are right-aligned, as text; an empty row is a rule."""
+RULE: Row = ()
+WIDTH = 100
+"""Columns of a text where no terminal says how many it has."""
+ROOM = 16
+"""Columns for names below which a table is shown in two parts, one below the other."""
+GAP_TO_BOUND, GAP_TO_BEST = "gap to bound (%)", "gap to best known (%)"
+SECONDS = "time (s)"
+"""Heads of columns: one name for one thing in every table."""
 
 
 class Answer:
     """What a command answers: lines, a table and notes, the same as text and in a notebook."""
 
     def head(self) -> list[str]:
-        """What the table is about."""
+        """Return lines that say what the table is about."""
         return []
 
     def table(self) -> Table:
-        """The table itself."""
+        """Return the table itself."""
         raise NotImplementedError
 
     def notes(self) -> list[str]:
-        """What one must know to read the table."""
+        """Return what one must know to read the table."""
         return []
 
     def __str__(self) -> str:
-        blocks = "\n".join(self.head()), text_table(*self.table()), "\n".join(self.notes())
+        blocks = filled(self.head()), text_table(*self.table()), filled(self.notes())
         return "\n\n".join(filter(None, blocks))
 
     def _repr_html_(self) -> str:
         header, rows, right = self.table()
-        return html_table(header, rows, [*self.head(), *self.notes()], right)
+        return html_table(header, rows, self.head(), right, self.notes())
+
+
+def screen_width() -> int:
+    """Return the columns of the terminal or of ``$COLUMNS``; `WIDTH` without either."""
+    return max(40, shutil.get_terminal_size((WIDTH, 24)).columns)
+
+
+def filled(lines: Sequence[str], width: int | None = None, indent: str = "  ") -> str:
+    """Lines wrapped at words, so that none is wider than the screen; words stay whole."""
+    room = width or screen_width()
+    return "\n".join("\n".join(_wrapped(line, room, indent)) or line for line in lines)
+
+
+def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    return textwrap.wrap(
+        text, max(1, width), subsequent_indent=indent, break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
 
 
 def plural(count: int, noun: str) -> str:
@@ -45,42 +74,113 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def text_table(header: Row, rows: Sequence[Row], right: Sequence[int] = ()) -> str:
-    """An aligned table in plain text; columns with an index in `right` are right-aligned."""
-    widths = [max(len(row[k]) for row in (header, *rows)) for k in range(len(header))]
+def text_table(
+    header: Row,
+    rows: Sequence[Row],
+    right: Sequence[int] = (),
+    width: int | None = None,
+    line: str = "-",
+) -> str:
+    """Return an aligned table in plain text that is no wider than the screen.
 
-    def line(cells: Row) -> str:
+    Heads are wrapped first, then cells of text. A name in the first column is never cut: one that
+    leaves too little room stands in a line of its own. Columns that find no room even then go into
+    a second table below the first.
+
+    Parameters
+    ----------
+    header
+        Names of the columns.
+    rows
+        Cells as text. An empty row draws a rule.
+    right
+        Indices of right-aligned columns, which are not wrapped.
+    width
+        Columns of text. Default: those of the screen.
+    line
+        What rules are drawn with.
+    """
+    room = width or screen_width()
+    columns = [[row[k] for row in rows if row] for k in range(len(header))]
+    widths = _widths(header, columns, right, room)
+    over = _total(widths) - room
+    if over > 0 and widths[0] - over < min(widths[0], ROOM) and len(header) > 2:
+        half = len(header) // 2 + 1
+        parts = ([*range(half)], [0, *range(half, len(header))])
+        return "\n\n".join(
+            text_table([header[k] for k in part], [[r[k] for k in part] if r else r for r in rows],
+                       [i for i, k in enumerate(part) if k in right], room, line)
+            for part in parts
+        )  # fmt: skip
+    widths[0] = max(1, widths[0] - max(0, over))
+    rule = "  ".join(line * size for size in widths)
+    lines = [*_lines(header, widths, right, bottom=True), rule]
+    for row in rows:
+        lines += _lines(row, widths, right) if row else [rule]
+    return "\n".join(lines)
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + 2 * (len(widths) - 1)
+
+
+def _widths(
+    header: Row, columns: Sequence[Sequence[str]], right: Sequence[int], room: int
+) -> list[int]:
+    """The width of each column: heads of numbers are wrapped first, then cells of text."""
+    widths = [max(map(len, (name, *cells))) for name, cells in zip(header, columns, strict=True)]
+    least = [
+        max(_longest_word(name), *(len(c) if k in right else _longest_word(c) for c in cells), 1)
+        for k, (name, cells) in enumerate(zip(header, columns, strict=True))
+    ]
+    if _total(widths) > room:  # a long name stands alone: it takes no room from the others
+        names = [len(name) for name in (header[0], *columns[0])]
+        widths[0] = max(size for size in (1, *names) if size <= max(ROOM, room // 3))
+    for group in (right, range(len(header))):
+        while _total(widths) > room:
+            room_in = {k: widths[k] - least[k] for k in group if k and widths[k] > least[k]}
+            if not room_in:
+                break
+            widths[max(room_in, key=room_in.__getitem__)] -= 1
+    return widths
+
+
+def _longest_word(text: str) -> int:
+    return max(map(len, text.split()), default=0)
+
+
+def _lines(
+    row: Row, widths: Sequence[int], right: Sequence[int], bottom: bool = False
+) -> list[str]:
+    """A row in as many lines as its cells need."""
+    name, *rest = row
+    alone = [] if bottom or len(name) <= widths[0] else [name]
+    first = _wrapped(name, widths[0]) if bottom else [] if alone else [name]
+    parts = [first, *(_wrapped(c, w) for c, w in zip(rest, widths[1:], strict=True))]
+    height = max(1, *map(len, parts))
+    if bottom:
+        parts = [[""] * (height - len(part)) + part for part in parts]
+    lines = []
+    for n in range(height):
+        cells = [part[n] if n < len(part) else "" for part in parts]
         padded = [
             cell.rjust(width) if k in right else cell.ljust(width)
             for k, (cell, width) in enumerate(zip(cells, widths, strict=True))
         ]
-        return "  ".join(padded).rstrip()
-
-    rule = "  ".join("-" * width for width in widths)
-    return "\n".join([line(header), rule, *(line(row) for row in rows)])
+        lines.append("  ".join(padded).rstrip())
+    return [*alone, *lines]
 
 
 def html_table(
-    header: Row, rows: Sequence[Row], lines: Sequence[str] = (), right: Sequence[int] = ()
+    header: Row,
+    rows: Sequence[Row],
+    lines: Sequence[str] = (),
+    right: Sequence[int] = (),
+    notes: Sequence[str] = (),
 ) -> str:
-    """The same as an HTML table that scrolls where it is wide, below lines of text."""
-    return shown.html_lines([escape(line) for line in lines]) + shown.html_table(
-        header, rows, right
-    )
-
-
-def rich_table(header: Row, rows: Sequence[Row], right: Sequence[int] = ()) -> Any:
-    """The same as a rich table."""
-    from rich import box
-    from rich.markup import escape as plain
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD)
-    for k, cell in enumerate(header):
-        table.add_column(plain(cell), justify="right" if k in right else "left")
-    for row in rows:
-        table.add_row(*(plain(cell) for cell in row))
-    return table
+    """The same as an HTML table that scrolls where it is wide, between lines and notes."""
+    above, below = (shown.html_lines([escape(line) for line in part]) for part in (lines, notes))
+    return above + shown.html_table(header, rows, right) + below
 
 
 def number(value: float | int | None, digits: int = 6) -> str:
@@ -91,6 +191,25 @@ def number(value: float | int | None, digits: int = 6) -> str:
         return f"{value:,}"
     magnitude = len(str(int(abs(value))))
     return f"{value:,.{max(0, digits - magnitude)}f}"
+
+
+def in_column(values: Iterable[float | None], digits: int = 6) -> list[str]:
+    """Numbers with one number of decimals, the one that the largest of them has in `number`."""
+    known = list(values)
+    largest = max((abs(x) for x in known if x is not None and math.isfinite(x)), default=0.0)
+    decimals = max(0, digits - len(str(int(largest))))
+    return ["" if x is None else f"{x:,.{decimals}f}" for x in known]
+
+
+def percents(shares: Iterable[float | None]) -> list[str]:
+    """Shares as percentages for a column with the unit in its head."""
+    return ["" if x is None else f"{100 * x:,.2f}" for x in shares]
+
+
+def durations(seconds: Sequence[float]) -> list[str]:
+    """Seconds for a column with the unit in its head."""
+    decimals = 2 if max(seconds, default=0.0) < 100 else 1
+    return [f"{x:,.{decimals}f}" for x in seconds]
 
 
 def percent(share: float | None, digits: int = 2) -> str:

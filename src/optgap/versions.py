@@ -48,7 +48,14 @@ def versions() -> dict[str, str]:
 
 
 def show_versions() -> None:
-    """Print what a bug report needs."""
+    """Print the versions that a bug report needs.
+
+    Examples
+    --------
+    >>> import optgap
+    >>> optgap.show_versions()  # doctest: +ELLIPSIS
+    package ...
+    """
     from optgap.render import text_table
 
     print(text_table(("package", "version"), list(_block())))

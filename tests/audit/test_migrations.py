@@ -59,12 +59,11 @@ def test_exact_is_what_enumeration_finds_and_the_bound_of_departures_is_below(
     for most in range(len(migration.problem.tasks) + 1):
         best = least(migration, every, most)
         assert departures.at(most) <= best + 1e-6
-        found = model.solve(most, Limits(None), 0)
-        assert found.solution is not None
-        assert found.bound is not None
-        assert not migration.check(found.solution, most)
-        assert migration.problem.evaluate(found.solution).objective == pytest.approx(best)
-        assert found.bound == pytest.approx(best)
+        solution, bound = model.solve(most, Limits(None), 0)
+        assert solution is not None
+        assert bound == pytest.approx(best)
+        assert not migration.check(solution, most)
+        assert migration.problem.evaluate(solution).objective == pytest.approx(best)
 
 
 def by_steps(migration: MigrationProblem, every: list[PlacementSolution]) -> list[float]:

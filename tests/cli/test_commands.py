@@ -64,8 +64,9 @@ def test_families_lists_policies_methods_and_presets(cli: Cli) -> None:
     assert placement["name"] == "placement"
     for key, name in (("policies", "pwr+fgd"), ("presets", "small")):
         assert name in [row["name"] for row in placement[key]]
+    assert "alpha=0.1          weight" in cli("families", "placement", "pwr+fgd").out
+    refused(cli("families", "placement", "pwt"), "NAME: found 'pwt'")
     text = cli("families", "placement").out
-    assert "alpha=0.1" in text
     assert all(row["name"] in text for row in placement["methods"])
 
 

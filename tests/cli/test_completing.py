@@ -38,7 +38,7 @@ def offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cli: Cli) -> Offere
         ("optgap compare pl", "placement place.json"),
         ("optgap explain q", "queueing queue.json"),
         ("optgap run place.json --policy hps_", "hps_fixed"),
-        ("optgap solve place.json --method bound-p", "bound-patterns bound-pooled bound-prices"),
+        ("optgap solve place.json --method bound-p", "bound-pooled bound-patterns bound-prices"),
         ("optgap compare placement --policies pwr,b", "pwr,bestfit"),
         ("optgap compare placement --policies a", "all"),
         ("optgap compare elastic --methods ex", "exhaustive"),

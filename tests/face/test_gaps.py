@@ -37,6 +37,11 @@ def crash(task: Any, state: Any) -> None:
     raise KeyError("x")
 
 
+def names(item: Comparison | ComparisonSet) -> list[str]:
+    """The first column of a table, with "" for a rule."""
+    return [row[0] if row else "" for row in item.table()[1]]
+
+
 def test_every_policy_is_measured_against_the_best_bound(two_nodes: PlacementProblem) -> None:
     table = compare(two_nodes, methods="loose,enumerate,loose(scale=0.5)")
     assert table.best_bound == table.best_known == 495.0
@@ -88,7 +93,7 @@ def test_no_method_runs_once_one_has_proven_that_there_is_no_solution() -> None:
     assert table.infeasible.method == table.to_json()["infeasible_by"] == "enumerate"
     assert [row.result.message for row in table.rows[1:3]] == ["not run"] * 2
     assert {row.result.termination for row in table.rows[:4]} == {"completed"}
-    assert [row[0] for row in table.table()[1]] == ["enumerate", "pwr", "crash"]
+    assert names(table) == ["enumerate", "", "pwr", "crash"]
     assert table.row("pwr").result.objective is not None  # policies ran before
     assert {row.gap_to_bound for row in table.rows} == {None}
     assert "no solution serves all that is asked, as enumerate proves" in str(table)
@@ -103,17 +108,16 @@ def test_what_is_about_a_part_says_so_and_stands_below_all_others(
         return None if task.gpu_milli == 500 else 0
 
     one = compare(two_nodes, [half, "pwr", "random"])
-    lines = [row[0] for row in one.table()[1]]
-    assert lines == ["enumerate", "pwr", "random", "half"]
+    assert names(one) == ["enumerate", "", "pwr", "random", "", "half"]
     assert one.table()[1][-1][-2] == "accepted part"
     assert [row.result.method for row in one.rows] == ["enumerate", "half", "pwr", "random"]
     both = ComparisonSet("extra", (0, 1), (one, compare(two_nodes, [half, "pwr"])))
     _, rows, _ = both.table()
     assert rows[-1][0] == "half"
-    assert all(cell.endswith("% (accepted part)") for cell in rows[-1][1:])
+    assert all(cell.endswith("†") for cell in rows[-1][1:])
     assert not any("*" in cell for row in rows for cell in row)
     for shown in (one, both):
-        assert any(note.startswith("accepted part: against a bound") for note in shown.notes())
+        assert any("accepted part: the policy rejected" in note for note in shown.notes())
         assert "accepted part" in shown._repr_html_()
 
 
@@ -123,12 +127,12 @@ def test_a_star_marks_what_was_stopped_and_a_line_says_by_what(
     late = replace(compare(two_nodes, "pwr").rows[1].result, termination=Termination.TIME_LIMIT)
     table = compare(two_nodes, "fgd")
     table = replace(table, rows=(*table.rows, ComparisonRow(late, "all", 0.1)))
-    assert [row[0] for row in table.table()[1]] == ["enumerate", "fgd", "pwr*"]
+    assert names(table) == ["enumerate", "", "fgd", "pwr*"]
     assert "* stopped by its time limit: pwr" in table.notes()
     cut = replace(late, termination=Termination.WORK_LIMIT)
     less = replace(table, rows=(*table.rows[:2], ComparisonRow(cut, "all", 0.1)))
     assert "* stopped by its work budget: pwr" in less.notes()
-    assert ComparisonSet("x", (1,), (table,)).table()[1][-1] == ("pwr", "10.00 %*")
+    assert ComparisonSet("x", (1,), (table,)).table()[1][-1] == ("pwr", "10.00*")
 
 
 def test_a_policy_alone_in_its_scope_is_no_yardstick_for_itself() -> None:
@@ -294,7 +298,8 @@ def test_what_a_budget_cut_is_told_above_the_table_and_by_how_much(
     )
     points = 100 * (shown - least)
     assert second.startswith(f"! gaps below may be too large: random's by {points:.2f} points at")
-    assert table.table()[0][6] == "at least"
+    assert second.endswith("each is at least the gap to best known")
+    assert "gap to best known (%)" in table.table()[0]
     again = Comparison.from_json(Fields(json.loads(json.dumps(table.to_json())), "x"))
     assert again.head() == table.head()
     assert not compare(two_nodes, "random", "weak,guess").unfinished
@@ -343,16 +348,18 @@ def test_the_table_prints_aligned(two_nodes: PlacementProblem) -> None:
     assert lines[0] == f"two nodes: {two_nodes.summary}"
     assert lines[1] == "best bound 495.000 W, by enumeration"
     rule = next(k for k, line in enumerate(lines) if set(line) == {"-", " "})
-    column = lines[rule - 1].index("gap to bound") + len("gap to bound")
-    for line in lines[rule + 1 : rule + 4]:
-        assert line[column - 1] == "%"
+    column = lines[rule - 1].index("gap to bound (%)") + len("gap to bound (%)")
+    for line in lines[rule + 1], *lines[rule + 3 : rule + 5]:
+        assert line[column - 3] == "."
 
 
 def test_frame_and_html_hold_every_row(two_nodes: PlacementProblem) -> None:
     table = compare(two_nodes, "pwr,fgd")
     frame = table.to_frame()
-    assert frame["method"].tolist() == ["enumerate", "pwr", "fgd"]
-    assert frame.loc[0, "power_w"] == 495.0
+    assert frame.index.tolist() == ["enumerate", "pwr", "fgd"]
+    assert tuple(frame) == ("objective", "bound", "gap_to_bound", "gap_to_best", "low", "high",
+                            "seconds")  # fmt: skip
+    assert table.to_frame(full=True).loc["enumerate", "power_w"] == 495.0
     html = table._repr_html_()
     assert html.count("<tr>") == 4
     assert "pwr" in html
@@ -375,14 +382,15 @@ def test_a_sweep_makes_one_table_per_value() -> None:
     assert answer.values == (1, 2)
     assert answer.methods == ("loose", "pwr", "fgd")
     header, rows, _ = answer.table()
-    assert header == ("gap to bound", "size=1", "size=2")
+    assert header == ("gap to bound (%)", "size=1", "size=2")
     assert [row[0] for row in rows] == ["pwr", "fgd"]
     document = answer.to_json()
     assert document["schema"] == "optgap.compare-set/1"
     assert [part["schema"] for part in document["comparisons"]] == ["optgap.compare/1"] * 2
+    assert answer.to_frame().index.names == ["size", "name"]
     assert len(answer.to_frame()) == 6
     assert "size=2" in answer._repr_html_()
-    with pytest.raises(InputError, match="--sweep"):
+    with pytest.raises(InputError, match="values: found"):
         sweep("placement", "sizes", ["1"], preset="small")
 
 

@@ -73,7 +73,7 @@ def test_an_integer_will_do_for_a_number_and_a_bool_for_neither() -> None:
     ],
 )
 def test_another_type_is_refused_by_name(key: str, value: object) -> None:
-    with pytest.raises(InputError, match=f"--set: pwr, {key}: found"):
+    with pytest.raises(InputError, match=f"^pwr, {key}: found"):
         typed({key: value}, DEFAULTS, "pwr", "--set")
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from optgap import registry
+from optgap.models.consolidation.presets import mixed
 from optgap.models.errors import InputError
 from optgap.models.placement import PlacementProblem
 from optgap.models.placement.making import aims_of
@@ -76,8 +77,9 @@ def test_declared_parameters_are_those_of_the_function(spec: registry.FamilySpec
                 assert entry.options.__name__ in function.__code__.co_names, entry.name
                 continue
             offered = dict(inspect.signature(function).parameters)
-            if "aims" in offered:  # handed on as they are
-                offered |= inspect.signature(aims_of).parameters
+            for name, further in (("aims", aims_of), ("mix", mixed)):
+                if name in offered:  # handed on as they are
+                    offered |= inspect.signature(further).parameters
             for name in entry.params:
                 assert name in offered, (entry.name, name)
 
@@ -91,9 +93,9 @@ def test_names_can_be_typed_on_a_command_line(spec: registry.FamilySpec) -> None
 
 def test_an_unknown_name_is_answered_with_those_there_are() -> None:
     placement = FAMILIES["placement"]
-    with pytest.raises(InputError, match="--policy: found 'fdg', expected one of pwr, fgd"):
+    with pytest.raises(InputError, match="policy: found 'fdg', expected one of pwr, fgd"):
         policy(placement, "fdg")
-    with pytest.raises(InputError, match="--method: found 'x', expected one of"):
+    with pytest.raises(InputError, match="method: found 'x', expected one of"):
         method(placement, "x")
     with pytest.raises(InputError, match="expected one of placement"):
         registry.family("x")

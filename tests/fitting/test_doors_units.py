@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from optgap.fitting.prepare import mean_over, where
+from optgap.fitting.prepare import where
 from optgap.fitting.readers import read_profile
 from optgap.fitting.readers.naming import quantity_of
 from optgap.fitting.workflow import fit
@@ -270,9 +270,6 @@ def test_two_columns_group_and_own_names_select() -> None:
     profile = read_profile(table, columns=columns)
     assert len(where(profile, "SM clock (GHz)>=0.9")) == 4
     assert len(where(profile, "prog=a")) == 4
-    assert mean_over(profile, "prog", "SM clock (GHz)").numbers("power_w") == pytest.approx(
-        [80, 106.25]
-    )
     with pytest.raises(InputError, match="by: found 'colour', expected one of"):
         fit(table, "linear-power", by="prog,colour", columns=columns)
     with pytest.raises(

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from optgap.fitting import ESTIMATORS, make_estimator
-from optgap.fitting.automatic import rank
 from optgap.fitting.curves import LinearPower
 from optgap.fitting.estimator import NotFittedError
 from optgap.fitting.groups import cross_validate, fit_groups
@@ -22,7 +21,7 @@ from optgap.fitting.saved import load, save
 from optgap.fitting.splits import Extrapolate, KFold, LeaveOneValueOut
 from optgap.fitting.throughput import PowerFlowThroughput
 from optgap.fitting.uncertainty import interval, samples
-from optgap.fitting.workflow import report_of
+from optgap.fitting.workflow import rank, report_of
 from optgap.models.errors import InputError
 from optgap.models.jsonio import dump_json
 from optgap.models.performance import ThroughputModel, read_fit

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from optgap.fitting.audit import audit
-from optgap.fitting.prepare import drop_missing, mean_over, where
+from optgap.fitting.prepare import drop_missing, where
 from optgap.fitting.profile import Profile
 from optgap.fitting.readers import read_profile, read_profiles
 from optgap.fitting.workflow import fit
@@ -274,16 +274,8 @@ def test_rows_are_selected_by_condition() -> None:
     assert len(where(table, "frequency_mhz>=1000")) == 12
     assert len(where(table, "application=a3")) == 8
     for condition in ("frequency_mhz", "frequency_mhz>x", "application>a", "frequency_mhz>9999"):
-        with pytest.raises(InputError, match="--where"):
+        with pytest.raises(InputError, match="where"):
             where(table, condition)
-
-
-def test_the_mean_is_taken_where_all_groups_are_there() -> None:
-    table = sweep(held=True)
-    mean = mean_over(table.take(np.arange(1, 48)), "application", "frequency_mhz")
-    assert len(mean) == 7
-    assert mean.numbers("power_w") == pytest.approx(30 + 0.125 * np.arange(500, 1200, 100))
-    assert "1 values of frequency_mhz" in mean.notes[-1]
 
 
 def test_missing_values_are_dropped_on_request() -> None:

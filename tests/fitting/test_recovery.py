@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -12,40 +11,17 @@ from powerflow import TIME
 from optgap.fitting import ESTIMATORS, make_estimator
 from optgap.fitting.profile import Profile
 from optgap.models.performance import EnergyModel, ThroughputModel
+from optgap.models.performance.throughput import GRAD_NAMES, IO_NAMES, SYNC_NAMES
 
 CLOCKS = np.arange(500.0, 1450.0, 50.0)
 
-RING = {
-    "a_io_s": 0.004,
-    "b_io_s": 2e-5,
-    "a_grad_s": 0.006,
-    "b_grad_s": 4e-4,
-    "k_grad_s_mhz": 1.2,
-    "theta_sync_s": 0.003,
-    "ring_sync_s": 0.012,
-    "B_sync_s": 0.001,
-    "A_sync_s_mhz": 5.0,
-    "theta_cross_s": 0.01,
-    "gamma1": 2.5,
-    "gamma2": 2.0,
-}
-TOPOLOGY = {
-    "a_io_s": 0.004,
-    "b_io_s": 2e-5,
-    "a_grad_s": 0.006,
-    "b_grad_s": 4e-4,
-    "k_grad_s_mhz": 1.2,
-    "theta_local_s": 0.004,
-    "B_local_s": 0.002,
-    "theta_node_s": 0.02,
-    "latency_node_s": 0.004,
-    "B_node_s": 0.001,
-    "share_node_s": 0.003,
-    "pair_node_s": 0.006,
-    "pair_share_s": 0.002,
-    "gamma1": 2.0,
-    "gamma2": 1.5,
-}
+COMMON = (*IO_NAMES, *GRAD_NAMES)
+SHARED = (0.004, 2e-5, 0.006, 4e-4, 1.2)
+RING = dict(zip((*COMMON, *SYNC_NAMES["ring"], "gamma1", "gamma2"),
+                (*SHARED, 0.003, 0.012, 0.001, 5.0, 0.01, 2.5, 2.0), strict=True))  # fmt: skip
+TOPOLOGY = dict(zip((*COMMON, *SYNC_NAMES["topology"], "gamma1", "gamma2"),
+                    (*SHARED, 0.004, 0.002, 0.02, 0.004, 0.001, 0.003, 0.006, 0.002, 2.0, 1.5),
+                    strict=True))  # fmt: skip
 POWER = {
     "f0_mhz": 830.0,
     "kappa": 1.7,
@@ -77,24 +53,18 @@ def cluster_grid() -> dict[str, np.ndarray]:
     return dict(zip(names, np.array(rows, dtype=float).T, strict=True))
 
 
+LAYOUT = ("gpus", "local_batch", "frequency_mhz", "nodes", "gpus_on_node")
+
+
 def times(parameters: dict[str, float], form: str) -> dict[str, np.ndarray]:
     grid = cluster_grid()
     model = ThroughputModel(parameters, form)  # type: ignore[arg-type]
-    return {
-        **grid,
-        "time_s": model.iteration_time(
-            grid["gpus"],
-            grid["local_batch"],
-            grid["frequency_mhz"],
-            grid["nodes"],
-            grid["gpus_on_node"],
-        ),
-    }
+    return {**grid, "time_s": model.iteration_time(*(grid[name] for name in LAYOUT))}
 
 
 def energies() -> dict[str, np.ndarray]:
     table = times(TIME, "paper")
-    layout = [table[n] for n in ("gpus", "local_batch", "frequency_mhz", "nodes", "gpus_on_node")]
+    layout = [table[name] for name in LAYOUT]
     _, grad, sync = ThroughputModel(TIME).parts(*layout)
     powers = EnergyModel(POWER, "physical")
     energy = powers.iteration_energy(*layout[:3], grad, sync, table["time_s"])
@@ -111,8 +81,7 @@ SUMS = np.linspace(20, 190, 60)
 HIGH = np.maximum(CLOCKS / 1000 - 0.9, 0)
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(NamedTuple):
     """A model with settings, the data it made itself, and the parameters behind them."""
 
     name: str
@@ -122,108 +91,43 @@ class Case:
     truth: dict[str, float]
 
 
+X = CLOCKS / 1000
 CASES = [
-    Case(
-        "linear",
-        "linear-power",
-        {},
-        swept(power_w=23.3 + 0.09 * CLOCKS),
-        {"P_gs": 23.3, "alpha": 0.09},
-    ),
-    Case(
-        "power law",
-        "power-law-power",
-        {},
-        swept(power_w=40 + 160 * (CLOCKS / 1400) ** 2.4),
-        {"static_w": 40, "gain_w": 160, "exponent": 2.4},
-    ),
-    Case(
-        "jct",
-        "power-law-jct",
-        {},
-        swept(time_s=12 * (1400 / CLOCKS) ** 0.91),
-        {"e_min": 12, "beta": 0.91},
-    ),
+    Case("linear", "linear-power", {}, swept(power_w=23.3 + 0.09 * CLOCKS),
+         {"P_gs": 23.3, "alpha": 0.09}),
+    Case("power law", "power-law-power", {}, swept(power_w=40 + 160 * (CLOCKS / 1400) ** 2.4),
+         {"static_w": 40, "gain_w": 160, "exponent": 2.4}),
+    Case("jct", "power-law-jct", {}, swept(time_s=12 * (1400 / CLOCKS) ** 0.91),
+         {"e_min": 12, "beta": 0.91}),
     Case("throughput", "powerflow-throughput", {}, times(TIME, "paper"), TIME),
     Case("ring", "powerflow-throughput", {"sync": "ring"}, times(RING, "ring"), RING),
-    Case(
-        "topology",
-        "powerflow-throughput",
-        {"sync": "topology"},
-        times(TOPOLOGY, "topology"),
-        TOPOLOGY,
-    ),
-    Case(
-        "continuous P(f)",
-        "powerflow-power",
-        {"form": "continuous"},
-        swept(power_w=30 + 60 * CLOCKS / 1000 + 40 * HIGH + 90 * HIGH**2 + 120 * HIGH**3),
-        {
-            "f0_mhz": 900,
-            "b_low_w": 30,
-            "a_low_w": 60,
-            "c_high_w": 40,
-            "b_high_w": 90,
-            "a_high_w": 120,
-        },
-    ),
-    Case(
-        "P(f) from V(f)",
-        "powerflow-power",
-        {"form": "physical"},
-        swept(power_w=30 + 20 * CLOCKS / 1000 + 70 * CLOCKS / 1000 * (1 + 1.3 * HIGH) ** 2),
-        {"f0_mhz": 900, "kappa": 1.3, "static_w": 30, "linear_w": 20, "voltage_w": 70},
-    ),
-    Case(
-        "energy",
-        "powerflow-energy",
-        {"form": "physical", "f0_mhz": 830.0, "kappa": 1.7},
-        energies(),
-        POWER,
-    ),
-    Case(
-        "batch, printed",
-        "batch-power",
-        {"form": "paper"},
-        {"local_batch": BATCHES, "power_w": 25 * np.log(BATCHES + 6) + 20},
-        {"alpha": 25, "theta": 6, "beta": 20},
-    ),
-    Case(
-        "batch, with ends",
-        "batch-power",
-        {"form": "saturating"},
-        {"local_batch": BATCHES, "power_w": 25 * np.log(np.clip(BATCHES, 8, 512)) + 20},
-        {"alpha": 25, "theta": 0, "beta": 20},
-    ),
-    Case(
-        "dram, rate",
-        "dram-runtime",
-        {"form": "rate"},
-        {"dram_sum": LEVELS, "time_s": 1 / (0.01 + 0.03 * LEVELS)},
-        {"a": 0.01, "b": 0.03},
-    ),
-    Case(
-        "dram, blend of what agrees",
-        "dram-runtime",
-        {},
-        {"dram_sum": LEVELS, "time_s": 25 / LEVELS},
-        {"a": 0, "b": 0.04, "c": 25, "k": 1},
-    ),
-    Case(
-        "dram, power",
-        "dram-runtime",
-        {"form": "power"},
-        {"dram_sum": LEVELS, "time_s": 40 * LEVELS**-0.8},
-        {"c": 40, "k": 0.8},
-    ),
-    Case(
-        "contention",
-        "contention",
-        {},
-        {"util_sum_percent": SUMS, "speed": np.minimum(1, (SUMS / 96) ** -0.62)},
-        {"q": 0.62, "knee": 96},
-    ),
-]
+    Case("topology", "powerflow-throughput", {"sync": "topology"}, times(TOPOLOGY, "topology"),
+         TOPOLOGY),
+    Case("continuous P(f)", "powerflow-power", {"form": "continuous"},
+         swept(power_w=30 + 60 * X + 40 * HIGH + 90 * HIGH**2 + 120 * HIGH**3),
+         {"f0_mhz": 900, "b_low_w": 30, "a_low_w": 60, "c_high_w": 40, "b_high_w": 90,
+          "a_high_w": 120}),
+    Case("P(f) from V(f)", "powerflow-power", {"form": "physical"},
+         swept(power_w=30 + 20 * X + 70 * X * (1 + 1.3 * HIGH) ** 2),
+         {"f0_mhz": 900, "kappa": 1.3, "static_w": 30, "linear_w": 20, "voltage_w": 70}),
+    Case("energy", "powerflow-energy", {"form": "physical", "f0_mhz": 830.0, "kappa": 1.7},
+         energies(), POWER),
+    Case("batch, printed", "batch-power", {"form": "paper"},
+         {"local_batch": BATCHES, "power_w": 25 * np.log(BATCHES + 6) + 20},
+         {"alpha": 25, "theta": 6, "beta": 20}),
+    Case("batch, with ends", "batch-power", {"form": "saturating"},
+         {"local_batch": BATCHES, "power_w": 25 * np.log(np.clip(BATCHES, 8, 512)) + 20},
+         {"alpha": 25, "theta": 0, "beta": 20}),
+    Case("dram, rate", "dram-runtime", {"form": "rate"},
+         {"dram_sum": LEVELS, "time_s": 1 / (0.01 + 0.03 * LEVELS)}, {"a": 0.01, "b": 0.03}),
+    Case("dram, blend of what agrees", "dram-runtime", {},
+         {"dram_sum": LEVELS, "time_s": 25 / LEVELS}, {"a": 0, "b": 0.04, "c": 25, "k": 1}),
+    Case("dram, power", "dram-runtime", {"form": "power"},
+         {"dram_sum": LEVELS, "time_s": 40 * LEVELS**-0.8}, {"c": 40, "k": 0.8}),
+    Case("contention", "contention", {},
+         {"util_sum_percent": SUMS, "speed": np.minimum(1, (SUMS / 96) ** -0.62)},
+         {"q": 0.62, "knee": 96}),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

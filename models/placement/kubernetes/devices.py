@@ -607,39 +607,27 @@ READERS: Mapping[str, Callable[[Node], Devices]] = {
 """What reads the devices of a node by their kind."""
 
 
-def unclear_notes(nodes: Sequence[Node]) -> list[str]:
-    """A note for each reason, with the nodes and what is on them."""
-    by_why: dict[str, list[Node]] = {}
-    for node in nodes:
-        if node.devices.verdict == "unknown":
-            by_why.setdefault(node.devices.why, []).append(node)
-    lines = []
-    for why, there in by_why.items():
+def notes(nodes: Sequence[Node]) -> list[str]:
+    """A note for each reason not to understand nodes, and for what is odd about others, once."""
+    lines: list[str] = []
+    unclear = [node for node in nodes if node.devices.verdict == "unknown"]
+    for why in dict.fromkeys(node.devices.why for node in unclear):
+        there = [node for node in unclear if node.devices.why == why]
         items = ", ".join(
-            f"{what} {amount} ({n.name})"
-            if "/" not in str(amount)
-            else f"{what} ({n.name}, {amount})"
+            f"{what} ({n.name}, {amount})" if "/" in str(amount) else f"{what} {amount} ({n.name})"
             for n in there
             for what, amount in n.devices.items
         )
         stay = sum(len(node.pods) for node in there)
         have = "nodes have" if len(there) > 1 else "node has"
-        tail = f"Their {stay:,} pods stay." if stay != 1 else "Their 1 pod stays."
         lines.append(
             f"{len(there):,} {have} accelerators that are not understood"
-            f"{f' ({why})' if why else ''}: {items}. {tail}"
+            f"{f' ({why})' if why else ''}: {items}. "
+            f"Their {stay:,} {'pod stays' if stay == 1 else 'pods stay'}."
         )
+    told = [(note, node.name) for node in nodes for note in node.devices.notes]
+    for note in dict.fromkeys(note for note, _ in told):
+        first, *more = [name for said, name in told if said == note]
+        where = f" ({first}{f' and {len(more):,} more' if more else ''})"
+        lines.append(note if note == UNTOLD else note + where)
     return lines
-
-
-def advertised_notes(nodes: Sequence[Node]) -> list[str]:
-    """What is odd about nodes whose devices are read, once each."""
-    by_note: dict[str, list[str]] = {}
-    for node in nodes:
-        for note in node.devices.notes:
-            by_note.setdefault(note, []).append(node.name)
-    return [
-        note if note == UNTOLD
-        else f"{note} ({names[0]}{f' and {len(names) - 1:,} more' if len(names) > 1 else ''})"
-        for note, names in by_note.items()
-    ]  # fmt: skip

@@ -10,13 +10,12 @@ from optgap.models.placement.cluster import MAX_CPU_MILLI
 from optgap.models.placement.kubernetes.devices import (
     Devices,
     Node,
-    advertised_notes,
     amounts,
     examine,
     family,
-    unclear_notes,
+    notes,
 )
-from optgap.models.placement.kubernetes.moving import Budgets, on_every_node, why_stays
+from optgap.models.placement.kubernetes.moving import on_every_node, why_stays
 from optgap.models.placement.kubernetes.objects import Object, Objects
 from optgap.models.placement.kubernetes.power import Figures
 from optgap.models.placement.kubernetes.requests import Pod, requested
@@ -89,13 +88,12 @@ def lay_out(objects: Objects, figures: Figures, plain: Collection[str]) -> Layou
             f"pods on {_some(strange, 'node')} that the file does not have: "
             "an old or partial file, or two clusters mixed"
         )
-    budgets = Budgets(objects.budgets)
     for node in layout.nodes:
         node.devices = examine(node, plain)
         _close(layout, node)
         for one in node.pods:
-            one.stays = _stays(one, node, budgets, plain)
-    layout.warnings += unclear_notes(layout.nodes) + advertised_notes(layout.nodes)
+            one.stays = _stays(one, node, objects.budgets, plain)
+    layout.warnings += notes(layout.nodes)
     others = Counter(
         name for node in layout.nodes for pod in node.pods for name in pod.asks
         if family(name, plain) == "other" and not pod.on_every_node
@@ -187,7 +185,7 @@ class Overfull(Violation):
         return f"{self.where}: {self.found} held, {self.limit} allocatable"
 
 
-def _stays(pod: Pod, node: Node, budgets: Budgets, plain: Collection[str]) -> str:
+def _stays(pod: Pod, node: Node, budgets: list[Object], plain: Collection[str]) -> str:
     if pod.on_every_node:
         return PART
     if node.devices.verdict == "unknown":

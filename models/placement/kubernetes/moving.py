@@ -1,15 +1,9 @@
-"""Which pods may be moved, why the others stay, and which nodes pods keep others out of."""
+"""Which pods may be moved, and why the others stay."""
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
 
-import numpy as np
-
-from optgap.models.placement.arrays import BoolArray
 from optgap.models.placement.kubernetes.objects import Object
 from optgap.models.placement.kubernetes.selection import selected
 
@@ -20,25 +14,15 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 CRITICAL = ("system-node-critical", "system-cluster-critical")
 
 
-class Budgets:
-    """Disruption budgets that allow none at the moment, by namespace."""
-
-    def __init__(self, budgets: Iterable[Object]) -> None:
-        self._spent: dict[str, list[tuple[str, Object]]] = defaultdict(list)
-        for budget in budgets:
-            meta, status = budget["metadata"], budget.get("status") or {}
-            if int(status.get("disruptionsAllowed") or 0) < 1:
-                selector = (budget.get("spec") or {}).get("selector") or {}
-                self._spent[meta.get("namespace", "default")].append((meta["name"], selector))
-
-    def holds(self, pod: Object) -> str:
-        """The budget that keeps a pod where it is, or ""."""
-        meta = pod["metadata"]
-        labels = meta.get("labels") or {}
-        for name, selector in self._spent.get(meta.get("namespace", "default"), ()):
-            if selected(labels, selector):
-                return name
-        return ""
+def _budgeted(pod: Object, budgets: Iterable[Object]) -> bool:
+    """Whether a disruption budget that allows none at the moment keeps a pod where it is."""
+    meta = pod["metadata"]
+    return any(
+        budget["metadata"].get("namespace", "default") == meta.get("namespace", "default")
+        and int((budget.get("status") or {}).get("disruptionsAllowed") or 0) < 1
+        and selected(meta.get("labels") or {}, (budget.get("spec") or {}).get("selector") or {})
+        for budget in budgets
+    )
 
 
 def on_every_node(pod: Object) -> bool:
@@ -49,7 +33,7 @@ def on_every_node(pod: Object) -> bool:
     return any(o.get("kind") in ("DaemonSet", "Node") for o in meta.get("ownerReferences") or [])
 
 
-def why_stays(pod: Object, budgets: Budgets) -> str:
+def why_stays(pod: Object, budgets: Iterable[Object]) -> str:
     """Why a pod must stay where it is; "" when it may move."""
     meta, spec = pod["metadata"], pod.get("spec") or {}
     notes = meta.get("annotations") or {}
@@ -66,7 +50,7 @@ def why_stays(pod: Object, budgets: Budgets) -> str:
     safe = str(notes.get(SAFE, "")).lower() == "true"
     return (
         _volumes(spec, safe)
-        or ("disruption budget" if budgets.holds(pod) else "")
+        or ("disruption budget" if _budgeted(pod, budgets) else "")
         or _needs_others(spec)
     )
 
@@ -95,56 +79,3 @@ def _needs_others(spec: Object) -> str:
         return "topology spread"
     ports = (p for c in spec.get("containers") or [] for p in c.get("ports") or [])
     return "host port" if spec.get("hostNetwork") or any(p.get("hostPort") for p in ports) else ""
-
-
-class Repelling:
-    """Required anti-affinity of pods that are there: whom it keeps out of which nodes.
-
-    Pods with such terms stay, so the nodes are always the same.
-
-    Parameters
-    ----------
-    nodes: the nodes' labels.
-    pods: (namespace, spec, labels of its node) of every pod that is on a node.
-    """
-
-    def __init__(self, nodes: Sequence[Object], pods: Iterable[tuple[str, Object, Object]]) -> None:
-        self._terms: list[tuple[set[str] | None, Any, BoolArray]] = []
-        self._answers: dict[str, BoolArray] = {}
-        self._every = np.ones(len(nodes), dtype=bool)
-        for namespace, spec, where in pods:
-            rule = (spec.get("affinity") or {}).get("podAntiAffinity") or {}
-            for term in rule.get(REQUIRED) or []:
-                key = str(term.get("topologyKey", ""))
-                domain = where.get(key)
-                if domain is None:
-                    continue
-                inside = np.array([labels.get(key) == domain for labels in nodes], dtype=bool)
-                spaces = {*(term.get("namespaces") or [])} or {namespace}
-                everywhere = None if term.get("namespaceSelector") is not None else spaces
-                self._terms.append((everywhere, term.get("labelSelector"), inside))
-
-    def allowed(self, namespace: str, labels: Object) -> BoolArray:
-        """(N,) the nodes that no pod keeps such a pod out of."""
-        if not self._terms:
-            return self._every
-        key = json.dumps([namespace, labels], sort_keys=True)
-        if key not in self._answers:
-            fits = self._every.copy()
-            for spaces, selector, inside in self._terms:
-                if (spaces is None or namespace in spaces) and _selects(selector, labels):
-                    fits &= ~inside
-            self._answers[key] = fits
-        return self._answers[key]
-
-
-def _selects(selector: Any, labels: Object) -> bool:
-    """Whether a term selects a pod; a selector that cannot be read selects every pod."""
-    if selector is None:
-        return False
-    if not isinstance(selector, dict):
-        return True
-    expressions = selector.get("matchExpressions") or []
-    if any(e.get("operator") not in ("In", "NotIn", "Exists", "DoesNotExist") for e in expressions):
-        return True
-    return selected(labels, selector)

@@ -16,7 +16,7 @@ from optgap.models.placement.kubernetes.layout import CARDS, PART, Layout, lay_o
 from optgap.models.placement.kubernetes.objects import COMMAND, Objects, read_objects
 from optgap.models.placement.kubernetes.power import UNKNOWN_W, Figures
 from optgap.models.placement.kubernetes.requests import Pod
-from optgap.models.placement.kubernetes.rules import NodeSets, Rules, counted, grouped
+from optgap.models.placement.kubernetes.rules import Rules, grouped
 from optgap.models.placement.migrations import Further, MigrationProblem, Move
 from optgap.models.placement.openb import DeviceTable
 from optgap.models.placement.power import PowerModel
@@ -223,11 +223,11 @@ def _relax(nodes: Sequence[Node], rows: Sequence[_Row]) -> None:
 
 def _migration(source: str, nodes: Sequence[Node], rows: Sequence[_Row]) -> MigrationProblem:
     base = [node.devices.model if node.devices.cards else "" for node in nodes]
-    models, exact = grouped(base, counted([row.allowed for row in rows if row.cell[0]]))
+    models, exact = grouped(base, Counter(row.allowed.tobytes() for row in rows if row.cell[0]))
     figures = dict(zip(models, (node.devices.watts for node in nodes), strict=True))
     figures.pop("", None)
     power = PowerModel({m: w[0] for m, w in figures.items()}, {m: w[1] for m, w in figures.items()})
-    sets = NodeSets()
+    sets: dict[bytes, int] = {}
     specs: list[str] = []
     groups: list[int] = []
     known: dict[tuple[bytes, str], str] = {}
@@ -239,7 +239,8 @@ def _migration(source: str, nodes: Sequence[Node], rows: Sequence[_Row]) -> Migr
             known[key] = "|".join(sorted(names - {""}))
         told = row.cell[0] and key[0] in exact and row.allowed[row.node]
         specs.append(known[key] if row.cell[0] else "")
-        groups.append(-1 if told or not row.movable else sets.number(row.allowed))
+        free = told or not row.movable or row.allowed.all()
+        groups.append(-1 if free else sets.setdefault(key[0], len(sets)))
     memory = [row.asks.get("memory", 0) for row in rows]
     cpu = _cpu(nodes, rows)
     held = np.zeros(len(nodes), dtype=np.int64)
@@ -284,7 +285,7 @@ def _migration(source: str, nodes: Sequence[Node], rows: Sequence[_Row]) -> Migr
         problem,
         current,
         [row.movable for row in rows],
-        sets.sets,
+        [np.frombuffer(inside, dtype=bool) for inside in sets],
         groups,
         np.maximum(room, np.bincount(at, minlength=len(nodes))),
         [node.closed for node in nodes],

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from optgap.models.placement.arrays import BoolArray, FloatArray
 from optgap.models.placement.kubernetes.devices import Node
-from optgap.models.placement.kubernetes.moving import Repelling
-from optgap.models.placement.kubernetes.objects import Objects
+from optgap.models.placement.kubernetes.moving import REQUIRED
+from optgap.models.placement.kubernetes.objects import Object, Objects
 from optgap.models.placement.kubernetes.requests import Pod
-from optgap.models.placement.kubernetes.selection import Selection
+from optgap.models.placement.kubernetes.selection import let_in, repels, tolerated
 
 MOST_GROUPS = 40
 """Groups of nodes that the problem tells apart by the pods they let in; rules that would make
@@ -30,70 +32,82 @@ class Rules:
 
     def __init__(self, objects: Objects, nodes: Sequence[Node]) -> None:
         self.nodes = nodes
-        self._selection = Selection([node.object for node in nodes])
-        self._repelling = Repelling(
-            [node.labels for node in nodes],
-            [
-                (pod.get("metadata", {}).get("namespace", "default"), spec, where)
-                for pod in objects.pods.values()
-                if (spec := pod.get("spec") or {}).get("nodeName") in objects.nodes
-                and (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed")
-                and (
-                    where := objects.nodes[spec["nodeName"]]["metadata"].get("labels") or {}
-                ) is not None
-            ],
-        )  # fmt: skip
+        self._known: dict[str, BoolArray] = {}
         self._there: dict[str, FloatArray] = {}
-        self._platform: dict[tuple[object, ...], BoolArray] = {}
+        self._domains: dict[str, dict[str, set[str]]] = {}
+        self._repelling = list(_repelling(objects))
 
     def allowed(self, pod: Pod, node: Node | None) -> BoolArray:
         """(N,) where a pod may go, whatever else is there; `node` is where it is."""
-        meta = pod.object["metadata"]
-        fits = self._selection.allowed(pod.object) & self._repelling.allowed(
-            meta.get("namespace", "default"), meta.get("labels") or {}
+        spec, meta = pod.object.get("spec") or {}, pod.object["metadata"]
+        affinity = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED) or {}
+        selector, tolerations = spec.get("nodeSelector") or {}, spec.get("tolerations") or []
+        barred = self._barred(meta.get("namespace", "default"), meta.get("labels") or {})
+        fits = (
+            self._where(
+                [selector, affinity], lambda n: let_in(n.name, n.labels, selector, affinity)
+            )
+            & self._where([tolerations], lambda n: tolerated(n.object, tolerations))
+            & self._where(
+                ["", *sorted((key, *sorted(domains)) for key, domains in barred.items())],
+                lambda n: not any(n.labels.get(key) in found for key, found in barred.items()),
+            )
         )
         for name, amount in pod.asks.items():
             if name not in self._there:
-                self._there[name] = np.array(
-                    [float(n.allocatable.get(name, 0)) for n in self.nodes]
-                )
+                there = [float(n.allocatable.get(name, 0)) for n in self.nodes]
+                self._there[name] = np.array(there)
             fits = fits & (self._there[name] >= amount)
         if node is None:
             return fits
-        key = tuple(sorted(pod.keys)), *(node.labels.get(label) for label in SAME)
-        if key not in self._platform:
-            self._platform[key] = np.array(
-                [
-                    pod.keys <= n.devices.keys
-                    and all(n.labels.get(label) == node.labels.get(label) for label in SAME)
-                    for n in self.nodes
-                ],
-                dtype=bool,
-            )
-        return fits & self._platform[key]
+        same = [node.labels.get(label) for label in SAME]
+        return fits & self._where(
+            ["", "", *sorted(pod.keys), same],
+            lambda n: (
+                pod.keys <= n.devices.keys and [n.labels.get(label) for label in SAME] == same
+            ),
+        )
+
+    def _where(self, key: list[Any], test: Callable[[Node], bool]) -> BoolArray:
+        """(N,) the nodes that pass a test, which the key stands for."""
+        name = json.dumps(key, sort_keys=True)
+        if name not in self._known:
+            self._known[name] = np.array([test(node) for node in self.nodes], dtype=bool)
+        return self._known[name]
+
+    def _barred(self, namespace: str, labels: Object) -> dict[str, set[str]]:
+        """The topology domains that pods keep such a pod out of, by key."""
+        name = json.dumps([namespace, labels], sort_keys=True) if self._repelling else ""
+        if name in self._domains:
+            return self._domains[name]
+        found: dict[str, set[str]] = self._domains.setdefault(name, {})
+        for spaces, selector, key, domain in self._repelling:
+            if (spaces is None or namespace in spaces) and repels(selector, labels):
+                found.setdefault(key, set()).add(domain)
+        return found
 
 
-class NodeSets:
-    """Sets of nodes, each once, by number."""
+def _repelling(objects: Objects) -> Iterator[tuple[set[str] | None, Any, str, str]]:
+    """Required anti-affinity of pods that are there: namespaces, selector, topology domain.
 
-    def __init__(self) -> None:
-        self.sets: list[BoolArray] = []
-        self._index: dict[bytes, int] = {}
+    Pods with such terms stay, so the domains are always the same.
+    """
+    for pod in objects.pods.values():
+        spec, status = pod.get("spec") or {}, pod.get("status") or {}
+        where = objects.nodes.get(str(spec.get("nodeName")))
+        if where is None or status.get("phase") in ("Succeeded", "Failed"):
+            continue
+        rule = (spec.get("affinity") or {}).get("podAntiAffinity") or {}
+        for term in rule.get(REQUIRED) or []:
+            key = str(term.get("topologyKey", ""))
+            domain = (where["metadata"].get("labels") or {}).get(key)
+            own = {*(term.get("namespaces") or [])} or {pod["metadata"].get("namespace", "default")}
+            spaces = None if term.get("namespaceSelector") is not None else own
+            if domain is not None:
+                yield spaces, term.get("labelSelector"), key, domain
 
-    def number(self, allowed: BoolArray) -> int:
-        """The number of a set; -1 for that of all nodes."""
-        if allowed.all():
-            return -1
-        key = allowed.tobytes()
-        if key not in self._index:
-            self._index[key] = len(self.sets)
-            self.sets.append(allowed)
-        return self._index[key]
 
-
-def grouped(
-    base: Sequence[str], wanted: Collection[tuple[BoolArray, int]]
-) -> tuple[list[str], set[bytes]]:
+def grouped(base: Sequence[str], wanted: Counter[bytes]) -> tuple[list[str], set[bytes]]:
     """Models of nodes, divided by the tasks that nodes let in, and the rules these say exactly.
 
     Nodes of a model that let different tasks in become models of their own, so that bounds
@@ -102,18 +116,18 @@ def grouped(
     Parameters
     ----------
     base: the nodes' models.
-    wanted: where tasks with GPUs may go, and how many tasks these are.
+    wanted: how many tasks with GPUs may go where, (N,) as bytes.
     """
     keys: list[tuple[str, ...]] = [(model,) for model in base]
     exact: set[bytes] = set()
-    for allowed, _count in sorted(wanted, key=lambda row: -row[1]):
+    for row, _count in wanted.most_common():
         split = [
             (*key, "+" if inside else "-") if key[0] else key
-            for key, inside in zip(keys, allowed, strict=True)
+            for key, inside in zip(keys, np.frombuffer(row, dtype=bool), strict=True)
         ]
         if len(set(split)) <= max(MOST_GROUPS, len(set(base))):
             keys = split
-            exact.add(allowed.tobytes())
+            exact.add(row)
     numbers: dict[str, dict[tuple[str, ...], int]] = {}
     for key in keys:
         known = numbers.setdefault(key[0], {})
@@ -123,9 +137,3 @@ def grouped(
         for key in keys
     ]
     return models, exact
-
-
-def counted(rows: Sequence[BoolArray]) -> list[tuple[BoolArray, int]]:
-    """Equal rows once each, with their number."""
-    found = Counter(row.tobytes() for row in rows)
-    return [(np.frombuffer(key, dtype=bool), count) for key, count in found.items()]

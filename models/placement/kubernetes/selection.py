@@ -1,88 +1,46 @@
-"""The nodes that a pod may be on: taints and tolerations, selectors and node affinity."""
+"""Taints and tolerations, selectors and affinity: what lets a pod into a node."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
-
-from optgap.models.placement.arrays import BoolArray
 from optgap.models.placement.kubernetes.objects import Object
 
 CONDITION_TAINTS = "node.kubernetes.io/"
 """Taints that the control plane sets by a node's condition: such nodes are closed instead."""
 
 
-class Selection:
-    """Answers for many pods; pods with the same rules share an answer.
+def let_in(name: str, labels: Object, selector: Object, affinity: Object) -> bool:
+    """Whether a node's name and labels satisfy a selector and required node affinity."""
+    terms = affinity.get("nodeSelectorTerms") or []
+    return all(
+        label_matches(labels.get(key), {"operator": "In", "values": [value]})
+        for key, value in selector.items()
+    ) and (not affinity or any(_term(name, labels, term) for term in terms))
 
-    Parameters
-    ----------
-    nodes: the nodes.
-    """
 
-    def __init__(self, nodes: Sequence[Object]) -> None:
-        self.names = np.array([node["metadata"]["name"] for node in nodes])
-        self.labels = [node["metadata"].get("labels") or {} for node in nodes]
-        self.taints = [
-            [
-                taint
-                for taint in (node.get("spec") or {}).get("taints") or []
-                if taint.get("effect") in ("NoSchedule", "NoExecute")
-                and not str(taint.get("key", "")).startswith(CONDITION_TAINTS)
-            ]
-            for node in nodes
-        ]
-        self._columns: dict[str, list[str | None]] = {}
-        self._answers: dict[str, BoolArray] = {}
-        self._tainted: dict[str, list[int]] = {}
-        for n, taints in enumerate(self.taints):
-            if taints:
-                key = json.dumps(taints, sort_keys=True)
-                self._tainted.setdefault(key, []).append(n)
+def _term(name: str, labels: Object, term: Object) -> bool:
+    """All expressions of a term; an empty term matches nothing."""
+    expressions, fields = term.get("matchExpressions") or [], term.get("matchFields") or []
+    return (
+        bool(expressions or fields)
+        and all(label_matches(labels.get(str(e.get("key", ""))), e) for e in expressions)
+        and all(
+            (name in map(str, e.get("values") or [])) != (e.get("operator") == "NotIn")
+            for e in fields
+        )
+    )
 
-    def allowed(self, pod: Object) -> BoolArray:
-        """(N,) the nodes whose labels and taints let the pod in."""
-        spec = pod.get("spec") or {}
-        affinity = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(
-            "requiredDuringSchedulingIgnoredDuringExecution"
-        ) or {}
-        tolerations = spec.get("tolerations") or []
-        selector = spec.get("nodeSelector") or {}
-        key = json.dumps([selector, affinity, tolerations], sort_keys=True)
-        if key not in self._answers:
-            fits = np.ones(len(self.names), dtype=bool)
-            for label, value in selector.items():
-                fits &= self._matches({"key": label, "operator": "In", "values": [value]})
-            terms = affinity.get("nodeSelectorTerms") or []
-            if affinity:
-                fits &= np.logical_or.reduce(
-                    [np.zeros(len(self.names), bool), *(self._term(term) for term in terms)]
-                )
-            for nodes in self._tainted.values():
-                if not all(_tolerated(taint, tolerations) for taint in self.taints[nodes[0]]):
-                    fits[nodes] = False
-            self._answers[key] = fits
-        return self._answers[key]
 
-    def _term(self, term: Object) -> BoolArray:
-        """All expressions of a term; an empty term matches nothing."""
-        expressions = term.get("matchExpressions") or []
-        fields = term.get("matchFields") or []
-        fits = np.full(len(self.names), bool(expressions or fields))
-        for expression in expressions:
-            fits &= self._matches(expression)
-        for expression in fields:
-            inside = np.isin(self.names, [str(v) for v in expression.get("values") or []])
-            fits &= ~inside if expression.get("operator") == "NotIn" else inside
-        return fits
-
-    def _matches(self, expression: Object) -> BoolArray:
-        key = str(expression.get("key", ""))
-        if key not in self._columns:
-            self._columns[key] = [labels.get(key) for labels in self.labels]
-        return np.array([label_matches(v, expression) for v in self._columns[key]], dtype=bool)
+def tolerated(node: Object, tolerations: Sequence[Object]) -> bool:
+    """Whether tolerations answer all taints of a node that keep pods out."""
+    return all(
+        _tolerated(taint, tolerations)
+        for taint in (node.get("spec") or {}).get("taints") or []
+        if taint.get("effect") in ("NoSchedule", "NoExecute")
+        and not str(taint.get("key", "")).startswith(CONDITION_TAINTS)
+    )
 
 
 def label_matches(value: str | None, expression: Object) -> bool:
@@ -110,6 +68,18 @@ def selected(labels: Object, selector: Object) -> bool:
         label_matches(labels.get(str(e.get("key", ""))), e)
         for e in selector.get("matchExpressions") or []
     )
+
+
+def repels(selector: Any, labels: Object) -> bool:
+    """Whether an anti-affinity term selects a pod; one that cannot be read selects every pod."""
+    if selector is None:
+        return False
+    if not isinstance(selector, dict):
+        return True
+    expressions = selector.get("matchExpressions") or []
+    if any(e.get("operator") not in ("In", "NotIn", "Exists", "DoesNotExist") for e in expressions):
+        return True
+    return selected(labels, selector)
 
 
 def _tolerated(taint: Object, tolerations: Sequence[Object]) -> bool:

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from optgap.models.errors import RefereeError
@@ -16,6 +17,7 @@ from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.result import Outcome, Sense, Status, Termination
 from optgap.solvers.backends import solve
+from optgap.solvers.placement.aggregate import Aggregate
 from optgap.solvers.placement.exact.code import claim, decode, encode
 from optgap.solvers.placement.exact.counted import CountedModel, Unit
 from optgap.solvers.placement.exact.infeasible import at_most, impossible, together
@@ -25,8 +27,8 @@ from optgap.solvers.placement.exact.pooled import (
     solve_pooled,
     valid_bound,
 )
-from optgap.solvers.placement.exact.start import first_solution
 from optgap.solvers.placement.exact.tables import Counted
+from optgap.solvers.placement.nodes import expand, inserted
 
 POOLING_SHARE = 0.4
 """Of the work that is left, for the bound from pooled nodes."""
@@ -56,6 +58,22 @@ def meets(found: float | None, bound: float | None, sense: Sense) -> bool:
         return False
     excess = found - bound if sense == "min" else bound - found
     return excess <= CLOSE * max(1.0, abs(found))
+
+
+def first_solutions(problem: PlacementProblem) -> Iterator[PlacementSolution]:
+    """Put one task after another where the objective grows least, in a few orders.
+
+    What is hardest to place goes first, by three notions of hard.
+    """
+    aggregate, accepting = Aggregate(problem), problem.objective.goal == "accepted_gpu"
+    for key in (
+        lambda c: (-c.num_gpu, not c.gpu_spec, -c.gpu_milli, -c.cpu_milli),
+        lambda c: (not c.gpu_spec, -c.num_gpu, -c.cpu_milli, -c.gpu_milli),
+        lambda c: (-c.demand_milli / 1000 - c.cpu_milli / 12000, -c.memory_mib),
+    ):
+        nodes = inserted(aggregate, [], accepting, key)
+        if nodes is not None:
+            yield expand(aggregate, nodes)
 
 
 @dataclass
@@ -88,8 +106,7 @@ class ExactSearch:
                 return Outcome(None, Status.INFEASIBLE, bound_by="capacities", message=reason)
         else:
             self._known_bound(self._demand_that_fits(), "the demand of tasks that fit a node")
-        start = first_solution(self.pooled)
-        if start is not None:
+        for start in first_solutions(self.problem):
             self._offer(start)
             self.info["start"] = float(self.claimed or 0.0)
         self.limits.progress("greedy", self.claimed, self.bound)

@@ -103,7 +103,7 @@ class _Work:
     seed: int
     effort: Effort
     paths: list[tuple[list[Move], list[float]]] = field(default_factory=list)
-    followed: list[Move] = field(default_factory=list)
+    followed: list[list[Move]] = field(default_factory=list)
 
     @cached_property
     def now_w(self) -> float:
@@ -138,16 +138,16 @@ class _Work:
     ) -> tuple[CurvePoint, PlacementSolution]:
         """The point of the curve and where it ends, with the referee's own power.
 
-        Steps that are also the first of those followed before need no second look.
+        The first steps that it shares with moves that were followed need no second look.
 
         Raises
         ------
         RefereeError: when a step does not fit, or leads to another power than it should.
         """
         moves, watts = self.best(None if any_number else most)
-        checked = len(moves) if moves == self.followed[: len(moves)] else 0
+        checked = max((_shared(moves, known) for known in self.followed), default=0)
         final, broken = self.migration.follow(moves, checked)
-        self.followed = max(self.followed, moves, key=len)
+        self.followed.append(moves)
         broken = broken or self.migration.check(final, len(moves))
         power = self.migration.evaluate(final).objective
         if broken or abs(power - watts[-1]) > 1e-6 * max(1.0, power):
@@ -159,6 +159,12 @@ class _Work:
             )
         point = CurvePoint(most, power, min(bound, power), tuple(moves), by, tuple(watts))
         return point, final
+
+
+def _shared(moves: Sequence[Move], known: Sequence[Move]) -> int:
+    """How many first moves two lists share."""
+    pairs = enumerate(zip(moves, known, strict=False))
+    return next((k for k, (a, b) in pairs if a != b), min(len(moves), len(known)))
 
 
 def curve(
@@ -290,12 +296,11 @@ def _exact(work: _Work, grid: Sequence[int]) -> dict[int, float]:
     for most in grid:
         if work.limits.stop:
             break
-        found = model.solve(
+        solution, bound = model.solve(
             most, work.limits.within(work.effort.exact_units * work.limits.effort), work.seed
         )
-        if found.bound is not None:
-            bounds[most] = found.bound
-        if found.solution is None or work.migration.check(found.solution, most):
-            continue
-        work.add(in_order(work.migration, found.solution, work.limits))
+        if bound is not None:
+            bounds[most] = bound
+        if solution is not None and not work.migration.check(solution, most):
+            work.add(in_order(work.migration, solution, work.limits))
     return bounds

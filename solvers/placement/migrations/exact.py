@@ -7,7 +7,6 @@ moved_i ≥ 1 − y_inh  for every GPU h of node n that task i has now (1 − x_
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import Any
 
 from optgap.models.limits import Limits
@@ -21,20 +20,6 @@ from optgap.solvers.placement.milp import TOLERANCE
 
 LARGE = 10**7
 """Amounts from here on would be beyond the tolerances of the integer program."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What the integer program came to for one K.
-
-    Parameters
-    ----------
-    solution: the best placement found, or None.
-    bound: proven, W, of the problem's devices; None without.
-    """
-
-    solution: PlacementSolution | None
-    bound: float | None
 
 
 class MigrationModel:
@@ -74,8 +59,13 @@ class MigrationModel:
             m.row("migrations", m.sum(moved) <= self.most)
         self.written = Formulation(m, made.placement)
 
-    def solve(self, most: int, limits: Limits, seed: int) -> Found:
-        """The least power with at most `most` migrations."""
+    def solve(
+        self, most: int, limits: Limits, seed: int
+    ) -> tuple[PlacementSolution | None, float | None]:
+        """The best placement found with at most `most` migrations, and a proven bound in W.
+
+        The bound is on the power of the problem's devices; None stands for nothing found.
+        """
         model = self.written.linear
         if self.most:
             limit = self.written.row_names.index("migrations")
@@ -87,7 +77,7 @@ class MigrationModel:
         solution = None
         if solved.values is not None:
             solution = self.written.solution(solved.values.tolist())
-        return Found(solution, bound)
+        return solution, bound
 
 
 def _further(made: Placing, migration: MigrationProblem) -> None:

@@ -112,6 +112,8 @@ class State:
         self.more_free = migration.further.capacity.astype(np.int64).copy()
         self.short = [np.flatnonzero(asks) for asks in migration.further.asks]
         self.room = migration.room.astype(np.int64).copy()
+        takes = self.tasks.cpu_milli, self.tasks.memory_mib, migration.further.share
+        self.takes = list(zip(*(column.tolist() for column in takes), strict=True))
         self.node = np.full(len(problem.tasks), -1, dtype=np.int64)
         self.mask = np.zeros(len(problem.tasks), dtype=np.int64)
         self.on: list[set[int]] = [set() for _ in range(len(problem.cluster))]
@@ -142,14 +144,16 @@ class State:
         return n, mask
 
     def _change(self, k: int, n: int, mask: int, sign: int) -> None:
-        self.free_cpu[n] -= sign * self.tasks.cpu_milli[k]
-        self.free_memory[n] -= sign * self.tasks.memory_mib[k]
-        self.more_free[:, n] -= sign * self.migration.further.asks[k]
+        cpu, memory, share = self.takes[k]
+        self.free_cpu[n] -= sign * cpu
+        self.free_memory[n] -= sign * memory
+        if len(self.short[k]):
+            self.more_free[:, n] -= sign * self.migration.further.asks[k]
         self.room[n] -= sign
         g = 0
         while mask >> g:
             if mask >> g & 1:
-                self.gpu_free[n, g] -= sign * self.migration.further.share[k]
+                self.gpu_free[n, g] -= sign * share
             g += 1
 
     def move(self, move: Move) -> None:

@@ -52,26 +52,54 @@ def audit(
     columns: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Audit:
-    """How far a real cluster's scheduler is from optimal.
+    """Measure how far a real cluster's scheduler is from optimal.
 
     Parameters
     ----------
-    kind: ``kubernetes``, ``slurm`` or ``swf``; or a family, for a logged solution of a problem.
-    source: what the cluster printed: a path, or ``-`` for standard input; a family's problem.
-    log: the logged solution of that problem: a path (CSV or JSON), or the solution.
-    moves: a number of migrations that the answer must have a plan for, for placements.
-    devices: power by GPU product (``model,idle_w,full_w``), for Kubernetes.
-    policies, methods: beside what happened, for logs; as for `compare`.
-    time_limit: seconds after which the search of moves, or each method beside a log, is cut.
-    effort: factor by which all budgets of work are multiplied.
-    columns: what a log calls our columns (``{"begin": "start_s:min"}``), or sacct's for Slurm.
-    options: for Slurm and SWF the pool's size as ``gpus``, or as ``nodes`` and ``gpus_per_node``;
-        for Slurm also ``pool``, ``wait`` (``eligible`` or ``submit``) and ``zone``, whose local
-        time the file has.
+    kind
+        ``kubernetes``, ``slurm`` or ``swf``; or a family, for a logged solution of a problem.
+    source
+        What the cluster printed: a path, or ``-`` for standard input; or a family's problem.
+    log
+        The logged solution of that problem: a path (CSV or JSON), or the solution.
+    moves
+        Number of migrations that the answer must have a plan for, for placements. Default: none.
+    devices
+        Power by GPU product (``model,idle_w,full_w``), for Kubernetes. Default: built in.
+    policies, methods
+        What runs beside a log, as for `compare`.
+    time_limit
+        Seconds after which the search of moves, or each method beside a log, is cut. Default: none.
+    effort
+        Factor by which all budgets of work are multiplied. Default 1.
+    seed
+        Seed of the random number generator. Default 0.
+    limits
+        Limits that can be interrupted and report progress.
+    columns
+        Our names for a log's own (``{"begin": "start_s:min"}``), or for sacct's.
+    **options
+        For Slurm and SWF the pool's size as ``gpus``, or as ``nodes`` and ``gpus_per_node``; for
+        Slurm also ``pool``, ``wait`` (``eligible`` or ``submit``) and ``zone``, whose local time
+        the file has; for Kubernetes ``plain``.
+
+    Returns
+    -------
+    Audit
+        The gap of what happened, with `moves`, `explain`, `to_frame` and `plot`.
 
     Raises
     ------
-    InputError: for a file that is not what the cluster prints, or an unknown option.
+    InputError
+        For a file that is not what the cluster prints, or an unknown option.
+
+    Examples
+    --------
+    >>> import optgap
+    >>> problem = optgap.generate("coscheduling", size=4)
+    >>> log = optgap.run(problem, "marble").solution
+    >>> optgap.audit("coscheduling", problem, log).gap_to_bound >= 0
+    True
     """
     require_time_limit(time_limit)
     require_effort(effort)

@@ -48,7 +48,7 @@ class Covered:
         return text + ("; left out: " + ", ".join(left) if left else "")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MoveList(Answer):
     """Migrations in an order in which each step fits.
 
@@ -67,6 +67,9 @@ class MoveList(Answer):
 
     def __len__(self) -> int:
         return len(self.moves)
+
+    def __repr__(self) -> str:
+        return f"<MoveList of {len(self)} moves>"
 
     def to_json(self) -> dict[str, Any]:
         """JSON form, ``optgap.moves/1``; pods as ``namespace/name``."""

@@ -14,24 +14,31 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from optgap.models.errors import InputError, NoQuote, one_of, shorten
+from optgap.models.errors import InputError, NoQuote, one_of, shorten, speaking_of_options
 
-COMMANDS = {
-    "families": "the problem families with their policies, methods and presets",
-    "generate": "write a problem file from a preset or from CSV files",
-    "solve": "solve a problem with an exact method, or prove a bound",
-    "run": "run one online policy",
-    "check": "the referee's verdict on a solution, another solver's, too",
-    "export": "write the paper's formulation as an LP or MPS file, for other solvers",
-    "compare": "every policy's gap to the best proven bound",
-    "score": "a policy's gaps on optgap-lib, fixed problems whose best solutions are known",
-    "explain": "a policy's gap in parts: unproven, price of being online, price of the heuristic",
-    "audit": "a real cluster, or what a scheduler did, against the proven bound",
-    "report": "one page of HTML from any result files, which needs nothing but itself",
-    "fit": "fit a performance or power model to profiling data",
-    "sweep": "a grid of comparisons on many processes or machines, into one table",
+GROUPS = {
+    "Make problems": {
+        "families": "list families, policies, methods, presets and their parameters",
+        "generate": "write a problem file from a preset or from CSV files",
+        "fit": "fit a performance or power model to measurements",
+    },
+    "Compare": {
+        "compare": "show every policy's gap to the best proven bound",
+        "score": "score a policy on optgap-lib, fixed problems with best known solutions",
+        "explain": "split a policy's gap into parts, and name its costliest decisions",
+        "audit": "hold a real cluster or a scheduler's log against the proven bound",
+        "sweep": "run a grid of comparisons on many processes or machines",
+        "report": "write one self-contained page of HTML from result files",
+    },
+    "One run at a time": {
+        "solve": "solve a problem with an exact method, or prove a bound",
+        "run": "run one online policy",
+        "check": "have the referee check a solution, another solver's, too",
+        "export": "write the paper's formulation as an LP or MPS file",
+    },
 }
 """Commands in the order of the help, with their summaries; `name` is `optgap.cli.name:command`."""
+COMMANDS = {name: text for table in GROUPS.values() for name, text in table.items()}
 
 REMOVED = {
     "bound": "optgap solve PROBLEM.json --bound-only proves a bound",
@@ -108,6 +115,8 @@ EXIT_CODES = (
     "Exit codes: 0 done, 1 our own failure, 2 input that cannot be used, "
     "3 stopped by a limit or an interrupt, 4 there is no solution."
 )
+FIRST = ("Example:", "optgap compare placement --preset small --size 20")
+"""An example that takes a second, below the list of commands."""
 
 # ClickException, wherever this version of typer keeps it
 UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]
@@ -179,8 +188,12 @@ def group() -> LazyGroup:
     return LazyGroup(
         name="optgap",
         help="How far is a GPU-cluster scheduler from optimal?",
-        epilog=EXIT_CODES,
-        commands={name: TyperCommand(name=name, help=text) for name, text in COMMANDS.items()},
+        epilog="\n\n".join((*FIRST, EXIT_CODES)),
+        commands={
+            name: TyperCommand(name=name, help=text, rich_help_panel=title)
+            for title, table in GROUPS.items()
+            for name, text in table.items()
+        },
         params=own_options(),
     )
 
@@ -247,6 +260,11 @@ def version(given: list[str]) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code and never lets an exception through."""
+    with speaking_of_options():
+        return _main(arguments)
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     call = Call()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal that cannot show α must not stop us

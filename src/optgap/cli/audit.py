@@ -105,6 +105,9 @@ def command(
         Output(solution_json, True).document(answer.solution.to_json(answer.problem))
     _write(answer, plot, report)
     _tell(answer, out, moves)
+    out.wrote(problem_json, solution_json, plot, report, json)
+    if problem_json is not None:
+        out.following("compare", problem_json, why="every policy's gap")
     return exit_code([answer.termination])
 
 
@@ -124,9 +127,7 @@ def _write(answer: Audit, plot: str | None, report: str | None) -> None:
 def _tell(answer: Audit, out: Output, moves: int | None) -> None:
     from optgap.render import plural
 
-    for line in answer.head():
-        out.line(line)
-    out.line()
+    out.answer_head(answer.head())
     if answer.facts:
         out.pairs(answer.facts)
         out.line()

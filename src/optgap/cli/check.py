@@ -70,6 +70,8 @@ def command(
         rows.append(("against best", _against_best(problem_file.removeprefix(PREFIX), document)))
     out.pairs(rows)
     out.document(document)
+    out.wrote(json)
+    out.following("compare", problem_file, why="every policy's gap")
     return BAD_INPUT if strict and not verdict.feasible else DONE
 
 

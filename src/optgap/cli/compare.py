@@ -109,9 +109,15 @@ def command(
     runs = {"time_limit": time_limit, "effort": effort, "seed": seed}
     work = partial(work, policies=wanted[0], methods=wanted[1], **runs)
     answer = interruptible(lambda limits: work(limits=limits, parts=parts), quiet=quiet)
-    code = _deliver(answer, Output(json, quiet), plot)
+    out = Output(json, quiet)
+    code = _deliver(answer, out, plot)
     proof = None if parts else _proof(answer)
     if proof is None or code in (FAILED, BAD_INPUT):
+        if code not in (FAILED, BAD_INPUT) and sweep is None and not models:
+            of = {"--preset": preset, "--size": size, "--seed": seed or None}
+            asked = [(key, str(value)) for key, value in of.items() if value is not None]
+            asked += [("--set", text) for text in settings or []]
+            _follow(out, subject, answer, [word for pair in asked for word in pair])
         return code
     return no_solution(proof, subject if is_file(subject) else "PROBLEM.json")
 
@@ -166,8 +172,8 @@ def _overview(
     out: Output, seed: int, time_limit: float | None, effort: float, plot: str | None
 ) -> int:
     from optgap.cli.work import exit_code, interruptible
-    from optgap.comparing.overview import compare_all, head, table
-    from optgap.models.figures import save_figure
+    from optgap.comparing.overview import compare_all
+    from optgap.render import filled
 
     answer = interruptible(
         lambda limits: compare_all(seed=seed, time_limit=time_limit, effort=effort, limits=limits),
@@ -175,13 +181,15 @@ def _overview(
     )
     out.document(answer)
     if plot is not None:
-        save_figure(plot, answer.draw())
+        answer.plot(plot)
     for comparison in answer.comparisons:
-        out.line(head(comparison) + "\n")
-        out.table(*table(comparison))
+        out.line(comparison.family)
+        out.answer(comparison)
         out.line()
-    for note in answer.notes():
-        out.line(note)
+    out.line(filled(answer.notes()))
+    out.wrote(plot, out.json)
+    if answer.comparisons:
+        _follow(out, answer.comparisons[0].family, answer.comparisons[0], [])
     failed = _complaints(answer.comparisons)
     for name, message in answer.failures.items():
         complain(f"{name}: {message}", FAILED)
@@ -256,12 +264,19 @@ def _deliver(answer: Answer, out: Output, plot: str | None) -> int:
     out.answer(answer)
     out.document(answer)
     if plot is not None:
-        from optgap.models.figures import save_figure
-        from optgap.plotting.gaps import gaps_figure
-
-        save_figure(plot, gaps_figure(answer))
+        answer.plot(plot)
+    out.wrote(plot, out.json)
     failed = _complaints(parts if isinstance(answer, ComparisonSet) else parts[:1])
     return failed or exit_code(part.termination for part in parts)
+
+
+def _follow(out: Output, subject: str, answer: Answer, options: list[str]) -> None:
+    """Name the command that says why the nearest policy is where it is."""
+    parts: Any = getattr(answer, "comparisons", (answer,))
+    policies = [row for row in parts[0].ranked if row.result.kind == "policy" and not row.failure]
+    if policies:
+        policy = policies[0].result.method
+        out.following("explain", subject, *options, "--policy", policy, why="why its gap")
 
 
 def _complaints(parts: Sequence[Comparison]) -> int:

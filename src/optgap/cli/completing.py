@@ -88,3 +88,9 @@ policies = partial(_entries, "policies")
 methods = partial(_entries, "methods")
 formulations = partial(_entries, "formulations")
 presets = _entries("presets")
+
+
+def names(ctx: typer.Context, incomplete: str) -> Offers:
+    """Whatever a family has a name for."""
+    found = [complete(ctx, incomplete) for complete in (policies(), methods(), presets)]
+    return [offer for offers in found for offer in offers]

@@ -84,24 +84,21 @@ def command(
     )
     if rows is not None and rows.reasons:
         answer = replace(answer, notes=(*answer.notes, f"rows of {log} left out: {rows.told}"))
-    _deliver(answer, Output(json, quiet), plot)
+    same = ("--preset", preset) if preset else ()
+    _deliver(answer, Output(json, quiet), plot, (subject, *same))
     return exit_code([answer.termination])
 
 
-def _deliver(answer: Explanation, out: Output, plot: str | None) -> None:
+def _deliver(answer: Explanation, out: Output, plot: str | None, subject: tuple[str, ...]) -> None:
     out.document(answer)
     if plot is not None:
-        from optgap.models.figures import save_figure
-        from optgap.plotting.waterfall import explanation_figure
-
-        save_figure(plot, explanation_figure(answer))
-    for line in answer.head():
-        out.line(line)
-    out.line()
+        answer.plot(plot)
+    out.answer_head(answer.head())
     out.table(*answer.table())
-    for line in ["", *answer.reasons(), "", answer.about_decisions()]:
-        out.line(line)
+    out.notes([*answer.reasons(), *answer.notes])
+    out.notes([answer.about_decisions()])
     if answer.costly:
         out.line()
         out.table(*answer.decisions())
-    out.notes(answer.notes)
+    out.wrote(plot, out.json)
+    out.following("compare", *subject, why="every policy's gap")

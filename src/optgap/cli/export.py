@@ -54,8 +54,8 @@ def command(
             ("objective", f"{goal.sense}imise {goal.name} ({goal.unit})"),
             ("variables", f"{number(written.variables)}, {number(written.integers)} of them whole"),
             ("rows", f"{number(written.rows)}, with {number(written.nonzeros)} entries"),
-            ("file", output),
         ]
     )
     out.document(written)
+    out.wrote(output, json)
     return DONE

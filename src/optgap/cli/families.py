@@ -9,88 +9,98 @@ from optgap.cli import options as opt
 
 if TYPE_CHECKING:
     from optgap.cli.work import Output
-    from optgap.models.spec import Parameter
     from optgap.registry import FamilySpec, Role
-
-ROLES: tuple[Role, ...] = ("presets", "policies", "methods", "formulations")
 
 
 def command(
     name: Annotated[
+        str | None, opt.argument("[FAMILY]", "show this family alone", completing.families)
+    ] = None,
+    entry: Annotated[
         str | None,
-        opt.argument("FAMILY", "this one, with what each parameter means", completing.families),
+        opt.argument(
+            "[NAME]", "show the parameters of this policy, method or preset", completing.names
+        ),
     ] = None,
     json: opt.JsonFile = None,
     quiet: opt.Quiet = False,
 ) -> int:
     from optgap.cli.work import Output
+    from optgap.listing import ROLES
     from optgap.registry import FAMILIES, family
 
     opt.require_writable(json)
     out = Output(json, quiet)
     specs = [family(name, "FAMILY")] if name else list(FAMILIES.values())
-    for spec in specs:
-        if name is None:
-            _brief(spec, out)
-        else:
-            _screen(spec, out)
     if name is None:
-        out.line("`optgap families FAMILY` says what each name and parameter means")
+        for spec in specs:
+            out.line(f"{spec.name}: {spec.question}")
+            out.pairs([(f"  {role}", ", ".join(getattr(spec, role))) for role in ROLES])
+            out.line()
+        out.line("optgap families placement")
+    elif entry is None:
+        _screen(specs[0], out)
+    else:
+        _details(specs[0], entry, out)
     out.document({"schema": "optgap.families/1", "families": [_document(spec) for spec in specs]})
     return 0
 
 
-def _brief(spec: FamilySpec, out: Output) -> None:
-    """The names of a family, a line for each role."""
-    out.line(f"{spec.name}: {spec.question}")
-    out.pairs([(f"  {role}", ", ".join(getattr(spec, role))) for role in ROLES])
-    out.line()
-
-
 def _screen(spec: FamilySpec, out: Output) -> None:
-    """A line for each name, and below all one for each parameter."""
+    """A line for each name."""
+    from optgap.listing import ROLES
     from optgap.registry import installed_policies
 
-    out.line(f"{spec.name}: {spec.question}")
+    out.line(f"{spec.name}: {spec.question}\n")
     for role in ROLES:
         entries = getattr(spec, role).values()
-        kinds = [f" ({e.kind})" if role == "methods" else "" for e in entries]
-        named = [(f"  {e.name}", e.summary + k) for e, k in zip(entries, kinds, strict=True)]
-        out.line(f"\n{role}")
-        out.pairs(named)
-        if known := _explained(spec, role):
-            out.line(f"\nparameters of {role}")
-            out.pairs(known)
-    if installed := installed_policies(spec.name):
-        out.line("\ninstalled policies")
-        out.pairs([(f"  {name}", point.value) for name, point in installed.items()])
+        kinds = [f"{e.kind}: " if role == "methods" else "" for e in entries]
+        more = installed_policies(spec.name) if role == "policies" else {}
+        out.line(role)
+        out.pairs(
+            [
+                *((f"  {e.name}", k + e.summary) for e, k in zip(entries, kinds, strict=True)),
+                *((f"  {key}", f"installed: {point.value}") for key, point in more.items()),
+            ]
+        )
+    out.line(f"\noptgap families {spec.name} {next(iter(spec.policies))}  # its parameters")
 
 
-def _explained(spec: FamilySpec, role: Role) -> list[tuple[str, str]]:
-    """Each parameter with its default, what it means, and which entries have it."""
-    owners: dict[tuple[str, Parameter], dict[str, str]] = {}
-    for entry in getattr(spec, role).values():
-        for name, parameter in spec.explained(role, entry).items():
-            owners.setdefault((name, parameter), {})[entry.name] = _shown(entry.params[name])
-    rows = []
-    for (name, parameter), of in owners.items():
-        values = list(dict.fromkeys(of.values()))
-        others = [choice for choice in parameter.choices if choice not in values]
-        told = [parameter.meaning, parameter.unit, parameter.source]
-        told += [f"or {', '.join(others)}"] if others else []
-        entries = [key if len(values) == 1 else f"{key} {value}" for key, value in of.items()]
-        words = f"{', '.join(filter(None, told))} ({', '.join(entries)})"
-        rows.append((f"  {name}={values[0]}", words))
-    return rows
+def _details(spec: FamilySpec, name: str, out: Output) -> None:
+    """What each parameter of one entry means, wherever the name stands."""
+    from optgap.listing import ROLES, parameters, shown
+    from optgap.models.errors import InputError, one_of
+
+    found = [role for role in ROLES if name in getattr(spec, role)]
+    if not found:
+        known = dict.fromkeys(key for role in ROLES for key in getattr(spec, role))
+        raise InputError("NAME", "", name, one_of(known))
+    for role in found:
+        entry = getattr(spec, role)[name]
+        out.answer_head([f"{name} ({spec.name}, {role}): {entry.summary}"])
+        rows = []
+        for one in parameters(spec, role, entry):
+            told = (one["meaning"], one["unit"], one["source"])
+            others = [str(choice) for choice in one["choices"] if choice != one["default"]]  # type: ignore[attr-defined]
+            words = [*map(str, filter(None, told)), *([f"or {', '.join(others)}"] * bool(others))]
+            rows.append((f"  {one['name']}={shown(one['default'])}", ", ".join(words)))
+        out.pairs(rows or [("  no parameters", "")])
+        out.line("\n" + _example(spec, role, name))
 
 
-def _shown(default: Any) -> str:
-    if isinstance(default, bool):
-        return str(default).lower()
-    return "-" if default in (None, "") else str(default)
+def _example(spec: FamilySpec, role: Role, name: str) -> str:
+    """A command that uses an entry."""
+    options = {
+        "policies": f"compare {spec.name} --policies {name}",
+        "methods": f"compare {spec.name} --methods {name}",
+        "presets": f"generate {spec.name} --preset {name} -o problem.json",
+        "formulations": f"export problem.json --method {name} -o model.lp",
+    }
+    return f"optgap {options[role]}"
 
 
 def _document(spec: FamilySpec) -> dict[str, Any]:
+    from optgap.listing import ROLES
     from optgap.registry import installed_policies
 
     return {
@@ -102,23 +112,15 @@ def _document(spec: FamilySpec) -> dict[str, Any]:
 
 
 def _list(spec: FamilySpec, role: Role) -> list[dict[str, Any]]:
+    from optgap.listing import parameters
+
     return [
         {
             "name": entry.name,
             "kind": entry.kind,
             "summary": entry.summary,
             "params": dict(entry.params),
-            "parameters": [
-                {
-                    "name": name,
-                    "default": entry.params[name],
-                    "unit": parameter.unit,
-                    "meaning": parameter.meaning,
-                    "source": parameter.source,
-                    "choices": list(parameter.choices),
-                }
-                for name, parameter in spec.explained(role, entry).items()
-            ],
+            "parameters": parameters(spec, role, entry),
             "deterministic": not entry.seeded,
             "repeatable": entry.repeatable,
             "goals": list(entry.goals),

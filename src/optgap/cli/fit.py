@@ -127,6 +127,7 @@ def command(
         report.plot(plot)
     out.line(str(report))
     out.document(report.to_json() if json is not None else {})
+    out.wrote(output, plot, json)
     return 0
 
 
@@ -226,8 +227,8 @@ def _ranked(
     out: Output, table: Profile, by: str | None, split: Split | None, seed: int
 ) -> tuple[str, dict[str, Any]]:
     """Show the ranking; the first of it is fitted."""
-    from optgap.fitting.automatic import rank
     from optgap.fitting.splits import KFold
+    from optgap.fitting.workflow import rank
 
     ranked = rank(table, by, split or KFold(10, seed))
     usable = [item for item in ranked if item.held_out is not None]

@@ -73,6 +73,9 @@ def command(
                 print(f"  {note}")
         for fit in problem.fits:
             print(f"  {fit.described}")
+        out = Output(None, quiet)
+        out.wrote(*dict.fromkeys((output, target)))
+        out.following("compare", target, why="every policy's gap")
     return 0
 
 

@@ -24,8 +24,9 @@ def command(
     out = Output(json, quiet or output == "-")
     page = report(inputs, output)
     size = len(page.html.encode()) / 1e6
-    out.line(f"{output}: {len(page.sections)} sections, {size:.2f} MB")
+    out.document({**page.to_json(), "output": output})
+    out.line(f"{len(page.sections)} sections, {size:.2f} MB")
     for section in page.sections:
         out.line(f"  {section.title}: {len(section.pictures)} pictures")
-    out.document({**page.to_json(), "output": output})
+    out.wrote(output, json)
     return DONE

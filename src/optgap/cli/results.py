@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from optgap.cli.work import Output, exit_code, no_solution
@@ -29,28 +30,39 @@ def deliver(
     solution_file: str | None,
     plot: str | None = None,
     ask: str | None = None,
+    tables: Iterable[str] = (),
 ) -> int:
     """Show, write and draw a result; returns the exit code.
 
-    `plot` is where the solution is drawn; `ask` is the problem's file, for those who want to
-    know why there is no solution.
+    Parameters
+    ----------
+    result, problem
+        What came out, and of what.
+    out
+        Where a person and a script read it.
+    solution_file
+        Where the solution is written.
+    plot
+        Where the solution is drawn.
+    ask
+        The problem's file, for the command that a person may type next.
+    tables
+        Files that are written already.
     """
     show(result, problem, out)
     out.document(result)
+    found = result.solution is not None
     if solution_file is not None and result.solution is not None:
         dump_json(solution_file, result.solution.to_json(problem))
-    if plot is not None:
-        _draw(result, problem, plot)
+    if plot is not None and found:
+        result.plot(plot)
+    elif plot is not None:
+        print(f"optgap: {plot}: nothing drawn, there is no solution", file=sys.stderr)
+    out.wrote(*((solution_file, plot, *tables) if found else ()), out.json)
     if result.status is Status.INFEASIBLE:
         return no_solution(result, ask)
+    if ask is not None and result.kind == "policy" and found:
+        out.following("explain", ask, "--policy", result.method, why="why its gap")
+    elif ask is not None:
+        out.following("compare", ask, why="every policy's gap")
     return exit_code([result.termination])
-
-
-def _draw(result: Result, problem: Any, file: str) -> None:
-    from optgap.models.figures import save_figure
-    from optgap.views import plot_solution
-
-    if result.solution is None:
-        print(f"optgap: {file}: nothing drawn, there is no solution", file=sys.stderr)
-        return
-    save_figure(file, plot_solution(result, problem))

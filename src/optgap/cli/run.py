@@ -45,7 +45,8 @@ def command(
     if result.solution is not None:
         _write(problem, result.solution, tables)
     quiet = quiet or "-" in (output, *tables.values())
-    return deliver(result, problem, Output(json, quiet), output, plot, problem_file)
+    written = [path for path in tables.values() if path is not None]
+    return deliver(result, problem, Output(json, quiet), output, plot, problem_file, written)
 
 
 def _refuse_foreign(problem: Any, tables: dict[str, str | None]) -> None:

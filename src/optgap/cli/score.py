@@ -37,6 +37,9 @@ def command(
     out = Output(json, quiet)
     out.answer(found)
     out.document(found)
+    out.wrote(json)
+    worst = max(found.rows, key=lambda row: row.gap_to_best or 0.0)
+    out.following("explain", f"lib:{worst.instance}", "--policy", policy, why="its worst gap")
     if any(row.failure == "input" for row in found.rows):
         return BAD_INPUT
     return exit_code(row.result.termination for row in found.rows)

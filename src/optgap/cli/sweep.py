@@ -58,6 +58,8 @@ def command(
     count = f"{done.skipped + done.ran} of {done.total} comparisons in {done.path}"
     out.line(f"{count}: {done.skipped} there before, {done.ran} now")
     out.document(done)
+    out.wrote(str(done.path), json)
+    out.following("report", str(done.path), "-o", "report.html", why="means and pictures")
     for row in done.failed[:SHOWN]:
         name = f"{row['instance']}, {row['method']}, seed {row['seed']}"
         complain(f"{name}: {row['message']}", FAILED)

@@ -19,7 +19,7 @@ from optgap.models.clock import COMPILING
 from optgap.models.jsonio import dump_json
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.result import Result, Termination, relative_gap
-from optgap.render import Answer, Row, number, percent, rich_table, text_table
+from optgap.render import Answer, Row, filled, number, percent, screen_width, text_table
 
 Found = TypeVar("Found")
 
@@ -159,36 +159,45 @@ class Output:
             print(text)
 
     def table(self, header: Row, rows: Sequence[Row], right: Sequence[int] = ()) -> None:
-        """A table: rich's on a terminal, aligned text in a pipe."""
-        if not self.talk:
-            return
-        if sys.stdout.isatty():
-            from rich.console import Console
-
-            Console(highlight=False).print(rich_table(header, rows, right))
-        else:
-            print(text_table(header, rows, right))
+        """Print a table; on a terminal its rules are lines."""
+        line = "─" if self.talk and sys.stdout.isatty() else "-"
+        if self.talk:
+            print(text_table(header, rows, right, line=line))
 
     def answer(self, item: Answer) -> None:
         """Lines, the table and notes, with a blank line between them."""
-        for line in (head := item.head()):
-            self.line(line)
-        if head:
-            self.line()
+        self.answer_head(item.head())
         self.table(*item.table())
         self.notes(item.notes())
 
+    def answer_head(self, lines: Sequence[str]) -> None:
+        """Lines above a blank one."""
+        if lines:
+            self.line(filled(lines) + "\n")
+
     def notes(self, notes: Sequence[str]) -> None:
         """Lines below a blank one."""
-        for k, note in enumerate(notes):
-            self.line(note if k else "\n" + note)
+        if notes:
+            self.line("\n" + filled(notes))
 
     def pairs(self, rows: Sequence[Row]) -> None:
-        """Names and values, without a header."""
+        """Names and values, without a header; what is wide goes on below itself."""
         if self.talk:
             width = max(len(row[0]) for row in rows)
             for name, value in rows:
-                print(f"{name.ljust(width)}  {value}".rstrip())
+                room = max(20, screen_width() - width - 2)
+                for k, line in enumerate(filled([value], room, "").split("\n")):
+                    print(f"{'' if k else name:{width}}  {line}".rstrip())
+
+    def wrote(self, *paths: str | None) -> None:
+        """Name the files that were written."""
+        if named := [path for path in paths if path not in (None, "-")]:
+            self.line(f"\nwrote {', '.join(map(str, named))}")
+
+    def following(self, *words: str | None, why: str = "") -> None:
+        """Print a command to copy as the last line; `why` is a comment behind it."""
+        command = shlex.join(["optgap", *(word for word in words if word is not None)])
+        self.line(f"\n{command}" + (f"  # {why}" if why else ""))
 
     def document(self, item: Any) -> None:
         """The JSON form, when it was asked for."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -15,7 +16,20 @@ from optgap.models.result import SCHEMA as RESULT
 from optgap.models.result import SERVES_PART, Result, Sense, Status, Termination, relative_gap
 from optgap.models.shown import MOST
 from optgap.models.spec import imported
-from optgap.render import Answer, Row, Table, duration, number, percent
+from optgap.render import (
+    GAP_TO_BEST,
+    GAP_TO_BOUND,
+    RULE,
+    SECONDS,
+    Answer,
+    Row,
+    Table,
+    durations,
+    in_column,
+    number,
+    percent,
+    percents,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,9 +38,16 @@ if TYPE_CHECKING:
 ALL, ACCEPTED = "all", "accepted"
 PART = "accepted part"
 """What tables call a row that is about the part of the demand that it accepted."""
-PART_NOTE = f"{PART}: against a bound for what was accepted alone, not to be ranked with the others"
+PART_NOTE = (
+    f"{PART}: the policy rejected some of the demand. Its gap is to a bound for the part that it "
+    "accepted, so do not rank it with other rows."
+)
 STOPPED = "*"
 """Marks the name of what a limit or an interrupt stopped."""
+OF_PART = "†"
+"""Marks a gap to a bound for the accepted part in the table of a set."""
+FRAME = ("objective", "bound", "gap_to_bound", "gap_to_best", "low", "high", "seconds")
+"""Columns of `to_frame`."""
 CLOSED = 1e-6
 """A gap of the best known solution that counts as none."""
 HOT = "--effort 0.2 gives a quick answer: a search that a time limit cuts has not cooled down"
@@ -84,14 +105,10 @@ class ComparisonRow:
         return self.result.method + (STOPPED if self.stopped else "")
 
     @property
-    def gap_text(self) -> str:
-        """The gap to the bound for a table, with what it is about where that is a part."""
-        return percent(self.gap_to_bound) + (f" ({PART})" if self.partial else "")
-
-    @property
     def cell(self) -> str:
-        """The same, marked where the run was stopped: all that a set has room for."""
-        return self.gap_text + (STOPPED if self.stopped else "")
+        """Gap to the bound (%) for the table of a set, with marks for a part and a stopped run."""
+        gap = "" if self.gap_to_bound is None else f"{100 * self.gap_to_bound:,.2f}"
+        return gap + OF_PART * self.partial + STOPPED * self.stopped
 
     def to_json(self) -> dict[str, Any]:
         """The result's keys less ``solution``, and the gaps."""
@@ -150,10 +167,14 @@ class Comparison(Answer):
         return next(proofs, None)
 
     @property
+    def ranked(self) -> tuple[ComparisonRow, ...]:
+        """The rows as tables show them: methods, policies, accepted parts; each sorted by gap."""
+        return tuple(sorted(self.rows, key=rank))
+
+    @property
     def blocks(self) -> tuple[ComparisonRow, ...]:
-        """The rows that tables show: those that ran, about an accepted part below all others."""
-        ran = (row for row in self.rows if row.result.message != NOT_RUN)
-        return tuple(sorted(ran, key=lambda row: row.partial))
+        """Those of `ranked` that ran."""
+        return tuple(row for row in self.ranked if row.result.message != NOT_RUN)
 
     def row(self, method: str) -> ComparisonRow:
         """The row of this method or policy; raises KeyError when there is none."""
@@ -209,16 +230,32 @@ class Comparison(Answer):
             ),
         )
 
-    def to_frame(self) -> pd.DataFrame:
-        """One line per row, nested fields left out, metrics as columns of their own."""
+    def to_frame(self, full: bool = False) -> pd.DataFrame:
+        """Return a DataFrame with a row for each method and policy, ranked as in the table.
+
+        Parameters
+        ----------
+        full
+            Whether to add every other field of the JSON form, and the metrics. Default False.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Indexed by name, with `objective`, `bound`, `gap_to_bound`, `gap_to_best`, `low` and
+            `high` (ends of the interval of `gap_to_bound`; NaN without uncertainty), `seconds`.
+        """
         import pandas as pd
 
         lines = []
-        for row in self.rows:
-            document = row.to_json()
+        for row in self.ranked:
+            document = {"low": None, "high": None, **row.to_json()}
             flat = {k: v for k, v in document.items() if not isinstance(v, Mapping)}
-            lines.append({**flat, **document["metrics"]})
-        return pd.DataFrame(lines)
+            lines.append({**flat, **document["metrics"]} if full else flat)
+        more = dict.fromkeys(key for line in lines if full for key in line if key not in FRAME)
+        names = pd.Index([line.pop("method") for line in lines], name="name")
+        more.pop("method", None)
+        frame = pd.DataFrame(lines, index=names, columns=[*FRAME, *more])
+        return frame.astype(dict.fromkeys(FRAME, float))
 
     def head(self) -> list[str]:
         """Problem, best bound, best known solution with what is unproven, and what was cut."""
@@ -230,7 +267,7 @@ class Comparison(Answer):
         lines.append(f"best known {self._known()}")
         if (open_share := percent(self.gap)) not in ("", percent(0.0)):
             lines[-1] += f"; {open_share} from the bound, unproven and part of every gap"
-        return [*lines, *self.announced()]
+        return [*lines, *self._in_every_row(), *self.announced()]
 
     def _known(self) -> str:
         """The best known solution; where none serves everything, a method's and what it leaves."""
@@ -271,32 +308,49 @@ class Comparison(Answer):
         )
         if worst is not best:
             said += f", {worst[0].result.method}'s by {100 * worst[1]:.2f}"
-        column = 'the column "at least" has each'
-        return [*lines, f"! gaps below may be too large: {said}; {column}"]
+        words = f"! gaps below may be too large: {said}"
+        return [*lines, f"{words}; each is at least the gap to best known"]
+
+    def _columns(self) -> dict[str, list[str]]:
+        """The cells of the table by column, the constant ones among them."""
+        rows = self.blocks
+        statuses = [
+            f"{r.result.status} ({r.result.termination})" if r.stopped else str(r.result.status)
+            for r in rows
+        ]
+        return {
+            "kind": [row.result.kind for row in rows],
+            "status": statuses,
+            f"objective ({self.unit})": in_column(row.result.objective for row in rows),
+            f"bound ({self.unit})": in_column(row.result.bound for row in rows),
+            GAP_TO_BOUND: percents(row.gap_to_bound for row in rows),
+            GAP_TO_BEST: percents(row.gap_to_best for row in rows),
+            "bound for": [PART if row.partial else row.bound_scope or "" for row in rows],
+            SECONDS: durations([row.result.seconds for row in rows]),
+        }
+
+    def _constant(self, name: str, cells: Sequence[str]) -> bool:
+        """Whether a column says the same in every row, so that it belongs into the head."""
+        return len(cells) > 1 and len(set(cells)) == 1 and name not in (GAP_TO_BOUND, SECONDS)
+
+    def _in_every_row(self) -> list[str]:
+        """One line about the columns of one value that the head has not told already."""
+        bound = in_column([self.best_bound])
+        told = [
+            f"{name} {cells[0]}"
+            for name, cells in self._columns().items()
+            if self._constant(name, cells) and cells[0] not in ("", ALL, *bound)
+        ]
+        return [f"in every row: {', '.join(told)}"] if told else []
 
     def table(self) -> Table:
-        """A line per method and policy."""
-        header = ["", "kind", "status", f"objective ({self.unit})", f"bound ({self.unit})"]
-        least = "at least" if self.loose else "gap to best"
-        header += ["gap to bound", least, "bound for", "time"]
-        rows: list[Row] = []
-        for row in self.blocks:
-            result = row.result
-            status = str(result.status) + (f" ({result.termination})" if row.stopped else "")
-            rows.append(
-                (
-                    row.label,
-                    result.kind,
-                    status,
-                    number(result.objective),
-                    number(result.bound),
-                    percent(row.gap_to_bound),
-                    percent(row.gap_to_best),
-                    PART if row.partial else row.bound_scope or "",
-                    duration(result.seconds),
-                )
-            )
-        return tuple(header), rows, (3, 4, 5, 6, 8)
+        """Return a line for each method and policy, ranked; `head` has what all share."""
+        rows, columns = self.blocks, self._columns()
+        shown = {name: cells for name, cells in columns.items() if not self._constant(name, cells)}
+        lines = list(zip([row.label for row in rows], *shown.values(), strict=True))
+        header = ("", *shown)
+        numbers = [k for k, name in enumerate(header) if name.endswith(")")]
+        return header, in_groups(lines, [rank(row)[0] for row in rows]), tuple(numbers)
 
     def notes(self) -> list[str]:
         """What marks and words mean, and what rows have to say beside numbers."""
@@ -380,22 +434,33 @@ class ComparisonSet(Answer):
             raise fields.fail("values", values, f"{len(comparisons)}, one per comparison")
         return cls(fields.text("parameter"), tuple(values), comparisons)
 
-    def to_frame(self) -> pd.DataFrame:
-        """The frames of all comparisons, with the parameter's value in front."""
+    def to_frame(self, full: bool = False) -> pd.DataFrame:
+        """Return the frames of all comparisons, indexed by the parameter's value and by name.
+
+        Parameters
+        ----------
+        full
+            As for `Comparison.to_frame`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``frame["gap_to_bound"].unstack(0)`` has a column for each value.
+        """
         import pandas as pd
 
-        frames = []
-        for value, comparison in zip(self.values, self.comparisons, strict=True):
-            frame = comparison.to_frame()
-            frame.insert(0, self.parameter, [value] * len(frame))
-            frames.append(frame)
-        return pd.concat(frames, ignore_index=True)
+        frames = [comparison.to_frame(full) for comparison in self.comparisons]
+        return pd.concat(frames, keys=list(self.values), names=[self.parameter, "name"])
 
     @property
     def blocks(self) -> tuple[str, ...]:
-        """`measured` as tables show them: those that accepted only a part somewhere come last."""
-        partial = {r.result.method for c in self.comparisons for r in c.rows if r.partial}
-        return tuple(sorted(self.measured, key=lambda name: name in partial))
+        """Those of `measured` as tables show them, sorted by the worst of each kind of row."""
+        return tuple(sorted(self.measured, key=self._rank))
+
+    def _rank(self, name: str) -> tuple[int, float]:
+        """What `rank` says of all rows of this name."""
+        ranks = [rank(row) for row in self.row(name) if row]
+        return max(group for group, _ in ranks), sum(gap for _, gap in ranks) / len(ranks)
 
     def head(self) -> list[str]:
         """What was cut, and by how much at most gaps are too large."""
@@ -406,13 +471,13 @@ class ComparisonSet(Answer):
         ]
 
     def table(self) -> Table:
-        """Gap to the bound: one line per method or policy, one column per value."""
-        header = ("gap to bound", *(f"{self.parameter}={value}" for value in self.values))
-        cells = {
-            method: [row.cell if row else "" for row in self.row(method)] for method in self.blocks
-        }
-        rows: list[Row] = [(method, *own) for method, own in cells.items()]
-        return header, rows, tuple(range(1, len(header)))
+        """Return the gaps to the bound: a line for each method or policy, a column for a value."""
+        header = (GAP_TO_BOUND, *(f"{self.parameter}={value}" for value in self.values))
+        lines = [
+            (name, *(row.cell if row else "" for row in self.row(name))) for name in self.blocks
+        ]
+        groups = [self._rank(name)[0] for name in self.blocks]
+        return header, in_groups(lines, groups), tuple(range(1, len(header)))
 
     def notes(self) -> list[str]:
         """What marks and words in the table mean, and what rows have to say."""
@@ -423,7 +488,8 @@ class ComparisonSet(Answer):
         ]
         shown = set(self.measured)
         rows = (row for comparison in self.comparisons for row in comparison.rows)
-        lines += legend(row for row in rows if row.result.method in shown)
+        marks = legend(row for row in rows if row.result.method in shown)
+        lines += [f"{OF_PART} {line}" if line == PART_NOTE else line for line in marks]
         for value, comparison in zip(self.values, self.comparisons, strict=True):
             lines += [
                 f"{self.parameter}={value}: {row.result.method}: {row.result.message}"
@@ -445,6 +511,22 @@ def drawn(answer: Any, path: str | os.PathLike[str] | None) -> Figure:
     """The picture of a comparison of any kind; the plotting is loaded when it is asked for."""
     figure: Figure = imported("optgap.plotting.gaps:gaps_figure")(answer)
     return delivered(figure, path)
+
+
+def rank(row: ComparisonRow) -> tuple[int, float]:
+    """Where a table has a row: methods, then policies, then accepted parts; each by its gap."""
+    group = 2 if row.partial else row.result.kind == "policy"
+    return int(group), math.inf if row.gap_to_bound is None else row.gap_to_bound
+
+
+def in_groups(lines: Sequence[Row], groups: Sequence[int]) -> list[Row]:
+    """The lines of a table, with a rule wherever their group changes."""
+    found: list[Row] = []
+    for k, line in enumerate(lines):
+        if k and groups[k] != groups[k - 1]:
+            found.append(RULE)
+        found.append(line)
+    return found
 
 
 def legend(rows: Iterable[ComparisonRow]) -> list[str]:

@@ -60,32 +60,13 @@ def compare(
     progress: Progress = silent,
     parts: bool = False,
 ) -> Comparison:
-    """Run methods and policies on one problem and measure every gap.
+    """Measure every gap at the fitted values; `optgap.compare` has the parameters and errors.
 
-    Policies run before methods, so that an interrupt leaves objectives. A policy that serves all
-    that is asked is measured against the best bound that the methods prove. One that turns some of
-    it down (tasks that it could not place, say) may well be below that bound; it is measured
-    against a bound for the part that it did serve, proved by the same methods on
+    Policies run before methods, so that an interrupt leaves objectives. A policy that rejects part
+    of the demand is held against a bound that the same methods prove for what it accepted,
     ``problem.restrict(solution)``. Once a method has proven that no solution serves everything, no
-    other method is run, and no part bounded, unless `parts` asks for it.
-    Exact methods have a budget of `EXACT_UNITS`, others count what they do themselves.
-
-    Parameters
-    ----------
-    problem: it, or the path of a file with one.
-    policies: ``all``, names separated by commas, or a sequence of names and functions.
-    methods: ``auto``, ``all``, names separated by commas, or a sequence of names.
-    time_limit: wall-clock seconds after which a method, or a policy of your own, is cut.
-    effort: factor by which all budgets of work are multiplied.
-    limits: an interrupt to listen to, and progress to report.
-    progress: instead of `limits`, what is told the phase, the incumbent and the bound.
-    parts: where no solution serves everything, go on with what each policy serves.
-
-    Raises
-    ------
-    InputError: for an unknown name or parameter. A method that does not treat the problem's
-        objective is no error: its row says so.
-    RefereeError: when a bound is better than a solution that serves everything.
+    other method runs, and no part is bounded unless `parts` asks for it. Exact methods have a
+    budget of `EXACT_UNITS`; others count what they do themselves.
     """
     problem = as_problem(problem)
     require_time_limit(time_limit)
@@ -150,12 +131,53 @@ def sweep(
 
     Parameters
     ----------
-    processes: how many values at a time, each in a process of its own, which functions as policies
-        cannot be sent to; None for as many as there are cores.
+    family_name
+        A name that `families` lists.
+    parameter
+        A parameter of the preset.
+    values
+        Its values.
+    preset
+        A name that `presets` lists. Default: the family's first.
+    policies
+        ``all``, names separated by commas, or a sequence of names and of your own functions.
+    methods
+        ``auto`` (by the problem's size), ``all``, or names as for `policies`.
+    time_limit
+        Wall-clock seconds after which each method, and each own policy, is cut. Default: none.
+    effort
+        Factor by which all budgets of work are multiplied. Default 1.
+    seed
+        Seed of the random number generator. Default 0.
+    limits
+        Limits that can be interrupted and report progress.
+    progress
+        Function that is told the phase, the incumbent and the bound. Default: none.
+    parts
+        Whether to bound the part that each policy accepts where no solution serves everything.
+        Default False.
+    processes
+        Number of values at a time, each in a process of its own, to which functions as policies
+        cannot be sent. None: one for each core. Default 1.
+    **params
+        Other parameters of the preset.
+
+    Returns
+    -------
+    ComparisonSet
+        A comparison for each value, with `to_frame` and `plot`.
 
     Raises
     ------
-    InputError: as `compare` and `generate` do, before anything runs.
+    InputError
+        As for `compare` and `generate`, before anything runs.
+
+    Examples
+    --------
+    >>> import optgap
+    >>> gaps = optgap.sweep("coscheduling", "size", [3, 4], policies="marble")
+    >>> gaps.to_frame()["gap_to_bound"].unstack(0).shape
+    (2, 2)
     """
     limits = limits or Limits(progress=progress)
     entry = preset_entry(family_name, preset)[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,19 +10,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from optgap.api import require_effort, require_time_limit
-from optgap.comparing.comparison import CLOSED, Comparison, legend
+from optgap.comparing.comparison import CLOSED, Comparison
 from optgap.comparing.gaps import compare
 from optgap.making import generate
+from optgap.models.figures import delivered
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.result import Termination
-from optgap.models.shown import Brief
 from optgap.models.spec import imported
 from optgap.processes import side_by_side
 from optgap.registry import families, family
-from optgap.render import Row, Table, duration, html_table, number, percent, text_table
+from optgap.render import filled, percent
 from optgap.versions import versions
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 SCHEMA = "optgap.overview/1"
@@ -32,7 +34,7 @@ FIRST = ("placement", "elastic", "queueing")
 
 
 @dataclass(frozen=True, repr=False)
-class Overview(Brief):
+class Overview:
     """One comparison per family.
 
     Parameters
@@ -67,36 +69,52 @@ class Overview(Brief):
         }
 
     def __str__(self) -> str:
-        blocks = []
-        for comparison in self.comparisons:
-            blocks += [head(comparison), text_table(*table(comparison))]
-        blocks += self.notes()
-        return "\n\n".join(blocks)
+        return "\n\n".join([*map(titled, self.comparisons), filled(self.notes())])
 
     def _repr_html_(self) -> str:
-        return "".join(
-            html_table(*table(c)[:2], head(c).splitlines(), table(c)[2]) for c in self.comparisons
-        )
+        return "".join(f"<h4>{c.family}</h4>{c._repr_html_()}" for c in self.comparisons)
+
+    def to_frame(self, full: bool = False) -> pd.DataFrame:
+        """Return the frames of all comparisons, indexed by family and by name.
+
+        Parameters
+        ----------
+        full
+            As for `Comparison.to_frame`.
+        """
+        import pandas as pd
+
+        frames = {c.family: c.to_frame(full) for c in self.comparisons}
+        return pd.concat(frames, names=["family", "name"])
+
+    def __repr__(self) -> str:
+        return f"<Overview {', '.join(c.family for c in self.comparisons)}: {self.seconds:.0f} s>"
 
     def notes(self) -> list[str]:
-        """What marks mean, and what failed."""
-        lines = legend(row for c in self.comparisons for row in c.rows)
-        lines += [f"{name}: {message}" for name, message in self.failures.items()]
+        """Return what failed, and what was learnt."""
+        lines = [f"{name}: {message}" for name, message in self.failures.items()]
         return lines + self.closing()
 
     def closing(self) -> list[str]:
-        """What was learnt, and what to type next: a line each."""
+        """Return one line on the policies nearest to optimal."""
         found = [text for c in self.comparisons if (text := _nearest(c))]
-        if not found:
-            return []
-        why = "`optgap explain FAMILY --policy NAME` says why a policy is where it is"
-        own = "`optgap generate --help` how to make a problem of your own"
-        return [f"Online policies nearest to optimal: {'; '.join(found)}.", f"Next: {why}, {own}."]
+        return [f"Online policies nearest to optimal: {'; '.join(found)}."] if found else []
 
-    def draw(self) -> Figure:
-        """One panel per family, gaps to the best proven bound, without pyplot's state."""
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Return a picture with a panel for each family, and write it to `path`.
+
+        Parameters
+        ----------
+        path
+            A file that ends in .png, .svg or .pdf. Default: none is written.
+
+        Raises
+        ------
+        InputError
+            For another ending, or a place that cannot be written to.
+        """
         figure: Figure = imported("optgap.plotting.overview:overview_figure")(self.comparisons)
-        return figure
+        return delivered(figure, path)
 
 
 def compare_all(
@@ -113,16 +131,36 @@ def compare_all(
 
     Parameters
     ----------
-    names: only these families.
-    time_limit: seconds after which each single method is cut. What a first run compiles is not
-        counted.
-    effort: factor by which all budgets of work are multiplied.
-    processes: how many families are compared at a time; None for as many as there are cores.
+    names
+        The families. Default: all.
+    time_limit
+        Wall-clock seconds after which each single method is cut. Default: none.
+    effort
+        Factor by which all budgets of work are multiplied. Default 1.
+    seed
+        Seed of the random number generator. Default 0.
+    processes
+        Number of families that are compared at a time. Default: one for each core.
+    limits
+        Limits that can be interrupted and report progress.
+    progress
+        Function that is told the phase, the incumbent and the bound. Default: none.
+
+    Returns
+    -------
+    Overview
+        A comparison for each family, with `to_frame` and `plot`.
 
     Raises
     ------
-    InputError: for an unknown family. What goes wrong within one is told and does not stop the
-        others.
+    InputError
+        For an unknown family. The failure of one family is told and does not stop the others.
+
+    Examples
+    --------
+    >>> import optgap
+    >>> list(optgap.compare_all(["coscheduling"]).to_frame().loc["coscheduling"].index[:2])
+    ['oracle', 'exact-window']
     """
     limits = limits or Limits(progress=progress)
     begun = time.monotonic()
@@ -181,19 +219,6 @@ def _termination(
     return Termination.COMPLETED
 
 
-def head(comparison: Comparison) -> str:
-    """Family, problem, bound and best known solution, in three lines."""
-    return f"{comparison.family}: " + "\n".join(comparison.head())
-
-
-def table(comparison: Comparison) -> Table:
-    """Policy, objective, gaps and time."""
-    objective = f"objective ({comparison.unit})"
-    least = "at least" if comparison.loose else "gap to best known"
-    header = ("", objective, "gap to best bound", least, "time")
-    rows: list[Row] = []
-    for row in comparison.blocks:
-        gap = f"failed: {row.failure}" if row.failure else row.gap_text
-        best, took = percent(row.gap_to_best), duration(row.result.seconds)
-        rows.append((row.label, number(row.result.objective), gap, best, took))
-    return header, rows, (1, 2, 3, 4)
+def titled(comparison: Comparison) -> str:
+    """The table of one family under the family's name, with its own notes."""
+    return f"{comparison.family}\n{comparison}"

@@ -16,8 +16,9 @@ import numpy as np
 
 from optgap.api import TOLERANCE
 from optgap.comparing import gaps
-from optgap.comparing.comparison import Comparison, drawn
+from optgap.comparing.comparison import OF_PART, PART_NOTE, Comparison, drawn, in_groups, rank
 from optgap.comparing.draws import Drawn, draws
+from optgap.comparing.gaps import Methods, Policies
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
 from optgap.making import fitted
@@ -26,7 +27,7 @@ from optgap.models.limits import Limits, Progress, silent
 from optgap.models.performance.saved import FittedParameters, read_fits
 from optgap.models.shown import MOST
 from optgap.registry import family
-from optgap.render import Answer, Row, Table, number, percent
+from optgap.render import GAP_TO_BOUND, Answer, Table, in_column, percent, percents
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,16 +160,31 @@ class UncertainComparison(Answer):
         intervals = {"gap_to_bound": listed(self.intervals), "objective": listed(self.objectives)}
         return {**self.comparison.to_json(), "uncertainty": {**about, **intervals}}
 
-    def to_frame(self) -> pd.DataFrame:
-        """One line per sample and row, the fitted values as sample −1."""
-        import pandas as pd
+    def to_frame(self, full: bool = False) -> pd.DataFrame:
+        """Return the frame at the fitted values with the ends of every interval.
 
-        frames = []
-        for k, comparison in enumerate(self.comparisons):
-            frame = comparison.to_frame()
-            frame.insert(0, "sample", [k - 1] * len(frame))
-            frames.append(frame)
-        return pd.concat(frames, ignore_index=True)
+        Parameters
+        ----------
+        full
+            Whether to add `median` (of `gap_to_bound`), `samples` (how many have one) and what
+            `Comparison.to_frame` adds. Default False.
+
+        Returns
+        -------
+        pandas.DataFrame
+            As of `Comparison.to_frame`. `comparisons` has the frame of each draw.
+        """
+        frame = self.basis.to_frame(full)
+        found = {one.method: one for one in self.intervals}
+        ends = ("low", "high", *(("median",) if full else ()))
+        for end in ends:
+            frame[end] = [
+                getattr(found[name], end) if name in found else math.nan for name in frame.index
+            ]
+        if full:
+            counts = [found[name].count if name in found else 0 for name in frame.index]
+            frame["samples"] = counts
+        return frame
 
     def head(self) -> list[str]:
         """The comparison's, what was drawn, and how the draws differ from what was asked for."""
@@ -177,28 +193,34 @@ class UncertainComparison(Answer):
         return [*self.comparison.head(), words + left, *map(str, self.drawn), *self.remarks]
 
     def table(self) -> Table:
-        """A line per method and policy that has a gap, with its interval."""
-        unit = self.comparison.unit
-        header = ("", "gap to bound", "low", "median", "high", f"objective ({unit})", "samples")
+        """Return a line for each method and policy that has a gap, with its interval."""
         found = {one.method: one for one in self.intervals}
         values = {one.method: one for one in self.objectives}
-        rows: list[Row] = []
-        for row in self.basis.blocks:
-            if (one := found.get(row.result.method)) is None:
-                continue
-            mark = OUTSIDE if one.outside else ""
-            ends = (percent(x) if one.count else "" for x in (one.low, one.median, one.high))
-            value = values[one.method]
-            spread = f"{number(value.low)} to {number(value.high)}" if one.count else "not drawn"
-            rows.append((row.label, mark + row.gap_text, *ends, spread, str(one.count)))
-        return header, rows, (1, 2, 3, 4, 6)
+        rows = [row for row in self.basis.blocks if row.result.method in found]
+        names = [row.result.method for row in rows]
+        own = [found[name] for name in names]
+        gaps = zip(own, rows, percents(row.gap_to_bound for row in rows), strict=True)
+        columns = {
+            GAP_TO_BOUND: [OUTSIDE * x.outside + gap + OF_PART * r.partial for x, r, gap in gaps],
+            **{f"{end} (%)": percents(getattr(x, end) if x.count else None for x in own)
+               for end in ("low", "median", "high")},
+            f"objective ({self.comparison.unit})": _spreads([values[name] for name in names]),
+            "samples": [str(one.count) for one in own],
+        }  # fmt: skip
+        if {one.count for one in own} == {len(self.samples)}:
+            del columns["samples"]
+        lines = list(zip([row.label for row in rows], *columns.values(), strict=True))
+        numbers = [k for k, name in enumerate(columns, 1) if "(%)" in name or name == "samples"]
+        return ("", *columns), in_groups(lines, [rank(row)[0] for row in rows]), tuple(numbers)
 
     def notes(self) -> list[str]:
         """Which gaps lie outside their interval, and what rows have to say."""
         names = [one.method for one in self.intervals if one.count and one.outside]
         words = f"{OUTSIDE} the gap at the fitted values lies OUTSIDE its interval: "
         said = [words + ", ".join(names) + " (it decides otherwise on nearly all draws)"]
-        return [*(said if names else []), *self.basis.notes()]
+        marks = self.basis.notes()
+        told = [f"{OF_PART} {line}" if line == PART_NOTE else line for line in marks]
+        return [*(said if names else []), *told]
 
     def __repr__(self) -> str:
         words = f"{self.comparison.problem_name}: {len(self.samples)} samples"
@@ -209,53 +231,122 @@ class UncertainComparison(Answer):
         return drawn(self, path)
 
 
+def _spreads(values: Sequence[Interval]) -> list[str]:
+    """The intervals of a column in one number of digits."""
+    lows = in_column(one.low if one.count else None for one in values)
+    highs = in_column(one.high if one.count else None for one in values)
+    pairs = zip(lows, highs, strict=True)
+    return [f"{low} to {high}" if low else "not drawn" for low, high in pairs]
+
+
 @overload
 def compare(
     problem: ProblemLike,
-    policies: gaps.Policies = "all",
-    methods: gaps.Methods = "auto",
+    policies: Policies = "all",
+    methods: Methods = "auto",
     *,
     uncertainty: None = None,
-    **asked: Any,
+    level: float = LEVEL,
+    time_limit: float | None = None,
+    effort: float = 1.0,
+    seed: int = 0,
+    limits: Limits | None = None,
+    progress: Progress = silent,
+    parts: bool = False,
 ) -> Comparison: ...
 
 
 @overload
 def compare(
     problem: ProblemLike,
-    policies: gaps.Policies = "all",
-    methods: gaps.Methods = "auto",
+    policies: Policies = "all",
+    methods: Methods = "auto",
     *,
     uncertainty: int,
     level: float = LEVEL,
-    **asked: Any,
+    time_limit: float | None = None,
+    effort: float = 1.0,
+    seed: int = 0,
+    limits: Limits | None = None,
+    progress: Progress = silent,
+    parts: bool = False,
 ) -> UncertainComparison: ...
 
 
 def compare(
     problem: ProblemLike,
-    policies: gaps.Policies = "all",
-    methods: gaps.Methods = "auto",
+    policies: Policies = "all",
+    methods: Methods = "auto",
     *,
     uncertainty: int | None = None,
     level: float = LEVEL,
-    **asked: Any,
+    time_limit: float | None = None,
+    effort: float = 1.0,
+    seed: int = 0,
+    limits: Limits | None = None,
+    progress: Progress = silent,
+    parts: bool = False,
 ) -> Comparison | UncertainComparison:
-    """Run methods and policies on one problem and measure every gap.
+    """Run methods and policies on one problem, and measure every gap.
 
-    Everything else is as `gaps.compare` has it.
+    A policy that serves all that the problem asks is measured against the best bound that the
+    methods prove. A policy that rejects some of it may cost less than that bound, so it is measured
+    against a bound for the part that it accepted.
 
     Parameters
     ----------
-    uncertainty: so many draws of the parameters of the fits in the problem, each compared
-        anew: every gap with an interval. None leaves it at the fitted values.
-    level: probability with which one more draw lies within an interval; it takes
-        (1 + level) / (1 − level) draws, 19 for 0.9. Fewer give a range.
+    problem
+        The problem, or the path of a file with it.
+    policies
+        ``all``, names separated by commas, or a sequence of names and of your own functions.
+    methods
+        ``auto`` (by the problem's size), ``all``, or names as for `policies`.
+    uncertainty
+        Number of draws of the fits in the problem. Each draw is compared anew, and every gap gets
+        an interval. Default: only the fitted values.
+    level
+        Probability with which one more draw lies within an interval. It takes
+        (1 + level) / (1 − level) draws, 19 for 0.9; fewer draws give their range. Default 0.9.
+    time_limit
+        Wall-clock seconds after which each method, and each own policy, is cut. Default: none.
+    effort
+        Factor by which all budgets of work are multiplied. Default 1.
+    seed
+        Seed of the random number generator. Default 0.
+    limits
+        Limits that can be interrupted and report progress.
+    progress
+        Function that is told the phase, the incumbent and the bound. Default: none.
+    parts
+        Whether to bound the part that each policy accepts where no solution serves everything.
+        Default False.
+
+    Returns
+    -------
+    Comparison or UncertainComparison
+        A table that prints itself, with `to_frame`, `plot` and `to_json`; with intervals if
+        `uncertainty` is given.
 
     Raises
     ------
-    InputError: as `gaps.compare`; for draws, as `compare_uncertain`.
+    InputError
+        For an unknown name or parameter, or draws of a problem that rests on no fit. A method for
+        another objective is no error: its row says so.
+    RefereeError
+        If a bound is better than a solution that serves everything.
+
+    Examples
+    --------
+    >>> import optgap
+    >>> problem = optgap.generate("placement", "small", size=6, seed=1)
+    >>> gaps = optgap.compare(problem, "pwr,fgd")
+    >>> gaps.to_frame()["gap_to_bound"].round(3).to_dict()
+    {'exact': 0.0, 'pwr': 0.051, 'fgd': 0.316}
     """
+    asked: dict[str, Any] = {
+        "time_limit": time_limit, "effort": effort, "seed": seed, "limits": limits,
+        "progress": progress, "parts": parts,
+    }  # fmt: skip
     if uncertainty is None:
         return gaps.compare(problem, policies, methods, **asked)
     return compare_uncertain(
@@ -266,8 +357,8 @@ def compare(
 def compare_uncertain(
     problem: ProblemLike,
     models: Any = (),
-    policies: gaps.Policies = "all",
-    methods: gaps.Methods = "auto",
+    policies: Policies = "all",
+    methods: Methods = "auto",
     *,
     samples: int | None = None,
     level: float = LEVEL,
@@ -278,23 +369,24 @@ def compare_uncertain(
     progress: Progress = silent,
     parts: bool = False,
 ) -> UncertainComparison:
-    """Compare with fitted models put into the problem, and again for samples of their parameters.
+    """Compare at the fitted values, and again for draws of the fits' parameters.
 
     Parameters
     ----------
-    problem: it, or the path of a file with one.
-    models: fits, or files of them (``optgap.fit/1``); those in the problem unless given.
-        Each is drawn from what it says of its error, see `draws`.
-    samples: how many draws; as many as `level` takes unless given. Fewer give a range.
-    level: probability with which one more draw lies within an interval.
-    effort: factor by which budgets are multiplied. All draws together take `BUDGET` units: where
-        exact methods would take more, one cheaper bound serves the fitted values and every draw.
-    policies, methods, time_limit, seed, limits, progress, parts: as `gaps.compare` has them.
+    models
+        Fits, or files of them, to put into the problem. Default: those that are in it.
+    samples
+        Number of draws. Default: as many as `level` takes; fewer give a range.
+    effort
+        Factor by which budgets are multiplied. All draws together take `BUDGET` units: where exact
+        methods would take more, one cheaper bound serves the fitted values and every draw.
+    problem, policies, methods, level, time_limit, seed, limits, progress, parts
+        As for `compare`.
 
     Raises
     ------
-    InputError: for a problem without fits when none are given, a fit that is not one for the
-        family or carries no covariance, or numbers out of range; and as `gaps.compare` does.
+    InputError
+        As for `compare`, and for a fit that is not one for the family or carries no covariance.
     """
     problem = as_problem(problem)
     _require_numbers(samples, level)

@@ -77,25 +77,40 @@ def formulation(
     limits: Limits | None = None,
     **params: Any,
 ) -> Formulation:
-    """The paper's formulation of `problem` as a PuLP problem, and what its values mean.
+    """Build the paper's formulation of a problem as a PuLP model.
 
     Parameters
     ----------
-    problem: it, or the path of a file with one.
-    method: one of the formulations that ``optgap families`` lists; ``auto`` is the first.
-    params: the formulation's own parameters.
+    problem
+        The problem, or the path of a file with it.
+    method
+        A formulation that ``optgap families FAMILY`` lists. Default ``auto``: the family's first.
+    time_limit
+        Wall-clock seconds after which the work is cut. Default: none.
+    limits
+        Limits that can be interrupted, in place of `time_limit`.
+    **params
+        The formulation's own parameters.
 
     Returns
     -------
-    Formulation: ``model`` is the `pulp.LpProblem`, ``write`` makes an LP or MPS file of it, and
-        ``solution`` reads values in the order of ``names``. Times count from the problem's first
-        event.
+    Formulation
+        `model` is the `pulp.LpProblem`, `write` makes an LP or MPS file of it, and `solution` reads
+        values in the order of `names`. Times count from the problem's first event.
 
     Raises
     ------
-    InputError: for an unknown formulation or parameter, and for what the problem has and the
-        formulation has no term for.
-    Stopped: when the time limit ends it.
+    InputError
+        For an unknown formulation or parameter, or for what the problem has and the formulation has
+        no term for.
+    Stopped
+        If the time limit ends the work.
+
+    Examples
+    --------
+    >>> import optgap
+    >>> type(optgap.formulation(optgap.generate("coscheduling", size=3)).model).__name__
+    'LpProblem'
     """
     require_time_limit(time_limit)
     subject = as_problem(problem)
@@ -112,19 +127,44 @@ def export(
     limits: Limits | None = None,
     **params: Any,
 ) -> Exported:
-    """Write the paper's formulation of `problem` as an LP or MPS file, for any other solver.
+    """Write the paper's formulation of a problem as an LP or MPS file, for any other solver.
 
-    Its objective is the problem's own, constant parts included: a variable ``constant``, fixed
-    at 1, carries them.
+    The objective is the problem's own with its constant parts, which a variable ``constant``, fixed
+    at 1, carries.
 
     Parameters
     ----------
-    path: ends in ``.lp`` or ``.mps``; ``-`` is an LP on standard output.
+    problem
+        The problem, or the path of a file with it.
+    path
+        A file that ends in ``.lp`` or ``.mps``. ``-`` is an LP on standard output.
+    method
+        A formulation that ``optgap families FAMILY`` lists. Default ``auto``: the family's first.
+    time_limit
+        Wall-clock seconds after which the work is cut. Default: none.
+    limits
+        Limits that can be interrupted, in place of `time_limit`.
+    **params
+        The formulation's own parameters.
+
+    Returns
+    -------
+    Exported
+        The number of rows, variables and entries.
 
     Raises
     ------
-    InputError: as `formulation`, and for another ending or a place that cannot be written to.
-    Stopped: when the time limit ends it; nothing is written then.
+    InputError
+        As for `formulation`, and for another ending or a place that cannot be written to.
+    Stopped
+        If the time limit ends the work; nothing is written then.
+
+    Examples
+    --------
+    >>> import optgap, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.lp"
+    >>> optgap.export(optgap.generate("coscheduling", size=3), path).format
+    'lp'
     """
     require_time_limit(time_limit)
     kind = format_of(path)

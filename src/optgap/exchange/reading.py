@@ -25,21 +25,38 @@ if TYPE_CHECKING:
 def read_solution(
     problem: ProblemLike, path: str | os.PathLike[str], method: str = "auto", **params: Any
 ) -> Result:
-    """Read what another solver made of an exported formulation, and have the referee judge it.
+    """Read another solver's solution of an exported formulation, and have the referee check it.
 
-    Whole decisions count; clocks and starts that follow from them are worked out anew, as files
-    have few digits. Nothing in the file proves anything: the status is ``feasible``, or
-    ``no_solution`` where the solver says that the formulation has none.
+    Whole decisions count; frequencies and starts that follow from them are worked out anew, as
+    files have few digits. Nothing in the file proves anything: the status is ``feasible``, or
+    ``no_solution`` if the solver says that there is none.
 
     Parameters
     ----------
-    path: a solution file of HiGHS or Gurobi.
-    method, params: as it was exported.
+    problem
+        The problem, or the path of a file with it.
+    path
+        A solution file of HiGHS or Gurobi.
+    method
+        The formulation, as it was exported.
+    **params
+        The formulation's parameters, as it was exported.
+
+    Returns
+    -------
+    Result
+        The solution with the referee's objective.
 
     Raises
     ------
-    InputError: naming line and variable, for a file that is no solution of this formulation:
-        unknown names, missing or fractional values, rows that do not hold.
+    InputError
+        Naming line and variable, for a file that is no solution of this formulation: unknown names,
+        missing or fractional values, rows that do not hold.
+
+    Examples
+    --------
+    >>> import optgap
+    >>> optgap.read_solution("problem.json", "model.sol")  # doctest: +SKIP
     """
     started = working_time()
     subject = as_problem(problem)

@@ -14,34 +14,46 @@ from typing import Any
 
 from optgap.api import execute, run
 from optgap.documents import ProblemLike, as_problem
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, shorten
 from optgap.models.limits import Limits
 from optgap.models.result import Result, Status, Termination
 from optgap.registry import Runnable, family
 from optgap.registry import method as find_method
+from optgap.render import html_table
 
 MOST = 60
 """Tasks; one exact proof is needed for every task and every one that stays."""
 FITTING = "no capacity alone is short: it is how they fit together"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Conflict:
     """Tasks that cannot all be served together.
 
     Parameters
     ----------
-    tasks: their numbers in the problem, ascending.
-    names: their names.
-    irreducible: whether every proper part was shown to be possible; False when the time ran out
-        before that, or there are too many to try, so that some of the tasks may be innocent.
-    reason: what they lack, or "" where it is how they fit together.
+    tasks
+        Numbers of the tasks in the problem, ascending.
+    names
+        Names of the tasks.
+    irreducible
+        Whether every proper part was shown to be possible. False if the time ran out before that,
+        or there are too many to try, so that some of the tasks may be innocent.
+    reason
+        What the tasks lack; "" if no capacity alone is short.
     """
 
     tasks: tuple[int, ...]
     names: tuple[str, ...]
     irreducible: bool
     reason: str = ""
+
+    def __repr__(self) -> str:
+        return shorten(NoQuote(f"<Conflict {self}>"), 600)
+
+    def _repr_html_(self) -> str:
+        rows = [(str(k), name) for k, name in zip(self.tasks, self.names, strict=True)]
+        return html_table(("task", "name"), rows, [str(self)], (0,))
 
     def __str__(self) -> str:
         return f"{self._who()}; {self.reason or FITTING}"
@@ -58,16 +70,31 @@ class Conflict:
 
 
 def conflict(problem: ProblemLike, *, limits: Limits | None = None) -> Conflict | None:
-    """An irreducible group of tasks without a solution; None when there is a solution.
+    """Find an irreducible group of tasks that cannot all be served.
 
-    The problem, or that in the file of this path, has ``subset(indices)``, ``subjects`` (names
-    by number) and ``why_not(indices)`` (what is short, in words); or says by
-    ``always_possible`` why there is a solution.
+    Parameters
+    ----------
+    problem
+        The problem, or the path of a file with it.
+    limits
+        Limits that can be interrupted and report progress. Default: none.
+
+    Returns
+    -------
+    Conflict or None
+        The tasks, and what they lack; None if there is a solution.
 
     Raises
     ------
-    InputError: for a family whose tasks cannot be left out, or for more than `MOST` tasks of
-        which a simple reason does not single one out.
+    InputError
+        For a family whose tasks cannot be left out, or too many tasks of which a simple reason does
+        not single one out.
+
+    Examples
+    --------
+    >>> import optgap
+    >>> print(optgap.conflict(optgap.generate("coscheduling", size=4)))
+    None
     """
     return _conflict(as_problem(problem), limits or Limits())
 

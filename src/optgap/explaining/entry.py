@@ -44,31 +44,58 @@ def explain(
     progress: Progress = silent,
     **params: Any,
 ) -> Explanation:
-    """Take a policy's gap apart.
+    """Split a policy's gap into parts, and name its costliest decisions.
 
-    From the best proven bound to the policy's objective there are three parts: to the best known
-    solution (*unproven*), on to the best online policy that ran (the *price of being online*, at
-    most: a better online policy may exist), and on to the policy itself (the *price of the
-    heuristic*). A policy that rejects tasks is explained on those that it accepted.
+    There are three parts from the best proven bound to the policy's objective: to the best known
+    solution (*unproven*), to the best online policy that ran (the *price of being online*, at most:
+    a better online policy may exist), and to the policy itself (the *price of the heuristic*). A
+    policy that rejects tasks is explained on those that it accepted.
 
     Parameters
     ----------
-    problem: it, or the path of a file with one.
-    policy: as for `run`; None for what is `logged`.
-    logged: what somebody did with the problem, explained in place of a policy: a solution, or
-        the path of a file with one. It may break constraints, but not those of a queue: a note says
-        so, and it is then not taken for the best known.
-    methods: whose bounds and solutions count, as for `compare`.
-    beside: the online policies that also run; ``()`` for the one that solves every event alone.
-    time_limit: wall-clock seconds after which a method, or a policy of your own, is cut.
-    effort: factor by which all budgets of work are multiplied.
-    params: the policy's own parameters.
+    problem
+        The problem, or the path of a file with it.
+    policy
+        As for `run`. None for what is `logged`.
+    methods
+        Methods whose bounds and solutions count, as for `compare`.
+    logged
+        What somebody did with the problem, explained in place of a policy: a solution, or the path
+        of a file with one. It may break constraints, but not those of a queue; a note says so.
+    beside
+        Online policies that also run. ``()`` for the per-event optimum alone. Default ``all``.
+    time_limit
+        Wall-clock seconds after which each method, and each own policy, is cut. Default: none.
+    effort
+        Factor by which all budgets of work are multiplied. Default 1.
+    seed
+        Seed of the random number generator. Default 0.
+    limits
+        Limits that can be interrupted and report progress.
+    progress
+        Function that is told the phase, the incumbent and the bound. Default: none.
+    **params
+        The policy's own parameters.
+
+    Returns
+    -------
+    Explanation
+        The parts and the decisions, with `to_frame` and `plot`.
 
     Raises
     ------
-    InputError: for an unknown name or parameter, for a policy that serves nothing, and unless
-        there is either a policy or a log.
-    RefereeError: when a bound is better than a solution that serves everything.
+    InputError
+        For an unknown name or parameter, a policy that serves nothing, and unless there is either a
+        policy or a log.
+    RefereeError
+        If a bound is better than a solution that serves everything.
+
+    Examples
+    --------
+    >>> import optgap
+    >>> why = optgap.explain(optgap.generate("coscheduling", size=4), "marble")
+    >>> [part.name for part in why.parts]
+    ['unproven', 'online', 'heuristic']
     """
     problem = as_problem(problem)
     require_time_limit(time_limit)
@@ -184,7 +211,7 @@ def _policy(
     """The policy that is to be explained; None for a log."""
     if (policy is None) == (logged is None):
         found = NoQuote("nothing" if policy is None else "a log beside it")
-        raise InputError("--policy", "", found, "a policy, or what was logged (--log FILE)")
+        raise InputError("--policy", "", found, "a policy, or what was logged")
     if policy is not None:
         return choose_policy(problem, policy, params)
     if params:

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
 from optgap.comparing.comparison import ACCEPTED, ALL
+from optgap.models.errors import NoQuote, shorten
 from optgap.models.figures import delivered
 from optgap.models.jsonio import Fields
 from optgap.models.regret import Regret
 from optgap.models.result import Sense, Termination, relative_gap
-from optgap.models.shown import Brief
+from optgap.models.shown import MOST
 from optgap.models.spec import imported
-from optgap.render import Row, Table, html_table, number, percent, text_table
+from optgap.render import (
+    Row,
+    Table,
+    filled,
+    html_table,
+    in_column,
+    number,
+    percent,
+    percents,
+    text_table,
+)
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 SCHEMA = "optgap.explain/1"
@@ -64,7 +76,7 @@ class Part:
 
 
 @dataclass(frozen=True, repr=False)
-class Explanation(Brief):
+class Explanation:
     """Why a policy is as far from the bound as it is.
 
     Parameters
@@ -208,6 +220,30 @@ class Explanation(Brief):
             **plain,
         )
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each part, with the objectives between which it lies.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Indexed by name: `start`, `end` and `lost` in the problem's unit, `of_bound` as a share.
+        """
+        import pandas as pd
+
+        rows = {
+            part.name: (part.start, part.end, part.amount(self.sense), self.of_bound(part))
+            for part in self.parts
+        }
+        columns = ["start", "end", "lost", "of_bound"]
+        frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns, dtype=float)
+        return frame.rename_axis("name")
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{p.name} {percent(self.of_bound(p))}" for p in self.parts)
+        return shorten(
+            NoQuote(f"<Explanation {self.policy} on {self.problem_name}: {parts}>"), MOST
+        )
+
     def head(self) -> list[str]:
         """Problem, policy and bound, one line each."""
         part = " (the part it served)" if self.scope == ACCEPTED else ""
@@ -223,20 +259,15 @@ class Explanation(Brief):
 
     def table(self) -> Table:
         """The parts."""
-        header = ("", "from", "to", self.unit, "of the bound")
-        rows: list[Row] = [
-            (
-                part.title,
-                number(part.start),
-                number(part.end),
-                _signed(part.amount(self.sense)),
-                percent(self.of_bound(part)),
-            )
-            for part in self.parts
-        ]
-        lost = _signed(self.whole.amount(self.sense))
-        rows.append(("gap", number(self.bound), number(self.objective), lost, percent(self.gap)))
-        return header, rows, (1, 2, 3, 4)
+        unit, parts = f" ({self.unit})" if self.unit else "", [*self.parts, self.whole]
+        columns = {
+            "": [*(part.title for part in self.parts), "gap"],
+            f"from{unit}": in_column(part.start for part in parts),
+            f"to{unit}": in_column(part.end for part in parts),
+            f"lost{unit}": _signed([part.amount(self.sense) for part in parts]),
+            "of the bound (%)": percents([*map(self.of_bound, self.parts), self.gap]),
+        }
+        return tuple(columns), list(zip(*columns.values(), strict=True)), (1, 2, 3, 4)
 
     def reasons(self) -> list[str]:
         """One line per part: who stands at its two ends, and what that says."""
@@ -245,8 +276,10 @@ class Explanation(Brief):
     def decisions(self) -> Table:
         """The decisions that cost most, in time order, as text."""
         header = ("when", "about", "chosen", "better", f"cost ({self.unit})")
+        costs = in_column(r.cost for r in self.top())
         rows: list[Row] = [
-            (f"{r.time:,.10g}", r.subject, r.chosen, r.better, number(r.cost)) for r in self.top()
+            (f"{r.time:,.10g}", r.subject, r.chosen, r.better, cost)
+            for r, cost in zip(self.top(), costs, strict=True)
         ]
         return header, rows, (0, 4)
 
@@ -261,17 +294,15 @@ class Explanation(Brief):
         return line
 
     def __str__(self) -> str:
-        parts = ["\n".join(self.head()), text_table(*self.table())]
-        parts += ["\n".join(self.reasons()), self.about_decisions()]
+        parts = [filled(self.head()), text_table(*self.table())]
+        parts += [filled([*self.reasons(), *self.notes]), filled([self.about_decisions()])]
         if self.costly:
             parts.append(text_table(*self.decisions()))
-        if self.notes:
-            parts.append("\n".join(self.notes))
         return "\n\n".join(parts)
 
     def _repr_html_(self) -> str:
         header, rows, right = self.table()
-        html = html_table(header, rows, self.head(), right)
+        html = html_table(header, rows, self.head(), right, [*self.reasons(), *self.notes])
         if self.costly:
             header, rows, right = self.decisions()
             html += html_table(header, rows, [self.about_decisions()], right)
@@ -295,10 +326,11 @@ class Explanation(Brief):
         return amount / abs(self.bound)
 
 
-def _signed(amount: float | None) -> str:
-    if amount is None:
-        return ""
-    text = number(abs(amount))
-    if not any("1" <= digit <= "9" for digit in text):
-        return "0"
-    return ("+" if amount > 0 else "-") + text
+def _signed(amounts: Sequence[float | None]) -> list[str]:
+    """Differences of one column with their signs, and without one for what rounds to nothing."""
+    texts = in_column(None if amount is None else abs(amount) for amount in amounts)
+    signs = ["+" if (amount or 0.0) > 0 else "-" for amount in amounts]
+    return [
+        sign + text if any("1" <= digit <= "9" for digit in text) else text
+        for sign, text in zip(signs, texts, strict=True)
+    ]

@@ -5,14 +5,16 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from optgap.comparing.comparison import Comparison
 from optgap.contract import Problem
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.figures import image
 from optgap.models.jsonio import write_text
+from optgap.render import percents
 from optgap.reporting.reading import Item, read
 from optgap.versions import versions
 
@@ -54,8 +56,8 @@ class Page:
     """
 
     title: str
-    html: str
-    sections: tuple[Section, ...]
+    html: str = field(repr=False)
+    sections: tuple[Section, ...] = field(repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """What is on the page, ``optgap.report/1``."""
@@ -76,11 +78,37 @@ class Page:
 
 
 def report(inputs: Iterable[Any], path: str | os.PathLike[str], *, title: str = TITLE) -> Page:
-    """Write a page about results; parameters and errors as for `make`.
+    """Write one self-contained page of HTML about results.
+
+    Parameters
+    ----------
+    inputs
+        Files, or objects: results, comparisons, explanations, fits, overviews, audits, and tables
+        of runs (CSV, Parquet, or JSON with ``rows``). With a problem among them the solutions of
+        its results are drawn.
+    path
+        Where the page goes.
+    title
+        Title of the page.
+
+    Returns
+    -------
+    Page
+        The page, with its `html` and `sections`.
 
     Raises
     ------
-    InputError: when the place cannot be written to, besides.
+    InputError
+        For an input that is none of these, naming file and field, or a place that cannot be written
+        to.
+
+    Examples
+    --------
+    >>> import optgap, tempfile, pathlib
+    >>> gaps = optgap.compare(optgap.generate("coscheduling", size=4), "marble")
+    >>> page = optgap.report([gaps], pathlib.Path(tempfile.mkdtemp()) / "report.html")
+    >>> len(page.sections)
+    1
     """
     page = make(inputs, title=title)
     write_text(path, page.html)
@@ -88,18 +116,7 @@ def report(inputs: Iterable[Any], path: str | os.PathLike[str], *, title: str = 
 
 
 def make(inputs: Iterable[Any], *, title: str = TITLE) -> Page:
-    """A page about results.
-
-    Parameters
-    ----------
-    inputs: files, or objects: results, comparisons, explanations, fits, overviews, and tables of
-        runs (CSV, Parquet, or JSON with ``rows``). With a problem among them the solutions of its
-        results are drawn.
-
-    Raises
-    ------
-    InputError: for an input that is none of these, naming file and field.
-    """
+    """Make a page about results; parameters and errors as for `report`."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     items, problems = read(inputs)
@@ -113,13 +130,30 @@ def make(inputs: Iterable[Any], *, title: str = TITLE) -> Page:
     )
     style = files("optgap.reporting").joinpath("templates", "page.css").read_text(encoding="utf-8")
     template = environment.get_template("page.html.j2")
-    html = template.render(title=title, sections=sections, versions=versions(), style=style)
+    html = template.render(
+        title=title, sections=sections, versions=versions(), style=style, rankings=_rankings(items)
+    )
     try:
         html.encode()
     except UnicodeEncodeError as error:
         found = NoQuote(f"half of a character, {html[error.start]!a}")
         raise InputError("report", "", found, "text in what it is made from") from None
     return Page(title, html, sections)
+
+
+def _rankings(items: Iterable[Item]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The policies of each comparison by their gaps (%), without those of an accepted part."""
+    found = []
+    for item in items:
+        if isinstance(item.shown, Comparison):
+            ranked = [
+                row for row in item.shown.ranked if row.result.kind == "policy" and not row.partial
+            ]
+            known = [row for row in ranked if row.gap_to_bound is not None]
+            names = [row.label for row in known]
+            gaps = percents(row.gap_to_bound for row in known)
+            found.append((item.title, list(zip(names, gaps, strict=True))))
+    return [(title, rows) for title, rows in found if rows]
 
 
 def _section(item: Item, problems: Sequence[Problem]) -> Section:

@@ -68,6 +68,7 @@ class Item:
         family = getattr(self.shown, "family", "")
         about = (getattr(self.shown, name, "") for name in ("method", "policy", "problem_name"))
         told = next((str(text) for text in about if isinstance(text, str) and text), "")
+        told += "'s gap in parts" * isinstance(self.shown, Explanation)
         return ": ".join(filter(None, (family, told))) or f"{self.source} ({self.schema})"
 
 

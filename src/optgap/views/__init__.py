@@ -74,18 +74,32 @@ def problem_frame(problem: Any) -> pd.DataFrame:
 
 
 def plot_solution(result: Any, problem: ProblemLike | None = None) -> Figure:
-    """Draw a solution as its family does.
+    """Draw a solution as its family does: a Gantt chart, a timeline, a map of nodes.
 
     Parameters
     ----------
-    result: a result with a solution; or, given its `problem`, a solution, or the path of a file
-        with either.
-    problem: what it is a solution of, or the path of a file with it; a result that was not read
-        from a file knows it.
+    result
+        A result with a solution; or, with its `problem`, a solution, or the path of a file with
+        either. `Result.plot` does the same for a result that knows its problem.
+    problem
+        The problem, or the path of a file with it. Default: the result's own.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The picture.
 
     Raises
     ------
-    InputError: for a result without a solution or problem.
+    InputError
+        For a result without a solution or problem.
+
+    Examples
+    --------
+    >>> import optgap
+    >>> problem = optgap.generate("coscheduling", size=4)
+    >>> len(optgap.plot_solution(optgap.run(problem, "marble")).axes)
+    1
     """
     subject = getattr(result, "problem", None) if problem is None else as_problem(problem)
     if subject is None:

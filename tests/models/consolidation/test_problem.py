@@ -178,7 +178,7 @@ def test_presets_are_the_same_for_the_same_seed(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "given", "said"),
     [
-        ("mixed", {"samples": 0}, "--set: samples: found 0, expected at least 1"),
+        ("mixed", {"samples": 0}, "samples: found 0, expected at least 1"),
         ("mixed", {"kappas": -1}, "kappas: found -1, expected at least 0"),
         ("pai", {"servers": -2}, "servers: found -2"),
         ("pai", {"present": 0.0}, "present: found 0.0"),

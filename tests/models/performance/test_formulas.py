@@ -59,7 +59,7 @@ def test_iteration_times_are_those_of_the_worked_example() -> None:
     model = ThroughputModel(TIME)
     times = model.iteration_time(GPUS, 64 / GPUS, 1200.0, NODES, ON_NODE)
     assert times == pytest.approx([0.095746, 0.053562, 0.036031, 0.067737], rel=2e-5)
-    assert model.throughput(1, 64, 1200.0) == pytest.approx(1 / 0.095746, rel=2e-5)
+    assert model.iteration_time(1, 64, 1200.0) == pytest.approx(0.095746, rel=2e-5)
 
 
 def test_the_parts_of_the_worked_example() -> None:

@@ -20,7 +20,7 @@ from optgap.solvers.placement.exact.code import claim, decode, encode
 from optgap.solvers.placement.exact.counted import CountedModel, Unit
 from optgap.solvers.placement.exact.lattice import DENOMINATORS, common_denominator, lattice
 from optgap.solvers.placement.exact.pooled import pooled_model, values_of
-from optgap.solvers.placement.exact.start import first_solution
+from optgap.solvers.placement.exact.search import first_solutions
 from optgap.solvers.placement.exact.tables import Counted, cpu_steps, fragment
 from tests.strategies import placement_problems, power_models
 
@@ -181,8 +181,7 @@ def test_arbitrary_popularities_have_no_such_values() -> None:
 
 @given(placement_problems(max_nodes=2, max_tasks=4))
 def test_the_greedy_start_is_a_placement(problem: PlacementProblem) -> None:
-    start = first_solution(pooled_model(Counted(problem)))
-    if start is not None:
+    for start in first_solutions(problem):
         assert not problem.check(start)
         assert problem.serves_all(start) or problem.objective.goal == "accepted_gpu"
 

@@ -1,0 +1,37 @@
+"""Every public name: its signature, its docstring, and the example in it."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+
+import pytest
+
+import optgap
+
+FUNCTIONS = [n for n in optgap.__all__ if inspect.isroutine(getattr(optgap, n))]
+FREE = {"params", "settings", "options", "tables_and_settings"}
+"""Names of parameters that a preset, policy, method or table brings along."""
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_has_types_sections_and_an_example_that_runs(name: str) -> None:
+    function = getattr(optgap, name)
+    text = inspect.getdoc(function) or ""
+    signature = inspect.signature(function)
+    for parameter in signature.parameters.values():
+        assert parameter.annotation is not parameter.empty, parameter
+        assert parameter.kind is not parameter.VAR_KEYWORD or parameter.name in FREE
+        assert parameter.name in text.partition("Parameters")[2], parameter
+    wanted = ["Parameters", "Raises"] * bool(signature.parameters)
+    wanted += ["Returns"] * (signature.return_annotation not in ("None", None))
+    for section in (*wanted, "Examples"):
+        assert f"\n{section}\n---" in text, section
+    runner = doctest.DocTestRunner()
+    for example in doctest.DocTestFinder(recurse=False).find(function, name):
+        assert runner.run(example).attempted, "no example"
+    assert not runner.failures
+
+
+def test_the_packages_own_example_runs() -> None:
+    assert not doctest.testmod(optgap).failed
