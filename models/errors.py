@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 EXPECTED_LENGTH = 400
 """What is expected may list names that a file chose, however long."""
+PLACE = "name a place that can be written to"
+"""The remedy for output that cannot be written."""
 ALIKE = 0.65
 """Likeness (difflib) that makes a name a slip: `fdg` of `fgd`, but not `worst` of `first`."""
 
@@ -37,15 +39,16 @@ def speaking_of_options() -> Iterator[None]:
 
 
 class InputError(ValueError):
-    """Input that cannot be used: says where it is, what was found and what was expected.
+    """Input that cannot be used, with its place, the problem and the remedy.
 
     Parameters
     ----------
     source: the file, or what stands for it (``"problem"``, ``"--policies"``); an option is shown as
         the argument of that name, unless a command line is at work.
     where: the place inside it (``"row 7, column gpu_milli"``, ``"field nodes.model[3]"``).
-    found: what stands there.
-    expected: what should; of `one_of` several names the one that was probably meant is told.
+    found: the value at that place, or with `Said` a clause about the problem.
+    expected: a noun phrase for a right value, or the remedy; of the names of `one_of` the message
+        suggests the one that was probably meant.
     """
 
     def __init__(self, source: str, where: str, found: object, expected: str) -> None:
@@ -57,7 +60,9 @@ class InputError(ValueError):
         told = shorten(NoQuote(expected), EXPECTED_LENGTH)
         if isinstance(expected, OneOf) and (name := meant(str(found), expected.names)):
             told += f"; did you mean {name!r}?"
-        super().__init__(f"{place}: found {shorten(found)}, expected {told}")
+        shown = shorten(found)
+        words = f"{shown}; {told}" if isinstance(found, Said) else f"found {shown}, expected {told}"
+        super().__init__(f"{place}: {words}")
 
     def __str__(self) -> str:
         text = super().__str__()
@@ -84,15 +89,31 @@ def shorten(value: object, limit: int = 80) -> str:
 
 
 class NoQuote(str):
-    """Words about the value found ("nothing", "3 fields") rather than the value itself."""
+    """Noun phrase for what was found ("nothing", "3 fields") in place of the value itself."""
+
+    __slots__ = ()
+
+
+class Said(NoQuote):
+    """A clause that says what is wrong; what is expected is then the remedy.
+
+    >>> str(InputError("p.json", "", Said("no such file"), "check the path"))
+    'p.json: no such file; check the path'
+    """
 
     __slots__ = ()
 
 
 class OneOf(NoQuote):
-    """Words that list names, and the names themselves."""
+    """List of names in words, with the names themselves."""
 
     names: tuple[str, ...]
+
+
+def said(error: OSError) -> Said:
+    """Return the reason of a failure of the system: "no such file or directory"."""
+    reason = str(error.strerror or error)
+    return Said(reason[:1].lower() + reason[1:])
 
 
 def one_of(names: Iterable[str], words: str = "one of {}") -> OneOf:

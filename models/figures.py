@@ -21,7 +21,7 @@ LONGEST_TICK = 48
 """Characters of a line, and of a name at an axis: longer ones would leave no room for the data."""
 MOST_LINES = 8
 """Of one text."""
-NOTEBOOK_DPI = 75
+NOTEBOOK_DPI = 100
 """Of a figure that a notebook keeps."""
 MISSING = "□"
 """Stands for a character that no installed font has."""

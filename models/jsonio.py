@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.errors import PLACE, InputError, NoQuote, one_of, said
 from optgap.models.reading import Path, as_path, read_text
 
 TOO_LARGE = 2**1023
@@ -63,9 +63,7 @@ def write_bytes(path: Path, content: bytes) -> None:
             pathlib.Path(name).unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise InputError(
-            str(path), "", NoQuote(error.strerror or error), "a place that can be written to"
-        ) from None
+        raise InputError(str(path), "", said(error), PLACE) from None
 
 
 def plain(item: object, *names: str) -> dict[str, Any]:

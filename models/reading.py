@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, Said, said
 
 Path = str | os.PathLike[str]
 
@@ -138,11 +138,11 @@ def read_bytes(path: Path, *, stdin: bool = False) -> bytes:
             data = b"".join(_chunks(file, source))
             after = os.fstat(file.fileno()).st_size
     except OSError as error:
-        raise InputError(source, "", NoQuote(error.strerror or error), "a readable file") from None
+        raise InputError(source, "", said(error), "name a readable file") from None
     except ValueError as error:  # a NUL byte in the name
         if isinstance(error, InputError):
             raise
-        raise InputError(source, "", NoQuote(error), "a readable file") from None
+        raise InputError(source, "", Said(error), "name a readable file") from None
     if not before == len(data) == after:
         found = NoQuote(f"{max(after, len(data))} bytes after {before} when opened")
         raise InputError(source, "", found, "a file that is not being written to")

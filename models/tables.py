@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, Said
 from optgap.models.quantities import GIVEN, Doubt, doubts, judge, warn
 from optgap.models.reading import Held, Path, read_text
 
@@ -215,7 +215,7 @@ class _Rows:
         for column in columns:
             if header.count(column.name) > 1:
                 where = f"{self.top}, column {column.name}"
-                raise InputError(self.source, where, NoQuote("it twice"), "it once")
+                raise InputError(self.source, where, Said("stands twice"), "leave one out")
             if column.required and column.name not in header:
                 shown = NoQuote(", ".join(header) or "nothing")
                 expected = f"a column {column.name} (needed: {names})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -111,6 +112,16 @@ def test_links_out_of_the_documentation_become_words() -> None:
     site = hook("site")
     page = site.on_page_markdown("see [this](../README.md) and [that](cli.md)", None, None, None)
     assert page == "see this (`../README.md`) and [that](cli.md)".replace("../", "")
+
+
+def test_notebooks_become_pages_and_the_gallery_shows_a_picture_of_each() -> None:
+    site = hook("notebooks")
+    notebooks = site.stored(ROOT)
+    pages = {name: site.page(name, notebook) for name, notebook in notebooks.items()}
+    for text, pictures in pages.values():
+        assert re.findall(r"^!\[.*\]\((.*)\)$", text, re.MULTILINE) == list(pictures)
+    shown = re.findall(r'href="(.*)/"><img src="(.*?)"', site.gallery(notebooks))
+    assert shown == [(name, list(pictures)[-1]) for name, (_, pictures) in pages.items()]
 
 
 @pytest.mark.slow

@@ -103,6 +103,7 @@ def nav(pages: Iterable[str], root: Path) -> list[Any]:
     bounds = taken(*((f"Bounds: {name}", f"{name}{BOUNDS}") for name in FAMILIES))
     sections: list[Any] = [
         {"Start": taken(*START)},
+        {"Notebooks": taken(("Gallery", "notebooks.md"))},
         {"Use": taken(*USE)},
         {"Families": families},
         {"Theory": [*taken(*THEORY), *bounds]},

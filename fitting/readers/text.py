@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optgap.fitting.profile import Profile, as_column, theirs
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, Said
 from optgap.models.tables import require_commas
 from optgap.models.units import parsed, spelt, units_of
 
@@ -266,7 +266,7 @@ def _header(row: list[str], source: str, line: int) -> list[str]:
     for name in header:
         if header.count(name) > 1:
             where = f"row {line}, column {name or '(unnamed)'}"
-            raise InputError(source, where, NoQuote("it twice"), "it once")
+            raise InputError(source, where, Said("stands twice"), "leave one out")
     return header
 
 

@@ -52,17 +52,17 @@ POLICIES = entries(
     _policies,
     Entry(
         "cats",
-        "CATS, Algorithms 1-4: least correlated awake GPU, then the clock down to 5 % of κ",
+        "CATS, Algorithms 1-4: least correlated active GPU, then the lowest frequency that keeps κ",
         options=CatsParams,
     ),
     Entry(
         "hotcloud",
-        "first awake GPU whose mean utilisation and the task's stay within u_max",
+        "first active GPU whose mean utilisation and the task's stay within u_max",
         options=HotCloudParams,
     ),
     Entry(
         "first",
-        "first awake GPU whose utilisation now and the task's first sample stay below q",
+        "first active GPU whose utilisation now and the task's first sample stay below q",
         options=FirstParams,
     ),
     Entry(
@@ -72,7 +72,7 @@ POLICIES = entries(
     ),
     Entry(
         "dotprod",
-        "the server with the smallest dot product of what is free and what is asked",
+        "the server with the smallest dot product of free and requested resources",
         options=PackingParams,
     ),
     Entry(
@@ -83,19 +83,19 @@ POLICIES = entries(
     Entry("default", "one task per GPU, the first empty one"),
     Entry(
         "opt_nomig",
-        "exact for the newcomer while residents stay: the least added power",
+        "the GPU where the arriving task adds the least power; the other tasks stay",
         options=OptNomigParams,
     ),
     Entry(
         "least_added_energy",
-        "ours: the GPU where the task adds least energy until all have ended; knows durations",
+        "ours: the GPU where the task adds least energy until all its tasks end; knows durations",
         options=LeastAddedEnergyParams,
         seeded=True,
         knows=("durations",),
     ),
     Entry(
         "opt_repack",
-        "solved anew with free migration whenever a task arrives or ends",
+        "repacking with free migration whenever a task arrives or ends",
         options=OptRepackParams,
         seeded=True,
         knows=("durations",),

@@ -1,4 +1,4 @@
-"""What can be set of each policy, what it means, and where it stands in a paper."""
+"""Parameters of the policies, with meaning, default and the paper's place."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,9 +7,7 @@ from optgap.models.spec import parameter
 
 
 def _u_max() -> Any:
-    return parameter(
-        100.0, "most that the mean utilisations on a GPU may add up to", "%", "CATS, Alg. 1"
-    )
+    return parameter(100.0, "highest sum of the mean utilisations on a GPU", "%", "CATS, Alg. 1")
 
 
 @dataclass(frozen=True)
@@ -27,20 +25,20 @@ class CatsParams:
     )
     literal_units: bool = parameter(
         False,
-        "the difference of means counts in percent, beside a correlation in -1..1",
+        "count the difference of means in percent, beside a correlation in -1..1",
         source="CATS, Alg. 2 as printed",
     )
     literal_thresholds: bool = parameter(
-        False, "nothing is held against the thresholds", source="CATS, Alg. 1 as printed"
+        False, "ignore the thresholds", source="CATS, Alg. 1 as printed"
     )
     dfs: bool = parameter(
-        True, "lower the clock of awake GPUs as far as κ allows", source="CATS, Alg. 4"
+        True, "lower the frequency of active GPUs as far as κ allows", source="CATS, Alg. 4"
     )
     delta_mhz: float = parameter(
-        15.0, "step Δf of the clock, which the paper leaves open", "MHz", "CATS, Alg. 4"
+        15.0, "frequency step Δf, which the paper leaves open", "MHz", "CATS, Alg. 4"
     )
     contention_aware: bool = parameter(
-        False, "count the slow-down by contention, too, when clocks are lowered"
+        False, "also count the slowdown by contention when lowering frequencies"
     )
 
 
@@ -59,7 +57,7 @@ class HotCloudParams:
 
     fit: str = parameter(
         "first",
-        "the first GPU that will do, or the one of highest mean",
+        "the first GPU that suffices, or the one of highest mean",
         source="HotCloud",
         choices=("first", "best"),
     )
@@ -75,27 +73,27 @@ class PackingParams:
 
 @dataclass(frozen=True)
 class OptNomigParams:
-    """Parameters of the newcomer's best place."""
+    """Parameters of the policy of least added power."""
 
     capacity: str = parameter(
         "",
-        "mean: mean utilisations within 100 % beside the problem's rule; empty for that alone",
+        "mean: also keep the mean utilisations within 100 %; empty for the problem's rule alone",
         choices=("none", "mean"),
     )
 
 
 @dataclass(frozen=True)
 class LeastAddedEnergyParams:
-    """Parameters of the newcomer's least energy to the end of all."""
+    """Parameters of the policy of least added energy."""
 
     duration_error: float = parameter(
         0.0,
-        "σ of the log-normal error of the durations it is told; 0: exact",
+        "σ of the log-normal error of the known durations; 0: exact",
         within=(0.0, 10.0),
     )
     u_max: float = parameter(
         0.0,
-        "most that the mean utilisations on a GPU may add up to; 0: the problem's rule alone",
+        "highest sum of the mean utilisations on a GPU; 0: the problem's rule alone",
         "%",
         within=(0.0, 1e6),
     )
@@ -103,11 +101,11 @@ class LeastAddedEnergyParams:
 
 @dataclass(frozen=True)
 class OptRepackParams:
-    """Parameters of the optimum at every event."""
+    """Parameters of repacking at every event."""
 
     capacity: str = parameter(
         "",
-        "a rule for each decision beside the problem's own; empty for that alone",
+        "a further capacity rule for each decision; empty for none",
         source="CATS, Eq. 6 extended",
         choices=("none", "mean", "slot", "peak"),
     )

@@ -1,4 +1,4 @@
-"""What can be set of each policy, what it means, and where it stands in a paper."""
+"""Parameters of the policies, with meaning, default and the paper's place."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,19 +9,19 @@ from optgap.models.spec import parameter
 def _tau(default: float) -> Any:
     return parameter(
         default,
-        "τ, slow-down against the fastest GPU count that is tolerated; 0.14 on H100, 0.20 on V100",
+        "τ, tolerated slowdown against the fastest GPU count; 0.14 on H100, 0.20 on V100",
         "share",
         "EcoSched, Phase II",
     )
 
 
 def _window() -> Any:
-    return parameter(0, "waiting jobs looked at, in queue order; 0 for all", "jobs")
+    return parameter(0, "waiting jobs considered, in queue order; 0 for all", "jobs")
 
 
 @dataclass(frozen=True)
 class EcoSchedParams:
-    """EcoSched.
+    """Parameters of EcoSched.
 
     The defaults are the authors' own. ``auto``: the problem's fitted run times where it has them,
     else DRAM activity where it has any, as the paper prints, else the true run times. Without
@@ -56,14 +56,14 @@ class EcoSchedParams:
 
 @dataclass(frozen=True)
 class LookaheadParams:
-    """Looking ahead with EcoSched's score."""
+    """Parameters of the look-ahead with EcoSched's score."""
 
     tau: float = _tau(1.0)
 
 
 @dataclass(frozen=True)
 class ExactWindowParams:
-    """The exact window; the metrics tell how many plans were not proven optimal."""
+    """Parameters of the exact window; a metric counts the plans without a proof of optimality."""
 
     window: int = _window()
     units: float = parameter(10.0, "work for one plan, about a second of a core each", "units")

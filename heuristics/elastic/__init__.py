@@ -53,7 +53,7 @@ POLICIES = entries(
     _policies,
     Entry(
         "powerflow",
-        "PowerFlow (Algorithm 1): GPUs, then clocks, by time saved per energy spent",
+        "PowerFlow (Algorithm 1): GPUs, then frequencies, by time saved per energy spent",
         options=PowerFlowParams,
         seeded=True,
         knows=("remaining work",),
@@ -76,36 +76,39 @@ POLICIES = entries(
     ),
     Entry(
         "tiresias+zeus",
-        "Tiresias, each job at the clock of least Zeus cost",
+        "Tiresias, each job at the frequency of least Zeus cost",
         options=TiresiasZeusParams,
     ),
     Entry(
         "gandiva+zeus",
-        "Gandiva, each job at the clock of least Zeus cost",
+        "Gandiva, each job at the frequency of least Zeus cost",
         options=GandivaZeusParams,
     ),
     Entry("fifo", "first come, first served, on the GPUs requested", options=ClockParams),
     Entry(
         "elastic-fifo",
-        "fewest GPUs for each by submission, then doubled in turn",
+        "the fewest GPUs for each job by submission, then doubled in turn",
         options=ClockParams,
     ),
     Entry(
-        "elastic-srtf", "the same by remaining time", options=ClockParams, knows=("remaining work",)
+        "elastic-srtf",
+        "the fewest GPUs for each job by remaining time, then doubled in turn",
+        options=ClockParams,
+        knows=("remaining work",),
     ),
     Entry(
         "optimal",
-        "the exact optimum of Eq. 18-19 at every event, with what is known then",
+        "the exact optimum of Eq. 18-19 at every event, online",
         knows=("remaining work",),
     ),
     Entry(
         "optimal-slowdown",
-        "the same, of slowdowns instead of times: not the longest job first",
+        "the exact optimum of the mean slowdown at every event, online",
         knows=("remaining work",),
     ),
     Entry(
         "work-value",
-        "ours: what does most worth of work, restarts taken off; work is worth what it costs",
+        "ours: the most valuable work at every event; the value of work is its cost in resources",
         options=WorkValueParams,
         knows=("remaining work",),
     ),

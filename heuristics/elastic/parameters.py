@@ -1,16 +1,16 @@
-"""What can be set of each policy, what it means, and where it stands in a paper."""
+"""Parameters of the policies, with meaning, default and the paper's place."""
 
 from dataclasses import dataclass
 
 from optgap.models.spec import parameter
 
 STATES = 3000
-"""Of the search of one decision of `work-value` at most."""
+"""Most states in the search of one decision of `work-value`."""
 
 
 @dataclass(frozen=True)
 class _Learnt:
-    """What it takes to measure jobs, and how well that can be done."""
+    """Time and errors of measuring jobs."""
 
     sigma_time: float = parameter(
         0.044,
@@ -42,37 +42,37 @@ class _Learnt:
 
 @dataclass(frozen=True)
 class _Capped:
-    """Of schedulers without an energy knob."""
+    """Parameters of schedulers without an energy knob."""
 
-    capped: bool = parameter(True, "keep the power limit by lower clocks and by waiting")
+    capped: bool = parameter(True, "keep the power limit by lower frequencies and by waiting")
 
 
 @dataclass(frozen=True)
 class _Slices:
-    """Gandiva's slices."""
+    """Parameters of Gandiva's time slices."""
 
     quantum_s: float = parameter(60.0, "length of a time slice", "s", "Gandiva", within=(1e-3, 1e9))
 
 
 @dataclass(frozen=True)
 class PowerFlowParams(_Learnt):
-    """PowerFlow."""
+    """Parameters of PowerFlow."""
 
     mode: str = parameter(
         "strict",
-        "a step only if the limit holds after it, or as printed: until it has been passed",
+        "stop before a step that breaks the limit, or after it, as printed",
         source="PowerFlow, Alg. 1",
         choices=("strict", "paper"),
     )
     frequency: str = parameter(
         "fixed",
-        "clock f* while GPUs are handed out: of the fewest GPUs, or of each count",
+        "frequency f* while GPUs are distributed: that of the fewest GPUs, or of each count",
         source="PowerFlow, Alg. 1",
         choices=("fixed", "per_n"),
     )
     profiles: str = parameter(
         "online",
-        "fits to what a job has shown; exact and free; or off by one random factor at all clocks",
+        "fits to the job's measurements; exact and free; or off by one random factor",
         source="PowerFlow, Sec. 5.2 and Fig. 9",
         choices=("online", "perfect", "scaled"),
     )
@@ -83,27 +83,27 @@ class PowerFlowParams(_Learnt):
 
 @dataclass(frozen=True)
 class ClockParams(_Capped):
-    """FIFO, elastic FIFO and elastic SRTF."""
+    """Parameters of FIFO, elastic FIFO and elastic SRTF."""
 
     frequency: float = parameter(
-        0.0, "common clock of all jobs; 0 for the highest", "MHz", "PowerFlow, evaluation"
+        0.0, "common frequency of all jobs; 0 for the highest", "MHz", "PowerFlow, evaluation"
     )
 
 
 @dataclass(frozen=True)
 class AfsParams(ClockParams):
-    """AFS."""
+    """Parameters of AFS."""
 
     lengths: bool = parameter(
         True,
-        "lengths are known (AFS-L); else what a job has done stands for what it has left",
+        "know lengths (AFS-L); otherwise the work done stands for the work left",
         source="AFS",
     )
 
 
 @dataclass(frozen=True)
 class _Queues:
-    """Tiresias' queues."""
+    """Parameters of Tiresias' queues."""
 
     discipline: str = parameter(
         "2d-las",
@@ -124,17 +124,17 @@ class _Queues:
 
 @dataclass(frozen=True)
 class TiresiasParams(_Queues, ClockParams):
-    """Tiresias."""
+    """Parameters of Tiresias."""
 
 
 @dataclass(frozen=True)
 class GandivaParams(_Slices, ClockParams):
-    """Gandiva."""
+    """Parameters of Gandiva."""
 
 
 @dataclass(frozen=True)
 class ZeusParams(_Capped):
-    """Zeus."""
+    """Parameters of Zeus."""
 
     zeus_eta: float = parameter(
         0.5,
@@ -146,26 +146,26 @@ class ZeusParams(_Capped):
 
 @dataclass(frozen=True)
 class TiresiasZeusParams(_Queues, ZeusParams):
-    """Tiresias+Zeus."""
+    """Parameters of Tiresias+Zeus."""
 
 
 @dataclass(frozen=True)
 class GandivaZeusParams(_Slices, ZeusParams):
-    """Gandiva+Zeus."""
+    """Parameters of Gandiva+Zeus."""
 
 
 @dataclass(frozen=True)
 class WorkValueParams(_Learnt):
-    """Work value."""
+    """Parameters of `work-value`."""
 
     power: float = parameter(
         0.75,
-        "remaining work is worth cost to such a power: 1 for progress, less for short jobs first",
+        "exponent of the cost in the value of work: 1 for progress, less for short jobs first",
         within=(0.0, 1.0),
     )
     spread_s: float = parameter(
         300.0,
-        "time over which a restart is spread: what a new GPU count has to pay off in",
+        "time over which a restart is spread, in which a new GPU count has to pay off",
         "s",
         within=(1e-3, 1e9),
     )
@@ -174,6 +174,6 @@ class WorkValueParams(_Learnt):
     )
     profiles: str = parameter(
         "perfect",
-        "exact and free, or fits to what a job has shown, as PowerFlow learns them",
+        "exact and free, or fits to the job's measurements, as PowerFlow learns them",
         choices=("perfect", "online"),
     )

@@ -66,7 +66,7 @@ POLICIES = entries(
     Entry("greedy-exact", "least increase of the problem's own objective, unrounded"),
     Entry(
         "node-value",
-        "ours: least increase of power less the change of what the rest of the node is worth",
+        "ours: least increase of power less the change of the node's value to later tasks",
         options=NodeValueParams,
         knows=("the mix of tasks",),
     ),

@@ -1,4 +1,4 @@
-"""What can be set of each policy, what it means, and where it stands in a paper."""
+"""Parameters of the policies, with meaning, default and the paper's place."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,21 +17,21 @@ def _score() -> Any:
 
 @dataclass(frozen=True)
 class PwrParams:
-    """PWR."""
+    """Parameters of PWR."""
 
     score: str = _score()
 
 
 @dataclass(frozen=True)
 class FgdParams:
-    """FGD."""
+    """Parameters of FGD."""
 
     score: str = _score()
 
 
 @dataclass(frozen=True)
 class PwrFgdParams:
-    """PWR+FGD."""
+    """Parameters of PWR+FGD."""
 
     alpha: float = parameter(
         0.1, "weight α of power; 1 - α is fragmentation's", source="PWR+FGD, Eq. 5"
@@ -41,17 +41,17 @@ class PwrFgdParams:
 
 @dataclass(frozen=True)
 class NodeValueParams:
-    """Node value."""
+    """Parameters of `node-value`."""
 
     q: float = parameter(
         0.0,
-        "probability that a node sees no further task; 0 for 0.003, where tasks leave 0.05",
+        "probability that a node gets no further task; 0 for 0.003, where tasks leave 0.05",
         within=(0.0, 1.0),
     )
     q_full: float = parameter(
-        0.01, "the same, at least, with less than half a GPU left", within=(1e-6, 1.0)
+        0.01, "least such probability for a node with less than half a GPU left", within=(1e-6, 1.0)
     )
     rent_w: float = parameter(
-        60.0, "worth of a GPU that is cheap to wake staying usable", "W", within=(0.0, 1e6)
+        60.0, "value of keeping a GPU of low added power usable", "W", within=(0.0, 1e6)
     )
     fragment_w: float = parameter(1.0, "cost of a GPU's fragmentation", "W", within=(0.0, 1e6))

@@ -45,14 +45,14 @@ POLICIES = entries(
     Entry("shortest", "Shortest: the least run time first", knows=("run times",)),
     Entry(
         "shortest-reserve",
-        "Shortest on nodes in use that long anyway; a wide job that waits for long books nodes",
+        "ours: Shortest on nodes in use that long anyway; large jobs that wait long reserve nodes",
         options=ShortestReserveParams,
         knows=("run times",),
     ),
     Entry("shortest-gpu", "Shortest-GPU: the least run time x GPUs first", knows=("run times",)),
     Entry(
         "adaptive",
-        "a reconstruction of the multi-factor scheduler that the paper gave up",
+        "a reconstruction of the multi-factor scheduler that the paper abandoned",
         knows=("run times",),
     ),
     Entry("hps", "HPS as printed: base x aging x penalty", options=HpsParams, knows=("run times",)),
@@ -74,7 +74,7 @@ POLICIES = entries(
     ),
     Entry(
         "replan",
-        "the waiting jobs planned anew by annealing at every event; what starts now is started",
+        "ours: an annealed plan of the waiting jobs at every event; its first jobs start",
         options=ReplanParams,
         seeded=True,
         knows=("run times",),

@@ -1,4 +1,4 @@
-"""What can be set of each policy, what it means, and where it stands in a paper."""
+"""Parameters of the policies, with meaning, default and the paper's place."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from optgap.solvers.queueing.parameters import RESERVE_AFTER_S
 
 @dataclass(frozen=True)
 class SjfParams:
-    """SJF."""
+    """Parameters of SJF."""
 
     sjf_key: str = parameter(
         "gpus",
@@ -20,11 +20,11 @@ class SjfParams:
 
 @dataclass(frozen=True)
 class ShortestReserveParams:
-    """Shortest with bookings."""
+    """Parameters of Shortest with reservations."""
 
     reserve_after_s: float = parameter(
         RESERVE_AFTER_S,
-        "wait after which a job of a whole node or more books nodes",
+        "wait after which a job of a whole node or more reserves nodes",
         "s",
         within=(0.0, 1e12),
     )
@@ -32,13 +32,13 @@ class ShortestReserveParams:
 
 @dataclass(frozen=True)
 class HpsParams:
-    """HPS, as printed and repaired."""
+    """Parameters of HPS, as printed and repaired."""
 
     aging_threshold: float = parameter(
         300.0, "wait from which a job ages", "s", "HPS/PBS/SBS, HPS", within=(0.0, 1e12)
     )
     aging_boost: float = parameter(
-        2.0, "factor that long waits end up with", source="HPS/PBS/SBS, HPS", within=(1e-9, 1e6)
+        2.0, "factor at the end of a long wait", source="HPS/PBS/SBS, HPS", within=(1e-9, 1e6)
     )
     max_wait_time: float = parameter(
         1800.0, "wait at which the boost is full", "s", "HPS/PBS/SBS, HPS"
@@ -53,25 +53,25 @@ class HpsParams:
 
 @dataclass(frozen=True)
 class PbsParams:
-    """PBS."""
+    """Parameters of PBS."""
 
     tau: float = parameter(
         0.1,
-        "τ, by how much the most efficient job must lead to be started for it",
+        "τ, lead in efficiency at which the most efficient job starts first",
         "share",
         "HPS/PBS/SBS, PBS",
         within=(0.0, 1e6),
     )
     delta: float = parameter(
         0.25,
-        "Δ, by which run times of a pair may differ",
+        "Δ, allowed relative difference of the run times of a pair",
         "share",
         "HPS/PBS/SBS, PBS",
         within=(0.0, 1.0),
     )
     pair_stage: str = parameter(
         "after_rule1",
-        "where pairs are looked for, which the paper leaves open",
+        "place of the search for pairs, which the paper leaves open",
         source="HPS/PBS/SBS, PBS",
         choices=("after_rule1", "first", "off"),
     )
@@ -79,7 +79,7 @@ class PbsParams:
 
 @dataclass(frozen=True)
 class SbsParams:
-    """SBS."""
+    """Parameters of SBS."""
 
     theta: float = parameter(
         0.5, "θ, least similarity of a batch", source="HPS/PBS/SBS, SBS", within=(0.0, 1.0)
@@ -92,11 +92,11 @@ class SbsParams:
         within=(1e-6, 1e12),
     )
     lookahead: int = parameter(
-        256, "waiting jobs of each family looked at; 0 for all", "jobs", within=(0, 1e9)
+        256, "waiting jobs considered of each family; 0 for all", "jobs", within=(0, 1e9)
     )
     every: int = parameter(
         12,
-        "all batches are tried in a family of no more waiting jobs; else neighbours",
+        "most waiting jobs of a family for which all batches are tried, not only neighbours",
         "jobs",
         within=(0, 64),
     )
@@ -104,12 +104,12 @@ class SbsParams:
 
 @dataclass(frozen=True)
 class ReplanParams:
-    """Re-planning at every event."""
+    """Parameters of planning again at every event."""
 
     jobs: int = parameter(
         64,
-        "waiting jobs that are planned, in the order of the last plan",
+        "waiting jobs in the plan, in the order of the last plan",
         "jobs",
         within=(1, 10_000),
     )
-    moves: int = parameter(1000, "lists tried per plan, at most", within=(0, 1e9))
+    moves: int = parameter(1000, "most lists tried per plan", within=(0, 1e9))

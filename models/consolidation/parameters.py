@@ -1,15 +1,15 @@
-"""What the parameters of the presets mean; one that differs in an entry is ``entry.parameter``."""
+"""Meaning of the presets' parameters; ``entry.parameter`` is special to one preset."""
 
 from optgap.models.spec import Parameter
 
 PARAMETERS = {
-    "size": Parameter("how many tasks", "tasks"),
+    "size": Parameter("number of tasks", "tasks"),
     "servers": Parameter("servers; 0 for enough of them", "servers"),
     "gpus_per_server": Parameter("GPUs of a server", "GPUs", "CATS, simulation set-up"),
     "gpu_memory_gb": Parameter("memory of a GPU", "GB", "CATS, Eq. 8"),
-    "server_static_w": Parameter("power of an awake server beside its GPUs'", "W", "CATS, Eq. 4"),
+    "server_static_w": Parameter("power of an active server beside its GPUs'", "W", "CATS, Eq. 4"),
     "capacity": Parameter(
-        "what utilisations on a GPU must keep: nothing, means, every sample, or peaks <= 100 %",
+        "utilisations on a GPU that stay within 100 %: none, means, every sample, or peaks",
         source="CATS, Eq. 8 extended",
         choices=("none", "mean", "slot", "peak"),
     ),
@@ -18,7 +18,7 @@ PARAMETERS = {
     ),
     "samples": Parameter("length of a utilisation series", "samples"),
     "kappas": Parameter(
-        "how many tolerances κ there are; 0 for one of each task's own", source="CATS, Eq. 14"
+        "number of different tolerances κ; 0 for one per task", source="CATS, Eq. 14"
     ),
     "util_scaled": Parameter("power follows utilisation, P_gs + α·f·min(1, U)"),
     "stage": Parameter(
@@ -30,10 +30,10 @@ PARAMETERS = {
         source="CATS, Eq. 6",
         choices=("power", "energy"),
     ),
-    "wake_s": Parameter("how long a GPU that slept takes to wake", "s", "CATS, Alg. 3"),
-    "present": Parameter("tasks that are there at a time, on average", "tasks"),
-    "contention": Parameter("exponent q of the slow-down max(1, U^q) by shared GPUs"),
-    "migration": Parameter("a task that runs may go on elsewhere, for nothing"),
+    "wake_s": Parameter("time that a sleeping GPU takes to wake", "s", "CATS, Alg. 3"),
+    "present": Parameter("tasks present at a time, on average", "tasks"),
+    "contention": Parameter("exponent q of the slowdown max(1, U^q) on shared GPUs"),
+    "migration": Parameter("a running task may migrate at no cost"),
     "waiting": Parameter("a task may start later than it is submitted"),
     "series": Parameter(
         "utilisation: synthetic, or recorded by a GenAI cluster or Philly, with Philly's jobs",

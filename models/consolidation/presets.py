@@ -1,4 +1,4 @@
-"""Consolidation problems: synthetic tasks, the paper's testbed, and its traces' sizes."""
+"""Presets of consolidation: synthetic tasks, the paper's testbed, and tasks over time."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def mixed(
     kappas: int = 4,
     util_scaled: bool = False,
 ) -> ConsolidationProblem:
-    """`size` tasks of 1 to 16 GB and 10 to 60 % on mostly one, up to eight GPUs each.
+    """Return `size` tasks of 1 to 16 GB and 10 to 60 % on one to eight GPUs each, mostly one.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def mixed(
 
 
 def measured(*, seed: int, size: int = 12, **mix: Any) -> ConsolidationProblem:
-    """`mixed`, whose parameters it has, on fits of public measurements by application.
+    """Return `mixed`, with its parameters, on fits of public measurements by application.
 
     Raises
     ------
@@ -127,7 +127,7 @@ TABLE_4 = (
 TABLE_3 = (16.0, 16.0, 32.0, 32.0, 16.0, 32.0)
 """DRAM of the testbed's GPUs, GB."""
 STAGE_S = 300.0
-"""How long a task of the testbed runs alone; the paper does not say."""
+"""Run time of a task of the testbed alone, s; the paper does not say."""
 
 
 def cats_testbed(
@@ -140,10 +140,10 @@ def cats_testbed(
     wake_s: float = 0.0,
     util_scaled: bool = False,
 ) -> ConsolidationProblem:
-    """The testbed's tasks; means from Table 4, series Gaussian around them as the paper draws.
+    """Return the testbed's tasks: means of Table 4, with Gaussian series around them.
 
-    Neither run times nor variances are stated: 300 s, and a standard deviation of 15 points,
-    one sample per second.
+    The paper states neither run times nor variances. Here they are 300 s, and a standard
+    deviation of 15 points with one sample per second.
 
     Raises
     ------
@@ -194,14 +194,14 @@ def over_time(
     series: str = "synthetic",
     data: str = "",
 ) -> ConsolidationProblem:
-    """Tasks that arrive over time.
+    """Return tasks that arrive over time.
 
     Parameters
     ----------
-    title, workload: what the problem is called, and what its tasks are drawn from.
-    present: how many are there at a time, on average.
-    servers, gpus_per_server, gpu_memory_gb, server_static_w: 0 servers for enough of them; W of
-        an awake server.
+    title, workload: name of the problem, and the workload of its tasks.
+    present: number of tasks present at a time, on average.
+    servers, gpus_per_server, gpu_memory_gb, server_static_w: the servers (0 for enough of
+        them), and the power of an active server, W.
     capacity, gang, contention, waiting, wake_s, util_scaled, migration: the rules.
     series: ``synthetic``, or ``philly`` or ``genai`` for recorded ones out of `data`; Philly's
         jobs, too, where the folder has them.

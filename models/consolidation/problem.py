@@ -33,7 +33,7 @@ from optgap.models.times import SHORTEST_S, slack_s
 
 MOST_TASKS = 100_000
 MOST_CELLS = 50_000_000
-"""Samples of all series together at most, and entries of a table of slots."""
+"""Most samples of all series together, and most entries of a table of slots."""
 Goal = Literal["power", "energy"]
 Capacity = Literal["none", "mean", "slot", "peak"]
 Gang = Literal["server", "free"]
@@ -41,19 +41,19 @@ Gang = Literal["server", "free"]
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationObjective:
-    """What to minimise: the ``power`` of tasks that are all present, W (6), or ``energy``, J."""
+    """Goal that is minimised: ``power`` of tasks that are all present, W (6), or ``energy``, J."""
 
     goal: Goal = "power"
 
     @property
     def described(self) -> Objective:
-        """Name, unit and sense."""
+        """Name, unit and sense of the objective."""
         return Objective(self.goal, "W" if self.goal == "power" else "J")
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What residents of one GPU must keep, and how tasks run over time.
+    """Constraints on the tasks of one GPU, and the behaviour of tasks over time.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Rules:
         Σ u[t] ≤ U for every sample t, all tasks at their first one.
     limit_percent: U.
     gang: ``server``: a task's GPUs are in one server; ``free``: anywhere, each once.
-    contention: q of s(U) = max(1, (U/100)^q), by which residents slow one another (energy only).
+    contention: q of the slowdown s(U) = max(1, (U/100)^q) of tasks on one GPU (energy only).
     waiting: whether a task may start later than it is submitted (energy only).
     wake_s: how long a GPU that slept takes to wake (energy only): it draws what it draws awake,
         and nothing on it makes progress. Emptied and filled at one instant it has not slept.
@@ -80,7 +80,7 @@ class Rules:
     migration: bool = True
 
     def validate(self, source: str, goal: str) -> None:
-        """Raise InputError for a rule that is none of these."""
+        """Raise InputError for an unknown rule."""
         if goal not in get_args(Goal):
             raise InputError(source, "field objective.goal", goal, one_of(get_args(Goal)))
         for name, kinds in (("capacity", Capacity), ("gang", Gang)):
@@ -100,17 +100,17 @@ class Rules:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConsolidationProblem(Shown, Limited):
-    """Tasks on servers, all present at one instant (power) or arriving over time (energy).
+    """Consolidation problem: tasks on servers, at one instant (power) or over time (energy).
 
     GPUs are numbered through the cluster, server after server.
 
     Parameters
     ----------
-    kinds, servers, tasks: what there is; tasks in order of submission.
-    objective, rules: what to minimise and what to keep.
+    kinds, servers, tasks: kinds of GPUs, servers of them, and tasks in order of submission.
+    objective, rules: the goal and the constraints.
     period_s: time between two samples of a series, s of progress at f_max.
-    name, origin: how tables call it, and where it comes from ("synthetic" where it is).
-    fits: the fitted models in it, with what became of each.
+    name, origin: its name in tables, and the source of its data ("synthetic" for synthetic data).
+    fits: the fitted models in it, with their use.
     """
 
     family: ClassVar[str] = "consolidation"
@@ -139,7 +139,7 @@ class ConsolidationProblem(Shown, Limited):
         origin: str = "",
         source: str = "problem",
     ) -> ConsolidationProblem:
-        """Check everything and make the problem; a duration of 0 is that of the series.
+        """Check the parts and make the problem; a duration of 0 is that of the series.
 
         Raises
         ------
@@ -204,67 +204,67 @@ class ConsolidationProblem(Shown, Limited):
 
     @cached_property
     def places(self) -> tuple[tuple[int, int], ...]:
-        """(server, index in it) of each GPU."""
+        """Server and index in the server of each GPU."""
         return tuple((i, j) for i, s in enumerate(self.servers) for j in range(len(s.gpus)))
 
     @cached_property
     def numbers(self) -> dict[tuple[int, int], int]:
-        """The inverse of `places`."""
+        """Number of the GPU at each (server, index): the inverse of `places`."""
         return {place: g for g, place in enumerate(self.places)}
 
     @cached_property
     def gpu_server(self) -> IntArray:
-        """(G,) the server of each GPU."""
+        """Server of each GPU, shape (G,)."""
         return np.array([i for i, _ in self.places], dtype=np.int64)
 
     @cached_property
     def gpu_kind(self) -> IntArray:
-        """(G,) the kind of each GPU."""
+        """Kind of each GPU, shape (G,)."""
         return np.array([k for s in self.servers for k in s.gpus], dtype=np.int64)
 
     @cached_property
     def gpu_memory(self) -> IntArray:
-        """(G,) c, bytes."""
+        """Memory c of each GPU, shape (G,), bytes."""
         each = np.array([memory_bytes(kind.memory_gb) for kind in self.kinds], dtype=np.int64)
         return each[self.gpu_kind]
 
     @property
     def kinds_used(self) -> list[GpuKind]:
-        """The kinds that some server has."""
+        """Kinds of GPUs that some server has."""
         return [self.kinds[k] for k in sorted(set(self.gpu_kind.tolist()))]
 
     # -- the tasks, as arrays -------------------------------------------------------------
 
     @cached_property
     def memory(self) -> IntArray:
-        """(L,) d, bytes."""
+        """Memory d of each task on each of its GPUs, shape (L,), bytes."""
         return np.array([memory_bytes(task.memory_gb) for task in self.tasks], dtype=np.int64)
 
     @cached_property
     def width(self) -> IntArray:
-        """(L,) v."""
+        """Number v of GPUs of each task, shape (L,)."""
         return np.array([task.gpus for task in self.tasks], dtype=np.int64)
 
     @cached_property
     def mean_micro(self) -> IntArray:
-        """(L,) ū in millionths of a percent."""
+        """Mean utilisation ū of each task, shape (L,), millionths of a percent."""
         return np.array(
             [round(float(micro_percent(t.util_percent).mean())) for t in self.tasks], dtype=np.int64
         )
 
     @property
     def limit_micro(self) -> int:
-        """U in millionths of a percent."""
+        """Limit U on utilisation, millionths of a percent."""
         return round(self.rules.limit_percent * MICRO)
 
     @cached_property
     def horizon(self) -> int:
-        """Samples of the longest series."""
+        """Number of samples of the longest series."""
         return max(task.util_percent.size for task in self.tasks)
 
     @cached_property
     def rows(self) -> IntArray:
-        """(R, L) what each task takes of U in each capacity row, millionths of a percent."""
+        """Share of U that each task takes in each capacity row, shape (R, L), 1e-6 percent."""
         capacity = self.rules.capacity
         if capacity == "none":
             return np.zeros((0, len(self)), dtype=np.int64)
@@ -288,17 +288,17 @@ class ConsolidationProblem(Shown, Limited):
 
     @cached_property
     def floors_mhz(self) -> tuple[tuple[float, ...], ...]:
-        """By kind and task: the lowest clock that keeps κ (14')."""
+        """Lowest frequency that keeps κ (14'), by kind and task, MHz."""
         return tuple(
             tuple(kind.floor_mhz(t.kappa, t.beta) for t in self.tasks) for kind in self.kinds
         )
 
     def line(self, task: int, kind: int) -> PowerLine:
-        """What a GPU of this kind draws for this task."""
+        """Return the power line of a GPU of this kind for this task."""
         return self.tasks[task].power or self.kinds[kind].power
 
     def watts(self, kind: int, residents: Sequence[int], mhz: float) -> float:
-        """Power of an awake GPU: the highest of its residents' lines at its clock, W."""
+        """Return the power of an active GPU: the highest line of its tasks at its frequency, W."""
         busy = 1.0
         if self.rules.util_scaled:
             busy = min(1.0, int(self.mean_micro[list(residents)].sum()) / (100 * MICRO))
@@ -308,23 +308,23 @@ class ConsolidationProblem(Shown, Limited):
 
     @property
     def epoch_s(self) -> float:
-        """The first submission, s; 0 where all tasks are present at once."""
+        """First submission, s; 0 if all tasks are present at once."""
         timed = self.objective.goal == "energy"
         return min(task.submit_s for task in self.tasks) if timed else 0.0
 
     def moved(self, by_s: float) -> ConsolidationProblem:
-        """The same problem, everything so much later."""
+        """Return the same problem with all times shifted by `by_s`."""
         tasks = tuple(replace(task, submit_s=task.submit_s + by_s) for task in self.tasks)
         return replace(self, tasks=tasks)
 
     # -- parts ----------------------------------------------------------------------------
 
     def restrict(self, solution: ConsolidationSolution) -> ConsolidationProblem:
-        """The same problem with only the tasks that `solution` runs.
+        """Return the problem with only the tasks that `solution` runs.
 
         Raises
         ------
-        InputError: when it runs none.
+        InputError: if it runs none.
         """
         served = sorted({a.task for a in solution.assignments})
         if not served:
@@ -334,11 +334,11 @@ class ConsolidationProblem(Shown, Limited):
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """What is to be served, by name."""
+        """Names of all tasks or jobs, in order."""
         return tuple(task.name for task in self.tasks)
 
     def subset(self, indices: Sequence[int]) -> ConsolidationProblem:
-        """The same problem with only these tasks, in the order given."""
+        """Return the problem with only these tasks, in the given order."""
         return replace(
             self,
             tasks=tuple(self.tasks[k] for k in indices),
@@ -373,7 +373,7 @@ class ConsolidationProblem(Shown, Limited):
         yield "util_percent", most, task("util_percent (the largest)")
 
     def capacities(self, chosen: Sequence[int]) -> Iterator[Asked]:
-        """Yield what all GPUs have; over time tasks need not be there at once."""
+        """Yield the capacities of all GPUs; over time tasks need not be present together."""
         if self.objective.goal == "energy":
             return
         tasks, gpus, rules = np.array(chosen, dtype=np.int64), self.gpu_memory, self.rules
@@ -395,7 +395,7 @@ class ConsolidationProblem(Shown, Limited):
     # -- the referee ----------------------------------------------------------------------
 
     def check(self, solution: ConsolidationSolution) -> list[Violation]:
-        """Every broken constraint; a task that never runs is none, see `serves_all`."""
+        """List every violated constraint; `serves_all` says whether every task runs."""
         if self.objective.goal == "power":
             return referee.check(self, solution)
         from optgap.models.consolidation import timeline  # whose kernels take time to import
@@ -403,7 +403,7 @@ class ConsolidationProblem(Shown, Limited):
         return timeline.check(self, solution)
 
     def evaluate(self, solution: ConsolidationSolution) -> Evaluation:
-        """Objective and metrics, recomputed from scratch."""
+        """Recompute the objective and all metrics of a solution."""
         if self.objective.goal == "power":
             return referee.evaluate(self, solution)
         from optgap.models.consolidation import timeline  # whose kernels take time to import
@@ -411,14 +411,14 @@ class ConsolidationProblem(Shown, Limited):
         return timeline.evaluate(self, solution)
 
     def serves_all(self, solution: ConsolidationSolution) -> bool:
-        """Whether every task runs."""
+        """Return whether every task runs."""
         return {a.task for a in solution.assignments} == set(range(len(self)))
 
     # -- plain data -----------------------------------------------------------------------
 
     @property
     def summary(self) -> str:
-        """One line: sizes, rules and the objective."""
+        """Return one line with sizes, rules and the objective."""
         goal = self.objective.described
         return (
             f"{len(self)} tasks ({int(self.width.sum())} GPU shares) on {len(self.places)} GPUs in "
@@ -430,7 +430,7 @@ class ConsolidationProblem(Shown, Limited):
         return f"{self.name}: {self.summary}"
 
     def to_json(self) -> dict[str, Any]:
-        """JSON form, ``optgap.consolidation.problem/1``."""
+        """Return the JSON form, ``optgap.consolidation.problem/1``."""
         return document.written(self)
 
     @classmethod
@@ -439,7 +439,7 @@ class ConsolidationProblem(Shown, Limited):
 
         Raises
         ------
-        InputError: naming the field that is missing or not what it should be.
+        InputError: with the name of a field that is missing or wrong.
         """
         given = document.arguments(fields)
         rules = Rules(**fields.like(Rules(), *document.RULES, "migration"))

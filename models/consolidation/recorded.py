@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from optgap.models.consolidation.tasks import FloatArray
-from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.errors import InputError, NoQuote, Said, one_of
 from optgap.models.tables import Column, read_header, read_table
 
 FILES = {
@@ -33,7 +33,9 @@ def series(kind: str, data: str | Path, summed: bool = False) -> list[FloatArray
         raise InputError("series", "", kind, one_of(FILES))
     path = Path(data) / FILES[kind]
     if not path.is_file():
-        raise InputError(str(path), "", NoQuote("no such file"), "the public series")
+        raise InputError(
+            str(path), "", Said("no such file"), "name its folder with --set data=FOLDER"
+        )
     return _windows(path, summed) if kind == "philly" else _pods(path)
 
 

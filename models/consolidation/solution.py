@@ -1,4 +1,4 @@
-"""Which GPUs every task runs on, and at which clock."""
+"""GPUs of every task, and frequencies of the GPUs, over time."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ SCHEMA = "optgap.consolidation.solution/1"
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """From `start_s` on, `task` runs on `gpus` (numbered through the cluster, ascending).
+    """Assignment of a task to `gpus` from `start_s` on (numbered through the cluster, ascending).
 
-    A task that is moved has one assignment for each place; without a clock in the problem,
-    each task has one, from 0 s on.
+    A task that migrates has one assignment for each place. If all tasks are present at once,
+    each task has one assignment, from 0 s on.
     """
 
     task: int
@@ -32,7 +32,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """From `time_s` on, `gpu` runs at `mhz` while it is awake."""
+    """Frequency `mhz` of an active GPU from `time_s` on."""
 
     gpu: int
     mhz: float
@@ -41,7 +41,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ConsolidationSolution(Brief):
-    """Where everything runs and at which clocks, in order of time."""
+    """Consolidation solution: assignments and frequencies, in order of time."""
 
     assignments: tuple[Assignment, ...]
     clocks: tuple[Clock, ...]
@@ -50,14 +50,14 @@ class ConsolidationSolution(Brief):
     def of(
         cls, assignments: Iterable[Assignment], clocks: Iterable[Clock]
     ) -> ConsolidationSolution:
-        """From parts in any order."""
+        """Make a solution of assignments and clocks in any order."""
         return cls(
             tuple(sorted(assignments, key=lambda a: (a.start_s, a.task))),
             tuple(sorted(clocks, key=lambda c: (c.time_s, c.gpu))),
         )
 
     def moved(self, by_s: float) -> ConsolidationSolution:
-        """The same schedule, so much later."""
+        """Return the same schedule with all times shifted by `by_s`."""
         return ConsolidationSolution(
             tuple(replace(a, start_s=a.start_s + by_s) for a in self.assignments),
             tuple(replace(c, time_s=c.time_s + by_s) for c in self.clocks),
@@ -78,7 +78,7 @@ class ConsolidationSolution(Brief):
         return ("task", "start_s", "server", "gpu_index"), rows
 
     def to_json(self, problem: ConsolidationProblem) -> dict[str, Any]:
-        """JSON form; GPUs as [server, index in it].
+        """Return the JSON form; GPUs as [server, index in it].
 
         Where all tasks are present at once, `frequencies_mhz` has one list per server with 0
         for a GPU that sleeps; over time it lists the changes.

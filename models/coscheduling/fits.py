@@ -65,7 +65,11 @@ def _fitted(app: Application, fit: FittedParameters) -> Application:
     times = predicted_s(app, fit, fit.source) if app.name in fit.groups else None
     if times is None:
         return app
-    modes = (replace(m, fitted_s=t) for m, t in zip(app.modes, times, strict=True))
+    # a run time that a fit told, as none was measured, is another one in every draw of the fit
+    modes = (
+        replace(m, fitted_s=t, runtime_s=t if m.runtime_s == m.fitted_s else m.runtime_s)
+        for m, t in zip(app.modes, times, strict=True)
+    )
     return Application(app.name, tuple(modes))
 
 

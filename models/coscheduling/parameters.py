@@ -1,11 +1,11 @@
-"""What the parameters of the presets mean; one that differs in an entry is ``entry.parameter``."""
+"""Meaning of the presets' parameters; ``entry.parameter`` is special to one preset."""
 
 from optgap.models.spec import Parameter
 
 PARAMETERS = {
-    "size": Parameter("jobs, each application once before any comes again", "jobs"),
+    "size": Parameter("number of jobs, each application once before any repeats", "jobs"),
     "gpus": Parameter("GPUs of the node, M", "GPUs", "EcoSched"),
-    "numa": Parameter("NUMA domains K: so many jobs run at a time", "domains", "EcoSched"),
+    "numa": Parameter("NUMA domains K, the most jobs that run at a time", "domains", "EcoSched"),
     "idle_w": Parameter("power of an idle GPU; 70 on H100", "W", "EcoSched"),
     "goal": Parameter(
         "energy of the node, makespan, or their product",
@@ -15,5 +15,5 @@ PARAMETERS = {
     "tau": Parameter(
         "leave out GPU counts slower than 1 + τ times the fastest; empty: none", "share"
     ),
-    "between_s": Parameter("mean of exponential times between jobs; 0: all at once", "s"),
+    "between_s": Parameter("mean of the exponential time between arrivals; 0: all at once", "s"),
 }

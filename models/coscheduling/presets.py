@@ -1,4 +1,4 @@
-"""Co-scheduling problems: a synthetic pool of applications, or CSV profiles."""
+"""Presets of co-scheduling: a synthetic pool of applications, measured ones, CSV profiles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from optgap.models.spec import Entry, entries
 from optgap.models.tables import Column, read_table
 
 PREDICTED = -1.0
-"""Stands for a run time that the file leaves to a model."""
+"""Placeholder for a run time that the file leaves to a model."""
 NODE_PARAMS = {"gpus": 4, "numa": 2, "idle_w": 70.0, "goal": "energy", "tau": None}
 
 
@@ -81,7 +81,7 @@ def synthetic(
     tau: float | None = None,
     between_s: float = 0.0,
 ) -> CoschedulingProblem:
-    """`size` jobs drawn from a synthetic pool: each application once before any comes again.
+    """Return `size` jobs of a synthetic pool: each application once before any repeats.
 
     T_g = T_1·(1 − s + s/g + c·(g − 1)), with 20 to 240 GPU-s of work, and a GPU draws 250 to
     490 W, less by a few per cent for each further one; all drawn from `seed`. With
@@ -165,7 +165,7 @@ def measured(
     tau: float | None = None,
     between_s: float = 0.0,
 ) -> CoschedulingProblem:
-    """Applications on 1 to 4 GPUs whose times, powers and DRAM activity follow what was measured.
+    """Return applications on 1 to 4 GPUs with times, powers and DRAM activity after measurements.
 
     Policies decide on run times fitted to DRAM activity, the referee counts T_g; both are fits of
     EcoSched's H100 profiles. Parameters as for `synthetic`.
@@ -215,7 +215,7 @@ def from_csv(
     tau: float | None = None,
     strict: bool = True,
 ) -> CoschedulingProblem:
-    """A problem from measured profiles, and how often and when each application is queued.
+    """Return a problem of measured profiles, and of how often each application is queued.
 
     Without `jobs` every application is queued once, in file order. With `model`, a fit of
     ``dram-runtime`` by application, policies decide on run times fitted from ``dram_util_sum``, and
@@ -225,7 +225,7 @@ def from_csv(
 
     Raises
     ------
-    InputError: naming file, row and column of what cannot be used.
+    InputError: with file, row and column of a value that cannot be used.
     """
     fits = read_fits(model)
     applications, source = _profiles(profiles, fits, strict), str(profiles)
@@ -249,7 +249,7 @@ def from_csv(
 def within(
     applications: Sequence[Application], tau: float | None, gpus: int = MOST_GPUS
 ) -> list[Application]:
-    """The applications with only the modes within 1 + τ of the fastest on at most `gpus` GPUs.
+    """Return the applications with only the modes within 1 + τ of the fastest on `gpus` GPUs.
 
     Raises
     ------

@@ -29,19 +29,19 @@ UNITS = {"energy": "J", "makespan": "s", "edp": "J·s"}
 
 @dataclass(frozen=True, slots=True)
 class CoschedulingObjective:
-    """What to minimise.
+    """Goal that is minimised.
 
     Parameters
     ----------
     goal: ``energy`` of all GPUs from the first release until the last job ends, J; ``makespan``,
-        how long that is, s; or ``edp``, the product of the two, J·s.
+        the time between the two, s; or ``edp``, the product of the two, J·s.
     """
 
     goal: Goal = "energy"
 
     @property
     def described(self) -> Objective:
-        """Name, unit and sense."""
+        """Name, unit and sense of the objective."""
         return Objective(self.goal, UNITS[self.goal])
 
     def validate(self, source: str) -> None:
@@ -52,7 +52,7 @@ class CoschedulingObjective:
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """One way to run an application.
+    """Mode of an application: its run time and power on one GPU count.
 
     Parameters
     ----------
@@ -61,8 +61,8 @@ class Mode:
     power_per_gpu_w: mean power of one of the g GPUs, W.
     dram_util_sum: mean share of time that DRAM is active, summed over the g GPUs; None where it
         was not sampled.
-    fitted_s: what a fit takes the run time to be, s; None without one. Policies may decide on it,
-        the referee counts `runtime_s`.
+    fitted_s: run time by a fit, s; None without a fit. Policies may decide on it, and the referee
+        counts `runtime_s`.
     """
 
     gpu_count: int
@@ -73,47 +73,47 @@ class Mode:
 
     @property
     def power_w(self) -> float:
-        """P, over the g GPUs, W."""
+        """Power P of all g GPUs, W."""
         return self.gpu_count * self.power_per_gpu_w
 
     @property
     def energy_j(self) -> float:
-        """P·T, J."""
+        """Energy P·T, J."""
         return self.power_w * self.runtime_s
 
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """A name and its modes by ascending GPU count; counts may be missing."""
+    """Application with its modes by ascending GPU count; counts may be missing."""
 
     name: str
     modes: tuple[Mode, ...]
 
     def mode(self, gpu_count: int) -> Mode | None:
-        """The mode on `gpu_count` GPUs, None when there is none."""
+        """Return the mode on `gpu_count` GPUs, or None."""
         return next((mode for mode in self.modes if mode.gpu_count == gpu_count), None)
 
     @property
     def fastest(self) -> Mode:
-        """The mode of least run time, the one with fewer GPUs of equals."""
+        """Mode of least run time, of equals that of fewer GPUs."""
         return min(self.modes, key=lambda mode: (mode.runtime_s, mode.gpu_count))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CoschedulingProblem(Shown):
-    """Jobs that wait for one node and run on it, each once, without interruption.
+    """Co-scheduling problem: jobs run on one node, each once, without interruption.
 
     Parameters
     ----------
     gpus: M, identical GPUs.
-    numa: K, NUMA domains: at most so many jobs run at a time.
+    numa: K, NUMA domains, the most jobs that run at a time.
     idle_w: power of a GPU without a job, W.
-    applications: what can run.
+    applications: the applications with their modes.
     jobs: index into `applications` per job, in queue order.
-    objective: what to minimise.
-    name, origin: how tables call it, and where it comes from ("synthetic" where it is).
-    releases: when each job comes, s; empty when all wait at time 0.
-    fits: the fitted models in it, with what became of each.
+    objective: the goal.
+    name, origin: its name in tables, and the source of its data ("synthetic" for synthetic data).
+    releases: release time of each job, s; empty if all jobs wait at time 0.
+    fits: the fitted models in it, with their use.
     """
 
     family: ClassVar[str] = "coscheduling"
@@ -144,7 +144,7 @@ class CoschedulingProblem(Shown):
         releases: Sequence[float] | None = None,
         source: str = "problem",
     ) -> CoschedulingProblem:
-        """Check everything and make the problem; each application once unless `jobs` says more.
+        """Check the parts and make the problem, with each application once unless `jobs` says more.
 
         Modes on more than M GPUs are left out.
 
@@ -183,15 +183,15 @@ class CoschedulingProblem(Shown):
         return len(self.jobs)
 
     def application(self, job: int) -> Application:
-        """What job number `job` runs."""
+        """Return the application of job number `job`."""
         return self.applications[self.jobs[job]]
 
     def mode(self, job: int, gpu_count: int) -> Mode:
-        """The mode of job number `job` on `gpu_count` GPUs.
+        """Return the mode of job number `job` on `gpu_count` GPUs.
 
         Raises
         ------
-        ValueError: where there is none.
+        ValueError: if there is none.
         """
         mode = self.application(job).mode(gpu_count)
         if mode is None:
@@ -199,34 +199,34 @@ class CoschedulingProblem(Shown):
         return mode
 
     def release_s(self, job: int) -> float:
-        """When job number `job` comes, s."""
+        """Return the release time of job number `job`, s."""
         return self.releases[job] if self.releases else 0.0
 
     @cached_property
     def epoch_s(self) -> float:
-        """The first release, s; makespan and energy count from here."""
+        """First release, s; makespan and energy count from here."""
         return min(self.releases, default=0.0)
 
     @property
     def latest_s(self) -> float:
-        """The latest start that the referee accepts, s: nothing useful starts after it."""
+        """Latest start that the referee accepts, s; no better schedule starts later."""
         modes = (self.application(job).modes for job in range(len(self)))
         longest = math.fsum(max(m.runtime_s for m in each) for each in modes)
         last = max(self.releases, default=0.0) - self.epoch_s
         return self.epoch_s + max(LATEST_S, last + longest)
 
     def delay_s(self, job: int) -> float:
-        """By how much job number `job` comes after the first one, s."""
+        """Return the time from the first release to that of job number `job`, s."""
         return self.release_s(job) - self.epoch_s
 
     def moved(self, by_s: float) -> CoschedulingProblem:
-        """The same problem, everything so much later."""
+        """Return the same problem with all times shifted by `by_s`."""
         times = tuple(self.release_s(job) + by_s for job in range(len(self)))
         return replace(self, releases=times if any(times) else ())
 
     @cached_property
     def job_names(self) -> tuple[str, ...]:
-        """The application's name, with ``#1``, ``#2``, … where it is queued more than once."""
+        """Names of the applications, with ``#1``, ``#2``, … if queued more than once."""
         total = Counter(self.jobs)
         seen: Counter[int] = Counter()
         names = []
@@ -238,22 +238,22 @@ class CoschedulingProblem(Shown):
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """What is to be served, by name."""
+        """Names of all tasks or jobs, in order."""
         return self.job_names
 
     def cost_j(self, mode: Mode) -> float:
-        """Energy of a mode beyond what its GPUs would draw idle, (P − g·P_idle)·T, J."""
+        """Return the energy of a mode beyond that of idle GPUs, (P − g·P_idle)·T, J."""
         return (mode.power_w - self.idle_w * mode.gpu_count) * mode.runtime_s
 
     def value(self, energy_j: float, makespan_s: float) -> float:
-        """The objective, from energy and makespan."""
+        """Return the objective of an energy and a makespan."""
         goal = self.objective.goal
         if goal == "edp":
             return energy_j * makespan_s
         return energy_j if goal == "energy" else makespan_s
 
     def restrict(self, solution: CoschedulingSolution) -> CoschedulingProblem:
-        """The same problem with only the jobs that `solution` runs, in queue order."""
+        """Return the problem with only the jobs that `solution` runs, in queue order."""
         if solution.measured:
             from optgap.models.coscheduling.measured import as_measured
 
@@ -265,32 +265,32 @@ class CoschedulingProblem(Shown):
 
     @property
     def always_possible(self) -> str:
-        """Why there is a solution for sure."""
+        """Reason why every such problem has a solution."""
         return WAITING
 
     # -- the referee ----------------------------------------------------------------------
 
     def check(self, solution: CoschedulingSolution) -> list[Violation]:
-        """Every broken constraint; a job that never runs is none, see `serves_all`."""
+        """List every violated constraint; `serves_all` says whether every job runs."""
         from optgap.models.coscheduling.referee import check
 
         return check(self, solution)
 
     def evaluate(self, solution: CoschedulingSolution) -> Evaluation:
-        """Objective and metrics of a schedule, recomputed from scratch."""
+        """Recompute the objective and all metrics of a schedule."""
         from optgap.models.coscheduling.referee import evaluate
 
         return evaluate(self, solution)
 
     def serves_all(self, solution: CoschedulingSolution) -> bool:
-        """Whether every job runs as its profile says; measured run times are their own."""
+        """Return whether every job runs, and as its profile says unless times are measured."""
         return not solution.measured and {run.job for run in solution.runs} == set(range(len(self)))
 
     # -- plain data -----------------------------------------------------------------------
 
     @property
     def summary(self) -> str:
-        """One line: sizes and the objective."""
+        """Return one line with sizes and the objective."""
         goal = self.objective.described
         return (
             f"{len(self)} jobs of {len(set(self.jobs))} applications on {self.gpus} GPUs in "
@@ -319,7 +319,7 @@ class CoschedulingProblem(Shown):
         yield "runtime_s", [mode.runtime_s for _, mode in modes], of("runtime_s")
 
     def to_json(self) -> dict[str, Any]:
-        """JSON form, ``optgap.coscheduling.problem/1``."""
+        """Return the JSON form, ``optgap.coscheduling.problem/1``."""
         return {
             "schema": SCHEMA,
             **plain(self, "family", "name", "origin"),
@@ -340,7 +340,7 @@ class CoschedulingProblem(Shown):
 
         Raises
         ------
-        InputError: naming the field that is missing or not what it should be.
+        InputError: with the name of a field that is missing or wrong.
         """
         fields.schema(SCHEMA)
         applications = [

@@ -1,4 +1,4 @@
-"""When every job runs, and on which GPUs."""
+"""Start, end and GPUs of every job."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 SCHEMA = "optgap.coscheduling.solution/1"
 TIMES = ("profiled", "measured")
 MEASURED_TO_S = 0.05
-"""Logs of two jobs may disagree by so much about the moment at which one made room, s."""
+"""Default tolerance of measured times of two jobs that follow each other, s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One job's run.
+    """Run of one job.
 
     Parameters
     ----------
-    job: its place in the queue.
-    start_s, end_s: s, on the clock of the problem's releases.
-    gpu_index: the GPUs it holds, ascending; how many there are is its mode.
+    job: position of the job in the queue.
+    start_s, end_s: start and end, s, on the clock of the problem's releases.
+    gpu_index: its GPUs, ascending; their number is its mode.
     """
 
     job: int
@@ -38,18 +38,18 @@ class Run:
 
     @property
     def gpu_count(self) -> int:
-        """The mode."""
+        """Number of GPUs, which is the mode."""
         return len(self.gpu_index)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CoschedulingSolution(Brief):
-    """A schedule: one run per job, in order of start.
+    """Co-scheduling solution: one run per job, in order of start.
 
     Parameters
     ----------
-    measured: the times are what a clock showed, not what the profiles say.
-    tolerance_s: by how much measured times of different jobs may overlap, s.
+    measured: whether the times were measured and need not match the profiles.
+    tolerance_s: allowed overlap of measured times of different jobs, s.
     """
 
     runs: tuple[Run, ...]
@@ -60,12 +60,12 @@ class CoschedulingSolution(Brief):
     def of(
         cls, runs: Iterable[Run], measured: bool = False, tolerance_s: float = MEASURED_TO_S
     ) -> CoschedulingSolution:
-        """From runs in any order; `tolerance_s` counts for measured times only."""
+        """Make a solution of runs in any order; `tolerance_s` is for measured times only."""
         ordered = tuple(sorted(runs, key=lambda run: (run.start_s, run.job)))
         return cls(ordered, measured, tolerance_s if measured else 0.0)
 
     def moved(self, by_s: float) -> CoschedulingSolution:
-        """The same schedule, so much later."""
+        """Return the same schedule with all times shifted by `by_s`."""
         runs = (replace(r, start_s=r.start_s + by_s, end_s=r.end_s + by_s) for r in self.runs)
         return replace(self, runs=tuple(runs))
 
@@ -73,7 +73,7 @@ class CoschedulingSolution(Brief):
         return len(self.runs)
 
     def to_json(self, problem: CoschedulingProblem) -> dict[str, Any]:
-        """JSON form; `job` is the place in the queue."""
+        """Return the JSON form; `job` is the position in the queue."""
         return {
             "schema": SCHEMA,
             **({"times": "measured", "tolerance_s": self.tolerance_s} if self.measured else {}),
@@ -132,11 +132,11 @@ class CoschedulingSolution(Brief):
 
     @classmethod
     def from_table(cls, path: str, problem: CoschedulingProblem, part: str) -> CoschedulingSolution:
-        """A measured schedule from a CSV log; `part` picks its rows as platform/queue/policy.
+        """Read a measured schedule from a CSV log; `part` picks its rows as platform/queue/policy.
 
         Raises
         ------
-        InputError: naming the row and column of what is not a run of the problem.
+        InputError: with row and column of an entry that is no run of the problem.
         """
         from optgap.models.coscheduling.measured import read_schedule
 

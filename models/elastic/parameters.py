@@ -1,14 +1,14 @@
-"""What the parameters of the presets mean; one that differs in an entry is ``entry.parameter``."""
+"""Meaning of the presets' parameters; ``entry.parameter`` is special to one preset."""
 
 from optgap.models.spec import Parameter
 
 PARAMETERS = {
-    "size": Parameter("how many jobs", "jobs"),
+    "size": Parameter("number of jobs", "jobs"),
     "gpus": Parameter("GPUs of the cluster", "GPUs"),
     "gpus_per_node": Parameter("GPUs of a node", "GPUs"),
     "hours": Parameter("time within which jobs arrive", "h"),
     "scale": Parameter("factor on the published durations"),
-    "requested": Parameter("GPUs that every job asks for; 0 for the published shares", "GPUs"),
+    "requested": Parameter("GPUs that every job requests; 0 for the published shares", "GPUs"),
     "eta": Parameter(
         "η, power limit as a share of all GPUs at full power", "share", "PowerFlow, Eq. 19"
     ),
@@ -17,10 +17,10 @@ PARAMETERS = {
         source="PowerFlow, Eq. 19",
         choices=("power", "energy", "none"),
     ),
-    "energy_budget_mj": Parameter("energy of all jobs at most (cap=energy)", "MJ"),
+    "energy_budget_mj": Parameter("budget on the energy of all jobs (cap=energy)", "MJ"),
     "pool": Parameter(
         "GPU that models are measured on; v100 is synthetic", choices=("a100", "t4", "v100")
     ),
     "restarts": Parameter("a start or restart costs time"),
-    "clocks": Parameter("clocks of the GPU that are kept"),
+    "clocks": Parameter("number of frequencies that are kept"),
 }

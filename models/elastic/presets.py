@@ -1,4 +1,4 @@
-"""Elastic problems: a synthetic day on fitted models, or CSV jobs and traces."""
+"""Presets of elastic training: synthetic workloads on fitted models, CSV jobs, traces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from optgap.models.elastic.jobs import JobClass, Jobs, Overhead
 from optgap.models.elastic.modelfile import ModelFile, read_models
 from optgap.models.elastic.problem import Cap, ElasticProblem
 from optgap.models.elastic.tables import Maker, maker_of
-from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.errors import InputError, NoQuote, Said, one_of
 from optgap.models.shown import counted
 from optgap.models.spec import Entry, defaults, entries
 from optgap.models.tables import Column, read_table
@@ -39,13 +39,13 @@ def drawn(
     pool: str = "a100",
     restarts: bool = True,
 ) -> ElasticProblem:
-    """A problem from a pool of models and a workload drawn from published statistics.
+    """Return a problem of a pool of models and a workload drawn from published statistics.
 
     Parameters
     ----------
-    name: what the problem is called, with its size and seed.
-    size: jobs; hours: the span they arrive in; scale: factor on their durations.
-    requested: GPUs that every job asks for; 0: shares as published.
+    name: name of the problem; its size and seed follow.
+    size: number of jobs; hours: the span of arrivals; scale: factor on the durations.
+    requested: GPUs that every job requests; 0: shares as published.
     gpus, gpus_per_node: the cluster.
     eta, cap, energy_budget_mj: the limit.
     pool: ``a100``, ``t4`` (fitted) or ``v100`` (synthetic).
@@ -81,7 +81,7 @@ def tiny(
     pool: str = "a100",
     hours: float = 0.1,
 ) -> ElasticProblem:
-    """So few jobs, GPUs and clocks that the optimum can be searched; restarts are free."""
+    """Return a problem small enough for an exact search, with free restarts."""
     _sizes(size, hours, 1.0)
     if not 1 <= clocks <= 30:
         raise InputError("--set", "clocks", clocks, "1 to 30")
@@ -170,7 +170,7 @@ def from_csv(
     hours: float = 0.0,
     strict: bool = True,
 ) -> ElasticProblem:
-    """A problem from jobs and models, or from one of the public traces.
+    """Return a problem of jobs and models, or of one of the public traces.
 
     Parameters
     ----------
@@ -179,13 +179,13 @@ def from_csv(
         and of power; the models of `pool` without it.
     trace: instead of `jobs`, a Philly, Gavel, ElasticFlow, Pollux (adaptdl) or Sia trace, whose
         models are mapped to those of `pool`.
-    frequencies: clocks in MHz; by default the file's own, or the board's.
-    size, hours: of a trace, the first so many jobs, and only those of so many first hours.
-    strict: refuse values that look like another unit.
+    frequencies: frequencies, MHz; by default those of the file or the board.
+    size, hours: limits on a trace, its first jobs and its first hours.
+    strict: whether to refuse values that look like another unit. Default True.
 
     Raises
     ------
-    InputError: naming file, row and column of what cannot be used.
+    InputError: with file, row and column of a value that cannot be used.
     """
     if (jobs is None) == (trace is None):
         found = NoQuote("nothing" if jobs is None else "both")
@@ -204,7 +204,7 @@ def from_csv(
         from optgap.models.elastic.traces import read_trace
 
         if models is not None:
-            raise InputError("--models", "", NoQuote("it beside --trace"), "--set pool=…")
+            raise InputError("--models", "", Said("conflicts with --trace"), "give --set pool=…")
         clocks = np.array([_number("frequencies", f) for f in frequencies] or
                           pools.BOARDS[pool].clocks)  # fmt: skip
         classes = pools.classes(pool, gpus, gpus_per_node, clocks)

@@ -43,28 +43,28 @@ class ElasticObjective:
 
     @property
     def described(self) -> Objective:
-        """Name, unit and sense."""
+        """Name, unit and sense of the objective."""
         return Objective("mean_jct", "s")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ElasticProblem(Shown, Limited):
-    """Jobs that arrive over time on a cluster of equal nodes with a power limit.
+    """Elastic problem: jobs arrive over time at a cluster of equal nodes with a power limit.
 
     Parameters
     ----------
-    gpus, gpus_per_node: G and the GPUs of each node, a power of two.
-    frequencies_mhz: (F,) the clocks that GPUs can be set to, ascending.
-    classes: what jobs train.
-    jobs: who, when and how much.
+    gpus, gpus_per_node: number G of GPUs, and the GPUs of each node, a power of two.
+    frequencies_mhz: frequencies of the GPUs, shape (F,), ascending, MHz.
+    classes: classes of jobs, with tables of time and power.
+    jobs: the jobs, with submission, class and iterations.
     eta: η; the power limit is η·G·P_max.
     p_max_w: P_max, mean power of a busy GPU at the highest clock, W.
     idle_w: power of a GPU that computes nothing on a node that is on, W.
     cap: ``power``: the limit holds at any time (Eq. 19); ``energy``: no limit on power, but
         `energy_budget_j` for everything together; ``none``: neither.
-    overhead: what (re)starts cost.
-    name, origin, notes: how tables call it, where it comes from, what was changed on the way in.
-    fits: the fitted models in it, with what became of each.
+    overhead: time that a start or restart costs.
+    name, origin, notes: its name in tables, the source of its data, changes made by the reader.
+    fits: the fitted models in it, with their use.
     """
 
     family: ClassVar[str] = "elastic"
@@ -105,14 +105,14 @@ class ElasticProblem(Shown, Limited):
         notes: Sequence[str] = (),
         source: str = "problem",
     ) -> ElasticProblem:
-        """Check everything and make the problem; jobs are sorted by submission, with a note.
+        """Check the parts and make the problem; jobs are sorted by submission, with a note.
 
         Without `p_max_w` it is the mean of the classes on one GPU (their fewest) at the highest
         clock; without `idle_w` a tenth of that.
 
         Raises
         ------
-        InputError: naming the field, for anything that is not what it should be; for a time or
+        InputError: with the field of a wrong value; for a time or
             power that is not positive the class, the GPU count and the clock; for a job that may
             be done in less than `SHORTEST_S`; and for a limit under which some job can never run.
         """
@@ -169,22 +169,22 @@ class ElasticProblem(Shown, Limited):
 
     @property
     def objective(self) -> ElasticObjective:
-        """What to minimise: the mean job completion time."""
+        """Objective: the mean job completion time."""
         return ElasticObjective()
 
     @property
     def nodes(self) -> int:
-        """How many nodes there are."""
+        """Number of nodes."""
         return self.gpus // self.gpus_per_node
 
     @property
     def power_limit_w(self) -> float:
-        """η·G·P_max where power is limited (Eq. 19), else infinite; W."""
+        """Power limit η·G·P_max (Eq. 19), W; infinite without a limit on power."""
         return self.eta * self.gpus * self.p_max_w if self.cap == "power" else math.inf
 
     @property
     def power_allowed_w(self) -> float:
-        """The most power that keeps the limit, W.
+        """Highest power that keeps the limit, W.
 
         A job may need exactly the limit, and η·G·P_max is rounded.
         """
@@ -192,22 +192,22 @@ class ElasticProblem(Shown, Limited):
 
     @cached_property
     def counts(self) -> Ints:
-        """(K,) every GPU count that some class may run on, ascending."""
+        """GPU counts that some class may run on, shape (K,), ascending."""
         return np.array(sorted({n for c in self.classes for n in c.counts}), dtype=np.int64)
 
     @cached_property
     def time_s(self) -> Floats:
-        """(C, K, F) T_iter, s; infinite where a class may not run on that count."""
+        """Time T_iter of an iteration, shape (C, K, F), s; infinite for an unknown count."""
         return self._stacked("time_s", np.inf)
 
     @cached_property
     def power_w(self) -> Floats:
-        """(C, K, F) power of all GPUs of a job, W; 0 where it may not run."""
+        """Power of all GPUs of a job, shape (C, K, F), W; 0 for an unknown count."""
         return self._stacked("power_w", 0.0)
 
     @cached_property
     def counted_w(self) -> Floats:
-        """(C, K, F) the same as a limit counts it: a restart holds the GPUs at idle power."""
+        """Power that a limit counts, shape (C, K, F), W: a restart holds GPUs at idle power."""
         watts: Floats = np.maximum(self.power_w, self.idle_w * self.counts[None, :, None])
         return watts
 
@@ -220,21 +220,21 @@ class ElasticProblem(Shown, Limited):
 
     @cached_property
     def least_jct_s(self) -> Floats:
-        """(J,) iterations × min T_iter: no job can take less, s."""
+        """Shortest run time of each job, iterations × min T_iter, shape (J,), s."""
         least = self.time_s.min(axis=(1, 2))
         return np.asarray(self.jobs.iterations * least[self.jobs.of_class])
 
     @property
     def epoch_s(self) -> float:
-        """The first submission, s; makespan and energy count from here."""
+        """First submission, s; makespan and energy count from here."""
         return float(self.jobs.submit_s[0])
 
     def moved(self, by_s: float) -> ElasticProblem:
-        """The same problem, everything so much later."""
+        """Return the same problem with all times shifted by `by_s`."""
         return replace(self, jobs=replace(self.jobs, submit_s=self.jobs.submit_s + by_s))
 
     def restrict(self, solution: ElasticSolution) -> ElasticProblem:
-        """The same with only the jobs that were finished, under the limit that was kept."""
+        """Return the problem with only the finished jobs, under the declared limit."""
         done = np.flatnonzero(referee.finished(self, solution))
         if not len(done):
             raise InputError("solution", "", NoQuote("no job finished"), "at least one")
@@ -249,17 +249,17 @@ class ElasticProblem(Shown, Limited):
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """What is to be served, by name."""
+        """Names of all tasks or jobs, in order."""
         return self.jobs.names
 
     def subset(self, indices: Sequence[int]) -> ElasticProblem:
-        """The same problem with only these jobs."""
+        """Return the problem with only these jobs."""
         jobs = self.jobs.only(np.array(indices, dtype=np.int64))
         return replace(self, jobs=jobs, name=f"{self.name} ({len(jobs)} jobs of it)")
 
     @property
     def always_possible(self) -> str:
-        """Why there is a solution for sure; "" where there need not be."""
+        """Reason why the problem has a solution; "" if it may have none."""
         return "" if self.cap == "energy" else WAITING
 
     def believed(self) -> Iterator[Believed]:
@@ -277,7 +277,7 @@ class ElasticProblem(Shown, Limited):
         yield "iteration_s", [np.max(c.time_s) for c in classes], of("time_s")
 
     def capacities(self, chosen: Sequence[int]) -> Iterator[Asked]:
-        """Yield the energy that is left to jobs, where it is bounded."""
+        """Yield the energy that is left to jobs, if a budget bounds it."""
         if self.cap == "energy":
             joules = np.where(np.isfinite(self.time_s), self.time_s * self.power_w, np.inf)
             least = joules.min(axis=(1, 2))[self.jobs.of_class] * self.jobs.iterations
@@ -287,15 +287,15 @@ class ElasticProblem(Shown, Limited):
     # -- the referee ----------------------------------------------------------------------
 
     def check(self, solution: ElasticSolution) -> list[Violation]:
-        """Every broken constraint; a job that is not finished is none, see `serves_all`."""
+        """List every violated constraint; `serves_all` says whether every job ends."""
         return referee.check(self, solution)
 
     def evaluate(self, solution: ElasticSolution) -> Evaluation:
-        """Mean JCT and metrics, recomputed from scratch."""
+        """Recompute the mean JCT and all metrics of a solution."""
         return referee.evaluate(self, solution)
 
     def serves_all(self, solution: ElasticSolution) -> bool:
-        """Whether every job is finished, and within the problem's own power limit."""
+        """Return whether every job is finished, within the problem's own power limit."""
         done = referee.finished(self, solution).all()
         return bool(done) and referee.within_limit(self, solution)
 
@@ -303,7 +303,7 @@ class ElasticProblem(Shown, Limited):
 
     @property
     def summary(self) -> str:
-        """One line: sizes, limit and the objective."""
+        """Return one line with sizes, limit and the objective."""
         limit = {
             "power": f"η = {self.eta:g} ({self.power_limit_w / 1000:.4g} kW)",
             "energy": f"{self.energy_budget_j / 1e6:.4g} MJ",
@@ -319,7 +319,7 @@ class ElasticProblem(Shown, Limited):
         return "\n".join([f"{self.name}: {self.summary}", *(f"  note: {n}" for n in self.notes)])
 
     def to_json(self) -> dict[str, Any]:
-        """JSON form, ``optgap.elastic.problem/1``."""
+        """Return the JSON form, ``optgap.elastic.problem/1``."""
         return document(self)
 
     @classmethod
@@ -328,6 +328,6 @@ class ElasticProblem(Shown, Limited):
 
         Raises
         ------
-        InputError: naming the field that is missing or not what it should be.
+        InputError: with the name of a field that is missing or wrong.
         """
         return replace(cls.of(**arguments(fields)), fits=saved.restored(fields))

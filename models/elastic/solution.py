@@ -1,4 +1,4 @@
-"""What every job does when: on how many GPUs, where, and at which clock."""
+"""GPUs, places and frequencies of every job over time."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ SCHEMA = "optgap.elastic.solution/1"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ElasticSolution(Brief):
-    """Segments by (start, job); a job is done when its iterations are.
+    """Elastic solution: segments of jobs by (start, job); a job ends with its last iteration.
 
     Parameters
     ----------
     job, kind, gpus, place: (S,) integers; `place` is an index into `places`, −1 where none is
         stated (then only counts are checked).
-    start_s, end_s: (S,).
+    start_s, end_s: start and end of each segment, shape (S,), s.
     frequency: (S,) index into the problem's clocks; −1 unless the kind is RUN.
     places: the first GPU of every block: one block of n ≤ GPUs per node that starts at a
         multiple of n, or n / (GPUs per node) whole nodes.
     switch_off: nodes without a job are switched off and draw nothing.
-    power_limit_w: the limit that was kept, where it is above the problem's own; None otherwise.
+    power_limit_w: declared limit, W, if it is above the problem's own; None otherwise.
         Such a solution is measured against bounds for that limit.
     """
 
@@ -59,7 +59,7 @@ class ElasticSolution(Brief):
         switch_off: bool = False,
         power_limit_w: float | None = None,
     ) -> ElasticSolution:
-        """From (job, start, end, kind, gpus, frequency index, place) in any order."""
+        """Make a solution of (job, start, end, kind, gpus, frequency index, place) in any order."""
         rows = np.array(segments, dtype=np.float64).reshape(-1, 7)
         rows = rows[np.lexsort((rows[:, 0], rows[:, 1]))]
         job, kind, gpus, frequency, place = rows[:, [0, 3, 4, 5, 6]].T.astype(np.int64)
@@ -70,7 +70,7 @@ class ElasticSolution(Brief):
         )  # fmt: skip
 
     def moved(self, by_s: float) -> ElasticSolution:
-        """The same segments, so much later, without those that rounding leaves no length."""
+        """Return the segments shifted by `by_s`, without those that rounding leaves no length."""
         start, end = self.start_s + by_s, self.end_s + by_s
         real = (end > start) | ~(self.end_s > self.start_s)
         columns = {
@@ -83,7 +83,7 @@ class ElasticSolution(Brief):
         return len(self.job)
 
     def timeline(self, problem: ElasticProblem) -> Table:
-        """Return what happens to jobs, in order of time.
+        """Return the events of jobs, in order of time.
 
         Events: ``submit``, ``prerun``, ``restart``, ``profile``, ``run`` (or a change of clock),
         ``pause`` (GPUs taken away) and ``complete``.
@@ -135,7 +135,7 @@ class ElasticSolution(Brief):
         ]  # fmt: skip
 
     def to_json(self, problem: ElasticProblem) -> dict[str, Any]:
-        """JSON form, by columns; clocks in MHz."""
+        """Return the JSON form, by columns; frequencies in MHz."""
         clocks = np.append(problem.frequencies_mhz, 0.0)[self.frequency]
         names = [kind.name.lower() for kind in Kind]
         return {
@@ -160,7 +160,7 @@ class ElasticSolution(Brief):
 
         Raises
         ------
-        InputError: naming the field that is missing or not what it should be.
+        InputError: with the name of a field that is missing or wrong.
         """
         fields.schema(SCHEMA)
         item = fields.object("segments")

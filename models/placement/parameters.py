@@ -1,9 +1,9 @@
-"""What the parameters of the presets mean; one that differs in an entry is ``entry.parameter``."""
+"""Meaning of the presets' parameters; ``entry.parameter`` is special to one preset."""
 
 from optgap.models.spec import Parameter
 
 _OVER_TIME = Parameter(
-    "what is optimised, over the horizon; mean_weighted is α·power + (1 - α)·fragmentation",
+    "objective over the horizon; mean_weighted is α·power + (1 - α)·fragmentation",
     source="PWR+FGD, Eq. 3 to 5",
     choices=("energy", "mean_fragmentation", "mean_weighted", "mean_accepted_gpu"),
 )
@@ -15,40 +15,38 @@ PARAMETERS = {
         "PWR+FGD, Table II",
     ),
     "size": Parameter("tasks drawn from the Default workload", "tasks", "PWR+FGD, Table I"),
-    "load": Parameter("GPU demand of the arrivals over the GPUs there are", "share"),
+    "load": Parameter("GPU demand of the arrivals over the cluster's GPUs", "share"),
     "sampling": Parameter(
         "tasks drawn with replacement, or first every task of the trace once",
         source="PWR+FGD, Sec. V; the FGD simulator",
         choices=("monte-carlo", "trace-first"),
     ),
     "goal": Parameter(
-        "what is optimised; weighted is α·power + (1 - α)·fragmentation",
+        "objective; weighted is α·power + (1 - α)·fragmentation",
         source="PWR+FGD, Eq. 3 to 5",
         choices=("power", "fragmentation", "weighted", "accepted_gpu"),
     ),
     "alibaba-time.goal": _OVER_TIME,
     "alibaba-time.size": Parameter("tasks; the trace has 8,152", "tasks"),
     "alibaba-time.load": Parameter(
-        "highest GPU demand over the GPUs there are, where nodes is 0", "share"
+        "highest GPU demand over the cluster's GPUs, where nodes is 0", "share"
     ),
     "nodes": Parameter(
         "nodes in the Alibaba cluster's proportions; 0 for as many as load says", "nodes"
     ),
     "times": Parameter(
-        "lives drawn from the trace's quantiles and arrivals at random, or both as recorded",
+        "durations from the trace's quantiles and random arrivals, or both as recorded",
         source="the trace's creation_time and deletion_time",
         choices=("synthetic", "recorded"),
     ),
-    "days": Parameter("how long synthetic times go on", "days"),
+    "days": Parameter("span of the synthetic arrivals", "days"),
     "data": Parameter("folder with openb/, for recorded times; empty for $OPTGAP_DATA", "path"),
     "queue": Parameter(
-        "a task that does not fit: turned away, in line with all behind it, or overtaken",
+        "a task that does not fit is rejected, blocks later tasks, or lets later tasks start",
         choices=("reject", "fifo", "backfill"),
     ),
     "alpha": Parameter("weight α of power under goal=weighted", source="PWR+FGD, Eq. 5"),
-    "watts_per_gpu": Parameter(
-        "what a GPU of fragmentation counts as under goal=weighted", "W/GPU"
-    ),
+    "watts_per_gpu": Parameter("weight of a GPU of fragmentation under goal=weighted", "W/GPU"),
     "cpu_rule": Parameter(
         "active CPU packages: counted from cores, or as the equation is printed",
         source="PWR+FGD, Eq. 1",

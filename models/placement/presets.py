@@ -1,4 +1,4 @@
-"""Ready-made placement problems, from counts that ship with the package or from CSV files."""
+"""Presets of placement: counts that ship with the package, and CSV files."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def alibaba(
     sampling: Sampling = "monte-carlo",
     **aims: Any,
 ) -> PlacementProblem:
-    """The Alibaba cluster with `size` nodes in its own proportions, loaded up to `load`.
+    """Return the Alibaba cluster with `size` nodes in its own proportions, loaded up to `load`.
 
     Arrivals and ranks are drawn from `seed`; those up to a smaller load are a prefix of those
     up to a larger one (with ``monte-carlo`` sampling).
@@ -152,7 +152,7 @@ def alibaba(
 
 
 def small(*, seed: int, size: int = 40, **aims: Any) -> PlacementProblem:
-    """Eight nodes with 38 GPUs, and `size` tasks drawn from the Default workload.
+    """Return eight nodes with 38 GPUs, and `size` tasks drawn from the Default workload.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def _of_types(
 
 
 def measured(*, seed: int, size: int = 40, **aims: Any) -> PlacementProblem:
-    """`small` on nodes whose GPUs' idle and full power were measured.
+    """Return `small` on nodes whose GPUs' idle and full power were measured.
 
     Raises
     ------
@@ -226,7 +226,7 @@ def from_csv(
     cpu_rule: CpuRule = "packages",
     strict: bool = True,
 ) -> PlacementProblem:
-    """A problem from a node list and a pod list.
+    """Return a problem made of a node list and a task list.
 
     Without `order` the tasks arrive once, as they stand in their file; with a `load` above 0
     arrivals are drawn from `seed` by `sampling` until they ask for that share of the GPUs. Without
@@ -242,7 +242,7 @@ def from_csv(
 
     Raises
     ------
-    InputError: naming file, row and column of what cannot be used.
+    InputError: with file, row and column of a value that cannot be used.
     """
     arrivals, rank_rng = np.random.default_rng(seed).spawn(2)
     fits = read_fits(model)

@@ -35,15 +35,17 @@ MOST_SHOWN = 3
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PlacementProblem(Shown, Limited):
-    """Tasks arriving one after another at a cluster, to stay or, over time, to leave again.
+    """Placement problem: tasks arrive at a cluster one by one, and stay or leave after a while.
 
     Over time, a task that starts at s runs until s + `lasting_s` on one node and its GPUs, without
-    interruption or migration. With P(t) the power of the cluster, P₀ that of the empty one, and a
-    horizon of H s, ``energy`` is H·P₀ + ∫ (P(t) − P₀) dt, the integral over *all* time: what a task
-    that waited draws after the horizon's end counts, and the horizon is the same for every
-    schedule. ``mean_fragmentation`` is F₀ + ∫ (F(t) − F₀) dt / H, ``mean_weighted`` the weighted
-    sum of the means of F and P, ``mean_accepted_gpu`` the GPU demand of the tasks that run times
-    `lasting_s`, summed, over H.
+    interruption or migration. P(t) is the power of the cluster, P₀ that of the empty cluster, F the
+    fragmentation likewise, and H the horizon in s. The integrals are over *all* time, so waiting
+    saves nothing, and the horizon is the same for every schedule.
+
+    - ``energy`` is H·P₀ + ∫ (P(t) − P₀) dt.
+    - ``mean_fragmentation`` is F₀ + ∫ (F(t) − F₀) dt / H.
+    - ``mean_weighted`` is the weighted sum of the means of F and P.
+    - ``mean_accepted_gpu`` is the sum of GPU demand times `lasting_s` of the running tasks, over H.
 
     Parameters
     ----------
@@ -52,10 +54,10 @@ class PlacementProblem(Shown, Limited):
     workload: the target workload M that fragmentation is measured against.
     ranks: (N,) the nodes' ranks, a permutation of 0..N−1; the lowest wins ties.
     power: the power model.
-    objective: what to optimise.
-    name: how tables call it.
-    origin: where it comes from, in words ("synthetic" where it is).
-    fits: the fitted models in it, with what became of each.
+    objective: the goal and its parameters.
+    name: name of the problem in tables.
+    origin: source of the data, in words ("synthetic" for synthetic data).
+    fits: the fitted models in it, with their use.
     over_time: the queue and the horizon where tasks leave, None where they stay.
     """
 
@@ -87,7 +89,7 @@ class PlacementProblem(Shown, Limited):
         *,
         over_time: OverTime | None = None,
     ) -> PlacementProblem:
-        """Check everything that spans parts, and make the problem.
+        """Check the parts against one another, and make the problem.
 
         `workload` defaults to that of the tasks themselves, `ranks` to the order of the nodes,
         `over_time` to `OverTime()` where tasks have times. Over time the goal is ``energy`` unless
@@ -170,11 +172,11 @@ class PlacementProblem(Shown, Limited):
 
     @property
     def epoch_s(self) -> float:
-        """When the horizon begins, s; 0 where nothing leaves."""
+        """Begin of the horizon, s; 0 if tasks do not leave."""
         return self.over_time.begin_s if self.over_time else 0.0
 
     def moved(self, by_s: float) -> PlacementProblem:
-        """The same problem, everything so much later; one without times is itself."""
+        """Return the problem with all times shifted by `by_s` (without times: itself)."""
         if self.over_time is None:
             return self
         tasks = self.tasks
@@ -183,14 +185,14 @@ class PlacementProblem(Shown, Limited):
 
     @cached_property
     def lasting_s(self) -> FloatArray:
-        """(T,) how long each task runs once started, s: see `OverTime.lasting_s`."""
+        """Run time of each task once started, shape (T,), s; see `OverTime.lasting_s`."""
         if self.over_time is None:
             return self.tasks.duration_s
         return self.over_time.lasting_s(self.tasks)
 
     @property
     def per_second(self) -> float:
-        """What an integral over time in W·s or milli-GPU·s is multiplied by for the objective."""
+        """Factor from an integral over time (W·s or milli-GPU·s) to the objective."""
         if self.over_time is None or self.objective.goal == "energy":
             return 1.0
         return 1.0 / self.over_time.horizon_s
@@ -198,7 +200,7 @@ class PlacementProblem(Shown, Limited):
     # -- what methods and policies ask for ------------------------------------------------
 
     def fits_empty(self, task: TaskClass, node: NodeType) -> bool:
-        """Whether one such task fits an empty node of this type."""
+        """Return whether one such task fits an empty node of this type."""
         return (
             task.cpu_milli <= node.cpu_milli
             and task.memory_mib <= node.memory_mib
@@ -208,7 +210,7 @@ class PlacementProblem(Shown, Limited):
 
     @cached_property
     def never_fits(self) -> tuple[int, ...]:
-        """Arrivals that not even an empty cluster has a node for, or as many as they take."""
+        """Arrivals that an empty cluster cannot host on the number of nodes that they need."""
         count = np.bincount(self.cluster.type_of)
         taking = [
             sum(
@@ -222,7 +224,7 @@ class PlacementProblem(Shown, Limited):
         return tuple(np.flatnonzero(there < self.tasks.parts).tolist())
 
     def restrict(self, solution: PlacementSolution) -> PlacementProblem:
-        """The same problem with only the tasks that `solution` places, in the same order."""
+        """Return the problem with only the tasks that `solution` places, in the same order."""
         chosen = np.flatnonzero(solution.node >= 0)
         return replace(
             self, tasks=self.tasks.take(chosen.tolist()), name=f"{self.name} (accepted tasks)"
@@ -230,11 +232,11 @@ class PlacementProblem(Shown, Limited):
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """What is to be served, by name: the tasks in order of arrival."""
+        """Names of the tasks, in order of arrival."""
         return self.tasks.whole_names
 
     def subset(self, indices: Sequence[int]) -> PlacementProblem:
-        """The same problem with only these tasks, in the order given."""
+        """Return the problem with only these tasks, in the given order."""
         starts = np.flatnonzero(self.tasks.first)[list(indices)]
         rows = [k + i for k in starts.tolist() for i in range(int(self.tasks.parts[k]))]
         tasks = self.tasks.take(rows)
@@ -255,7 +257,7 @@ class PlacementProblem(Shown, Limited):
         yield "full_w", [full[m] for m in models], lambda k: f"{models[k]}, full_w"
 
     def why_not(self, chosen: Sequence[int]) -> str:
-        """What is short for these tasks together; of one task, why no node takes it."""
+        """Return the resource that these tasks lack; for one task, why no node takes it."""
         rows = np.flatnonzero(self.tasks.first)[list(chosen)].tolist()
         if len(rows) != 1 or rows[0] not in self.never_fits:
             return super().why_not(chosen)
@@ -267,7 +269,7 @@ class PlacementProblem(Shown, Limited):
         return "; ".join([*(f"{t}: {t.lacks(task)}" for t in types[:MOST_SHOWN]), *more])
 
     def capacities(self, chosen: Sequence[int]) -> Iterator[Asked]:
-        """Yield what all nodes have; tasks that leave need not be there at one time."""
+        """Yield the capacities of all nodes; tasks that leave need not be present together."""
         if self.over_time is not None:
             return
         cluster, tasks = self.cluster, [self.tasks.task_class(k) for k in chosen]
@@ -287,13 +289,13 @@ class PlacementProblem(Shown, Limited):
             yield "GPUs" + (f" of {'|'.join(models)}" if models else ""), asked, there, "GPUs"
 
     def prefix(self, load: float) -> PlacementProblem:
-        """The same problem cut after the arrival with which GPU demand reaches `load`.
+        """Return the problem up to the arrival with which GPU demand reaches `load`.
 
         `load` is a share of the cluster's GPU capacity.
 
         Raises
         ------
-        ValueError: when the arrivals never reach it, or tasks leave.
+        ValueError: if the arrivals never reach `load`, or tasks leave.
         """
         if self.over_time is not None:
             raise ValueError("tasks leave: a load is no point in the arrivals")
@@ -309,7 +311,7 @@ class PlacementProblem(Shown, Limited):
     # -- the referee ----------------------------------------------------------------------
 
     def check(self, solution: PlacementSolution) -> list[Violation]:
-        """Every broken constraint (Eq. 6); an unplaced task is none, see `Evaluation`."""
+        """List every violated constraint (Eq. 6); a rejected task violates none."""
         if self.over_time is not None:
             from optgap.models.placement.timed_referee import check as timed_check
 
@@ -319,7 +321,7 @@ class PlacementProblem(Shown, Limited):
         return check(self, solution)
 
     def evaluate(self, solution: PlacementSolution) -> Evaluation:
-        """Objective and metrics of a solution, recomputed from scratch."""
+        """Recompute the objective and all metrics of a solution."""
         if self.over_time is not None:
             from optgap.models.placement.timed_referee import evaluate as timed_evaluate
 
@@ -329,14 +331,14 @@ class PlacementProblem(Shown, Limited):
         return evaluate(self, solution)
 
     def serves_all(self, solution: PlacementSolution) -> bool:
-        """Whether every task has been placed."""
+        """Return whether every task has a place."""
         return bool((solution.node >= 0).all())
 
     # -- plain data -----------------------------------------------------------------------
 
     @property
     def summary(self) -> str:
-        """One line: how many nodes, GPUs and tasks, and the objective."""
+        """Return one line with the numbers of nodes, GPUs and tasks, and the objective."""
         goal = self.objective.described
         capacity = max(1, self.cluster.gpu_capacity_milli)
         share, when = int(self.tasks.demand_milli.sum()) / capacity, ""
@@ -355,7 +357,7 @@ class PlacementProblem(Shown, Limited):
         return f"{self.name}: {self.summary}"
 
     def to_json(self) -> dict[str, Any]:
-        """JSON form, ``optgap.placement.problem/1``."""
+        """Return the JSON form, ``optgap.placement.problem/1``."""
         return {
             "schema": SCHEMA,
             **plain(self, "family", "name", "origin"),
@@ -375,7 +377,7 @@ class PlacementProblem(Shown, Limited):
 
         Raises
         ------
-        InputError: naming the field that is missing or not what it should be.
+        InputError: with the name of a field that is missing or wrong.
         """
         fields.schema(SCHEMA)
         goal = fields.object("objective")

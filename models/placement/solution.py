@@ -1,4 +1,4 @@
-"""Where every task went and, where tasks leave, when it started."""
+"""Placement of every task and, if tasks leave, its start."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SCHEMA = "optgap.placement.solution/1"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PlacementSolution(Brief):
-    """One placement per task of the problem, in order of arrival.
+    """Placement solution: one entry per task, in order of arrival.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class PlacementSolution(Brief):
 
     @classmethod
     def of(cls, placements: Iterable[tuple[int, Sequence[int]] | None]) -> PlacementSolution:
-        """From one (node, GPU indices) or None per task."""
+        """Make a solution of one (node, GPU indices) or None per task."""
         nodes: list[int] = []
         masks: list[int] = []
         for placement in placements:
@@ -51,7 +51,7 @@ class PlacementSolution(Brief):
     def of_arrays(
         cls, node: IntArray, gpu_mask: IntArray, start_s: FloatArray | None = None
     ) -> PlacementSolution:
-        """From the columns, which become read-only; no start where a task was not placed."""
+        """Make a solution of the columns, which become read-only; rejected tasks have no start."""
         node = np.asarray(node, dtype=np.int64)
         gpu_mask = np.asarray(gpu_mask, dtype=np.int64)
         node.flags.writeable = False
@@ -75,11 +75,11 @@ class PlacementSolution(Brief):
     __hash__ = None  # type: ignore[assignment]
 
     def moved(self, by_s: float) -> PlacementSolution:
-        """The same solution so much later."""
+        """Return the same solution with all times shifted by `by_s`."""
         return self if self.start_s is None else replace(self, start_s=self.start_s + by_s)
 
     def gpus(self, k: int) -> tuple[int, ...]:
-        """The GPU indices that task `k` uses, ascending."""
+        """Return the GPU indices that task `k` uses, ascending."""
         mask = int(self.gpu_mask[k])
         return tuple(g for g in range(mask.bit_length()) if mask >> g & 1)
 
@@ -121,7 +121,7 @@ class PlacementSolution(Brief):
         return ("seq", *names), ((k, *row) for k, row in enumerate(rows))
 
     def to_json(self, problem: PlacementProblem) -> dict[str, Any]:
-        """JSON form; nodes by name, null for a task that was not placed."""
+        """Return the JSON form; nodes by name, null for a rejected task."""
         names = problem.cluster.names
         placements: list[dict[str, Any]] = [
             {

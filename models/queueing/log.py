@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, Said
 from optgap.models.queueing.arrays import FloatArray, IntArray, floats, integers
 from optgap.models.queueing.jobs import Jobs
 from optgap.models.queueing.problem import MOST_GPUS_PER_NODE, QueueingProblem
@@ -58,7 +58,9 @@ class Pool:
         """
         given = {name: value for name in TOLD if (value := told.get(name)) is not None}
         if "gpus" in given and len(given) > 1:
-            raise InputError("--set", "gpus", NoQuote(f"it and {[*given][1]}"), "one of them")
+            raise InputError(
+                "--set", "gpus", Said(f"conflicts with {[*given][1]}"), "give only one"
+            )
         rule = " ".join(f"--set {name}={value}" for name, value in given.items())
         if "gpus" in given:
             return cls(*split(given["gpus"]), "as told", rule)

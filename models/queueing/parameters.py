@@ -1,10 +1,10 @@
-"""What the parameters of the presets mean; one that differs in an entry is ``entry.parameter``."""
+"""Meaning of the presets' parameters; ``entry.parameter`` is special to one preset."""
 
 from optgap.models.spec import Parameter
 
 PARAMETERS = {
-    "size": Parameter("how many jobs", "jobs", "HPS/PBS/SBS, Sec. IV-A"),
-    "load": Parameter("ρ, GPU time that arrives over GPU time there is", "share"),
+    "size": Parameter("number of jobs", "jobs", "HPS/PBS/SBS, Sec. IV-A"),
+    "load": Parameter("ρ, arriving GPU time over the cluster's GPU time", "share"),
     "corr": Parameter(
         "GPU counts and durations: independent, long jobs large, or long jobs small",
         choices=("none", "positive", "negative"),
@@ -21,16 +21,16 @@ PARAMETERS = {
         "when jobs leave: never, after patience_s, exponential, or with their duration",
         choices=("inf", "const", "exp", "duration"),
     ),
-    "patience_s": Parameter("how long jobs wait before they leave", "s"),
+    "patience_s": Parameter("wait after which jobs leave", "s"),
     "estimate": Parameter(
-        "durations that policies are told: true, with an error, or users' time limits",
+        "durations that policies know: true, with an error, or users' time limits",
         choices=("exact", "lognormal", "limits"),
     ),
     "sigma": Parameter("standard deviation of the logarithm of their error (estimate=lognormal)"),
     "nodes": Parameter("nodes of the cluster", "nodes", "HPS/PBS/SBS, Sec. IV-A"),
     "gpus_per_node": Parameter("GPUs of a node", "GPUs", "HPS/PBS/SBS, Sec. IV-A"),
     "placement": Parameter(
-        "a job's GPUs must be together on nodes, or only be enough", choices=("node", "count")
+        "a job's GPUs are together on nodes, or only their number counts", choices=("node", "count")
     ),
-    "goal": Parameter("what is minimised", choices=("mean_wait", "mean_jct", "makespan")),
+    "goal": Parameter("objective", choices=("mean_wait", "mean_jct", "makespan")),
 }

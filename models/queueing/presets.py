@@ -1,4 +1,4 @@
-"""Queueing problems: the paper's workload, small ones for exact methods, and files."""
+"""Presets of queueing: the paper's workload, small problems for exact methods, and files."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def mixed(
     placement: Placement = "node",
     goal: Goal = "mean_wait",
 ) -> QueueingProblem:
-    """`size` jobs of the paper's mix, drawn from `seed`; parameters as for `workload.draw`.
+    """Return `size` jobs of the paper's mix, drawn from `seed`; parameters as for `workload.draw`.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def from_csv(
     first: int = 0,
     strict: bool = True,
 ) -> QueueingProblem:
-    """A problem from a table of jobs or an archive's log; `seed` is not used.
+    """Return a problem of a table of jobs or an archive's log; `seed` is not used.
 
     ``.swf`` is the Standard Workload Format; a CSV file with the columns
     ``timestamp,duration,num_gpus`` is taken for Philly's, any other for the tidy table
@@ -173,15 +173,15 @@ def from_csv(
 
     Parameters
     ----------
-    unusable: what to do with jobs that cannot be run (no run time, no GPUs, more than the
+    unusable: treatment of jobs that cannot run (no run time, no GPUs, more than the
         cluster has): ``refuse`` them, ``drop`` and count them, or ``auto``: drop from logs,
         refuse in the tidy table.
     first: take this many jobs by arrival; 0 for all.
-    strict: refuse values that look like another unit.
+    strict: whether to refuse values that look like another unit. Default True.
 
     Raises
     ------
-    InputError: naming file, row and column of what cannot be used.
+    InputError: with file, row and column of a value that cannot be used.
     """
     if first < 0:
         raise InputError("--set", "first", first, "a number of jobs, or 0 for all")

@@ -26,16 +26,16 @@ SCHEMA = "optgap.queueing.problem/1"
 MOST_NODES = 1_000_000
 MOST_GPUS_PER_NODE = 100_000
 MOST_GPUS = 10_000_000
-"""Of a cluster; tables with a row per number of free GPUs are kept."""
+"""Most GPUs of a cluster, because tables have a row per number of free GPUs."""
 STARVED_S = 1800.0
-"""A job that waits longer counts as starved: the paper's 30 minutes."""
+"""Wait after which a job counts as starved, s: the paper's 30 minutes."""
 Goal = Literal["mean_wait", "mean_jct", "makespan"]
 Placement = Literal["node", "count"]
 
 
 @dataclass(frozen=True, slots=True)
 class QueueingObjective:
-    """What to minimise.
+    """Goal that is minimised.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class QueueingObjective:
 
     @property
     def described(self) -> Objective:
-        """Name, unit and sense."""
+        """Name, unit and sense of the objective."""
         return Objective(self.goal, "s")
 
     def validate(self, source: str) -> None:
@@ -59,21 +59,21 @@ class QueueingObjective:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QueueingProblem(Shown, Limited):
-    """Jobs for a cluster of N nodes with g GPUs each.
+    """Queueing problem: jobs for a cluster of N nodes with g GPUs each.
 
-    A job of n ≤ g GPUs holds them on one node; a larger one holds ⌊n/g⌋ whole nodes and what is
-    left on one more. With ``placement="count"`` only the number of GPUs matters.
+    A job of n ≤ g GPUs holds them on one node. A larger job holds ⌊n/g⌋ whole nodes and the
+    remainder on one more. With ``placement="count"`` only the number of GPUs matters.
 
     Parameters
     ----------
-    nodes, gpus_per_node: N and g.
-    jobs: the stream.
+    nodes, gpus_per_node: number N of nodes, and GPUs g of each.
+    jobs: the jobs, by arrival.
     placement: ``node`` or ``count``.
-    objective: what to minimise.
-    name: how tables call it.
-    origin: where the data come from.
-    notices: what a reader changed or left out on the way in, with counts.
-    fits: the fitted models in it, with what became of each.
+    objective: the goal.
+    name: name of the problem in tables.
+    origin: source of the data, in words.
+    notices: changes and omissions of the reader, with counts.
+    fits: the fitted models in it, with their use.
     """
 
     family: ClassVar[str] = "queueing"
@@ -102,11 +102,11 @@ class QueueingProblem(Shown, Limited):
         notices: tuple[str, ...] = (),
         source: str = "problem",
     ) -> QueueingProblem:
-        """A problem, once everything about it has been checked.
+        """Check the parts and make the problem.
 
         Raises
         ------
-        InputError: naming the field, for a cluster out of range, a job larger than the cluster,
+        InputError: with the field, for a cluster out of range, a job larger than the cluster,
             or an unknown placement or goal.
         """
         _whole(source, "nodes", nodes, MOST_NODES)
@@ -136,12 +136,12 @@ class QueueingProblem(Shown, Limited):
 
     @property
     def gpus(self) -> int:
-        """M, GPUs of the cluster."""
+        """Number M of GPUs of the cluster."""
         return self.nodes * self.gpus_per_node
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Nodes and GPUs per node as far as placement goes: one large node for ``count``."""
+        """Nodes and GPUs per node for placement: one large node for ``count``."""
         return (self.nodes, self.gpus_per_node) if self.placement == "node" else (1, self.gpus)
 
     @property
@@ -153,23 +153,23 @@ class QueueingProblem(Shown, Limited):
 
     @property
     def epoch_s(self) -> float:
-        """The first arrival, s."""
+        """First arrival, s."""
         return float(self.jobs.arrival_s[0])
 
     @property
     def latest_s(self) -> float:
-        """The latest start that the referee accepts, s: nothing useful starts after it."""
+        """Latest start that the referee accepts, s; no better schedule starts later."""
         jobs = self.jobs
         in_turn = float(jobs.arrival_s[-1]) - self.epoch_s + math.fsum(jobs.duration_s.tolist())
         return self.epoch_s + max(LATEST_S, in_turn)
 
     def moved(self, by_s: float) -> QueueingProblem:
-        """The same problem, everything so much later."""
+        """Return the same problem with all times shifted by `by_s`."""
         arrival = floats(self.jobs.arrival_s + by_s)
         return replace(self, jobs=replace(self.jobs, arrival_s=arrival))
 
     def value(self, start_s: Any, chosen: Any = slice(None)) -> float:
-        """The objective of start times, s, for `chosen` jobs (all unless given)."""
+        """Return the objective of start times, s, for the `chosen` jobs (default: all)."""
         jobs = self.jobs
         starts, arrivals = np.asarray(start_s)[chosen], jobs.arrival_s[chosen]
         if self.objective.goal == "mean_wait":
@@ -180,29 +180,29 @@ class QueueingProblem(Shown, Limited):
         return float(ends.max() - jobs.arrival_s[0])
 
     def restrict(self, solution: QueueingSolution) -> QueueingProblem:
-        """The same problem with only the jobs that `solution` starts."""
+        """Return the problem with only the jobs that `solution` starts."""
         jobs = self.jobs.take(solution.started)
         return replace(self, jobs=jobs, name=f"{self.name} (jobs started)")
 
     def aimed_at(self, goal: Goal) -> QueueingProblem:
-        """The same problem with another objective."""
+        """Return the problem with another objective."""
         objective = QueueingObjective(goal)
         objective.validate("problem")
         return replace(self, objective=objective)
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """What is to be served, by name."""
+        """Names of all tasks or jobs, in order."""
         return self.jobs.names
 
     def subset(self, indices: Sequence[int]) -> QueueingProblem:
-        """The same problem with only these jobs."""
+        """Return the problem with only these jobs."""
         jobs = self.jobs.take(np.array(indices, dtype=np.int64))
         return replace(self, jobs=jobs, name=f"{self.name} ({len(jobs)} jobs of it)")
 
     @property
     def always_possible(self) -> str:
-        """Why there is a solution for sure; "" where there need not be."""
+        """Reason why the problem has a solution; "" if it may have none."""
         return "" if np.isfinite(self.jobs.patience_s).any() else WAITING
 
     def believed(self) -> Iterator[Believed]:
@@ -213,8 +213,7 @@ class QueueingProblem(Shown, Limited):
     def capacities(self, chosen: Sequence[int]) -> Iterator[Asked]:
         """Yield the GPUs at the moment at which the most of them must be running.
 
-        A job runs for certain from its latest start (arrival + patience) until it would have ended
-        had it started on arrival.
+        A job certainly runs from its latest start (arrival + patience) until its earliest end.
         """
         jobs, some = self.jobs, np.array(chosen, dtype=np.int64)
         latest = (jobs.arrival_s + jobs.patience_s)[some]
@@ -229,26 +228,26 @@ class QueueingProblem(Shown, Limited):
     # -- the referee ----------------------------------------------------------------------
 
     def check(self, solution: QueueingSolution) -> list[Violation]:
-        """Every broken constraint; a job that never starts is none, see `serves_all`."""
+        """List every violated constraint; `serves_all` says whether every job starts."""
         from optgap.models.queueing.referee import check
 
         return check(self, solution)
 
     def evaluate(self, solution: QueueingSolution) -> Evaluation:
-        """Objective and metrics of a schedule, recomputed from scratch."""
+        """Recompute the objective and all metrics of a schedule."""
         from optgap.models.queueing.referee import evaluate
 
         return evaluate(self, solution)
 
     def serves_all(self, solution: QueueingSolution) -> bool:
-        """Whether every job starts."""
+        """Return whether every job starts."""
         return bool(np.isfinite(solution.start_s).all())
 
     # -- plain data -----------------------------------------------------------------------
 
     @property
     def summary(self) -> str:
-        """One line: sizes, load and the objective."""
+        """Return one line with sizes, load and the objective."""
         cluster = f"{self.nodes} x {self.gpus_per_node} GPUs"
         if self.placement == "count":
             cluster += " (nodes ignored)"
@@ -260,7 +259,7 @@ class QueueingProblem(Shown, Limited):
         return f"{self.name}: {self.summary}"
 
     def to_json(self) -> dict[str, Any]:
-        """JSON form, ``optgap.queueing.problem/1``; `null` patience is endless."""
+        """Return the JSON form, ``optgap.queueing.problem/1``; `null` patience is endless."""
         jobs = self.jobs
         columns: dict[str, Any] = {
             "job": list(jobs.names),
@@ -289,7 +288,7 @@ class QueueingProblem(Shown, Limited):
 
         Raises
         ------
-        InputError: naming the field that is missing or not what it should be.
+        InputError: with the name of a field that is missing or wrong.
         """
         fields.schema(SCHEMA)
         columns = fields.object("jobs")

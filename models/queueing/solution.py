@@ -1,4 +1,4 @@
-"""When every job starts, and how many GPUs it holds on which nodes."""
+"""Start of every job, and its GPUs on each node."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ SCHEMA = "optgap.queueing.solution/1"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QueueingSolution(Brief):
-    """A schedule; a job that never starts has no start time.
+    """Queueing solution: a schedule; a job that never starts has no start time.
 
     Parameters
     ----------
-    start_s, end_s: s per job; NaN for a job that never starts.
+    start_s, end_s: start and end of each job, s; NaN for a job that never starts.
     held_at: job k's nodes are those from ``held_at[k]`` to ``held_at[k + 1]``.
-    held_node, held_gpus: the nodes that jobs hold, and how many GPUs on each.
+    held_node, held_gpus: the nodes that jobs hold, and the number of GPUs on each.
     """
 
     start_s: FloatArray = field(repr=False)
@@ -47,7 +47,7 @@ class QueueingSolution(Brief):
         held_node: IntArray,
         held_gpus: IntArray,
     ) -> QueueingSolution:
-        """From start times; every job runs for its true duration."""
+        """Make a solution of start times; every job runs for its true duration."""
         start = floats(start_s)
         end = floats(start + problem.jobs.duration_s)
         return cls(start, end, integers(held_at), integers(held_node), integers(held_gpus))
@@ -60,7 +60,7 @@ class QueueingSolution(Brief):
         held: Sequence[Sequence[tuple[int, int]]],
         end_s: FloatArray | None = None,
     ) -> QueueingSolution:
-        """From start times and each job's (node, GPUs) pairs.
+        """Make a solution of start times and each job's (node, GPUs) pairs.
 
         Jobs run for their true durations unless `end_s` says otherwise.
         """
@@ -72,17 +72,17 @@ class QueueingSolution(Brief):
         return cls(floats(start_s), floats(end_s), at, node, gpus)
 
     def moved(self, by_s: float) -> QueueingSolution:
-        """The same schedule, so much later."""
+        """Return the same schedule with all times shifted by `by_s`."""
         return replace(self, start_s=floats(self.start_s + by_s), end_s=floats(self.end_s + by_s))
 
     @property
     def started(self) -> IntArray:
-        """The jobs that start, ascending."""
+        """Jobs that start, ascending."""
         found: IntArray = np.flatnonzero(np.isfinite(self.start_s))
         return found
 
     def nodes_of(self, job: int) -> list[tuple[int, int]]:
-        """(node, GPUs) pairs of a job."""
+        """Return the (node, GPUs) pairs of a job."""
         part = slice(int(self.held_at[job]), int(self.held_at[job + 1]))
         return list(zip(self.held_node[part].tolist(), self.held_gpus[part].tolist(), strict=True))
 
@@ -102,7 +102,7 @@ class QueueingSolution(Brief):
         ]  # fmt: skip
 
     def to_json(self, problem: QueueingProblem) -> dict[str, Any]:
-        """JSON form, by start; jobs that never start are left out."""
+        """Return the JSON form, by start; jobs that never start are left out."""
         return {
             "schema": SCHEMA,
             "schedule": [
@@ -120,7 +120,7 @@ class QueueingSolution(Brief):
     def from_json(cls, fields: Fields, problem: QueueingProblem) -> QueueingSolution:
         """Read a schedule of `problem`; jobs left out never start.
 
-        Where no entry says `nodes`, GPUs are handed out by best fit in order of start.
+        If no entry has `nodes`, GPUs are assigned by best fit in order of start.
 
         Raises
         ------

@@ -77,21 +77,21 @@ METHODS = entries(
     _methods,
     Entry(
         "exact",
-        "branch-and-price on counts of GPUs and servers; the strengthened compact model on CP-SAT",
+        "branch and price on counts of GPUs and servers; if these differ, a compact model",
         kind="exact",
         params={"workers": 1},
         goals=POWER,
     ),
     Entry(
         "filling",
-        "GPUs filled by the best set of tasks, dearest level first; thousands of tasks, bounded",
+        "each GPU in turn gets the best set of tasks; thousands of tasks, with a bound",
         kind="offline",
         params={"tries": 60},
         goals=POWER,
     ),
     Entry(
         "printed",
-        "Eq. 6-14 as printed, by a general MILP solver (backend: highs, cbc, …): the reference",
+        "Eq. 6-14 as printed, by a general MILP solver (highs, cbc, …): the reference",
         kind="exact",
         params={"backend": "highs", "big_m": True},
         goals=POWER,
@@ -110,7 +110,7 @@ METHODS = entries(
     ),
     Entry(
         "bound-energy",
-        "energy of the work itself, and of the tasks that must be there at each time",
+        "energy of the work itself, and of the tasks that must be present at each time",
         kind="bound",
         goals=ENERGY,
     ),
@@ -123,7 +123,7 @@ METHODS = entries(
     ),
     Entry(
         "hindsight",
-        "the best of many packings of the tasks that are present, event by event; bounded",
+        "the best of many offline packings of present tasks, event by event; with a bound",
         kind="offline",
         seeded=True,
         goals=ENERGY,
@@ -143,7 +143,7 @@ FORMULATIONS = entries(
     _formulations,
     Entry(
         "printed",
-        "CATS, Eq. 6-14, with the capacity rows that it leaves out",
+        "CATS, Eq. 6-14, with the capacity rows that CATS leaves out",
         kind="exact",
         params={"big_m": True},
         goals=POWER,

@@ -70,7 +70,7 @@ FORMULATIONS = entries(
     _formulations,
     Entry(
         "oracle",
-        "EcoSched's Oracle: GPU counts, starts, and who hands its GPUs to whom",
+        "EcoSched's Oracle: GPU counts, starts, and which job takes over whose GPUs",
         kind="exact",
         goals=("energy", "makespan"),
     ),

@@ -32,7 +32,7 @@ METHODS = entries(
     _methods,
     Entry(
         "bound-prices",
-        "Lagrangian: prices of GPUs and watts over time, each job at its best; any size, tight",
+        "Lagrangian bound with prices of GPUs and power over time; any size, tight",
         kind="bound",
         params={"pieces": 0, "rounds": 0},
     ),
@@ -44,7 +44,7 @@ METHODS = entries(
     ),
     Entry(
         "offline",
-        "index policy from the prices of work, varied with hindsight; and a bound; any number",
+        "offline schedules from dual values of the work, varied at random; with a bound; any size",
         kind="offline",
         options=OfflineParams,
         seeded=True,
@@ -57,7 +57,7 @@ METHODS = entries(
     ),
     Entry(
         "relaxation",
-        "one decision of Eq. 18-19 as a convex program: what a GPU and a kW are worth there",
+        "one decision of Eq. 18-19 as a convex program: shadow prices of a GPU and of power",
         kind="bound",
         params={"at_s": -1.0},
     ),
@@ -75,7 +75,7 @@ FORMULATIONS = entries(
     _formulations,
     Entry(
         "decision",
-        "PowerFlow, Eq. 18-19: one configuration for each job, all from one moment on",
+        "PowerFlow, Eq. 18-19: one configuration for each job, all started at one time",
         kind="exact",
         params={"at_s": -1.0},
     ),

@@ -84,7 +84,7 @@ METHODS = entries(
     ),
     Entry(
         "bound-over-time",
-        "prices of tasks, at every moment the best, migrations free; any size, tight",
+        "prices of tasks, the best at every moment, migration free; any size, tight",
         kind="bound",
         params={"tolerance": 1e-3},
         goals=OVER_TIME,
@@ -92,7 +92,7 @@ METHODS = entries(
     ),
     Entry(
         "hindsight",
-        "where tasks leave: least added energy over each life, then annealing; bounded, any size",
+        "where tasks leave: least added energy, then annealing, offline; with a bound, any size",
         kind="offline",
         seeded=True,
         goals=("energy",),
@@ -117,7 +117,7 @@ FORMULATIONS = entries(
     _formulations,
     Entry(
         "milp",
-        "PWR+FGD: tasks on nodes and GPUs; with `placed`, what it leaves out alone: one decision",
+        "PWR+FGD: tasks on nodes and GPUs; with `placed`, only the tasks that it leaves out",
         kind="exact",
         params={"placed": ""},
         goals=AT_ONCE,

@@ -45,14 +45,14 @@ METHODS = entries(
     ),
     Entry(
         "offline",
-        "annealing of lists, nodes and rules with hindsight: a good schedule of any size, unproven",
+        "annealing of lists, nodes and rules, offline: a good schedule of any size, unproven",
         kind="offline",
         params={"moves": 0, "starts": 2},
         seeded=True,
     ),
     Entry(
         "time-indexed",
-        "integer program on cells of time, refined; CP-SAT on short streams; any number of jobs",
+        "integer program on time buckets, refined; CP-SAT on short streams; any number of jobs",
         kind="bound",
         params={"jobs": 200, "rounds": 6, "moves": 200_000},
         seeded=True,
@@ -82,7 +82,7 @@ FORMULATIONS = entries(
     _formulations,
     Entry(
         "assignment",
-        "jobs to nodes and times: starts, and who hands its GPUs to whom",
+        "jobs to nodes and times: starts, and which job takes over whose GPUs",
         kind="exact",
     ),
 )

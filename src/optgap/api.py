@@ -26,6 +26,7 @@ from optgap.models.result import (
 )
 from optgap.models.times import Timed
 from optgap.parameters import split_call
+from optgap.progress import in_notebook
 from optgap.registry import Runnable, family
 from optgap.registry import method as find_method
 from optgap.registry import policy as find_policy
@@ -370,6 +371,7 @@ def _executed(
 ) -> Result:
     """`execute` by the clock of the problem as it is given."""
     limits = limits.telling(with_unit(limits.progress, problem.objective.described.unit))
+    limits.progress(runnable.label, None, None)
     given, limits = limits, limits.within(math.inf)  # with a meter of its own
     if runnable.entry.kind == "policy" and not runnable.own:
         limits = limits.each(None)
@@ -558,7 +560,7 @@ def ahead(a: float, b: float, sense: Sense) -> bool:
 def _limits(time_limit: float | None, effort: float) -> Limits:
     require_time_limit(time_limit)
     require_effort(effort)
-    return Limits(time_limit, effort=effort)
+    return Limits(time_limit, progress=in_notebook, effort=effort)
 
 
 def require_effort(effort: float) -> None:

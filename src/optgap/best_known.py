@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.errors import InputError, Said, one_of
 from optgap.models.reading import MAGIC, Held, Path
 from optgap.models.result import relative_gap
 
@@ -65,7 +65,9 @@ def opened(path: Path) -> Path:
     expected = record(name, PREFIX)["sha256"]
     text = text_of(f"{name}.json")
     if hashlib.sha256(text.encode()).hexdigest() != expected:
-        raise InputError(path, "", NoQuote("a changed file"), f"the file of {LIBRARY}: reinstall")
+        raise InputError(
+            path, "", Said(f"the file is not that of {LIBRARY}"), "install optgap again"
+        )
     return Held(path, text)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from optgap.api import require_seed
 from optgap.contract import Problem
 from optgap.models.columns import converted_names, mapped, rewritten, said
-from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.errors import InputError, NoQuote, Said, one_of
 from optgap.models.jsonio import finite, load_json
 from optgap.models.performance.saved import SCHEMA as FIT
 from optgap.models.performance.saved import FittedParameters, read_fit, read_fits
@@ -70,7 +70,7 @@ def generate(
     own = {} if preset is None else preset_entry(family_name, preset)[0].params
     if any(name in spec.files and name not in (*own, *MODELS) for name in params):
         if preset is not None:
-            raise InputError("generate", "preset", NoQuote("it beside tables"), "one or the other")
+            raise InputError("generate", "preset", Said("conflicts with tables"), "give only one")
         return problem(family_name, seed=seed, models=models, **params)
     return fitted(from_preset(family_name, preset, params, seed), models, seed)
 
@@ -228,7 +228,7 @@ def named(spec: FamilySpec, given: Mapping[str, Any]) -> dict[str, Any]:
     found = {k: v for k, v in given.items() if k not in MODELS}
     fits = [given[name] for name in MODELS if name in given and given[name] not in (None, (), [])]
     if len(fits) > 1:
-        raise InputError("models", "", NoQuote("it beside model"), "one of the two")
+        raise InputError("models", "", Said("conflicts with model"), "give only one")
     return {**found, ours: fits[0]} if fits else found
 
 

@@ -12,7 +12,7 @@ from optgap.best_known import LIBRARY, PREFIX, record, records
 from optgap.comparing.comparison import Failure
 from optgap.comparing.gaps import compare
 from optgap.documents import load_problem
-from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.errors import InputError, Said, one_of
 from optgap.models.limits import Limits
 from optgap.models.result import Result
 from optgap.parameters import split_call
@@ -227,7 +227,5 @@ def _home(policy: str | Callable[..., Any]) -> str:
         return homes[0]
     if not homes and name and ":" not in name:
         raise InputError("--policy", "", name, one_of(sorted(set().union(*there.values()))))
-    found = f"{name}, a policy of {' and '.join(homes)}" if homes else "a policy of your own"
-    raise InputError(
-        "--family", "", NoQuote(found), one_of(homes or FAMILIES, "its family, one of {}")
-    )
+    said = f"{name} is a policy of {' and '.join(homes)}" if homes else "the policy is your own"
+    raise InputError("--family", "", Said(said), one_of(homes or FAMILIES, "name one of {}"))

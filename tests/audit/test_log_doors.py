@@ -168,7 +168,7 @@ REFUSED = [
     ("slurm", f"{HEADER}\n{BACKWARDS}\n", "clocks were changed"),
     ("slurm --set zone=Asia/Tokyo", f"{HEADER}\n{FORWARD}\n", "or another zone"),
     ("slurm --set zone=Mars", f"{HEADER}\n{line('1')}\n", "a time zone such as Europe/Berlin"),
-    ("slurm --set gpus=2 --set nodes=1", f"{HEADER}\n{line('1')}\n", "found it and nodes"),
+    ("slurm --set gpus=2 --set nodes=1", f"{HEADER}\n{line('1')}\n", "conflicts with nodes"),
     ("slurm", f"{HEADER}\n{line('1', held='gres/shard=2')}\n", "1 job holds shards of GPUs"),
     (
         "slurm",

@@ -150,9 +150,9 @@ def test_gaps_have_an_interval_under_the_uncertainty_of_a_fit(
         (["consolidation", "--model", "FIT", "--samples", "1"], "2 to 10000 draws"),
         (["consolidation", "--model", "FIT", "--level", "1"], "a share between 0 and 1"),
         (["consolidation", "--model", "none.json"], "none.json"),
-        (["consolidation", "--sweep", "size=4,5", "--model", "FIT"], "beside --sweep"),
+        (["consolidation", "--sweep", "size=4,5", "--model", "FIT"], "conflicts with --sweep"),
         (["placement", "--preset", "small", "--model", "FIT"], "linear-power serves consolidation"),
-        (["--model", "FIT"], "--model: found it without a family"),
+        (["--model", "FIT"], "--model: needs a family"),
     ],
 )
 def test_draws_that_cannot_be_made_are_told_in_one_line(

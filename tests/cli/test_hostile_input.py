@@ -64,7 +64,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("missing.json", "No such file"),
+        ("missing.json", "no such file"),
         ("directory", "Is a directory"),
         ("directory.json", "Is a directory"),
         ("empty.json", "valid JSON"),

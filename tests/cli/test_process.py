@@ -74,9 +74,7 @@ def test_bad_input_ends_in_one_line_and_exit_code_2() -> None:
     process = optgap_process("run", "nowhere.json", "--policy", "fgd")
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (2, "")
-    assert err == (
-        "optgap: nowhere.json: found No such file or directory, expected a readable file\n"
-    )
+    assert err == ("optgap: nowhere.json: no such file or directory; name a readable file\n")
 
 
 def test_our_own_failure_ends_in_one_line_and_exit_code_1(folder: Path) -> None:

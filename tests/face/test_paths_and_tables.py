@@ -56,7 +56,7 @@ def test_a_path_stands_for_the_problem_in_it(name: str) -> None:
         (3, "problem: found a int, expected a problem, or the path of a file with one"),
         ({"schema": "x"}, "problem: found a dict, expected a problem, or the path"),
         ("placement", r"found the family placement, expected .*optgap.generate\('placement'\)"),
-        ("missing.json", "missing.json: found No such file"),
+        ("missing.json", "missing.json: no such file"),
         ("solution.json", "expected 'optgap.placement.problem/1'"),
     ],
 )
@@ -173,7 +173,7 @@ def test_a_frame_may_have_gaps_an_index_and_columns_of_numpy() -> None:
         ({}, r"problem\('queueing'\): found nothing, expected a table jobs, of: jobs \(job,"),
         ({"tasks": "x.csv"}, "found tasks, expected a table jobs"),
         ({"jobs": 3}, "jobs: found a int, expected a path, or a table: job,arrival_s"),
-        ({"jobs": "missing.csv"}, "missing.csv: found No such file"),
+        ({"jobs": "missing.csv"}, "missing.csv: no such file"),
         ({"jobs": {"job": ["a"], "gpus": [1, 2]}}, "jobs: found .*expected columns of one length"),
         ({"jobs": {"job": ["a"]}}, "jobs: columns: found job, expected a column arrival_s"),
         (
@@ -194,7 +194,7 @@ def test_tables_that_make_no_problem_are_told_what_is_expected(
 
 
 def test_a_preset_beside_tables_is_refused() -> None:
-    with pytest.raises(InputError, match="found it beside tables"):
+    with pytest.raises(InputError, match="conflicts with tables"):
         optgap.generate("queueing", "small", jobs="jobs.csv")
 
 

@@ -201,6 +201,19 @@ def test_a_policy_decides_on_what_was_fitted_and_the_referee_counts_what_was_mea
         assert run.end_s - run.start_s == pytest.approx(chosen.runtime_s)
 
 
+def test_run_times_that_only_a_fit_tells_are_the_oracles_and_differ_from_draw_to_draw() -> None:
+    names = {"num_gpus": "gpu_count", "watts": "avg_power_per_gpu_w"}
+    table = gpu_counts().drop(columns=["elapsed_s", "log"]).rename(columns=names)
+    jobs = Frame({"app": ["cfd", "md", "fft"], "count": 1})
+    fit = optgap.fit(gpu_counts(), "dram-runtime", by="application", cv=0)
+    problem = optgap.problem(
+        "coscheduling", profiles=table.assign(runtime_s=None), jobs=jobs, models=fit
+    )
+    gaps = optgap.compare(problem, "ecosched", uncertainty=2)
+    oracles = {sample.row("oracle").result.objective for sample in gaps.samples}
+    assert len(oracles | {optgap.solve(problem).objective}) == 3
+
+
 def test_a_signal_that_the_problem_lacks_is_asked_for_in_vain() -> None:
     problem = optgap.generate("coscheduling", "synthetic", size=4)
     for signal, said in (("dram", "without DRAM activity"), ("fitted", "without fitted run times")):

@@ -150,7 +150,10 @@ def test_problem_files_are_found_beside_the_spec(folder: Path) -> None:
         ({"grid": [{**SMALL, "policies": ["fgd"], "instance": {"sice": 3}}]}, "sice"),
         ({"grid": [{**SMALL, "policies": ["fgd"], "instance": {"size": "x"}}]}, "an integer"),
         ({"grid": [{**SMALL, "policies": ["fgd"], "parameters": {"alpha": [1]}}]}, "alpha"),
-        ({"grid": [{**SMALL, "policies": ["fgd"], "problems": ["p.json"]}]}, "one of the two"),
+        (
+            {"grid": [{**SMALL, "policies": ["fgd"], "problems": ["p.json"]}]},
+            "conflicts with problems",
+        ),
         (
             {"grid": [{"family": "placement", "policies": ["fgd"], "problems": ["no.json"]}]},
             "no.json",

@@ -30,7 +30,7 @@ FILES: dict[str, tuple[bytes, str]] = {
     "empty.csv": (b"", "row 1: found nothing"),
     "header.csv": (HEADER.encode(), "at least one row"),
     "other.csv": (b"apples,pears\n1,2\n", "canonical ones"),
-    "twice.csv": (b"frequency_mhz,power_w,power_w\n1,2,3\n", "column power_w: found it twice"),
+    "twice.csv": (b"frequency_mhz,power_w,power_w\n1,2,3\n", "column power_w: stands twice"),
     "short.csv": ((HEADER + "500,60\n").encode(), "row 2: found 2 cells, expected 3"),
     "word.csv": ((HEADER + "500,sixty,1\n").encode(), "row 2, column power_w: found 'sixty'"),
     "inf.csv": (

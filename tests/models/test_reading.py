@@ -145,7 +145,7 @@ def test_a_dash_is_standard_input_where_a_problem_is_read(
     monkeypatch.setenv(VARIABLE, "1KiB")
     typed(content + b" " * 2048)
     refused(cli("solve", "-"), "more than 1 KiB")
-    refused(cli("fit", "--audit", "-"), "-: found No such file or directory")
+    refused(cli("fit", "--audit", "-"), "-: no such file or directory")
 
 
 def test_text_that_is_none_names_its_row() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from optgap.api import require_effort, require_seed, require_time_limit
 from optgap.auditing.result import Audit
 from optgap.comparing.gaps import compare
-from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.errors import InputError, NoQuote, Said, one_of
 from optgap.models.limits import Limits
 from optgap.models.reading import Path
 from optgap.models.spec import imported
@@ -111,7 +111,7 @@ def audit(
     if columns and kind == "slurm":
         given["columns"] = dict(columns)
     elif columns and kind not in FAMILIES:
-        raise InputError("--column", "", NoQuote(f"it for {kind}"), "a table with a header")
+        raise InputError("--column", "", Said(f"not for {kind}"), "leave it out")
     if kind == "kubernetes":
         from optgap.auditing.kubernetes import audit_kubernetes
 

@@ -47,7 +47,7 @@ REMOVED = {
     "downloads public data",
     "data": "optgap generate --fetch NAME downloads public data, --fetch list shows what there is",
     "reproduce": "run make reproduce PAPER=cats in a checkout, as docs/reproduction.md shows",
-    "tune": "choose parameters with Optuna, as docs/sweep.md and better-policies.ipynb show",
+    "tune": "choose parameters with Optuna, as docs/sweep.md and 09-tune-and-sweep.ipynb show",
     "profile": "sample with nvidia-smi --query-gpu=timestamp,index,name,utilization.gpu,power.draw,"
     "clocks.sm --format=csv -lms 100 > profile.csv, which optgap fit reads",
 }

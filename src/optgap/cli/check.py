@@ -51,7 +51,9 @@ def command(
     problem = load_problem(problem_file)
     if solution_file.endswith(SOLVERS):
         asked = {"--against-best": against_best}
-        opt.refuse(asked, f"it beside a {SOLVERS} file", "a result, which --json FILE writes first")
+        opt.refuse(
+            asked, f"conflicts with a {SOLVERS} file", "check the result that --json FILE writes"
+        )
         return _of_solver(problem, solution_file, formulation, Output(json, quiet))
     logged = read_log(solution_file, problem)
     require_all(logged, solution_file)

@@ -94,7 +94,7 @@ def command(
         of_fits = {"--model": models, "--column": columns}
         of_draws = {"--samples": samples, "--level": level, "--parts": parts}
         lone = {**of_preset, **of_runs, **of_fits, **of_draws}
-        opt.refuse(lone, "it without a family", "a family before it")
+        opt.refuse(lone, "needs a family", "name one before it")
         return _overview(Output(json, quiet), seed, time_limit, effort, plot)
     given = assignments(settings or [], "--set")
     fits = _fits(subject, models or [], columns or [], sweep, seed, quiet)
@@ -213,11 +213,13 @@ def _fits(
     wanted = assignments(columns, "--column")
     profiles = [path for path in given if not path.endswith((".json", ".json.gz"))]
     if not profiles:
-        opt.refuse({"--column": columns}, "it without --model CSV", "measurements")
+        opt.refuse({"--column": columns}, "needs --model CSV", "name a file of measurements")
         return list(given)
     beside = {"--model": len(given) > len(profiles), "--sweep": sweep}
-    opt.refuse(beside, "it beside --model CSV", "one of the two")
-    opt.refuse({"--model": is_file(subject)}, "measurements beside a problem file", "a family")
+    opt.refuse(beside, "conflicts with --model CSV", "give only one")
+    opt.refuse(
+        {"--model": is_file(subject)}, "measurements conflict with a problem file", "name a family"
+    )
     from optgap.comparing.profiles import fits_for
     from optgap.fitting.readers import read_profiles
 
@@ -239,7 +241,7 @@ def _drawn(
     given = {"samples": samples, "level": level}
     if sweep is not None:
         options = {"--model": models, "--samples": samples, "--level": level}
-        opt.refuse(options, "it beside --sweep", "one of the two")
+        opt.refuse(options, "conflicts with --sweep", "give only one")
     if not models and samples is None and level is None:
         return None
     chosen: dict[str, Any] = {key: value for key, value in given.items() if value is not None}

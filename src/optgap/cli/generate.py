@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from optgap.cli import completing
 from optgap.cli import options as opt
-from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.errors import InputError, Said, one_of
 from optgap.registry import FAMILIES, REPEATABLE, family, file_options
 
 NOTES = ("columns: ", "arrivals: ", "times: ")
@@ -51,10 +51,10 @@ def command(
     tables = [path for paths in listed for path in paths]
     opt.require_writable(*dict.fromkeys((output, target)), read=tables)
     if fetch:
-        opt.refuse({"FAMILY": name}, "it beside --fetch", "one of the two")
+        opt.refuse({"FAMILY": name}, "conflicts with --fetch", "give only one")
         return fetched(fetch, Output(json, quiet))
     if name is None:
-        raise InputError("FAMILY", "", NoQuote("nothing"), one_of(FAMILIES))
+        raise InputError("FAMILY", "", Said("it is missing"), one_of(FAMILIES, "name one of {}"))
     given: dict[str, Any] = dict(assignments(settings or [], "--set"))
     spec = family(name, "FAMILY")
     wanted = assignments(columns or [], "--column")
@@ -98,7 +98,7 @@ def _from_preset(
 
     if size is not None:
         if "size" in given:
-            raise InputError("--set", "size", NoQuote("it and --size"), "one of them")
+            raise InputError("--set", "size", Said("conflicts with --size"), "give only one")
         given["size"] = size
     return from_preset(spec.name, preset, given, seed)
 
@@ -115,7 +115,7 @@ def _from_files(
     from optgap.making import from_files, named, require_models
 
     files = named(spec, files)
-    opt.refuse({"--preset": preset, "--size": size}, "it beside CSV files", "one or the other")
+    opt.refuse({"--preset": preset, "--size": size}, "conflicts with CSV files", "give only one")
     for key, paths in files.items():
         if key not in spec.files:
             expected = f"files of {spec.name}: " + ", ".join(f"--{key}" for key in spec.files)

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from optgap.cli import completing
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import PLACE, InputError, Said
 from optgap.models.reading import STANDARD_INPUT
 from optgap.registry import REPEATABLE
 
@@ -110,11 +110,11 @@ PlotFile = Annotated[
 SolutionFile = Annotated[str | None, option("--output -o", "FILE", "write the solution alone here")]
 
 
-def refuse(options: Mapping[str, object], found: str, expected: str) -> None:
-    """Raise InputError for the first of some options that was given: it has no place here."""
+def refuse(options: Mapping[str, object], found: str, remedy: str) -> None:
+    """Raise InputError for the first of some options that was given."""
     for option, value in options.items():
         if value is not None and value is not False and value != []:
-            raise InputError(option, "", NoQuote(found), expected)
+            raise InputError(option, "", Said(found), remedy)
 
 
 def with_files(function: Callable[..., int], files: Mapping[str, str]) -> Callable[..., int]:
@@ -161,15 +161,15 @@ def require_writable(*paths: str | None, read: Iterable[str | None] = ()) -> Non
     inputs = {os.path.realpath(path) for path in read if path not in (None, STANDARD_INPUT)}
     for path, place in zip(wanted, places, strict=True):
         if places.count(place) > 1:
-            raise InputError(path, "", NoQuote("it for two outputs"), "a file for each")
+            raise InputError(path, "", Said("named for two outputs"), "give each a file of its own")
         if path == "-":
             continue
         if place in inputs:
-            raise InputError(path, "", NoQuote("it read and written"), "another file to write to")
+            raise InputError(path, "", Said("read and written"), "name another file to write to")
         target = Path(path)
         if target.is_dir():
-            raise InputError(path, "", NoQuote("a directory"), "a file to write to")
+            raise InputError(path, "", Said("is a directory"), "name a file to write to")
         if not target.parent.is_dir():
-            raise InputError(path, "", NoQuote("no such folder"), "a place that can be written to")
+            raise InputError(path, "", Said("no such folder"), PLACE)
         if not os.access(target.parent, os.W_OK):
-            raise InputError(path, "", NoQuote("no permission"), "a place that can be written to")
+            raise InputError(path, "", Said("no permission"), PLACE)

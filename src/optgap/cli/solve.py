@@ -46,8 +46,8 @@ def command(
     problem, params = opened(problem_file, settings, json, output, plot=plot)
     opt.refuse(
         {"--output": output, "--plot": plot, "--conflict": conflict} if bound_only else {},
-        "it beside --bound-only",
-        "one of the two",
+        "conflicts with --bound-only",
+        "give only one",
     )
     runnable = choose_method(problem, method, params, bounding=bound_only)
     result = interruptible(

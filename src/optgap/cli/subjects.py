@@ -33,7 +33,7 @@ def is_file(subject: str) -> bool:
 
 def refuse_beside_file(options: Mapping[str, object]) -> None:
     """Raise InputError for options that make a preset, given together with a problem file."""
-    refuse(options, "it beside a problem file", "a family beside it")
+    refuse(options, "conflicts with a problem file", "name a family in its place")
 
 
 def opened(

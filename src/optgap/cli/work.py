@@ -18,8 +18,9 @@ from optgap.cli import DONE, FAILED, INFEASIBLE, PARTIAL, complain
 from optgap.models.clock import COMPILING
 from optgap.models.jsonio import dump_json
 from optgap.models.limits import Limits, Progress, silent
-from optgap.models.result import Result, Termination, relative_gap
-from optgap.render import Answer, Row, filled, number, percent, screen_width, text_table
+from optgap.models.result import Result, Termination
+from optgap.progress import words
+from optgap.render import Answer, Row, filled, screen_width, text_table
 
 Found = TypeVar("Found")
 
@@ -124,14 +125,8 @@ def on_terminal(quiet: bool) -> Iterator[Progress]:
             if now - latest < 0.1:
                 return
             latest = now
-            parts = [f"{now - started:.0f} s", phase]
-            for name, value in (("best", incumbent), ("bound", bound)):
-                if value is not None:
-                    unit = getattr(value, "unit", "")
-                    parts.append(f"{name} {number(value)} {unit}".rstrip())
-            if (gap := relative_gap(incumbent, bound)) is not None:
-                parts.append(f"gap {percent(gap, 1)}")
-            status.update(" · ".join(parts).replace("[", r"\["))
+            line = words(now - started, phase, incumbent, bound)
+            status.update(line.replace("[", r"\["))
 
         def compiling(line: str) -> None:
             status.update(f"{time.monotonic() - started:.0f} s · {line}")

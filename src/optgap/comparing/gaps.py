@@ -33,10 +33,11 @@ from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
 from optgap.making import generate, preset_entry
 from optgap.models.errors import InputError, NoQuote, RefereeError, one_of
-from optgap.models.limits import Amount, Limits, Progress, silent
+from optgap.models.limits import Amount, Limits, Progress
 from optgap.models.result import Result, Status, Termination, relative_gap
 from optgap.parameters import call_text, split_call, split_list, typed
 from optgap.processes import side_by_side
+from optgap.progress import in_notebook
 from optgap.registry import Runnable, family
 from optgap.registry import method as find_method
 from optgap.registry import policy as find_policy
@@ -57,7 +58,7 @@ def compare(
     effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
-    progress: Progress = silent,
+    progress: Progress = in_notebook,
     parts: bool = False,
 ) -> Comparison:
     """Measure every gap at the fitted values; `optgap.compare` has the parameters and errors.
@@ -122,7 +123,7 @@ def sweep(
     effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
-    progress: Progress = silent,
+    progress: Progress = in_notebook,
     parts: bool = False,
     processes: int | None = 1,
     **params: Any,

@@ -14,10 +14,11 @@ from optgap.comparing.comparison import CLOSED, Comparison
 from optgap.comparing.gaps import compare
 from optgap.making import generate
 from optgap.models.figures import delivered
-from optgap.models.limits import Limits, Progress, silent
+from optgap.models.limits import Limits, Progress
 from optgap.models.result import Termination
 from optgap.models.spec import imported
 from optgap.processes import side_by_side
+from optgap.progress import in_notebook
 from optgap.registry import families, family
 from optgap.render import filled, percent
 from optgap.versions import versions
@@ -125,7 +126,7 @@ def compare_all(
     seed: int = 0,
     processes: int | None = None,
     limits: Limits | None = None,
-    progress: Progress = silent,
+    progress: Progress = in_notebook,
 ) -> Overview:
     """Compare every family's policies on its default preset, families side by side.
 

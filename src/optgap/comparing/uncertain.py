@@ -23,9 +23,10 @@ from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
 from optgap.making import fitted
 from optgap.models.errors import InputError, NoQuote, shorten
-from optgap.models.limits import Limits, Progress, silent
+from optgap.models.limits import Limits, Progress
 from optgap.models.performance.saved import FittedParameters, read_fits
 from optgap.models.shown import MOST
+from optgap.progress import in_notebook
 from optgap.registry import family
 from optgap.render import GAP_TO_BOUND, Answer, Table, in_column, percent, percents
 
@@ -251,7 +252,7 @@ def compare(
     effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
-    progress: Progress = silent,
+    progress: Progress = in_notebook,
     parts: bool = False,
 ) -> Comparison: ...
 
@@ -268,7 +269,7 @@ def compare(
     effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
-    progress: Progress = silent,
+    progress: Progress = in_notebook,
     parts: bool = False,
 ) -> UncertainComparison: ...
 
@@ -284,7 +285,7 @@ def compare(
     effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
-    progress: Progress = silent,
+    progress: Progress = in_notebook,
     parts: bool = False,
 ) -> Comparison | UncertainComparison:
     """Run methods and policies on one problem, and measure every gap.
@@ -366,7 +367,7 @@ def compare_uncertain(
     effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
-    progress: Progress = silent,
+    progress: Progress = in_notebook,
     parts: bool = False,
 ) -> UncertainComparison:
     """Compare at the fitted values, and again for draws of the fits' parameters.

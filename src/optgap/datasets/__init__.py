@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.errors import InputError, NoQuote, Said, one_of
 from optgap.models.jsonio import write_bytes
 from optgap.models.reading import file_sha256
 
@@ -128,7 +128,7 @@ def data_folder(given: str | os.PathLike[str] | None = None) -> Path:
         return home()
     if not Path(named).is_dir():
         source = "--data" if given else VARIABLE
-        raise InputError(source, str(named), NoQuote("no such folder"), "a folder")
+        raise InputError(source, str(named), Said("no such folder"), "name a folder")
     return Path(named)
 
 
@@ -154,8 +154,8 @@ def path(name: str) -> Path:
     place = data_folder()
     for file in dataset.files:
         if not (place / file.path).is_file():
-            expected = f"it there: optgap generate --fetch {name}"
-            raise InputError(str(place / file.path), "", NoQuote("no such file"), expected)
+            remedy = f"run optgap generate --fetch {name}"
+            raise InputError(str(place / file.path), "", Said("no such file"), remedy)
     return place / os.path.commonpath([os.path.dirname(file.path) for file in dataset.files])
 
 
@@ -197,7 +197,9 @@ def _download(file: File, url: str, target: Path) -> None:
         try:
             content = Path(pooch.retrieve(url, f"sha256:{expected}", "came", folder)).read_bytes()
         except requests.RequestException as error:
-            raise InputError(url, "", NoQuote(_reason(error)), "the file; try again") from None
+            raise InputError(
+                url, "", Said(_reason(error)), "check the network and try again"
+            ) from None
         except ValueError:  # pooch says in several lines that the hash is another
             found = NoQuote("a file with another SHA-256")
             raise InputError(url, "", found, expected) from None

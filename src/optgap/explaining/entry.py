@@ -26,6 +26,7 @@ from optgap.models.errors import InputError, NoQuote, RefereeError
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.result import Result, Termination, Violation
 from optgap.models.shown import counted
+from optgap.progress import in_notebook
 from optgap.registry import Runnable, family
 from optgap.versions import versions
 
@@ -41,7 +42,7 @@ def explain(
     effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
-    progress: Progress = silent,
+    progress: Progress = in_notebook,
     **params: Any,
 ) -> Explanation:
     """Split a policy's gap into parts, and name its costliest decisions.

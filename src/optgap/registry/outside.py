@@ -9,7 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
-from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.errors import InputError, NoQuote, Said, one_of
 from optgap.registry.table import FAMILIES
 
 POLICY_GROUP = "optgap.policies"
@@ -71,7 +71,7 @@ def _user_module(place: str, source: str) -> Any:
             return import_module(place)
         path = Path(place)
         if not path.is_file():
-            raise InputError(source, place, NoQuote("no such file"), "a Python file")
+            raise InputError(source, place, Said("no such file"), "name a Python file")
         name = f"optgap_user_{path.stem}"
         spec = util.spec_from_file_location(name, path)
         if spec is None or spec.loader is None:

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from optgap.extras import require
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import PLACE, InputError, NoQuote, said
 from optgap.models.jsonio import finite, write_bytes
 from optgap.models.limits import Limits
 from optgap.models.result import Termination
 from optgap.models.tables import guarded
+from optgap.progress import in_notebook
 from optgap.sweeping.cells import COLUMNS, Row
 from optgap.sweeping.engines import Engine
 from optgap.sweeping.spec import Spec
@@ -103,7 +104,8 @@ def run(
     InputError: for a table with another ending, or that no sweep has written; another sweep that
         is writing there; a missing package; or a scheduler that does not answer.
     """
-    limits, engine, target = limits or Limits(), engine or Engine(), Path(path)
+    limits = limits or Limits(progress=in_notebook)
+    engine, target = engine or Engine(), Path(path)
     require_table(target)
     with _journal(target) as (before, add):
         known = {key: rows for key, rows in before.items() if not any(map(went_wrong, rows))}
@@ -156,8 +158,7 @@ def _journal(
     try:
         file: IO[bytes] = open(path, "a+b")  # noqa: SIM115  # closed below
     except OSError as error:
-        found = NoQuote(error.strerror or error)
-        raise InputError(str(path), "", found, "a place that can be written to") from None
+        raise InputError(str(path), "", said(error), PLACE) from None
     with file:
         if fcntl is not None:
             try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from optgap.extras import require
-from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.errors import InputError, NoQuote, Said, one_of
 from optgap.processes import belong, cores
 from optgap.sweeping.cells import Cell, Row, run_cell
 
@@ -43,9 +44,9 @@ class Engine:
         if self.name not in ENGINES:
             raise InputError("--engine", "", self.name, one_of(ENGINES))
         if self.scheduler is None if self.name == "dask" else self.scheduler and self.name != "ray":
-            found = NoQuote(f"it with{'' if self.scheduler else 'out'} --scheduler")
-            expected = "--scheduler ADDRESS with dask, and only with dask or ray"
-            raise InputError("--engine", self.name, found, expected)
+            found = Said("takes no --scheduler" if self.scheduler else "needs --scheduler ADDRESS")
+            remedy = "give it with dask, and only with dask or ray"
+            raise InputError("--engine", self.name, found, remedy)
         if self.jobs is not None and self.jobs < 1:
             raise InputError("--jobs", "", self.jobs, "at least 1")
         if self.name in ("dask", "ray"):
@@ -136,8 +137,12 @@ class Engine:
 
 
 def _away(home: int, cell: Cell) -> list[Row]:
-    """Run a cell in another process, one that the process `home` began or a cluster's."""
-    if os.getppid() == home:
+    """Run a cell in another process, one that the process `home` began or a cluster's.
+
+    A Dask worker runs cells beside its main thread, which alone may handle signals, and ends with
+    its own cluster.
+    """
+    if os.getppid() == home and threading.current_thread() is threading.main_thread():
         _belong(home)
     return run_cell(cell)
 

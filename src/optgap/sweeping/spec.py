@@ -14,7 +14,7 @@ from typing import Any
 from optgap.comparing.gaps import method_names, policy_names
 from optgap.documents import load_problem
 from optgap.making import preset_entry
-from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.errors import InputError, NoQuote, Said, one_of
 from optgap.models.jsonio import Fields
 from optgap.models.reading import file_sha256, read_text
 from optgap.parameters import call_text, typed
@@ -104,7 +104,7 @@ def _files(
     """Problem files, with the seeds of the runs on each."""
     for refused in ("presets", "instance"):
         if refused in grid.document:
-            raise grid.fail(refused, NoQuote("it beside problems"), "one of the two")
+            raise grid.fail(refused, Said("conflicts with problems"), "give only one")
     for pattern in grid.texts("problems"):
         matches = [] if Path(pattern).is_absolute() else sorted(folder.glob(pattern))
         for path in matches or [folder / pattern]:
@@ -153,8 +153,8 @@ def _runs(grid: Fields, spec: FamilySpec) -> tuple[Names, Names, Names]:
         runs.append(tuple(dict.fromkeys(labels)))
     for key in table:
         if key not in taken:
-            expected = "a parameter of a policy or method of this grid"
-            raise grid.fail(f"parameters.{key}", NoQuote("it"), expected)
+            unknown = Said("no policy or method of this grid has it")
+            raise grid.fail(f"parameters.{key}", unknown, "leave it out")
     return runs[0], runs[1], tuple(own)
 
 
