@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from optgap.cli import completing
 from optgap.cli import options as opt
-from optgap.models.errors import InputError, Said, one_of
+from optgap.models.errors import InputError, NoQuote, Said, one_of
 from optgap.registry import FAMILIES, REPEATABLE, family, file_options
 
 NOTES = ("columns: ", "arrivals: ", "times: ")
