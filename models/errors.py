@@ -19,7 +19,7 @@ ARGUMENTS = {
     "--column": "columns",
     "--unit": "units",
     "--samples": "uncertainty",
-    "--sweep": "values",
+    "--sweep": "parameter",
     "--plot": "path",
     "--engine": "engine",
 }

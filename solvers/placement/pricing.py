@@ -31,10 +31,6 @@ THREADS = 2
 """The compiled programs release the interpreter lock; the result does not depend on this."""
 
 
-SPLITS = 2
-"""Classes that are left out at once, at most, of pairs that need too much memory together."""
-
-
 @dataclass(frozen=True, slots=True)
 class Offer:
     """What pricing found for one node type.
@@ -125,11 +121,11 @@ class Filled:
 class Memo:
     """Tables made so far for one group of node types.
 
-    By memory price and classes that are left out, and by fragment cost besides.
+    By memory price, and by fragment cost besides.
     """
 
-    tables: dict[tuple[float, tuple[int, ...]], Tables] = field(default_factory=dict)
-    filled: dict[tuple[tuple[float, tuple[int, ...]], bytes], Filled] = field(default_factory=dict)
+    tables: dict[float, Tables] = field(default_factory=dict)
+    filled: dict[tuple[float, bytes], Filled] = field(default_factory=dict)
 
 
 class Pricer:
@@ -165,8 +161,6 @@ class Pricer:
             self._size[key] = (max(size, self._units(node.cpu_milli)), max(gpus, node.gpus))
         self.last_mu = np.zeros(len(aggregate.types))
         self.worth = np.zeros(UNITS)
-        # one moment of many, where a GPU more or less counts, is worth the longer pricing
-        self.splits = SPLITS if aggregate.counting else 0
         self._groups: dict[bytes, list[int]] = {}
         for t in range(len(aggregate.types)):
             self._groups.setdefault(self.admissible[t].tobytes(), []).append(t)
@@ -222,56 +216,25 @@ class Pricer:
         return [self._offer(t, prices, most, memo) for t in types]
 
     def _offer(self, t: int, prices: FloatArray, most: int, memo: Memo) -> Offer:
-        value, found = self._apart(t, prices, most, memo, ())
+        value, found = self._relaxed(t, prices, most, memo)
         return Offer(t, value, tuple(found))
 
-    def _apart(
-        self, t: int, prices: FloatArray, most: int, memo: Memo, without: tuple[int, ...]
-    ) -> tuple[float, list[Contents]]:
-        """V_t(μ) at the best μ, and once more without either of two tasks that exclude each other.
-
-        No contents have both: the larger of the two values is no less than V_t.
-        """
-        value, found, broken = self._relaxed(t, prices, most, memo, without)
-        pair = self._conflict(t, broken) if broken and len(without) < self.splits else None
-        if pair is None or value <= 0.0:
-            return value, found
-        parts = [self._apart(t, prices, most, memo, (*without, c)) for c in pair]
-        parts.sort(key=lambda part: -part[0])
-        return min(value, parts[0][0]), [*parts[0][1], *parts[1][1], *found]
-
-    def _conflict(self, t: int, broken: Contents) -> tuple[int, int] | None:
-        """Two classes in contents that need more memory together than there is, if any."""
-        tasks = sorted(broken.tasks, key=lambda c: -int(self.aggregate.memory_mib[c]))[:2]
-        memory = int(self.aggregate.memory_mib[tasks].sum())
-        if len(tasks) < 2 or memory <= self.aggregate.types[t].memory_mib:
-            return None
-        return tasks[0], tasks[1]
-
     def _relaxed(
-        self, t: int, prices: FloatArray, most: int, memo: Memo, without: tuple[int, ...]
-    ) -> tuple[float, list[Contents], Contents | None]:
-        """Minimise V_t(μ) over the memory price μ by intersecting tangents.
-
-        Beside it what was found, and contents that break the limit on memory at that price.
-        """
+        self, t: int, prices: FloatArray, most: int, memo: Memo
+    ) -> tuple[float, list[Contents]]:
+        """Minimise V_t(μ) over the memory price μ by intersecting tangents; with what was found."""
         limit = self.aggregate.types[t].memory_mib
         found: list[Contents] = []
 
         def probe(mu: float) -> tuple[float, int]:
-            value, contents = self._best(t, prices, mu, most, memo, without)
+            value, contents = self._best(t, prices, mu, most, memo)
             found.extend(contents[: most if len(found) < most else 2])
-            memory = self._memory(contents[0])
-            if memory > limit:
-                broken[:] = contents[:1]
-            return value + mu * limit, memory
+            return value + mu * limit, self._memory(contents[0])
 
-        broken: list[Contents] = []
         value, memory = probe(0.0)
         if memory <= limit or self.rounding == "up":
-            if not without:
-                self.last_mu[t] = 0.0
-            return value, found, None
+            self.last_mu[t] = 0.0
+            return value, found
         left = (value, memory)  # V(0) and the memory it uses: a tangent at 0
         right: tuple[float, int] | None = None
         mu = self.last_mu[t] or 0.02 * max(value, 1e-9) / limit
@@ -293,9 +256,8 @@ class Pricer:
             if best - lower <= 1e-4 * max(1.0, abs(best)) or crossing <= 0:
                 break
             mu = crossing
-        if not without:
-            self.last_mu[t] = best_mu
-        return best, found, broken[0]
+        self.last_mu[t] = best_mu
+        return best, found
 
     def _memory(self, contents: Contents) -> int:
         memory = self.aggregate.memory_mib
@@ -308,7 +270,6 @@ class Pricer:
         mu: float,
         most: int,
         memo: Memo,
-        without: tuple[int, ...],
     ) -> tuple[float, list[Contents]]:
         """The most valuable contents of type `t`, over CPU bands and numbers of GPUs.
 
@@ -320,7 +281,7 @@ class Pricer:
         gpus = np.arange(node.gpus + 1)
         options: list[tuple[float, int, int, Filled]] = []
         for band in self.bands[t]:
-            filled, idle = self._filled(t, band, prices, (mu, without), memo)
+            filled, idle = self._filled(t, band, prices, mu, memo)
             u = min(self._units(band.max_used_milli), filled.value.shape[1] - 1)
             worth = filled.value[: node.gpus + 1, u]
             worth = worth - (aggregate.gpu_cost[t] - self.worth[0]) * gpus
@@ -342,7 +303,7 @@ class Pricer:
         t: int,
         band: Band,
         prices: FloatArray,
-        at: tuple[float, tuple[int, ...]],
+        mu: float,
         memo: Memo,
     ) -> tuple[Filled, FloatArray]:
         aggregate = self.aggregate
@@ -352,15 +313,12 @@ class Pricer:
             residual: FloatArray | None = active[1000 - self.gpu_unit * np.arange(self.steps + 1)]
         else:
             residual, idle = None, np.zeros(aggregate.types[t].gpus + 1)
-        key = (at, b"" if residual is None else residual.tobytes())
+        key = (mu, b"" if residual is None else residual.tobytes())
         if key not in memo.filled:
             size, gpus = self._size[mask]
-            if at not in memo.tables:
-                mu, without = at
-                admissible = self.admissible[t].copy()
-                admissible[list(without)] = False
-                memo.tables[at] = self._make_tables(admissible, prices, mu, size)
-            memo.filled[key] = memo.tables[at].fill(gpus, residual)
+            if mu not in memo.tables:
+                memo.tables[mu] = self._make_tables(self.admissible[t], prices, mu, size)
+            memo.filled[key] = memo.tables[mu].fill(gpus, residual)
         return memo.filled[key], idle
 
     def _make_tables(

@@ -100,7 +100,7 @@ _HOME = {
         "comparing.comparison": "Comparison ComparisonSet",
         "comparing.gaps": "sweep",
         "comparing.overview": "Overview compare_all",
-        "comparing.uncertain": "UncertainComparison compare compare_uncertain",
+        "comparing.uncertain": "UncertainComparison compare",
         "contract": "Problem",
         "documents": "load save",
         "exchange.export": "export formulation",
@@ -115,8 +115,6 @@ _HOME = {
         "models.errors": "InputError RefereeError",
         "models.limits": "Limits",
         "models.result": "Result Status Termination",
-        "plotting.gaps": "plot_gaps",
-        "plotting.waterfall": "plot_explanation",
         "reporting": "report",
         "scoring": "Score score",
         "versions": "show_versions",
@@ -124,7 +122,7 @@ _HOME = {
     }.items()
     for name in names.split()
 }
-"""Where each of `__all__` is, and names of earlier versions for which objects have methods."""
+"""Where each of `__all__` is."""
 
 
 def __getattr__(name: str) -> Any:

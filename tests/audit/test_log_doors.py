@@ -74,7 +74,7 @@ def test_a_pool_too_small_is_not_explained_and_its_picture_says_why(
     cli: Cli, tmp_path: Path
 ) -> None:
     audit = optgap.audit("slurm", DOORS / "slurm-two-on-a-node.psv", gpus=2)
-    ax = audit.plot()
+    ax = audit.plot().axes[0]
     assert not ax.axison
     assert " ".join(ax.texts[0].get_text().split()) == TOO_FEW
     with pytest.raises(ValueError, match="use --set gpus=3 or more"):

@@ -14,9 +14,12 @@ from strategies import placement_problems
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementSolution
 from optgap.models.placement.migrations import MigrationProblem
+from optgap.solvers.placement.aggregate import Aggregate
 from optgap.solvers.placement.migrations import Effort, curve
 from optgap.solvers.placement.migrations.bound import DepartureBound
 from optgap.solvers.placement.migrations.exact import MigrationModel
+from optgap.solvers.placement.nodes import counted
+from optgap.solvers.placement.patterns import bound_patterns
 
 
 @st.composite
@@ -83,6 +86,21 @@ def by_steps(migration: MigrationProblem, every: list[PlacementSolution]) -> lis
         edge = beside - known
         known |= edge
     return least_w
+
+
+@settings(max_examples=15)
+@given(migrations())
+def test_patterns_that_begin_with_what_is_there_prove_no_more_than_enumeration(
+    drawn: tuple[MigrationProblem, list[PlacementSolution]],
+) -> None:
+    migration, every = drawn
+    problem, aggregate = migration.problem, Aggregate(migration.problem)
+    nodes = counted(aggregate, migration.current)
+    cost = aggregate.base + sum(aggregate.cost(t, contents) for t, contents in nodes)
+    assert cost == pytest.approx(problem.evaluate(migration.current).objective)
+    bound = bound_patterns(problem, limits=Limits(None), seed=0, start=migration.current).bound
+    assert bound is not None
+    assert bound <= min(problem.evaluate(s).objective for s in every) + 1e-6
 
 
 @settings(max_examples=15)

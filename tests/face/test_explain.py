@@ -18,7 +18,7 @@ from optgap.models.jsonio import Fields, finite
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
 from optgap.models.result import Termination
-from optgap.plotting.waterfall import explanation_figure, plot_decisions, plot_explanation
+from optgap.plotting.waterfall import explanation_figure
 
 pytestmark = pytest.mark.usefixtures("enumerated")
 
@@ -118,7 +118,7 @@ def test_the_price_of_being_online_is_that_of_the_best_policy_and_at_most() -> N
     assert amounts(answer)["heuristic"] == 0
     assert (answer.online_by, answer.online_objective) == ("pwr+fgd", 6540.0)
     assert any("45.0000 more than pwr+fgd" in note for note in answer.notes)
-    assert plot_explanation(answer).patches
+    assert explanation_figure(answer).axes[0].patches
 
 
 def test_the_best_policy_is_told_with_what_it_knows() -> None:
@@ -209,7 +209,7 @@ def test_without_a_bound_the_unproven_part_is_unknown() -> None:
     assert amounts(answer)["unproven"] is None
     assert answer.gap is None
     assert "no bound is proven" in str(answer)
-    assert "nothing is proven" in plot_explanation(answer).get_xlabel()
+    assert "nothing is proven" in explanation_figure(answer).axes[0].get_xlabel()
 
 
 def test_a_bound_that_the_policy_breaks_is_an_error(two_nodes: PlacementProblem) -> None:
@@ -225,7 +225,7 @@ def test_maximising_counts_what_is_missing() -> None:
     assert sum(v or 0 for v in amounts(answer).values()) == 3000
     assert answer.costly
     assert all(regret.chosen == "turned away" for regret in answer.costly)
-    assert "below" in plot_explanation(answer).get_xlabel()
+    assert "below" in explanation_figure(answer).axes[0].get_xlabel()
 
 
 def test_what_a_limit_stopped_says_so(two_nodes: PlacementProblem) -> None:
@@ -250,7 +250,7 @@ def test_the_costliest_decisions_are_drawn_in_time_order() -> None:
     assert len(answer.top(1)) <= 1
     assert "<table" in answer._repr_html_()
     assert explanation_figure(answer).axes
-    assert plot_decisions(answer).get_ylabel().startswith("cost")
+    assert explanation_figure(answer).axes[1].get_ylabel().startswith("cost")
 
 
 def test_any_policy_may_be_the_one_that_knows_best(two_nodes: PlacementProblem) -> None:

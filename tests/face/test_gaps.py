@@ -390,7 +390,7 @@ def test_a_sweep_makes_one_table_per_value() -> None:
     assert answer.to_frame().index.names == ["size", "name"]
     assert len(answer.to_frame()) == 6
     assert "size=2" in answer._repr_html_()
-    with pytest.raises(InputError, match="values: found"):
+    with pytest.raises(InputError, match="parameter: found"):
         sweep("placement", "sizes", ["1"], preset="small")
 
 

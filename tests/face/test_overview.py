@@ -158,4 +158,4 @@ def test_compare_without_arguments_shows_all_families(
     "arguments", [("--preset", "small"), ("--policies", "fgd"), ("--set", "a=1")]
 )
 def test_what_needs_a_family_is_refused_without_one(cli: Cli, arguments: tuple[str, ...]) -> None:
-    refused(cli("compare", *arguments), "without a family")
+    refused(cli("compare", *arguments), "needs a family")

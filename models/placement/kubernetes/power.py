@@ -63,7 +63,7 @@ class Figures:
 
     def watts(self, product: str) -> tuple[float, float]:
         """(idle W, full W) of a card."""
-        if self.devices is not None and product in self.devices.full_w:
+        if self.devices is not None and self.told(product):
             return self.devices.idle_w[product], self.devices.full_w[product]
         idle, full, known = product_power(product)
         if not known:

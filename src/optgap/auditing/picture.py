@@ -10,14 +10,13 @@ from optgap.auditing.result import Audit
 from optgap.plotting.figures import (
     COLOURS,
     GREY,
-    axes_or_new,
     heading,
     legend_below,
     new_figure,
     plain,
     titled,
 )
-from optgap.plotting.gaps import gaps_figure, plot_gaps
+from optgap.plotting.gaps import gaps_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,38 +25,21 @@ if TYPE_CHECKING:
 SIZE = (8.0, 4.4)
 
 
-def plot_audit(audit: Audit, ax: Axes | None = None) -> Axes:
-    """Draw the saving over the number of moves, or every policy's gap beside ``logged``.
-
-    Parameters
-    ----------
-    ax: where to draw; a new figure without it.
-    """
-    own = ax is None
+def audit_figure(audit: Audit) -> Figure:
+    """The saving over the number of moves, or every policy's gap beside ``logged``."""
     if audit.comparison is not None and audit.best_bound is not None:
-        return plot_gaps(audit.comparison, ax)
-    ax = axes_or_new(ax, *SIZE)
+        return gaps_figure(audit.comparison)
+    figure = new_figure(*SIZE)
+    ax = figure.subplots()
     if audit.comparison is not None:  # nothing is proven, and the sentence says why
         ax.set_axis_off()
         ax.text(0.5, 0.5, fill(audit.sentence, 70), ha="center", transform=ax.transAxes)
-        return ax
+        return figure
     points = audit.curve.points if audit.curve is not None else ()
     columns = ([p.most for p in points], [p.power_w for p in points], [p.bound_w for p in points])
     draw_savings(ax, *columns)
     titled(ax, heading("placement", audit.problem.summary, audit.kind), audit.sentence)
-    if own:
-        legend_below(ax, 1)
-    return ax
-
-
-def audit_figure(audit: Audit) -> Figure:
-    """The picture as a figure of its own, without touching pyplot's state."""
-    if audit.comparison is not None and audit.best_bound is not None:
-        return gaps_figure(audit.comparison)
-    figure = new_figure(*SIZE)
-    ax = plot_audit(audit, figure.subplots())
-    if audit.comparison is None:
-        legend_below(ax, 1)
+    legend_below(ax, 1)
     return figure
 
 

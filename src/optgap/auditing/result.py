@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from optgap.contract import Problem
+from optgap.models.figures import delivered
 from optgap.models.placement.migrations import MigrationProblem, Move
 from optgap.models.result import Evaluation, Termination, Violation, relative_gap
 from optgap.models.shown import counted
@@ -14,7 +16,7 @@ from optgap.render import Answer, Row, Table, number, percent, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from optgap.comparing.comparison import Comparison
     from optgap.explaining import Explanation
@@ -247,11 +249,17 @@ class Audit(Answer):
         columns = ["moves", "power_w", "bound_w"]
         return pd.DataFrame(self._curve_rows(), columns=columns)
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """The saving by number of moves, or every policy's gap beside ``logged``."""
-        from optgap.auditing.picture import plot_audit
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Draw the saving by number of moves, or every policy's gap beside ``logged``.
 
-        return plot_audit(self, ax)
+        Parameters
+        ----------
+        path
+            A file that ends in .png, .svg or .pdf. Default: none is written.
+        """
+        from optgap.auditing.picture import audit_figure
+
+        return delivered(audit_figure(self), path)
 
     def head(self) -> list[str]:
         """The sentence, how much of the file it is about, and which bounds were cut."""

@@ -114,10 +114,7 @@ def command(
 def _write(answer: Audit, plot: str | None, report: str | None) -> None:
     """The picture and the page, where they were asked for."""
     if plot is not None:
-        from optgap.auditing.picture import audit_figure
-        from optgap.models.figures import save_figure
-
-        save_figure(plot, audit_figure(answer))
+        answer.plot(plot)
     if report is not None:
         from optgap.reporting import report as write
 

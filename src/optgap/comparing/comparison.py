@@ -337,8 +337,9 @@ class Comparison(Answer):
         """One line about the columns of one value that the head has not told already."""
         bound = in_column([self.best_bound])
         told = [
-            f"{name} {cells[0]}"
+            f"{head} {cells[0]} {unit.rstrip(')')}".rstrip()
             for name, cells in self._columns().items()
+            for head, _, unit in [name.partition(" (")]
             if self._constant(name, cells) and cells[0] not in ("", ALL, *bound)
         ]
         return [f"in every row: {', '.join(told)}"] if told else []

@@ -32,15 +32,6 @@ def new_figure(width: float, height: float) -> Figure:
     return NewFigure(figsize=(width, height), layout="constrained")
 
 
-def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
-    """The axes themselves; without them those of a new figure of pyplot's."""
-    if ax is not None:
-        return ax
-    from matplotlib import pyplot
-
-    return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
-
-
 LETTERS = 10.4
 """Of a title per inch of a figure, with room left for the names beside an axes."""
 

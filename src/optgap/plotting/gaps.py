@@ -12,7 +12,6 @@ from optgap.plotting.figures import (
     GREY,
     MARKERS,
     aim,
-    axes_or_new,
     end_labels,
     heading,
     labelled,
@@ -33,25 +32,17 @@ WIDEST = 1e9
 """Percent: a gap that is larger is drawn there."""
 
 
-def plot_gaps(comparison: Comparison | ComparisonSet, ax: Axes | None = None) -> Axes:
+def plot_gaps(comparison: Comparison | ComparisonSet, ax: Axes) -> Axes:
     """Draw gaps to the best proven bound, in percent.
 
     One comparison gives one dot per policy or method, sorted, with its value beside it; a set
     gives one line per policy over the parameter's values, labelled at its end. Between the bound
     (0) and the best solution known it is grey: what is not proven. Hollow marks are gaps against
     a bound for the accepted part alone.
-
-    Parameters
-    ----------
-    ax: where to draw; a new figure without it, which has a legend, too.
     """
-    own = ax is None
-    ax = axes_or_new(ax, *figure_size(comparison))
     if isinstance(comparison, ComparisonSet):
         return _lines(comparison, ax)
     _dots(comparison, ax)
-    if own:
-        legend_below(ax, marks=meanings([ax]))
     return ax
 
 

@@ -10,7 +10,6 @@ from optgap.plotting.figures import (
     COLOURS,
     GREY,
     aim,
-    axes_or_new,
     heading,
     new_figure,
     plain,
@@ -35,17 +34,12 @@ NAMED = 4
 """How many of the costliest decisions carry a name in the picture."""
 
 
-def plot_explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
+def plot_explanation(explanation: Explanation, ax: Axes) -> Axes:
     """Draw the parts of a policy's gap as a waterfall: 0 is the bound, the last bar the policy.
 
     Without a bound the waterfall starts at the best known solution. A log that breaks constraints
     may end before it: its bar goes back, in green and hatched.
-
-    Parameters
-    ----------
-    ax: where to draw; a new figure without it.
     """
-    ax = axes_or_new(ax, 8.0, 3.1)
     least = NOTHING * max(1.0, abs(explanation.bound or explanation.objective))
     known = [part for part in explanation.parts if part.amount(explanation.sense) is not None]
     place, names, widest, lowest = 0.0, [], 0.0, 0.0
@@ -82,9 +76,8 @@ def plot_explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_decisions(explanation: Explanation, ax: Axes | None = None) -> Axes:
+def plot_decisions(explanation: Explanation, ax: Axes) -> Axes:
     """Draw what single decisions cost when they were taken, over time; the costliest by name."""
-    ax = axes_or_new(ax, 8.0, 2.6)
     costly = explanation.costly
     times, costs = [r.time for r in costly], [r.cost for r in costly]
     ax.vlines(times, 0, costs, color=COLOURS[1], linewidth=1, alpha=0.7)

@@ -2,27 +2,10 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-
 from optgap.registry.spec import REPEATABLE, FamilySpec
-
-
-def _solvers() -> ModuleType:
-    from optgap.solvers import consolidation
-
-    return consolidation
-
-
-def _heuristics() -> ModuleType:
-    from optgap.heuristics import consolidation
-
-    return consolidation
-
 
 SPEC = FamilySpec(
     name="consolidation",
-    import_solvers=_solvers,
-    import_heuristics=_heuristics,
     question="which tasks share which GPUs, at which clock?",
     files={
         "tasks": "task,memory_gb[,submit_s,gpus,duration_s,kappa,util_percent,app]",

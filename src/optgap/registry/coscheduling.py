@@ -2,27 +2,10 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-
 from optgap.registry.spec import REPEATABLE, FamilySpec
-
-
-def _solvers() -> ModuleType:
-    from optgap.solvers import coscheduling
-
-    return coscheduling
-
-
-def _heuristics() -> ModuleType:
-    from optgap.heuristics import coscheduling
-
-    return coscheduling
-
 
 SPEC = FamilySpec(
     name="coscheduling",
-    import_solvers=_solvers,
-    import_heuristics=_heuristics,
     question="which jobs share a node, on how many GPUs each, and when?",
     files={
         "profiles": "app,gpu_count,runtime_s,avg_power_per_gpu_w[,dram_util_sum]",

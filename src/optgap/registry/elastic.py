@@ -2,27 +2,10 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-
 from optgap.registry.spec import REPEATABLE, FamilySpec
-
-
-def _solvers() -> ModuleType:
-    from optgap.solvers import elastic
-
-    return elastic
-
-
-def _heuristics() -> ModuleType:
-    from optgap.heuristics import elastic
-
-    return elastic
-
 
 SPEC = FamilySpec(
     name="elastic",
-    import_solvers=_solvers,
-    import_heuristics=_heuristics,
     question="how many GPUs and which clock does each training job get now?",
     files={
         "jobs": "job,submit_s,model,batch,iterations[,gpus]",

@@ -2,27 +2,10 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-
 from optgap.registry.spec import REPEATABLE, FamilySpec
-
-
-def _solvers() -> ModuleType:
-    from optgap.solvers import placement
-
-    return placement
-
-
-def _heuristics() -> ModuleType:
-    from optgap.heuristics import placement
-
-    return placement
-
 
 SPEC = FamilySpec(
     name="placement",
-    import_solvers=_solvers,
-    import_heuristics=_heuristics,
     question="which node and which GPU does each arriving task get?",
     files={
         "nodes": "sn,cpu_milli,memory_mib,gpu,model",

@@ -2,27 +2,10 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-
 from optgap.registry.spec import REPEATABLE, FamilySpec
-
-
-def _solvers() -> ModuleType:
-    from optgap.solvers import queueing
-
-    return queueing
-
-
-def _heuristics() -> ModuleType:
-    from optgap.heuristics import queueing
-
-    return queueing
-
 
 SPEC = FamilySpec(
     name="queueing",
-    import_solvers=_solvers,
-    import_heuristics=_heuristics,
     question="which waiting gang job starts next?",
     files={
         "jobs": "job,arrival_s,duration_s,gpus[,type,family,iterations,estimate_s,"

@@ -53,7 +53,6 @@ class FamilySpec:
     Parameters
     ----------
     name: the family's name, the same in every folder.
-    import_solvers, import_heuristics: import the family's exact methods and policies.
     question: what is decided and what is optimised, in one line.
     files: the CSV files that `Models.tables` takes and their columns; those that must be given
         first.
@@ -67,8 +66,6 @@ class FamilySpec:
     """
 
     name: str
-    import_solvers: Callable[[], ModuleType]
-    import_heuristics: Callable[[], ModuleType]
     question: str
     files: Mapping[str, str]
     tables_out: Mapping[str, str]
@@ -99,12 +96,16 @@ class FamilySpec:
     @property
     def solvers(self) -> Any:
         """The package of exact methods and bounds: METHODS, FORMULATIONS, auto, auto_bound."""
-        return self.import_solvers()
+        from optgap.solvers import consolidation, coscheduling, elastic, placement, queueing
+
+        return _named(self.name, consolidation, coscheduling, elastic, placement, queueing)
 
     @property
     def heuristics(self) -> Any:
         """The package of online policies: POLICIES, and CUSTOM, which runs a user's own."""
-        return self.import_heuristics()
+        from optgap.heuristics import consolidation, coscheduling, elastic, placement, queueing
+
+        return _named(self.name, consolidation, coscheduling, elastic, placement, queueing)
 
     def export(self, name: str, problem: Any, solution: Any) -> str:
         """One of `tables_out` as CSV text: the solution has a method for each."""
@@ -193,6 +194,11 @@ class FamilySpec:
     def auto_bound(self, problem: Problem) -> str:
         """The bound for a problem of this size."""
         return str(self.solvers.auto_bound(problem))
+
+
+def _named(family: str, *rooms: ModuleType) -> ModuleType:
+    """The package of a family, of those of all families."""
+    return next(room for room in rooms if room.__name__.endswith(f".{family}"))
 
 
 def keywords(target: Any, skip: Sequence[str] = ()) -> dict[str, Any]:

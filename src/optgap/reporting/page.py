@@ -176,7 +176,7 @@ def _figures(shown: Any, problems: Sequence[Problem]) -> Iterator[Figure]:
                 yield plot_solution(shown, problem)
                 return
     elif hasattr(shown, "plot"):
-        yield shown.plot().figure  # of a figure itself, of axes theirs
+        yield shown.plot()
 
 
 def _is_of(result: Any, problem: Any) -> bool:
