@@ -149,6 +149,7 @@ def make() -> None:
         goal = problem.objective.described
         sets = "".join(f" --set {key}={value}" for key, value in given.items())
         command = f"optgap generate {problem.family} --preset {row['preset']} --seed {seed}{sets}"
+        known = load()  # others may have found better solutions meanwhile
         known["instances"][name] = {
             "family": problem.family,
             "sha256": hashlib.sha256(text.encode()).hexdigest(),
@@ -161,7 +162,9 @@ def make() -> None:
             "best": None,
             "bound": None,
         }
+        save(KNOWN, known)
         print(name, len(text), problem.summary, flush=True)
+    known = load()
     known["instances"] = {row["name"]: known["instances"][row["name"]] for row in lines}
     save(KNOWN, known)
 
@@ -258,7 +261,7 @@ def scoreboard(names: list[str]) -> None:
             if name in done:
                 continue
             began = time.process_time()
-            found = optgap.run(problem, policy)
+            found = optgap.score(policy, known["family"], instances=[name]).rows[0].result
             spent = time.process_time() - began
             counts = found.solution is not None and serves(found)
             done[name] = {
