@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optgap.fitting import clocks
-from optgap.fitting.clocks import Index
+from optgap.fitting.clocks import Index, Suspect
 from optgap.fitting.profile import QUANTITIES, Profile
 
 Floats = NDArray[np.float64]
@@ -25,19 +25,6 @@ GROWS = 0.7
 """Power that goes with the GPUs to more than this power is that of all of them."""
 UNREAD = ("memory_mhz", "power_limit_w", "gpus", "nodes", "local_batch")
 """Columns that rows at one clock may differ in."""
-
-
-@dataclass(frozen=True)
-class Suspect:
-    """One finding: the column and points it is about, and why, in words."""
-
-    column: str
-    where: str
-    reason: str
-    rows: NDArray[np.int64] = field(repr=False, default_factory=lambda: np.zeros(0, np.int64))
-
-    def __str__(self) -> str:
-        return f"{self.column} at {self.where}: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -112,14 +99,11 @@ def audit(profile: Profile, by: str | None = None) -> Audit:
             values = profile.numbers(name)
             known = values[np.isfinite(values)]
             if len(known):
-                span = (float(known.min()), float(known.max()), len(values) - len(known))
-                ranges[name] = span
+                ranges[name] = float(known.min()), float(known.max()), len(values) - len(known)
     suspects = [*_copied_columns(profile, index), *_energies(profile)]
     if "frequency_mhz" in profile:
-        found = [*clocks.unheld(profile, index), *clocks.unreached(profile, index)]
-        suspects[:0] = [Suspect(*one) for one in found]
-        named = _rows(suspects)
-        suspects += [Suspect(*one) for one in clocks.off_the_line(profile, index, named)]
+        suspects[:0] = [*clocks.unheld(profile, index), *clocks.unreached(profile, index)]
+        suspects += clocks.off_the_line(profile, index, _rows(suspects))
     suspects += [*_limited(profile), *_doubtful(profile)]
     return Audit(
         profile.source,

@@ -8,6 +8,7 @@ points off the line through their neighbours.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,11 +34,21 @@ FAR, ERRORS = float(np.log(1.15)), 6.0
 REACH, FEWEST = 0.25, 6
 """An end is judged by a neighbour this close in ln f; a line takes this many clocks."""
 
-Finding = tuple[str, str, str, Rows]
-"""The column, the place and the reason in words, and the rows."""
+
+@dataclass(frozen=True)
+class Suspect:
+    """One finding: the column and points it is about, and why, in words."""
+
+    column: str
+    where: str
+    reason: str
+    rows: NDArray[np.int64] = field(repr=False, default_factory=lambda: np.zeros(0, np.int64))
+
+    def __str__(self) -> str:
+        return f"{self.column} at {self.where}: {self.reason}"
 
 
-def unheld(profile: Profile, index: Index) -> list[Finding]:
+def unheld(profile: Profile, index: Index) -> list[Suspect]:
     """Find clocks at which work takes more cycles than a slower or faster clock can explain.
 
     A run takes at most as many cycles (time × clock) at a low clock as at the next higher one,
@@ -64,11 +75,11 @@ def unheld(profile: Profile, index: Index) -> list[Finding]:
                 f"({many} of {len(ratios)} groups): the core ran near {value / most:.0f} MHz"
             )
             rows = np.flatnonzero(np.abs(clock / value - 1) < 1e-6)
-            found.append(("frequency_mhz", f"{value:g} MHz", reason, rows))
+            found.append(Suspect("frequency_mhz", f"{value:g} MHz", reason, rows))
     return found
 
 
-def unreached(profile: Profile, index: Index) -> list[Finding]:
+def unreached(profile: Profile, index: Index) -> list[Suspect]:
     """Find the top clocks between which neither power nor time changes, although power should.
 
     Groups that agree on the highest clock make one finding. Where enough of them do, it holds for
@@ -82,7 +93,7 @@ def unreached(profile: Profile, index: Index) -> list[Finding]:
         if found is not None:
             highest[title] = found
     clock, rows_of = profile.numbers("frequency_mhz"), dict(index)
-    findings: list[Finding] = []
+    findings: list[Suspect] = []
     while highest:
         top = max(highest.values())
         agree = [title for title, value in highest.items() if value >= top * (1 - AGREE)]
@@ -94,7 +105,7 @@ def unreached(profile: Profile, index: Index) -> list[Finding]:
         what = "neither time nor power changes" if "time_s" in profile else "power does not change"
         reason = f"{what} although power rose before: {len(rows)} rows did not reach their clock"
         of = f"{len(agree)} of {len(index)} groups" if len(agree) > 1 else agree[0] or "all rows"
-        findings.append(("frequency_mhz", f"more than {reached:g} MHz ({of})", reason, rows))
+        findings.append(Suspect("frequency_mhz", f"more than {reached:g} MHz ({of})", reason, rows))
     return findings
 
 
@@ -121,14 +132,14 @@ def _highest(profile: Profile, rows: Rows) -> float | None:
     return None
 
 
-def off_the_line(profile: Profile, index: Index, left_out: Rows) -> list[Finding]:
+def off_the_line(profile: Profile, index: Index, left_out: Rows) -> list[Suspect]:
     """Find points far from the line through their two neighbours and the parabola through four.
 
     The closer of both counts, in units of how it scales the points' noise. The worst point is left
     out, and the others are judged anew.
     """
     clock = profile.numbers("frequency_mhz")
-    found: list[Finding] = []
+    found: list[Suspect] = []
     for name in ("power_w", "time_s"):
         places: dict[float, list[str]] = {}
         rows_off: list[Rows] = []
@@ -147,7 +158,7 @@ def off_the_line(profile: Profile, index: Index, left_out: Rows) -> list[Finding
             where = some([f"{v:g} MHz ({t})" if t else f"{v:g} MHz" for v, t in of.items()])
             words = "up to " if len(rows_off) > 1 else ""
             reason = f"{words}{100 * np.expm1(most):+.0f} % off its neighbours"
-            found.append((name, where, reason, np.sort(np.concatenate(rows_off))))
+            found.append(Suspect(name, where, reason, np.sort(np.concatenate(rows_off))))
     return found
 
 

@@ -43,18 +43,19 @@ class Linear(Estimator):
 
     response = "power_w"
     needs = ("frequency_mhz",)
+    one_valley = True
 
     def __init__(self, *, robust: bool = False, **shared: Any) -> None:
-        super().__init__(**(dict[str, Any](starts=1) | shared))  # of one valley
+        super().__init__(**(dict[str, Any](starts=1) | shared))
         self.robust = robust
 
     def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
         columns = design["columns"]
         size = columns.shape[1]
         power = np.maximum(columns @ theta[-size:], design.get("floor_w", 1e-300))
-        jacobian = np.zeros((len(power), len(theta)))
-        jacobian[:, -size:] = columns / power[:, None]
-        return np.log(power), jacobian
+        jacobian = columns / power[:, None]
+        held = np.zeros((len(power), len(theta) - size))
+        return np.log(power), np.append(held, jacobian, axis=1) if held.size else jacobian
 
     def _solve(
         self, profile: Profile, facts: Design, params: tuple[Parameter, ...], starts: Floats

@@ -116,6 +116,7 @@ class PowerLawJct(Estimator):
     name = "power-law-jct"
     response = "time_s"
     needs = ("frequency_mhz",)
+    one_valley = True  # linear in (ln e_min, β)
 
     def settle(self, table: Profile) -> Design:
         return _highest(table)
@@ -133,7 +134,7 @@ class PowerLawJct(Estimator):
         return np.array([np.exp(level), np.clip(slope, 0.01, 1.99)])
 
     def __init__(self, **shared: Any) -> None:
-        super().__init__(**(dict[str, Any](starts=1) | shared))  # linear in (ln e_min, β)
+        super().__init__(**(dict[str, Any](starts=1) | shared))
 
     def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
         e_min, beta = max(float(theta[0]), 1e-300), theta[1]

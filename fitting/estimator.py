@@ -57,6 +57,8 @@ class Estimator(ABC):
     needs: ClassVar[tuple[str, ...]]
     swept: ClassVar[bool] = True
     """Whether the columns that it needs must take more than one value."""
+    one_valley: ClassVar[bool] = False
+    """Whether there is one minimum, so that a fit to nearly the same rows is all to begin at."""
     uses: ClassVar[tuple[str, ...]] = ()
     """Columns that it reads where they are there."""
     near_: Self | None = None
@@ -195,7 +197,7 @@ class Estimator(ABC):
         first = at_priors(self.guess(profile, facts), params)
         starts = self._starts(first, params)
         if near is not None and len(near.theta_) == len(first):
-            guess = starts[:1] if len(starts) > 1 else starts[:0]  # of one valley: at once
+            guess = starts[:0] if self.one_valley else starts[:1]
             starts = np.clip([*guess, near.theta_], *bounds(params))
         return self._solve(profile, facts, params, starts)
 
@@ -337,8 +339,8 @@ class Estimator(ABC):
     def _enough(self, profile: Profile, params: Sequence[Parameter]) -> None:
         free = [p for p in params if not p.fixed and p.prior is None]
         for name in self.needs if self.swept else ():
-            values = np.unique(profile.numbers(name))
-            if len(values) < 2:
+            values = profile.numbers(name)
+            if not len(values) or np.ptp(values) == 0:
                 found = NoQuote(f"only {values[0]:g}" if len(values) else "no rows")
                 expected = f"at least two values for {self.name}"
                 raise InputError(profile.source, f"column {name}", found, expected + _advice(free))

@@ -225,7 +225,7 @@ class _Residual:
         residuals = estimator.residuals_
         told, drawn = [p.prior is None for p in estimator.parameters_], estimator.scatter_.drawn
         free = int(np.sum((np.diag(drawn) > 0) & np.array(told)))
-        spread = np.einsum("ij,jk,ik->i", jacobian, drawn, jacobian)
+        spread = np.sum(jacobian @ drawn * jacobian, axis=1)
         return cls(float(residuals @ residuals), len(residuals) - free, float(np.mean(spread)))
 
 

@@ -1,4 +1,4 @@
-"""When to stop: a budget of work, a user's time limit, an interrupt, or none of them.
+"""Limits of a run: a budget of work, a user's time limit, an interrupt, or none of them.
 
 Results are decided by work and not by the clock: a method counts what it does in *units*, about a
 second of one quiet core each, by the fixed constants of `optgap.models.work`. A budget in units
@@ -19,9 +19,9 @@ Progress = Callable[[str, float | None, float | None], None]
 """``progress(phase, incumbent, bound)``; called as often as the method likes."""
 
 EARLY_S = 0.5
-"""How long before the end of its time a solver may come back and still have met the time limit."""
+"""Time before its limit at which a returning solver still counts as stopped by it, s."""
 NO_MEMORY = "out of memory"
-"""What the message of a result says where there was not enough."""
+"""Messages of results that a limit cut."""
 
 
 class Amount(float):
@@ -83,7 +83,7 @@ class Meter:
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a method may do, and whether it has been asked to stop.
+    """Limits on the work and time of a method, and requests to stop.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class Limits:
     effort
         Factor by which a method multiplies the budgets that it sets itself. Default 1.
     meter
-        The work done under these limits.
+        Meter of the work done under these limits.
     whole
         Limits of which these are a part; the work counts there, too.
     """
@@ -139,12 +139,12 @@ class Limits:
 
     @property
     def cut(self) -> Termination | None:
-        """Why anything under these limits was cut short, or None if nothing was."""
+        """Reason why anything under these limits was cut short, or None."""
         return self.meter.cut
 
     @property
     def stop(self) -> Termination | None:
-        """Why to stop now, or None to go on; the meter remembers that something was cut."""
+        """Return the reason to stop now, or None; the meter remembers that something was cut."""
         why: Termination | None = None
         if self.interrupted.is_set():
             why = Termination.INTERRUPTED

@@ -1,8 +1,8 @@
-"""What came out of a solver, a bound or a policy, and how good it provably is.
+"""Result of a solver, a bound or a policy, with its proven quality.
 
-A result has two levels of status. `Status` says what is in hand; `Termination` says
-why the work stopped. A time-limited incumbent is ``feasible`` / ``time_limit`` and is
-never called optimal; a bound that outlived a search without an incumbent is kept.
+A result has two levels of status. `Status` says what the result holds, and `Termination` says
+why the work stopped. An incumbent at a time limit is ``feasible`` / ``time_limit`` and never
+optimal. The bound of a search without an incumbent is kept.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 SCHEMA = "optgap.result/1"
 SERVES_PART = "serves only part of what is asked: bounds for all of it do not apply"
-"""What the message says of a solution that turns some of the demand down."""
+"""Message about a solution that rejects some of the demand."""
 
 Sense = Literal["min", "max"]
 Kind = Literal["exact", "bound", "offline", "policy"]
 
 
 class Status(StrEnum):
-    """What is in hand."""
+    """Content of a result: a solution, a bound, a proof, or none of these."""
 
     OPTIMAL = "optimal"
     """A solution that the referee accepts, proven best."""
@@ -51,7 +51,7 @@ class Status(StrEnum):
 
 
 class Termination(StrEnum):
-    """Why the work stopped."""
+    """Reason why the work stopped."""
 
     COMPLETED = "completed"
     """Nothing was cut short."""
@@ -65,7 +65,7 @@ class Termination(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """What is optimised, in which unit and direction."""
+    """Name of the objective, with unit and direction."""
 
     name: str
     unit: str
@@ -74,7 +74,7 @@ class Objective:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One broken constraint, as the referee states it."""
+    """Violated constraint, as the referee states it."""
 
     constraint: str
     where: str
@@ -95,18 +95,18 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a method or policy hands over; nothing in it is believed before the referee spoke.
+    """Answer of a method or policy, before the referee has checked it.
 
     Parameters
     ----------
     solution: the family's solution, or None.
-    status: what the method says is in hand.
-    termination: why it stopped.
+    status: content, as the method claims it.
+    termination: reason why the method stopped.
     claimed: the objective by the method's own arithmetic, compared with the referee's.
     bound: a proven bound on the objective of every solution that serves what the problem asks.
-    bound_by: who proved it, in words a reader can follow up.
-    info: anything else worth keeping (iterations, columns, nodes of a search tree).
-    message: one line for a person, when there is something to say.
+    bound_by: proof and solver of the bound, in words.
+    info: further figures (iterations, columns, nodes of a search tree).
+    message: one line for a person, or "".
     """
 
     solution: Any | None
@@ -121,11 +121,11 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result:
-    """A solution with the referee's objective and a proven bound.
+    """Solution with the referee's objective and a proven bound.
 
     `objective` is the referee's; `bound` is in the same unit and sense. `seconds` is wall
-    time of the method alone, without reading files, compiling or refereeing. `problem` is what was
-    solved, where that is known: the JSON form needs it to name things. `repeatable` says that
+    time of the method alone, without reading files, compiling or refereeing. `problem` is the
+    solved problem, if known: the JSON form needs its names. `repeatable` says that
     another run, on any number of cores, gives the same result.
     """
 
@@ -157,21 +157,21 @@ class Result:
         return f"<Result {shorten(NoQuote(', '.join(parts)), MOST)}>"
 
     def to_frame(self, table: str | None = None) -> DataFrame:
-        """The solution as a DataFrame: which task runs where, from when to when.
+        """Return the solution as a DataFrame: the place and time of every task.
 
         Parameters
         ----------
-        table: one of those that `optgap run` writes for the family; the first without it.
+        table: name of a table that `optgap run` writes for the family. Default: the first.
 
         Raises
         ------
-        InputError: for a result without a solution, or a table that the family has not.
+        InputError: for a result without a solution, or an unknown table.
         """
         frame: DataFrame = _face("result_frame")(self, table)
         return frame
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """The solution as a figure; written to `path` (.png, .svg or .pdf), too, where it is given.
+        """Return a figure of the solution, and write it to `path` (.png, .svg or .pdf) if given.
 
         Raises
         ------
@@ -189,11 +189,11 @@ class Result:
 
     @property
     def gap(self) -> float | None:
-        """|objective − bound| / |bound|; None when one is unknown, or the bound is 0 and missed."""
+        """Gap |objective − bound| / |bound|; None if one is unknown, or for a missed bound of 0."""
         return relative_gap(self.objective, self.bound)
 
     def to_json(self) -> dict[str, Any]:
-        """JSON form, ``optgap.result/1``."""
+        """Return the JSON form, ``optgap.result/1``."""
         solution = self.solution
         if solution is not None and not isinstance(solution, Mapping):
             solution = solution.to_json(self.problem)
@@ -233,7 +233,7 @@ class Result:
 
         Raises
         ------
-        InputError: naming the field that is missing or not what it should be.
+        InputError: with the name of a field that is missing or wrong.
         """
         fields.schema(SCHEMA)
         solution: Any | None = None
@@ -268,7 +268,7 @@ def _face(name: str) -> Any:
 
 
 def relative_gap(objective: float | None, reference: float | None) -> float | None:
-    """|objective − reference| / |reference|, or None where that is not a number."""
+    """Return |objective − reference| / |reference|, or None if that is not a number."""
     if objective is None or reference is None:
         return None
     if not (math.isfinite(objective) and math.isfinite(reference)):

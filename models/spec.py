@@ -1,7 +1,7 @@
-"""How a family announces its methods, policies and presets without importing them.
+"""Tables of a family's methods, policies and presets, which import nothing.
 
-A table has a function beside it that imports what its entries stand for, and that an editor can
-follow; nothing calls it before an entry is loaded.
+A function beside each table imports the entries' functions. Nothing calls it before an entry is
+loaded.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ Functions = Callable[[], Mapping[str, Callable[..., Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What a parameter of a method, policy or preset means, for those who set it.
+    """Meaning of a parameter of a method, policy or preset.
 
     Parameters
     ----------
-    meaning: in one line.
+    meaning: a phrase of one line.
     unit: "" for a number without one, a name, or yes and no.
     source: the paper and the place in it; "" where it is this package's own.
-    choices: the names that may be given, where they are few.
-    within: the least and the largest number that may be given, where not any may.
+    choices: the accepted names, if they are few.
+    within: the least and the largest accepted number, if numbers are limited.
     """
 
     meaning: str
@@ -54,14 +54,14 @@ def parameter(
 
 
 def meanings(options: type) -> dict[str, Parameter]:
-    """What each option means."""
+    """Return the meaning of each option."""
     return {f.name: f.metadata["means"] for f in fields(options)}
 
 
 def chosen(
     options: type[Options], given: Mapping[str, Any], owner: str, where: str = ""
 ) -> Options:
-    """The options with what was given.
+    """Return the options with the given values.
 
     Raises
     ------
@@ -83,23 +83,23 @@ def chosen(
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One method, policy or preset: a name, and what imports its function when it is needed.
+    """Method, policy or preset: a name, and the place of its function.
 
     Methods and policies are functions ``f(problem, *, limits, seed, **params) -> Outcome``;
     presets are functions ``f(*, seed, **params) -> problem``.
 
     Parameters
     ----------
-    name: as users type it.
+    name: the name that users type.
     summary: one line for tables.
-    kind: ``exact``, ``bound``, ``offline`` (a solution with hindsight, unproven) or ``policy``.
+    kind: ``exact``, ``bound``, ``offline`` (knows the whole problem, unproven) or ``policy``.
     params: names and defaults of its own parameters; a default's type is the parameter's type.
     seeded: whether the seed matters.
     goals: the objectives it can treat; empty for all of its family.
     options: a dataclass of `parameter` fields, which then gives `params`.
     shares: whether the function takes `found`, a dictionary in which it leaves what it found out
         and finds it again when it runs on a part of the same problem.
-    knows: what the policy is told beyond what every policy of its family sees.
+    knows: information of the policy beyond that of every policy of its family.
     functions: imports the functions of a table, by name; `entries` sets it.
     """
 
@@ -121,7 +121,7 @@ class Entry:
 
     @property
     def repeatable(self) -> bool:
-        """Whether it gives the same result on any number of cores, with its default parameters."""
+        """Whether results are the same on any number of cores, with default parameters."""
         return self.params.get("workers", 1) in (0, 1)
 
     def load(self) -> Callable[..., Any]:

@@ -36,6 +36,7 @@ PARSED = {
 }
 """Commands that are not run, and why."""
 OTHERS = {
+    "jupyter lab notebooks": "opens a browser",
     "python -m build": "comes with the build front end, as CI installs it",
     "python3 -m venv .venv '&&' . .venv/bin/activate": "an environment is what these tests run in",
 }

@@ -118,8 +118,8 @@ def nav(pages: Iterable[str], root: Path) -> list[Any]:
 
 
 def public(page: str) -> list[str]:
-    """The names in the tables of the page about Python, in their order."""
-    cells = re.findall(r"^\| (`.+?) \|", page, re.MULTILINE)
+    """The names in the lists of the page about Python, in their order."""
+    cells = re.findall(r"^- (`.+?`): ", page, re.MULTILINE)
     names = (re.match(r"\w+", part) for cell in cells for part in cell.split("`")[1::2])
     return list(dict.fromkeys(name[0] for name in names if name))
 

@@ -33,8 +33,6 @@ from optgap.models.result import Outcome
 from optgap.models.spec import chosen
 from optgap.models.times import TOLERANCE_S
 
-LAMBDA_1 = LAMBDA_2 = 0.5
-"""Weights of the correlation and of the difference of the means, which the paper leaves open."""
 EDGE = 1e-9
 """That correlations, and means as shares of a GPU, may be off by."""
 
@@ -80,7 +78,7 @@ class Cats:
         most = np.inf if options.literal_thresholds else options.u_max - mean + 1.0
         correlate(state.tables, gpus, own, state.time_s, most, means, rhos)
         means[state.count[gpus] == 0] = 0.0
-        scores = LAMBDA_1 * rhos - LAMBDA_2 * np.abs(means - mean) / self.unit
+        scores = options.lambda1 * rhos - options.lambda2 * np.abs(means - mean) / self.unit
         if not options.literal_thresholds:
             over = means + mean > options.u_max + EDGE * 100
             scores[over | (rhos > options.rho_max + EDGE)] = np.inf

@@ -18,6 +18,12 @@ class CatsParams:
     rho_max: float = parameter(
         0.0, "highest correlation at which a task joins others", source="CATS, Alg. 1"
     )
+    lambda1: float = parameter(
+        0.5, "weight λ1 of the correlation, which the paper leaves open", source="CATS, Alg. 2"
+    )
+    lambda2: float = parameter(
+        0.5, "weight λ2 of the difference of the means, also open", source="CATS, Alg. 2"
+    )
     literal_empty: bool = parameter(
         False,
         "empty GPUs are candidates like others, with correlation 0",

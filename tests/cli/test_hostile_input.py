@@ -65,8 +65,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("name", "said"),
     [
         ("missing.json", "no such file"),
-        ("directory", "Is a directory"),
-        ("directory.json", "Is a directory"),
+        ("directory", "is a directory"),
+        ("directory.json", "is a directory"),
         ("empty.json", "valid JSON"),
         ("truncated.json", "line 1, column"),
         ("list.json", "a JSON object"),

@@ -15,6 +15,7 @@ from optgap.api import close
 from optgap.best_known import records, solution
 from optgap.documents import load_problem, load_solution
 from optgap.models.errors import InputError
+from optgap.registry import FAMILIES
 
 QUICK = (
     "placement-small-16",
@@ -64,7 +65,7 @@ def test_a_changed_file_and_an_unknown_name_are_noticed(monkeypatch: pytest.Monk
 
 
 def test_a_policy_that_fails_on_one_instance_has_its_rows_of_the_others() -> None:
-    def mine(event, jobs):  # type: ignore[no-untyped-def]
+    def mine(state):  # type: ignore[no-untyped-def]
         raise ValueError("no idea")
 
     names = ["queueing-small-6", "lib:queueing-wait-9"]
@@ -80,8 +81,8 @@ def test_the_pages_have_the_stored_numbers_and_these_are_found_again(root: Path)
     known, scores = dict(records()), json.loads((root / "instances/scores.json").read_text())
     assert (root / "docs/scoreboard.md").read_text() == library.board(scores, known)
     assert (root / "instances/README.md").read_text() == library.table(known)
-    for family in optgap.families():
-        assert set(scores[family]) == set(optgap.registry.FAMILIES[family].policies)
+    for family, spec in FAMILIES.items():
+        assert set(scores[family]) == set(spec.policies)
     for policy in ("marble", "sequential_max_gpu", "ecosched"):
         found = optgap.score(policy)
         for row in found.rows:

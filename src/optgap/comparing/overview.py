@@ -36,7 +36,7 @@ FIRST = ("placement", "elastic", "queueing")
 
 @dataclass(frozen=True, repr=False)
 class Overview:
-    """One comparison per family.
+    """Comparisons of all families on their default presets.
 
     Parameters
     ----------
@@ -52,14 +52,14 @@ class Overview:
     termination: Termination = Termination.COMPLETED
 
     def comparison(self, family: str) -> Comparison:
-        """The comparison of this family; raises KeyError when there is none."""
+        """Return the comparison of this family; raise KeyError if there is none."""
         for comparison in self.comparisons:
             if comparison.family == family:
                 return comparison
         raise KeyError(family)
 
     def to_json(self) -> dict[str, Any]:
-        """JSON form, ``optgap.overview/1``: ``families`` are ``optgap.compare/1`` each."""
+        """Return the JSON form, ``optgap.overview/1``; ``families`` are ``optgap.compare/1``."""
         return {
             "schema": SCHEMA,
             "seconds": self.seconds,

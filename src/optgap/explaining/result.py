@@ -49,7 +49,7 @@ TITLES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One stretch of the way from the bound to the policy.
+    """Part of the gap between the bound and the policy.
 
     Parameters
     ----------
@@ -65,11 +65,11 @@ class Part:
 
     @property
     def title(self) -> str:
-        """The part's name for people."""
+        """Name of the part in words."""
         return TITLES.get(self.name, self.name)
 
     def amount(self, sense: Sense) -> float | None:
-        """How much is lost from `start` to `end`, in the problem's unit."""
+        """Loss from `start` to `end`, in the problem's unit."""
         if self.start is None or self.end is None:
             return None
         return self.end - self.start if sense == "min" else self.start - self.end
@@ -77,7 +77,7 @@ class Part:
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """Why a policy is as far from the bound as it is.
+    """Gap of a policy, divided into parts, with its costliest decisions.
 
     Parameters
     ----------
@@ -121,26 +121,26 @@ class Explanation:
 
     @property
     def gap(self) -> float | None:
-        """|objective − bound| / |bound|."""
+        """Gap |objective − bound| / |bound|."""
         return relative_gap(self.objective, self.bound)
 
     @property
     def whole(self) -> Part:
-        """All parts as one: from the bound to the policy."""
+        """Whole gap as one part, from the bound to the policy."""
         return Part("", self.bound, self.objective, "")
 
     @property
     def costly(self) -> tuple[Regret, ...]:
-        """The decisions that cost something, in time order."""
+        """Decisions of positive cost, in time order."""
         return tuple(regret for regret in self.regrets if regret.cost > 0)
 
     def top(self, count: int = TOP) -> tuple[Regret, ...]:
-        """The decisions that cost most, in time order."""
+        """Costliest decisions, in time order."""
         by_cost = sorted(self.costly, key=lambda regret: -regret.cost)[:count]
         return tuple(regret for regret in self.costly if any(regret is r for r in by_cost))
 
     def part(self, name: str) -> Part:
-        """The part of this name; raises KeyError when there is none."""
+        """Return the part of this name; raise KeyError if there is none."""
         for part in self.parts:
             if part.name == name:
                 return part
@@ -149,7 +149,7 @@ class Explanation:
     # -- forms ----------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
-        """JSON form, ``optgap.explain/1``, with the `TOP` costliest decisions."""
+        """Return the JSON form, ``optgap.explain/1``, with the `TOP` costliest decisions."""
         parts = [
             {**asdict(part), "amount": part.amount(self.sense), "of_bound": self.of_bound(part)}
             for part in self.parts
@@ -245,7 +245,7 @@ class Explanation:
         )
 
     def head(self) -> list[str]:
-        """Problem, policy and bound, one line each."""
+        """Return one line each about problem, policy and bound."""
         part = " (the part it served)" if self.scope == ACCEPTED else ""
         gap = "" if self.gap is None else f", {percent(self.gap)} from the bound"
         bound = "no bound is proven"
@@ -258,7 +258,7 @@ class Explanation:
         ]
 
     def table(self) -> Table:
-        """The parts."""
+        """Return the parts as a table."""
         unit, parts = f" ({self.unit})" if self.unit else "", [*self.parts, self.whole]
         columns = {
             "": [*(part.title for part in self.parts), "gap"],
@@ -270,11 +270,11 @@ class Explanation:
         return tuple(columns), list(zip(*columns.values(), strict=True)), (1, 2, 3, 4)
 
     def reasons(self) -> list[str]:
-        """One line per part: who stands at its two ends, and what that says."""
+        """Return one line per part: its two ends, and their meaning."""
         return [f"{part.title}: {part.because}" for part in self.parts]
 
     def decisions(self) -> Table:
-        """The decisions that cost most, in time order, as text."""
+        """Return the costliest decisions in time order, as a table."""
         header = ("when", "about", "chosen", "better", f"cost ({self.unit})")
         costs = in_column(r.cost for r in self.top())
         rows: list[Row] = [
@@ -284,7 +284,7 @@ class Explanation:
         return header, rows, (0, 4)
 
     def about_decisions(self) -> str:
-        """One line: how many decisions cost something."""
+        """Return one line with the number of decisions of positive cost."""
         costly = len(self.costly)
         if not costly:
             return "decisions: none cost anything when it was taken; whatever is lost shows later"
@@ -309,7 +309,7 @@ class Explanation:
         return html
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """The parts of the gap as a figure; written to `path` (.png, .svg or .pdf), too.
+        """Return a figure of the parts, and write it to `path` (.png, .svg or .pdf) if given.
 
         Raises
         ------
@@ -319,7 +319,7 @@ class Explanation:
         return delivered(figure, path)
 
     def of_bound(self, part: Part) -> float | None:
-        """What a part loses, as a share of the bound."""
+        """Return the loss of a part, as a share of the bound."""
         amount = part.amount(self.sense)
         if amount is None or not self.bound:
             return None
