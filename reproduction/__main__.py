@@ -19,10 +19,10 @@ ROW = re.compile(r'\{\s+"claim"[^{}]*\}')
 
 
 def stored(name: str) -> dict[str, Any]:
-    """Return the kept results of a paper, by item."""
+    """Return the kept results of a paper, by item, in the order of its claims."""
     path = RESULTS / f"{name}.json"
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return found
+    return {item: found[item] for item in paper(name).items if item in found}
 
 
 def keep(of: Paper, reports: list[Report]) -> None:
@@ -49,8 +49,6 @@ def show(report: Report) -> None:
     print(f"{item.name}: {item.title} ({report.source})")
     rows = [(row.claim, row.paper, row.ours, row.agrees, row.note) for row in report.rows]
     print(text_table(("claim", "paper", "ours", "agrees", "note"), rows))
-    for rule in dict.fromkeys(row.rule for row in report.rows if row.agrees):
-        print(f"agrees: {rule}")
     print()
 
 

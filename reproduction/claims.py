@@ -1,8 +1,13 @@
 """Claims of a paper, read from a TOML file, and our numbers beside them.
 
 A file of ``reproduction/claims`` has a table for each figure or table of the paper, an *item*:
-its title, the data that it reads, the rule of its verdicts, and ``claims``, from the claim to
-what the paper states. The script of the paper gives our number for each claim.
+its title, the data that it reads, and ``claims``, from the claim to what the paper states. The
+script of the paper gives our number for each claim. One rule gives all verdicts:
+
+* ``yes``: the direction is the paper's, and the number, rounded as printed, is the paper's, lies
+  within 10 % of it, or has it in its 95 % interval over ten seeds;
+* ``nearly``: the direction alone, where two things are compared;
+* ``no``: anything else.
 """
 
 from __future__ import annotations
@@ -10,21 +15,27 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t
 
 FOLDER = Path(__file__).parent / "claims"
 PAPERS = ("pwr_fgd", "cats", "ecosched", "powerflow", "queues")
 """Scripts, and the files of their claims and results."""
 SEEDS = tuple(range(42, 52))
 
+FloatArray = NDArray[np.float64]
 Verdict = Literal["yes", "nearly", "no", ""]
 """Whether ours is what the paper states; "" where there is nothing to agree with."""
-TOLERANCE = re.compile(r"yes within ([\d.]+) ([^,]+?)(?:, nearly within ([\d.]+) .*)?(?:,.*)?")
 NUMBER = re.compile(r"-?\d[\d.]*|–")
+SLACK = 0.1
+"""How far a number may be from the paper's, relative to it."""
 
 
 def holds(it_does: bool, nearly: bool = False) -> Verdict:
@@ -40,27 +51,28 @@ class Row:
     ----------
     claim: The claim, as the TOML file has it, or a line of our own.
     ours: Our number, in words.
-    found: The verdict, or the numbers that the item's rule compares with the paper's.
+    found: The verdict, or the numbers that are compared with the paper's.
     note: Why they differ, or what else is worth knowing.
-    paper, agrees, rule: Filled in by `Item.judged`.
+    half: Half the width of the 95 % interval over seeds of each number in `found`.
+    paper, agrees: Filled in by `Item.judged`.
     """
 
     claim: str
     ours: str
     found: bool | Verdict | tuple[float, ...] = ""
     note: str = ""
+    half: tuple[float, ...] = ()
     paper: str = ""
     agrees: Verdict = ""
-    rule: str = ""
 
     def to_json(self) -> dict[str, str]:
         """Return what is kept of a row."""
-        named = ("claim", "paper", "ours", "agrees", "rule", "note")
+        named = ("claim", "paper", "ours", "agrees", "note")
         return {name: value for name in named if (value := getattr(self, name))}
 
 
 def number(claim: str, ours: float, unit: str = "", digits: int = 1, note: str = "") -> Row:
-    """Return the row of a number that is judged by how near it is to the paper's."""
+    """Return the row of a number that is compared with the paper's."""
     return Row(claim, f"{ours:.{digits}f} {unit}".strip(), (ours,), note)
 
 
@@ -75,11 +87,12 @@ class Item:
     needs: Files below the data folder that it reads.
     stand_in: What it runs from without them, in words; "" if it cannot.
     most_seeds: Number of seeds that it uses at most; None for all.
-    rule: How verdicts come about, unless `rules` has another rule for the claim.
+    zero: Which value means no difference, where numbers compare two things: 1 for ratios, 0 for
+        savings. Their direction is the side of it on which they are.
+    inputs: Whether it checks what goes in, not what comes out: its rows are not counted.
     why: The reason for differences, or for the lack of a verdict.
     listed: The beginning of rows that the page shows, a regular expression.
-    claims, rules, notes: What the paper states, rules of their own, and why ours differ, by
-        claim.
+    claims, notes: What the paper states, and why ours differ, by claim.
     """
 
     name: str
@@ -88,11 +101,11 @@ class Item:
     needs: tuple[str, ...] = ()
     stand_in: str = ""
     most_seeds: int | None = None
-    rule: str = ""
+    zero: float | None = None
+    inputs: bool = False
     why: str = ""
     listed: str = ""
     claims: dict[str, str] = field(default_factory=dict)
-    rules: dict[str, str] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
 
     def missing(self, data: Path | None) -> tuple[str, ...]:
@@ -113,31 +126,60 @@ class Item:
             return replace(row, paper=paper, note=note)
         if row.claim not in self.claims:
             raise ValueError(f"{self.name}: no claim {row.claim!r}")
-        rule = self.rules.get(row.claim, self.rule)
         if isinstance(row.found, tuple):
-            agrees = near(rule, numbers(paper), row.found)
+            stated = NUMBER.findall(paper.replace(",", "") if ", " not in paper else paper)
+            halves = row.half or (0.0,) * len(row.found)
+            each = zip(stated, row.found, halves, strict=False)
+            agrees = worst(agreement(*one, self.zero) for one in each if one[0] != "–")
         else:
             agrees = row.found if isinstance(row.found, str) else holds(bool(row.found))
-        return replace(row, paper=paper, agrees=agrees, rule=rule, note=note)
+        return replace(row, paper=paper, agrees=agrees, note=note)
 
 
-def numbers(text: str) -> list[float | None]:
-    """Return the numbers in what a paper states; None for a dash."""
-    found = NUMBER.findall(text.replace(",", "") if ", " not in text else text)
-    return [None if one == "–" else float(one) for one in found]
+def agreement(stated: str, ours: float, half: float = 0.0, zero: float | None = None) -> Verdict:
+    """Return the verdict on a number, which the paper states so."""
+    paper, digits = float(stated), len(stated.partition(".")[2])
+    apart = abs(ours - paper) - 1e-9
+    near = apart <= max(SLACK * abs(paper), half) or round(ours, digits) == paper
+    return holds(near, zero is not None and (ours - zero) * (paper - zero) > 0)
 
 
-def near(rule: str, paper: Sequence[float | None], ours: Sequence[float]) -> Verdict:
-    """Return the verdict by the largest difference, in the unit of the rule."""
-    told = TOLERANCE.fullmatch(rule)
-    if told is None:
-        raise ValueError(f"no tolerance: {rule!r}")
-    off = 0.0
-    for stated, value in zip(paper, ours, strict=False):
-        if stated is not None:
-            apart = abs(value - stated)
-            off = max(off, apart * 100 / abs(stated) if told[2] == "%" else apart)
-    return holds(off <= float(told[1]), told[3] is not None and off <= float(told[3]))
+def at_most(limit: float, ours: float) -> Verdict:
+    """Return the verdict on a limit, which has the slack of any number."""
+    return holds(ours <= (1 + SLACK) * limit)
+
+
+def ranked(stated: Mapping[str, float], ours: Mapping[str, float], name: str) -> bool:
+    """Return whether `name` stands to each other one as the paper has it: the direction."""
+    return all(
+        (ours[name] - ours[other]) * (value - stated[name]) < 0
+        for other, value in stated.items()
+        if value != stated[name]
+    )
+
+
+class Spread(NamedTuple):
+    """One number over seeds: the mean and half the width of its 95 % interval."""
+
+    mean: float
+    half: float
+
+    def text(self, digits: int = 1) -> str:
+        """Return ``mean ± half``."""
+        shown = f"{self.mean:,.{digits}f}"
+        return f"{shown} ± {self.half:,.{digits}f}" if self.half else shown
+
+
+def spread(values: FloatArray) -> Spread:
+    """Return the interval by Student's t; of no width for one seed."""
+    count = len(values)
+    half = float(t.ppf(0.975, count - 1)) * float(values.std(ddof=1)) if count > 1 else 0.0
+    return Spread(float(values.mean()), half / count**0.5)
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the least favourable verdict."""
+    return max(verdicts, key=("yes", "nearly", "no").index)
 
 
 @dataclass(frozen=True)
@@ -230,9 +272,7 @@ def paper(name: str) -> Paper:
     text = (FOLDER / f"{name}.toml").read_text(encoding="utf-8")
     given: dict[str, Any] = tomllib.loads(text)
     about = given.pop("paper")
-    rule = about.pop("rule", "")
     items = {}
     for key, told in given.items():
-        told = {"rule": rule, **told, "needs": tuple(told.get("needs", ()))}
-        items[key] = Item(key, **told)
+        items[key] = Item(key, **{**told, "needs": tuple(told.get("needs", ()))})
     return Paper(name, items=items, **about)

@@ -12,9 +12,8 @@ from reproduction.claims import FOLDER, Item, Paper, paper
 
 PAGE = Path(__file__).parent.parent / "docs" / "reproduction.md"
 WORDS = ("yes", "nearly", "no")
-SHOWN = 10
-"""Number of statements that do not agree up to which a paper's are listed."""
 BEYOND = " (not in the paper)"
+NUMBERED = re.compile(r"^(Fig\.|Table) \w+, ")
 
 Results = Mapping[str, Any]
 """Kept results of a paper, by item."""
@@ -26,59 +25,59 @@ def counts(rows: Iterable[Mapping[str, str]]) -> tuple[int, ...]:
     return tuple(found[word] for word in WORDS)
 
 
-def of_paper(results: Results) -> tuple[int, ...]:
-    """Return the counts of all items of a paper."""
-    return counts(row for kept in results.values() for row in kept["rows"])
+def of_paper(of: Paper, results: Results) -> tuple[int, ...]:
+    """Return the counts of a paper's statements: those of inputs are none."""
+    kept = [found["rows"] for name, found in results.items() if not of.items[name].inputs]
+    return counts(row for rows in kept for row in rows)
 
 
-def _data(item: Item) -> str:
-    return "" if not item.needs else " (DIR)" if item.stand_in else " DIR"
-
-
-def _table(header: str, rows: Iterable[Iterable[str]]) -> list[str]:
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    return [f"| {header} |", "|" + " --- |" * (header.count("|") + 1), *lines]
+def _named(item: Item) -> str:
+    data = "" if not item.needs else " (DIR)" if item.stand_in else " DIR"
+    title = NUMBERED.sub("", item.title).removesuffix(BEYOND)  # the item is named after it
+    return f"- `{item.name}`{data}: {title}"
 
 
 def section(of: Paper, results: Results) -> str:
     """Return a paper's part of the page."""
-    letters: dict[str, str] = {}
-    without, rows, differ, listed = [], [], [], []
+    judged: list[str] = []
+    inputs: list[str] = []
+    without: list[str] = []
+    differ, listed = [], []
     for name, kept in results.items():
-        item = of.items[name]
-        judged = [row for row in kept["rows"] if "agrees" in row]
+        item, rows = of.items[name], kept["rows"]
         if item.listed:
-            chosen = [row for row in kept["rows"] if re.match(item.listed, row["claim"])]
-            cells = [(row["claim"], row.get("paper", ""), row["ours"]) for row in chosen]
-            listed += [f"`{name}`:", "", *_table("claim | paper | ours", cells), ""]
-        title, named = item.title.removesuffix(BEYOND), f"`{name}`{_data(item)}"
-        if not judged:
-            without.append(f"- {named}: {title}" + (f" ({item.why})" if item.why else ""))
-            continue
-        for row in judged:
-            letters.setdefault(row["rule"], chr(ord("a") + len(letters)))
-            if row["agrees"] == "no":
-                differ.append((row["claim"], row["paper"], row["ours"], f"`{name}`"))
-        rules = ", ".join(dict.fromkeys(letters[row["rule"]] for row in judged))
-        found = f"{', '.join(map(str, counts(judged)))} ({rules})"
-        rows.append((named, title, found, item.why))
-    agree, nearly, no = of_paper(results)
-    told = f"{agree + nearly + no} statements: {agree} agree, {nearly} nearly, {no} do not."
-    lines = [f"## {of.title}", "", told, "", of.text.strip(), ""]
-    lines += _table("item | what | yes, nearly, no | why", rows)
-    lines += ["", *(f"- **{letter}**: {rule}" for rule, letter in letters.items()), ""]
-    if without:
-        lines += ["Without a verdict, or beyond the paper:", "", *without, ""]
-    if 0 < len(differ) <= SHOWN:
-        lines += ["What does not agree:", ""]
-        lines += [*_table("claim | paper | ours | item", differ), ""]
-    return "\n".join([*lines, *listed])
+            chosen = [row for row in rows if re.match(item.listed, row["claim"])]
+            listed += [f"- `{name}`, {row['claim']}: {row['ours']}" for row in chosen]
+        told = [row for row in rows if "agrees" in row]
+        line = _named(item)
+        if told and not item.inputs:
+            line += f": {', '.join(map(str, counts(told)))}"
+            refused = [row for row in told if row["agrees"] == "no"]
+            words = "; ".join(f"{r['claim']}: {r['paper']} ({r['ours']})" for r in refused)
+            differ += [f"- `{name}`: {words}"] if refused else []
+        line += f"; {item.why}" if item.why else ""
+        (inputs if item.inputs else judged if told else without).append(line)
+    agree, nearly, no = of_paper(of, results)
+    told_all = f"{agree + nearly + no} statements: {agree} yes, {nearly} nearly, {no} no."
+    parts = (
+        ("Statements, *yes, nearly, no*:", judged),
+        ("*No*, with ours in brackets:", differ),
+        ("Other settings:", listed),
+        ("Inputs, not counted:", inputs),
+        ("No verdict:", without),
+    )
+    lines = [f"## {of.title}", "", told_all, "", of.text.strip(), ""]
+    for heading, each in parts:
+        lines += [heading, "", *each, ""] if each else []
+    return "\n".join(lines)
 
 
 def page(results: Mapping[str, Results]) -> str:
     """Return the whole page."""
     intro = (FOLDER / "page.md").read_text(encoding="utf-8")
-    agree, nearly, no = (sum(c) for c in zip(*map(of_paper, results.values()), strict=True))
+    papers = [paper(name) for name in results]
+    each = [of_paper(of, results[of.name]) for of in papers]
+    agree, nearly, no = (sum(c) for c in zip(*each, strict=True))
     total = f"Of {agree + nearly + no} statements {agree} agree, {nearly} nearly, {no} do not."
     intro = intro.replace("TOTAL", total)
-    return "\n".join([intro, *(section(paper(name), kept) for name, kept in results.items())])
+    return "\n".join([intro, *(section(of, results[of.name]) for of in papers)])

@@ -45,7 +45,7 @@ def page(name: str, notebook: dict[str, Any]) -> tuple[str, dict[str, bytes]]:
             if "image/png" in data:
                 file = f"{name}-{len(pictures) + 1}.png"
                 pictures[file] = base64.b64decode("".join(data["image/png"]))
-                parts.append(f"![{heading}]({file})")
+                parts.append(f'<div class="picture" markdown>\n![{heading}]({file})\n</div>')
             elif "text/html" in data:
                 parts.append(f'<div class="output">\n{"".join(data["text/html"])}\n</div>')
             elif text:

@@ -29,7 +29,7 @@ FRAGMENT_FINE = 2600
 """The same where fragmentation counts: every CPU band then has tables of its own."""
 BOUND_SHARE = 0.6
 """Of a budget of work, for the bound, at most."""
-OPEN = (0.8, 0.5, 0.0)
+OPEN = (0.9, 0.8, 0.5, 0.0)
 """Shares of the patterns that are kept where a placement is known, in turn."""
 ROUNDING_ERROR = 1e-9
 """Relative: what floating-point sums may have added to a bound, taken off again."""
@@ -104,7 +104,7 @@ def patterns(
     patience: go on with fine prices after so many coarse rounds that bring little; 0: to the end.
     first_nodes: nodes of the search tree for the first integer program.
     rounds: neighbourhoods of nodes that are re-solved to improve the placement.
-    found, start: as for `bound_patterns`. With a start, a fifth of the program's patterns or more
+    found, start: as for `bound_patterns`. With a start, a tenth of the program's patterns or more
         are open to the first integer program: a cluster that is full has no room for less.
 
     Of a budget of work, 60 % goes to the bound at most.

@@ -110,9 +110,14 @@ class _Work:
         """Power of the current placement, W."""
         return float(self.migration.evaluate(self.migration.current).objective)
 
+    @cached_property
+    def start(self) -> State:
+        """The cluster before any move; to be copied."""
+        return State(self.migration)
+
     def add(self, moves: Sequence[Move]) -> None:
         """Keep a list of moves, each of which fits."""
-        state = State(self.migration)
+        state = self.start.copy()
         power = self.now_w
         watts = [power]
         for move in moves:
