@@ -26,7 +26,7 @@ MOST_VARIABLES, MOST_TERMS = 1_000_000, 5_000_000
 GAP, UNSURE = 1e-7, 5e-7
 """How far from the optimum a solver may stop, and how far its proofs are trusted; relative."""
 BACKEND = Parameter(
-    "the MILP solver; `optgap info` shows which are usable", choices=("highs", "cbc")
+    "the MILP solver; `optgap --version` shows which are usable", choices=("highs", "cbc")
 )
 NEAR = 1e-5
 """Relative; what integers that are some up to 1e-6 may put a solver's bound above its solution."""

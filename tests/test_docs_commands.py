@@ -27,7 +27,7 @@ from optgap.registry import FAMILIES, family
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 PARSED = {
-    r"optgap info --fetch.*": "needs a network; tests/face/test_datasets",
+    r"optgap generate --fetch (NAME|openb)": "needs a network; tests/face/test_datasets",
     r"optgap --install-completion": "changes the shell's files",
     r"optgap fit powerflow-energy .*": "needs a profile over clocks and GPUs; tests/fitting",
     r"optgap audit swf .*": "needs a log in that format; tests/audit",
@@ -162,9 +162,9 @@ def require_names(words: list[str]) -> None:
     if words[1].startswith("--"):
         return require_options(words)
     given = arguments(words)
-    if words[1] == "info":
-        choose(given["fetch"])
-    if words[1] == "generate":
+    if words[1] == "generate" and given["fetch"]:
+        choose(name for name in given["fetch"] if name not in ("NAME", "list"))
+    elif words[1] == "generate":
         family(given["name"])
     return None
 

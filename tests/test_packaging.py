@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-ROLES = ("models", "fitting", "solvers", "heuristics")
+ROLES = ("models", "fitting", "solvers", "heuristics", "instances")
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +124,9 @@ def test_the_wheel_holds_every_module_and_nothing_beside_optgap(
                 if file.endswith(".py"):
                     path = Path(name, Path(place, file).relative_to(folder)).as_posix()
                     assert path in names, path
+    library = [p for p in (root / "instances").rglob("*.json*") if p.name != "scores.json"]
+    assert len(library) > 80
+    assert {f"optgap/{path.relative_to(root).as_posix()}" for path in library} <= names
     assert "optgap/py.typed" in names
     tops = {name.split("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"optgap"}

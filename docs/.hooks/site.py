@@ -24,11 +24,13 @@ USE = (
     ("Explain a gap", "explain.md"),
     ("Fit models to measurements", "fitting.md"),
     ("Audit your own cluster", "audit.md"),
+    ("Compare on optgap-lib", "optgap-lib.md"),
     ("Sweep and tune", "sweep.md"),
     ("Public data", "data.md"),
 )
 THEORY = (("The formulations", "formulations.md"),)
 RESULTS = (
+    ("Scoreboard", "scoreboard.md"),
     ("How good solutions and bounds are", "solution-quality.md"),
     ("What the bounds taught us", "what-the-bounds-taught-us.md"),
     ("The papers rerun", "reproduction.md"),
@@ -42,6 +44,7 @@ API = {
     "api/face.md": ("Solve, compare, explain, report", [
         "optgap.api", "optgap.making", "optgap.comparing.uncertain", "optgap.comparing.gaps",
         "optgap.comparing.comparison", "optgap.comparing.overview",
+        "optgap.scoring", "optgap.best_known",
         "optgap.explaining.entry", "optgap.explaining.result", "optgap.explaining.conflicts",
         "optgap.plotting.gaps", "optgap.plotting.waterfall", "optgap.plotting.overview",
         "optgap.reporting.page", "optgap.documents", "optgap.registry.spec",

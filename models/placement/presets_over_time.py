@@ -131,7 +131,7 @@ def _recorded(data: str) -> Tasks:
     path = os.path.join(folder, TRACE)
     if not os.path.exists(path):
         found = NoQuote(f"no {TRACE} in {folder}")
-        expected = "the trace, which `optgap info --fetch openb` gets, or times=synthetic"
+        expected = "the trace, which `optgap generate --fetch openb` gets, or times=synthetic"
         raise InputError("--set", "data", found, expected)
     return read_tasks(path, cluster_of(NODE_TYPES), times=True)
 

@@ -82,7 +82,7 @@ class BackendUnavailable(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Usable:
-    """One row of `optgap info`: a back end, the versions found, and why it cannot be used."""
+    """One row of `optgap --version`: a back end, the versions found, and why it cannot be used."""
 
     name: str
     title: str

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from optgap.api import Verdict, bound, check, run, solve
     from optgap.auditing import Audit, audit
+    from optgap.best_known import library
     from optgap.comparing.comparison import Comparison, ComparisonSet
     from optgap.comparing.gaps import sweep
     from optgap.comparing.overview import Overview, compare_all
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from optgap.models.limits import Limits
     from optgap.models.result import Result, Status, Termination
     from optgap.reporting import report
+    from optgap.scoring import Score, score
     from optgap.versions import show_versions
     from optgap.views import plot_solution
 
@@ -53,6 +55,7 @@ __all__ = [
     "Problem",
     "RefereeError",
     "Result",
+    "Score",
     "Status",
     "Termination",
     "UncertainComparison",
@@ -70,6 +73,7 @@ __all__ = [
     "fit",
     "formulation",
     "generate",
+    "library",
     "load",
     "methods",
     "plot_solution",
@@ -81,6 +85,7 @@ __all__ = [
     "report",
     "run",
     "save",
+    "score",
     "show_versions",
     "solve",
     "sweep",
@@ -91,6 +96,7 @@ _HOME = {
     for module, names in {
         "api": "Verdict bound check run solve",
         "auditing": "Audit audit",
+        "best_known": "library",
         "comparing.comparison": "Comparison ComparisonSet",
         "comparing.gaps": "sweep",
         "comparing.overview": "Overview compare_all",
@@ -110,6 +116,7 @@ _HOME = {
         "models.limits": "Limits",
         "models.result": "Result Status Termination",
         "reporting": "report",
+        "scoring": "Score score",
         "versions": "show_versions",
         "views": "plot_solution",
     }.items()

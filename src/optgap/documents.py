@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from inspect import signature
 from typing import Any
 
+from optgap.best_known import opened
 from optgap.contract import Problem
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields, dump_json, load_json
@@ -76,6 +77,8 @@ def load(path: Path, problem: ProblemLike | None = None) -> Any:
     Problem, Result, FittedParameters or a solution
         By the file's ``schema``.
 
+    ``lib:NAME`` is an instance of optgap-lib.
+
     Raises
     ------
     InputError
@@ -90,7 +93,7 @@ def load(path: Path, problem: ProblemLike | None = None) -> Any:
     'coscheduling'
     """
     of = None if problem is None else as_problem(problem)
-    fields = Fields(load_json(path), str(path))
+    fields = Fields(load_json(opened(path)), str(path))
     schema = fields.text("schema")
     for spec in FAMILIES.values():
         if schema.startswith(f"optgap.{spec.name}.problem/"):
@@ -113,11 +116,13 @@ def load(path: Path, problem: ProblemLike | None = None) -> Any:
 def load_problem(path: Path) -> Problem:
     """Read a problem; of values that look like another unit a line warns.
 
+    ``lib:NAME`` is an instance of optgap-lib.
+
     Raises
     ------
     InputError: naming file, field, what was found and what was expected.
     """
-    fields = Fields(load_json(path), str(path))
+    fields = Fields(load_json(opened(path)), str(path))
     schema = fields.text("schema")
     for spec in FAMILIES.values():
         if schema.startswith(f"optgap.{spec.name}.problem/"):

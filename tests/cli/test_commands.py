@@ -46,14 +46,16 @@ def test_every_command_has_help_and_the_common_options(cli: Cli, name: str) -> N
         assert option in answer.out
 
 
-def test_info_lists_versions_and_back_ends(cli: Cli) -> None:
-    answer = cli("info", "--json", "-")
+def test_version_lists_versions_and_back_ends(cli: Cli) -> None:
+    answer = cli("--version", "--json", "-")
     document = json.loads(answer.out)
-    assert document["schema"] == "optgap.info/1"
+    assert document["schema"] == "optgap.versions/1"
     assert document["versions"]["optgap"] == optgap.__version__
     assert {"highs", "cbc", "cpsat"} <= {row["name"] for row in document["backends"]}
-    assert "HiGHS" in cli("info").out
-    assert cli("--version").out == f"optgap {optgap.__version__}\n"
+    shown = cli("--version").out
+    assert "HiGHS" in shown
+    assert shown.startswith(f"optgap {optgap.__version__}\n")
+    assert "optgap --version shows versions" in cli("info").err
 
 
 def test_families_lists_policies_methods_and_presets(cli: Cli) -> None:

@@ -45,7 +45,7 @@ def offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cli: Cli) -> Offere
         ("optgap explain placement --beside n", "none node-value"),
         ("optgap generate placement --preset s", "small"),
         ("optgap compare elastic --preset t", "tiny"),
-        ("optgap info --fetch openb-", "openb-reference"),
+        ("optgap generate --fetch openb-", "openb-reference"),
         ("optgap fit linear", "linear-power"),
         ("optgap sweep grid.toml --engine s", "serial"),
         ("optgap sloev x --po", ""),

@@ -13,7 +13,6 @@ from optgap.cli import COMMANDS, EXAMPLES, load_command
 
 ELSEWHERE = {
     "audit": "optgap audit kubernetes cluster.json --moves 14",  # needs a cluster
-    "info": "optgap info --fetch openb",  # needs a network
 }
 
 

@@ -177,7 +177,7 @@ def test_arguments_that_mean_nothing(cli: Cli, arguments: list[str], said: list[
         ["compare", "problem.json", "--plot"],
         ["generate", "placement", "--preset", "small", "-o"],
         ["check", "problem.json", "solution.json", "--json"],
-        ["info", "--json"],
+        ["generate", "--fetch", "list", "--json"],
     ],
     ids=" ".join,
 )

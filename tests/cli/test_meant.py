@@ -32,7 +32,7 @@ SLIPS = (
     ("compare problem.json --policies pwr,bestfitt", "bestfit"),
     ("compare problem.json --methods exat", "exact"),
     ("compare placement --preset small --set gaol=power", "goal"),
-    ("info --fetch openbb", "openb"),
+    ("generate --fetch openbb", "openb"),
     ("fit linear-powr power.csv", "linear-power"),
     ("sweep grid.toml", "policies"),
     ("sweep grid.toml --engine proceses", "processes"),

@@ -128,7 +128,7 @@ def test_what_was_converted_is_not_for_download(known: Callable[..., None], fold
     known(url=None, made="columns chosen")
     with pytest.raises(InputError, match="which nobody offers for download"):
         datasets.fetch(["one"])
-    with pytest.raises(InputError, match="optgap info --fetch one"):
+    with pytest.raises(InputError, match="optgap generate --fetch one"):
         datasets.path("one")
 
 
@@ -190,17 +190,17 @@ def test_the_local_data_is_that_of_the_catalogue(data_dir: Path) -> None:
 # -- the command -------------------------------------------------------------------------
 
 
-def test_info_lists_and_fetches(known: Callable[..., None], folder: Path, cli: Cli) -> None:
+def test_generate_lists_and_fetches(known: Callable[..., None], folder: Path, cli: Cli) -> None:
     known()
-    shown = cli("info", "--json", "i.json").out
+    shown = cli("generate", "--fetch", "list", "--json", "i.json").out
     assert "0 of 1" in shown
     assert str(folder) in shown
-    (one,) = json.loads(Path("i.json").read_text())["data"]["datasets"]
+    (one,) = json.loads(Path("i.json").read_text())["datasets"]
     assert (one["licence"], one["there"], one["files"]) == ("MIT", 0, ["a/b.bin"])
-    answer = cli("info", "--fetch", "one")
+    answer = cli("generate", "--fetch", "one")
     assert (answer.code, answer.err) == (0, "")
     assert "licence: MIT" in answer.out
-    assert "1 of 1" in cli("info").out
+    assert "1 of 1" in cli("generate", "--fetch", "list").out
 
 
 def test_what_goes_wrong_is_said_in_one_line(
@@ -209,13 +209,13 @@ def test_what_goes_wrong_is_said_in_one_line(
     answers = []
     for url in (server.address + "/gone", "http://127.0.0.1:9/b.bin"):
         known(url=url)
-        answers.append(cli("info", "--fetch", "one"))
-    answers.append(cli("info", "--fetch", "two"))
+        answers.append(cli("generate", "--fetch", "one"))
+    answers.append(cli("generate", "--fetch", "two"))
     answers.append(cli("data", "list"))
     for answer in answers:
         assert answer.code == 2
         assert len(answer.err.splitlines()) == 1, answer.err
     assert "404" in answers[0].err
     assert "no connection" in answers[1].err
-    assert "optgap info" in answers[3].err
+    assert "optgap generate --fetch" in answers[3].err
     assert left_over(folder) == []

@@ -35,7 +35,7 @@ FILES = {
 COMMANDS = """
 optgap --help
 optgap --version --json
-optgap info
+optgap --version
 optgap families
 optgap generate placement --nodes NODES.csv --tasks TASKS.csv -o drawn.json
 optgap generate placement --preset small --size 6 -o problem.json

@@ -24,6 +24,7 @@ GROUPS = {
     },
     "Compare": {
         "compare": "show every policy's gap to the best proven bound",
+        "score": "score a policy on optgap-lib, fixed problems with best known solutions",
         "explain": "split a policy's gap into parts, and name its costliest decisions",
         "audit": "hold a real cluster or a scheduler's log against the proven bound",
         "sweep": "run a grid of comparisons on many processes or machines",
@@ -35,9 +36,6 @@ GROUPS = {
         "check": "have the referee check a solution, another solver's, too",
         "export": "write the paper's formulation as an LP or MPS file",
     },
-    "This installation": {
-        "info": "show versions, usable back ends, and public data to download",
-    },
 }
 """Commands in the order of the help, with their summaries; `name` is `optgap.cli.name:command`."""
 COMMANDS = {name: text for table in GROUPS.values() for name, text in table.items()}
@@ -45,7 +43,9 @@ COMMANDS = {name: text for table in GROUPS.values() for name, text in table.item
 REMOVED = {
     "bound": "optgap solve PROBLEM.json --bound-only proves a bound",
     "import": "optgap check PROBLEM.json MODEL.sol reads another solver's solution",
-    "data": "optgap info lists public data, optgap info --fetch NAME downloads it",
+    "info": "optgap --version shows versions and usable back ends, optgap generate --fetch NAME "
+    "downloads public data",
+    "data": "optgap generate --fetch NAME downloads public data, --fetch list shows what there is",
     "reproduce": "run make reproduce PAPER=cats in a checkout, as docs/reproduction.md shows",
     "tune": "choose parameters with Optuna, as docs/sweep.md and 09-tune-and-sweep.ipynb show",
     "profile": "sample with nvidia-smi --query-gpu=timestamp,index,name,utilization.gpu,power.draw,"
@@ -55,9 +55,12 @@ REMOVED = {
 
 SMALL = "optgap generate placement --preset small --size 20 -o problem.json"
 EXAMPLES: dict[str, tuple[str, ...]] = {
-    "info": ("optgap info", "optgap info --fetch openb"),
     "families": ("optgap families placement",),
-    "generate": (SMALL, "optgap generate queueing --size 50 --set load=1.2 --seed 3 -o queue.json"),
+    "generate": (
+        SMALL,
+        "optgap generate queueing --size 50 --set load=1.2 --seed 3 -o queue.json",
+        "optgap generate --fetch list",
+    ),
     "solve": (
         SMALL,
         "optgap solve problem.json -o best.json --plot best.png",
@@ -68,6 +71,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         SMALL,
         "optgap run problem.json --policy fgd -o solution.json",
         "optgap check problem.json solution.json",
+        "optgap run lib:queueing-wait-9 --policy shortest -o waits.json",
+        "optgap check --against-best queueing-wait-9 waits.json",
     ),
     "export": (
         "optgap generate queueing --preset small --size 5 -o problem.json",
@@ -78,6 +83,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "optgap compare placement --preset small --size 20 --plot gaps.png",
         "optgap compare coscheduling --sweep size=6,8,10 --policies ecosched,marble",
     ),
+    "score": ("optgap score marble --json score.json",),
     "explain": ("optgap explain coscheduling --policy ecosched --plot why.png",),
     "audit": (
         "optgap audit kubernetes cluster.json --moves 14",
@@ -199,7 +205,8 @@ def own_options() -> list[Any]:
     @app.callback()
     def _shown(
         version: Annotated[
-            bool, typer.Option("--version", help="versions; as JSON with --json behind it")
+            bool,
+            typer.Option("--version", help="versions and back ends; as JSON with --json behind it"),
         ] = False,
     ) -> None: ...
 
@@ -210,14 +217,44 @@ def own_options() -> list[Any]:
 def version(given: list[str]) -> int:
     """What ``--version [--json [FILE]]`` answers."""
     from optgap.cli.work import Output
+    from optgap.solvers.backends import available, backends
     from optgap.versions import versions
 
     if given and (given[0] != "--json" or len(given) > 2):
         raise InputError("--version", "", " ".join(given), "nothing, or --json FILE")
     out = Output((given[1:] or ["-"])[0] if given else None, False)
     block = versions()
-    out.line(f"optgap {block['optgap']}")
-    out.document({"schema": "optgap.versions/1", "versions": block})
+    rows = [(row, available(row.name)) for row in backends()]
+    out.line(f"optgap {block['optgap']}\n")
+    out.pairs([pair for pair in block.items() if pair[0] != "optgap"])
+    out.line()
+    out.table(
+        ("back end", "versions", "usable"),
+        [
+            (
+                row.title,
+                ", ".join(f"{name} {found}" for name, found in row.versions.items()),
+                f"no: {reason}" if reason else "yes",
+            )
+            for row, reason in rows
+        ],
+    )
+    out.document(
+        {
+            "schema": "optgap.versions/1",
+            "versions": block,
+            "backends": [
+                {
+                    "name": row.name,
+                    "title": row.title,
+                    "versions": dict(row.versions),
+                    "usable": not reason,
+                    "reason": reason,
+                }
+                for row, reason in rows
+            ],
+        }
+    )
     return DONE
 
 

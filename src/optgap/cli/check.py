@@ -28,19 +28,32 @@ def command(
     strict: Annotated[
         bool, typer.Option("--strict", help="exit 2 when a constraint is broken")
     ] = False,
+    against_best: Annotated[
+        bool,
+        typer.Option(
+            "--against-best", help="PROBLEM.json is an instance of optgap-lib: is it better?"
+        ),
+    ] = False,
     json: opt.JsonFile = None,
     quiet: opt.Quiet = False,
 ) -> int:
     from optgap.api import check
     from optgap.auditing.tables import read_log, require_all
+    from optgap.best_known import PREFIX
     from optgap.cli import BAD_INPUT, DONE
     from optgap.cli.work import Output
     from optgap.documents import load_problem
     from optgap.render import number
 
     opt.require_writable(json, read=(problem_file, solution_file))
+    if against_best:
+        problem_file = PREFIX + problem_file.removeprefix(PREFIX)
     problem = load_problem(problem_file)
     if solution_file.endswith(SOLVERS):
+        asked = {"--against-best": against_best}
+        opt.refuse(
+            asked, f"conflicts with a {SOLVERS} file", "check the result that --json FILE writes"
+        )
         return _of_solver(problem, solution_file, formulation, Output(json, quiet))
     logged = read_log(solution_file, problem)
     require_all(logged, solution_file)
@@ -54,11 +67,35 @@ def command(
         rows.append(("objective", f"{number(verdict.objective)} {verdict.unit}"))
         rows.append(("serves all", "yes" if verdict.serves_all else "no"))
     rows += [(key, number(value)) for key, value in verdict.metrics.items()]
+    document = verdict.to_json()
+    if against_best:
+        rows.append(("against best", _against_best(problem_file.removeprefix(PREFIX), document)))
     out.pairs(rows)
-    out.document(verdict)
+    out.document(document)
     out.wrote(json)
     out.following("compare", problem_file, why="every policy's gap")
     return BAD_INPUT if strict and not verdict.feasible else DONE
+
+
+def _against_best(name: str, document: dict[str, Any]) -> str:
+    """Say whether a solution is better than the best known; the document is told, too."""
+    from optgap.api import ahead, close
+    from optgap.best_known import record
+    from optgap.render import number
+
+    known = record(name)
+    best, bound, unit = known["best"]["value"], known["bound"]["value"], known["unit"]
+    value = document["objective"] if document["serves_all"] else None
+    better = value is not None and ahead(value, best, known["sense"])
+    document["against_best"] = {
+        "instance": name, "best_known": best, "bound": bound, "better": better
+    }  # fmt: skip
+    shown = f"{number(best)} {unit}, {'proven' if close(best, bound) else 'not proven'} optimal"
+    if value is None:
+        return f"not comparable with {shown}: it does not serve everything"
+    if better:
+        return f"better than {shown}; CONTRIBUTING.md says how it gets in"
+    return f"{'equal to' if close(value, best) else 'not as good as'} {shown}"
 
 
 def _of_solver(problem: Any, path: str, formulation: str, out: Output) -> int:

@@ -37,7 +37,8 @@ def _families() -> dict[str, str]:
 def _datasets() -> dict[str, str]:
     from optgap.datasets import catalogue
 
-    return {"all": "every one", **{name: item.title for name, item in catalogue().items()}}
+    more = {"all": "every one", "list": "what there is"}
+    return {**more, **{name: item.title for name, item in catalogue().items()}}
 
 
 def _models() -> dict[str, str]:

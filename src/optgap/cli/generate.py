@@ -6,14 +6,17 @@ from typing import Annotated, Any
 
 from optgap.cli import completing
 from optgap.cli import options as opt
-from optgap.registry import REPEATABLE, family, file_options
+from optgap.models.errors import InputError, NoQuote, Said, one_of
+from optgap.registry import FAMILIES, REPEATABLE, family, file_options
 
 NOTES = ("columns: ", "arrivals: ", "times: ")
 """How the parts of a problem's origin begin that a person is told."""
 
 
 def command(
-    name: Annotated[str, opt.argument("FAMILY", "the problem family", completing.families)],
+    name: Annotated[
+        str | None, opt.argument("FAMILY", "the problem family", completing.families)
+    ] = None,
     output: Annotated[
         str, opt.option("--output -o", "FILE", "the problem file; - is stdout")
     ] = "-",
@@ -21,11 +24,22 @@ def command(
     size: opt.Size = None,
     settings: opt.Settings = None,
     columns: opt.Columns = None,
+    fetch: Annotated[
+        list[str] | None,
+        opt.option(
+            "--fetch",
+            "NAME",
+            "instead, download public data of this name, or all; list shows what there is; "
+            "repeatable",
+            completing.datasets,
+        ),
+    ] = None,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     quiet: opt.Quiet = False,
     **files: str | list[str] | None,
 ) -> int:
+    from optgap.cli.fetching import fetched
     from optgap.cli.work import Output
     from optgap.making import MODELS, fitted
     from optgap.models.jsonio import dump_json
@@ -36,6 +50,11 @@ def command(
     listed = ([paths] if isinstance(paths, str) else paths or [] for paths in files.values())
     tables = [path for paths in listed for path in paths]
     opt.require_writable(*dict.fromkeys((output, target)), read=tables)
+    if fetch:
+        opt.refuse({"FAMILY": name}, "conflicts with --fetch", "give only one")
+        return fetched(fetch, Output(json, quiet))
+    if name is None:
+        raise InputError("FAMILY", "", Said("it is missing"), one_of(FAMILIES, "name one of {}"))
     given: dict[str, Any] = dict(assignments(settings or [], "--set"))
     spec = family(name, "FAMILY")
     wanted = assignments(columns or [], "--column")
@@ -62,7 +81,6 @@ def command(
 
 def _document(spec: Any, files: dict[str, Any]) -> bool:
     """Whether models are given that are no fits: what elastic jobs train, in a file of its own."""
-    from optgap.models.errors import InputError
     from optgap.models.performance.saved import read_fit
 
     try:
@@ -77,7 +95,6 @@ def _from_preset(
     spec: Any, preset: str | None, size: int | None, given: dict[str, Any], seed: int
 ) -> Any:
     from optgap.making import from_preset
-    from optgap.models.errors import InputError, Said
 
     if size is not None:
         if "size" in given:
@@ -96,7 +113,6 @@ def _from_files(
     columns: dict[str, str],
 ) -> Any:
     from optgap.making import from_files, named, require_models
-    from optgap.models.errors import InputError, NoQuote
 
     files = named(spec, files)
     opt.refuse({"--preset": preset, "--size": size}, "conflicts with CSV files", "give only one")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from optgap.best_known import PREFIX
 from optgap.cli.options import refuse, require_writable
 from optgap.contract import Problem
 from optgap.models.errors import InputError, one_of
@@ -22,7 +23,9 @@ def is_file(subject: str) -> bool:
     """
     if subject in FAMILIES:
         return False
-    if subject.endswith(".json") or subject == STANDARD_INPUT or Path(subject).exists():
+    if subject.startswith(PREFIX) or subject == STANDARD_INPUT:
+        return True
+    if subject.endswith(".json") or Path(subject).exists():
         return True
     expected = one_of(FAMILIES, "one of {}, or a problem file")
     raise InputError("FAMILY|PROBLEM.json", "", subject, expected)

@@ -154,7 +154,7 @@ def path(name: str) -> Path:
     place = data_folder()
     for file in dataset.files:
         if not (place / file.path).is_file():
-            remedy = f"run optgap info --fetch {name}"
+            remedy = f"run optgap generate --fetch {name}"
             raise InputError(str(place / file.path), "", Said("no such file"), remedy)
     return place / os.path.commonpath([os.path.dirname(file.path) for file in dataset.files])
 

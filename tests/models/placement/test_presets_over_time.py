@@ -72,7 +72,7 @@ def test_recorded_times_are_the_traces(data_dir: Path, recwarn: pytest.WarningsR
 
 
 def test_recorded_times_want_the_trace(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="optgap info --fetch openb"):
+    with pytest.raises(InputError, match="optgap generate --fetch openb"):
         alibaba_time(seed=0, times="recorded", data=str(tmp_path))
 
 

@@ -1,0 +1,1 @@
+"""optgap-lib: fixed problems, the best solutions known and the best bounds."""

@@ -1,0 +1,111 @@
+"""optgap-lib: fixed problems that ship with the package, their best solutions and bounds.
+
+``lib:NAME`` stands for the file of a problem wherever one is read.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from optgap.models.errors import InputError, Said, one_of
+from optgap.models.reading import MAGIC, Held, Path
+from optgap.models.result import relative_gap
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PREFIX = "lib:"
+LIBRARY = "optgap-lib 1"
+"""What a paper cites; files of another content would be another library."""
+
+
+def text_of(file: str) -> str:
+    """Return what a file of the library holds, unpacked."""
+    place = files("optgap.instances")
+    found = place / file if (place / file).is_file() else place / f"{file}.gz"
+    data = found.read_bytes()
+    return (gzip.decompress(data) if data.startswith(MAGIC) else data).decode()
+
+
+@cache
+def records() -> Mapping[str, Mapping[str, Any]]:
+    """Return what is known of every instance, by name; nobody may change it."""
+    known: Mapping[str, Mapping[str, Any]] = json.loads(text_of("best_known.json"))["instances"]
+    return known
+
+
+def record(name: str, source: str = "instance") -> Mapping[str, Any]:
+    """Return what is known of one instance.
+
+    Raises
+    ------
+    InputError: for a name that no instance has.
+    """
+    if name not in records():
+        raise InputError(source, "", name, one_of(records()))
+    return records()[name]
+
+
+def opened(path: Path) -> Path:
+    """Return the file of an instance for ``lib:NAME``, and any other path as it is.
+
+    Raises
+    ------
+    InputError: for a name that no instance has, or a file that is not the one of the library.
+    """
+    if not (isinstance(path, str) and path.startswith(PREFIX)):
+        return path
+    name = path.removeprefix(PREFIX)
+    expected = record(name, PREFIX)["sha256"]
+    text = text_of(f"{name}.json")
+    if hashlib.sha256(text.encode()).hexdigest() != expected:
+        raise InputError(
+            path, "", Said(f"the file is not that of {LIBRARY}"), "install optgap again"
+        )
+    return Held(path, text)
+
+
+def solution(name: str) -> Held:
+    """Return the best solution known of an instance, as a file in memory."""
+    record(name)
+    return Held(f"solution of {name}", text_of(f"solutions/{name}.json"))
+
+
+def library(family: str | None = None) -> pd.DataFrame:
+    """Return the instances as a table, one a line: what is known of each and how it was found.
+
+    Parameters
+    ----------
+    family: only those of this family.
+
+    Raises
+    ------
+    InputError: for a family that there is not.
+    """
+    import pandas as pd
+
+    kinds = dict.fromkeys(known["family"] for known in records().values())
+    if family is not None and family not in kinds:
+        raise InputError("family", "", family, one_of(kinds))
+    rows, own = [], ("family", "size", "unit", "sense", "made", "why")
+    for name, known in records().items():
+        best, bound = known["best"], known["bound"]
+        if family in (None, known["family"]):
+            rows.append(
+                {
+                    "instance": PREFIX + name,
+                    **{key: known[key] for key in own},
+                    "best_known": best["value"],
+                    "best_by": best["by"],
+                    "bound": bound["value"],
+                    "bound_by": bound["by"],
+                    "gap": relative_gap(best["value"], bound["value"]),
+                }
+            )
+    return pd.DataFrame(rows)

@@ -1,0 +1,231 @@
+"""A policy's score on optgap-lib: its gaps to the best known solutions and to their bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from optgap.api import ahead, require_time_limit, serves
+from optgap.best_known import LIBRARY, PREFIX, record, records
+from optgap.comparing.comparison import Failure
+from optgap.comparing.gaps import compare
+from optgap.documents import load_problem
+from optgap.models.errors import InputError, Said, one_of
+from optgap.models.limits import Limits
+from optgap.models.result import Result
+from optgap.parameters import split_call
+from optgap.registry import FAMILIES, installed_policies
+from optgap.registry import family as family_of
+from optgap.registry import policy as find_policy
+from optgap.render import Answer, Row, Table, duration, number, percent
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA = "optgap.score/1"
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRow:
+    """A policy on one instance.
+
+    Parameters
+    ----------
+    instance: its name.
+    result: of the policy, as the referee saw it.
+    best_known, bound: of the instance.
+    left_out: tasks or jobs that the policy did not serve. With any there is no gap, because best
+        known solution and bound serve all.
+    failure: as `ComparisonRow` has it.
+    """
+
+    instance: str
+    result: Result
+    best_known: float
+    bound: float
+    left_out: int = 0
+    failure: Failure = ""
+
+    @property
+    def gap_to_best(self) -> float | None:
+        """How much worse than the best known solution, as a share of it; below 0 for better."""
+        return self._gap(self.best_known)
+
+    @property
+    def gap_to_bound(self) -> float | None:
+        """How much worse than the bound, as a share of it: the true gap is no larger."""
+        return self._gap(self.bound)
+
+    def _gap(self, reference: float) -> float | None:
+        value = self.result.objective
+        if value is None or self.left_out or not reference:
+            return None
+        lost = value - reference if self.result.sense == "min" else reference - value
+        return lost / abs(reference)
+
+    @property
+    def note(self) -> str:
+        """Why the row has no gap, or that the policy beats the best known solution."""
+        if self.left_out:
+            return f"{self.left_out:,} left out"
+        value = self.result.objective
+        if value is not None and ahead(value, self.best_known, self.result.sense):
+            return "better than the best known: CONTRIBUTING.md says how it gets in"
+        return self.result.message
+
+    def to_json(self) -> dict[str, Any]:
+        """Its numbers, and what the result says of itself."""
+        one, own = self.result, ("instance", "best_known", "bound", "gap_to_best", "gap_to_bound")
+        return {
+            **{key: getattr(self, key) for key in (*own, "left_out")},
+            **{key: getattr(one, key) for key in ("objective", "unit", "sense", "message")},
+            "status": str(one.status),
+            "seconds": one.seconds,
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class Score(Answer):
+    """A policy on all instances of its family, as a table with mean and worst gap.
+
+    Parameters
+    ----------
+    policy: its name, with parameters.
+    family: the family of the instances.
+    rows: one for each instance, in the order of the library.
+    """
+
+    policy: str
+    family: str
+    rows: tuple[ScoreRow, ...]
+
+    @property
+    def gaps(self) -> list[float]:
+        """The gaps to the best known solutions, where there is one."""
+        return [gap for row in self.rows if (gap := row.gap_to_best) is not None]
+
+    @property
+    def mean(self) -> float | None:
+        """The mean of the gaps to the best known solutions."""
+        return fmean(self.gaps) if self.gaps else None
+
+    @property
+    def worst(self) -> float | None:
+        """The largest gap to a best known solution."""
+        return max(self.gaps, default=None)
+
+    @property
+    def mean_to_bound(self) -> float | None:
+        """The mean of the gaps to the bounds."""
+        found = [gap for row in self.rows if (gap := row.gap_to_bound) is not None]
+        return fmean(found) if found else None
+
+    @property
+    def seconds(self) -> float:
+        """Wall time of the policy on all instances."""
+        return sum(row.result.seconds for row in self.rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON form, ``optgap.score/1``."""
+        own = ("policy", "family", "mean", "worst", "mean_to_bound", "seconds")
+        return {
+            "schema": SCHEMA,
+            "library": LIBRARY,
+            **{key: getattr(self, key) for key in own},
+            "scored": len(self.gaps),
+            "rows": [row.to_json() for row in self.rows],
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """One line per instance."""
+        import pandas as pd
+
+        return pd.DataFrame([row.to_json() for row in self.rows])
+
+    def head(self) -> list[str]:
+        """The line that a paper can quote."""
+        count = f"{len(self.gaps)} of {len(self.rows)} {self.family} instances of {LIBRARY}"
+        gaps = f"mean gap {percent(self.mean)}, worst {percent(self.worst)}"
+        last = f"{percent(self.mean_to_bound)} from the bounds, {duration(self.seconds)}"
+        return [f"{self.policy}: {gaps} on {count}; {last}" if self.gaps else f"no gap: {count}"]
+
+    def table(self) -> Table:
+        """Instance, objective, both gaps, time and notes."""
+        header = ("", "objective", "gap to best known", "gap to bound", "time", "note")
+        rows: list[Row] = []
+        for row in self.rows:
+            one = row.result
+            objective = "" if one.objective is None else f"{number(one.objective)} {one.unit}"
+            gaps = percent(row.gap_to_best), percent(row.gap_to_bound)
+            rows.append((row.instance, objective, *gaps, duration(one.seconds), row.note))
+        return header, rows, (1, 2, 3, 4)
+
+    def __repr__(self) -> str:
+        return f"<Score {self.head()[0]}>"
+
+
+def score(
+    policy: str | Callable[..., Any],
+    family: str | None = None,
+    *,
+    instances: Sequence[str] | None = None,
+    time_limit: float | None = None,
+    seed: int = 0,
+    limits: Limits | None = None,
+) -> Score:
+    """Run a policy on the instances of its family in optgap-lib.
+
+    A policy that fails on one instance still has its rows of the others.
+
+    Parameters
+    ----------
+    policy: a name, with parameters in parentheses, ``module:attribute`` or
+        ``path/to/file.py:attribute`` for one of your own, or the function itself.
+    family: the family of its instances, which the name of a policy of a single family tells.
+    instances: only those of these names.
+    time_limit: wall-clock seconds on each instance for a policy of your own.
+
+    Raises
+    ------
+    InputError: for an unknown policy, family or instance, or a policy whose family is open.
+    """
+    require_time_limit(time_limit)
+    spec = family_of(family or _home(policy), "--family")
+    label = find_policy(spec, policy).label
+    names = [name for name, known in records().items() if known["family"] == spec.name]
+    rows = []
+    for name in names if instances is None else [one.removeprefix(PREFIX) for one in instances]:
+        known = record(name)
+        problem = load_problem(PREFIX + name)
+        made = compare(problem, [policy], (), time_limit=time_limit, seed=seed, limits=limits)
+        result = made.rows[0].result
+        part = result.solution is not None and not serves(result)
+        left_out = _left_out(problem, result.solution) if part else 0
+        reference = known["best"]["value"], known["bound"]["value"]
+        rows.append(ScoreRow(name, result, *reference, left_out, made.rows[0].failure))
+    return Score(label, spec.name, tuple(rows))
+
+
+def _left_out(problem: Any, solution: Any) -> int:
+    """How many tasks or jobs a solution does not serve."""
+    try:
+        return len(problem.subjects) - len(problem.restrict(solution).subjects)
+    except InputError:  # nothing is served at all
+        return len(problem.subjects)
+
+
+def _home(policy: str | Callable[..., Any]) -> str:
+    """The one family that has a policy of this name."""
+    name = split_call(policy, "policy")[0] if isinstance(policy, str) else ""
+    there = {
+        spec.name: (*spec.policies, *installed_policies(spec.name)) for spec in FAMILIES.values()
+    }
+    homes = [key for key, names in there.items() if name in names]
+    if len(homes) == 1:
+        return homes[0]
+    if not homes and name and ":" not in name:
+        raise InputError("--policy", "", name, one_of(sorted(set().union(*there.values()))))
+    said = f"{name} is a policy of {' and '.join(homes)}" if homes else "the policy is your own"
+    raise InputError("--family", "", Said(said), one_of(homes or FAMILIES, "name one of {}"))
