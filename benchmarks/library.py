@@ -284,7 +284,6 @@ def board(scores: dict[str, Any], known: dict[str, Any]) -> str:
         scored = [name for name in names if all(name in done for done in on.values())]
         open_ = ", ".join(f"`{name}`" for name in names if name not in scored)
         lines += [f"\n## {kind.capitalize()}\n", *([f"Not scored: {open_}.\n"] if open_ else [])]
-        lines += [f"| policy | of {len(scored)} | mean % | worst % |", "| --- | --- | --- | --- |"]
         rows = []
         for policy, done in on.items():
             gaps = [
@@ -294,7 +293,12 @@ def board(scores: dict[str, Any], known: dict[str, Any]) -> str:
             ]
             if gaps:
                 rows.append((-len(gaps), fmean(gaps), max(gaps), policy))
-        lines += [f"| {p} | {-n} | {mean:.2f} | {most:.1f} |" for n, mean, most, p in sorted(rows)]
+        wide = max(len(policy) for policy in on)
+        lines += ["```text", f"{'policy':{wide}}  {f'of {len(scored)}':>6}  mean %  worst %"]
+        lines += [
+            f"{p:{wide}}  {-n:6}  {mean:6.2f}  {most:7.1f}" for n, mean, most, p in sorted(rows)
+        ]
+        lines += ["```"]
     return "\n".join(lines) + "\n"
 
 
