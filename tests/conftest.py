@@ -18,6 +18,8 @@ from optgap.models.placement import Cluster, PlacementObjective, PlacementProble
 
 ROOT = Path(__file__).parents[1]
 
+os.environ.pop("COLUMNS", None)  # workers of xdist set it, and texts would wrap as nowhere else
+
 _SLOW = [HealthCheck.too_slow]
 settings.register_profile(
     "ci", max_examples=25, deadline=None, derandomize=True, suppress_health_check=_SLOW

@@ -130,7 +130,7 @@ def arguments(words: list[str]) -> Any:
 
 def mentions(words: list[str]) -> bool:
     """Whether a sentence names the command without all that it needs."""
-    if words[1].isupper():
+    if words[1].isupper() or words[1].startswith("--"):
         return True
     if len(words) == 2 or (words[1] == "fit" and not any(map(NAME.search, words))):
         return words[1] in COMMANDS or words[1].startswith("--")
@@ -181,6 +181,8 @@ def look_into(command: pages.Command) -> None:
     elif words[0] == "make":
         targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
         assert words[1] in targets
+    elif words[1] == "-m" and (ROOT / words[2]).is_dir():
+        assert (ROOT / words[2] / "__main__.py").exists(), words
     else:
         text = (ROOT / words[1]).read_text()
         assert all(word in text for word in words[2:] if word.startswith("--")), words

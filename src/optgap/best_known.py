@@ -84,9 +84,21 @@ def library(family: str | None = None) -> pd.DataFrame:
     ----------
     family: only those of this family.
 
+    Returns
+    -------
+    pandas.DataFrame
+        A row an instance: its size, the best known objective, the bound, and their gap.
+
     Raises
     ------
     InputError: for a family that there is not.
+
+    Examples
+    --------
+    >>> import optgap
+    >>> instances = optgap.library("queueing")
+    >>> instances["family"].unique().tolist()
+    ['queueing']
     """
     import pandas as pd
 

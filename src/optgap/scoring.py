@@ -186,10 +186,24 @@ def score(
     family: the family of its instances, which the name of a policy of a single family tells.
     instances: only those of these names.
     time_limit: wall-clock seconds on each instance for a policy of your own.
+    seed: the seed of policies that draw random numbers.
+    limits: limits that are shared with other work, instead of `time_limit`.
+
+    Returns
+    -------
+    Score
+        A row an instance with its gaps, their mean and the worst; `to_frame` has them as a table.
 
     Raises
     ------
     InputError: for an unknown policy, family or instance, or a policy whose family is open.
+
+    Examples
+    --------
+    >>> import optgap
+    >>> marble = optgap.score("marble", instances=["coscheduling-pool-8"])
+    >>> [row.instance for row in marble.rows]
+    ['coscheduling-pool-8']
     """
     require_time_limit(time_limit)
     spec = family_of(family or _home(policy), "--family")

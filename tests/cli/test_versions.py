@@ -18,14 +18,16 @@ EXTRAS = {"pooch", "requests", "joblib", "pyarrow", "distributed", "optuna"}
 
 
 def test_the_version_as_text_and_as_json(cli: Cli, tmp_path: Path) -> None:
-    assert cli("--version").out == f"optgap {optgap.__version__}\n"
+    first, _, rest = cli("--version").out.partition("\n")
+    assert first == f"optgap {optgap.__version__}"
+    assert "numpy" in rest
     document = json.loads(cli("--version", "--json").out)
     assert document["schema"] == "optgap.versions/1"
     assert document["versions"]["optgap"] == optgap.__version__
     assert {"python", "numpy", "ortools", "highspy", "platform"} <= set(document["versions"])
     answer = cli("--version", "--json", str(tmp_path / "v.json"))
     assert json.loads((tmp_path / "v.json").read_text()) == document
-    assert answer.out == f"optgap {optgap.__version__}\n"
+    assert answer.out.startswith(f"optgap {optgap.__version__}\n")
     assert cli("--version", "--jsno").code == 2
 
 
