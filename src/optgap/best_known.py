@@ -62,7 +62,7 @@ def opened(path: Path) -> Path:
     if not (isinstance(path, str) and path.startswith(PREFIX)):
         return path
     name = path.removeprefix(PREFIX)
-    expected = record(name, PREFIX)["sha256"]
+    expected = record(name, LIBRARY)["sha256"]
     text = text_of(f"{name}.json")
     if hashlib.sha256(text.encode()).hexdigest() != expected:
         raise InputError(
