@@ -125,7 +125,16 @@ _HOME = {
 """Where each of `__all__` is."""
 
 
+_GONE = {
+    "plot_gaps": "comparison.plot(…)",
+    "plot_explanation": "explanation.plot(…)",
+    "compare_uncertain": "compare(generate(…, models=…), uncertainty=N)",
+}
+
+
 def __getattr__(name: str) -> Any:
+    if name in _GONE:
+        raise AttributeError(f"optgap.{name} is gone; use {_GONE[name]}")
     if name not in _HOME:
         raise AttributeError(f"module 'optgap' has no attribute {name!r}")
     value = getattr(import_module(f"optgap.{_HOME[name]}"), name)
