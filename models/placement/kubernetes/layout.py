@@ -15,7 +15,7 @@ from optgap.models.placement.kubernetes.devices import (
     family,
     notes,
 )
-from optgap.models.placement.kubernetes.moving import on_every_node, why_stays
+from optgap.models.placement.kubernetes.moving import on_every_node, spent, why_stays
 from optgap.models.placement.kubernetes.objects import Object, Objects
 from optgap.models.placement.kubernetes.power import Figures
 from optgap.models.placement.kubernetes.requests import Pod, requested
@@ -88,11 +88,12 @@ def lay_out(objects: Objects, figures: Figures, plain: Collection[str]) -> Layou
             f"pods on {_some(strange, 'node')} that the file does not have: "
             "an old or partial file, or two clusters mixed"
         )
+    budgets = spent(objects.budgets)
     for node in layout.nodes:
         node.devices = examine(node, plain)
         _close(layout, node)
         for one in node.pods:
-            one.stays = _stays(one, node, objects.budgets, plain)
+            one.stays = _stays(one, node, budgets, plain)
     layout.warnings += notes(layout.nodes)
     others = Counter(
         name for node in layout.nodes for pod in node.pods for name in pod.asks

@@ -14,12 +14,16 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 CRITICAL = ("system-node-critical", "system-cluster-critical")
 
 
+def spent(budgets: Iterable[Object]) -> list[Object]:
+    """Return the disruption budgets that allow no disruption at the moment."""
+    return [b for b in budgets if int((b.get("status") or {}).get("disruptionsAllowed") or 0) < 1]
+
+
 def _budgeted(pod: Object, budgets: Iterable[Object]) -> bool:
-    """Whether a disruption budget that allows none at the moment keeps a pod where it is."""
+    """Whether one of the spent disruption budgets keeps a pod where it is."""
     meta = pod["metadata"]
     return any(
         budget["metadata"].get("namespace", "default") == meta.get("namespace", "default")
-        and int((budget.get("status") or {}).get("disruptionsAllowed") or 0) < 1
         and selected(meta.get("labels") or {}, (budget.get("spec") or {}).get("selector") or {})
         for budget in budgets
     )
