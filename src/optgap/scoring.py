@@ -19,7 +19,18 @@ from optgap.parameters import split_call
 from optgap.registry import FAMILIES, installed_policies
 from optgap.registry import family as family_of
 from optgap.registry import policy as find_policy
-from optgap.render import Answer, Row, Table, duration, number, percent
+from optgap.render import (
+    GAP_TO_BEST,
+    GAP_TO_BOUND,
+    SECONDS,
+    Answer,
+    Table,
+    duration,
+    durations,
+    number,
+    percent,
+    percents,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,14 +164,18 @@ class Score(Answer):
 
     def table(self) -> Table:
         """Instance, objective, both gaps, time and notes."""
-        header = ("", "objective", "gap to best known", "gap to bound", "time", "note")
-        rows: list[Row] = []
-        for row in self.rows:
-            one = row.result
-            objective = "" if one.objective is None else f"{number(one.objective)} {one.unit}"
-            gaps = percent(row.gap_to_best), percent(row.gap_to_bound)
-            rows.append((row.instance, objective, *gaps, duration(one.seconds), row.note))
-        return header, rows, (1, 2, 3, 4)
+        found = [row.result for row in self.rows]
+        columns = {
+            "": [row.instance for row in self.rows],
+            "objective": [
+                f"{number(r.objective)} {r.unit}" * (r.objective is not None) for r in found
+            ],
+            GAP_TO_BEST: percents(row.gap_to_best for row in self.rows),
+            GAP_TO_BOUND: percents(row.gap_to_bound for row in self.rows),
+            SECONDS: durations([r.seconds for r in found]),
+            "note": [row.note for row in self.rows],
+        }
+        return tuple(columns), list(zip(*columns.values(), strict=True)), (1, 2, 3, 4)
 
     def __repr__(self) -> str:
         return f"<Score {self.head()[0]}>"
