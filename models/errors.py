@@ -21,7 +21,6 @@ ARGUMENTS = {
     "--samples": "uncertainty",
     "--sweep": "parameter",
     "--plot": "path",
-    "--engine": "engine",
 }
 """Names of options whose Python argument is called otherwise."""
 _SPOKEN: list[bool] = []

@@ -251,9 +251,8 @@ class Comparison(Answer):
             document = {"low": None, "high": None, **row.to_json()}
             flat = {k: v for k, v in document.items() if not isinstance(v, Mapping)}
             lines.append({**flat, **document["metrics"]} if full else flat)
-        more = dict.fromkeys(key for line in lines if full for key in line if key not in FRAME)
         names = pd.Index([line.pop("method") for line in lines], name="name")
-        more.pop("method", None)
+        more = dict.fromkeys(key for line in lines if full for key in line if key not in FRAME)
         frame = pd.DataFrame(lines, index=names, columns=[*FRAME, *more])
         return frame.astype(dict.fromkeys(FRAME, float))
 
