@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from optgap.models.errors import InputError, Said, one_of
 from optgap.models.reading import MAGIC, Held, Path
 from optgap.models.result import relative_gap
-from optgap.registry import family as family_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,8 +102,9 @@ def library(family: str | None = None) -> pd.DataFrame:
     """
     import pandas as pd
 
-    if family is not None:
-        family_of(family)
+    kinds = dict.fromkeys(known["family"] for known in records().values())
+    if family is not None and family not in kinds:
+        raise InputError("family", "", family, one_of(kinds))
     rows, own = [], ("family", "size", "unit", "sense", "made", "why")
     for name, known in records().items():
         best, bound = known["best"], known["bound"]
