@@ -19,7 +19,7 @@ from optgap.models.times import ROUNDING
 NEAR = 1e-9
 """Samples: progress this close to the end of one has reached it."""
 
-ENERGY, GPU_S, SERVER_S, ARRIVAL, FLOOR = range(5)
+ENERGY, GPU_S, SERVER_S = range(3)
 Heap = list[tuple[float, int]]
 
 
@@ -33,11 +33,9 @@ class Given(NamedTuple):
     gpu_kind, gpu_server: (G,).
     f_max, beta, static, slope: by kind, the last three by task too.
     server_w: W of an awake server.
-    memory, floors: (L,) bytes, and the least a GPU draws that runs the task, W.
     period, exponent: s per sample, and q of the slowdown.
-    last_arrival, same_s: s; by how much equal times may differ: a GPU empty for less has not slept.
-    largest, share: bytes of the largest GPU; static W of a server per GPU.
-    wake_s, scaled: latency of a GPU that slept; whether power follows utilisation.
+    same_s: s by which equal times may differ: a GPU empty for less has not slept.
+    wake_s: latency of a GPU that slept.
     """
 
     stays: IntArray
@@ -52,16 +50,10 @@ class Given(NamedTuple):
     static: FloatArray
     slope: FloatArray
     server_w: FloatArray
-    memory: FloatArray
-    floors: FloatArray
     period: float
     exponent: float
-    last_arrival: float
     same_s: float
-    largest: float
-    share: float
     wake_s: float
-    scaled: bool
 
 
 class Held(NamedTuple):
@@ -119,15 +111,6 @@ def empty(tasks: int, gpus: int, servers: int, widest: int) -> Held:
         after=np.full(chains, -1, dtype=np.int64),
         before=np.full(chains, -1, dtype=np.int64),
     )
-
-
-@compiled
-def add_energy(
-    given: Given, held: Held, totals: FloatArray, watts: float, start: float, stop: float
-) -> None:
-    """Add W over a time to the energy, and to that up to the last arrival."""
-    totals[ENERGY] += watts * (stop - start)
-    totals[ARRIVAL] += watts * max(0.0, min(stop, given.last_arrival - held.base[0]) - start)
 
 
 @compiled
@@ -191,7 +174,7 @@ def settle(
     ----------
     always: look at the residents even where they slow one another as they did.
     """
-    add_energy(given, held, totals, held.watts[gpu], held.settled[gpu], now)
+    totals[ENERGY] += held.watts[gpu] * (now - held.settled[gpu])
     held.settled[gpu] = now
     widest = given.stays.shape[1]
     total = 0.0
@@ -199,7 +182,6 @@ def settle(
     while entry >= 0:
         total += held.util[entry // widest]
         entry = held.after[entry]
-    share = min(1.0, total / 100.0) if given.scaled else 1.0
     slow = 1.0 if total <= 100.0 else (total / 100.0) ** given.exponent
     paced = slow == held.slow[gpu] and not always
     held.slow[gpu] = slow
@@ -207,7 +189,7 @@ def settle(
     entry = held.head[gpu]
     while entry >= 0:
         task = entry // widest
-        own = given.static[kind, task] + given.slope[kind, task] * held.clock[gpu] * share
+        own = given.static[kind, task] + given.slope[kind, task] * held.clock[gpu]
         most = max(most, own)
         if not paced:
             update_rate(given, held, heap, task, now)
@@ -282,25 +264,7 @@ def leave(given: Given, held: Held, totals: FloatArray, heap: Heap, task: int, n
             held.busy[i] -= 1
             if held.busy[i] == 0:
                 totals[SERVER_S] += now - held.woken[i]
-                add_energy(given, held, totals, given.server_w[i], held.woken[i], now)
-
-
-@compiled
-def floor_power(given: Given, held: Held, active: IntArray, count: int) -> float:
-    """What the tasks that run need at least, however they are placed, W."""
-    used, wide, top, least = 0.0, 0, 0.0, np.inf
-    for k in range(count):
-        task, width = active[k], 0
-        for m in range(given.stays.shape[1]):
-            width += given.stays[held.stay[task], m] >= 0
-        used += given.memory[task] * width
-        wide = max(wide, width)
-        least = min(least, given.floors[task])
-        top = max(top, given.floors[task] * width)
-    if count == 0:
-        return 0.0
-    needed = max(np.ceil(used / given.largest - 1e-9), float(wide))
-    return float(max(top, needed * least) + needed * given.share)
+                totals[ENERGY] += given.server_w[i] * (now - held.woken[i])
 
 
 @compiled
@@ -312,18 +276,16 @@ def run(
     event_mhz: FloatArray,
     event_stay: IntArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """End of each task, and energy, GPU-s, server-s, energy up to the last arrival, floor.
+    """End of each task, and energy, GPU-s and server-s.
 
     Parameters
     ----------
     event_time, event_gpu, event_mhz, event_stay: in order, a new clock of a GPU, or where
         `event_stay` is not negative the beginning of that stay.
     """
-    tasks = len(given.duration)
-    end, totals = np.full(tasks, np.inf), np.zeros(5)
-    active, place = np.zeros(tasks, dtype=np.int64), np.zeros(tasks, dtype=np.int64)
+    end, totals = np.full(len(given.duration), np.inf), np.zeros(3)
     heap = [(np.inf, 0)]
-    count, event, now, floor, floored = 0, 0, 0.0, 0.0, 0.0
+    count, event, now = 0, 0, 0.0
     while True:
         while heap[0][0] != held.due[heap[0][1]] and heap[0][0] < np.inf:
             heapq.heappop(heap)
@@ -333,11 +295,10 @@ def run(
             return end, totals
         if count == 0:
             rebase(held, upcoming)
-            now, upcoming, floored = 0.0, 0.0, 0.0
+            now, upcoming = 0.0, 0.0
         # what ends when a clock changes has ended: its last bit is not run at the new clock
         first = due <= upcoming + given.same_s + ROUNDING * (held.base[0] + upcoming)
         now = max(now, due if first else upcoming)
-        before = count
         if first:
             # by what it was due for, not by the clock: late in a run short samples round away
             done = sample_end(given, held, task) if held.rate[task] > 0 else held.progress[task]
@@ -345,8 +306,6 @@ def run(
                 leave(given, held, totals, heap, task, now)
                 end[task] = held.base[0] + now
                 count -= 1
-                active[place[task]] = active[count]
-                place[active[count]] = place[task]
             else:
                 held.progress[task], held.since[task] = done, now
                 held.due[task] = np.inf
@@ -362,12 +321,8 @@ def run(
                 if held.stay[task] >= 0:
                     leave(given, held, totals, heap, task, now)
                 else:
-                    active[count], place[task] = task, count
                     count += 1
                 held.stay[task] = stay
                 held.since[task] = now
                 enter(given, held, totals, heap, task, now)
             event += 1
-        if count != before:
-            totals[FLOOR] += floor * (now - floored)
-            floor, floored = floor_power(given, held, active, count), now

@@ -24,7 +24,7 @@ class TaskStream(NamedTuple):
     f_max: (K,) MHz. beta, static, slope, floor: (K, L) exponent, W, W/MHz, least clock in MHz.
     clocks, clock_count: (K, F) and (K,) the clocks of each kind, 0 of them where any will do.
     period, exponent, wake_s: s per sample, q of the slowdown, s that waking takes.
-    scaled, waiting, one_server: the rules ``util_scaled``, ``waiting`` and ``gang=server``.
+    waiting, one_server: the rules ``waiting`` and ``gang=server``.
     """
 
     submit: FloatArray
@@ -48,7 +48,6 @@ class TaskStream(NamedTuple):
     period: float
     exponent: float
     wake_s: float
-    scaled: bool
     waiting: bool
     one_server: bool
 
@@ -87,7 +86,6 @@ def case_of(problem: ConsolidationProblem) -> TaskStream:
         period=float(problem.period_s),
         exponent=float(rules.contention),
         wake_s=float(rules.wake_s),
-        scaled=rules.util_scaled,
         waiting=rules.waiting,
         one_server=rules.gang == "server",
     )

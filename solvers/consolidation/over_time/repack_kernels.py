@@ -118,8 +118,7 @@ def draw(
         for m in range(case.width[task]):
             g = p.place[task, m]
             kind = case.gpu_kind[g]
-            share = min(1.0, s.util[g] / 100.0) if case.scaled else 1.0
-            own = case.static[kind, task] + case.slope[kind, task] * s.clock[g] * share
+            own = case.static[kind, task] + case.slope[kind, task] * s.clock[g]
             s.watts[g] = max(s.watts[g], own)
     return float(s.watts.sum() + servers(case, p))
 
