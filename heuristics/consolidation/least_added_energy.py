@@ -18,7 +18,6 @@ import numpy as np
 
 from optgap.heuristics.consolidation.clocks import highest
 from optgap.heuristics.consolidation.engine import Engine
-from optgap.heuristics.consolidation.loop import Tables
 from optgap.heuristics.consolidation.opt_nomig import opt_nomig
 from optgap.heuristics.consolidation.parameters import LeastAddedEnergyParams
 from optgap.heuristics.consolidation.state import Choice, Decide, State
@@ -29,6 +28,7 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
 from optgap.models.times import slack_s
+from optgap.solvers.consolidation.over_time.loop import Tables
 
 NEAR_S = 1e-9
 """Progress this close to the end of a sample has reached it."""

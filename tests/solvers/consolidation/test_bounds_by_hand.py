@@ -130,6 +130,7 @@ def test_sizes_are_rounded_down_to_the_cells_of_a_table() -> None:
 
 TWOS = sizes(*[4.0] * 6, *[3.5] * 6, kappa=2.0)
 """45 GB, but two a GPU: six of them, in three servers."""
+ODD = [Server((0, 0), 75.0), Server((0,), 50.0)]
 
 
 @pytest.mark.parametrize(
@@ -149,9 +150,7 @@ TWOS = sizes(*[4.0] * 6, *[3.5] * 6, kappa=2.0)
         ),
         # with servers of two sizes each GPU pays the least share of one
         (
-            problem(
-                sizes(4.0, 4.0, 4.0, kappa=2.0), servers=[Server((0, 0), 75.0), Server((0,), 50.0)]
-            ),
+            problem(sizes(4.0, 4.0, 4.0, kappa=2.0), servers=ODD),
             1.5 * 97.5,
         ),
         # 60 and 60 % do not go together, nor both of 40 and 30 % beside one
@@ -222,7 +221,7 @@ def test_the_better_of_counts_and_columns_is_proven() -> None:
     for made, watts, by in (
         (problem(TWOS), 660, "linear program over contents"),
         (problem([*small, *large], servers=free), 330, "linear program over contents"),
-        (problem(STEPS), 460, "GPUs counted by level"),
+        (problem(sizes(4.0, 4.0, 4.0, kappa=2.0), servers=ODD), 195, "GPUs counted by level"),
     ):
         outcome = bound_columns(made, limits=Limits(), seed=0)
         assert outcome.bound == pytest.approx(watts, rel=1e-6)
