@@ -176,7 +176,7 @@ def replay(problem: ConsolidationProblem, solution: ConsolidationSolution) -> Re
         stays[k, : len(a.gpus)] = a.gpus
         who[k] = a.task
     given = _given(problem, stays, who)
-    held = empty(len(problem), len(problem.places), len(problem.servers), widest)
+    held = empty(len(problem), len(problem.places), len(problem.servers))
     clocks = [None if kind else solution.clocks[k] for _, kind, k in order]
     end, totals = run(
         given,
