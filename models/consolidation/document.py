@@ -9,6 +9,7 @@ import numpy as np
 
 from optgap.models.consolidation.cluster import MOST_GPUS, GpuKind, PowerLine, Server
 from optgap.models.consolidation.tasks import Task
+from optgap.models.errors import NoQuote
 from optgap.models.jsonio import Fields, plain
 from optgap.models.performance import saved
 
@@ -64,9 +65,9 @@ def arguments(fields: Fields) -> dict[str, Any]:
     InputError: naming the field that is missing or not what it should be.
     """
     fields.schema(SCHEMA)
-    if fields.document.get("util_scaled", False) is not False:
+    if fields.flag("util_scaled", False):
         expected = "false: power follows clocks alone"
-        raise fields.fail("util_scaled", fields.document["util_scaled"], expected)
+        raise fields.fail("util_scaled", NoQuote("true"), expected)
     servers: list[Server] = []
     for item in fields.objects("servers"):
         count = item.integer("count", minimum=1, default=1)
