@@ -8,8 +8,8 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from exhaustive_placement import exhaustive
 from hypothesis import given, settings
+from slow_placement import exhaustive
 from trust.agreement import examples
 
 from optgap.models.errors import InputError, RefereeError

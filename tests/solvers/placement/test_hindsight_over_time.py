@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from slow_placement_schedules import optimum
+from slow_placement import optimum
 from small_time import small_time
 from strategies import timed_placement_problems
 
