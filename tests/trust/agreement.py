@@ -69,6 +69,6 @@ def holds(problem: Any, result: Result, known: float) -> None:
         assert result.objective == pytest.approx(result.bound, rel=1e-4)
 
 
-def examples(usual: int) -> settings:
-    """So many problems, and twenty times as many in a long run."""
-    return settings(max_examples=20 * usual if FUZZ else usual)
+def examples(usual: int, long: int = 0) -> settings:
+    """So many problems; in a long run twenty times as many, or `long`."""
+    return settings(max_examples=(long or 20 * usual) if FUZZ else usual)
