@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 from binpacking import bin_packing
-from hypothesis import given, settings
+from hypothesis import given
 from strategies_consolidation import consolidation_problems, micro
 from trees_consolidation import least_watts
+from trust.agreement import examples
 
 from optgap.heuristics.consolidation import POLICIES
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
@@ -54,7 +55,7 @@ def test_a_grid_of_clocks_costs_the_next_one_up() -> None:
         assert value(problem, solved(problem, method)) == pytest.approx(346.4)
 
 
-@settings(max_examples=15)
+@examples(9)
 @given(problem=consolidation_problems())
 def test_bounds_are_below_the_optimum_and_policies_above(problem: ConsolidationProblem) -> None:
     least, best = least_watts(problem), solved(problem, "exact")
@@ -83,7 +84,7 @@ def test_bounds_are_below_the_optimum_and_policies_above(problem: ConsolidationP
             assert value(problem, made) >= least - slack, name
 
 
-@settings(max_examples=10)
+@examples(6)
 @given(problem=consolidation_problems(lines=False))
 def test_all_exact_methods_agree(problem: ConsolidationProblem) -> None:
     least = least_watts(problem)
@@ -94,7 +95,7 @@ def test_all_exact_methods_agree(problem: ConsolidationProblem) -> None:
     assert value(problem, written) == pytest.approx(least, rel=2e-6)
 
 
-@settings(max_examples=10)
+@examples(6)
 @given(problem=consolidation_problems(scaled=True))
 def test_power_that_follows_utilisation_is_bounded_and_nobody_beats_the_search(
     problem: ConsolidationProblem,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import gc
-import os
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies_consolidation import consolidation_problems
+from trust.agreement import examples
 
 import optgap
 from optgap.heuristics.consolidation import POLICIES
@@ -26,7 +26,6 @@ from optgap.solvers.consolidation.over_time import hindsight
 from optgap.solvers.consolidation.over_time.energy import bound_energy
 from optgap.solvers.consolidation.over_time.hindsight import Repacking
 
-FUZZ = os.environ.get("HYPOTHESIS_PROFILE") == "fuzz"
 RUNS = consolidation_problems(goal="energy", capacities=("none", "mean", "peak"), scaled=True)
 QUICK = {"bound-over-time": {"buckets": 12}, "hindsight": {"schedules": 20}}
 
@@ -35,7 +34,7 @@ def solved(problem: ConsolidationProblem, method: str) -> optgap.Result:
     return optgap.solve(problem, method, time_limit=60, **QUICK.get(method, {}))
 
 
-@settings(max_examples=1000 if FUZZ else 14)
+@examples(10, long=1000)
 @given(problem=RUNS, moves=st.booleans())
 def test_no_schedule_is_below_the_bound_over_time(
     problem: ConsolidationProblem, moves: bool
@@ -62,7 +61,7 @@ def test_no_schedule_is_below_the_bound_over_time(
             assert bound <= found.objective * (1 + 1e-9), name
 
 
-@settings(max_examples=200 if FUZZ else 2)
+@examples(2, long=200)
 @given(problem=RUNS)
 def test_moves_for_nothing_do_not_reach_below_the_bound(problem: ConsolidationProblem) -> None:
     moving = replace(problem, rules=replace(problem.rules, util_scaled=False))

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from slow_placement_contents import fillings, least_in_use, nodes_of
-from slow_placement_schedules import optimum
+from slow_placement import fillings, least_in_use, nodes_of, optimum
 from strategies import MODELS, tasks_of, timed_placement_problems
 from trust.agreement import examples
 
