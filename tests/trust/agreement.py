@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from hypothesis import strategies as st
 
 import optgap
 from optgap.api import execute
@@ -25,6 +26,13 @@ ENUMERATED = {
 """Families whose brute force is no method of the package."""
 FUZZ = os.environ.get("HYPOTHESIS_PROFILE") == "fuzz"
 """Whether this is a long run."""
+
+
+def problems(family: str, **options: Any) -> st.SearchStrategy[Any]:
+    """Small problems of a family, drawn at random."""
+    module = import_module("strategies" if family == "placement" else f"strategies_{family}")
+    found: st.SearchStrategy[Any] = getattr(module, f"{family}_problems")(**options)
+    return found
 
 
 def solved(problem: Any, method: str) -> Result:

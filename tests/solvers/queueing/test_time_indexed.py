@@ -70,7 +70,7 @@ def test_it_agrees_with_the_search_of_all_orders(problem: QueueingProblem, size:
 
 
 @pytest.mark.parametrize("goal", GOALS)
-@pytest.mark.parametrize(("seed", "size"), [(0, 12), (1, 8), (2, 8)])
+@pytest.mark.parametrize(("seed", "size"), [(0, 12), (1, 8)])
 def test_up_to_a_dozen_jobs_are_as_cp_sat_has_them(goal: Any, seed: int, size: int) -> None:
     counted = small(seed=seed, size=size, goal=goal, placement="count")
     truth = solved(counted, "exact")
