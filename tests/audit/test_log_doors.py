@@ -326,7 +326,6 @@ def test_no_random_log_gets_a_bound_or_a_saving_that_is_false(seed: int) -> None
         assert f"held {most(held)} " in audit.sentence
         return
     best = best_mean_wait(jobs, told or pool)
-    assert audit.best_bound is not None
     assert audit.best_bound <= best + 1e-9 <= waited + 2e-9
     claimed = re.search(r"at most ([\d.]+) %", audit.sentence)
     if claimed:
