@@ -9,13 +9,12 @@ import pytest
 
 from optgap.fitting.curves import BatchPower, Contention, LinearPower, PowerLawJct
 from optgap.fitting.dram import DramRuntime
-from optgap.fitting.groups import cross_validate
+from optgap.fitting.groups import Split, cross_validate
 from optgap.fitting.powerflow_energy import PowerFlowEnergy
 from optgap.fitting.powerflow_power import PowerFlowPower
 from optgap.fitting.prepare import where
 from optgap.fitting.profile import Profile
 from optgap.fitting.readers import read_profile, read_profiles
-from optgap.fitting.splits import Extrapolate, KFold, LeaveOneValueOut
 from optgap.fitting.throughput import PowerFlowThroughput
 
 
@@ -51,20 +50,20 @@ def test_power_and_run_time_of_each_application(gv100: Profile, v100: Profile) -
 
 def test_the_pieces_of_powerflow_beat_the_line(v100: Profile) -> None:
     assert (
-        cross_validate(PowerFlowPower(form="physical"), v100, "application", KFold(5)).mape <= 0.026
+        cross_validate(PowerFlowPower(form="physical"), v100, "application", Split(5)).mape <= 0.026
     )
-    held = cross_validate(PowerFlowEnergy(form="physical"), v100, "application", KFold(3))
+    held = cross_validate(PowerFlowEnergy(form="physical"), v100, "application", Split(3))
     assert held.mape <= 0.085
 
 
 def test_throughput_of_a_job_by_placement(profiles: Path) -> None:
     files = [profiles / f"adaptdl/yolov3_{kind}.csv" for kind in ("placements", "scalability")]
     table = read_profiles(files)
-    printed = cross_validate(PowerFlowThroughput(), table, split=KFold(10))
-    better = cross_validate(PowerFlowThroughput(sync="topology"), table, split=KFold(10))
+    printed = cross_validate(PowerFlowThroughput(), table, split=Split(10))
+    better = cross_validate(PowerFlowThroughput(sync="topology"), table, split=Split(10))
     assert printed.mape <= 0.082
     assert better.mape < printed.mape - 0.01
-    beyond = cross_validate(PowerFlowThroughput(), table, split=Extrapolate("gpus", 8))
+    beyond = cross_validate(PowerFlowThroughput(), table, split=Split(column="gpus", upto=8))
     assert beyond.mape <= 0.10
     bert = read_profile(profiles / "elasticflow/throughputs_A100/bert.csv")
     assert cross_validate(PowerFlowThroughput(io="none"), bert).mape <= 0.042
@@ -73,15 +72,14 @@ def test_throughput_of_a_job_by_placement(profiles: Path) -> None:
 def test_power_by_batch_with_its_two_ends(profiles: Path) -> None:
     for board, limit in (("v100", 0.060), ("rtx6000", 0.042)):
         table = read_profile(profiles / f"zeus/summary_power_{board}.csv")
-        split = LeaveOneValueOut("local_batch")
+        split = Split(column="local_batch")
         assert cross_validate(BatchPower(), table, "application", split).errors.mean() <= limit
 
 
-@pytest.mark.parametrize("kind", ["gpu_samples.csv.gz", "profiles.csv"])
-def test_run_time_from_dram_activity(profiles: Path, kind: str) -> None:
+def test_run_time_from_dram_activity(profiles: Path) -> None:
     for board, limit in (("h100", 0.046), ("v100", 0.050)):
-        table = read_profile(profiles / f"ecosched/{board}_{kind}")
-        held = cross_validate(DramRuntime(), table, "application", LeaveOneValueOut("gpus"))
+        table = read_profile(profiles / f"ecosched/{board}_profiles.csv")
+        held = cross_validate(DramRuntime(), table, "application", Split(column="gpus"))
         assert held.median <= limit
 
 

@@ -11,9 +11,9 @@ from importlib import import_module
 from typing import Any
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
-from trust.agreement import FUZZ
+from trust.agreement import examples
 
 import optgap
 from optgap.models.errors import InputError
@@ -30,8 +30,8 @@ STRATEGIES = {
 }
 """Where the problems come from, and how small they are kept."""
 
-EXAMPLES = {"consolidation": 6, "elastic": 3}
-"""Where each takes long; 12 elsewhere, and 600 in a long run."""
+EXAMPLES = {"consolidation": 4, "elastic": 3}
+"""Where each takes long; 8 elsewhere, and 600 in a long run."""
 CLOSE = 1e-5
 """Relative; the methods stop at gaps of 1e-6."""
 USABLE = [name for name in BACKENDS if not unusable(name)]
@@ -160,7 +160,7 @@ def nothing_beats(problem: Any, best: float | None) -> None:
 
 @pytest.mark.parametrize("family", sorted(set(STRATEGIES) & set(FAMILIES)))
 def test_all_methods_agree(family: str) -> None:
-    @settings(max_examples=600 if FUZZ else EXAMPLES.get(family, 12))
+    @examples(EXAMPLES.get(family, 8), long=600)
     @given(data=st.data())
     def agree(data: st.DataObject) -> None:
         problem = data.draw(problems(family))

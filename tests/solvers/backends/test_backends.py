@@ -12,8 +12,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from trust.agreement import examples
 
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
@@ -105,7 +106,7 @@ def small_programs(draw: st.DrawFn) -> LinearModel:
 
 @pytest.mark.parametrize("name", ALL)
 def test_small_programs_agree_with_enumeration(name: str) -> None:
-    @settings(max_examples=30 if name == "cbc" else 60, deadline=None, derandomize=True)
+    @examples(15 if name == "cbc" else 30)
     @given(small_programs())
     def agrees(model: LinearModel) -> None:
         best = best_by_enumeration(model)
