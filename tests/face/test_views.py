@@ -97,11 +97,3 @@ def test_a_schedule_is_drawn_gpu_by_gpu() -> None:
     assert len(ax.patches) == boxes
     assert [label.get_text() for label in ax.get_yticklabels()] == [f"GPU {g}" for g in range(4)]
     assert ax.get_xlabel().startswith("time (s)")
-
-
-def test_charts_can_share_a_scale() -> None:
-    problem = optgap.generate("coscheduling", seed=0, size=3)
-    solution = optgap.run(problem, "marble").solution
-    ax = coscheduling.gantt(problem, solution, Figure().subplots(), "Marble", until_s=10_000.0)
-    assert ax.get_xlim()[1] >= 10_000
-    assert ax.get_title(loc="left").startswith("Marble: ")
