@@ -73,8 +73,7 @@ def overview_figure(comparisons: Sequence[Comparison]) -> Figure:
     heights = [1.4 + 0.26 * count for count in rows]
     figure = new_figure(8.0, 0.8 + sum(heights))
     if comparisons:
-        shape = {"squeeze": False, "height_ratios": heights}
-        panels = figure.subplots(len(heights), 1, **shape)[:, 0]
+        panels = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
         for comparison, ax in zip(comparisons, panels, strict=True):
             plot_gaps(comparison, ax)
         legend_below(panels[0], marks=meanings(panels))
