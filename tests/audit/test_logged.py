@@ -120,9 +120,9 @@ def test_tables_that_are_no_logs_are_refused(text: str, expected: str, tmp_path:
         (("slurm", "x", "y"), "one file"),
         (("slurm", "missing.txt"), "missing.txt"),
         (("kubernetes", "x.json", "--set", "pool=a"), "expected one of plain"),
-        (("slurm", "x", "--set", "nodes=two"), "an integer"),
-        (("slurm", "x", "--set", "nodes=0"), "at least 1"),
-        (("slurm", "x", "--set", "seed=3"), "pool, wait, nodes, gpus_per_node"),
+        (("slurm", "x", "--set", "gpus=two"), "an integer"),
+        (("slurm", "x", "--set", "gpus=0"), "at least 1"),
+        (("slurm", "x", "--set", "seed=3"), "gpus, pool, wait, zone"),
     ],
 )
 def test_wrong_words_are_one_line(

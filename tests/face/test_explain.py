@@ -6,9 +6,10 @@ from typing import Any
 import enumeration
 import pytest
 from conftest import two_nodes_problem
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import placement_problems
+from trust.agreement import examples
 
 import optgap
 from optgap.explaining import Explanation, explain
@@ -58,7 +59,7 @@ def test_a_gap_is_unproven_plus_online_plus_heuristic(two_nodes: PlacementProble
     assert answer.gap == pytest.approx((answer.objective - 495) / 495)
 
 
-@settings(max_examples=25)
+@examples(15)
 @given(placement_problems(max_tasks=3))
 def test_parts_add_up_and_none_is_negative(problem: PlacementProblem) -> None:
     try:

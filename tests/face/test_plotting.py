@@ -45,7 +45,6 @@ def test_gaps_for_the_accepted_part_are_hollow() -> None:
     item = compare(two_nodes_problem(), [half, "pwr", "random"])
     gaps = {row.result.method: row.gap_to_bound for row in item.rows}
     assert gaps["half"] == 0
-    assert gaps["random"] is not None
     assert gaps["random"] > 0
     axes = axes_of(item)
     assert axes.get_yticklabels()[0].get_text() == "half"  # below one with a larger gap

@@ -60,7 +60,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_every_kind_of_file_has_its_section(made: Page) -> None:
     schemas = [section.schema for section in made.sections]
-    for name in ("result", "compare", "explain", "check", "reproduce", "tune"):
+    for name in ("result", "compare", "explain", "check", "tune"):
         assert f"optgap.{name}/1" in schemas
     assert schemas.count("optgap.overview/1") == 2  # a family, and one that failed
     assert schemas.count("rows") == 2

@@ -29,8 +29,7 @@ LogSettings = Annotated[
     opt.option(
         "--set",
         "KEY=VALUE",
-        "logs: gpus, or nodes and gpus_per_node; Slurm: pool, zone, wait=eligible|submit; "
-        "Kubernetes: plain=NAME",
+        "logs: gpus; Slurm: pool, zone, wait=eligible|submit; Kubernetes: plain=NAME",
     ),
 ]
 

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from strategies_consolidation import consolidation_problems, micro
+from trust.agreement import examples
 
 import optgap
 from optgap.heuristics.consolidation import least_added_energy as policy
@@ -78,7 +79,7 @@ def played(
     return joules, clock
 
 
-@settings(max_examples=25)
+@examples(15)
 @given(problem=consolidation_problems(goal="energy", capacities=("none", "mean"), scaled=True))
 def test_every_score_is_that_of_a_plain_transcription(problem: ConsolidationProblem) -> None:
     lasting = np.array([task.duration_s for task in problem.tasks])

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from strategies_consolidation import consolidation_problems, micro
+from trust.agreement import examples
 
 from optgap.heuristics.consolidation import CUSTOM, POLICIES
 from optgap.heuristics.consolidation.cats import correlate
@@ -177,7 +178,7 @@ def test_a_newcomer_takes_the_least_added_power() -> None:
     assert all(r.cost == 0 for r in regrets(problem, outcome.solution))
 
 
-@settings(max_examples=8)
+@examples(5)
 @given(problem=consolidation_problems(goal="energy", capacities=("none", "mean"), scaled=True))
 def test_no_regret_is_negative(problem: ConsolidationProblem) -> None:
     for name in POLICIES.keys() - {"opt_repack"}:  # solves every event: see below

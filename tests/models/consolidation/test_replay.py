@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from strategies_consolidation import consolidation_problems
+from trust.agreement import examples
 
 from optgap.heuristics.consolidation import CUSTOM, POLICIES
 from optgap.heuristics.consolidation.state import State
@@ -101,7 +102,7 @@ def stepped(problem: ConsolidationProblem, solution: ConsolidationSolution) -> t
     return energy, now
 
 
-@settings(max_examples=25)
+@examples(15)
 @given(problem=RUNS)
 def test_a_run_comes_to_what_a_plain_loop_over_time_makes_of_it(
     problem: ConsolidationProblem,

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 from binpacking import bin_packing
-from hypothesis import given, settings
+from hypothesis import given
 from strategies_consolidation import consolidation_problems, micro
 from trees_consolidation import least_watts
+from trust.agreement import examples
 
 from optgap.heuristics.consolidation import POLICIES
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
@@ -54,7 +55,7 @@ def test_a_grid_of_clocks_costs_the_next_one_up() -> None:
         assert value(problem, solved(problem, method)) == pytest.approx(346.4)
 
 
-@settings(max_examples=15)
+@examples(9)
 @given(problem=consolidation_problems())
 def test_bounds_are_below_the_optimum_and_policies_above(problem: ConsolidationProblem) -> None:
     least, best = least_watts(problem), solved(problem, "exact")
@@ -64,14 +65,11 @@ def test_bounds_are_below_the_optimum_and_policies_above(problem: ConsolidationP
     slack = 2e-6 * max(1.0, least)
     for name in BOUNDS:
         bound = solved(problem, name).bound
-        assert bound is not None
         assert bound <= least + slack, name
-    assert best.bound is not None
     assert best.bound <= least + slack
     assert best.status is Status.OPTIMAL
     assert value(problem, best) == pytest.approx(least, rel=2e-6)
     filled = solved(problem, "filling", tries=4)
-    assert filled.bound is not None
     assert filled.bound <= least + slack
     if filled.solution is not None:
         found = value(problem, filled)
@@ -83,7 +81,7 @@ def test_bounds_are_below_the_optimum_and_policies_above(problem: ConsolidationP
             assert value(problem, made) >= least - slack, name
 
 
-@settings(max_examples=10)
+@examples(6)
 @given(problem=consolidation_problems(lines=False))
 def test_all_exact_methods_agree(problem: ConsolidationProblem) -> None:
     least = least_watts(problem)
@@ -94,7 +92,7 @@ def test_all_exact_methods_agree(problem: ConsolidationProblem) -> None:
     assert value(problem, written) == pytest.approx(least, rel=2e-6)
 
 
-@settings(max_examples=10)
+@examples(6)
 @given(problem=consolidation_problems(scaled=True))
 def test_power_that_follows_utilisation_is_bounded_and_nobody_beats_the_search(
     problem: ConsolidationProblem,
@@ -103,7 +101,6 @@ def test_power_that_follows_utilisation_is_bounded_and_nobody_beats_the_search(
     if least is None:
         return
     bound = solved(problem, "bound-columns").bound
-    assert bound is not None
     assert bound <= least * (1 + 1e-9)
     for name in ("cats", "opt_nomig", "default"):
         made = POLICIES[name].load()(problem, limits=Limits(20), seed=0)
@@ -151,9 +148,6 @@ def test_mixed_tasks_are_proven_and_the_bounds_are_in_order() -> None:
     best = solved(problem, "exact")
     area, columns = solved(problem, "bound-area").bound, solved(problem, "bound-columns").bound
     assert best.status is Status.OPTIMAL
-    assert best.bound is not None
-    assert area is not None
-    assert columns is not None
     assert area <= columns * (1 + 1e-9) <= best.bound * (1 + 2e-6)
 
 
@@ -161,7 +155,6 @@ def test_mixed_tasks_are_proven_and_the_bounds_are_in_order() -> None:
 def test_thousands_of_tasks_are_placed_close_to_the_bound(capacity: str, most: float) -> None:
     problem = mixed(seed=0, size=3000, capacity=capacity)  # type: ignore[arg-type]
     outcome = solved(problem, "filling", tries=12)
-    assert outcome.bound is not None
     assert value(problem, outcome) <= outcome.bound * (1 + most)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import gc
-import os
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies_consolidation import consolidation_problems
+from trust.agreement import examples
 
 import optgap
 from optgap.heuristics.consolidation import POLICIES
@@ -26,7 +26,6 @@ from optgap.solvers.consolidation.over_time import hindsight
 from optgap.solvers.consolidation.over_time.energy import bound_energy
 from optgap.solvers.consolidation.over_time.hindsight import Repacking
 
-FUZZ = os.environ.get("HYPOTHESIS_PROFILE") == "fuzz"
 RUNS = consolidation_problems(goal="energy", capacities=("none", "mean", "peak"), scaled=True)
 QUICK = {"bound-over-time": {"buckets": 12}, "hindsight": {"schedules": 20}}
 
@@ -35,7 +34,7 @@ def solved(problem: ConsolidationProblem, method: str) -> optgap.Result:
     return optgap.solve(problem, method, time_limit=60, **QUICK.get(method, {}))
 
 
-@settings(max_examples=1000 if FUZZ else 14)
+@examples(10, long=1000)
 @given(problem=RUNS, moves=st.booleans())
 def test_no_schedule_is_below_the_bound_over_time(
     problem: ConsolidationProblem, moves: bool
@@ -43,8 +42,6 @@ def test_no_schedule_is_below_the_bound_over_time(
     problem = replace(problem, rules=replace(problem.rules, migration=moves))
     bound = solved(problem, "bound-over-time").bound
     simple = bound_energy(problem, limits=Limits(), seed=0).bound
-    assert bound is not None
-    assert simple is not None
     assert bound >= simple * (1 - 1e-9)
     searched = solved(problem, "hindsight")  # refereed, its claim and its bound with it
     if searched.objective is not None:
@@ -62,7 +59,7 @@ def test_no_schedule_is_below_the_bound_over_time(
             assert bound <= found.objective * (1 + 1e-9), name
 
 
-@settings(max_examples=200 if FUZZ else 2)
+@examples(2, long=200)
 @given(problem=RUNS)
 def test_moves_for_nothing_do_not_reach_below_the_bound(problem: ConsolidationProblem) -> None:
     moving = replace(problem, rules=replace(problem.rules, util_scaled=False))
@@ -129,8 +126,6 @@ def test_gpus_without_static_power_are_bounded_by_their_work(contention: float) 
         rules=Rules(waiting=False, util_scaled=True, contention=contention), period_s=100.0,
     )  # fmt: skip
     found = optgap.solve(problem, "hindsight", schedules=20)
-    assert found.objective is not None
-    assert found.bound is not None
     assert 0 < found.bound <= found.objective * (1 + 1e-9)
 
 
@@ -249,5 +244,4 @@ def test_stopped_at_once_the_methods_over_time_still_say_what_is_proven() -> Non
     for name in ("bound-over-time", "hindsight"):
         assert METHODS[name].goals == ("energy",)
         stopped = optgap.solve(problem, name, time_limit=1e-9)
-        assert stopped.bound is not None
         assert stopped.bound > 0
