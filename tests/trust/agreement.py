@@ -77,6 +77,11 @@ def holds(problem: Any, result: Result, known: float) -> None:
         assert result.objective == pytest.approx(result.bound, rel=1e-4)
 
 
-def examples(usual: int, long: int = 0) -> settings:
+def many(usual: int, long: int = 0) -> int:
     """So many problems; in a long run twenty times as many, or `long`."""
-    return settings(max_examples=(long or 20 * usual) if FUZZ else usual)
+    return (long or 20 * usual) if FUZZ else usual
+
+
+def examples(usual: int, long: int = 0) -> settings:
+    """So many problems that hypothesis draws."""
+    return settings(max_examples=many(usual, long))
