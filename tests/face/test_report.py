@@ -66,7 +66,7 @@ def test_every_kind_of_file_has_its_section(made: Page) -> None:
     assert schemas.count("rows") == 2
     drawn = {section.schema: len(section.pictures) for section in made.sections}
     assert drawn["optgap.result/1"] == 1  # the problem is among the files
-    assert drawn["optgap.compare/1"] == drawn["optgap.explain/1"] == drawn["rows"] == 1
+    assert drawn["optgap.compare/1"] == drawn["rows"] == 1
 
 
 def test_the_page_needs_nothing_but_itself(page: str) -> None:
@@ -195,7 +195,6 @@ def test_ten_thousand_rows_stay_small(tmp_path: Path) -> None:
         ('{"schema": "optgap.result/1"}', "field family"),
         ('{"schema": "optgap.compare/1", "problem": {}}', "field family"),
         ('{"schema": "optgap.compare-set/1", "comparisons": [1]}', "comparisons[0]"),
-        ('{"schema": "optgap.explain/1"}', "field problem"),
         ('{"schema": "optgap.overview/1"}', "field families"),
         ('{"schema": "optgap.placement.problem/1"}', "field "),
         ("\x00", "row 1: found a NUL byte"),

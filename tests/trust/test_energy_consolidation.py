@@ -44,7 +44,6 @@ def drawn(seed: int) -> ConsolidationProblem:
         contention=float(rng.choice([1.0, 0.6])),
         waiting=False,
         wake_s=float(rng.choice([0.0, 0.0, 4.0])),
-        util_scaled=bool(rng.random() < 0.3),
         migration=False,
     )
     return ConsolidationProblem.of(
@@ -108,10 +107,7 @@ def joules(
                 steps.append((edge - done[k]) / rate)
         step = min(steps)
         if here:
-            share = min(1.0, asked / 100) if rules.util_scaled else 1.0
-            line = kind.power
-            watts = line.static_w + line.slope_w_per_mhz * clock * share
-            total += (watts + server.static_w) * step
+            total += (kind.power.watts(clock) + server.static_w) * step
         now += step
         for k in here:
             done[k] += rate * step
@@ -175,7 +171,7 @@ def test_no_clocks_of_a_grid_reach_below_the_bound(part: int) -> None:
 def following(seed: int) -> ConsolidationProblem:
     """Two or three tasks of one GPU, each of which arrives around the end of the one before."""
     rng = np.random.default_rng(seed)
-    wakes, scaled = float(rng.choice([0.0, 0.0, 4.0])), bool(rng.random() < 0.3)
+    wakes = float(rng.choice([0.0, 0.0, 4.0]))
     tasks, at = [], 0.0
     for k in range(2 + seed % 2):
         length = float(rng.uniform(20.0, 60.0))
@@ -183,7 +179,7 @@ def following(seed: int) -> ConsolidationProblem:
         tasks.append(Task(f"t{k}", 1.0, 1, 1.2, at, length, series))
         late = length * float(rng.uniform(0.9, 1.25))
         at += late if rng.random() < 0.7 else length + (wakes if k == 0 else 0.0)
-    rules = Rules(contention=1.0, waiting=False, wake_s=wakes, util_scaled=scaled, migration=False)
+    rules = Rules(contention=1.0, waiting=False, wake_s=wakes, migration=False)
     return ConsolidationProblem.of(
         [GpuKind(power=PowerLine(40.0, 0.1))], [Server((0,), float(rng.choice([0.0, 30.0])))],
         tasks, goal="energy", rules=rules, period_s=20.0, name=f"seed {seed}",
