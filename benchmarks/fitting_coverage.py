@@ -54,7 +54,7 @@ def cases(folder: Path) -> Iterator[tuple[str, str, Profile, dict[str, str]]]:
         table = read_profile(folder / f"zeus/summary_power_{board}.csv")
         yield f"Zeus {board.upper()}", "batch-power", table, {}
     for board in ("h100", "v100"):
-        table = read_profile(folder / f"ecosched/{board}_gpu_samples.csv.gz")
+        table = read_profile(folder / f"ecosched/{board}_profiles.csv")
         yield f"EcoSched {board.upper()}", "dram-runtime", table, {}
         yield f"EcoSched {board.upper()}", "device-power", _samples(folder, board), {}
     yield "Lucid", "contention", read_profile(folder / "lucid/colocate_info.csv"), {}

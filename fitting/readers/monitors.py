@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from optgap.fitting.readers.samples import Samples, log_of
 from optgap.fitting.readers.text import RawTable, stem
+from optgap.fitting.units import answered
 from optgap.models.columns import Wanted
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import documents
@@ -36,11 +38,10 @@ _POWER = "DCGM_FI_DEV_POWER_USAGE"
 _NEEDED = "the power of GPUs (DCGM_FI_DEV_POWER_USAGE) from query_range"
 
 
-def is_dcgmi(text: str) -> bool:
-    return re.match(r"\s*([^#\n]*\n)?#\s*Entity\b", text) is not None
+Units = Mapping[str, str]
 
 
-def read_dcgmi(text: str, source: str, interval_s: float) -> Samples:
+def _dcgmi(text: str, source: str, interval_s: float, units: Units) -> Samples:
     """Samples of ``dcgmi dmon``, one line per GPU and tick; a line without times.
 
     Raises
@@ -67,18 +68,14 @@ def read_dcgmi(text: str, source: str, interval_s: float) -> Samples:
     if not rows:
         raise InputError(source, "", NoQuote("no samples"), "lines of the form GPU 0 …")
     raw = RawTable(source, ["gpu", *header], rows, lines)
-    return log_of(raw, _DCGM, "dcgmi", interval_s)
+    return log_of(raw, _DCGM, units, "dcgmi", interval_s)
 
 
 _TEGRA = re.compile(r"GR3D_FREQ (\d+)%(?:@\[?(\d+))?")
 _RAIL = re.compile(r"(VDD_GPU\w*|VDD_SYS_GPU|POM_5V_GPU) (\d+)(?:mW)?/")
 
 
-def is_tegrastats(text: str) -> bool:
-    return _TEGRA.search(text[:4000]) is not None
-
-
-def read_tegrastats(text: str, source: str, interval_s: float) -> Samples:
+def _tegrastats(text: str, source: str, interval_s: float, units: Units) -> Samples:
     """Samples of ``tegrastats``: the rail of the GPU in mW, its clock and its utilisation.
 
     Raises
@@ -100,15 +97,10 @@ def read_tegrastats(text: str, source: str, interval_s: float) -> Samples:
     ]
     shared = ", shared with what else is on it" if re.match("VDD_GPU_", name) else ""
     raw = RawTable(source, header, cells, [k for k, _, _ in rows])
-    return log_of(raw, {}, "tegrastats", interval_s, f"power is {name}{shared}")
+    return log_of(raw, {}, units, "tegrastats", interval_s, f"power is {name}{shared}")
 
 
-def is_prometheus(text: str) -> bool:
-    """Whether a text begins like an answer of the HTTP API."""
-    return re.match(r'\s*\{\s*"status"\s*:\s*"(success|error)"', text) is not None
-
-
-def read_prometheus(text: str, source: str) -> Samples:
+def _prometheus(text: str, source: str, units: Units) -> Samples:
     """Samples of answers to ``query_range`` about dcgm-exporter, joined by GPU, pod and time.
 
     Raises
@@ -137,7 +129,7 @@ def read_prometheus(text: str, source: str) -> Samples:
     header = ["timestamp", "gpu", "application", "gpu_model", *measured]
     left = f"{unnamed} series without a metric's name left out: ask for metrics, not sums"
     raw = RawTable(source, header, cells, [0] * len(cells))
-    log = log_of(raw, _METRICS, "prometheus", 0.0, *([left] if unnamed else []))
+    log = log_of(raw, _METRICS, units, "prometheus", 0.0, *([left] if unnamed else []))
     return replace(log, lines=())
 
 
@@ -185,3 +177,28 @@ def _values(entry: dict[str, Any], source: str) -> list[tuple[float, float]]:
         if math.isfinite(value):
             found.append((time, value))
     return found
+
+
+_DMON = re.compile(r"\s*([^#\n]*\n)?#\s*Entity\b")
+_HTTP = re.compile(r'\s*\{\s*"status"\s*:\s*"(success|error)"')
+
+
+def read(text: str, source: str, interval_s: float | None, units: Units) -> Samples | None:
+    """Samples of a monitor's output, by its first lines; None for what is of none.
+
+    Parameters
+    ----------
+    interval_s: time between samples of a log without times; 1 s by default.
+    units: what the user says that quantities are measured in.
+
+    Raises
+    ------
+    InputError: for output that is cut, or has no power of a GPU.
+    """
+    if _HTTP.match(text):
+        return _prometheus(text, source, answered(units))
+    if _TEGRA.search(text[:4000]):
+        return _tegrastats(text, source, interval_s or 1.0, answered(units))
+    if _DMON.match(text):
+        return _dcgmi(text, source, interval_s or 1.0, answered(units))
+    return None

@@ -177,10 +177,15 @@ def of_table(
 
 
 def log_of(
-    raw: RawTable, named: Mapping[str, Wanted], kind: str, interval_s: float, *notes: str
+    raw: RawTable,
+    named: Mapping[str, Wanted],
+    units: Mapping[str, str],
+    kind: str,
+    interval_s: float,
+    *notes: str,
 ) -> Samples:
     """Return the samples of a table that is known to be a log, see `of_table`."""
-    found = of_table(raw, named, {}, interval_s, kind)
+    found = of_table(raw, named, units, interval_s, kind)
     assert found is not None, "a log is no other table"
     return replace(found, notes=(*notes, *found.notes))
 

@@ -42,7 +42,6 @@ BAD: list[tuple[str, tuple[str, str, str], tuple[str, ...], str]] = [
     ("consolidation", NO_EDIT, ("kappa=0.5",), "--set: kappa: found 0.5"),
     ("consolidation", NO_EDIT, ("beta=-1",), "--set: GPU.beta: found -1"),
     ("consolidation", NO_EDIT, ("server_static_w=-1",), "--set: server_static_w"),
-    ("consolidation", NO_EDIT, ("util_scaled=perhaps",), "util_scaled"),
     ("coscheduling", ("profiles", "a,1,100", "a,1,0"), (), "column runtime_s"),
     ("coscheduling", ("profiles", "100,300", "100,nan"), (), "column avg_power_per_gpu_w"),
     ("coscheduling", ("profiles", "b,1,", "b,8,"), (), "at least 8 GPUs needed"),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from strategies_elastic import FREE, jobs_of, table
-from trust.agreement import FUZZ
+from trust.agreement import many
 
 import optgap
 from optgap.models.elastic import ElasticProblem, JobClass, Overhead
@@ -20,7 +20,7 @@ from optgap.registry import FAMILIES
 
 POLICIES = FAMILIES["elastic"].policies
 
-MANY = 1000 if FUZZ else 15
+MANY = many(10, long=1000)
 """Problems; every policy runs each."""
 FACTORS = (
     1.0,

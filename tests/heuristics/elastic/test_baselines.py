@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from strategies_elastic import elastic_problems, jobs_of, rigid, table, two_jobs
+from trust.agreement import examples
 
 from optgap.heuristics.elastic import CUSTOM
 from optgap.heuristics.elastic.afs import tournament
@@ -34,7 +35,7 @@ def jct(problem: ElasticProblem, outcome: Outcome) -> list[float]:
     return [end - t for end, t in zip(ends, problem.jobs.submit_s.tolist(), strict=True)]
 
 
-@settings(max_examples=8)
+@examples(5)
 @given(problem=elastic_problems(max_jobs=5, gpus=(2, 4, 8)))
 def test_policies_without_a_cap_keep_every_other_rule(problem: ElasticProblem) -> None:
     for name in ("afs", "tiresias", "gandiva", "fifo"):

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from strategies_elastic import elastic_problems, rigid
+from trust.agreement import examples
 
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.presets import small, tiny
@@ -38,7 +39,7 @@ def value(problem: ElasticProblem, outcome: Outcome) -> float:
     return problem.evaluate(outcome.solution).objective
 
 
-@settings(max_examples=6)
+@examples(4)
 @given(problem=elastic_problems(max_jobs=4))
 def test_bounds_with_restarts_are_below_every_policy(problem: ElasticProblem) -> None:
     least = min(
