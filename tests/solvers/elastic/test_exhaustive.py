@@ -110,7 +110,6 @@ def test_no_prefix_is_bounded_above_the_optimum_of_an_order_that_begins_with_it(
     assert known is not None
     length = data.draw(st.integers(0, len(events)))
     value = prefixes.value(events[:length], np.inf)
-    assert value is not None
     assert 0 < value <= known.value * (1 + 1e-6)
 
 
