@@ -281,13 +281,6 @@ def test_the_logged_row_stands_beside_every_policy_and_the_bound(
     assert "Waits by user" in text
     assert "&lt;i&gt;bo" in text
     assert "<i>bo" not in text
-    why = cli("explain", str(problem), "--log", str(schedule), "--beside", "none", "--json", "-")
-    assert why.code == 0, why.err
-    explained = json.loads(why.out)
-    assert (explained["policy"], explained["objective"]) == ("logged", pytest.approx(1830))
-    assert sum(part["amount"] for part in explained["parts"]) == pytest.approx(1830)
-    # each could have begun half an hour earlier, one of them a minute more
-    assert [d["cost"] for d in explained["decisions"]["top"]] == pytest.approx([900, 930])
 
 
 def test_swf_holds_its_schedule(tmp_path: Path, cli: Cli) -> None:

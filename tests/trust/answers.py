@@ -37,7 +37,7 @@ def answers(family: str, backwards: bool) -> dict[str, Any]:
             found[name] = [result.objective, fingerprint(problem, result.solution)]
             continue
         try:
-            result = optgap.solve(problem, name, time_limit=20)
+            result = optgap.solve(problem, name)
         except InputError as error:  # too large for it, or another objective
             found[name] = str(error)
             continue

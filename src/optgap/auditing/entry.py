@@ -79,7 +79,7 @@ def audit(
     Returns
     -------
     Audit
-        The gap of what happened, with `moves`, `explain`, `to_frame` and `plot`.
+        The gap of what happened, with `moves`, `to_frame` and `plot`.
 
     Raises
     ------

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from optgap.cli import completing
 from optgap.cli import options as opt
 from optgap.fitting import ESTIMATORS
 from optgap.models.errors import InputError, NoQuote, one_of
@@ -25,9 +24,7 @@ if TYPE_CHECKING:
 
 Arguments = Annotated[
     list[str],
-    opt.argument(
-        "[MODEL] CSV", f"a model, then profiles; models: {', '.join(ESTIMATORS)}", completing.models
-    ),
+    opt.argument("[MODEL] CSV", f"a model, then profiles; models: {', '.join(ESTIMATORS)}"),
 ]
 
 
@@ -60,7 +57,6 @@ def command(
             "--drop",
             "missing|suspects",
             "leave out rows with missing values, or that the audit suspects; repeatable",
-            completing.one_of(lambda: DROPPED),
         ),
     ] = None,
     columns: opt.Columns = None,
@@ -170,7 +166,7 @@ def _table(
     conditions: list[str],
 ) -> Profile:
     from optgap.fitting.groups import reason
-    from optgap.fitting.prepare import where
+    from optgap.fitting.profile import where
     from optgap.fitting.readers import read_profiles
 
     table = read_profiles(
