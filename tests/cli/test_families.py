@@ -60,7 +60,7 @@ BAD: list[tuple[str, tuple[str, str, str], tuple[str, ...], str]] = [
     ("elastic", ("models", "[160, 240]", "[160, -5]"), (), "power_w at 2 GPUs, 1000 MHz"),
     ("elastic", NO_EDIT, ("eta=1.2",), "from 0 to 1"),
     ("elastic", NO_EDIT, ("eta=0.01",), "needs to run"),
-    ("elastic", NO_EDIT, ("cap=energy",), "energy_budget_mj"),
+    ("elastic", NO_EDIT, ("cap=energy",), "one of power, none"),
     ("elastic", NO_EDIT, ("gpus=3",), "multiple"),
     ("queueing", ("jobs", "a,0,100", "a,0,0"), (), "row 2, column duration_s"),
     ("queueing", ("jobs", "0,100,2", "0,100,9"), (), "row 2, column gpus"),

@@ -9,13 +9,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from trust.agreement import FUZZ
+from trust.agreement import many
 
 import optgap
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, PowerLine, Server, Task
 from optgap.models.consolidation.problem import Rules
 
-MANY = 400 if FUZZ else 25
+MANY = many(20, long=400)
 
 PRESENT = (51, 137, 234, 313)
 """Here presence in the bucket of its end is what a task pays most for."""
@@ -187,12 +187,12 @@ def following(seed: int) -> ConsolidationProblem:
 
 
 def test_no_clocks_of_tasks_that_follow_each_other_reach_below_the_bound() -> None:
-    for seed in range(200 if FUZZ else 20):
+    for seed in range(many(15, long=200)):
         problem = following(seed)
         low, most = max(problem.floors_mhz[0]), problem.kinds[0].f_max_mhz
-        many = len(problem)
-        grid = np.linspace(low, most, 60 if many == 2 else 9)
-        truth = min(joules(problem, 0, list(range(many)), m) for m in product(grid, repeat=many))
+        count = len(problem)
+        grid = np.linspace(low, most, 60 if count == 2 else 9)
+        truth = min(joules(problem, 0, list(range(count)), m) for m in product(grid, repeat=count))
         found = optgap.solve(problem, "hindsight", schedules=50)
         assert found.objective is not None
         assert found.bound <= truth * (1 + 1e-9), seed
