@@ -115,25 +115,17 @@ def best_schedule(
         return _best_product(problem, limits, seed, workers, first)
     led = _bounded(problem, limits, seed)
     fastest = [problem.application(job).fastest.gpu_count for job in range(len(problem))]
-    choices = [fastest, *([led.counts] if led.counts is not None else [])]
-    lists = [listed(problem, counts, first) for counts in choices]
+    lists = [listed(problem, counts, first) for counts in (fastest, led.counts) if counts]
     best = min(lists, key=lambda starts: value_of(problem, starts))
+    enough, lanes = led.bound * (1 + CLOSE), two_at_most(problem) and not first
+    if not lanes and len(problem) > FEW:
+        rng, part = np.random.default_rng(seed), limits.within(0.5 * limits.remaining)
+        best = annealed(problem, best, rng, part, enough, first)
     value = value_of(problem, best)
     limits.progress("lists of jobs", value, led.bound)
-    if value <= led.bound * (1 + CLOSE):
+    if value <= enough:
         return Found(best, value, led, Termination.COMPLETED, True)
-    program: Lanes | Intervals
-    if two_at_most(problem) and not first:
-        program = Lanes(problem, led.bound)
-    else:
-        if len(problem) > FEW:
-            rng, part = np.random.default_rng(seed), limits.within(0.5 * limits.remaining)
-            best = annealed(problem, best, rng, part, led.bound * (1 + CLOSE), first)
-            value = value_of(problem, best)
-            limits.progress("orders of jobs", value, led.bound)
-            if value <= led.bound * (1 + CLOSE):
-                return Found(best, value, led, Termination.COMPLETED, True)
-        program = Intervals(problem, led.bound, first)
+    program = Lanes(problem, led.bound) if lanes else Intervals(problem, led.bound, first)
     return _searched(program, best, led, limits, seed, workers)
 
 
