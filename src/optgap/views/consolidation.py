@@ -1,4 +1,4 @@
-"""A placement as a map of GPUs, or awake GPUs and power over time."""
+"""Picture of a placement: a map of GPUs, or active GPUs and power over time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST_DRAWN = 64
 
 
 def draw(problem: ConsolidationProblem, solution: ConsolidationSolution, by: str = "") -> Figure:
-    """What each awake GPU holds, or over time how many are awake and what they draw."""
+    """Draw what each active GPU holds, or over time how many are active and their power."""
     problem, solution = from_first_event(problem, solution)
     if problem.objective.goal == "energy":
         figure = new_figure(10.0, 4.6)
@@ -47,7 +47,7 @@ def draw(problem: ConsolidationProblem, solution: ConsolidationSolution, by: str
 def memory_map(
     problem: ConsolidationProblem, solution: ConsolidationSolution, ax: Axes, by: str = ""
 ) -> Axes:
-    """One bar per awake GPU: its tasks by memory, its clock and its residents' mean sum beside."""
+    """Draw a bar per active GPU: its tasks by memory, beside it clock and sum of utilisations."""
     residents: dict[int, list[int]] = defaultdict(list)
     for a in solution.assignments:
         for g in a.gpus:

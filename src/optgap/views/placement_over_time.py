@@ -1,4 +1,4 @@
-"""A placement over time: power and GPUs in use, and below them a heat map of the nodes."""
+"""Picture of a placement over time: power and GPUs in use above a heat map of the nodes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _found(problem: PlacementProblem, solution: PlacementSolution) -> str:
 
 
 def _power(line: Timeline, until: float, unit_s: float, ax: Axes) -> None:
-    """Power, and against it the GPUs asked for."""
+    """Draw power, and against it the GPUs asked for."""
     highest = float(line.power_w.max())
     scale, unit = (1000.0, "kW") if highest > 2000 else (1.0, "W")
     fine = len(line) <= DETAILED
@@ -92,7 +92,7 @@ def means(time_s: FloatArray, values: FloatArray, until: float) -> tuple[FloatAr
 def _heat(
     problem: PlacementProblem, solution: PlacementSolution, until: float, unit_s: float, ax: Axes
 ) -> None:
-    """A line per node, those of a model together; darker where more is in use."""
+    """Draw a line per node, darker where more is in use; models stand together."""
     from matplotlib import colormaps
 
     cluster = problem.cluster
