@@ -100,6 +100,17 @@ def labelled(panels: Iterable[Axes]) -> dict[str, Any]:
     return found
 
 
+def twin_steps(ax: Axes, x: Any, left: Any, right: Any, labels: tuple[str, str]) -> None:
+    """Draw two curves that stay as they are from each x to the next, against two axes."""
+    for on, values, label, colour in zip(
+        (ax, ax.twinx()), (left, right), labels, COLOURS[:2], strict=True
+    ):
+        on.step(x, values, where="post", color=colour, linewidth=1)
+        on.set_ylabel(label, color=colour)
+        on.set_ylim(bottom=0)
+    plain(ax, "both")
+
+
 def plain(ax: Axes, axis: Literal["x", "both"]) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis=axis, color=GREY, alpha=0.15)
