@@ -64,6 +64,6 @@ class Enumeration:
 
 def exhaustive(problem: ConsolidationProblem) -> ConsolidationSolution | None:
     """Return the best of all placements of a tiny problem; None if there is no placement."""
-    search = Enumeration(instance_of(problem, scaled=True))
+    search = Enumeration(instance_of(problem))
     search.run()
     return None if search.best is None else search.instance.solution(search.found)

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from optgap.fitting.audit import audit
-from optgap.fitting.prepare import drop_missing, where
-from optgap.fitting.profile import Profile
+from optgap.fitting.profile import Profile, drop_missing, where
 from optgap.fitting.readers import read_profile, read_profiles
 from optgap.fitting.workflow import fit
 from optgap.models.errors import InputError

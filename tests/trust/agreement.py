@@ -1,20 +1,26 @@
-"""Two tellings of one problem, held side by side."""
+"""What tests of trust share: problems, how many of them, and what has to hold of answers."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
 import pytest
+from conftest import two_nodes_problem
 from hypothesis import settings
 from hypothesis import strategies as st
+from small_time import small_time
+from trust.answers import SMALL
 
 import optgap
 from optgap.api import execute
 from optgap.models.limits import Limits
 from optgap.models.result import Result, Status
 from optgap.models.spec import Entry
+from optgap.registry import FAMILIES
 from optgap.registry.runnable import Runnable
 
 CLOSE = 1e-5
@@ -26,6 +32,33 @@ ENUMERATED = {
 """Families whose brute force is no method of the package."""
 FUZZ = os.environ.get("HYPOTHESIS_PROFILE") == "fuzz"
 """Whether this is a long run."""
+
+
+def over_time() -> Any:
+    """A few tasks that come and go, stay where they are and run at the highest clock."""
+    problem = optgap.generate("consolidation", "pai", size=6, migration=False)
+    return replace(problem, tasks=tuple(replace(task, kappa=1.0) for task in problem.tasks))
+
+
+OTHER: dict[str, tuple[Callable[[], Any], ...]] = {
+    "placement": (two_nodes_problem, lambda: small_time(seed=0, size=6)),
+    "consolidation": (over_time,),
+}
+"""For methods that take less than such a problem, or another objective."""
+
+
+def small_problems(family: str) -> list[Any]:
+    """Problems of which every method takes one."""
+    small = optgap.generate(family, seed=1, **SMALL[family])
+    return [small, *(make() for make in OTHER.get(family, ()))]
+
+
+def best_of_policies(problem: Any) -> float:
+    """The best objective of a few policies that serve everything; all are minimisations."""
+    found = [optgap.run(problem, name) for name in list(FAMILIES[problem.family].policies)[:4]]
+    return min(
+        r.objective for r in found if r.objective is not None and problem.serves_all(r.solution)
+    )
 
 
 def problems(family: str, **options: Any) -> st.SearchStrategy[Any]:
@@ -77,6 +110,11 @@ def holds(problem: Any, result: Result, known: float) -> None:
         assert result.objective == pytest.approx(result.bound, rel=1e-4)
 
 
-def examples(usual: int, long: int = 0) -> settings:
+def many(usual: int, long: int = 0) -> int:
     """So many problems; in a long run twenty times as many, or `long`."""
-    return settings(max_examples=(long or 20 * usual) if FUZZ else usual)
+    return (long or 20 * usual) if FUZZ else usual
+
+
+def examples(usual: int, long: int = 0) -> settings:
+    """So many problems that hypothesis draws."""
+    return settings(max_examples=many(usual, long))

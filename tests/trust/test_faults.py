@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -12,9 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 from conftest import two_nodes_problem
-from small_time import small_time
-from trust.agreement import holds
-from trust.answers import SMALL
+from trust.agreement import best_of_policies, holds, small_problems
 
 import optgap
 from optgap.models.errors import InputError, RefereeError
@@ -79,31 +76,15 @@ def claimed(model: LinearModel, values: Any, bound: float) -> Solved:
     )
 
 
-def over_time() -> Any:
-    """A few tasks that come and go, stay where they are and run at the highest clock."""
-    problem = optgap.generate("consolidation", "pai", size=6, migration=False)
-    return replace(problem, tasks=tuple(replace(task, kappa=1.0) for task in problem.tasks))
-
-
 @cache
 def problem_of(family: str, method: str) -> tuple[Any, float]:
     """A problem that the method takes, and the best objective of a few policies."""
-    makers: list[Callable[[], Any]] = [lambda: optgap.generate(family, **SMALL.get(family, {}))]
-    if family == "placement":
-        makers.append(two_nodes_problem)
-        makers.append(lambda: small_time(seed=0, size=6))
-    if family == "consolidation":
-        makers.append(over_time)
-    for make in makers:
-        problem = make()
+    for problem in small_problems(family):
         try:
             optgap.solve(problem, method, time_limit=20)
         except InputError:
             continue
-        runs = [optgap.run(problem, name) for name in list(FAMILIES[family].policies)[:4]]
-        return problem, min(
-            r.objective for r in runs if r.objective is not None and problem.serves_all(r.solution)
-        )
+        return problem, best_of_policies(problem)
     pytest.fail(f"no problem for {method}")
 
 

@@ -33,8 +33,8 @@ EXAMPLES = {"consolidation": 4, "elastic": 3}
 """Where each takes long; 8 elsewhere, and 600 in a long run."""
 CLOSE = 1e-5
 """Relative; the methods stop at gaps of 1e-6."""
-USABLE = [name for name in BACKENDS if not unusable(name)]
-INSTEAD = ["", *(name for name in USABLE if name not in ("highs", "cpsat"))]
+USABLE = [name for name, one in BACKENDS.items() if one.linear and not unusable(name)]
+INSTEAD = ["", *(name for name in USABLE if name != "highs")]
 """Back ends that take any integer program which a method has HiGHS solve within."""
 
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from optimum_elastic import optimum
 from strategies_elastic import FREE, jobs_of, table
-from trust.agreement import FUZZ
+from trust.agreement import many
 
 import optgap
 from optgap.documents import load_problem
 from optgap.models.elastic import ElasticProblem
 from optgap.models.result import Status
 
-MANY = 1000 if FUZZ else 150
+MANY = many(100, long=1000)
 
 
 def drawn(seed: int) -> ElasticProblem:

@@ -8,7 +8,6 @@ from trust.agreement import examples
 
 from optgap.models.elastic import ElasticProblem, Overhead
 from optgap.models.elastic.presets import small
-from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status
 from optgap.registry import FAMILIES
@@ -65,9 +64,3 @@ def test_a_job_begins_on_what_it_can_keep_when_the_next_one_comes() -> None:
     found = offline(problem, limits=Limits(), seed=0, runs=120, rounds=5)
     assert value(problem, found) == pytest.approx(45.0)
     assert found.status is Status.OPTIMAL
-
-
-def test_a_budget_of_energy_is_refused() -> None:
-    problem = small(seed=0, size=4, cap="energy", energy_budget_mj=1000.0)
-    with pytest.raises(InputError, match="a limit on power, or none"):
-        offline(problem, limits=Limits(), seed=0)
