@@ -7,7 +7,7 @@ PYTEST_ARGS ?= -n 2
 # set in many images: each of some hundred processes of the tests would compile all sources again
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup test fuzz coverage mutants reproduce lint format types compare bench bench-compare dist-check release-check docs sbom clean
+.PHONY: help setup test fuzz coverage mutants reproduce lint format types compare bench bench-compare dist-check docs sbom clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "%-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,7 +28,7 @@ test: $(STAMP) ## lint, types, layers and the whole test suite
 	  wait $$lint; linted=$$?; cat out/lint.txt; exit $$((tests ? tests : linted))
 
 fuzz: $(STAMP) ## thousands of random problems and broken files per family; an hour
-	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $(PYTEST_ARGS) tests/trust
+	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $(PYTEST_ARGS) tests/trust tests/transcriptions
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $(PYTEST_ARGS) -m hypothesis \
 	  tests/models tests/fitting tests/heuristics tests/solvers tests/audit
 
@@ -71,12 +71,8 @@ bench: $(STAMP) ## every family beside its rivals, 1x to 16x: out/bench.json and
 bench-compare: $(STAMP) ## changes of ratios between two files, BEFORE=... AFTER=...
 	@$(BIN)/python benchmarks/suite.py --compare $(BEFORE) $(AFTER)
 
-dist-check: $(STAMP) ## wheel and source archive in clean environments; PYTHONS="python3.11 …"
+dist-check: $(STAMP) ## wheel, source archive and README in clean environments; PYTHONS="python3.11 …"
 	@$(BIN)/python tests/release/built.py $(or $(PYTHONS),$(PYTHON))
-
-release-check: ## the README's every command in clean environments; PYTHONS="python3.11 python3.12 …"
-	@for python in $(or $(PYTHONS),$(PYTHON)); do \
-	  $(PYTHON) tests/release/readme.py --python $$python || exit 1; done
 
 sbom: $(STAMP) ## what an installation consists of: out/sbom.json, CycloneDX
 	@mkdir -p out

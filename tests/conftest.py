@@ -22,7 +22,7 @@ os.environ.pop("COLUMNS", None)  # workers of xdist set it, and texts would wrap
 
 _SLOW = [HealthCheck.too_slow]
 settings.register_profile(
-    "ci", max_examples=25, deadline=None, derandomize=True, suppress_health_check=_SLOW
+    "ci", max_examples=15, deadline=None, derandomize=True, suppress_health_check=_SLOW
 )
 settings.register_profile(
     "fuzz", max_examples=3000, deadline=None, print_blob=True, suppress_health_check=_SLOW

@@ -28,7 +28,6 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 
 PARSED = {
     r"optgap generate --fetch (NAME|openb)": "needs a network; tests/face/test_datasets",
-    r"optgap --install-completion": "changes the shell's files",
     r"optgap fit powerflow-energy .*": "needs a profile over clocks and GPUs; tests/fitting",
     r"optgap audit swf .*": "needs a log in that format; tests/audit",
     r"optgap fit linear-power power\.json .*": "needs what Prometheus answered; tests/audit",
@@ -144,7 +143,7 @@ def mentions(words: list[str]) -> bool:
 
 def require_options(words: list[str]) -> None:
     if words[1].startswith("--"):
-        known = {"--version", "--json", "--install-completion", "--show-completion"}
+        known = {"--version", "--json"}
     elif words[1] in COMMANDS:
         command = load_command(words[1])
         options = [(*option.opts, *option.secondary_opts) for option in command.params]

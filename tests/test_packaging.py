@@ -12,6 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+from optgap.solvers.backends import BACKENDS
 
 ROLES = ("models", "fitting", "solvers", "heuristics", "instances")
 
@@ -69,6 +73,22 @@ def test_the_version_is_the_same_everywhere(root: Path, project: dict[str, Any])
 
     assert optgap.__version__ == project["project"]["version"]
     assert f"\nversion: {optgap.__version__}\n" in (root / "CITATION.cff").read_text()
+
+
+def test_every_requirement_has_a_lowest_version_and_back_ends_ask_for_the_same(
+    project: dict[str, Any],
+) -> None:
+    table = project["project"]
+    extras = table["optional-dependencies"]
+    groups = {"": table["dependencies"], **extras}
+    for requirement in map(Requirement, [text for texts in groups.values() for text in texts]):
+        lower = {s.operator for s in requirement.specifier} & {">=", "==", "~="}
+        assert lower or requirement.name == "optgap", requirement
+    for backend in BACKENDS.values():
+        texts = [*groups[""], *extras.get(backend.extra, [])]
+        asked = {r.name: r.specifier for r in map(Requirement, texts)}
+        for name, spec in backend.packages.items():
+            assert SpecifierSet(spec) == asked[name], name
 
 
 def test_importing_optgap_imports_nothing_heavy() -> None:

@@ -164,15 +164,12 @@ class DivingParams:
     ----------
     dives_per_counts
         Number of dives to a vector of integer counts that the tree has come to. Default 3.
-    residual_share
-        Share of the tasks at which the uncovered ones become a smaller program. Default 0.6.
     lp_gap
         Relative gap at which a linear program is solved well enough to read the shares of tasks
         in servers off it. Default 0.0001.
     """
 
     dives_per_counts: int = 3
-    residual_share: float = 0.6
     lp_gap: float = 1e-4
 
 
@@ -210,15 +207,14 @@ class ExactParams:
     fillings
         Placements that are filled GPU by GPU to begin with. Default 20.
     few_tasks
-        Number of tasks up to which one run of annealing has to do: the compact model solves what
-        is so small in less time than five more runs take. Default 16.
-    compact_literals
-        Size in literals beyond which the compact model is not built. Default 1,500,000.
+        Number of tasks up to which one run of annealing has to do. Default 16.
+    pairs
+        Pairs of a task and a GPU beyond which no MILP solver improves a placement. Default 5,000.
     """
 
     fillings: int = 20
     few_tasks: int = 16
-    compact_literals: int = 1_500_000
+    pairs: int = 5000
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,9 @@ PREFIX = "lib:"
 LIBRARY = "optgap-lib 1"
 """What a paper cites; files of another content would be another library."""
 
+OWN = ("family", "size", "unit", "sense", "made", "why")
+"""What `library` shows of an instance besides what is known of it."""
+
 
 def text_of(file: str) -> str:
     """Return what a file of the library holds, unpacked."""
@@ -65,16 +68,9 @@ def opened(path: Path) -> Path:
     expected = record(name, LIBRARY)["sha256"]
     text = text_of(f"{name}.json")
     if hashlib.sha256(text.encode()).hexdigest() != expected:
-        raise InputError(
-            path, "", Said(f"the file is not that of {LIBRARY}"), "install optgap again"
-        )
+        said = Said(f"the file is not that of {LIBRARY}")
+        raise InputError(path, "", said, "install optgap again")
     return Held(path, text)
-
-
-def solution(name: str) -> Held:
-    """Return the best solution known of an instance, as a file in memory."""
-    record(name)
-    return Held(f"solution of {name}", text_of(f"solutions/{name}.json"))
 
 
 def library(family: str | None = None) -> pd.DataFrame:
@@ -87,7 +83,8 @@ def library(family: str | None = None) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        A row an instance: its size, the best known objective, the bound, and their gap.
+        A row an instance, indexed by ``lib:NAME``: its size, the best known objective, the
+        bound, and their gap.
 
     Raises
     ------
@@ -105,19 +102,12 @@ def library(family: str | None = None) -> pd.DataFrame:
     kinds = dict.fromkeys(known["family"] for known in records().values())
     if family is not None and family not in kinds:
         raise InputError("family", "", family, one_of(kinds))
-    rows, own = [], ("family", "size", "unit", "sense", "made", "why")
+    rows = {}
     for name, known in records().items():
         best, bound = known["best"], known["bound"]
+        found = {"best_known": best["value"], "best_by": best["by"]}
+        proven = {"bound": bound["value"], "bound_by": bound["by"]}
+        gap = relative_gap(best["value"], bound["value"])
         if family in (None, known["family"]):
-            rows.append(
-                {
-                    "instance": PREFIX + name,
-                    **{key: known[key] for key in own},
-                    "best_known": best["value"],
-                    "best_by": best["by"],
-                    "bound": bound["value"],
-                    "bound_by": bound["by"],
-                    "gap": relative_gap(best["value"], bound["value"]),
-                }
-            )
-    return pd.DataFrame(rows)
+            rows[PREFIX + name] = {key: known[key] for key in OWN} | found | proven | {"gap": gap}
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("instance")

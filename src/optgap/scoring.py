@@ -47,6 +47,7 @@ class ScoreRow:
     instance: its name.
     result: of the policy, as the referee saw it.
     best_known, bound: of the instance.
+    gap_to_best, gap_to_bound: how much worse than these, as shares of them, below 0 for better.
     left_out: tasks or jobs that the policy did not serve. With any there is no gap, because best
         known solution and bound serve all.
     failure: as `ComparisonRow` has it.
@@ -56,25 +57,10 @@ class ScoreRow:
     result: Result
     best_known: float
     bound: float
+    gap_to_best: float | None
+    gap_to_bound: float | None
     left_out: int = 0
     failure: Failure = ""
-
-    @property
-    def gap_to_best(self) -> float | None:
-        """How much worse than the best known solution, as a share of it; below 0 for better."""
-        return self._gap(self.best_known)
-
-    @property
-    def gap_to_bound(self) -> float | None:
-        """How much worse than the bound, as a share of it: the true gap is no larger."""
-        return self._gap(self.bound)
-
-    def _gap(self, reference: float) -> float | None:
-        value = self.result.objective
-        if value is None or self.left_out or not reference:
-            return None
-        lost = value - reference if self.result.sense == "min" else reference - value
-        return lost / abs(reference)
 
     @property
     def note(self) -> str:
@@ -115,7 +101,7 @@ class Score(Answer):
     @property
     def gaps(self) -> list[float]:
         """The gaps to the best known solutions, where there is one."""
-        return [gap for row in self.rows if (gap := row.gap_to_best) is not None]
+        return [row.gap_to_best for row in self.rows if row.gap_to_best is not None]
 
     @property
     def mean(self) -> float | None:
@@ -130,7 +116,7 @@ class Score(Answer):
     @property
     def mean_to_bound(self) -> float | None:
         """The mean of the gaps to the bounds."""
-        found = [gap for row in self.rows if (gap := row.gap_to_bound) is not None]
+        found = [row.gap_to_bound for row in self.rows if row.gap_to_bound is not None]
         return fmean(found) if found else None
 
     @property
@@ -150,10 +136,10 @@ class Score(Answer):
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """One line per instance."""
+        """One line per instance, indexed by its name."""
         import pandas as pd
 
-        return pd.DataFrame([row.to_json() for row in self.rows])
+        return pd.DataFrame([row.to_json() for row in self.rows]).set_index("instance")
 
     def head(self) -> list[str]:
         """The line that a paper can quote."""
@@ -165,11 +151,10 @@ class Score(Answer):
     def table(self) -> Table:
         """Instance, objective, both gaps, time and notes."""
         found = [row.result for row in self.rows]
+        units = [r.unit if r.objective is not None else "" for r in found]
         columns = {
             "": [row.instance for row in self.rows],
-            "objective": [
-                f"{number(r.objective)} {r.unit}" * (r.objective is not None) for r in found
-            ],
+            "objective": [f"{number(r.objective)} {u}" for r, u in zip(found, units, strict=True)],
             GAP_TO_BEST: percents(row.gap_to_best for row in self.rows),
             GAP_TO_BOUND: percents(row.gap_to_bound for row in self.rows),
             SECONDS: durations([r.seconds for r in found]),
@@ -230,31 +215,43 @@ def score(
         problem = load_problem(PREFIX + name)
         made = compare(problem, [policy], (), time_limit=time_limit, seed=seed, limits=limits)
         result = made.rows[0].result
-        part = result.solution is not None and not serves(result)
-        left_out = _left_out(problem, result.solution) if part else 0
-        reference = known["best"]["value"], known["bound"]["value"]
-        rows.append(ScoreRow(name, result, *reference, left_out, made.rows[0].failure))
+        left_out = 0 if result.solution is None else _left_out(problem, result)
+        best, bound = known["best"]["value"], known["bound"]["value"]
+        value = None if left_out else result.objective
+        to_best, to_bound = (_worse(value, ref, result.sense) for ref in (best, bound))
+        failure = made.rows[0].failure
+        rows.append(ScoreRow(name, result, best, bound, to_best, to_bound, left_out, failure))
     return Score(label, spec.name, tuple(rows))
 
 
-def _left_out(problem: Any, solution: Any) -> int:
+def _worse(value: float | None, reference: float, sense: str) -> float | None:
+    """How much worse a value is than a reference, as a share of it."""
+    if value is None or not reference:
+        return None
+    return (value - reference if sense == "min" else reference - value) / abs(reference)
+
+
+def _left_out(problem: Any, result: Result) -> int:
     """How many tasks or jobs a solution does not serve."""
     try:
-        return len(problem.subjects) - len(problem.restrict(solution).subjects)
+        kept = problem.subjects if serves(result) else problem.restrict(result.solution).subjects
     except InputError:  # nothing is served at all
-        return len(problem.subjects)
+        kept = ()
+    return len(problem.subjects) - len(kept)
 
 
 def _home(policy: str | Callable[..., Any]) -> str:
     """The one family that has a policy of this name."""
     name = split_call(policy, "policy")[0] if isinstance(policy, str) else ""
-    there = {
-        spec.name: (*spec.policies, *installed_policies(spec.name)) for spec in FAMILIES.values()
-    }
-    homes = [key for key, names in there.items() if name in names]
+    homes = [
+        kind
+        for kind, spec in FAMILIES.items()
+        if name in spec.policies or name in installed_policies(kind)
+    ]
     if len(homes) == 1:
         return homes[0]
     if not homes and name and ":" not in name:
-        raise InputError("--policy", "", name, one_of(sorted(set().union(*there.values()))))
+        known = {policy for spec in FAMILIES.values() for policy in spec.policies}
+        raise InputError("--policy", "", name, one_of(sorted(known)))
     said = f"{name} is a policy of {' and '.join(homes)}" if homes else "the policy is your own"
     raise InputError("--family", "", Said(said), one_of(homes or FAMILIES, "name one of {}"))

@@ -12,9 +12,10 @@ import optgap
 from benchmarks import library
 from optgap import best_known
 from optgap.api import close
-from optgap.best_known import records, solution
+from optgap.best_known import records, text_of
 from optgap.documents import load_problem, load_solution
 from optgap.models.errors import InputError
+from optgap.models.reading import Held
 from optgap.registry import FAMILIES
 
 QUICK = (
@@ -40,7 +41,9 @@ def test_the_library_is_as_large_as_it_should_be(root: Path) -> None:
 @pytest.mark.parametrize("name", records())
 def test_the_referee_accepts_the_best_solution_at_its_objective(name: str) -> None:
     known, problem = records()[name], load_problem(f"lib:{name}")  # which compares the hash
-    verdict = optgap.check(problem, load_solution(solution(name), problem))
+    verdict = optgap.check(
+        problem, load_solution(Held(name, text_of(f"solutions/{name}.json")), problem)
+    )
     assert verdict.serves_all
     assert verdict.objective == pytest.approx(known["best"]["value"], rel=1e-9)
     best, bound = known["best"]["value"], known["bound"]["value"]

@@ -53,12 +53,10 @@ def best_bound(
 
 def by_prices(relaxed: Relaxation, limits: Limits, params: BoundParams) -> tuple[float, int]:
     """Return the best bound that prices prove within the limits, J, and how often they changed."""
-    besides = float(relaxed.curve.work_j.sum())
-    if relaxed.curve.watts[-1] <= 0:  # only what follows utilisation draws any power
-        return besides * (1 - BOUND_SAFETY), 0
+    if relaxed.curve.watts[-1] <= 0:
+        return 0.0, 0
     best, rounds = generated(relaxed, limits, params)
-    scale = best + float(np.abs(relaxed.work).sum())
-    return best + besides - BOUND_SAFETY * (scale + besides), rounds
+    return best - BOUND_SAFETY * (best + float(np.abs(relaxed.work).sum())), rounds
 
 
 def generated(relaxed: Relaxation, limits: Limits, params: BoundParams) -> tuple[float, int]:

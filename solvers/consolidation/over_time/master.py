@@ -118,7 +118,7 @@ class Master:
                 self.highs.addCol(fine, 0.0, math.inf, 1, row, np.array([sign]))
         self.first = relaxed.buckets * levels + 2 * relaxed.tasks
         for k in range(relaxed.buckets):
-            for r in range(min(relaxed.regular, 3)):
+            for r in range(relaxed.regular):
                 self._row(r, k, False)
                 self._row(r, k, True)
 

@@ -29,10 +29,7 @@ def command(
         bool, typer.Option("--strict", help="exit 2 when a constraint is broken")
     ] = False,
     against_best: Annotated[
-        bool,
-        typer.Option(
-            "--against-best", help="PROBLEM.json is an instance of optgap-lib: is it better?"
-        ),
+        bool, typer.Option("--against-best", help="an instance of optgap-lib: is it better?")
     ] = False,
     json: opt.JsonFile = None,
     quiet: opt.Quiet = False,
@@ -50,10 +47,9 @@ def command(
         problem_file = PREFIX + problem_file.removeprefix(PREFIX)
     problem = load_problem(problem_file)
     if solution_file.endswith(SOLVERS):
-        asked = {"--against-best": against_best}
-        opt.refuse(
-            asked, f"conflicts with a {SOLVERS} file", "check the result that --json FILE writes"
-        )
+        said = f"conflicts with a {SOLVERS} file"
+        instead = "check the result that --json FILE writes"
+        opt.refuse({"--against-best": against_best}, said, instead)
         return _of_solver(problem, solution_file, formulation, Output(json, quiet))
     logged = read_log(solution_file, problem)
     require_all(logged, solution_file)
@@ -84,13 +80,13 @@ def _against_best(name: str, document: dict[str, Any]) -> str:
     from optgap.render import number
 
     known = record(name)
-    best, bound, unit = known["best"]["value"], known["bound"]["value"], known["unit"]
+    best, bound = known["best"]["value"], known["bound"]["value"]
     value = document["objective"] if document["serves_all"] else None
     better = value is not None and ahead(value, best, known["sense"])
-    document["against_best"] = {
-        "instance": name, "best_known": best, "bound": bound, "better": better
-    }  # fmt: skip
-    shown = f"{number(best)} {unit}, {'proven' if close(best, bound) else 'not proven'} optimal"
+    about = {"instance": name, "best_known": best, "bound": bound, "better": better}
+    document["against_best"] = about
+    proven = "proven" if close(best, bound) else "not proven"
+    shown = f"{number(best)} {known['unit']}, {proven} optimal"
     if value is None:
         return f"not comparable with {shown}: it does not serve everything"
     if better:

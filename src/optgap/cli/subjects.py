@@ -23,9 +23,9 @@ def is_file(subject: str) -> bool:
     """
     if subject in FAMILIES:
         return False
-    if subject.startswith(PREFIX) or subject == STANDARD_INPUT:
+    if subject == STANDARD_INPUT or subject.startswith(PREFIX) or subject.endswith(".json"):
         return True
-    if subject.endswith(".json") or Path(subject).exists():
+    if Path(subject).exists():
         return True
     expected = one_of(FAMILIES, "one of {}, or a problem file")
     raise InputError("FAMILY|PROBLEM.json", "", subject, expected)

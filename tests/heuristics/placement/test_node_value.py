@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from small_time import small_time
 from strategies import placement_problems
 from transcriptions.node_value import SlowNodeValue, SlowValues, least_gpus
+from trust.agreement import examples
 
 from optgap.heuristics.placement import POLICIES
 from optgap.heuristics.placement.parameters import NodeValueParams
@@ -49,14 +50,14 @@ def tables(problem: PlacementProblem, options: NodeValueParams) -> tuple[NodeWor
 
 
 @given(problem=problems)
-@settings(max_examples=12)
+@examples(7)
 def test_without_a_future_it_is_pwr(problem: PlacementProblem) -> None:
     ours = run(problem, **NOTHING).solution
     assert ours == run(problem, "pwr", score="exact").solution
 
 
 @given(problem=problems)
-@settings(max_examples=8)
+@examples(5)
 def test_the_referee_accepts_it_and_its_claim(problem: PlacementProblem) -> None:
     outcome = run(problem)
     assert problem.check(outcome.solution) == []

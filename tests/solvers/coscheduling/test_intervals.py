@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from exhaustive_coscheduling import exhaustive
-from hypothesis import given, settings
+from hypothesis import given
 from strategies_coscheduling import coscheduling_problems
+from trust.agreement import examples
 
 from optgap.models.coscheduling import Application, CoschedulingProblem, Mode
 from optgap.models.limits import Limits
@@ -41,7 +42,7 @@ def searched(
     return _searched(Intervals(problem, found, known, first), apart, ALONE, Limits(60), 0, 1)
 
 
-@settings(max_examples=25)
+@examples(15)
 @given(problem=coscheduling_problems(max_jobs=4, goals=("energy", "makespan")))
 def test_without_any_other_help_it_finds_what_exhaustive_search_does(
     problem: CoschedulingProblem,

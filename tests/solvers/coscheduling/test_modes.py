@@ -31,7 +31,6 @@ def test_a_mode_dearer_than_a_whole_schedule_is_not_looked_at() -> None:
     problem = CoschedulingProblem.of([app, app_of("b")], [0, 1], gpus=2, releases=[0.0, 9.0])
     assert [m.gpu_count for m in promising(problem).applications[0].modes] == [1]
     bound = bound_patterns(problem, limits=Limits(), seed=0).bound
-    assert bound is not None
     assert least(problem) * (1 - 1e-6) <= bound <= least(problem)
 
 
@@ -45,5 +44,4 @@ def test_costs_beyond_idle_that_cancel_leave_a_bound_rounded_down() -> None:
     app = Application("a", (Mode(2, 3.7, 1e-6),))
     problem = CoschedulingProblem.of([app], [0] * 3, gpus=2, idle_w=1e6)
     bound = bound_patterns(problem, limits=Limits(), seed=0).bound
-    assert bound is not None
     assert 0 <= bound <= least(problem)

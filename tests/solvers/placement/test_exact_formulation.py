@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from exhaustive_placement import exhaustive
 from hypothesis import given
 from hypothesis import strategies as st
+from slow_placement import exhaustive
 from trust.agreement import examples
 
 from optgap.models.limits import Limits
