@@ -15,23 +15,25 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from optgap.fitting.curves import BatchPower, LinearPower, PowerLawJct
 from optgap.fitting.dram import DramRuntime
 from optgap.fitting.estimator import Estimator
-from optgap.fitting.groups import HeldOut, cross_validate
+from optgap.fitting.groups import HeldOut, Split, cross_validate
 from optgap.fitting.powerflow_energy import PowerFlowEnergy
 from optgap.fitting.powerflow_power import PowerFlowPower
-from optgap.fitting.prepare import where
-from optgap.fitting.profile import Profile
+from optgap.fitting.profile import Profile, where
 from optgap.fitting.readers import read_profile, read_profiles
-from optgap.fitting.splits import Extrapolate, KFold, LeaveOneValueOut
 from optgap.fitting.throughput import PowerFlowThroughput
-from optgap.fitting.workflow import VARIANTS
+from optgap.models.performance.throughput import SYNC_NAMES
 
 ADAPTDL = {"cifar10": 0.066, "imagenet": 0.071, "deepspeech2": 0.064, "ncf": 0.090, "yolov3": 0.082}
+VARIANTS: list[dict[str, Any]] = [
+    {"sync": sync, **io} for sync in SYNC_NAMES for io in ({}, {"io": "none"})
+]
 ELASTICFLOW = ("bert", "deepspeech2", "inception3", "resnet50", "vgg16")
 
 
@@ -103,7 +105,7 @@ def throughput_bars(data: Profiles) -> Iterator[Bar]:
             yield at_most(f"throughput {app}, {name}", "0.021–0.061", limit, held.mape)
         for sync in ("paper", "ring"):
             estimator = PowerFlowThroughput(sync=sync)  # type: ignore[arg-type]
-            held = cross_validate(estimator, table, split=Extrapolate("gpus", 8))
+            held = cross_validate(estimator, table, split=Split(column="gpus", upto=8))
             yield at_most(f"  n ≤ 8 → n > 8, {sync}", "—", 0.10, held.mape)
     nested = [_nested(data(f"elasticflow/throughputs_A100/{app}.csv")) for app in ELASTICFLOW]
     yield at_most(
@@ -115,7 +117,7 @@ def throughput_bars(data: Profiles) -> Iterator[Bar]:
 
 
 def batch_bars(data: Profiles) -> Iterator[Bar]:
-    split = LeaveOneValueOut("local_batch")
+    split = Split(column="local_batch")
     for board, limit in (("v100", 0.060), ("rtx6000", 0.042)):
         table = data(f"zeus/summary_power_{board}.csv")
         for form in ("paper", "saturating"):
@@ -128,16 +130,11 @@ def batch_bars(data: Profiles) -> Iterator[Bar]:
 
 
 def dram_bars(data: Profiles) -> Iterator[Bar]:
-    split = LeaveOneValueOut("gpus")
+    split = Split(column="gpus")
     for board, limit in (("h100", 0.046), ("v100", 0.050)):
-        for kind, file in (
-            ("raw samples", "gpu_samples.csv.gz"),
-            ("profile table", "profiles.csv"),
-        ):
-            table = data(f"ecosched/{board}_{file}")
-            held = cross_validate(DramRuntime(), table, "application", split)
-            name = f"DRAM → run time, {board.upper()}, {kind}, median"
-            yield at_most(name, "—", limit, held.median)
+        table = data(f"ecosched/{board}_profiles.csv")
+        held = cross_validate(DramRuntime(), table, "application", split)
+        yield at_most(f"DRAM → run time, {board.upper()}, median", "—", limit, held.median)
 
 
 def _held(estimator: Estimator, table: Profile) -> HeldOut:
@@ -147,14 +144,14 @@ def _held(estimator: Estimator, table: Profile) -> HeldOut:
 def _nested(table: Profile) -> float:
     """Ten folds; in each the variant with the least error over five folds of the rest."""
     predicted = np.empty(len(table))
-    for train, held in KFold(10).pairs(table, None):
+    for train, held in Split(10).pairs(table, None):
         inner = table.take(train)
         scores: list[tuple[float, int, Estimator]] = []
-        for k, settings in enumerate(VARIANTS["powerflow-throughput"]):
+        for k, settings in enumerate(VARIANTS):
             estimator = PowerFlowThroughput(**settings)
             try:
                 scores.append(
-                    (cross_validate(estimator, inner, split=KFold(5, 1)).mape, k, estimator)
+                    (cross_validate(estimator, inner, split=Split(5, 1)).mape, k, estimator)
                 )
             except ValueError:  # fewer rows than this variant has parameters
                 continue

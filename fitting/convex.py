@@ -43,7 +43,6 @@ class Linear(Estimator):
 
     response = "power_w"
     needs = ("frequency_mhz",)
-    one_valley = True
 
     def __init__(self, *, robust: bool = False, **shared: Any) -> None:
         super().__init__(**(dict[str, Any](starts=1) | shared))

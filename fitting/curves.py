@@ -116,7 +116,6 @@ class PowerLawJct(Estimator):
     name = "power-law-jct"
     response = "time_s"
     needs = ("frequency_mhz",)
-    one_valley = True  # linear in (ln e_min, β)
 
     def settle(self, table: Profile) -> Design:
         return _highest(table)

@@ -57,8 +57,6 @@ class Estimator(ABC):
     needs: ClassVar[tuple[str, ...]]
     swept: ClassVar[bool] = True
     """Whether the columns that it needs must take more than one value."""
-    one_valley: ClassVar[bool] = False
-    """Whether there is one minimum, so that a fit to nearly the same rows is all to begin at."""
     uses: ClassVar[tuple[str, ...]] = ()
     """Columns that it reads where they are there."""
     near_: Self | None = None
@@ -141,10 +139,6 @@ class Estimator(ABC):
         """A copy that holds what all groups of a table share, such as a board's voltage curve."""
         return self
 
-    def hops(self, theta: Floats, table: Profile, facts: Design) -> Floats:
-        """Further starts from a solution, shape (starts, parameters); none by default."""
-        return np.zeros((0, len(theta)))
-
     def remarks(self, table: Profile) -> list[str]:
         """Warnings of the model's own about the data."""
         return []
@@ -197,8 +191,7 @@ class Estimator(ABC):
         first = at_priors(self.guess(profile, facts), params)
         starts = self._starts(first, params)
         if near is not None and len(near.theta_) == len(first):
-            guess = starts[:0] if self.one_valley else starts[:1]
-            starts = np.clip([*guess, near.theta_], *bounds(params))
+            starts = np.clip([starts[0], near.theta_], *bounds(params))
         return self._solve(profile, facts, params, starts)
 
     def predict(self, table: object) -> Floats:
@@ -235,7 +228,7 @@ class Estimator(ABC):
         target = self.target(profile)
         evaluate = self._residuals(self.design(profile, facts), target, facts, params)
         problem = Robust(evaluate, lower, upper, self.loss, self.loss_scale)
-        fit = problem.best(starts, lambda theta: self.hops(theta, profile, facts))
+        fit = problem.best(starts)
         edge = 1e-9 * np.maximum(np.abs(fit.theta), 1e-12)
         at_bound = ((fit.theta <= lower + edge) & np.isfinite(lower)) | (
             (fit.theta >= upper - edge) & np.isfinite(upper)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from optgap.fitting.estimator import Estimator, r2
 from optgap.fitting.optimise import Floats
 from optgap.fitting.profile import Profile, label
-from optgap.fitting.splits import KFold, Split
 from optgap.models.errors import InputError, NoQuote, one_of, shorten
 from optgap.models.quantities import warn
 from optgap.models.shown import Brief
@@ -111,6 +110,61 @@ def reason(error: InputError) -> str:
     return f"{place}found {shorten(error.found)}, expected {error.expected}"
 
 
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Which rows are held out: random folds, one value of a column at a time, or all above one.
+
+    Parameters
+    ----------
+    folds: dealt within each group so that every fold has all groups; groups with fewer rows than
+        folds are left out one row at a time.
+    column: within each group, every value of it is held out once (a batch, a GPU count).
+    upto: of the column; what is larger is held out.
+    """
+
+    folds: int = 10
+    seed: int = 0
+    column: str = ""
+    upto: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.folds < 2:
+            raise InputError("cv", "", self.folds, "at least 2 folds, or 0 for none")
+
+    def __str__(self) -> str:
+        if self.upto is not None:
+            return f"{self.column} above {self.upto:g}"
+        if self.column:
+            return f"leave one {self.column} out within each group"
+        return f"{self.folds} folds"
+
+    def pairs(self, table: Profile, by: str | None) -> Iterator[tuple[Rows, Rows]]:
+        """Pairs of training and held-out rows of a table whose groups are fitted apart."""
+        if self.upto is not None:
+            held = table.numbers(self.column) > self.upto
+            if held.all() or not held.any():
+                many = int(held.sum())
+                found = NoQuote(f"{len(table) - many} rows up to {self.upto:g} and {many} above")
+                where = f"column {self.column}"
+                raise InputError(table.source, where, found, "rows on both sides")
+            yield np.flatnonzero(~held), np.flatnonzero(held)
+            return
+        part = np.zeros(len(table), dtype=np.int64)
+        for _, rows in table.groups(by):
+            if self.column:
+                part[rows] = np.unique(table[self.column][rows], return_inverse=True)[1]
+                continue
+            dealt = np.random.default_rng(self.seed).permutation(len(rows))
+            folds = np.array_split(dealt, max(min(self.folds, len(rows)), 1))
+            for k, fold in enumerate(folds):
+                part[rows[fold]] = k
+        for k in range(int(part.max(initial=0)) + 1):
+            yield np.flatnonzero(part != k), np.flatnonzero(part == k)
+
+
 @dataclass(frozen=True, repr=False)
 class HeldOut(Brief):
     """Predictions of rows that the fit had not seen, with their measurements.
@@ -174,7 +228,7 @@ def cross_validate(
     predicted, placed = np.full(len(profile), np.nan), np.full(len(profile), np.nan)
     skipped: dict[str, str] = {}
     known = dict(near or {})
-    for train, held in (split or KFold()).pairs(profile, by):
+    for train, held in (split or Split()).pairs(profile, by):
         base = estimator.share(profile.take(train), by)
         inside = np.zeros(len(profile), dtype=bool)
         inside[train] = True

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
+from operator import attrgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -12,19 +13,11 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Loss = Literal["linear", "soft_l1"]
-Method = Literal["trf", "dogbox"]
 Residuals = Callable[[Floats], tuple[Floats, Floats]]
 """``f(theta) -> (residuals (rows,), jacobian (rows, parameters))``."""
 
-MOST_STEPS: Mapping[Method, int] = {"trf": 300, "dogbox": 150}
-"""Ways down from a start, and the evaluations of one descent.
-
-``trf`` keeps to the inside of the bounds and is at home in long valleys; ``dogbox`` walks along
-bounds and over kinks, and finds minima there that ``trf`` passes by.
-"""
-
-HOP_ROUNDS = 4
-"""Times that a solution is left for a neighbouring valley."""
+MOST_STEPS = 300
+"""Evaluations of one descent."""
 
 TOLERANCE = 1e-10
 """Relative fall of the cost at which a descent ends."""
@@ -81,51 +74,39 @@ class Robust:
             weights = 1 / root
         return Fit(theta, cost, residuals, jacobian, weights, start)
 
-    def descend(self, start: Floats, method: Method = "trf") -> Fit:
-        """Minimise the cost from one start; where ``trf`` has not settled, ``dogbox`` goes on."""
-        from scipy.optimize import OptimizeResult, least_squares
+    def descend(self, start: Floats) -> Fit:
+        """Minimise the cost from one start."""
+        from scipy.optimize import least_squares
 
         theta = np.clip(start, self.lower, self.upper)
         free = np.flatnonzero(self.lower < self.upper)
-        seen: dict[bytes, tuple[Floats, Floats]] = {}
 
-        def look(values: Floats) -> tuple[Floats, Floats]:
-            """Evaluate once what scipy asks for in two calls."""
-            key = values.tobytes()
-            if key not in seen:
-                theta[free] = values
-                seen.clear()
-                seen[key] = self.evaluate(theta)
-            return seen[key]
+        @lru_cache(maxsize=1)  # scipy asks for both at once, and then writes into them
+        def look(values: bytes) -> tuple[Floats, Floats]:
+            theta[free] = np.frombuffer(values)
+            found, slope = self.evaluate(theta)
+            return found, slope[:, free]
 
         def residuals(values: Floats) -> Floats:
-            return look(values)[0]
+            return look(values.tobytes())[0]
 
         def jacobian(values: Floats) -> Floats:
-            return look(values)[1][:, free]
+            return look(values.tobytes())[1]
 
-        def down(begin: Floats, method: Method, steps: int) -> OptimizeResult:
-            return least_squares(
+        if len(free):
+            theta[free] = least_squares(
                 residuals,
-                begin,
+                theta[free],
                 jac=jacobian,
                 bounds=(self.lower[free], self.upper[free]),
-                method=method,
                 x_scale="jac",
                 loss=self.loss,
                 f_scale=self.scale,
                 ftol=TOLERANCE,
                 xtol=1e-14,
                 gtol=None,  # of a scale that falls with the distance to a bound
-                max_nfev=steps,
-            )
-
-        if len(free):
-            found = down(theta[free], method, MOST_STEPS[method])
-            if method == "trf" and found.status == 0:
-                further = down(found.x, "dogbox", MOST_STEPS["trf"])
-                found = further if further.cost < found.cost else found
-            theta[free] = found.x
+                max_nfev=MOST_STEPS,
+            ).x
         return self.settled(self.at(theta.copy(), start))
 
     def settled(self, fit: Fit) -> Fit:
@@ -143,42 +124,11 @@ class Robust:
         there = self.at(np.where(pressed, bound, fit.theta), fit.start)
         return there if there.cost <= fit.cost * (1 + TOLERANCE) else fit
 
-    def best(self, starts: Floats, hop: Callable[[Floats], Floats] | None = None) -> Fit:
-        """Return the best fit from several starts.
-
-        Parameters
-        ----------
-        starts: shape (starts, parameters), each descended from both ways; equal costs go to the
-            earlier one.
-        hop: further starts from a solution, tried until none lowers the cost (at most
-            `HOP_ROUNDS` times); for models whose valleys lie a known step apart.
-        """
+    def best(self, starts: Floats) -> Fit:
+        """Return the best fit from several starts, (starts, parameters); of equals the first."""
         # Several threads for matrices of a few columns mostly wait for one another.
         with _threads().limit(limits=1, user_api="blas"):
-            first = [self.descend(start) for start in starts]
-            # of one valley, with its floor between the bounds, there is nothing else to find
-            if len(first) == 1 and self._between(first[0].theta):
-                return first[0]
-            ends = [*first, *(self.descend(start, "dogbox") for start in starts)]
-            best = min(ends, key=_cost)
-            if hop is None or len(starts) == 1:
-                return best
-            for _ in range(HOP_ROUNDS):
-                found = min(map(self.descend, hop(best.theta)), key=_cost, default=best)
-                if found.cost >= best.cost * (1 - 1e-6):
-                    break
-                best = replace(found, start=best.start)
-            return best
-
-    def _between(self, theta: Floats) -> bool:
-        """Whether no free parameter is near a bound."""
-        free = self.lower < self.upper
-        near = 1e-3 * np.abs(theta)
-        return bool(np.all((theta - near > self.lower) & (theta + near < self.upper) | ~free))
-
-
-def _cost(fit: Fit) -> float:
-    return fit.cost
+            return min(map(self.descend, starts), key=attrgetter("cost"))
 
 
 @cache

@@ -25,11 +25,12 @@ from optgap.models.performance.energy import COLUMN_NAMES, PowerForm, power_colu
 from optgap.models.performance.priors import FLOOR
 
 FormChoice = Literal["auto", "printed", "continuous", "physical"]
-
 FORMS: tuple[PowerForm, ...] = ("physical", "continuous", "printed")
 
 KAPPAS = (0.3, 1.0, 3.0, 10.0, 25.0)
 """Candidate slopes of the voltage, 1/GHz."""
+MOST_KNOTS, MOST_STEPS = 12, 200
+"""Candidate breakpoints, and evaluations of the simplex search."""
 
 SCALE = 0.02
 """Where the search's robust loss turns linear, as a relative error."""
@@ -90,67 +91,44 @@ def search(curves: Curves, choice: FormChoice, f0_mhz: float | None, kappa: floa
         raise InputError("P(f)", "column frequency_mhz", found, "a sweep of the clock")
     fewest = min(len(np.unique(clock)) for clock, _ in curves)
     forms = FORMS if choice == "auto" else (choice,)
-    sizes = {"physical": 3, "continuous": 5, "printed": 6}
-    usable = [form for form in forms if sizes[form] < fewest] or ["physical"]
-    shapes = [_best_shape(curves, form, f0_mhz) for form in usable]
-    if len(shapes) == 1:
-        return shapes[0]
-    return min(shapes, key=lambda shape: _held_out(curves, shape))
+    usable = [form for form in forms if len(COLUMN_NAMES[form]) < fewest] or ["physical"]
+    shapes = [_best_shape(curves, form, f0_mhz, kappa) for form in usable]
+    return shapes[0] if len(shapes) == 1 else min(shapes, key=lambda s: _held_out(curves, s))
 
 
-def _best_shape(curves: Curves, form: PowerForm, f0_mhz: float | None) -> Shape:
+def _best_shape(
+    curves: Curves, form: PowerForm, f0_mhz: float | None, kappa: float | None
+) -> Shape:
+    """The best of a grid, moved off it by a simplex search where that lowers the cost."""
     clocks = np.unique(np.concatenate([clock for clock, _ in curves]))
-    if f0_mhz is not None:
-        knots = np.array([f0_mhz])
-    else:
-        inner = clocks[1:-1] if len(clocks) > 3 else clocks
-        count = min(len(inner), 12)
-        knots = np.unique(inner[np.linspace(0, len(inner) - 1, count).astype(int)])
-    kappas = KAPPAS if form == "physical" else (0.0,)
-    shapes = [Shape(form, float(f0), kappa) for f0 in knots for kappa in kappas]
+    inner = clocks[1:-1] if len(clocks) > 3 else clocks
+    places = np.unique(np.linspace(0, len(inner) - 1, min(len(inner), MOST_KNOTS)).astype(int))
+    knots = inner[places] if f0_mhz is None else [f0_mhz]
+    slopes = (0.0,) if form != "physical" else KAPPAS if kappa is None else (kappa,)
+    shapes = [Shape(form, float(f0), slope) for f0 in knots for slope in slopes]
     best = min(shapes, key=lambda shape: cost(shape, curves))
-    if f0_mhz is not None and form != "physical":
-        return best
-    return _polish(curves, best, clocks, f0_mhz)
-
-
-def _polish(curves: Curves, shape: Shape, clocks: Floats, f0_mhz: float | None) -> Shape:
-    """Move f0 and κ off the grid by a simplex search, where that lowers the cost."""
-    from scipy.optimize import minimize
-
-    if shape.form == "printed":
-        return shape  # f0 only decides which clock belongs to which branch
+    if form == "printed" or (f0_mhz is not None and form == "continuous"):
+        return best  # f0 of the printed form only decides which clock belongs to which branch
 
     def shaped(point: Floats) -> Shape:
         f0 = float(np.clip(point[0] * 1000, clocks[0], clocks[-1])) if f0_mhz is None else f0_mhz
-        kappa = float(np.exp(np.clip(point[1], -6, 5))) if shape.form == "physical" else 0.0
-        return Shape(shape.form, f0, kappa)
+        free = form == "physical" and kappa is None
+        return Shape(form, f0, float(np.exp(np.clip(point[1], -6, 5))) if free else best.kappa)
 
-    start = np.array([shape.f0_mhz / 1000, np.log(max(shape.kappa, 1e-2))])
-    size = len(start) if shape.form == "physical" else 1
+    from scipy.optimize import minimize
+
+    least = cost(best, curves)
 
     def objective(point: Floats) -> float:
-        full = start.copy()
-        full[:size] = point
-        return cost(shaped(full), curves)
+        return cost(shaped(point), curves)
 
-    # rounds as long as they pay: noisy data settle in the first, exact ones deserve every digit
-    point, last = start[:size], cost(shape, curves)
-    for steps in (40, 80, 160, 320):
-        found = minimize(
-            objective,
-            point,
-            method="Nelder-Mead",
-            options={"xatol": 1e-10, "fatol": 1e-20, "maxfev": steps},
-        )
-        point = found.x
-        if found.fun > 0.98 * last:
-            break
-        last = float(found.fun)
-    full = start.copy()
-    full[:size] = point
-    polished = shaped(full)
-    return polished if cost(polished, curves) < cost(shape, curves) else shape
+    found = minimize(
+        objective,
+        np.array([best.f0_mhz / 1000, np.log(max(best.kappa, 1e-2))]),
+        method="Nelder-Mead",
+        options={"xatol": 1e-8, "fatol": 1e-6 * least, "maxfev": MOST_STEPS},
+    )
+    return shaped(found.x) if found.fun < least else best
 
 
 def _held_out(curves: Curves, shape: Shape, folds: int = 5) -> float:

@@ -168,19 +168,18 @@ class FitReport(Generic[E]):
         held = "" if error is None else f", held out {error:.2%}"
         head = f"\n{title or 'all rows'}: n = {estimator.n_}, R² {estimator.r2_:.4f}, "
         head += f"MAPE {estimator.mape_:.2%}{held}, AICc {estimator.aicc_:.1f}"
+        starts = (_short(float(start)) for start in estimator.start_)
         rows: list[tuple[str, ...]] = [("", "value", "± stderr", "start", "bounds", "unit")]
-        for told, item in zip(_told(estimator), params_json(estimator).values(), strict=True):
-            rows.append((*told[:3], _short(item["start"]), *told[3:5]))
-        widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+        rows += [
+            (*told[:3], start, *told[3:5])
+            for told, start in zip(_told(estimator), starts, strict=True)
+        ]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [head]
-        for row in rows:
-            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            lines.append(("  " + "  ".join(cells)).rstrip())
-        for a, b, value in estimator.correlations():
-            lines.append(f"  correlation {a}, {b}: {value:+.3f}")
+        lines += ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        lines += [f"  correlation {a}, {b}: {r:+.3f}" for a, b, r in estimator.correlations()]
         ranges = [f"{k} {v[0]:g}…{v[1]:g}" for k, v in estimator.validity_.items()]
-        if ranges:
-            lines.append("  valid for " + ", ".join(ranges))
+        lines += [f"  valid for {', '.join(ranges)}"] if ranges else []
         lines += [f"  ! {note}" for note in self._own(title)]
         return "\n".join(lines)
 
@@ -201,17 +200,17 @@ class FitReport(Generic[E]):
         return figure
 
     def _repr_html_(self) -> str:
-        parts = [html_lines([f"<b>{escape(self._head()[0])}</b>", *map(escape, self._head()[1:])])]
+        head = list(map(escape, self._head()))
         several = len(self.fit.fits) > 1
-        header: tuple[str, ...] = ("parameter", "value", "± stderr", "bounds", "unit", "meaning")
-        header = ("group", *header) if several else header
+        header = ("group", "parameter", "value", "± stderr", "bounds", "unit", "meaning")
         rows: list[tuple[str, ...]] = []
         notes: list[str] = []
         for title, estimator in self.fit.fits.items():
-            rows += [(title or "all rows",) * several + told for told in _told(estimator)]
+            rows += [(title or "all rows", *told)[not several :] for told in _told(estimator)]
             notes += [f"{title}: {note}" if several else note for note in self._own(title)]
         right = (2, 3) if several else (1, 2)
-        parts.append(html_table(header, rows[:MOST_ROWS], right))
+        parts = [html_lines([f"<b>{head[0]}</b>", *head[1:]])]
+        parts.append(html_table(header[not several :], rows[:MOST_ROWS], right))
         if len(rows) > MOST_ROWS:
             parts.append(f"<div>… and {len(rows) - MOST_ROWS} more rows: print() has them</div>")
         parts.append(html_lines([f"! {escape(note)}" for note in notes[:MOST_NOTES]]))

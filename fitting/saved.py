@@ -123,6 +123,8 @@ def _estimator(fields: Fields) -> Estimator:
     settings.pop("regularise", None)  # of files from before
     if settings.get("io") == "weak":
         settings["io"] = "full"
+    if settings.get("form") == "blend":
+        del settings["form"]
     try:
         return make_estimator(fields.text("model"), **settings)
     except (TypeError, ValueError) as error:

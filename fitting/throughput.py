@@ -32,9 +32,6 @@ GAMMAS = ("gamma1", "gamma2")
 _STARTS = ((9.0, 1.1), (1.1, 3.0), (9.0, 3.0), (1.1, 1.1), (9.0, 1.5), (2.0, 3.0))
 """Where the starts' (γ1, γ2) lie."""
 
-_HOPS = ((1.2, 1.2), (1.2, 3.0), (3.0, 1.2), (9.0, 1.2))
-"""Where a solution's neighbours are looked for."""
-
 _MEASURE = {
     "local": "several GPUs on one node, at 2, 4 and more GPUs",
     "node": "several nodes, at different counts of GPUs",
@@ -151,17 +148,6 @@ class PowerFlowThroughput(Estimator):
             row[-2:] = _STARTS[k % len(_STARTS)]
             rows.append(row)
         return np.clip(np.array(rows), lower, upper)
-
-    def hops(self, theta: Floats, table: Profile, facts: Design) -> Floats:
-        """From a solution to the neighbouring valleys: other γ, and what had vanished revived.
-
-        A part that has gone to zero has no gradient to come back by once another part covers
-        for it; a tenth of its guess is enough to let it.
-        """
-        revived = np.where(theta > 0, theta, 0.1 * self.guess(table, facts))
-        rows = np.repeat(revived[None, :], len(_HOPS), axis=0)
-        rows[:, -2:] = _HOPS
-        return rows
 
     def design(self, table: Profile, facts: Design) -> Design:
         gpus, batch, nodes, on_node, clock = layout(table)

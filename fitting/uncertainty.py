@@ -78,8 +78,7 @@ class Predictive:
     ----------
     members: the applications resampled; one where all rows are of one.
     over: the column that tells them apart; None for no draw between applications.
-    scale: that makes 90 % intervals cover 90 % of held-out rows, or of held-out applications'
-        points; 1 where none were.
+    scale: that makes 90 % intervals cover 90 % of held-out rows; 1 where none were.
     """
 
     members: tuple[Member, ...]

@@ -45,16 +45,6 @@ def answered(units: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def apply_units(profile: Profile, units: Mapping[str, str]) -> Profile:
-    """The profile with the named columns converted from the units that `answered` gave."""
-    changed = {
-        name: profile.numbers(name) * factors(next(iter(QUANTITIES[name].units)))[unit]
-        for name, unit in units.items()
-    }
-    notes = [f"{name} converted from {unit}" for name, unit in units.items()]
-    return profile.with_columns(**changed).noting(*notes) if changed else profile
-
-
 def check_magnitudes(
     profile: Profile,
     by: str | None = None,

@@ -1,29 +1,24 @@
-"""From a table to a report: read, fit, hold out, say what the audit found; models ranked."""
+"""From a table to a report: read, fit, hold out, say what the audit found."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from optgap.fitting import ESTIMATORS, make_estimator
+from optgap.fitting import make_estimator
 from optgap.fitting.audit import advice, audit
 from optgap.fitting.coverage import carried, drawn_from, places
 from optgap.fitting.devices import NAME as DEVICES
 from optgap.fitting.estimator import Estimator
-from optgap.fitting.groups import HeldOut, cross_validate, fit_groups
-from optgap.fitting.prepare import drop_missing
+from optgap.fitting.groups import Split, cross_validate, fit_groups
 from optgap.fitting.profile import Profile
+from optgap.fitting.profile import drop_missing as without_missing
 from optgap.fitting.readers import read_profile
 from optgap.fitting.report import FitReport
-from optgap.fitting.splits import Extrapolate, KFold, LeaveOneValueOut, Split
 from optgap.fitting.uncertainty import unknown
 from optgap.models.errors import InputError, NoQuote, one_of
-from optgap.models.performance.throughput import SYNC_NAMES
 
 APPLICATION, DEVICE = "application", "gpu_model"
 
@@ -111,49 +106,24 @@ def fit(
             table, columns=columns, units=units, strict=strict, by=by, reads=only
         )
     if drop_missing:
-        profile = complete(profile, estimator)
+        profile = without_missing(profile, estimator.reads())
     asked = [("by", name) for name in ([] if by is None else profile.split(by))]
     asked += [("leave_out", name) for name in ([] if leave_out is None else [leave_out])]
     asked += [("extrapolate", name) for name in extrapolate or ()]
     for what, name in asked:
         if not profile.has(name):
             raise InputError(profile.source, what, name, one_of(profile.columns))
-    by = usual_groups(profile, model, by)
-    split = split_of(cv, leave_out, extrapolate, seed)
-    return report_of(estimator, profile, by, split)
-
-
-def split_of(
-    cv: int, leave_out: str | None, extrapolate: Mapping[str, float] | None, seed: int
-) -> Split | None:
-    """What is held out: folds, one value at a time, or what lies above one; None for nothing.
-
-    Raises
-    ------
-    InputError: for two ways at once.
-    """
-    if leave_out is not None and extrapolate:
-        found = NoQuote("both")
-        raise InputError("leave_out, extrapolate", "", found, "one of them")
-    if leave_out is not None:
-        return LeaveOneValueOut(leave_out)
-    if extrapolate:
-        if len(extrapolate) != 1:
-            raise InputError("extrapolate", "", NoQuote(f"{len(extrapolate)} columns"), "one")
-        return Extrapolate(*next(iter(extrapolate.items())))
-    return KFold(cv, seed) if cv else None
-
-
-def usual_groups(profile: Profile, model: str, by: str | None) -> str | None:
-    """What to fit apart: as asked for, and devices by their model."""
     if by is None and model == DEVICES and DEVICE in profile:
-        return DEVICE
-    return by
-
-
-def complete(profile: Profile, estimator: Estimator) -> Profile:
-    """The rows in which nothing is missing that `estimator` reads."""
-    return drop_missing(profile, list(estimator.reads()))
+        by = DEVICE
+    if len(extrapolate or ()) + (leave_out is not None) > 1:
+        found = NoQuote("several ways")
+        raise InputError("leave_out, extrapolate", "", found, "one column to hold rows out by")
+    split = Split(cv, seed) if cv else None
+    if leave_out is not None:
+        split = Split(column=leave_out)
+    for column, upto in (extrapolate or {}).items():
+        split = Split(column=column, upto=upto)
+    return report_of(estimator, profile, by, split)
 
 
 def report_of(
@@ -186,9 +156,9 @@ def report_of(
         try:
             drawn = partial(places, seed=estimator.seed)
             held = cross_validate(estimator, profile, by, split, drawn, fit.fits)
-            words = describe(split)
+            words = str(split)
         except InputError as error:
-            if not isinstance(split, KFold):
+            if split.column:
                 raise
             notes.append(f"nothing could be held out: {error}")
     covered = drawn_from(fit, profile, held, estimator.seed)
@@ -199,62 +169,3 @@ def report_of(
     if parts and not any(part.startswith("between") for part in parts):
         notes.append(f"intervals carry {' and '.join(parts)} error alone")
     return FitReport(fit, profile, held, words, tuple(notes), covered)
-
-
-def describe(split: Split) -> str:
-    """What a split holds out, in words."""
-    if isinstance(split, KFold):
-        return f"{split.folds} folds"
-    if isinstance(split, LeaveOneValueOut):
-        return f"leave one {split.column} out within each group"
-    if isinstance(split, Extrapolate):
-        return f"{split.column} above {split.upto:g}"
-    return type(split).__name__
-
-
-VARIANTS: Mapping[str, Sequence[Mapping[str, Any]]] = {
-    "powerflow-throughput": [
-        {"sync": sync, **io} for sync in SYNC_NAMES for io in ({}, {"io": "none"})
-    ],
-    "batch-power": ({"form": "saturating"}, {"form": "paper"}),
-}
-"""Settings worth trying, by model; the model alone where it is not listed."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A model with settings, and its held-out error or the reason why it has none."""
-
-    model: str
-    settings: Mapping[str, Any]
-    response: str
-    held_out: HeldOut | None
-    reason: str = ""
-
-    @property
-    def title(self) -> str:
-        """The model with its settings."""
-        inside = ", ".join(f"{key}={value}" for key, value in self.settings.items())
-        return f"{self.model}({inside})" if inside else self.model
-
-
-def rank(
-    table: Profile, by: str | None, split: Split, models: Sequence[str] | None = None
-) -> list[Candidate]:
-    """Candidates by held-out MAPE; those that do not apply come last.
-
-    ``device-power`` is none: two levels are no curve to rank.
-
-    Errors of models of different responses stand side by side, but say little about one another.
-    """
-    found: list[Candidate] = []
-    for name in models or (known for known in ESTIMATORS if known != DEVICES):
-        for settings in VARIANTS.get(name, ({},)):
-            estimator = make_estimator(name, **settings)
-            try:
-                held = cross_validate(estimator, table, by, split)
-                found.append(Candidate(name, settings, estimator.response, held))
-            except InputError as error:
-                reason = str(error)
-                found.append(Candidate(name, settings, estimator.response, None, reason))
-    return sorted(found, key=lambda item: item.held_out.mape if item.held_out else np.inf)

@@ -1,8 +1,7 @@
-"""How objects show themselves: a short repr, a card in a notebook, a picture."""
+"""How objects show themselves: a short repr, and a card in a notebook."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from html import escape
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from optgap.models.errors import shorten
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from pandas import DataFrame
 
 MOST = 600
@@ -70,7 +68,7 @@ def brief(value: Any) -> str:
 
 
 class Shown:
-    """What has a name, a summary and fits: its repr, its card, its picture."""
+    """What has a name, a summary and fits: its repr, its table, its card."""
 
     if TYPE_CHECKING:
         family: ClassVar[str]
@@ -90,18 +88,8 @@ class Shown:
 
     def to_frame(self) -> DataFrame:
         """What is to be served, one row each, as a DataFrame."""
-        frame: DataFrame = _view("problem_frame")(self)
+        frame: DataFrame = import_module(f"{VIEWS}.instances").frame(self)
         return frame
-
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """A picture of the problem; written to `path` (.png, .svg or .pdf), too, where it is given.
-
-        Raises
-        ------
-        InputError: for another ending, or a place that cannot be written to.
-        """
-        figure: Figure = _view("plot_problem")(self, path)
-        return figure
 
     def _repr_html_(self) -> str:
         frame = self.to_frame()
@@ -120,10 +108,6 @@ def _cell(value: Any) -> str:
     if not isinstance(value, float):
         return str(value)
     return f"{value:.0f}" if abs(value) >= LARGE else f"{value:.6g}"
-
-
-def _view(name: str) -> Any:
-    return getattr(import_module(VIEWS), name)
 
 
 def html_lines(lines: Sequence[str]) -> str:

@@ -22,7 +22,7 @@ os.environ.pop("COLUMNS", None)  # workers of xdist set it, and texts would wrap
 
 _SLOW = [HealthCheck.too_slow]
 settings.register_profile(
-    "ci", max_examples=25, deadline=None, derandomize=True, suppress_health_check=_SLOW
+    "ci", max_examples=15, deadline=None, derandomize=True, suppress_health_check=_SLOW
 )
 settings.register_profile(
     "fuzz", max_examples=3000, deadline=None, print_blob=True, suppress_health_check=_SLOW
@@ -164,6 +164,13 @@ def enumerated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "METHODS", enumeration.METHODS)
     monkeypatch.setattr(room, "auto", lambda problem: "enumerate")
     monkeypatch.setattr(room, "auto_bound", lambda problem: "loose")
+
+
+@pytest.fixture
+def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do all in this process that would be spread over others, which import everything anew."""
+    monkeypatch.setattr("optgap.processes.cores", lambda: 1)
+    monkeypatch.setattr("optgap.sweeping.engines.cores", lambda: 1)
 
 
 class Answer(NamedTuple):

@@ -7,8 +7,6 @@ from itertools import combinations
 from optgap.models.consolidation import ConsolidationProblem, ConsolidationSolution
 from optgap.solvers.consolidation.instance import Instance, instance_of
 
-MOST_TASKS = 6
-
 
 class Enumeration:
     """Depth-first over the tasks in order."""
@@ -66,7 +64,6 @@ class Enumeration:
 
 def exhaustive(problem: ConsolidationProblem) -> ConsolidationSolution | None:
     """Return the best of all placements of a tiny problem; None if there is no placement."""
-    assert len(problem) <= MOST_TASKS
-    search = Enumeration(instance_of(problem, scaled=True))
+    search = Enumeration(instance_of(problem))
     search.run()
     return None if search.best is None else search.instance.solution(search.found)

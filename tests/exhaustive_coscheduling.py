@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from optgap.models.coscheduling import CoschedulingProblem
 from optgap.models.coscheduling.gpus import placed
-from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status
 from optgap.solvers.coscheduling.area import cheapest_j, cost_off_j, energy_j, safe_energy
-
-MOST_JOBS = 6
 
 
 class Search:
@@ -75,14 +72,7 @@ class Search:
 
 def exhaustive(problem: CoschedulingProblem, *, limits: Limits, seed: int) -> Outcome:
     """Return the best of all schedules of a tiny problem."""
-    if len(problem) > MOST_JOBS:
-        raise InputError("exhaustive", "", NoQuote("a large problem"), "a tiny one")
     search = Search(problem)
     search.run(frozenset(range(len(problem))), 0.0, 0.0)
-    return Outcome(
-        placed(problem, search.starts),
-        Status.OPTIMAL,
-        claimed=search.best,
-        bound=search.best,
-        bound_by="enumeration",
-    )
+    best, solution = search.best, placed(problem, search.starts)
+    return Outcome(solution, Status.OPTIMAL, claimed=best, bound=best, bound_by="enumeration")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,6 @@ def rows(count: int) -> list[dict[str, Any]]:
 
 def write(folder: Path, name: str = "two nodes") -> list[str]:
     """One file of each schema about a tiny problem of this name; returns their paths."""
-    from dataclasses import replace
-
     problem = replace(two_nodes_problem(extra=1), name=name)
     result = optgap.run(problem, "fgd")
     comparison = optgap.compare(problem, "fgd,pwr,random", "bound-pooled")
@@ -65,33 +64,11 @@ def write(folder: Path, name: str = "two nodes") -> list[str]:
 
 def documents(name: str) -> dict[str, dict[str, Any]]:
     """Files of other schemas, with `name` wherever there is one."""
-    item = {
-        "name": "pwr-fig1",
-        "title": name,
-        "paper": name,
-        "source": name,
-        "rows": [{"claim": name, "paper": "1 W", "ours": name, "agrees": "yes", "note": name}],
-        "panels": [
-            {
-                "title": name,
-                "y_label": name,
-                "curves": [{"label": name, "load": [0, 0.5, 1], "mean": [1, None, 3], "std": []}],
-            },
-            {
-                "title": name,
-                "x_label": name,
-                "y_label": name,
-                "curves": [{"label": name, "x": [60], "y": [2.5]}],
-            },
-            {
-                "title": name,
-                "schedule": [{"app": name, "start_s": 0.0, "end_s": 9.5, "gpu_index": [0, 2]}],
-            },
-        ],
-        "cached": {"computed": name, "seconds": 1.5},
-    }
+    curve = {"label": name, "load": [0, 0.5, 1], "mean": [1, None, 3], "std": []}
+    panel = {"title": name, "y_label": name, "curves": [curve]}
+    trials = [{"a": 1.5, "b": name}]
+    other = {"schema": "optgap.tune/1", "best": name, "trials": trials, "panels": [panel]}
     return {
-        "reproduce": {"schema": "optgap.reproduce/1", "items": [item]},
-        "other": {"schema": "optgap.tune/1", "best": name, "trials": [{"a": 1.5, "b": name}]},
+        "other": other,
         "rows": {"rows": [{**row, "method": name, "instance": name} for row in rows(30)]},
     }

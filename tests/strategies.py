@@ -48,25 +48,14 @@ def clusters(draw: st.DrawFn, max_nodes: int = 3, max_gpus: int = 4) -> Cluster:
     """Up to `max_nodes` nodes, often identical, some without GPUs."""
     kinds = draw(st.lists(_node_rows(max_gpus), min_size=1, max_size=2))
     rows = draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=max_nodes))
-    return Cluster.of(
-        [f"node-{k}" for k in range(len(rows))],
-        [row[0] for row in rows],
-        [row[1] for row in rows],
-        [row[2] for row in rows],
-        [row[3] for row in rows],
-    )
+    return Cluster.of([f"node-{k}" for k in range(len(rows))], *zip(*rows, strict=True))
 
 
 @st.composite
 def _node_rows(draw: st.DrawFn, max_gpus: int) -> NodeRow:
     gpus = draw(st.integers(0, max_gpus))
     model = draw(st.sampled_from(MODELS)) if gpus else draw(st.sampled_from(("", "G2")))
-    return (
-        draw(st.sampled_from(NODE_CPUS)),
-        draw(st.sampled_from(NODE_MEMORIES)),
-        gpus,
-        model,
-    )
+    return draw(st.sampled_from(NODE_CPUS)), draw(st.sampled_from(NODE_MEMORIES)), gpus, model
 
 
 @st.composite
@@ -90,38 +79,18 @@ def _task_rows(draw: st.DrawFn, cluster: Cluster) -> TaskRow:
 
 def tasks_of(rows: Sequence[TaskRow]) -> Tasks:
     """Tasks named by their place, one per row."""
-    return Tasks.of(
-        [f"task-{k}" for k in range(len(rows))],
-        [row[0] for row in rows],
-        [row[1] for row in rows],
-        [row[2] for row in rows],
-        [row[3] for row in rows],
-        [row[4] for row in rows],
-    )
+    return Tasks.of([f"task-{k}" for k in range(len(rows))], *zip(*rows, strict=True))
 
 
 @st.composite
 def workloads(draw: st.DrawFn, cluster: Cluster) -> TargetWorkload:
     """A target workload that need not resemble the tasks, with plain float popularities."""
-    classes = {
-        (row[0], row[3], row[2], row[4])
-        for row in draw(st.lists(_task_rows(cluster), min_size=1, max_size=5))
-    }
-    ordered = sorted(classes, reverse=True)
-    weights = draw(
-        st.lists(
-            st.floats(0.01, 10, allow_nan=False),
-            min_size=len(ordered),
-            max_size=len(ordered),
-        )
-    )
-    return TargetWorkload.of(
-        [key[0] for key in ordered],
-        [key[1] for key in ordered],
-        [key[2] for key in ordered],
-        [key[3] for key in ordered],
-        [weight / sum(weights) for weight in weights],
-    )
+    rows = draw(st.lists(_task_rows(cluster), min_size=1, max_size=5))
+    classes = {(cpu, milli, number, spec) for cpu, _, number, milli, spec in rows}
+    size = len(classes)
+    weights = draw(st.lists(st.floats(0.01, 10), min_size=size, max_size=size))
+    columns = zip(*sorted(classes, reverse=True), strict=True)
+    return TargetWorkload.of(*columns, [weight / sum(weights) for weight in weights])
 
 
 @st.composite

@@ -49,11 +49,10 @@ def consolidation_problems(
     max_tasks: int = 4,
     lines: bool = True,
     even: bool | None = None,
-    scaled: bool = False,
 ) -> ConsolidationProblem:
     """A few tasks on a small cluster; with `even`, of one kind of GPU in equal servers.
 
-    Over time GPUs perhaps take a while to wake; with `scaled` power perhaps follows utilisation.
+    Over time GPUs perhaps take a while to wake.
     """
     even = draw(st.booleans()) if even is None else even
     steps = draw(st.sampled_from(((), (), (300.0, 900.0, 1350.0))))
@@ -79,7 +78,6 @@ def consolidation_problems(
             contention=draw(st.sampled_from((1.0, 0.6))),
             waiting=draw(st.booleans()),
             wake_s=draw(st.sampled_from((0.0, 0.0, 7.0, 100.0))) if goal == "energy" else 0.0,
-            util_scaled=scaled and draw(st.booleans()),
         ),
         name="random",
         origin="synthetic",

@@ -28,7 +28,6 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 
 PARSED = {
     r"optgap generate --fetch (NAME|openb)": "needs a network; tests/face/test_datasets",
-    r"optgap --install-completion": "changes the shell's files",
     r"optgap fit powerflow-energy .*": "needs a profile over clocks and GPUs; tests/fitting",
     r"optgap audit swf .*": "needs a log in that format; tests/audit",
     r"optgap fit linear-power power\.json .*": "needs what Prometheus answered; tests/audit",
@@ -144,7 +143,7 @@ def mentions(words: list[str]) -> bool:
 
 def require_options(words: list[str]) -> None:
     if words[1].startswith("--"):
-        known = {"--version", "--json", "--install-completion", "--show-completion"}
+        known = {"--version", "--json"}
     elif words[1] in COMMANDS:
         command = load_command(words[1])
         options = [(*option.opts, *option.secondary_opts) for option in command.params]
@@ -192,7 +191,7 @@ def look_into(command: pages.Command) -> None:
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, one_process: None) -> None:
     """An empty folder, presets made small, and everything in this process, which knows them."""
     load = Entry.load
 
@@ -211,8 +210,6 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
     monkeypatch.setattr(Entry, "load", loaded)
     pages.solve_once(monkeypatch)
-    monkeypatch.setattr("optgap.processes.cores", lambda: 1)
-    monkeypatch.setattr("optgap.sweeping.engines.cores", lambda: 1)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
 

@@ -19,11 +19,11 @@ from optgap.solvers.consolidation.bounds import (
     level_counts,
 )
 from optgap.solvers.consolidation.branch_and_price.tree import Tree
-from optgap.solvers.consolidation.exact import tree_heuristic
 from optgap.solvers.consolidation.instance import Instance, instance_of
 from optgap.solvers.consolidation.numerics import IntArray, Placement
 from optgap.solvers.consolidation.outcome import Incumbent
 from optgap.solvers.consolidation.primal.construction import construct
+from optgap.solvers.consolidation.primal.diving import Diving
 
 MOST_PLACEMENTS = 20_000
 
@@ -41,7 +41,7 @@ def grown(
     construct(incumbent, Limits(), rng, 1)
     if incumbent.placement is None or not counts_fix_power(instance, levels):
         return None
-    given = tree_heuristic(instance) if heuristics else None
+    given = Diving() if heuristics else None
     counts = level_counts(instance, levels)
     return Tree(instance, levels, counts, incumbent, given, 0)
 

@@ -46,7 +46,7 @@ API = {
         "optgap.comparing.comparison", "optgap.comparing.overview",
         "optgap.scoring", "optgap.best_known",
         "optgap.explaining.entry", "optgap.explaining.result", "optgap.explaining.conflicts",
-        "optgap.plotting.gaps", "optgap.plotting.waterfall", "optgap.plotting.overview",
+        "optgap.plotting.gaps", "optgap.plotting.waterfall",
         "optgap.reporting.page", "optgap.documents", "optgap.registry.spec",
         "optgap.registry.table", "optgap.registry.runnable", "optgap.registry.outside",
         "optgap.exchange.export", "optgap.exchange.reading", "optgap.exchange.solutionfiles",

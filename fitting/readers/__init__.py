@@ -14,8 +14,8 @@ from optgap.fitting.readers import monitors, samples, tidy
 from optgap.fitting.readers.dialects import DIALECTS
 from optgap.fitting.readers.naming import CANONICAL, by_name
 from optgap.fitting.readers.text import RawTable, parse_csv, uncollected
-from optgap.fitting.units import answered, apply_units, check_magnitudes
-from optgap.models.columns import mapped, renamed, said
+from optgap.fitting.units import answered, check_magnitudes
+from optgap.models.columns import mapped, said
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.reading import Held, held_table, read_text
 
@@ -88,19 +88,14 @@ def read_profile(
     text = read_text(held)
     if interval_s is not None and not 0 < interval_s < 86_400:
         raise InputError("interval_s", "", interval_s, "seconds between samples, above 0")
-    if monitors.is_prometheus(text):
-        profile = samples.cut(monitors.read_prometheus(text, source))
-    elif monitors.is_tegrastats(text):
-        profile = samples.cut(monitors.read_tegrastats(text, source, interval_s or 1.0))
-    elif monitors.is_dcgmi(text):
-        profile = samples.cut(monitors.read_dcgmi(text, source, interval_s or 1.0))
+    log = monitors.read(text, source, interval_s, units or {})
+    if log is not None:
+        profile = samples.cut(log)
     else:
         raw = parse_csv(text, source, fields)
         if isinstance(held, Held):
             raw = replace(raw, lines=[line - 2 for line in raw.lines])
         profile = _read(raw, columns or {}, units or {}, reads, sampled, interval_s)
-    if profile.kind not in ("tidy", "nvidia-smi", "samples"):  # else the units are in it
-        profile = apply_units(profile, answered(units or {}))
     stated = {text.partition(":")[0] for text in (columns or {}).values() if ":" in text}
     stated |= {by_name(name).name for name in units or {}}
     if profile.traces and profile.kind != "samples":  # the tool's own units
@@ -131,8 +126,7 @@ def _read(
     for name in named:
         if name not in raw.header:
             raise InputError(raw.source, "columns", name, one_of(raw.header))
-    ours = replace(raw, header=renamed(raw.header, named))
-    found = next((item for item in DIALECTS if item.matches(set(ours.header))), None)
+    found = next((item for item in DIALECTS if item.matches(set(raw.header))), None)
     log = None
     if sampled and found is None:
         log = samples.of_table(raw, named, units, interval_s)
@@ -140,24 +134,19 @@ def _read(
         names = {**samples.called(raw.header), **{w.name: n for n, w in named.items()}}
         return replace(samples.cut(log), called=names).noting(*filter(None, [said(named)]))
     raw.require_regular()
-    raw, notes = without_copies(raw)
-    if raw.again:
-        notes = (*notes, f"the header stands {raw.again} times below itself: left out")
-    if found is None:  # a user's own table
-        if not named and not tidy.is_tidy(set(raw.header)):
-            known = "columns of a known profiler, or canonical ones (frequency_mhz, power_w, …)"
-            more = "; columns= (--column theirs=ours) names them"
-            row = f"row {raw.top}"
-            raise InputError(raw.source, row, NoQuote(", ".join(raw.header)), known + more)
-        return tidy.read_tidy(raw, named, units, reads).noting(*notes)
-    called = {want.name: name for name, want in named.items()}
-    profile = found.read(replace(raw, header=renamed(raw.header, named), called=called))
-    changed = {
-        want.name: profile.numbers(want.name) * want.factor
-        for want in named.values()
-        if want.factor != 1
-    }
-    return profile.with_columns(**changed).noting(*notes, *filter(None, [said(named)]))
+    raw = without_copies(raw).noting(raw.again, "times the header stands below itself: left out")
+    if found is not None:
+        known = {want.name for want in named.values()}
+        theirs = {n: w for n, w in mapped(found.columns).items() if w.name not in known}
+        raw = found.rewritten(raw)
+        named = {**{n: w for n, w in theirs.items() if n in raw.header}, **named}
+    elif not named and not tidy.is_tidy(set(raw.header)):
+        expected = "columns of a known profiler, or canonical ones (frequency_mhz, power_w, …)"
+        more = "; columns= (--column theirs=ours) names them"
+        shown = NoQuote(", ".join(raw.header))
+        raise InputError(raw.source, f"row {raw.top}", shown, expected + more)
+    profile = tidy.read_tidy(raw, named, units, reads)
+    return profile if found is None else replace(profile, kind=found.name)
 
 
 def read_profiles(paths: Sequence[str | os.PathLike[str]], **how: Any) -> Profile:
@@ -193,14 +182,14 @@ def _stacked(tables: Sequence[Mapping[str, Column]]) -> dict[str, Column]:
     return {name: np.concatenate([table[name] for table in tables]) for name in shared}
 
 
-def without_copies(raw: RawTable) -> tuple[RawTable, tuple[str, ...]]:
+def without_copies(raw: RawTable) -> RawTable:
     """The table with each exactly repeated row kept once, and a note when there was one."""
     first: dict[tuple[str, ...], int] = {}
     for k, row in enumerate(raw.rows):
         first.setdefault(tuple(row), k)
     copies = len(raw.rows) - len(first)
     if not copies:
-        return raw, ()
+        return raw
     kept = sorted(first.values())
     line = next(raw.lines[k] for k, row in enumerate(raw.rows) if first[tuple(row)] != k)
-    return raw.take(kept), (f"{copies} repeated rows left out (the first is row {line})",)
+    return raw.noting(copies, f"repeated rows left out (the first is row {line})").take(kept)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
-from optgap.fitting.readers.samples import Samples, log_of
+from optgap.fitting.readers.samples import Samples, of_table
 from optgap.fitting.readers.text import RawTable, stem
+from optgap.fitting.units import answered
 from optgap.models.columns import Wanted
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import documents
@@ -36,12 +37,12 @@ _POWER = "DCGM_FI_DEV_POWER_USAGE"
 _NEEDED = "the power of GPUs (DCGM_FI_DEV_POWER_USAGE) from query_range"
 
 
-def is_dcgmi(text: str) -> bool:
-    return re.match(r"\s*([^#\n]*\n)?#\s*Entity\b", text) is not None
+Log = tuple[RawTable, Mapping[str, Wanted]]
+"""A table of samples, and what its columns are."""
 
 
-def read_dcgmi(text: str, source: str, interval_s: float) -> Samples:
-    """Samples of ``dcgmi dmon``, one line per GPU and tick; a line without times.
+def _dcgmi(text: str, source: str) -> Log:
+    """Table of ``dcgmi dmon``, one line per GPU and tick; a line without times.
 
     Raises
     ------
@@ -66,20 +67,15 @@ def read_dcgmi(text: str, source: str, interval_s: float) -> Samples:
             raise InputError(source, f"row {line}", content, expected)
     if not rows:
         raise InputError(source, "", NoQuote("no samples"), "lines of the form GPU 0 …")
-    raw = RawTable(source, ["gpu", *header], rows, lines)
-    return log_of(raw, _DCGM, "dcgmi", interval_s)
+    return RawTable(source, ["gpu", *header], rows, lines), _DCGM
 
 
 _TEGRA = re.compile(r"GR3D_FREQ (\d+)%(?:@\[?(\d+))?")
 _RAIL = re.compile(r"(VDD_GPU\w*|VDD_SYS_GPU|POM_5V_GPU) (\d+)(?:mW)?/")
 
 
-def is_tegrastats(text: str) -> bool:
-    return _TEGRA.search(text[:4000]) is not None
-
-
-def read_tegrastats(text: str, source: str, interval_s: float) -> Samples:
-    """Samples of ``tegrastats``: the rail of the GPU in mW, its clock and its utilisation.
+def _tegrastats(text: str, source: str) -> Log:
+    """Table of ``tegrastats``: the rail of the GPU in mW, its clock and its utilisation.
 
     Raises
     ------
@@ -99,17 +95,12 @@ def read_tegrastats(text: str, source: str, interval_s: float) -> Samples:
         for (_, line, gpu), rail in zip(rows, rails, strict=True)
     ]
     shared = ", shared with what else is on it" if re.match("VDD_GPU_", name) else ""
-    raw = RawTable(source, header, cells, [k for k, _, _ in rows])
-    return log_of(raw, {}, "tegrastats", interval_s, f"power is {name}{shared}")
+    note = f"power is {name}{shared}"
+    return RawTable(source, header, cells, [k for k, _, _ in rows], notes=(note,)), {}
 
 
-def is_prometheus(text: str) -> bool:
-    """Whether a text begins like an answer of the HTTP API."""
-    return re.match(r'\s*\{\s*"status"\s*:\s*"(success|error)"', text) is not None
-
-
-def read_prometheus(text: str, source: str) -> Samples:
-    """Samples of answers to ``query_range`` about dcgm-exporter, joined by GPU, pod and time.
+def _prometheus(text: str, source: str) -> Log:
+    """Table of answers to ``query_range`` about dcgm-exporter, joined by GPU, pod and time.
 
     Raises
     ------
@@ -135,10 +126,9 @@ def read_prometheus(text: str, source: str) -> Samples:
     cells = [[repr(time), *who, *(points[who, time].get(n, "") for n in measured)]
              for who, time in rows]  # fmt: skip
     header = ["timestamp", "gpu", "application", "gpu_model", *measured]
-    left = f"{unnamed} series without a metric's name left out: ask for metrics, not sums"
     raw = RawTable(source, header, cells, [0] * len(cells))
-    log = log_of(raw, _METRICS, "prometheus", 0.0, *([left] if unnamed else []))
-    return replace(log, lines=())
+    what = "series without a metric's name left out: ask for metrics, not sums"
+    return raw.noting(unnamed, what), _METRICS
 
 
 def _series(text: str, source: str) -> list[dict[str, Any]]:
@@ -185,3 +175,32 @@ def _values(entry: dict[str, Any], source: str) -> list[tuple[float, float]]:
         if math.isfinite(value):
             found.append((time, value))
     return found
+
+
+_DMON = re.compile(r"\s*([^#\n]*\n)?#\s*Entity\b")
+_HTTP = re.compile(r'\s*\{\s*"status"\s*:\s*"(success|error)"')
+
+
+def read(
+    text: str, source: str, interval_s: float | None, units: Mapping[str, str]
+) -> Samples | None:
+    """Samples of a monitor's output, by its first lines; None for what is of none.
+
+    Parameters
+    ----------
+    interval_s: time between samples of a log without times; 1 s by default.
+    units: what the user says that quantities are measured in.
+
+    Raises
+    ------
+    InputError: for output that is cut, or has no power of a GPU.
+    """
+    if _HTTP.match(text):
+        kind, (raw, named) = "prometheus", _prometheus(text, source)
+    elif _TEGRA.search(text[:4000]):
+        kind, (raw, named) = "tegrastats", _tegrastats(text, source)
+    elif _DMON.match(text):
+        kind, (raw, named) = "dcgmi", _dcgmi(text, source)
+    else:
+        return None
+    return of_table(raw, named, answered(units), interval_s or 1.0, kind)

@@ -16,7 +16,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "frequency_mhz": (
         "frequency", "freq", "clock", "core", "sm_clock", "core_clock", "gpu_clock",
         "graphics_clock", "core_frequency", "sm_frequency", "gpu_frequency", "core_freq",
-        "sm_freq", "gpu_freq", "clock_speed", "app_clock", "application_clock",
+        "sm_freq", "gpu_freq", "clock_speed", "app_clock", "application_clock", "sm_app_clock",
     ),
     "memory_mhz": ("memory_clock", "mem_clock", "memory_frequency", "mem_freq"),
     "time_s": (

@@ -174,15 +174,6 @@ def busy_samples(
     return ~rest, f"{why}: busy is what draws more than {limit:.3g} W"
 
 
-def busy_means(times: Floats, power: Floats) -> Flags:
-    """Return the samples that count in the means of a log's runs; all where there is no run."""
-    found = cut_device(times, {"power_w": power})
-    counted = np.zeros(len(power), dtype=bool)
-    for run in found.runs:
-        counted[found.order[run.span]] = run.mean
-    return counted if counted.any() else np.ones(len(power), dtype=bool)
-
-
 def levels(times: Floats, power: Floats, period: float) -> tuple[float, float]:
     """Return the lowest and the highest level of power that lasts, in W."""
     value, _, lasts = _updates(times, power, period)

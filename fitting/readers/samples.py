@@ -176,15 +176,6 @@ def of_table(
     return replace(whole, notes=(*notes, *empty))
 
 
-def log_of(
-    raw: RawTable, named: Mapping[str, Wanted], kind: str, interval_s: float, *notes: str
-) -> Samples:
-    """Return the samples of a table that is known to be a log, see `of_table`."""
-    found = of_table(raw, named, {}, interval_s, kind)
-    assert found is not None, "a log is no other table"
-    return replace(found, notes=(*notes, *found.notes))
-
-
 def _melted(raw: RawTable) -> RawTable:
     """A table with a column for each GPU, ``gpu_1_power``, with its rows one GPU at a time."""
     numbers = [_OF_DEVICE.search(name) for name in raw.header]
@@ -209,7 +200,7 @@ def _melted(raw: RawTable) -> RawTable:
 
 def _fitting(raw: RawTable, sure: bool) -> tuple[RawTable, list[str]]:
     """Pass over lines of another length in a log, and say so: an error message, a cut end."""
-    notes = [f"the header again {raw.again} times"] if raw.again else []
+    notes = [*raw.notes, *([f"the header again {raw.again} times"] if raw.again else [])]
     if not sure or not raw.odd:
         return raw, notes
     inner = [line for line, _ in raw.odd if line < raw.lines[-1]]
@@ -478,7 +469,8 @@ def _slope(times: Floats, counter: Floats) -> Floats:
 
 
 def _mark(samples: Samples, sample: int, step: float) -> str:
-    row = f" (row {samples.lines[sample]})" if len(samples.lines) else ""
+    line = samples.lines[sample]
+    row = f" (row {line})" if line else ""
     what = "the clock goes back by" if step < 0 else "no sample for"
     return f"{what} {_long(abs(step))} s{row}: cut there"
 

@@ -49,6 +49,7 @@ class RawTable:
     odd: line number and number of cells of each row that does not fit the header.
     again: how often the header stands below itself, as in a log that was appended to.
     top: the line of the header.
+    notes: what was left out or changed.
     """
 
     source: str
@@ -59,12 +60,17 @@ class RawTable:
     odd: tuple[tuple[int, int], ...] = ()
     again: int = 0
     top: int = 1
+    notes: tuple[str, ...] = ()
 
     def take(self, kept: Iterable[int]) -> RawTable:
         """Return the table with these rows alone."""
         index = list(kept)
         rows, lines = [self.rows[k] for k in index], [self.lines[k] for k in index]
         return replace(self, rows=rows, lines=lines)
+
+    def noting(self, count: int, what: str) -> RawTable:
+        """Return the table with a note of how many things were left out, if any were."""
+        return replace(self, notes=(*self.notes, f"{count} {what}")) if count else self
 
     def require_regular(self) -> None:
         """Refuse a table with rows that do not fit its header.
@@ -280,6 +286,7 @@ def profile_from(raw: RawTable, columns: dict[str, Any], *notes: str) -> Profile
     lines = np.array(raw.lines, dtype=np.int64)
     named = [name for name in raw.header if name and name not in columns]
     published = {name: as_column(raw.text(name)) for name in named}
+    notes = (*raw.notes, *notes)
     return Profile(columns, raw.source, "tidy", lines, notes, published, raw.called)
 
 

@@ -10,7 +10,6 @@ from optgap.heuristics.consolidation.parameters import (
     FirstParams,
     HotCloudParams,
     LeastAddedEnergyParams,
-    OptNomigParams,
     OptRepackParams,
     PackingParams,
 )
@@ -84,7 +83,6 @@ POLICIES = entries(
     Entry(
         "opt_nomig",
         "the GPU where the arriving task adds the least power; the other tasks stay",
-        options=OptNomigParams,
     ),
     Entry(
         "least_added_energy",

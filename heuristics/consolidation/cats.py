@@ -21,7 +21,6 @@ import numpy as np
 from optgap.heuristics.consolidation.clocks import highest
 from optgap.heuristics.consolidation.engine import simulate
 from optgap.heuristics.consolidation.frequency_adaptation import adaptation
-from optgap.heuristics.consolidation.loop import Tables
 from optgap.heuristics.consolidation.parameters import CatsParams
 from optgap.heuristics.consolidation.selection import awake_first, pick
 from optgap.heuristics.consolidation.state import Choice, ClockRule, State
@@ -32,6 +31,7 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
 from optgap.models.times import TOLERANCE_S
+from optgap.solvers.consolidation.over_time.loop import Tables
 
 EDGE = 1e-9
 """That correlations, and means as shares of a GPU, may be off by."""

@@ -12,13 +12,12 @@ A gang is played on each of its GPUs as if it had only that one.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from optgap.heuristics.consolidation.clocks import highest
 from optgap.heuristics.consolidation.engine import Engine
-from optgap.heuristics.consolidation.loop import Tables
 from optgap.heuristics.consolidation.opt_nomig import opt_nomig
 from optgap.heuristics.consolidation.parameters import LeastAddedEnergyParams
 from optgap.heuristics.consolidation.state import Choice, Decide, State
@@ -29,6 +28,7 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
 from optgap.models.times import slack_s
+from optgap.solvers.consolidation.over_time.loop import Tables
 
 NEAR_S = 1e-9
 """Progress this close to the end of a sample has reached it."""
@@ -36,14 +36,6 @@ OVERDUE = 1 + 1e-6
 """Progress over what a task was thought to last beyond which it lasts longer than thought."""
 DIGITS = 6
 """Of energies and times relative to the newcomer's own: what differs by less is a tie."""
-
-
-class Draws(NamedTuple):
-    """(K, L) power at f_max by kind and task: what is fixed and what the clock adds, W."""
-
-    fixed: FloatArray
-    clocked: FloatArray
-    scaled: bool
 
 
 def least_added_energy(
@@ -72,13 +64,11 @@ def least_added_energy(
 
 def least_added(problem: ConsolidationProblem, lasting: FloatArray, u_max: float) -> Decide:
     """The decision, by what each task is thought to last, (L,) s; `u_max` of 0 is no cap."""
-    everyone = range(len(problem))
-    lines = [[problem.line(ell, k) for ell in everyone] for k in range(len(problem.kinds))]
-    f_max = floats([kind.f_max_mhz for kind in problem.kinds])
-    draws = Draws(
-        floats([[line.static_w for line in row] for row in lines]),
-        floats([[line.slope_w_per_mhz for line in row] for row in lines]) * f_max[:, None],
-        problem.rules.util_scaled,
+    watts = floats(
+        [
+            [problem.line(ell, k).watts(kind.f_max_mhz) for ell in range(len(problem))]
+            for k, kind in enumerate(problem.kinds)
+        ]
     )
 
     def decide(state: State, task: int) -> Choice:
@@ -92,7 +82,7 @@ def least_added(problem: ConsolidationProblem, lasting: FloatArray, u_max: float
             np.maximum(0.0, state.ready - now),
             np.where(slept, problem.rules.wake_s, 0.0),
         )
-        found = scored(state.tables, draws, problem.gpu_kind, room, wait, now, task, lasting)
+        found = scored(state.tables, watts, problem.gpu_kind, room, wait, now, task, lasting)
         return least(state, task, *found, float(lasting[task]))
 
     return decide
@@ -132,7 +122,7 @@ def least(
 @compiled
 def scored(
     tables: Tables,
-    draws: Draws,
+    watts: FloatArray,
     gpu_kind: IntArray,
     room: np.ndarray,
     wait: FloatArray,
@@ -144,29 +134,27 @@ def scored(
 
     Parameters
     ----------
-    wait: (G,) s until each GPU is awake.
+    watts: (K, L) power at f_max by kind and task, W. wait: (G,) s until each GPU is awake.
     """
     gpus = len(room)
     added, rest, end = np.full(gpus, np.inf), np.zeros(gpus), np.zeros(gpus)
-    alone = np.full((len(draws.fixed), 2), -1.0)  # an empty GPU's J and s, by kind
+    alone = np.full((len(watts), 2), -1.0)  # an empty GPU's J and s, by kind
     for g in range(gpus):
         own = tables.held[g, : tables.many[g]]
         before = 0.0
         if len(own):
-            before, rest[g] = played(tables, draws, gpu_kind[g], own, wait[g], now, lasting)
+            before, rest[g] = played(tables, watts, gpu_kind[g], own, wait[g], now, lasting)
         if not room[g]:
             continue
         if len(own):
             both = np.append(own, task)
-            joules, end[g] = played(tables, draws, gpu_kind[g], both, wait[g], now, lasting)
+            joules, end[g] = played(tables, watts, gpu_kind[g], both, wait[g], now, lasting)
         else:
             kind = gpu_kind[g]
             if alone[kind, 0] < 0:
                 only = np.full(1, task)
-                alone[kind] = played(tables, draws, kind, only, 0.0, now, lasting)
-            joules = alone[kind, 0] + wait[g] * (
-                draws.fixed[kind, task] + draws.clocked[kind, task]
-            )
+                alone[kind] = played(tables, watts, kind, only, 0.0, now, lasting)
+            joules = alone[kind, 0] + wait[g] * watts[kind, task]
             end[g] = alone[kind, 1] + wait[g]
         added[g] = joules - before
     return added, rest, end
@@ -175,7 +163,7 @@ def scored(
 @compiled
 def played(
     tables: Tables,
-    draws: Draws,
+    watts: FloatArray,
     kind: int,
     tasks: IntArray,
     wait: float,
@@ -198,15 +186,11 @@ def played(
         for m in range(present):
             total += tables.series[tables.offset[who[m]] + at[m]]
             soon = min(soon, reach(tables, who[m], at[m], whole[m]) - done[m])
-        busy = min(1.0, total / 100.0) if draws.scaled else 1.0
-        full = 0.0
-        for m in range(present):
-            fixed, clocked = draws.fixed[kind, who[m]], draws.clocked[kind, who[m]]
-            draw, full = max(draw, fixed + clocked * busy), max(full, fixed + clocked)
+            draw = max(draw, watts[kind, who[m]])
         soon = max(0.0, soon)
         slow = 1.0 if total <= 100.0 else (total / 100.0) ** tables.exponent
         taken = soon * slow
-        joules, clock = joules + draw * taken + full * wait, clock + taken + wait
+        joules, clock = joules + draw * taken + draw * wait, clock + taken + wait
         wait = 0.0
         left = 0
         for m in range(present):

@@ -10,47 +10,25 @@ W, and of equal ones those with the least memory left.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from optgap.heuristics.consolidation.clocks import lowest
 from optgap.heuristics.consolidation.engine import simulate
-from optgap.heuristics.consolidation.parameters import OptNomigParams
-from optgap.heuristics.consolidation.state import Choice, Decide, State
+from optgap.heuristics.consolidation.state import Choice, State
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.tasks import FloatArray
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
-from optgap.models.spec import chosen
 
 
-def opt_nomig(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """The least added power, with clocks as low as κ allows.
-
-    `given` as in `OptNomigParams`.
-
-    Raises
-    ------
-    InputError: for another `capacity` than these.
-    """
-    options = chosen(OptNomigParams, given, "opt_nomig")
-    decide = least_added(options.capacity == "mean")
+def opt_nomig(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> Outcome:
+    """The least added power, with clocks as low as κ allows."""
     return simulate(problem, decide, limits, lowest)
 
 
-def least_added(mean: bool) -> Decide:
-    """The decision of `opt_nomig`; with `mean`, Σ ū ≤ U on every GPU."""
-
-    def decide(state: State, task: int) -> Choice:
-        room = state.fits(task)
-        if mean:
-            limit = state.problem.limit_micro
-            room &= state.mean_micro + state.problem.mean_micro[task] <= limit
-        added = added_watts(state, task, room)
-        return cheapest(state, task, added)[1]
-
-    return decide
+def decide(state: State, task: int) -> Choice:
+    """The GPUs for a newcomer."""
+    return cheapest(state, task, added_watts(state, task, state.fits(task)))[1]
 
 
 def added_watts(state: State, task: int, room: np.ndarray) -> FloatArray:

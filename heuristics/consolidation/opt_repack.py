@@ -34,8 +34,7 @@ def opt_repack(
 
     Raises
     ------
-    InputError: for another rule than these, negative work, power that follows utilisation, or
-        tasks that may not move.
+    InputError: for another rule than these, negative work, or tasks that may not move.
     """
     options = chosen(OptRepackParams, given, "opt_repack")
     capacity, units = options.capacity, options.units
@@ -44,9 +43,6 @@ def opt_repack(
         raise InputError("opt_repack", "capacity", capacity, expected)
     if not 0 <= units < 1e6:
         raise InputError("opt_repack", "units", units, "units of work, at least 0")
-    if problem.rules.util_scaled:
-        expected = "false: an event is solved for power that follows clocks alone"
-        raise InputError("opt_repack", "field util_scaled", NoQuote("true"), expected)
     if not problem.rules.migration:
         raise InputError("opt_repack", "field migration", NoQuote("false"), "true: it moves tasks")
     if problem.objective.goal == "power":

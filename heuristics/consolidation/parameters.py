@@ -78,17 +78,6 @@ class PackingParams:
 
 
 @dataclass(frozen=True)
-class OptNomigParams:
-    """Parameters of the policy of least added power."""
-
-    capacity: str = parameter(
-        "",
-        "mean: also keep the mean utilisations within 100 %; empty for the problem's rule alone",
-        choices=("none", "mean"),
-    )
-
-
-@dataclass(frozen=True)
 class LeastAddedEnergyParams:
     """Parameters of the policy of least added energy."""
 

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from optgap.heuristics.consolidation.loop import Tables, advance, refresh
-from optgap.models.compiled import floats
 from optgap.models.consolidation.problem import ConsolidationProblem
 from optgap.models.consolidation.tasks import FloatArray, IntArray
 from optgap.models.times import slack_s
+from optgap.solvers.consolidation.over_time.loop import advance, refresh, tables_of
 
 Choice = tuple[int, ...] | None
 Decide = Callable[["State", int], Choice]
@@ -35,31 +34,16 @@ class State:
         self.rows = problem.rows
         self.used: IntArray = np.zeros((len(self.rows), gpus), dtype=np.int64)
         self.mean_micro: IntArray = np.zeros(gpus, dtype=np.int64)
-        self.count: IntArray = np.zeros(gpus, dtype=np.int64)
+        self.tables = tables = tables_of(problem, 8)
+        self.count = tables.many
+        self.ready, self.slowdown, self.due = tables.ready, tables.slowdown, tables.due
+        self.progress, self.since = tables.progress, tables.since
+        self.emptied: FloatArray = np.full(gpus, -np.inf)
         self.awake: IntArray = np.zeros(len(problem.servers), dtype=np.int64)
         self.clock_mhz: FloatArray = np.zeros(gpus)
-        self.held: IntArray = np.zeros((gpus, 8), dtype=np.int64)
         self.first_gpu: IntArray = np.searchsorted(
             problem.gpu_server, np.arange(len(problem.servers) + 1)
         ).astype(np.int64)
-        self.start: IntArray = np.concatenate([[0], np.cumsum(problem.width)]).astype(np.int64)
-        entries = int(self.start[-1])
-        self.place: IntArray = np.zeros(entries, dtype=np.int64)
-        self.speed: FloatArray = np.ones(entries)
-        self.slowdown: FloatArray = np.ones(gpus)
-        self.ready: FloatArray = np.zeros(gpus)
-        self.emptied: FloatArray = np.full(gpus, -np.inf)
-        series = [task.util_percent for task in problem.tasks]
-        self.series = floats(np.concatenate(series))
-        self.length: IntArray = np.array([one.size for one in series], dtype=np.int64)
-        self.offset: IntArray = np.concatenate([[0], np.cumsum(self.length)[:-1]]).astype(np.int64)
-        self.at: IntArray = np.zeros(tasks, dtype=np.int64)
-        self.duration = floats([task.duration_s for task in problem.tasks])
-        self.progress: FloatArray = np.zeros(tasks)
-        self.since: FloatArray = np.zeros(tasks)
-        self.rate: FloatArray = np.ones(tasks)
-        self.due: FloatArray = np.full(tasks, np.inf)
-        self.sample: FloatArray = self.series[self.offset].copy()
         self.running: IntArray = np.zeros(tasks, dtype=np.int64)
         self.present = 0
 
@@ -67,19 +51,20 @@ class State:
 
     def residents(self, gpu: int) -> list[int]:
         """Tasks on a GPU."""
-        found: list[int] = self.held[gpu, : self.count[gpu]].tolist()
+        found: list[int] = self.tables.held[gpu, : self.count[gpu]].tolist()
         return found
 
     def gpus_of(self, task: int) -> tuple[int, ...]:
         """GPUs of a running task."""
-        return tuple(self.place[self.start[task] : self.start[task + 1]].tolist())
+        start = self.tables.start
+        return tuple(self.tables.place[start[task] : start[task + 1]].tolist())
 
     def util_now(self) -> FloatArray:
         """(G,) Σ of the residents' utilisation at this instant, %."""
         total = np.zeros(len(self.count))
         tasks = self.running[: self.present]
         for task in tasks.tolist():
-            total[self.place[self.start[task] : self.start[task + 1]]] += self.sample[task]
+            total[list(self.gpus_of(task))] += self.tables.sample[task]
         return total
 
     def fits(self, task: int) -> np.ndarray:
@@ -92,19 +77,23 @@ class State:
 
     def progress_of(self, task: int) -> float:
         """Progress by now, s at f_max."""
-        return float(self.progress[task] + (self.time_s - self.since[task]) * self.rate[task])
+        return float(
+            self.progress[task] + (self.time_s - self.since[task]) * self.tables.rate[task]
+        )
 
     # -- what the engine does -------------------------------------------------------------
 
     def put(self, task: int, gpus: Iterable[int]) -> None:
         """Let a task run on some GPUs from now on."""
         chosen = sorted(gpus)
-        self.place[self.start[task] : self.start[task + 1]] = chosen
-        problem = self.problem
-        for m, g in enumerate(chosen, int(self.start[task])):
-            if self.count[g] == self.held.shape[1]:
-                self.held = np.concatenate([self.held, np.zeros_like(self.held)], axis=1)
-            self.held[g, self.count[g]] = task
+        problem, first = self.problem, int(self.tables.start[task])
+        self.tables.place[first : first + len(chosen)] = chosen
+        for m, g in enumerate(chosen, first):
+            held = self.tables.held
+            if self.count[g] == held.shape[1]:
+                held = np.concatenate([held, np.zeros_like(held)], axis=1)
+                self.tables = self.tables._replace(held=held)
+            held[g, self.count[g]] = task
             self.count[g] += 1
             if self.count[g] == 1:
                 self.awake[problem.gpu_server[g]] += 1
@@ -112,7 +101,7 @@ class State:
                     self.ready[g] = self.time_s + problem.rules.wake_s
             self.free_bytes[g] -= problem.memory[task]
             self.mean_micro[g] += problem.mean_micro[task]
-            self.speed[m] = 1.0
+            self.tables.speed[m] = 1.0
         self.used[:, chosen] += self.rows[:, task, None]
         self.running[self.present] = task
         self.present += 1
@@ -126,7 +115,7 @@ class State:
             own = self.residents(g)
             own.remove(task)
             self.count[g] -= 1
-            self.held[g, : self.count[g]] = own
+            self.tables.held[g, : self.count[g]] = own
             if not self.count[g]:
                 self.awake[problem.gpu_server[g]] -= 1
                 self.emptied[g] = self.time_s
@@ -146,27 +135,16 @@ class State:
         for task in self.residents(gpu):
             beta = self.problem.tasks[task].beta
             exponent = kind.beta if beta is None else beta
-            for m in range(int(self.start[task]), int(self.start[task + 1])):
-                if self.place[m] == gpu:
-                    self.speed[m] = (mhz / kind.f_max_mhz) ** exponent
+            for m in range(int(self.tables.start[task]), int(self.tables.start[task + 1])):
+                if self.tables.place[m] == gpu:
+                    self.tables.speed[m] = (mhz / kind.f_max_mhz) ** exponent
 
     def retimed(self, gpus: Iterable[int]) -> None:
         """Bring progress and rates on some GPUs up to now after a change."""
-        tables = self.tables
         for g in gpus:
-            refresh(tables, g, self.time_s, True)
+            refresh(self.tables, g, self.time_s, True)
 
     def next_end(self, horizon: float) -> tuple[float, int]:
         """The next task that ends up to `horizon` and when; −1 for none."""
         when, k = advance(self.tables, self.running, self.present, self.time_s, horizon)
         return when, int(self.running[k]) if k >= 0 else -1
-
-    @property
-    def tables(self) -> Tables:
-        """What compiled loops work on."""
-        return Tables(
-            self.held, self.count, self.slowdown, self.ready, self.start, self.place, self.speed,
-            self.series, self.offset, self.length, self.at, self.sample, self.duration,
-            self.progress, self.rate, self.since, self.due, float(self.problem.period_s),
-            float(self.problem.rules.contention),
-        )  # fmt: skip

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.elastic.budget import within_budget
 from optgap.heuristics.elastic.growing import Elastic
 from optgap.heuristics.elastic.parameters import AfsParams
 from optgap.heuristics.elastic.shared_clock import Clock
@@ -24,7 +23,6 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 
 
-@within_budget
 def afs(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
     """AFS-L, or without lengths; `given` as in `AfsParams`."""
     options = AfsParams(**given)

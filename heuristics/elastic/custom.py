@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from optgap.heuristics.custom import Arrived, Own
-from optgap.heuristics.elastic.budget import within_budget
 from optgap.models.elastic import ElasticProblem, JobClass
 from optgap.models.elastic.simulation.engine import simulate
 from optgap.models.elastic.simulation.protocol import Decision, Settings, State
@@ -57,7 +56,6 @@ class View:
         return int(problem.jobs.of_class[job]), k, f
 
 
-@within_budget
 def run(
     problem: ElasticProblem,
     *,
@@ -72,8 +70,7 @@ def run(
     ----------
     policy: a class that is made with `policy_params` and has ``allocate(view)``; or a function
         ``allocate(view)``, which gets `policy_params` by keyword. The answer is a dictionary
-        from jobs to (gpus, frequency_mhz); jobs left out wait. Under a budget on energy the
-        problem that it sees ends at the highest clock that keeps the budget, as for all others.
+        from jobs to (gpus, frequency_mhz); jobs left out wait.
 
     Raises
     ------

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.elastic.budget import within_budget
 from optgap.heuristics.elastic.growing import Elastic
 from optgap.heuristics.elastic.parameters import ClockParams
 from optgap.heuristics.elastic.shared_clock import Clock
@@ -18,14 +17,12 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 
 
-@within_budget
 def elastic_fifo(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
     """In order of submission; `given` as in `ClockParams`."""
     clock = Clock(problem, "elastic-fifo", ClockParams(**given))
     return simulate(problem, RoundRobin(problem, clock, by_length=False), limits)
 
 
-@within_budget
 def elastic_srtf(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
     """In order of remaining time on the GPUs requested; `given` as in `ClockParams`."""
     clock = Clock(problem, "elastic-srtf", ClockParams(**given))

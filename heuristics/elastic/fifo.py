@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.elastic.budget import within_budget
 from optgap.heuristics.elastic.parameters import ClockParams
 from optgap.heuristics.elastic.shared_clock import Clock
 from optgap.models.elastic import ElasticProblem
@@ -16,7 +15,6 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 
 
-@within_budget
 def fifo(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
     """FIFO; `given` as in `ClockParams`."""
     clock = Clock(problem, "fifo", ClockParams(**given))

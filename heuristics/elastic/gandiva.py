@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.elastic.budget import within_budget
 from optgap.heuristics.elastic.parameters import GandivaParams, GandivaZeusParams
 from optgap.heuristics.elastic.shared_clock import Clock
 from optgap.models.elastic import ElasticProblem
@@ -24,13 +23,11 @@ from optgap.models.spec import chosen
 from optgap.models.times import slack_s
 
 
-@within_budget
 def gandiva(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
     """Gandiva; `given` as in `GandivaParams`."""
     return _run(problem, limits, "gandiva", chosen(GandivaParams, given, "gandiva"))
 
 
-@within_budget
 def gandiva_zeus(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
     """Gandiva, each job at Zeus's clock; `given` as in `GandivaZeusParams`."""
     return _run(problem, limits, "gandiva+zeus", chosen(GandivaZeusParams, given, "gandiva+zeus"))

@@ -13,7 +13,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from optgap.heuristics.elastic.budget import within_budget
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.simulation.engine import simulate
 from optgap.models.elastic.simulation.protocol import Decision, Settings, State
@@ -28,13 +27,11 @@ MOST_STATES = 60_000
 """Of one decision; one that needs more is taken as far as it is proven, and counted."""
 
 
-@within_budget
 def optimal(problem: ElasticProblem, *, limits: Limits, seed: int) -> Outcome:
     """The least Σ remaining time at each event."""
     return _run(problem, limits, by_slowdown=False)
 
 
-@within_budget
 def optimal_slowdown(problem: ElasticProblem, *, limits: Limits, seed: int) -> Outcome:
     """The least Σ slowdown at each event."""
     return _run(problem, limits, by_slowdown=True)

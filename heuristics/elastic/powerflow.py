@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.elastic.budget import within_budget_by_eta
 from optgap.heuristics.elastic.growing import neighbours
 from optgap.heuristics.elastic.parameters import PowerFlowParams
 from optgap.heuristics.elastic.powerflow_kernels import Jobs, Limit, Steps, allocate
@@ -29,7 +28,6 @@ from optgap.models.result import Outcome
 from optgap.models.spec import chosen
 
 
-@within_budget_by_eta
 def powerflow(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
     """PowerFlow (Algorithm 1); `given` as in `PowerFlowParams`.
 

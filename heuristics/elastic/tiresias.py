@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.elastic.budget import within_budget
 from optgap.heuristics.elastic.parameters import TiresiasParams, TiresiasZeusParams
 from optgap.heuristics.elastic.shared_clock import Clock
 from optgap.models.elastic import ElasticProblem
@@ -29,7 +28,6 @@ QUANTUM_GPU_S = 3250.0
 """Δ of the Gittins index."""
 
 
-@within_budget
 def tiresias(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
     """Tiresias; `given` as in `TiresiasParams`.
 
@@ -40,7 +38,6 @@ def tiresias(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any
     return _run(problem, limits, "tiresias", chosen(TiresiasParams, given, "tiresias"))
 
 
-@within_budget
 def tiresias_zeus(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
     """Tiresias, each job at Zeus's clock; `given` as in `TiresiasZeusParams`."""
     return _run(problem, limits, "tiresias+zeus", chosen(TiresiasZeusParams, given, "tiresias"))

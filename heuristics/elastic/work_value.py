@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from optgap.heuristics.elastic.budget import within_budget
 from optgap.heuristics.elastic.learnt_worth import LearntWorth
 from optgap.heuristics.elastic.parameters import STATES, WorkValueParams
 from optgap.models.elastic import ElasticProblem
@@ -31,7 +30,6 @@ from optgap.models.spec import chosen
 from optgap.solvers.elastic.snapshot import solve
 
 
-@within_budget
 def work_value(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
     """The most worth of work at each event; `given` as in `WorkValueParams`.
 

@@ -30,9 +30,10 @@ def regrets(problem: PlacementProblem, solution: PlacementSolution) -> list[Regr
 
     Power, fragmentation and their sum: how much more the objective rose with this node and GPU
     than with the best feasible ones. An arrival that was not placed has none, for doing less
-    costs less. Under ``accepted_gpu``: the demand of tasks that were turned away though a node
-    had room; what earlier placements made impossible is not held against the later arrival.
+    costs less. Under ``accepted_gpu``, where nothing else counts, there are none at all.
     """
+    if problem.objective.at_a_moment.goal == "accepted_gpu":
+        return []
     order = np.argsort(problem.ranks)
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
@@ -44,8 +45,6 @@ def regrets(problem: PlacementProblem, solution: PlacementSolution) -> list[Regr
     events, when, lasts = _events(problem, solution)
     parts, gpu_mask = np.array(problem.tasks.parts), np.array(solution.gpu_mask)
     _judge(run, events, parts, rank, gpu_mask, best_rank, best_mask, rises)
-    if problem.objective.at_a_moment.goal == "accepted_gpu":
-        return _turned_away(problem, rank, best_rank, best_mask, order, when, lasts)
     rises *= lasts[:, None]
     cost = rises[:, 0] - rises[:, 1]
     found = np.flatnonzero((rank >= 0) & (cost > ROUNDING * np.abs(rises).sum(axis=1)))
@@ -82,31 +81,6 @@ def _events(
     order = np.lexsort((np.concatenate([placed, every]), kinds, moments))
     events = np.concatenate([-placed - 1, every])[order]
     return events, start, problem.lasting_s * problem.per_second
-
-
-def _turned_away(
-    problem: PlacementProblem,
-    rank: IntArray,
-    best_rank: IntArray,
-    mask: IntArray,
-    order: IntArray,
-    when: FloatArray,
-    lasts: FloatArray,
-) -> list[Regret]:
-    best = PlacementSolution.of_arrays(np.where(best_rank >= 0, order[best_rank], -1), mask)
-    demand = problem.tasks.demand_milli
-    alone = problem.tasks.parts == 1  # of several nodes, room on one says nothing
-    found = np.flatnonzero((rank < 0) & (best_rank >= 0) & (demand > 0) & alone)
-    return [
-        Regret(
-            float(when[k]),
-            problem.tasks.names[k],
-            "turned away",
-            _where(problem, best, k),
-            float(demand[k] * lasts[k]),
-        )
-        for k in found.tolist()
-    ]
 
 
 def _where(problem: PlacementProblem, solution: PlacementSolution, k: int) -> str:

@@ -6,7 +6,7 @@ from optgap.heuristics.queueing.rule import QueueRun
 from optgap.models.compiled import inner
 from optgap.models.queueing.kernels import fits, place, take
 from optgap.solvers.queueing.list_schedule import slack
-from optgap.solvers.queueing.online import RUNNING, release
+from optgap.solvers.queueing.online import RUNNING, copy_free, release
 
 
 @inner
@@ -17,8 +17,7 @@ def shadow(run: QueueRun, n: int, now: float) -> float:
     end at once.
     """
     online, ends, size = run.online, run.ends, run.online.tally[RUNNING]
-    run.free[:] = online.free
-    run.level[:] = online.level
+    copy_free(online, run.free, run.level)
     for k in range(size):
         j, p = online.running[k], k
         end = max(online.start[j] + online.estimate[j], now)

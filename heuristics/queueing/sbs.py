@@ -20,7 +20,7 @@ from optgap.heuristics.queueing.rule import QueueRun, rounded
 from optgap.models.compiled import inner
 from optgap.models.queueing.arrays import IntArray
 from optgap.models.queueing.kernels import fits, place
-from optgap.solvers.queueing.online import WAITING
+from optgap.solvers.queueing.online import WAITING, copy_free
 
 BATCH_GPUS, BATCH_JOBS = 8, 4
 """GPUs of a batch, G_max, and jobs of a batch, at most."""
@@ -147,8 +147,7 @@ def _better(
 def _together(run: QueueRun, recent: Batch, length: int) -> bool:
     """Whether the jobs can be placed one after another, the largest first."""
     gpus, g, left = run.online.truth.gpus, run.online.truth.g, length
-    run.free[:] = run.online.free
-    run.level[:] = run.online.level
+    copy_free(run.online, run.free, run.level)
     for n in range(BATCH_GPUS, 0, -1):
         for i in range(4 - length, 4):
             if gpus[recent[i]] == n and fits(run.free, run.level, n, g):

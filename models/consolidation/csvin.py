@@ -47,7 +47,6 @@ def from_csv(
     contention: float = 1.0,
     waiting: bool = True,
     wake_s: float = 0.0,
-    util_scaled: bool = False,
     migration: bool = True,
     series_rule: str = "strict",
     strict: bool = True,
@@ -73,9 +72,8 @@ def from_csv(
     period = period_s or 60.0
     if series is not None:
         read, period = _with_series(read, series, period_s, series_rule == "strict", strict)
-    if capacity != "none" or util_scaled:
-        needs = f"capacity {capacity}" if capacity != "none" else "util_scaled"
-        _require_utilisation(read, needs, str(tasks))
+    if capacity != "none":
+        _require_utilisation(read, f"capacity {capacity}", str(tasks))
     pairs = zip(read, apps, strict=True)
     known = [replace(_known(task), app="" if app == task.name else app) for task, app in pairs]
     origin = ", ".join(os.path.basename(os.fspath(p)) for p in (tasks, series) if p is not None)
@@ -86,9 +84,7 @@ def from_csv(
         [Server((0,) * gpus_per_server, server_static_w)] * min(servers, 1_000_000),
         known,
         goal=goal,
-        rules=Rules(
-            capacity, limit_percent, gang, contention, waiting, wake_s, util_scaled, migration
-        ),
+        rules=Rules(capacity, limit_percent, gang, contention, waiting, wake_s, migration),
         period_s=period,
         name=os.path.splitext(os.path.basename(os.fspath(tasks)))[0],
         origin=origin,

@@ -9,6 +9,7 @@ import numpy as np
 
 from optgap.models.consolidation.cluster import MOST_GPUS, GpuKind, PowerLine, Server
 from optgap.models.consolidation.tasks import Task
+from optgap.models.errors import NoQuote
 from optgap.models.jsonio import Fields, plain
 from optgap.models.performance import saved
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from optgap.models.consolidation.problem import ConsolidationProblem
 
 SCHEMA = "optgap.consolidation.problem/1"
-RULES = ("capacity", "limit_percent", "gang", "contention", "waiting", "wake_s", "util_scaled")
+RULES = ("capacity", "limit_percent", "gang", "contention", "waiting", "wake_s")
 KIND = ("name", "memory_gb", "f_min_mhz", "f_max_mhz", "beta", "frequencies_mhz")
 LINE = ("static_w", "slope_w_per_mhz")
 TASK = ("name", "memory_gb", "gpus", "kappa", "submit_s", "duration_s", "util_percent")
@@ -30,6 +31,7 @@ def written(problem: ConsolidationProblem) -> dict[str, Any]:
         **plain(problem, "family", "name", "origin"),
         "objective": {"goal": problem.objective.goal},
         **plain(rules, *RULES),
+        "util_scaled": False,
         **({} if rules.migration else {"migration": False}),
         "period_s": problem.period_s,
         "kinds": [_kind(kind) for kind in problem.kinds],
@@ -63,6 +65,9 @@ def arguments(fields: Fields) -> dict[str, Any]:
     InputError: naming the field that is missing or not what it should be.
     """
     fields.schema(SCHEMA)
+    if fields.flag("util_scaled", False):
+        expected = "false: power follows clocks alone"
+        raise fields.fail("util_scaled", NoQuote("true"), expected)
     servers: list[Server] = []
     for item in fields.objects("servers"):
         count = item.integer("count", minimum=1, default=1)

@@ -20,7 +20,6 @@ PARAMETERS = {
     "kappas": Parameter(
         "number of different tolerances κ; 0 for one per task", source="CATS, Eq. 14"
     ),
-    "util_scaled": Parameter("power follows utilisation, P_gs + α·f·min(1, U)"),
     "stage": Parameter(
         "tasks of the first or second stage; 0 for both",
         source="CATS, Table 4",

@@ -46,7 +46,6 @@ def mixed(
     gang: Gang = "server",
     samples: int = 12,
     kappas: int = 4,
-    util_scaled: bool = False,
 ) -> ConsolidationProblem:
     """Return `size` tasks of 1 to 16 GB and 10 to 60 % on one to eight GPUs each, mostly one.
 
@@ -87,7 +86,7 @@ def mixed(
         [replace(V100, memory_gb=gpu_memory_gb)],
         [Server((0,) * gpus_per_server, server_static_w)] * count,
         tasks,
-        rules=Rules(capacity, gang=gang, util_scaled=util_scaled),
+        rules=Rules(capacity, gang=gang),
         name=f"mixed, {size} tasks, seed {seed}",
         origin="synthetic",
     )
@@ -138,7 +137,6 @@ def cats_testbed(
     capacity: Capacity = "mean",
     server_static_w: float = 0.0,
     wake_s: float = 0.0,
-    util_scaled: bool = False,
 ) -> ConsolidationProblem:
     """Return the testbed's tasks: means of Table 4, with Gaussian series around them.
 
@@ -166,7 +164,7 @@ def cats_testbed(
         [Server(gpus, server_static_w)],
         tasks,
         goal=goal,
-        rules=Rules(capacity, wake_s=wake_s, util_scaled=util_scaled),
+        rules=Rules(capacity, wake_s=wake_s),
         period_s=1.0,
         name=f"CATS testbed, {'both stages' if stage == 0 else f'stage {stage}'}",
         origin="CATS, Tables 3 and 4; series synthetic",
@@ -189,7 +187,6 @@ def over_time(
     contention: float = 1.0,
     waiting: bool = False,
     wake_s: float = 0.0,
-    util_scaled: bool = False,
     migration: bool = True,
     series: str = "synthetic",
     data: str = "",
@@ -202,7 +199,7 @@ def over_time(
     present: number of tasks present at a time, on average.
     servers, gpus_per_server, gpu_memory_gb, server_static_w: the servers (0 for enough of
         them), and the power of an active server, W.
-    capacity, gang, contention, waiting, wake_s, util_scaled, migration: the rules.
+    capacity, gang, contention, waiting, wake_s, migration: the rules.
     series: ``synthetic``, or ``philly`` or ``genai`` for recorded ones out of `data`; Philly's
         jobs, too, where the folder has them.
     data: the folder with the public files; by default the one that ``OPTGAP_DATA`` names.
@@ -250,7 +247,6 @@ def over_time(
             contention=contention,
             waiting=waiting,
             wake_s=wake_s,
-            util_scaled=util_scaled,
             migration=migration,
         ),
         period_s=60.0,

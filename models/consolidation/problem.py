@@ -65,8 +65,6 @@ class Rules:
     waiting: whether a task may start later than it is submitted (energy only).
     wake_s: how long a GPU that slept takes to wake (energy only): it draws what it draws awake,
         and nothing on it makes progress. Emptied and filled at one instant it has not slept.
-    util_scaled: power follows utilisation, P_gs + a·f·min(1, U/100), U being the sum over the
-        residents: at each moment (energy), of their means (power).
     migration: whether a task may go on elsewhere, for nothing, once it runs (energy only).
     """
 
@@ -76,7 +74,6 @@ class Rules:
     contention: float = 1.0
     waiting: bool = True
     wake_s: float = 0.0
-    util_scaled: bool = False
     migration: bool = True
 
     def validate(self, source: str, goal: str) -> None:
@@ -299,10 +296,7 @@ class ConsolidationProblem(Shown, Limited):
 
     def watts(self, kind: int, residents: Sequence[int], mhz: float) -> float:
         """Return the power of an active GPU: the highest line of its tasks at its frequency, W."""
-        busy = 1.0
-        if self.rules.util_scaled:
-            busy = min(1.0, int(self.mean_micro[list(residents)].sum()) / (100 * MICRO))
-        return max(self.line(ell, kind).watts(mhz * busy) for ell in residents)
+        return max(self.line(ell, kind).watts(mhz) for ell in residents)
 
     # -- time -----------------------------------------------------------------------------
 

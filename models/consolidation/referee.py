@@ -157,8 +157,7 @@ def evaluate(problem: ConsolidationProblem, solution: ConsolidationSolution) -> 
     for g, tasks in residents.items():
         kind = problem.kinds[int(problem.gpu_kind[g])]
         lines = [problem.tasks[ell].power or kind.power for ell in tasks]
-        driven = clocks[g] * (_busy(problem, tasks) if problem.rules.util_scaled else 1.0)
-        gpu_w.append(max(x.static_w + x.slope_w_per_mhz * driven for x in lines))
+        gpu_w.append(max(x.static_w + x.slope_w_per_mhz * clocks[g] for x in lines))
     awake = {problem.places[g][0] for g in residents}
     static = math.fsum(problem.servers[i].static_w for i in awake)
     power = math.fsum([*gpu_w, static])
@@ -175,9 +174,3 @@ def evaluate(problem: ConsolidationProblem, solution: ConsolidationSolution) -> 
         "mean_clock_mhz": math.fsum(used) / len(used) if used else 0.0,
     }
     return Evaluation(power, metrics)
-
-
-def _busy(problem: ConsolidationProblem, tasks: list[int]) -> float:
-    """min(1, Σ ū/100) of a GPU's residents."""
-    means = [math.fsum(u := problem.tasks[ell].util_percent.tolist()) / len(u) for ell in tasks]
-    return min(1.0, math.fsum(means) / 100)

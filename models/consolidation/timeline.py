@@ -32,16 +32,12 @@ class Replay:
     ----------
     end_s: (L,) when each task ends; infinite where it never does.
     energy_j, gpu_seconds, server_seconds: totals, static power of servers included.
-    arrival_j: the part of `energy_j` up to the last arrival.
-    floor_j: what the tasks that ran at each time would have needed at least, see `floor_power`.
     """
 
     end_s: FloatArray
     energy_j: float
     gpu_seconds: float
     server_seconds: float
-    arrival_j: float
-    floor_j: float
 
 
 def check(problem: ConsolidationProblem, solution: ConsolidationSolution) -> list[Violation]:
@@ -180,7 +176,7 @@ def replay(problem: ConsolidationProblem, solution: ConsolidationSolution) -> Re
         stays[k, : len(a.gpus)] = a.gpus
         who[k] = a.task
     given = _given(problem, stays, who)
-    held = empty(len(problem), len(problem.places), len(problem.servers), widest)
+    held = empty(len(problem), len(problem.places), len(problem.servers))
     clocks = [None if kind else solution.clocks[k] for _, kind, k in order]
     end, totals = run(
         given,
@@ -210,32 +206,11 @@ def _given(problem: ConsolidationProblem, stays: IntArray, who: IntArray) -> Giv
         static=floats([[x.static_w for x in row] for row in line]),
         slope=floats([[x.slope_w_per_mhz for x in row] for row in line]),
         server_w=floats([server.static_w for server in problem.servers]),
-        memory=problem.memory.astype(np.float64),
-        floors=_floors(problem),
         period=float(problem.period_s),
         exponent=float(problem.rules.contention),
-        last_arrival=float(tasks[-1].submit_s - problem.epoch_s),
         same_s=slack_s(problem.epoch_s),
-        largest=float(problem.gpu_memory.max()),
-        share=float(min(server.static_w / len(server.gpus) for server in problem.servers)),
         wake_s=float(problem.rules.wake_s),
-        scaled=problem.rules.util_scaled,
     )
-
-
-def _floors(problem: ConsolidationProblem) -> FloatArray:
-    """(L,) the least a GPU draws that runs this task within its κ, W."""
-    floors = []
-    for ell, task in enumerate(problem.tasks):
-        scaled = problem.rules.util_scaled
-        busy = float(task.util_percent.min()) / 100 if scaled else 1.0
-        each = []
-        for k in sorted(set(problem.gpu_kind.tolist())):
-            line = problem.line(ell, k)
-            clock = problem.floors_mhz[k][ell]
-            each.append(line.static_w + line.slope_w_per_mhz * clock * busy)
-        floors.append(min(each))
-    return np.array(floors)
 
 
 def evaluate(problem: ConsolidationProblem, solution: ConsolidationSolution) -> Evaluation:
@@ -258,12 +233,9 @@ def evaluate(problem: ConsolidationProblem, solution: ConsolidationSolution) -> 
         broken += lasted > task.kappa * task.duration_s + slack_s(float(ran.end_s[ell]))
     span = max(makespan, 1e-300)
     count = max(1, len(start))
-    window = max(problem.tasks[-1].submit_s - first, 1e-300)
     metrics: dict[str, float | int] = {
         "energy_j": ran.energy_j,
         "average_power_w": ran.energy_j / span,
-        "arrival_power_w": ran.arrival_j / window if ran.arrival_j else 0.0,
-        "floor_energy_j": ran.floor_j,
         "average_gpus": ran.gpu_seconds / span,
         "average_servers": ran.server_seconds / span,
         "makespan_s": makespan,

@@ -1,13 +1,10 @@
-"""Compiled loop of the referee: a schedule run GPU by GPU, each looked at when something changes.
+"""Compiled loop of the referee: from one change to the next, all that runs is looked at.
 
-Every GPU keeps a chain of its residents and is brought up to date when one of them comes, goes,
-wakes or passes to its next sample, or when its clock changes; a heap says which task is next. It
-shares nothing with the engine that policies run in.
+It shares nothing with the loop that policies and `hindsight` run in.
 """
 
 from __future__ import annotations
 
-import heapq
 from typing import NamedTuple
 
 import numpy as np
@@ -18,9 +15,6 @@ from optgap.models.times import ROUNDING
 
 NEAR = 1e-9
 """Samples: progress this close to the end of one has reached it."""
-
-ENERGY, GPU_S, SERVER_S, ARRIVAL, FLOOR = range(5)
-Heap = list[tuple[float, int]]
 
 
 class Given(NamedTuple):
@@ -33,11 +27,9 @@ class Given(NamedTuple):
     gpu_kind, gpu_server: (G,).
     f_max, beta, static, slope: by kind, the last three by task too.
     server_w: W of an awake server.
-    memory, floors: (L,) bytes, and the least a GPU draws that runs the task, W.
     period, exponent: s per sample, and q of the slowdown.
-    last_arrival, same_s: s; by how much equal times may differ: a GPU empty for less has not slept.
-    largest, share: bytes of the largest GPU; static W of a server per GPU.
-    wake_s, scaled: latency of a GPU that slept; whether power follows utilisation.
+    same_s: s by which equal times may differ: a GPU empty for less has not slept.
+    wake_s: latency of a GPU that slept.
     """
 
     stays: IntArray
@@ -52,92 +44,84 @@ class Given(NamedTuple):
     static: FloatArray
     slope: FloatArray
     server_w: FloatArray
-    memory: FloatArray
-    floors: FloatArray
     period: float
     exponent: float
-    last_arrival: float
     same_s: float
-    largest: float
-    share: float
     wake_s: float
-    scaled: bool
 
 
 class Held(NamedTuple):
-    """The cluster at one moment: by task, by GPU, by server, and the chains of residents.
+    """The cluster at one moment.
 
-    Resident m of a task's GPUs is entry task·widest + m of `after` and `before`. All times count
-    from `base[0]`, when a task last began to run on an idle cluster: a task that waits for a
-    million years lasts as long as any other, and its seconds do not round away.
+    Parameters
+    ----------
+    stay, at: (L,) the stay of each task, −1 for none, and its present sample.
+    progress, rate, left: (L,) s, s per s, and s until its sample ends or its GPUs are awake.
+    many, clock, ready, emptied: (G,) residents, MHz, and when each GPU is awake and was left, s.
+    busy: (N,) GPUs in use of each server. util: (G,) %, and watts: (G,) W, for now.
     """
 
-    base: FloatArray
     stay: IntArray
+    at: IntArray
     progress: FloatArray
     rate: FloatArray
-    since: FloatArray
-    due: FloatArray
-    at: IntArray
-    util: FloatArray
-    head: IntArray
+    left: FloatArray
+    many: IntArray
     clock: FloatArray
-    slow: FloatArray
-    watts: FloatArray
-    settled: FloatArray
-    awoke: FloatArray
-    emptied: FloatArray
     ready: FloatArray
+    emptied: FloatArray
     busy: IntArray
-    woken: FloatArray
-    after: IntArray
-    before: IntArray
+    util: FloatArray
+    watts: FloatArray
 
 
-def empty(tasks: int, gpus: int, servers: int, widest: int) -> Held:
+def empty(tasks: int, gpus: int, servers: int) -> Held:
     """Nothing runs, everything sleeps."""
-    chains = tasks * widest
+    none: IntArray = np.full(tasks, -1)
     return Held(
-        base=np.zeros(1),
-        stay=np.full(tasks, -1, dtype=np.int64),
-        progress=np.zeros(tasks),
-        rate=np.zeros(tasks),
-        since=np.zeros(tasks),
-        due=np.full(tasks, np.inf),
-        at=np.zeros(tasks, dtype=np.int64),
-        util=np.zeros(tasks),
-        head=np.full(gpus, -1, dtype=np.int64),
-        clock=np.zeros(gpus),
-        slow=np.ones(gpus),
-        watts=np.zeros(gpus),
-        settled=np.zeros(gpus),
-        awoke=np.zeros(gpus),
-        emptied=np.full(gpus, -np.inf),
-        ready=np.zeros(gpus),
-        busy=np.zeros(servers, dtype=np.int64),
-        woken=np.zeros(servers),
-        after=np.full(chains, -1, dtype=np.int64),
-        before=np.full(chains, -1, dtype=np.int64),
-    )
+        none, np.zeros_like(none), np.zeros(tasks), np.zeros(tasks), np.zeros(tasks),
+        np.zeros(gpus, dtype=np.int64), np.zeros(gpus), np.zeros(gpus), np.full(gpus, -np.inf),
+        np.zeros(servers, dtype=np.int64), np.zeros(gpus), np.zeros(gpus),
+    )  # fmt: skip
 
 
 @compiled
-def add_energy(
-    given: Given, held: Held, totals: FloatArray, watts: float, start: float, stop: float
-) -> None:
-    """Add W over a time to the energy, and to that up to the last arrival."""
-    totals[ENERGY] += watts * (stop - start)
-    totals[ARRIVAL] += watts * max(0.0, min(stop, given.last_arrival - held.base[0]) - start)
-
-
-@compiled
-def rebase(held: Held, now: float) -> None:
-    """Count all times from now on; nothing runs."""
-    held.base[0] += now
-    for g in range(len(held.head)):
-        held.settled[g] -= now
-        held.emptied[g] -= now
-        held.ready[g] -= now
+def look(given: Given, held: Held, active: IntArray, now: float) -> float:
+    """How fast the tasks that run are from now on; s until one is to be looked at again."""
+    widest = given.stays.shape[1]
+    held.util[:], held.watts[:] = 0.0, 0.0
+    for task in active:
+        u = given.series[given.offset[task] + held.at[task]]
+        for m in range(widest):
+            g = given.stays[held.stay[task], m]
+            if g >= 0:
+                kind = given.gpu_kind[g]
+                held.util[g] += u
+                own = given.static[kind, task] + given.slope[kind, task] * held.clock[g]
+                held.watts[g] = max(held.watts[g], own)
+    soon = np.inf
+    for task in active:
+        speed, wakes = np.inf, 0.0
+        for m in range(widest):
+            g = given.stays[held.stay[task], m]
+            if g < 0:
+                break
+            kind, own = given.gpu_kind[g], 1.0
+            if held.clock[g] != given.f_max[kind]:
+                own = (held.clock[g] / given.f_max[kind]) ** given.beta[kind, task]
+            if held.util[g] > 100.0:
+                own /= (held.util[g] / 100.0) ** given.exponent
+            speed = min(speed, own if held.clock[g] > 0 else 0.0)
+            if held.ready[g] > now:
+                wakes = max(wakes, held.ready[g])
+        left = np.inf
+        if wakes > 0:
+            speed, left = 0.0, wakes - now
+        elif speed > 0:
+            left = max(0.0, sample_end(given, held, task) - held.progress[task]) / speed
+        held.rate[task], held.left[task] = speed, left
+        soon = min(soon, left)
+    return float(soon)
 
 
 @compiled
@@ -149,158 +133,21 @@ def sample_end(given: Given, held: Held, task: int) -> float:
 
 
 @compiled
-def update_rate(given: Given, held: Held, heap: Heap, task: int, now: float) -> None:
-    """A task's progress so far, its rate from now on, and when it has to be looked at."""
-    held.progress[task] += held.rate[task] * (now - held.since[task])
-    held.since[task] = now
-    speed, wakes = np.inf, 0.0
+def sit(given: Given, held: Held, task: int, now: float, slack: float, sign: int) -> None:
+    """A task comes onto the GPUs of its stay (sign 1), where those that slept wake, or leaves."""
     for m in range(given.stays.shape[1]):
         g = given.stays[held.stay[task], m]
         if g < 0:
             break
-        kind = given.gpu_kind[g]
-        own = (held.clock[g] / given.f_max[kind]) ** given.beta[kind, task] / held.slow[g]
-        speed = min(speed, own if held.clock[g] > 0 else 0.0)
-        if held.ready[g] > now:
-            wakes = max(wakes, held.ready[g])
-    due = np.inf
-    if wakes > 0:
-        speed, due = 0.0, wakes
-    elif speed > 0:
-        due = now + max(0.0, sample_end(given, held, task) - held.progress[task]) / speed
-    held.rate[task] = speed
-    if due != held.due[task]:
-        held.due[task] = due
-        if due < np.inf:
-            heapq.heappush(heap, (due, task))
-
-
-@compiled
-def settle(
-    given: Given,
-    held: Held,
-    totals: FloatArray,
-    heap: Heap,
-    gpu: int,
-    now: float,
-    always: bool,
-) -> None:
-    """A GPU's energy so far; what it draws and how fast its residents are from now on.
-
-    Parameters
-    ----------
-    always: look at the residents even where they slow one another as they did.
-    """
-    add_energy(given, held, totals, held.watts[gpu], held.settled[gpu], now)
-    held.settled[gpu] = now
-    widest = given.stays.shape[1]
-    total = 0.0
-    entry = held.head[gpu]
-    while entry >= 0:
-        total += held.util[entry // widest]
-        entry = held.after[entry]
-    share = min(1.0, total / 100.0) if given.scaled else 1.0
-    slow = 1.0 if total <= 100.0 else (total / 100.0) ** given.exponent
-    paced = slow == held.slow[gpu] and not always
-    held.slow[gpu] = slow
-    kind, most = given.gpu_kind[gpu], 0.0
-    entry = held.head[gpu]
-    while entry >= 0:
-        task = entry // widest
-        own = given.static[kind, task] + given.slope[kind, task] * held.clock[gpu] * share
-        most = max(most, own)
-        if not paced:
-            update_rate(given, held, heap, task, now)
-        entry = held.after[entry]
-    held.watts[gpu] = most
-
-
-@compiled
-def enter(given: Given, held: Held, totals: FloatArray, heap: Heap, task: int, now: float) -> None:
-    """A task starts on the GPUs of its stay; those that slept wake."""
-    widest = given.stays.shape[1]
-    for m in range(widest):
-        g = given.stays[held.stay[task], m]
-        if g < 0:
-            break
-        if held.head[g] < 0:
-            if now - held.emptied[g] > given.same_s + ROUNDING * (held.base[0] + now):
-                held.ready[g] = now + given.wake_s
-            held.settled[g], held.awoke[g] = now, now
-            i = given.gpu_server[g]
-            if held.busy[i] == 0:
-                held.woken[i] = now
-            held.busy[i] += 1
-        entry = task * widest + m
-        held.after[entry], held.before[entry] = held.head[g], -1
-        if held.head[g] >= 0:
-            held.before[held.head[g]] = entry
-        held.head[g] = entry
-    next_sample(given, held, totals, heap, task, now)
-
-
-@compiled
-def next_sample(
-    given: Given, held: Held, totals: FloatArray, heap: Heap, task: int, now: float
-) -> None:
-    """A task's sample of the moment, and what it changes on its GPUs."""
-    samples = given.offset[task + 1] - given.offset[task]
-    index = min(samples - 1, int(held.progress[task] / given.period + NEAR))
-    held.at[task] = index
-    held.util[task] = given.series[given.offset[task] + index]
-    for m in range(given.stays.shape[1]):
-        g = given.stays[held.stay[task], m]
-        if g < 0:
-            break
-        settle(given, held, totals, heap, g, now, False)
-    update_rate(given, held, heap, task, now)
-
-
-@compiled
-def leave(given: Given, held: Held, totals: FloatArray, heap: Heap, task: int, now: float) -> None:
-    """A task leaves its GPUs; those without others sleep."""
-    widest = given.stays.shape[1]
-    held.progress[task] += held.rate[task] * (now - held.since[task])
-    held.since[task], held.rate[task], held.due[task] = now, 0.0, np.inf
-    for m in range(widest):
-        g = given.stays[held.stay[task], m]
-        if g < 0:
-            break
-        entry = task * widest + m
-        above, below = held.before[entry], held.after[entry]
-        if above >= 0:
-            held.after[above] = below
-        else:
-            held.head[g] = below
-        if below >= 0:
-            held.before[below] = above
-        settle(given, held, totals, heap, g, now, False)
-        if held.head[g] < 0:
+        if sign > 0 and held.many[g] == 0 and now - held.emptied[g] > slack:
+            held.ready[g] = now + given.wake_s
+        held.many[g] += sign
+        if held.many[g] == max(sign, 0):
+            held.busy[given.gpu_server[g]] += sign
+        if held.many[g] == 0:
             held.emptied[g] = now
-            totals[GPU_S] += now - held.awoke[g]
-            i = given.gpu_server[g]
-            held.busy[i] -= 1
-            if held.busy[i] == 0:
-                totals[SERVER_S] += now - held.woken[i]
-                add_energy(given, held, totals, given.server_w[i], held.woken[i], now)
-
-
-@compiled
-def floor_power(given: Given, held: Held, active: IntArray, count: int) -> float:
-    """What the tasks that run need at least, however they are placed, W."""
-    used, wide, top, least = 0.0, 0, 0.0, np.inf
-    for k in range(count):
-        task, width = active[k], 0
-        for m in range(given.stays.shape[1]):
-            width += given.stays[held.stay[task], m] >= 0
-        used += given.memory[task] * width
-        wide = max(wide, width)
-        least = min(least, given.floors[task])
-        top = max(top, given.floors[task] * width)
-    if count == 0:
-        return 0.0
-    needed = max(np.ceil(used / given.largest - 1e-9), float(wide))
-    return float(max(top, needed * least) + needed * given.share)
+    samples = given.offset[task + 1] - given.offset[task]
+    held.at[task] = min(samples - 1, int(held.progress[task] / given.period + NEAR))
 
 
 @compiled
@@ -312,62 +159,77 @@ def run(
     event_mhz: FloatArray,
     event_stay: IntArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """End of each task, and energy, GPU-s, server-s, energy up to the last arrival, floor.
+    """End of each task, and energy, GPU-s and server-s.
+
+    Times count from `base`, when a task last began to run on an idle cluster: a task that waits for
+    a million years lasts as long as any other, and its seconds do not round away.
 
     Parameters
     ----------
     event_time, event_gpu, event_mhz, event_stay: in order, a new clock of a GPU, or where
         `event_stay` is not negative the beginning of that stay.
     """
-    tasks = len(given.duration)
-    end, totals = np.full(tasks, np.inf), np.zeros(5)
-    active, place = np.zeros(tasks, dtype=np.int64), np.zeros(tasks, dtype=np.int64)
-    heap = [(np.inf, 0)]
-    count, event, now, floor, floored = 0, 0, 0.0, 0.0, 0.0
+    end, totals = np.full(len(given.duration), np.inf), np.zeros(3)
+    active = np.zeros(len(given.duration), dtype=np.int64)
+    count, event, base, now = 0, 0, 0.0, 0.0
     while True:
-        while heap[0][0] != held.due[heap[0][1]] and heap[0][0] < np.inf:
-            heapq.heappop(heap)
-        due, task = heap[0]
-        upcoming = event_time[event] - held.base[0] if event < len(event_time) else np.inf
-        if min(due, upcoming) == np.inf:
+        upcoming = event_time[event] - base if event < len(event_time) else np.inf
+        if count == 0 and upcoming < np.inf:
+            base += upcoming
+            held.emptied[:] -= upcoming
+            held.ready[:] -= upcoming
+            now, upcoming = 0.0, 0.0
+        soon = look(given, held, active[:count], now)
+        if min(soon, upcoming) == np.inf:
             return end, totals
-        if count == 0:
-            rebase(held, upcoming)
-            now, upcoming, floored = 0.0, 0.0, 0.0
         # what ends when a clock changes has ended: its last bit is not run at the new clock
-        first = due <= upcoming + given.same_s + ROUNDING * (held.base[0] + upcoming)
-        now = max(now, due if first else upcoming)
-        before = count
-        if first:
+        slack = given.same_s + ROUNDING * (base + min(upcoming, now + soon))
+        first = now + soon <= upcoming + slack
+        step = soon if first else max(0.0, upcoming - now)
+        watts, gpus, servers = 0.0, 0, 0
+        for g in range(len(held.many)):
+            watts, gpus = watts + held.watts[g], gpus + (held.many[g] > 0)
+        for i in range(len(held.busy)):
+            if held.busy[i] > 0:
+                watts, servers = watts + given.server_w[i], servers + 1
+        totals[0] += watts * step
+        totals[1] += gpus * step
+        totals[2] += servers * step
+        now = now + soon if first else max(now, upcoming)
+        kept = 0
+        for k in range(count):
+            task = active[k]
+            held.progress[task] += held.rate[task] * step
+            active[kept] = task
+            kept += 1
+            if held.left[task] > step:
+                continue
+            if held.rate[task] == 0.0:  # what it waited for is awake
+                for m in range(given.stays.shape[1]):
+                    g = given.stays[held.stay[task], m]
+                    if g >= 0:
+                        held.ready[g] = min(held.ready[g], now)
+                continue
             # by what it was due for, not by the clock: late in a run short samples round away
-            done = sample_end(given, held, task) if held.rate[task] > 0 else held.progress[task]
-            if done >= given.duration[task]:
-                leave(given, held, totals, heap, task, now)
-                end[task] = held.base[0] + now
-                count -= 1
-                active[place[task]] = active[count]
-                place[active[count]] = place[task]
+            held.progress[task] = sample_end(given, held, task)
+            held.at[task] += 1
+            if held.progress[task] >= given.duration[task]:
+                sit(given, held, task, now, slack, -1)
+                end[task] = base + now
+                kept -= 1
+        count = kept
+        if first:
+            continue
+        stay = event_stay[event]
+        if stay < 0:
+            held.clock[event_gpu[event]] = event_mhz[event]
+        elif end[given.who[stay]] == np.inf:
+            task = given.who[stay]
+            if held.stay[task] >= 0:
+                sit(given, held, task, now, slack, -1)
             else:
-                held.progress[task], held.since[task] = done, now
-                held.due[task] = np.inf
-                next_sample(given, held, totals, heap, task, now)
-        else:
-            stay = event_stay[event]
-            if stay < 0:
-                gpu = event_gpu[event]
-                held.clock[gpu] = event_mhz[event]
-                settle(given, held, totals, heap, gpu, now, True)
-            elif end[given.who[stay]] == np.inf:
-                task = given.who[stay]
-                if held.stay[task] >= 0:
-                    leave(given, held, totals, heap, task, now)
-                else:
-                    active[count], place[task] = task, count
-                    count += 1
-                held.stay[task] = stay
-                held.since[task] = now
-                enter(given, held, totals, heap, task, now)
-            event += 1
-        if count != before:
-            totals[FLOOR] += floor * (now - floored)
-            floor, floored = floor_power(given, held, active, count), now
+                active[count] = task
+                count += 1
+            held.stay[task] = stay
+            sit(given, held, task, now, slack, 1)
+        event += 1

@@ -25,7 +25,8 @@ def document(problem: ElasticProblem) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         **plain(problem, "family", "name", "origin", "notes", "gpus", "gpus_per_node"),
-        **plain(problem, "frequencies_mhz", "eta", "p_max_w", "idle_w", "cap", "energy_budget_j"),
+        **plain(problem, "frequencies_mhz", "eta", "p_max_w", "idle_w", "cap"),
+        "energy_budget_j": 0.0,  # no longer in use, but part of the form
         "overhead": plain(problem.overhead, *OVERHEAD),
         "classes": [
             plain(c, "model", "batch", "counts", "time_s", "power_w") for c in problem.classes
@@ -76,7 +77,6 @@ def arguments(fields: Fields) -> dict[str, Any]:
         **{name: fields.integer(name, minimum=1) for name in ("gpus", "gpus_per_node")},
         **{name: fields.number(name) for name in ("eta", "p_max_w", "idle_w")},
         "cap": fields.text("cap", "power"),
-        "energy_budget_j": fields.number("energy_budget_j", default=0.0),
         "overhead": Overhead(*map(over.number, OVERHEAD)),
         "name": fields.text("name", "elastic"),
         "origin": fields.text("origin", ""),

@@ -165,7 +165,6 @@ def refit(
         gpus_per_node=problem.gpus_per_node,
         eta=problem.eta,
         cap=problem.cap,
-        energy_budget_j=problem.energy_budget_j,
         overhead=problem.overhead,
         name=problem.name,
         origin=problem.origin,

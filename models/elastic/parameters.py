@@ -13,11 +13,10 @@ PARAMETERS = {
         "η, power limit as a share of all GPUs at full power", "share", "PowerFlow, Eq. 19"
     ),
     "cap": Parameter(
-        "a limit on power at any time, on the energy of all jobs, or none",
+        "a limit on power at any time, or none",
         source="PowerFlow, Eq. 19",
-        choices=("power", "energy", "none"),
+        choices=("power", "none"),
     ),
-    "energy_budget_mj": Parameter("budget on the energy of all jobs (cap=energy)", "MJ"),
     "pool": Parameter(
         "GPU that models are measured on; v100 is synthetic", choices=("a100", "t4", "v100")
     ),

@@ -15,7 +15,7 @@ from optgap.models.elastic.checks import MOST_JOBS
 from optgap.models.elastic.fits import noted
 from optgap.models.elastic.jobs import JobClass, Jobs, Overhead
 from optgap.models.elastic.modelfile import ModelFile, read_models
-from optgap.models.elastic.problem import Cap, ElasticProblem
+from optgap.models.elastic.problem import ElasticProblem
 from optgap.models.elastic.tables import Maker, maker_of
 from optgap.models.errors import InputError, NoQuote, Said, one_of
 from optgap.models.shown import counted
@@ -35,7 +35,6 @@ def drawn(
     requested: int = 0,
     eta: float = 0.6,
     cap: str = "power",
-    energy_budget_mj: float = 0.0,
     pool: str = "a100",
     restarts: bool = True,
 ) -> ElasticProblem:
@@ -47,7 +46,7 @@ def drawn(
     size: number of jobs; hours: the span of arrivals; scale: factor on the durations.
     requested: GPUs that every job requests; 0: shares as published.
     gpus, gpus_per_node: the cluster.
-    eta, cap, energy_budget_mj: the limit.
+    eta, cap: the limit.
     pool: ``a100``, ``t4`` (fitted) or ``v100`` (synthetic).
     restarts: whether a (re)start costs time.
     """
@@ -62,7 +61,7 @@ def drawn(
     jobs = workload.jobs(classes, rng, size, 3600 * hours, duration_scale=scale, requests=asked)
     given = {
         "gpus": gpus, "gpus_per_node": gpus_per_node, "eta": eta, "cap": cap, "pool": pool,
-        "energy_budget_mj": energy_budget_mj, "restarts": restarts,
+        "restarts": restarts,
     }  # fmt: skip
     return _problem(classes, jobs, given, f"{name}, {size} jobs, seed {seed}", "synthetic jobs")
 
@@ -94,7 +93,7 @@ def tiny(
     jobs = workload.jobs(classes, rng, size, 3600 * hours, duration_scale=0.2)
     given = {
         "gpus": gpus, "gpus_per_node": gpus, "eta": eta, "cap": "power", "pool": pool,
-        "energy_budget_mj": 0.0, "restarts": False,
+        "restarts": False,
     }  # fmt: skip
     name = f"tiny, {size} jobs, seed {seed}"
     return _problem(classes, jobs, given, name, "synthetic jobs", chosen)
@@ -125,9 +124,6 @@ def _problem(
     source: str = "--set",
 ) -> ElasticProblem:
     board = pools.BOARDS[p["pool"]]
-    cap: Cap = p["cap"]
-    if cap == "energy" and not p["energy_budget_mj"] > 0:
-        raise InputError("--set", "energy_budget_mj", p["energy_budget_mj"], "megajoules")
     return ElasticProblem.of(
         classes,
         jobs,
@@ -137,8 +133,7 @@ def _problem(
         eta=p["eta"],
         idle_w=p.get("idle_w", board.idle_w),
         p_max_w=p.get("p_max_w"),
-        cap=cap,
-        energy_budget_j=1e6 * p["energy_budget_mj"],
+        cap=p["cap"],
         overhead=None if p["restarts"] else Overhead(0.0, 0.0, 0.0),
         name=name,
         origin=origin,
@@ -160,7 +155,6 @@ def from_csv(
     gpus_per_node: int = 8,
     eta: float = 0.6,
     cap: str = "power",
-    energy_budget_mj: float = 0.0,
     pool: str = "a100",
     restarts: bool = True,
     idle_w: float | None = None,
@@ -193,7 +187,7 @@ def from_csv(
     pools.board_of(pool)  # a wrong name is told before any file is read
     p: dict[str, Any] = {
         "gpus": gpus, "gpus_per_node": gpus_per_node, "eta": eta, "cap": cap, "pool": pool,
-        "energy_budget_mj": energy_budget_mj, "restarts": restarts,
+        "restarts": restarts,
     }  # fmt: skip
     if idle_w is not None:
         p["idle_w"] = _number("idle_w", idle_w)

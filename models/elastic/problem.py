@@ -31,10 +31,10 @@ from optgap.models.performance import saved
 from optgap.models.performance.saved import FittedParameters
 from optgap.models.quantities import Believed
 from optgap.models.result import Evaluation, Objective, Violation
-from optgap.models.shortage import WAITING, Asked, Limited
+from optgap.models.shortage import WAITING
 from optgap.models.shown import Shown
 
-Cap = Literal["power", "energy", "none"]
+Cap = Literal["power", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class ElasticObjective:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ElasticProblem(Shown, Limited):
+class ElasticProblem(Shown):
     """Elastic problem: jobs arrive over time at a cluster of equal nodes with a power limit.
 
     Parameters
@@ -60,8 +60,7 @@ class ElasticProblem(Shown, Limited):
     eta: η; the power limit is η·G·P_max.
     p_max_w: P_max, mean power of a busy GPU at the highest clock, W.
     idle_w: power of a GPU that computes nothing on a node that is on, W.
-    cap: ``power``: the limit holds at any time (Eq. 19); ``energy``: no limit on power, but
-        `energy_budget_j` for everything together; ``none``: neither.
+    cap: ``power``: the limit holds at any time (Eq. 19); ``none``: there is no limit.
     overhead: time that a start or restart costs.
     name, origin, notes: its name in tables, the source of its data, changes made by the reader.
     fits: the fitted models in it, with their use.
@@ -78,7 +77,6 @@ class ElasticProblem(Shown, Limited):
     p_max_w: float
     idle_w: float
     cap: Cap = "power"
-    energy_budget_j: float = 0.0
     overhead: Overhead = field(default_factory=Overhead)
     name: str = "elastic"
     origin: str = ""
@@ -98,7 +96,6 @@ class ElasticProblem(Shown, Limited):
         p_max_w: float | None = None,
         idle_w: float | None = None,
         cap: Cap = "power",
-        energy_budget_j: float = 0.0,
         overhead: Overhead | None = None,
         name: str = "elastic",
         origin: str = "",
@@ -132,7 +129,6 @@ class ElasticProblem(Shown, Limited):
         for key, value, least in (
             ("p_max_w", p_max_w, 1e-9),
             ("idle_w", idle_w, 0.0),
-            ("energy_budget_j", energy_budget_j, 1e-9 if cap == "energy" else 0.0),
         ):
             if not least <= value < LARGEST:
                 raise InputError(source, f"field {key}", value, "a positive number, below 1e15")
@@ -152,7 +148,6 @@ class ElasticProblem(Shown, Limited):
             float(p_max_w),
             float(idle_w),
             cap,
-            float(energy_budget_j),
             overhead,
             name,
             origin,
@@ -259,8 +254,8 @@ class ElasticProblem(Shown, Limited):
 
     @property
     def always_possible(self) -> str:
-        """Reason why the problem has a solution; "" if it may have none."""
-        return "" if self.cap == "energy" else WAITING
+        """Reason why the problem has a solution."""
+        return WAITING
 
     def believed(self) -> Iterator[Believed]:
         """Yield clocks, power of a GPU, and time and power of an iteration at the highest clock."""
@@ -275,14 +270,6 @@ class ElasticProblem(Shown, Limited):
         yield "idle_w", [self.idle_w], lambda _: "idle_w"
         yield "power_w", per_gpu, of("power_w of each")
         yield "iteration_s", [np.max(c.time_s) for c in classes], of("time_s")
-
-    def capacities(self, chosen: Sequence[int]) -> Iterator[Asked]:
-        """Yield the energy that is left to jobs, if a budget bounds it."""
-        if self.cap == "energy":
-            joules = np.where(np.isfinite(self.time_s), self.time_s * self.power_w, np.inf)
-            least = joules.min(axis=(1, 2))[self.jobs.of_class] * self.jobs.iterations
-            needed = math.fsum(least[list(chosen)].tolist())
-            yield "energy", needed * (1 - 1e-6), self.energy_budget_j, "J"
 
     # -- the referee ----------------------------------------------------------------------
 
@@ -306,7 +293,6 @@ class ElasticProblem(Shown, Limited):
         """Return one line with sizes, limit and the objective."""
         limit = {
             "power": f"η = {self.eta:g} ({self.power_limit_w / 1000:.4g} kW)",
-            "energy": f"{self.energy_budget_j / 1e6:.4g} MJ",
             "none": "no limit",
         }[self.cap]
         return (

@@ -295,10 +295,6 @@ def _power(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[Viola
     worst = int(np.argmax(level))
     if level[worst] > limit * (1 + POWER_SLACK) * (1 + SUMS):
         yield Violation("power limit", f"at {shown(times[worst])} s", float(level[worst]), limit)
-    if problem.cap == "energy":
-        energy = float(evaluate(problem, solution).metrics["energy_j"])
-        if energy > problem.energy_budget_j * (1 + TOLERANCE):
-            yield Violation("energy budget", "all jobs", energy, problem.energy_budget_j)
 
 
 # -- the objective ------------------------------------------------------------------------

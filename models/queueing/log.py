@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
-from optgap.models.errors import InputError, Said
 from optgap.models.queueing.arrays import FloatArray, IntArray, floats, integers
 from optgap.models.queueing.jobs import Jobs
 from optgap.models.queueing.problem import MOST_GPUS_PER_NODE, QueueingProblem
 from optgap.models.queueing.solution import QueueingSolution
 from optgap.models.times import freed_s
 
-TOLD = ("gpus", "nodes", "gpus_per_node")
-"""Settings that tell the size of a pool."""
 AT_ONCE = "the most held at once (--set gpus=N)"
 
 
-def split(gpus: int) -> tuple[int, int]:
+def _split(gpus: int) -> tuple[int, int]:
     """As few nodes as a problem may have for so many GPUs, and the GPUs of each."""
     fewest = -(-gpus // MOST_GPUS_PER_NODE)
     nodes = next(n for n in range(fewest, gpus + 1) if gpus % n == 0)
@@ -33,43 +30,18 @@ class Pool:
 
     Parameters
     ----------
-    said: where the number comes from, in words.
+    gpus: the number; `said` where it comes from, in words.
     rule: what allows no more GPUs; "" where the log itself showed them.
     """
 
-    nodes: int
-    gpus_per_node: int
+    gpus: int
     said: str
     rule: str = ""
 
     @classmethod
-    def of(cls, told: Mapping[str, int | None], seen: Sequence[int], peak: int, why: str) -> Pool:
-        """The pool as told, else as large as the log shows.
-
-        Parameters
-        ----------
-        seen: the most GPUs that each node held.
-        peak: the most GPUs that all jobs held at once.
-        why: who says so where nobody told it.
-
-        Raises
-        ------
-        InputError: for a number of GPUs beside one of nodes.
-        """
-        given = {name: value for name in TOLD if (value := told.get(name)) is not None}
-        if "gpus" in given and len(given) > 1:
-            raise InputError(
-                "--set", "gpus", Said(f"conflicts with {[*given][1]}"), "give only one"
-            )
-        rule = " ".join(f"--set {name}={value}" for name, value in given.items())
-        if "gpus" in given:
-            return cls(*split(given["gpus"]), "as told", rule)
-        if given:
-            each = given.get("gpus_per_node") or max([*seen, 1])
-            return cls(given.get("nodes") or max(1, len(seen)), each, "as told", rule)
-        if seen and sum(seen) >= peak and min(seen) == max(seen):
-            return cls(len(seen), seen[0], why)
-        return cls(*split(max(sum(seen), peak)), why)
+    def of(cls, told: int | None, seen: int, why: str) -> Pool:
+        """The pool as told, else as large as the log shows; `why` says how."""
+        return cls(seen, why) if told is None else cls(told, "as told", f"--set gpus={told}")
 
 
 @dataclass(frozen=True)
@@ -82,7 +54,7 @@ class QueueLog:
     logged: when they really ran.
     submit_s: (J,) when each job was submitted, s.
     users: of each job.
-    pool: how many GPUs there are.
+    pool: where the number of GPUs comes from.
     records: jobs in the file; `reasons` how many are left out, by why.
     pools: jobs and GPU-hours by pool.
     warnings: what was odd.
@@ -93,7 +65,7 @@ class QueueLog:
     logged: QueueingSolution
     submit_s: FloatArray
     users: tuple[str, ...]
-    pool: Pool
+    pool: str
     records: int
     reasons: Mapping[str, int]
     pools: Mapping[str, tuple[int, float]]
@@ -135,14 +107,15 @@ def happened(
     at: tells a time.
     """
     most, when = peak(start_s, start_s + jobs.duration_s, jobs.gpus)
-    enough = max(most, pool.nodes * pool.gpus_per_node)
-    nodes, each = split(enough)
+    enough = max(most, pool.gpus)
+    nodes, each = _split(enough)
     problem = QueueingProblem.of(
         jobs, nodes=nodes, gpus_per_node=each, placement="count", name=name, origin=source,
         source=source,
     )  # fmt: skip
     # a pool that was told too small has jobs that it cannot hold: the referee says so
-    problem = replace(problem, nodes=pool.nodes, gpus_per_node=pool.gpus_per_node)
+    nodes, each = _split(pool.gpus)
+    problem = replace(problem, nodes=nodes, gpus_per_node=each)
     lacks = ""
     if enough > problem.gpus:
         lacks = (

@@ -20,7 +20,7 @@ from optgap.models import tables
 from optgap.models.errors import InputError, NoQuote, shorten
 from optgap.models.queueing.arrays import FloatArray, IntArray, floats, integers
 from optgap.models.queueing.jobs import Jobs
-from optgap.models.queueing.log import AT_ONCE, Pool, QueueLog, happened, peak, split
+from optgap.models.queueing.log import AT_ONCE, Pool, QueueLog, happened, peak
 from optgap.models.queueing.problem import MOST_GPUS
 from optgap.models.shown import counted
 from optgap.models.times import SHORTEST_S, shown
@@ -110,8 +110,6 @@ def read_swf_log(
     path: str | os.PathLike[str],
     *,
     gpus: int | None = None,
-    nodes: int | None = None,
-    gpus_per_node: int | None = None,
 ) -> QueueLog:
     """Read the jobs with the processors that they held, and when they really started.
 
@@ -119,7 +117,6 @@ def read_swf_log(
     ----------
     gpus: the cluster's; without it ``MaxProcs`` of the header, else the most processors held at
         once, or ``MaxNodes`` if that is more.
-    nodes, gpus_per_node: the same, as two numbers.
 
     Raises
     ------
@@ -152,14 +149,12 @@ def read_swf_log(
         source=source,
     )
     start = floats((submit + wait)[kept])
-    told = {"gpus": gpus, "nodes": nodes, "gpus_per_node": gpus_per_node}
     most, procs = peak(start, start + jobs.duration_s, jobs.gpus)[0], log.header["maxprocs"]
     count = log.header["maxnodes"]
-    if procs and not any(told.values()):
-        pool = Pool(*split(procs), "MaxProcs", "MaxProcs")
+    if procs and gpus is None:
+        pool = Pool(procs, "MaxProcs", "MaxProcs")
     else:
-        why = "MaxNodes" if count > most else AT_ONCE
-        pool = Pool.of(told, [procs or max(most, count)], most, why)
+        pool = Pool.of(gpus, max(most, count), "MaxNodes" if count > most else AT_ONCE)
     hours = float(jobs.gpu_seconds.sum()) / 3600
     name = f"swf {source}"
     problem, logged, short = happened(jobs, start, pool, name, source, lambda t: f"{shown(t)} s")
@@ -168,7 +163,7 @@ def read_swf_log(
         logged,
         floats(submit[kept]),
         tuple(f"user-{user:.0f}" for user in log.values[kept, USER]),
-        pool,
+        pool.said,
         len(jobs) + reasons.total(),
         reasons,
         {"processors": (len(jobs), hours)},

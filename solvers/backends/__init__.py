@@ -1,8 +1,8 @@
 """Solver back ends, one small file each; nothing here imports a solver.
 
-A formulation is a `LinearModel` (``solvers/backends/linear.py``) and `solve` sends it to any
-back end that can take it; CP-SAT formulations of their own go through
-``solvers/backends/cpsat.py``. What comes back is a `Solved` whichever solver ran.
+A formulation is a `LinearModel` (``solvers/backends/linear.py``) and `solve` sends it to HiGHS or
+CBC; what comes back is a `Solved` whichever solver ran. Formulations of CP-SAT's own go through
+``solvers/backends/cpsat.py``.
 """
 
 from __future__ import annotations
@@ -30,21 +30,14 @@ class Backend:
     name: as users type it.
     title: as its authors write it.
     packages: distributions it needs, with the versions that work.
-    integers: takes integer variables.
-    continuous: takes continuous variables and data that is not integer.
-    duals: gives row duals of a linear program.
-    interrupts: can be stopped at once, and hands over what it has; the others run on in the
-        background until their own time limit and their incumbent is lost.
+    linear: takes a `LinearModel`.
     extra: of optgap, which installs what a plain installation may not have.
     """
 
     name: str
     title: str
     packages: Mapping[str, str]
-    integers: bool = True
-    continuous: bool = True
-    duals: bool = False
-    interrupts: bool = True
+    linear: bool = True
     extra: str = ""
 
     @property
@@ -69,9 +62,9 @@ PULP = {"pulp": ">=3.3.1,<5", "cbcbox": ">=2.931"}
 BACKENDS: Mapping[str, Backend] = {
     backend.name: backend
     for backend in (
-        Backend("highs", "HiGHS", {"highspy": HIGHSPY}, duals=True),
-        Backend("cbc", "CBC", PULP, extra="cbc", interrupts=False),
-        Backend("cpsat", "CP-SAT", {"ortools": ORTOOLS}, continuous=False),
+        Backend("highs", "HiGHS", {"highspy": HIGHSPY}),
+        Backend("cbc", "CBC", PULP, extra="cbc"),
+        Backend("cpsat", "CP-SAT", {"ortools": ORTOOLS}, linear=False),
     )
 }
 
@@ -185,21 +178,24 @@ def solve(model: LinearModel, *, backend: str, limits: Limits, **options: Any) -
     Parameters
     ----------
     model: the formulation.
-    backend: ``highs``, ``cbc`` or ``cpsat``.
+    backend: ``highs`` or ``cbc``.
     limits: time limit, interrupt and progress.
-    options: see `Options` in ``solvers/backends/linear.py`` (``gap``, ``seed``, ``workers``,
-        ``start``, ``target``, ``tolerance``, ``presolve``).
+    options: see `Options` in ``solvers/backends/linear.py``.
 
     Raises
     ------
-    InputError: for an unknown or unusable back end, or a model that it cannot take.
+    InputError: for a back end that is unknown, unusable or not for such models, or a model with
+        numbers that are none.
     """
     from optgap.models.limits import NO_MEMORY
     from optgap.models.result import Status, Termination
     from optgap.solvers.backends.linear import Options, Solved, without_work
 
     chosen = require(backend)
-    model.validate(chosen)
+    if not chosen.linear:
+        linear = [name for name, one in BACKENDS.items() if one.linear]
+        raise InputError("back end", "", backend, one_of(linear))
+    model.validate()
     trivial = without_work(model, limits)
     if trivial is not None:
         return trivial

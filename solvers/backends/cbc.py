@@ -80,7 +80,6 @@ def solve(model: LinearModel, limits: Limits, options: Options) -> Solved:
             timeLimit=limits.seconds_left if math.isfinite(limits.seconds_left) else None,
             gapRel=options.gap,
             gapAbs=1e-9,
-            threads=options.workers if options.workers > 1 else None,
             options=[f"randomCbcSeed {options.seed % 2**31}"],
             warmStart=options.start is not None,
             logPath=str(log),

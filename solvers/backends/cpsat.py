@@ -1,4 +1,4 @@
-"""CP-SAT through ortools: for integer linear models, and for formulations of its own."""
+"""CP-SAT through ortools, for formulations of its own."""
 
 from __future__ import annotations
 
@@ -8,16 +8,10 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-import numpy as np
-
 from optgap.models.limits import Limits, why_stopped
 from optgap.models.result import Termination
 from optgap.models.work import WORK
-from optgap.solvers.backends.linear import LinearModel, Options, Solved, normalised
 from optgap.solvers.backends.watch import watch
-
-LARGEST = 2**60
-"""Stands for infinity in row limits; CP-SAT wants 64-bit integers."""
 
 
 def probe() -> None:
@@ -127,60 +121,3 @@ def terminated(status: int, limits: Limits) -> Termination:
 def solver_name() -> str:
     """Name and version."""
     return f"CP-SAT {version('ortools')}"
-
-
-def solve(model: LinearModel, limits: Limits, options: Options) -> Solved:
-    """Solve an integer program whose data are integers."""
-    from ortools.sat.python import cp_model
-
-    program, variables = _translate(model, cp_model)
-    if options.start is not None:
-        for variable, value in zip(variables, options.start, strict=True):
-            program.add_hint(variable, round(float(value)))
-
-    def gap(parameters: Any) -> None:
-        parameters.relative_gap_limit = options.gap
-
-    answer = run(program, limits, workers=max(1, options.workers), seed=options.seed, settings=gap)
-    solver = answer.solver
-    feasible = answer.status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
-    return normalised(
-        model,
-        solver=solver_name(),
-        proven=answer.status == cp_model.OPTIMAL,
-        infeasible=answer.status == cp_model.INFEASIBLE,
-        values=(
-            np.array([solver.value(variable) for variable in variables], dtype=np.float64)
-            if feasible
-            else None
-        ),
-        bound=None if answer.bound is None else answer.bound + model.offset,
-        termination=terminated(answer.status, limits),
-    )
-
-
-def _translate(model: LinearModel, cp_model: Any) -> tuple[Any, list[Any]]:
-    program = cp_model.CpModel()
-    variables = []
-    for low, high in zip(model.lower, model.upper, strict=True):
-        first, last = math.ceil(low), math.floor(high)
-        if first > last:  # no integer between the limits
-            program.add_bool_or([])
-        variables.append(program.new_int_var(min(first, last), max(first, last), ""))
-    for i in range(model.rows):
-        entries = range(int(model.starts[i]), int(model.starts[i + 1]))
-        total = cp_model.LinearExpr.weighted_sum(
-            [variables[model.columns[k]] for k in entries], [int(model.values[k]) for k in entries]
-        )
-        low, high = float(model.row_lower[i]), float(model.row_upper[i])
-        program.add_linear_constraint(
-            total,
-            math.ceil(low) if math.isfinite(low) else -LARGEST,
-            math.floor(high) if math.isfinite(high) else LARGEST,
-        )
-    objective = cp_model.LinearExpr.weighted_sum(variables, [int(c) for c in model.cost])
-    if model.sense == "min":
-        program.minimize(objective)
-    else:
-        program.maximize(objective)
-    return program, variables

@@ -15,7 +15,6 @@ from optgap.models.result import Sense, Status, Termination
 
 if TYPE_CHECKING:
     from optgap.models.limits import Limits
-    from optgap.solvers.backends import Backend
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -96,15 +95,8 @@ class LinearModel:
         ]
         return max((float(part.max()) for part in parts if part.size), default=0.0)
 
-    def validate(self, backend: Backend) -> None:
-        """Check the numbers, and that the back end can take them.
-
-        Raises
-        ------
-        InputError: for data that is not finite or limits that cross, or for continuous
-            variables, data that is not integer or unbounded variables where the back end wants
-            a bounded integer program.
-        """
+    def validate(self) -> None:
+        """Raise InputError for data that is not finite, or limits that cross."""
         for name in ("cost", "values"):
             if not np.isfinite(getattr(self, name)).all():
                 raise InputError("linear model", name, NoQuote("nan or infinity"), "numbers")
@@ -122,28 +114,6 @@ class LinearModel:
                     NoQuote(f"{low[k]:g} to {high[k]:g}"),
                     "a lower limit that is not above the upper one",
                 )
-        if not backend.continuous:
-            self._validate_integer(backend.title)
-
-    def _validate_integer(self, title: str) -> None:
-        whole = all(
-            np.array_equal(data, np.rint(data)) and (np.abs(data) < 2**53).all()
-            for data in (self.cost, self.values)
-        )
-        if not (self.integer.all() and whole):
-            raise InputError(
-                "linear model",
-                "",
-                NoQuote("continuous variables or fractional data"),
-                f"integers throughout, as {title} wants",
-            )
-        if not (np.isfinite(self.lower).all() and np.isfinite(self.upper).all()):
-            raise InputError(
-                "linear model",
-                "limits of variables",
-                NoQuote("an infinite one"),
-                f"finite ones, as {title} wants",
-            )
 
 
 class LinearBuilder:
@@ -231,7 +201,6 @@ class Options:
     ----------
     gap: relative gap at which to call a solution optimal.
     seed: random seed.
-    workers: threads of CP-SAT and CBC; 0 and 1 are one. HiGHS has one thread.
     start: (n,) a feasible point to begin with, or None. Back ends that cannot use it do not.
     target: an objective that is good enough, so that no proof is needed below (above) it, or
         None. Back ends that cannot use it do not.
@@ -242,7 +211,6 @@ class Options:
 
     gap: float = 0.0
     seed: int = 0
-    workers: int = 0
     start: FloatArray | None = None
     target: float | None = None
     tolerance: float = 0.0

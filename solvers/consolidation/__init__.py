@@ -17,17 +17,17 @@
         branching         WHERE A NODE BRANCHES: on a count, on a server, around a vector of counts
         tree              best-first search, and the base class of a primal heuristic
         feasibility       whether counts are feasible, by an integer program; columns to placements
-    primal/               WHERE THE INCUMBENT COMES FROM, chosen in `exact.tree_heuristic`
+    primal/               WHERE THE INCUMBENT COMES FROM, called by `exact`
         construction      greedy, in orders by power and size
-        annealing         of the power, on any instance
+        iterated_greedy   tasks taken out and placed again, on any instance
         diving            columns of the linear program fixed one after another, servers first
     large_scale           beyond 600 tasks: GPUs filled one by one, with the closed-form bound
-    bounding              cutting stock and set covering bounds, for which no tree is grown
-    formulations/         the compact model on CP-SAT, and Eq. 6-14 as printed
+    bounding              the same, and the linear program alone: bounds without a tree
+    formulation           Eq. 6-14: the reference, and the last resort
     over_time/            tasks that come and go, and bounds on their energy
 
-Where GPUs, servers or power lines differ there is no tree, but annealing, column bounds and the
-compact model. Modules import only from those before them: `numerics`, `config`, `instance`,
+Where GPUs, servers or power lines differ there is no tree, but iterated greedy, column bounds
+and Eq. 6-14. Modules import only from those before them: `numerics`, `config`, `instance`,
 `outcome`, `bounds`, `column_generation`, `branch_and_price`, `primal`, the methods.
 """
 
@@ -51,8 +51,7 @@ POWER, ENERGY = ("power",), ("energy",)
 
 def _methods() -> dict[str, Callable[..., Any]]:
     """Import the methods."""
-    from optgap.solvers.consolidation import bounding, exact, large_scale
-    from optgap.solvers.consolidation.formulations import printed
+    from optgap.solvers.consolidation import bounding, exact, formulation, large_scale
     from optgap.solvers.consolidation.over_time import (
         bounding as over_time_bounding,
     )
@@ -64,7 +63,7 @@ def _methods() -> dict[str, Callable[..., Any]]:
     return {
         "exact": exact.exact,
         "filling": large_scale.filling,
-        "printed": printed.printed,
+        "printed": formulation.printed,
         "bound-columns": bounding.bound_columns,
         "bound-area": bounding.bound_area,
         "bound-energy": energy.bound_energy,
@@ -77,9 +76,8 @@ METHODS = entries(
     _methods,
     Entry(
         "exact",
-        "branch and price on counts of GPUs and servers; if these differ, a compact model",
+        "branch and price on counts of GPUs and servers; if these differ, Eq. 6-14",
         kind="exact",
-        params={"workers": 1},
         goals=POWER,
     ),
     Entry(
@@ -98,7 +96,7 @@ METHODS = entries(
     ),
     Entry(
         "bound-columns",
-        "linear program over what one GPU may hold, and counts by level rounded up",
+        "linear program over what one GPU may hold",
         kind="bound",
         goals=POWER,
     ),
@@ -134,9 +132,9 @@ METHODS = entries(
 
 def _formulations() -> dict[str, Callable[..., Any]]:
     """Import the formulations."""
-    from optgap.solvers.consolidation.formulations import printed
+    from optgap.solvers.consolidation import formulation
 
-    return {"printed": printed.formulation}
+    return {"printed": formulation.formulation}
 
 
 FORMULATIONS = entries(
@@ -157,8 +155,6 @@ def auto(problem: ConsolidationProblem) -> str:
 
     if problem.objective.goal == "energy":
         return "hindsight" if len(problem) <= TUNING.most_tasks else "bound-over-time"
-    if problem.rules.util_scaled:
-        return "bound-columns"
     alike = len(set(problem.servers)) == 1 and len(set(problem.servers[0].gpus)) == 1
     return "filling" if alike and len(problem) > DEFAULT.tree.tasks else "exact"
 
@@ -169,6 +165,4 @@ def auto_bound(problem: ConsolidationProblem) -> str:
 
     if problem.objective.goal == "energy":
         return "bound-over-time"
-    if problem.rules.util_scaled:
-        return "bound-columns"
     return "bound-area" if len(problem) > DEFAULT.tree.tasks else "bound-columns"

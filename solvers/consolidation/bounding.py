@@ -1,35 +1,27 @@
-"""Bounds without a tree: counts by level, cutting stock for GPUs, set covering for power.
+"""Bounds without a tree: counts by level, and a linear program over contents of a GPU.
 
-`bound-area` and `bound-columns` only bound; `exact` uses `column_bounds` where GPUs or servers
+`bound-area` and `bound-columns` only bound; `exact` uses `column_bound` where GPUs or servers
 differ.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
-
-import numpy as np
-
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.solvers.consolidation.bounds import (
-    CostLevels,
     closed_form_bound,
     cost_levels,
-    counts_of,
-    falling,
-    gpus_needed,
+    counts_fix_power,
     level_counts,
 )
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
 from optgap.solvers.consolidation.config import DEFAULT
 from optgap.solvers.consolidation.instance import Instance, instance_of
-from optgap.solvers.consolidation.numerics import QUANTUM_W, CountBox, Counts, IntArray
-from optgap.solvers.consolidation.outcome import Bound, Incumbent, bound_only, closed
-from optgap.solvers.consolidation.primal.annealing import anneal
-from optgap.solvers.consolidation.primal.construction import construct
+from optgap.solvers.consolidation.numerics import CountBox
+from optgap.solvers.consolidation.outcome import Bound, bound_only
+
+BY_COLUMNS = "linear program over contents of a GPU"
 
 
 def bound_area(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> Outcome:
@@ -38,13 +30,10 @@ def bound_area(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> O
 
 
 def bound_columns(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> Outcome:
-    """`column_bounds`, with a quick placement that says how far to raise counts."""
-    instance = instance_of(problem, scaled=True)
-    rng, incumbent = np.random.default_rng(seed), Incumbent(instance)
-    construct(incumbent, limits, rng, 3)
+    """The larger of `bound_area` and `column_bound`."""
+    instance = instance_of(problem)
     bound = _closed_form(instance)
-    anneal(incumbent, limits.within(0.1 * limits.remaining), bound.watts, rng)
-    return bound_only(column_bounds(incumbent, bound, limits), limits)
+    return bound_only(bound.raised(column_bound(instance, [], limits), BY_COLUMNS), limits)
 
 
 def _closed_form(instance: Instance) -> Bound:
@@ -52,93 +41,25 @@ def _closed_form(instance: Instance) -> Bound:
     return closed_form_bound(instance, levels, level_counts(instance, levels))
 
 
-def column_bounds(incumbent: Incumbent, bound: Bound, limits: Limits) -> Bound:
-    """Raise a bound while the gap is open: counts by cutting stock, then set covering.
+def column_bound(instance: Instance, contents: list[list[int]], limits: Limits) -> float:
+    """min Σ_S (cost of S)·λ_S and static power, W; servers are counted only where they are equal.
 
-    The incumbent's counts say how far each count is worth raising.
-    """
-    instance = incumbent.instance
-    if incumbent.placement is not None and not closed(incumbent, bound):
-        levels = cost_levels(instance)
-        hoped = counts_of(instance, levels, incumbent.contents)
-        own = limits.within(0.3 * limits.remaining)
-        counts = rounded_counts(instance, levels, hoped, own)
-        found = closed_form_bound(instance, levels, counts)
-        bound = found if found.watts >= bound.watts else bound
-    if not closed(incumbent, bound) and limits.stop is None:
-        contents = incumbent.contents if instance.identical_servers else []
-        own = limits.within(0.5 * limits.remaining)
-        watts = set_covering_bound(instance, contents, own)
-        bound = bound.raised(watts, "linear program over contents of a GPU")
-    return bound
-
-
-def set_covering_bound(instance: Instance, contents: list[list[int]], limits: Limits) -> float:
-    """min Σ_S (cost of S + a GPU's share of a server's static power)·λ_S, W; servers are ignored.
+    Where GPUs, servers or power lines differ, each GPU takes its share of a server's static power.
 
     Parameters
     ----------
     contents: residents of the GPUs of a placement, as the first columns.
     """
-    share = float((instance.server_w / instance.server_gpus).min())
-    levels = cost_levels(instance, DEFAULT.bounds.column_levels, instance.least_watts + share)
-    generation = _unrestricted(instance, levels)
+    levels, static_w = cost_levels(instance), None
+    if counts_fix_power(instance, levels):
+        counts = level_counts(instance, levels)
+        low = (*counts, instance.servers_for(counts[0]))
+    else:
+        share = float((instance.server_w / instance.server_gpus).min())
+        watts = instance.least_watts + share
+        levels, static_w = cost_levels(instance, DEFAULT.bounds.column_levels, watts), 0.0
+        low = (0,) * (len(levels.quanta) + 1)
+    box = CountBox(low, (int(instance.width.sum()),) * len(low))
+    generation = ColumnGeneration(instance, levels, box, 0, static_w)
     generation.master.add(contents)
     return generation.solve(limits).bound
-
-
-def rounded_counts(instance: Instance, levels: CostLevels, hoped: Counts, limits: Limits) -> Counts:
-    """(Q,) lower bounds on the GPUs of each level or more, by `cutting_stock_count`."""
-    return falling(
-        [
-            cutting_stock_count(instance, levels.above(q), hoped[q], limits)
-            for q in range(len(levels.quanta))
-        ]
-    )
-
-
-def cutting_stock_count(instance: Instance, tasks: IntArray, hoped: int, limits: Limits) -> int:
-    """A lower bound on the GPUs that `tasks` need: the cutting stock bound rounded up.
-
-    Parameters
-    ----------
-    hoped: the count of a known placement: once it is proven necessary, the work is done.
-    """
-    quick = gpus_needed(instance, tasks)
-    if quick >= hoped:
-        return quick
-    bound = cutting_stock_bound(
-        instance, tasks, limits, stop_bound=hoped - 1 + 1e-4, stop_value=quick + 1e-9
-    )
-    return max(quick, math.ceil(bound - 1e-5))
-
-
-def cutting_stock_bound(
-    instance: Instance,
-    tasks: IntArray,
-    limits: Limits,
-    *,
-    stop_bound: float = math.inf,
-    stop_value: float = -math.inf,
-) -> float:
-    """Cutting stock: a fractional lower bound min Σ λ_S on the GPUs that `tasks` need.
-
-    Parameters
-    ----------
-    stop_bound, stop_value: see `ColumnGeneration.solve`, in GPUs.
-    """
-    part = replace(
-        instance,
-        width=instance.width[tasks],
-        demand=np.ascontiguousarray(instance.demand[:, tasks]),
-    )
-    one = CostLevels((round(1 / QUANTUM_W),), np.zeros(len(tasks), dtype=np.int64), True)
-    generation = _unrestricted(part, one)
-    return generation.solve(limits, stop_bound=stop_bound, stop_value=stop_value).bound
-
-
-def _unrestricted(instance: Instance, levels: CostLevels) -> ColumnGeneration:
-    """Column generation without servers' static power, for any counts of GPUs."""
-    gpus, counts = int(instance.width.sum()), len(levels.quanta) + 1
-    box = CountBox((0,) * counts, (gpus,) * counts)
-    return ColumnGeneration(instance, levels, box, 0, 0.0)

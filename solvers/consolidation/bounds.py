@@ -76,26 +76,18 @@ def counts_fix_power(instance: Instance, levels: CostLevels) -> bool:
 
 
 def level_counts(instance: Instance, levels: CostLevels) -> Counts:
-    """(Q,) lower bounds on the GPUs of each level or more, by Martello and Toth's L2."""
+    """(Q,) lower bounds on the GPUs of each level or more, by Martello and Toth's L2.
+
+    Each count is raised to those of higher levels.
+    """
     demand = (instance.demand @ instance.width) / np.maximum(instance.max_capacity, 1)
     number, most = len(levels.quanta), DEFAULT.bounds.l2_evaluations
     rows = np.argsort(-demand, kind="stable")[: max(1, most // (8 * number))]
     each = most // (number * len(rows))
     alphas = int(np.clip(each, 1, MOST_THRESHOLDS))
     counts = [gpus_needed(instance, levels.above(q), rows, alphas) for q in range(number)]
-    return falling(counts)
-
-
-def falling(counts: list[int]) -> Counts:
-    """Each count raised to those of higher levels."""
-    found: IntArray = np.maximum.accumulate(np.array(counts, dtype=np.int64)[::-1])[::-1]
-    return tuple(found.tolist())
-
-
-def counts_of(instance: Instance, levels: CostLevels, contents: list[list[int]]) -> Counts:
-    """(Q,) N_q of GPUs with these residents."""
-    tops = np.array([int(levels.of[tasks].max()) for tasks in contents])
-    return tuple(int((tops >= q).sum()) for q in range(len(levels.quanta)))
+    rising: IntArray = np.maximum.accumulate(np.array(counts, dtype=np.int64)[::-1])
+    return tuple(rising[::-1].tolist())
 
 
 def least_static_w(instance: Instance, gpus: int) -> float:

@@ -125,35 +125,20 @@ class TreeParams:
 
 
 @dataclass(frozen=True)
-class AnnealingParams:
-    """Parameters of simulated annealing. Temperatures are multiples of the dearest GPU's power.
+class GreedyParams:
+    """Parameters of iterated greedy.
 
     Parameters
     ----------
-    rounds
-        Number of runs, each from the best placement so far. Default 6.
     steps
-        Moves of the first run, for each GPU that a task takes. Default 4,000.
-    growth
-        Factor from the moves of one run to those of the next. Default 1.3.
-    max_steps
-        Limit on the moves of a run. Default 8,000,000.
-    hot
-        Range that the first temperature is drawn from. Default 0.01 to 0.6.
-    cold
-        Last temperature. Default 0.0001.
-    fill
-        Range that the reward for the squared load of a GPU is drawn from, as a multiple of the
-        dearest GPU's power. A larger reward fills GPUs that are full. Default 0.03 to 1.
+        Steps for each task. Default 50.
+    temperature
+        Of a step that makes a placement worse, as a multiple of the first placement's power.
+        Default 0.001.
     """
 
-    rounds: int = 6
-    steps: int = 4000
-    growth: float = 1.3
-    max_steps: int = 8_000_000
-    hot: tuple[float, float] = (0.01, 0.6)
-    cold: float = 1e-4
-    fill: tuple[float, float] = (0.03, 1.0)
+    steps: int = 50
+    temperature: float = 1e-3
 
 
 @dataclass(frozen=True)
@@ -164,15 +149,12 @@ class DivingParams:
     ----------
     dives_per_counts
         Number of dives to a vector of integer counts that the tree has come to. Default 3.
-    residual_share
-        Share of the tasks at which the uncovered ones become a smaller program. Default 0.6.
     lp_gap
         Relative gap at which a linear program is solved well enough to read the shares of tasks
         in servers off it. Default 0.0001.
     """
 
     dives_per_counts: int = 3
-    residual_share: float = 0.6
     lp_gap: float = 1e-4
 
 
@@ -209,16 +191,12 @@ class ExactParams:
     ----------
     fillings
         Placements that are filled GPU by GPU to begin with. Default 20.
-    few_tasks
-        Number of tasks up to which one run of annealing has to do: the compact model solves what
-        is so small in less time than five more runs take. Default 16.
-    compact_literals
-        Size in literals beyond which the compact model is not built. Default 1,500,000.
+    pairs
+        Pairs of a task and a GPU beyond which no MILP solver improves a placement. Default 5,000.
     """
 
     fillings: int = 20
-    few_tasks: int = 16
-    compact_literals: int = 1_500_000
+    pairs: int = 5000
 
 
 @dataclass(frozen=True)
@@ -229,7 +207,7 @@ class Params:
     pricing: PricingParams = field(default_factory=PricingParams)
     feasibility: FeasibilityParams = field(default_factory=FeasibilityParams)
     tree: TreeParams = field(default_factory=TreeParams)
-    annealing: AnnealingParams = field(default_factory=AnnealingParams)
+    greedy: GreedyParams = field(default_factory=GreedyParams)
     diving: DivingParams = field(default_factory=DivingParams)
     large_scale: LargeScaleParams = field(default_factory=LargeScaleParams)
     exact: ExactParams = field(default_factory=ExactParams)

@@ -3,52 +3,44 @@
 1. the closed-form bound (`bounds`) and a construction (`primal.construction`);
 2. better placements, filled GPU by GPU (`large_scale`);
 3. where GPUs and servers are identical and tasks have one power line, branch-and-price to the end
-   (`branch_and_price.tree`); elsewhere annealing and the bounds of `bounding.column_bounds`;
-4. elsewhere, the compact model on CP-SAT to the end (`formulations.compact`).
+   (`branch_and_price.tree`); elsewhere iterated greedy and the bound by `bounding.column_bound`;
+4. elsewhere, Eq. 6-14 on a MILP solver to the end (`formulation`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
-from optgap.solvers.consolidation.bounding import column_bounds
+from optgap.solvers.consolidation.bounding import BY_COLUMNS, column_bound
 from optgap.solvers.consolidation.bounds import (
     closed_form_bound,
     cost_levels,
     counts_fix_power,
     level_counts,
 )
-from optgap.solvers.consolidation.branch_and_price.tree import BY_TREE, PrimalHeuristic, Tree
+from optgap.solvers.consolidation.branch_and_price.tree import BY_TREE, Tree
 from optgap.solvers.consolidation.config import DEFAULT
-from optgap.solvers.consolidation.formulations.compact import solve_compact
+from optgap.solvers.consolidation.formulation import MOST_LITERALS, formulation
 from optgap.solvers.consolidation.instance import Instance, instance_of
 from optgap.solvers.consolidation.large_scale import fill_gpus
 from optgap.solvers.consolidation.outcome import Bound, Incumbent, closed, outcome
-from optgap.solvers.consolidation.primal.annealing import anneal
 from optgap.solvers.consolidation.primal.construction import complete, construct
-from optgap.solvers.consolidation.primal.diving import Diving, ServerDiving
+from optgap.solvers.consolidation.primal.diving import Diving
+from optgap.solvers.consolidation.primal.iterated_greedy import improve
 from optgap.solvers.consolidation.turns import turn
+from optgap.solvers.formulation import solved
 
 
-def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: int = 1) -> Outcome:
-    """Return the placement of least power, proven optimal unless the limits end the search.
-
-    Parameters
-    ----------
-    workers: CP-SAT's threads. With more than one another run may find another placement.
-    """
-    return Exact(instance_of(problem), limits, seed, workers).run()
-
-
-def tree_heuristic(instance: Instance) -> PrimalHeuristic:
-    """Return the dives that find the placements of a tree."""
-    return ServerDiving() if instance.gang else Diving()
+def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> Outcome:
+    """Return the placement of least power, proven optimal unless the limits end the search."""
+    return Exact(instance_of(problem), limits, seed).run()
 
 
 def repack(
@@ -79,11 +71,10 @@ class Exact:
     ----------
     bound: the best lower bound so far. levels: cost levels of a GPU.
     by_counts: whether counts by level fix the power, and a tree may be grown.
-    too_large: whether the compact model is too large to be built.
     """
 
-    def __init__(self, instance: Instance, limits: Limits, seed: int, workers: int = 1) -> None:
-        self.instance, self.limits, self.seed, self.workers = instance, limits, seed, workers
+    def __init__(self, instance: Instance, limits: Limits, seed: int) -> None:
+        self.instance, self.limits, self.seed = instance, limits, seed
         self.rng = np.random.default_rng(seed)
         self.incumbent = Incumbent(instance)
         small = instance.tasks <= DEFAULT.tree.tasks
@@ -91,8 +82,6 @@ class Exact:
         counts = level_counts(instance, self.levels)
         self.bound: Bound = closed_form_bound(instance, self.levels, counts)
         self.by_counts = small and counts_fix_power(instance, self.levels)
-        self.termination: Termination | None = None
-        self.too_large = False
 
     @property
     def done(self) -> bool:
@@ -105,24 +94,17 @@ class Exact:
         fill_gpus(self.incumbent, 0.0, self.limits, self.rng, DEFAULT.exact.fillings)
         if self.by_counts and self.incumbent.placement is not None:
             self._branch()
-        else:
-            if not self.done:
-                few = self.instance.tasks <= DEFAULT.exact.few_tasks
-                rounds = 1 if few else DEFAULT.annealing.rounds
-                anneal(self.incumbent, self._part(0.25), self.bound.watts, self.rng, rounds)
-            if not self.done and self.instance.tasks <= DEFAULT.bounds.column_tasks:
-                own = self._part(0.4)
-                self.bound = column_bounds(self.incumbent, self.bound, own)
-            if not self.done and self._compact():
-                return Outcome(None, Status.INFEASIBLE, Termination.COMPLETED)
-        return self._outcome()
+            return self._outcome()
+        if not self.done:
+            improve(self.incumbent, self._part(0.25), self.bound.watts, self.rng)
+        if not self.done and self.instance.tasks <= DEFAULT.bounds.column_tasks:
+            contents = self.incumbent.contents if self.instance.identical_servers else []
+            watts = column_bound(self.instance, contents, self._part(0.4))
+            self.bound = self.bound.raised(watts, BY_COLUMNS)
+        return self._outcome() if self.done else self._printed()
 
-    def _outcome(self) -> Outcome:
-        ended = self.limits.stop or self.termination or Termination.COMPLETED
-        found = outcome(self.incumbent, self.bound, ended)
-        if self.too_large and found.status is not Status.OPTIMAL:
-            found = replace(found, message="not proven: too large for the compact model")
-        return found
+    def _outcome(self, termination: Termination = Termination.COMPLETED) -> Outcome:
+        return outcome(self.incumbent, self.bound, self.limits.stop or termination)
 
     def _part(self, share: float) -> Limits:
         """Limits for a phase that may take a share of the work that is left; others go on."""
@@ -134,7 +116,7 @@ class Exact:
             return
         tree = Tree(
             self.instance, self.levels, self.bound.counts, self.incumbent,
-            tree_heuristic(self.instance), self.seed
+            Diving(), self.seed
         )  # fmt: skip
         more = True
         while more:
@@ -142,15 +124,26 @@ class Exact:
             self.bound = self.bound.raised(min(tree.bound, self.incumbent.watts), BY_TREE)
             more = not self.done and (tree.open or tree.reopen())
 
-    def _compact(self) -> bool:
-        """Solve the compact model, or anneal where it is too large; whether it is infeasible."""
-        most = DEFAULT.exact.compact_literals
-        answer = solve_compact(
-            self.incumbent, self.bound, self.limits, self.workers, self.seed, most
-        )
-        self.too_large = answer is None
-        if answer is None:
-            anneal(self.incumbent, self.limits, self.bound.watts, self.rng)
-            return False
-        self.bound, self.termination = answer.bound, answer.termination
-        return answer.infeasible
+    def _printed(self) -> Outcome:
+        """Solve Eq. 6-14, or go on with iterated greedy where that is too large."""
+        most = MOST_LITERALS if self.incumbent.placement is None else DEFAULT.exact.pairs
+        if self.instance.tasks * self.instance.gpus > most:
+            improve(self.incumbent, self.limits, self.bound.watts, self.rng)
+            found = self._outcome()
+            if found.status is Status.OPTIMAL:
+                return found
+            return replace(found, message="not proven: too large for a MILP solver")
+        answer = solved(
+            self.instance.problem, partial(formulation, big_m=False), limits=self.limits,
+            seed=self.seed, backend="highs"
+        )  # fmt: skip
+        if answer.status is Status.INFEASIBLE:
+            return answer
+        if answer.solution is not None:
+            places = sorted(answer.solution.assignments, key=lambda a: a.task)
+            self.incumbent.offer([a.gpus for a in places])
+        if answer.bound is not None:
+            bound = min(answer.bound, self.incumbent.watts)
+            self.bound = self.bound.raised(bound, str(answer.bound_by))
+        found = self._outcome(answer.termination)
+        return replace(found, status=Status.OPTIMAL) if answer.status is Status.OPTIMAL else found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -14,7 +15,6 @@ from optgap.models.consolidation import (
     ConsolidationProblem,
     ConsolidationSolution,
 )
-from optgap.models.errors import InputError, NoQuote
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray, Placement
 
 
@@ -62,23 +62,6 @@ class Instance:
     def servers_for(self, gpus: int) -> int:
         """Servers that so many GPUs take, where all servers are identical."""
         return -(-gpus // int(self.server_gpus[0]))
-
-    def part(self, tasks: IntArray, servers: int) -> Instance:
-        """Some of the tasks on the first `servers` servers, where all servers are identical."""
-        gpus = servers * int(self.server_gpus[0])
-        return replace(
-            self,
-            width=self.width[tasks],
-            demand=np.ascontiguousarray(self.demand[:, tasks]),
-            clock_mhz=self.clock_mhz[:, tasks],
-            static_w=self.static_w[:, tasks],
-            slope=self.slope[:, tasks],
-            watts=self.watts[:, tasks],
-            gpu_kind=self.gpu_kind[:gpus],
-            gpu_server=self.gpu_server[:gpus],
-            server_w=self.server_w[:servers],
-            server_gpus=self.server_gpus[:servers],
-        )
 
     @property
     def gang(self) -> bool:
@@ -145,8 +128,6 @@ class Instance:
             return 0.0
         k = int(self.gpu_kind[gpu])
         clock = float(self.clock_mhz[k, residents].max())
-        if self.problem.rules.util_scaled:
-            return self.problem.watts(int(self.problem.gpu_kind[gpu]), residents, clock)
         return float((self.static_w[k, residents] + self.slope[k, residents] * clock).max())
 
     def total(self, placement: Placement) -> float:
@@ -155,6 +136,11 @@ class Instance:
         awake = {int(self.gpu_server[g]) for g in contents}
         parts = [self.cost(g, tasks) for g, tasks in contents.items()]
         return math.fsum([*parts, *(float(self.server_w[i]) for i in awake)])
+
+    def placement(self, entries: IntArray) -> Placement:
+        """The GPUs of each task in a flat placement."""
+        flat, ends = entries.tolist(), self.entry_start.tolist()
+        return [tuple(flat[a:b]) for a, b in itertools.pairwise(ends)]
 
     @staticmethod
     def residents(placement: Placement) -> dict[int, list[int]]:
@@ -176,22 +162,8 @@ class Instance:
         return ConsolidationSolution.of(assignments, clocks)
 
 
-def instance_of(problem: ConsolidationProblem, *, scaled: bool = False) -> Instance:
-    """The arrays behind a problem; rows that another row implies are left out.
-
-    Parameters
-    ----------
-    scaled: take power that follows utilisation, too: by each resident alone from below, and exactly
-        where `cost` asks the problem.
-
-    Raises
-    ------
-    InputError: for such power, at one instant, where a method does not treat it.
-    """
-    follows = problem.rules.util_scaled and problem.objective.goal == "power"
-    if follows and not scaled:
-        expected = "false: of the methods only bound-columns takes it"
-        raise InputError(problem.name, "field util_scaled", NoQuote("true"), expected)
+def instance_of(problem: ConsolidationProblem) -> Instance:
+    """The arrays behind a problem; rows that another row implies are left out."""
     used = sorted(set(problem.gpu_kind.tolist()))
     place = {kind: k for k, kind in enumerate(used)}
     memory_limit = {kind: int(problem.gpu_memory[problem.gpu_kind == kind][0]) for kind in used}
@@ -207,9 +179,6 @@ def instance_of(problem: ConsolidationProblem, *, scaled: bool = False) -> Insta
     lines = [[problem.line(ell, kind) for ell in tasks] for kind in used]
     static = np.array([[line.static_w for line in row] for row in lines])
     slope = np.array([[line.slope_w_per_mhz for line in row] for row in lines])
-    if follows:  # alone on its GPU: more residents, and higher clocks, never make it cheaper
-        busy = np.clip((problem.mean_micro - 1) / 1e8, 0.0, 1.0)  # less what means are rounded by
-        static, slope = static + slope * clock * busy * (1 - 1e-12), np.zeros_like(slope)
     return Instance(
         problem,
         problem.width,

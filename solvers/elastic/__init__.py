@@ -88,7 +88,7 @@ def auto(problem: ElasticProblem) -> str:
 
     if fits(problem) and len(problem) <= TUNING.few:
         return "exhaustive"
-    return "bound-prices" if problem.cap == "energy" or len(problem) > MANY else "offline"
+    return "bound-prices" if len(problem) > MANY else "offline"
 
 
 def auto_bound(problem: ElasticProblem) -> str:

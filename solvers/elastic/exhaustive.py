@@ -84,7 +84,7 @@ BY_STARTED = "orders of events and starts, LP"
 
 def bounds(problem: ElasticProblem) -> bool:
     """Whether orders of events can be searched."""
-    return len(problem) <= TUNING.most_jobs and problem.cap != "energy"
+    return len(problem) <= TUNING.most_jobs
 
 
 def fits(problem: ElasticProblem) -> bool:
@@ -324,13 +324,11 @@ def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int, **given: A
 
     Raises
     ------
-    InputError: for more than `TUNING.most_jobs` jobs, an energy budget, and a parameter out of
-        range.
+    InputError: for more than `TUNING.most_jobs` jobs, and a parameter out of range.
     """
     options = chosen(ExhaustiveParams, given, "exhaustive")
     if not bounds(problem):
-        found = NoQuote(f"{len(problem)} jobs, cap {problem.cap}")
-        expected = f"at most {TUNING.most_jobs} jobs, no energy budget"
+        found, expected = NoQuote(f"{len(problem)} jobs"), f"at most {TUNING.most_jobs} jobs"
         raise InputError("exhaustive", "", found, expected)
     groups = apart(problem)
     charged = chargeable(problem)

@@ -105,14 +105,6 @@ def decision(
     m.row("gpus_18", m.sum(c[1] * x[c] for c in x) <= G)
     if math.isfinite(problem.power_allowed_w):  # η·G·P_max
         m.row("power_19", m.sum(P[c] * x[c] for c in x) <= problem.power_allowed_w)
-    if problem.cap == "energy":
-        C_max = m.continuous("C_max")
-        for j in jobs:
-            ends = moment - problem.epoch_s + m.sum(held[c] * x[c] for c in x if c[0] == j)
-            m.row(f"makespan_{j}", C_max >= ends)
-        E = {c: P_run[c] * run[c] + P_idle * c[1] * start[c] for c in x}
-        busy = m.sum((E[c] - P_idle * c[1] * held[c]) * x[c] for c in x)
-        m.row("budget_of_energy", busy + P_idle * G * C_max <= problem.energy_budget_j)
     m.objective("mean_jct_18", (1 / len(jobs)) * m.sum(JCT[c] * x[c] for c in x))
     return m, x
 

@@ -41,11 +41,10 @@ class Setting:
     first: (C, N+1) where the configurations of a class in each group begin.
     time_s, gpus, watts: of configurations that no other of the group beats.
     counts: (N,) GPUs of a group, and idle_w: (N,) W that they draw while a job restarts; both 0
-        where starts are free, and the latter with a budget of energy.
+        where starts are free.
     overhead_s: (N,) what the referee asks of a start in each group, s.
     earliest_s: (J,) when a job can be done at best, its first start included, s.
-    capacity: GPUs; limit: W, or J in all with `energy`; infinite for none.
-    energy: the limit is one on energy, and its price the same at all times.
+    capacity: GPUs; limit: W, infinite for none.
     """
 
     problem: ElasticProblem
@@ -60,7 +59,6 @@ class Setting:
     earliest_s: Floats
     capacity: float
     limit: float
-    energy: bool
 
     @classmethod
     def of(cls, problem: ElasticProblem, edges: Floats, charged: bool = False) -> Setting:
@@ -79,16 +77,14 @@ class Setting:
         time_s, gpus, watts = map(floats, np.concatenate(rows, axis=1))
         many = len(groups)
         table = np.array([first[c * many :][: many + 1] for c in classes])
-        energy = problem.cap == "energy"
         counts, overhead = np.zeros(1), np.zeros(1)
         if charged:
             counts = problem.counts.astype(float)
             overhead = _overheads(problem, float(edges[-1]))
-        idle = 0.0 if energy else problem.idle_w
-        limit = problem.energy_budget_j if energy else problem.power_limit_w
         return cls(
-            problem, edges, table, time_s, gpus, watts, counts, idle * counts, overhead,
-            _earliest(problem, groups, overhead), float(problem.gpus), limit, energy,
+            problem, edges, table, time_s, gpus, watts, counts, problem.idle_w * counts, overhead,
+            _earliest(problem, groups, overhead), float(problem.gpus),
+            problem.power_limit_w,
         )  # fmt: skip
 
     def work(self, per: int) -> float:
@@ -144,7 +140,7 @@ def _earliest(problem: ElasticProblem, groups: list[list[int]], overhead_s: Floa
 
 @dataclass(frozen=True, eq=False)
 class Evaluated:
-    """A bound and what it would take: (K,) GPU-s and J bought in each piece.
+    """A bound and what it would take: (K,) GPU-s and J bought in each piece, none after the last.
 
     `worth` is what each job's work is worth where it is bounded, (J,), s.
     """
@@ -152,7 +148,6 @@ class Evaluated:
     bound: float
     gpu_s: Floats
     joules: Floats
-    tail_j: float
     worth: Floats
 
 
@@ -160,28 +155,25 @@ def evaluate(setting: Setting, gpu_price: Floats, power_price: Floats, per: int)
     """The bound on Σ completions, s, at these prices."""
     jobs = setting.problem.jobs
     values = setting.values(gpu_price, power_price, per)
-    tail_price = float(power_price[-1]) if setting.energy else 0.0
     pieces = len(gpu_price)
     gpu_s, joules, worth = np.zeros(pieces), np.zeros(pieces), np.zeros(len(jobs))
-    total, tail_j = 0.0, 0.0
+    total = 0.0
     for c in np.unique(jobs.of_class).tolist():
-        total, tail_j = _class(
+        total = _class(
             setting.edges, setting.first[c], setting.time_s, setting.gpus, setting.watts,
             setting.counts, setting.idle_w, setting.overhead_s, values[c], gpu_price, power_price,
-            tail_price, np.flatnonzero(jobs.of_class == c), jobs.submit_s, jobs.iterations,
-            setting.earliest_s, total, tail_j, gpu_s, joules, worth,
+            np.flatnonzero(jobs.of_class == c), jobs.submit_s, jobs.iterations,
+            setting.earliest_s, total, gpu_s, joules, worth,
         )  # fmt: skip
     bound = proven(setting, total, gpu_price, power_price)
-    return Evaluated(bound, gpu_s, joules, tail_j, worth)
+    return Evaluated(bound, gpu_s, joules, worth)
 
 
 def proven(setting: Setting, total: float, gpu_price: Floats, power_price: Floats) -> float:
     """Σ of the jobs' least, s, less what all GPUs and all power would have cost; rounded down."""
     length = np.diff(setting.edges)
     terms = [*(setting.capacity * gpu_price * length).tolist()]
-    if setting.energy:
-        terms.append(float(power_price[-1]) * setting.limit)
-    elif math.isfinite(setting.limit):
+    if math.isfinite(setting.limit):
         terms += (setting.limit * power_price * length).tolist()
     return outwards([total, *(-paid * (1 + ROUND) for paid in terms)])
 
@@ -335,25 +327,19 @@ def _bought(
 @compiled
 def _class(
     edges: Any, first: Any, time_s: Any, gpus: Any, watts: Any, counts: Any, idle_w: Any,
-    overhead_s: Any, values: Any, gpu_price: Any, power_price: Any, tail_price: float, own: Any,
-    submit: Any, iterations: Any, earliest: Any, total: float, tail_j: float, gpu_s: Any,
-    joules: Any, worth: Any,
+    overhead_s: Any, values: Any, gpu_price: Any, power_price: Any, own: Any, submit: Any,
+    iterations: Any, earliest: Any, total: float, gpu_s: Any, joules: Any, worth: Any,
 ) -> Any:  # fmt: skip
-    """Add what the jobs `own` of a class cost at least to the total, s, rounded down, what they
-    buy after the last piece, J, and to `gpu_s` and `joules` before; sets their `worth`."""
+    """The total, s, with what the jobs `own` of a class cost at least, rounded down; adds what they
+    buy to `gpu_s` and `joules`, and sets their `worth`."""
     gain, which, charge = _gains(
         edges, first, time_s, gpus, watts, counts, idle_w, overhead_s, values, gpu_price,
         power_price,
     )  # fmt: skip
-    # most that a second may gain after the last piece, and which configuration gains it
-    tail, tail_pick = np.zeros(len(values)), np.zeros(len(values), np.int64)
+    tail = np.zeros(len(values))  # most that a second may gain after the last piece
     for z in range(first[0], first[-1]):
         for v in range(len(values)):
-            now = values[v] / time_s[z] * (1.0 + ROUND)
-            now -= tail_price * watts[z] * (1.0 - ROUND)
-            if now > tail[v]:
-                tail[v], tail_pick[v] = now, z
-    last = edges[len(edges) - 1]
+            tail[v] = max(tail[v], values[v] / time_s[z] * (1.0 + ROUND))
     for j in own:
         at, v, end = _least(
             edges, gain, charge, tail, values * iterations[j], submit[j], earliest[j]
@@ -363,6 +349,4 @@ def _class(
             continue
         worth[j] = values[v] * iterations[j]
         _bought(edges, gain, charge, which, watts, gpus, v, submit[j], end, gpu_s, joules)
-        if end > last:
-            tail_j += watts[tail_pick[v]] * (end - max(last, submit[j]))
-    return total, tail_j
+    return total

@@ -29,7 +29,6 @@ from optgap.models.elastic.simulation.most_worth import (
     Worth,
 )
 from optgap.models.elastic.snapshot import Choices
-from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.spec import chosen
@@ -256,12 +255,9 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
 
     Raises
     ------
-    InputError: for a budget of energy, and for a parameter out of range.
+    InputError: for a parameter out of range.
     """
     options = chosen(OfflineParams, given, "offline")
-    if problem.cap == "energy":
-        found = NoQuote("a budget of energy")
-        raise InputError("offline", "field cap", found, "a limit on power, or none")
     search = ScheduleSearch(problem, options, limits)
     search.begin()
     order = search.by_orders() if len(problem) <= PRICES.most_ordered else None

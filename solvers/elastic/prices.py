@@ -143,10 +143,6 @@ class Ascent:
         self.gpu = _moved(self.gpu, seen.gpu_s / (self.setting.capacity * length) - 1, size)
         if not math.isfinite(self.setting.limit):
             self.power = np.zeros(len(length))
-        elif self.setting.energy:
-            excess = (float(seen.joules.sum()) + seen.tail_j) / self.setting.limit - 1
-            moved = _moved(self.power[:1], np.array([excess]), size)
-            self.power = np.full(len(length), float(moved[0]))
         else:
             ratio = seen.joules / (max(self.setting.limit, 1e-9) * length) - 1
             self.power = _moved(self.power, ratio, size)
@@ -238,7 +234,7 @@ def bound_prices(
 
 def one_machine(problem: ElasticProblem, limits: Limits) -> Priced | None:
     """Prices of the order in which one machine would complete the jobs, if they are not many."""
-    if len(problem) > TUNING.most_ordered or problem.cap == "energy":
+    if len(problem) > TUNING.most_ordered:
         return None
     ends = best_mixture(problem)[2]
     tables = Tables(problem)
@@ -261,12 +257,9 @@ def _ascent(problem: ElasticProblem, pieces: int) -> Ascent:
     setting = Setting.of(problem, edges)
     if not math.isfinite(setting.limit):
         power = np.zeros(len(gpu))
-    elif setting.energy:
-        # as if all of it were one machine: time per J of the whole budget
-        power = np.full(len(gpu), float(problem.least_jct_s.sum()) / setting.limit)
     floor = TUNING.floor
     gpu = np.maximum(gpu, floor * max(float(gpu.max()), 1.0 / problem.gpus))
-    if math.isfinite(setting.limit) and not setting.energy:
+    if math.isfinite(setting.limit):
         power = np.maximum(power, floor * max(float(power.max()), 1.0 / max(setting.limit, 1e-9)))
     return Ascent(setting, gpu, power)
 

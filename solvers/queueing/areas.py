@@ -10,7 +10,7 @@ import numpy as np
 from optgap.models.compiled import compiled
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem
-from optgap.models.queueing.arrays import FloatArray, IntArray
+from optgap.models.queueing.arrays import FloatArray
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.queueing.widths import widths
 
@@ -95,12 +95,11 @@ def sum_of_waits(problem: QueueingProblem) -> tuple[float, str]:
 @compiled
 def fluid(
     arrival: FloatArray, work: FloatArray, key: FloatArray, remaining: bool
-) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
+) -> tuple[FloatArray, FloatArray]:
     """Mean busy times and ends, s, of jobs on one machine that may interrupt them.
 
     At any time the job that has arrived with the least `key` runs; with `remaining`, the one with
-    the least work left. Beside these stand the times from which on another job runs, and which: -1
-    for none.
+    the least work left.
 
     Parameters
     ----------
@@ -110,13 +109,11 @@ def fluid(
     count = len(arrival)
     busy, done = np.zeros(count), np.zeros(count)
     left = work.copy()
-    queue, time, who = [(key[0], 0)], [0.0], [-1]
+    queue = [(key[0], 0)]
     queue.pop()
     now, k = 0.0, 0
     while k < count or len(queue) > 0:
         if len(queue) == 0 and arrival[k] > now:
-            time.append(now)
-            who.append(-1)
             now = arrival[k]
         while k < count and arrival[k] <= now:
             heapq.heappush(queue, (key[k], k))
@@ -124,8 +121,6 @@ def fluid(
         _, j = heapq.heappop(queue)
         until = arrival[k] if k < count else np.inf
         span = min(left[j], until - now)
-        time.append(now)
-        who.append(j)
         busy[j] += span * (now + span / 2)
         now += span
         left[j] -= span
@@ -134,40 +129,4 @@ def fluid(
             busy[j] /= work[j]
         else:
             heapq.heappush(queue, (left[j] if remaining else key[j], j))
-    return busy, done, np.array(time), np.array(who)
-
-
-@compiled
-def falling_prices(
-    work: FloatArray, edges: FloatArray, time: FloatArray, who: IntArray, end: float
-) -> FloatArray:
-    """Mean prices per interval that go with `fluid`: falling at rate 1/work while a job runs.
-
-    `time` and `who` as there, `end` its last one; `work` in s on the machine; prices are per
-    machine. 0 at the end of every busy period.
-    """
-    cells = len(edges) - 1
-    price = np.zeros(cells)
-    height = 0.0
-    c = cells - 1
-    for i in range(len(time) - 1, -1, -1):
-        start = time[i]
-        if who[i] < 0:
-            height, end = 0.0, start
-            continue
-        rate, high = 1 / work[who[i]], end
-        while high > start:
-            while c > 0 and edges[c] >= high:
-                c -= 1
-            low = max(start, edges[c])
-            span = high - low
-            mean = height + rate * span / 2
-            length = edges[c + 1] - edges[c]
-            if high <= edges[c + 1]:
-                price[c] += mean * span / length
-            height += rate * span
-            high = low
-            if c == 0 and low <= edges[0]:
-                break
-        end = start
-    return price
+    return busy, done

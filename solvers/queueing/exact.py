@@ -2,15 +2,12 @@
 
 Every job is an interval under the capacity of the whole cluster. A job of n ≤ g GPUs is also an
 optional interval on each node, exactly one of them present; a larger one is present on ⌊n/g⌋ nodes
-with all their GPUs and on one more with the rest. Without the nodes it is a relaxation, whose
-optimum is a bound for every rule of placement.
+with all their GPUs and on one more with the rest.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,10 +16,9 @@ from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.result import Outcome, Status
-from optgap.models.times import TOLERANCE_S
 from optgap.solvers.backends import cpsat
 from optgap.solvers.queueing.areas import in_unit
-from optgap.solvers.queueing.incumbents import Held, kept_patience, settled, simple_schedules
+from optgap.solvers.queueing.incumbents import Best, Held, settled, simple_schedules
 from optgap.solvers.queueing.prices import best_bound
 from optgap.solvers.queueing.ticks import Ticks, ticks
 
@@ -36,18 +32,15 @@ class Program:
     ----------
     known_s: a bound on Σ wait, or on the makespan, s.
     most_s: the same of a schedule that is known, s; infinite without one.
-    relaxed: leave the nodes out.
     """
 
-    def __init__(
-        self, problem: QueueingProblem, known_s: float, most_s: float, relaxed: bool
-    ) -> None:
+    def __init__(self, problem: QueueingProblem, known_s: float, most_s: float) -> None:
         from ortools.sat.python import cp_model
 
         self.problem = problem
         self.data: Ticks = ticks(problem)
         self.nodes, self.g = problem.shape
-        self.spread = self.nodes > 1 and not relaxed
+        self.spread = self.nodes > 1
         self.model: Any = cp_model.CpModel()
         self.starts: list[Any] = []
         self.intervals: list[Any] = []
@@ -188,20 +181,6 @@ class Program:
         return settled(self.problem, order, held)
 
 
-@dataclass
-class _Best:
-    """The best schedule found, and its objective in s."""
-
-    solution: QueueingSolution | None = None
-    value: float = math.inf
-
-    def offer(self, problem: QueueingProblem, solution: QueueingSolution) -> None:
-        """Keep a schedule if it is better, and within everyone's patience."""
-        value = problem.value(solution.start_s)
-        if value < self.value and kept_patience(problem, solution):
-            self.solution, self.value = solution, value
-
-
 def exact(problem: QueueingProblem, *, limits: Limits, seed: int, workers: int = 1) -> Outcome:
     """The schedule of least objective, with proof; stopped early, the best one and a bound.
 
@@ -214,34 +193,46 @@ def exact(problem: QueueingProblem, *, limits: Limits, seed: int, workers: int =
     ------
     InputError: for more than `MOST_JOBS` jobs.
     """
-    _require("exact", problem)
-    best = _Best()
+    from ortools.sat.python import cp_model
+
+    if len(problem) > MOST_JOBS:
+        raise InputError("exact", "jobs", len(problem), f"at most {MOST_JOBS} jobs")
+    best = Best(problem)
     for solution in simple_schedules(problem, seed):
-        best.offer(problem, solution)
+        best.offer(solution)
     known, by = best_bound(problem, limits)
-    program = Program(problem, known, _total(problem, best.value), relaxed=False)
+    known = max(0.0, known)
+    program = Program(problem, known, _total(problem, best.value))
     if best.solution is not None:
         program.hint(best.solution)
-    answer = _run(program, limits, seed, workers, linearised)
-    return _told(problem, program, answer, best, max(known, 0.0), by, limits)
-
-
-def bound_without_nodes(
-    problem: QueueingProblem, limits: Limits, seed: int, known_s: float, best: float
-) -> float:
-    """What CP-SAT proves within the limits when nodes are ignored, on Σ wait or the makespan, s.
-
-    It is the model of `exact` without nodes, and with the rule that at most N jobs of over half a
-    node run at once: a relaxation, solved from what is known.
-
-    Parameters
-    ----------
-    known_s: a bound, s, in the same terms; no less is returned.
-    best: objective of a schedule that is known, s; infinite without one.
-    """
-    program = Program(problem, known_s, _total(problem, best), relaxed=True)
-    answer = _run(program, limits, seed, 1)
-    return known_s if answer.bound is None else max(known_s, program.seconds(answer.bound))
+    answer = cpsat.run(
+        program.model,
+        limits,
+        workers=workers,
+        seed=seed,
+        scale=lambda value: in_unit(problem, program.seconds(value)),
+        settings=linearised,
+    )
+    if answer.status == cp_model.INFEASIBLE and best.solution is None:
+        return Outcome(None, Status.INFEASIBLE, bound_by=cpsat.solver_name())
+    if answer.status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        best.offer(program.decode(answer.solver))
+    if answer.bound is not None and program.seconds(answer.bound) > known:
+        known, by = program.seconds(answer.bound), cpsat.solver_name()
+    bound = in_unit(problem, known)
+    termination = cpsat.terminated(answer.status, limits)
+    if best.solution is None:
+        return Outcome(None, Status.BOUND_ONLY, termination, bound=bound, bound_by=by)
+    proven = answer.status == cp_model.OPTIMAL and best.met_by(bound)
+    return Outcome(
+        best.solution,
+        Status.OPTIMAL if proven else Status.FEASIBLE,
+        termination,
+        claimed=best.value,
+        bound=min(bound, best.value),
+        bound_by=by,
+        message="" if proven or program.data.exact else "proven for times rounded down",
+    )
 
 
 def _total(problem: QueueingProblem, value: float) -> float:
@@ -261,61 +252,3 @@ def linearised(parameters: Any) -> None:
     to 1.24 s.
     """
     parameters.linearization_level = 2
-
-
-def _run(
-    program: Program,
-    limits: Limits,
-    seed: int,
-    workers: int,
-    settings: Callable[[Any], None] | None = None,
-) -> cpsat.Run:
-    problem = program.problem
-    return cpsat.run(
-        program.model,
-        limits,
-        workers=workers,
-        seed=seed,
-        scale=lambda value: in_unit(problem, program.seconds(value)),
-        settings=settings,
-    )
-
-
-def _told(
-    problem: QueueingProblem,
-    program: Program,
-    answer: cpsat.Run,
-    best: _Best,
-    known: float,
-    by: str,
-    limits: Limits,
-) -> Outcome:
-    """What CP-SAT's answer amounts to."""
-    from ortools.sat.python import cp_model
-
-    if answer.status == cp_model.INFEASIBLE and best.solution is None:
-        return Outcome(None, Status.INFEASIBLE, bound_by=cpsat.solver_name())
-    if answer.status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        best.offer(problem, program.decode(answer.solver))
-    if answer.bound is not None and program.seconds(answer.bound) > known:
-        known, by = program.seconds(answer.bound), cpsat.solver_name()
-    bound = in_unit(problem, known)
-    termination = cpsat.terminated(answer.status, limits)
-    if best.solution is None:
-        return Outcome(None, Status.BOUND_ONLY, termination, bound=bound, bound_by=by)
-    near = bound >= best.value * (1 - 1e-7) - TOLERANCE_S
-    proven = answer.status == cp_model.OPTIMAL and near
-    return Outcome(
-        best.solution,
-        Status.OPTIMAL if proven else Status.FEASIBLE,
-        termination,
-        claimed=best.value,
-        bound=min(bound, best.value),
-        bound_by=by,
-        message="" if proven or program.data.exact else "proven for times rounded down",
-    )
-
-
-def _require(who: str, problem: QueueingProblem) -> None:
-    if len(problem) > MOST_JOBS:
-        raise InputError(who, "jobs", len(problem), f"at most {MOST_JOBS} jobs")

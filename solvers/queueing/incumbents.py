@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from optgap.models.compiled import UP_TO, interpreted
 from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.queueing.arrays import FloatArray
-from optgap.models.times import slack_s
+from optgap.models.times import TOLERANCE_S, slack_s
 from optgap.solvers.queueing.list_schedule import held_gpus
 from optgap.solvers.queueing.online import online_of, serve_in_order
 
@@ -23,6 +25,25 @@ def kept_patience(problem: QueueingProblem, solution: QueueingSolution) -> bool:
     """Whether every job starts before it leaves."""
     jobs, start = problem.jobs, solution.start_s
     return bool((start <= jobs.arrival_s + jobs.patience_s + slack_s(start)).all())
+
+
+@dataclass
+class Best:
+    """The best schedule found in which every job starts before it leaves, and its objective, s."""
+
+    problem: QueueingProblem
+    solution: QueueingSolution | None = None
+    value: float = math.inf
+
+    def offer(self, solution: QueueingSolution) -> None:
+        """Keep a schedule if it is better."""
+        value = self.problem.value(solution.start_s)
+        if value < self.value and kept_patience(self.problem, solution):
+            self.solution, self.value = solution, value
+
+    def met_by(self, bound: float) -> bool:
+        """Whether a bound on the objective proves it optimal."""
+        return bound >= self.value * (1 - 1e-7) - TOLERANCE_S
 
 
 def list_schedule(problem: QueueingProblem, key: FloatArray) -> QueueingSolution:

@@ -1,4 +1,4 @@
-"""Simulated annealing over lists of jobs, nodes and rules, within a window of the list; compiled.
+"""Simulated annealing over lists of jobs and nodes, within a window of the list; compiled.
 
 A move changes a few places of the list or the node of one job. What lies before the window is
 kept as a state of the cluster, so only what follows is scheduled again: until the cost exceeds what
@@ -14,10 +14,8 @@ import numpy as np
 from optgap.models.compiled import compiled, inner
 from optgap.models.queueing.arrays import FloatArray, IntArray
 from optgap.solvers.queueing.list_schedule import (
-    CLOSEST_END,
     LATE,
     NOBODY,
-    WAIT,
     Machine,
     Plan,
     Stream,
@@ -64,7 +62,7 @@ class Moves(NamedTuple):
     Parameters
     ----------
     earlier, behind, anywhere: shares of the moves that take a waiting job ahead, put one of its
-        predecessors behind it, or take any job anywhere; the others change a node or a rule.
+        predecessors behind it, or take any job anywhere; the others change a node.
     reach: places that a job is moved by, at most.
     doubt: see `decode`.
     """
@@ -76,14 +74,14 @@ class Moves(NamedTuple):
     doubt: float
 
 
-def search_of(stream: Stream, order: IntArray, nodes: int, rule: int, seed: int) -> ListSearch:
-    """A search from one list on an idle cluster, every job with the same rule."""
+def search_of(stream: Stream, order: IntArray, nodes: int, seed: int) -> ListSearch:
+    """A search from one list on an idle cluster, no job with a wish."""
     count, held, g = len(order), int(stream.at[-1]), stream.g
     most = min(count, nodes * g)
     return ListSearch(
         stream,
-        plan_of(order, held, rule),
-        plan_of(order, held, rule),
+        plan_of(order, held),
+        plan_of(order, held),
         machine_of(nodes, g, most),
         machine_of(nodes, g, most),
         np.zeros(count),
@@ -125,7 +123,7 @@ def schedule(search: ListSearch, begin: Machine) -> float:
         stream, plan, machine, plan.start, plan.node,
         (0, count, count), search.after, np.inf, np.inf,
     )  # fmt: skip
-    search.after[:, count] = 0.0
+    search.after[0, count] = search.after[1, count] = 0.0
     look_back(search, 0, count)
     _note(search)
     cost: float = search.costs[0]
@@ -141,7 +139,7 @@ def _note(search: ListSearch) -> None:
         return
     for p in range(len(plan.order)):
         j = best.order[p] = plan.order[p]
-        best.rule[j], best.start[j] = plan.rule[j], plan.start[j]
+        best.waits[j], best.start[j] = plan.waits[j], plan.start[j]
         for h in range(at[j], at[j + 1]):
             best.wish[h], best.node[h] = plan.wish[h], plan.node[h]
     search.costs[1] = search.costs[0]
@@ -201,12 +199,12 @@ def anneal(
         if p == q and (nodes == 1 or kind < far):
             continue
         job = plan.order[p]
-        rule, at, end_at = plan.rule[job], stream.at[job], stream.at[job + 1]
+        waits, at, end_at = plan.waits[job], stream.at[job], stream.at[job + 1]
         for h in range(at, end_at):
             kept_wish[h - at] = wish[h]
-        if p == q and draw(random) < 0.5:  # another rule
+        if p == q and draw(random) < 0.5:  # whatever node is best then
             wish[at] = NOBODY
-            plan.rule[job] = int(draw(random) * (CLOSEST_END + 2))
+            plan.waits[job] = 0
         elif p == q:  # another node
             h = at + int(draw(random) * (end_at - at))
             k = int(draw(random) * nodes)
@@ -223,7 +221,7 @@ def anneal(
         )  # fmt: skip
         if end < 0:
             _shift(plan.order, q, p)
-            plan.rule[job] = rule
+            plan.waits[job] = waits
             for h in range(at, end_at):
                 wish[h] = kept_wish[h - at]
             continue
@@ -245,15 +243,9 @@ def return_to_best(search: ListSearch) -> None:
     search.costs[0] = search.costs[1]
 
 
-def wish_for_nodes(search: ListSearch, rule: int) -> None:
-    """Order the list by start, and let every job wish for the node it has, with one rule else."""
-    wait_for_nodes(search)
-    search.plan.rule[:] = rule
-
-
 def wait_for_nodes(search: ListSearch) -> None:
     """Order the list by start, and let every job wait for the node it has."""
     plan = search.plan
     plan.order[:] = plan.order[np.argsort(plan.start[plan.order], kind="stable")]
     plan.wish[:] = plan.node
-    plan.rule[:] = WAIT
+    plan.waits[:] = 1

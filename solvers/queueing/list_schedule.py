@@ -1,10 +1,11 @@
-"""Schedules from lists, compiled: jobs start in turn, each on the node it wishes for, or by a rule.
+"""Schedules from lists, compiled: jobs start in turn, each on the node it wishes for if it can.
 
 Job j starts as soon as it fits, and not before the job ahead of it in the list. If the nodes that
-it wishes for have room then, it gets those; otherwise its rule picks a node. A job whose rule is
-`WAIT` starts only once its own nodes have room. With the jobs of any schedule in order of their
-starts, each waiting for the nodes it has there, no job starts later than in that schedule; so some
-list gives an optimum.
+it wishes for have room then, it gets those; otherwise the node where it costs least: the time by
+which it puts off the node's last end, plus `LEFT_GPU_S` for each GPU that stays idle; nodes in use
+come before idle ones. A job that waits starts only once its own nodes have room. With the jobs of
+any schedule in order of their starts, each waiting for the nodes it has there, no job starts later
+than in that schedule; so some list gives an optimum.
 
 Times are in s; `slack_s` says which of them are the same.
 """
@@ -23,19 +24,10 @@ from optgap.models.times import ROUNDING, TOLERANCE_S, slack_s
 if TYPE_CHECKING:
     from optgap.models.queueing.problem import QueueingProblem
 
-BEST_FIT, LEAST_EXTENSION, CLOSEST_END, WORST_FIT, COMPACT, WAIT = range(6)
-"""Rules for the node of a job, or of what is left of it beyond whole nodes:
-
-* the fewest GPUs left, then as for `CLOSEST_END`;
-* the least by which the node's last end is put off;
-* the least distance between the job's end and the node's last end;
-* the most GPUs left;
-* `LEAST_EXTENSION` plus `LEFT_GPU_S` for each GPU left, nodes in use before idle ones;
-* the wished one, however long that takes."""
 LEFT_GPU_S = 600.0
-"""What a GPU left idle on a node counts as in `COMPACT`, in seconds of a longer last end."""
+"""What a GPU left idle on a node counts as, in seconds of a longer last end."""
 IDLE_S = 1e12
-"""What opening an idle node counts as in `COMPACT`."""
+"""What opening an idle node counts as, s."""
 LATE = 1e6
 """What a second after a job's patience has ended costs."""
 NOBODY = -1
@@ -71,13 +63,13 @@ class Plan(NamedTuple):
     ----------
     order: the jobs, as they start.
     wish: nodes that jobs wish for, by `Stream.at`; `NOBODY` for no wish.
-    rule: per job, one of the rules above.
+    waits: per job, whether it waits for the nodes that it wishes for, if any: 1 or 0.
     start, node: per job when it starts, s, and on which nodes.
     """
 
     order: IntArray
     wish: IntArray
-    rule: IntArray
+    waits: IntArray
     start: FloatArray
     node: IntArray
 
@@ -127,13 +119,13 @@ def held_gpus(stream: Stream) -> IntArray:
     return held
 
 
-def plan_of(order: IntArray, held: int, rule: int) -> Plan:
+def plan_of(order: IntArray, held: int) -> Plan:
     """A list without wishes; `held` is how many nodes its jobs hold together."""
     count = len(order)
     return Plan(
         order.astype(np.int64),
         np.full(held, NOBODY, dtype=np.int64),
-        np.full(count, rule, dtype=np.int64),
+        np.zeros(count, dtype=np.int64),
         np.zeros(count),
         np.zeros(held, dtype=np.int64),
     )
@@ -157,47 +149,38 @@ def machine_of(nodes: int, g: int, most: int) -> Machine:
 
 @inner
 def copy_machine(source: Machine, target: Machine) -> None:
-    """Make one cluster what another is; each counts its own starts."""
-    size = source.size[0]
-    target.free[:] = source.free
-    target.level[:] = source.level
-    target.last[:] = source.last
-    target.ends[:size] = source.ends[:size]
-    target.running[:size] = source.running[:size]
-    target.size[0] = size
-    target.clock[:] = source.clock
+    """Make one cluster what another is; each counts its own starts.
+
+    Item by item: numba takes seconds to compile the assignment of a slice.
+    """
+    for k in range(len(source.free)):
+        target.free[k], target.last[k] = source.free[k], source.last[k]
+    for f in range(len(source.level)):
+        target.level[f] = source.level[f]
+    for i in range(source.size[0]):
+        target.ends[i], target.running[i] = source.ends[i], source.running[i]
+    target.size[0] = source.size[0]
+    for i in range(3):
+        target.clock[i] = source.clock[i]
 
 
 @inner
-def pick(
-    free: IntArray, last: FloatArray, n: int, g: int, rule: int, now: float, end: float
-) -> int:
-    """The node for n ≤ g GPUs from now until `end` by a rule; `NOBODY` where there is none."""
+def pick(free: IntArray, last: FloatArray, n: int, g: int, now: float, end: float) -> int:
+    """The node where n ≤ g GPUs from now until `end` cost least; `NOBODY` where there is none."""
     best, chosen = np.inf, NOBODY
     for k in range(len(free)):
         left = free[k] - n
-        if left < 0:
-            continue
-        over = end - max(last[k], now)
-        if rule == LEAST_EXTENSION:
-            score = max(0.0, over)
-        elif rule == CLOSEST_END:
-            score = abs(over)
-        elif rule == WORST_FIT:
-            score = -1.0 * left
-        elif rule == COMPACT:
+        if left >= 0:
             idle = IDLE_S if left + n == g else 0.0
-            score = max(0.0, over) + LEFT_GPU_S * left + idle
-        else:
-            score = IDLE_S * left + abs(over)
-        if score < best:
-            best, chosen = score, k
+            score = max(0.0, end - max(last[k], now)) + LEFT_GPU_S * left + idle
+            if score < best:
+                best, chosen = score, k
     return chosen
 
 
 @inner
-def settle(stream: Stream, machine: Machine, node: IntArray, j: int, rule: int, now: float) -> None:
-    """Write down nodes by a rule for job j; `NOBODY` for the last one where there is no room.
+def settle(stream: Stream, machine: Machine, node: IntArray, j: int, now: float) -> None:
+    """Write down nodes for job j; `NOBODY` for the last one where there is no room.
 
     As many nodes as it takes whole must be free.
     """
@@ -212,7 +195,7 @@ def settle(stream: Stream, machine: Machine, node: IntArray, j: int, rule: int, 
         k += 1
     rest, end = stream.gpus[j] % g, now + stream.duration[j]
     if rest > 0:
-        node[stop - 1] = pick(free, machine.last, rest, g, rule, now, end)
+        node[stop - 1] = pick(free, machine.last, rest, g, now, end)
     for h in range(begin, begin + whole):
         free[node[h]] = g
 
@@ -248,7 +231,7 @@ def decode(
     first, stop, changed = window
     arrival, duration, latest = stream.arrival, stream.duration, stream.latest
     gpus, at, g, makespan = stream.gpus, stream.at, stream.g, stream.makespan
-    order, wish, rules, planned, was = plan.order, plan.wish, plan.rule, plan.start, plan.node
+    order, wish, waits, planned, was = plan.order, plan.wish, plan.waits, plan.start, plan.node
     free, level, last, ends = machine.free, machine.level, machine.last, machine.ends
     running, clock = machine.running, machine.clock
     size, now, cost, latest_end = machine.size[0], clock[0], clock[1], clock[2]
@@ -261,9 +244,9 @@ def decode(
             latest_end = max(latest_end, after[1, p])
             break
         j = order[p]
-        n, begin, end_at, rule = gpus[j], at[j], at[j + 1], rules[j]
+        n, begin, end_at = gpus[j], at[j], at[j + 1]
         now = max(now, arrival[j])
-        patient = rule == WAIT and wish[begin] != NOBODY
+        patient = waits[j] == 1 and wish[begin] != NOBODY
         while True:
             if size > 0 and ends[size - 1] <= now + (TOLERANCE_S + ROUNDING * now):
                 ready = False
@@ -299,9 +282,9 @@ def decode(
             for h in range(begin, end_at):
                 node[h] = wish[h]
         elif n > g:
-            settle(stream, machine, node, j, rule, now)
+            settle(stream, machine, node, j, now)
         else:
-            node[begin] = pick(free, last, n, g, rule, now, end) if nodes > 1 else 0
+            node[begin] = pick(free, last, n, g, now, end) if nodes > 1 else 0
         moved = now != planned[j]
         for h in range(begin, end_at):
             k = node[h]

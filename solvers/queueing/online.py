@@ -156,6 +156,15 @@ def release(online: Online, j: int, free: IntArray, level: IntArray) -> None:
 
 
 @inner
+def copy_free(online: Online, free: IntArray, level: IntArray) -> None:
+    """Make the free GPUs of a copy of the cluster what they are now."""
+    for k in range(len(online.free)):
+        free[k] = online.free[k]
+    for f in range(len(online.level)):
+        level[f] = online.level[f]
+
+
+@inner
 def look(online: Online) -> bool:
     """Note in `fit` of which GPU counts a job waits and fits now; whether there are any."""
     found = False

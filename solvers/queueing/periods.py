@@ -30,9 +30,7 @@ class Period:
     jobs: places of the jobs that can hold GPUs or wait in it.
     times: where its cells begin, s, ascending from `begin`.
     parted: (job, time) where a job's coarse start is split, s.
-    bound: proven for what is waited in it (or for the makespan), s.
-    exact: whether every start of some optimum is when a cell begins.
-    finest: whether no cell was too coarse for the last point, so that it pays to prove it.
+    bound: proven for what is waited in it, s.
     settled: nothing more can be proven here.
     """
 
@@ -42,8 +40,6 @@ class Period:
     times: FloatArray
     parted: set[tuple[int, float]] = field(default_factory=set)
     bound: float = 0.0
-    exact: bool = False
-    finest: bool = False
     settled: bool = False
 
     def waited(self, arrival: FloatArray, start: FloatArray) -> float:
@@ -59,18 +55,6 @@ class Period:
         wanted = wanted[wanted - self.times[at] > 2 * SAME_S]
         self.times = np.union1d(self.times, wanted)
         return len(wanted) > 0
-
-    def joined(self, later: Period, problem: QueueingProblem) -> Period:
-        """One period of this and the next one, with the cells of both."""
-        return Period(
-            self.begin,
-            later.end,
-            present(problem, self.begin, later.end),
-            np.concatenate([self.times, later.times]),
-            self.parted | later.parted,
-            self.bound + later.bound,
-            self.exact and later.exact,
-        )
 
 
 def present(problem: QueueingProblem, begin: float, end: float) -> IntArray:
@@ -105,7 +89,6 @@ def periods(
     start: FloatArray,
     splitting: Splitting,
     width_s: float,
-    whole: bool,
 ) -> list[Period]:
     """Periods apart where a schedule has little of the work that came before still to do.
 
@@ -113,12 +96,11 @@ def periods(
     ----------
     start: of the schedule, s.
     width_s: of a cell at most, s.
-    whole: one period for all.
     """
     jobs = problem.jobs
     arrival, duration = jobs.arrival_s, jobs.duration_s
     end = float((start + duration).max())
-    edges = [float(arrival[0]), *([] if whole else _cuts(problem, start, splitting)), end]
+    edges = [float(arrival[0]), *_cuts(problem, start, splitting), end]
     found = []
     for a, b in pairwise(edges):
         some = present(problem, a, b)
@@ -189,19 +171,3 @@ def cells(moments: FloatArray, begin: float, end: float, width_s: float) -> Floa
     at = np.arange(int(parts.sum())) - np.repeat(np.cumsum(parts) - parts, parts)
     times: FloatArray = np.repeat(marks, parts) + np.repeat(gaps / parts, parts) * at
     return times
-
-
-def reachable(arrival: FloatArray, duration: FloatArray, most: int) -> FloatArray:
-    """Moments at which some job may start in a schedule that delays none without need, s.
-
-    These are an arrival and the run times of some jobs after it. Empty where there are more than
-    `most`.
-    """
-    sums = np.zeros(1)
-    for length in duration.tolist():
-        sums = np.union1d(sums, sums + length)
-        sums = sums[np.append(True, np.diff(sums) > SAME_S)]
-        if len(sums) > most:
-            return np.zeros(0)
-    found = np.unique((arrival[:, None] + sums).ravel())
-    return found if len(found) <= most else np.zeros(0)

@@ -23,7 +23,7 @@ from optgap.models.queueing.arrays import FloatArray
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.work import WORK
 from optgap.solvers.backends.safe import EPS
-from optgap.solvers.queueing.areas import falling_prices, fluid, in_unit, makespan, sum_of_waits
+from optgap.solvers.queueing.areas import in_unit, makespan, sum_of_waits
 from optgap.solvers.queueing.widths import Width, widths
 
 
@@ -34,9 +34,9 @@ class Ascent:
     Parameters
     ----------
     steps: per round.
-    cells: intervals of the rounds; each starts with the prices of the one before.
+    cells: intervals of the rounds; each starts with the prices of the one before, the first with
+        none.
     per_job: intervals per job at most, beyond the first two rounds.
-    shares: of the prices of the fast machine: which of these are good to start from is tried out.
     paces: lengths of the steps, relative to the highest price, one after another.
     momentum: share of the last direction in the next one.
     work: looks at a job's start per round, about: fewer steps where each takes many.
@@ -46,7 +46,6 @@ class Ascent:
     steps: int = 400
     cells: tuple[int, ...] = (512, 2048, 8192)
     per_job: int = 9
-    shares: tuple[float, ...] = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
     paces: tuple[float, ...] = (0.5, 0.1, 0.02, 0.004)
     momentum: float = 0.9
     work: float = 4e8
@@ -115,31 +114,18 @@ class _PriceSearch:
         some = demand > 0
         self.release, self.duration = jobs.arrival_s[some], jobs.duration_s[some]
         self.demand = demand[some] / capacity  # the machine has capacity 1
-        work = self.demand * self.duration
-        first = float(self.release[0])
-        busy = self._end(work)
-        last = busy + float(self.duration.max())
-        self.best, self.prices = 0.0, np.zeros(0)
-        _, done, time, who = fluid(self.release, work, work, False)
+        later = np.cumsum((self.demand * self.duration)[::-1])[::-1]
+        busy = max(0.0, float((self.release + later).max()))  # when the one machine is done
+        first, last = float(self.release[0]), busy + float(self.duration.max())
+        self.best, self.prices = 0.0, np.zeros(self.ascent.cells[0])
         for k, cells in enumerate(self.ascent.cells):
             if k > 1 and cells > self.ascent.per_job * len(jobs):
                 break
             edges = np.linspace(first, last, cells + 1)
-            start = falling_prices(work, edges, time, who, float(done.max()))
-            choices = [share * start for share in self.ascent.shares]
-            if len(self.prices):
-                choices.append(np.repeat(self.prices, cells // len(self.prices)))
-            values = [self._value(edges, price)[0] for price in choices]
-            self._climb(edges, choices[int(np.argmax(values))])
+            self._climb(edges, np.repeat(self.prices, cells // len(self.prices)))
             if self.limits.stop is not None or self.looks > self.ascent.work:
                 break
         return self.best
-
-    def _end(self, work: FloatArray) -> float:
-        """When the one machine is done, s."""
-        now = 0.0
-        later = np.cumsum(work[::-1])[::-1]
-        return max(now, float((self.release + later).max()))
 
     def _value(self, edges: FloatArray, price: FloatArray) -> tuple[float, FloatArray]:
         """The bound that prices give, safely rounded, and its slope per interval."""
@@ -160,11 +146,11 @@ class _PriceSearch:
     def _climb(self, edges: FloatArray, price: FloatArray) -> None:
         """Steps along recent slopes, each interval's scaled by those it has seen (AdaGrad)."""
         shown, ascent = in_unit(self.problem, max(self.best, self.known)), self.ascent
-        steps = int(min(ascent.steps, max(4, ascent.work / max(self.looks, 1.0))))
         scale = float(price.max()) or float(self.duration.mean() / 10)
         for pace in ascent.paces:
             seen, recent = np.full(len(price), 1e-12), np.zeros(len(price))
             value, slope = self._value(edges, price)
+            steps = int(min(ascent.steps, max(4, ascent.work / max(self.looks, 1.0))))
             best, kept = value, price
             for _ in range(steps // len(ascent.paces)):
                 if self.limits.stop is not None:

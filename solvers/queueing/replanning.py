@@ -20,7 +20,7 @@ import numpy as np
 from optgap.models.compiled import compiled, inner
 from optgap.models.queueing import QueueingProblem
 from optgap.solvers.queueing.list_annealing import ListSearch, Moves, anneal, schedule, search_of
-from optgap.solvers.queueing.list_schedule import COMPACT, NOBODY, Plan, settle, slack
+from optgap.solvers.queueing.list_schedule import NOBODY, Plan, settle, slack
 from optgap.solvers.queueing.online import (
     INF,
     ROUNDS,
@@ -28,6 +28,7 @@ from optgap.solvers.queueing.online import (
     WAITING,
     Online,
     begin,
+    copy_free,
     happen,
     look,
     next_event,
@@ -76,13 +77,7 @@ def planner_of(problem: QueueingProblem, seed: int, hindsight: bool = False) -> 
     known = problem.jobs.duration_s if hindsight else problem.jobs.estimate_s
     online, count = online_of(problem, known, hindsight), len(problem)
     guess = online.truth._replace(duration=online.estimate, latest=np.full(count, np.inf))
-    return Planner(online, search_of(guess, np.arange(count), problem.shape[0], COMPACT, seed))
-
-
-def by_estimate(online: Online) -> None:
-    """Bring the queue in the order of estimates again."""
-    queue = online.queue[: online.tally[WAITING]]
-    queue[:] = queue[np.argsort(online.estimate[queue], kind="stable")]
+    return Planner(online, search_of(guess, np.arange(count), problem.shape[0], seed))
 
 
 @compiled
@@ -111,9 +106,9 @@ def _look_ahead(planner: Planner, now: float) -> None:
     """Make ``search.before`` the cluster as it is now, with the ends that are expected."""
     online, search, tally = planner.online, planner.search, planner.online.tally
     at, machine = online.truth.at, planner.search.before
-    machine.free[:] = online.free
-    machine.level[:] = online.level
-    machine.last[:] = now
+    copy_free(online, machine.free, machine.level)
+    for k in range(len(machine.last)):
+        machine.last[k] = now
     for k in range(tally[RUNNING]):
         j = online.running[k]
         end = online.start[j] + online.estimate[j]
@@ -140,8 +135,8 @@ def _plan(planner: Planner, effort: Effort, now: float) -> int:
     count = min(tally[WAITING], effort.jobs)
     search = ListSearch(
         whole.stream,
-        Plan(plan.order[:count], plan.wish, plan.rule, plan.start, plan.node),
-        Plan(best.order[:count], best.wish, best.rule, best.start, best.node),
+        Plan(plan.order[:count], plan.wish, plan.waits, plan.start, plan.node),
+        Plan(best.order[:count], best.wish, best.waits, best.start, best.node),
         whole.before, whole.now, whole.start, whole.node, whole.after, whole.costs, whole.random,
     )  # fmt: skip
     for p in range(count):
@@ -155,7 +150,8 @@ def _plan(planner: Planner, effort: Effort, now: float) -> int:
     if count > 1:
         anneal(search, search.before, MOVES, 0, count, (effort.hot, effort.cold), tries)
     tally[ROUNDS] += 1
-    queue[:count] = search.best.order
+    for p in range(count):
+        queue[p] = search.best.order[p]
     started = 0
     for p in range(count):
         j = search.best.order[p]
@@ -183,7 +179,7 @@ def _choose(planner: Planner, after_s: float, now: float) -> int:
             machine.free[k] = 0 if booked[k] and not brief else online.free[k]
             whole += machine.free[k] == g
         if not tried[c] and whole >= n // g:
-            settle(stream, machine, search.node, j, COMPACT, now)
+            settle(stream, machine, search.node, j, now)
             if search.node[ends - 1] != NOBODY:
                 return int(j)
         tried[c] = True  # a longer job of the same size has no more nodes to choose from

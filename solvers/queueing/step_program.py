@@ -65,7 +65,7 @@ class Steps:
 
 
 class StepProgram:
-    """The integer program of a period; `model` minimises what is waited, or the makespan, s."""
+    """The integer program of a period; `model` minimises what is waited, s."""
 
     def __init__(
         self,
@@ -73,7 +73,6 @@ class StepProgram:
         period: Period,
         weights: list[Width],
         fineness: Fineness,
-        least_s: float = 0.0,
     ) -> None:
         self.problem, self.period, self.fineness = problem, period, fineness
         self.times = np.append(period.times, period.end)
@@ -90,8 +89,7 @@ class StepProgram:
             self.steps.append(step)
             column += len(step.first)
         self.columns = column
-        self.makespan = problem.objective.goal == "makespan"
-        self.model = self._model(weights, least_s)
+        self.model = self._model(weights)
 
     def cell(self, time: float) -> int:
         """The cell of a moment, which may be a little before the cell begins."""
@@ -113,16 +111,11 @@ class StepProgram:
         ends = starts + duration
         if arrival < period.begin:  # it may have started before, as soon as it came
             ends[0] = arrival + duration
-        ends = self._ended(ends)
-        self._use(job, column, edges, ends)
+        # the first cell that a job which ends then does not hold for certain
+        ended = np.searchsorted(self.times, ends + SAME_S, side="right") - 1
+        self._use(job, column, edges, ended)
         delay = np.append(starts - since, period.end - since)
         return Steps(job, column, edges[:-1], int(edges[-1]), delay)
-
-    def _ended(self, ends: FloatArray) -> IntArray:
-        """The first cell that a job which ends then does not hold for certain."""
-        if self.period.exact:  # nobody starts within the cell that it ends in
-            return np.searchsorted(self.times, ends - SAME_S, side="left")
-        return np.searchsorted(self.times, ends + SAME_S, side="right") - 1
 
     def _ranges(self, job: int, first: int, since: float) -> IntArray:
         """Cells where ranges begin, and the one after the last."""
@@ -151,38 +144,29 @@ class StepProgram:
 
     # -- the model ------------------------------------------------------------------------
 
-    def _model(self, weights: list[Width], least_s: float) -> LinearModel:
-        cost, rows = np.zeros(self.columns + self.makespan), _Rows()
+    def _model(self, weights: list[Width]) -> LinearModel:
+        cost, rows = np.zeros(self.columns), _Rows()
         offset = 0.0
         for step in self.steps:
-            many = len(step.first)
-            rows.rise(step.column, many)
-            gain = np.diff(step.delay)
-            if self.makespan:
-                due = self._due(step)
-                columns = np.append(np.arange(step.column, step.column + many), self.columns)
-                rows.add(columns, np.append(gain, 1.0), due + float(gain.sum()), np.inf)
-            else:
-                cost[step.columns] = -gain
-                offset += float(step.delay[-1])
+            rows.rise(step.column, len(step.first))
+            cost[step.columns] = -np.diff(step.delay)
+            offset += float(step.delay[-1])
         self._capacity(rows, weights)
         lower, upper = np.zeros(len(cost)), np.ones(len(cost))
         lower[self.must] = 1.0
-        if self.makespan:
-            cost[-1] = 1.0
-            lower[-1], upper[-1] = least_s, self._horizon()
-        integer = np.ones(len(cost), dtype=np.bool_)
-        integer[self.columns :] = False
-        return rows.model(cost, lower, upper, integer, offset)
-
-    def _due(self, step: Steps) -> float:
-        """When the job would be done without waiting, from the first arrival on, s."""
-        jobs = self.problem.jobs
-        return float(jobs.arrival_s[step.job] + jobs.duration_s[step.job] - jobs.arrival_s[0])
-
-    def _horizon(self) -> float:
-        """More than any makespan that the program can show, s."""
-        return 2 * (self.period.end + float(self.problem.jobs.duration_s.max()))
+        most = np.array(rows.most, dtype=np.float64)
+        return LinearModel(
+            cost,
+            np.array(rows.starts, dtype=np.int64),
+            np.concatenate([np.zeros(0, np.int64), *rows.columns]),
+            np.concatenate([np.zeros(0), *rows.values]),
+            np.full(len(most), -np.inf),
+            most,
+            lower,
+            upper,
+            np.ones(len(cost), dtype=np.bool_),
+            offset=offset,
+        )
 
     def _capacity(self, rows: _Rows, weights: list[Width]) -> None:
         """A row for every cell and width that can bind; rows that repeat are left out."""
@@ -202,14 +186,13 @@ class StepProgram:
                 key = (column[part].tobytes(), value[part].tobytes())
                 if key not in seen:
                     seen.add(key)
-                    rows.add(column[part], value[part], -np.inf, limit)
+                    rows.add(column[part], value[part], limit)
 
     # -- from schedules to points and back --------------------------------------------------
 
     def point(self, start: FloatArray) -> FloatArray:
         """The variables of a schedule that keeps the capacity."""
         values = np.zeros(self.model.variables)
-        delays = []
         for step in self.steps:
             time = start[step.job]
             cell = self.cell(time) if time < self.period.end else self.count
@@ -220,9 +203,6 @@ class StepProgram:
             )
             k = len(step.first) if cell >= step.stop else max(0, k)
             values[step.column + k : step.columns.stop] = 1.0
-            delays.append(step.delay[k] + self._due(step))
-        if self.makespan:
-            values[-1] = max(delays)
         return values
 
     def starts(self, values: FloatArray) -> FloatArray:
@@ -247,8 +227,6 @@ class StepProgram:
             if stop > step.first[k] + 1:
                 for cell in {int(step.first[k]) + 1, (int(step.first[k]) + int(stop)) // 2}:
                     period.parted.add((step.job, float(self.times[cell])))
-            if period.exact:
-                continue
             begun = float(jobs.arrival_s[step.job]) < period.begin and k == 0
             since = float(jobs.arrival_s[step.job]) if begun else start
             end = since + float(jobs.duration_s[step.job])
@@ -261,48 +239,21 @@ class StepProgram:
 
 
 class _Rows:
-    """Rows of a linear model as they come."""
+    """Rows of a linear model as they come, each at most a number."""
 
     def __init__(self) -> None:
-        self.starts, self.lower, self.upper = [0], [], []  # type: list[int], list[float], list[float]
+        self.starts: list[int] = [0]
+        self.most: list[float] = []
         self.columns: list[IntArray] = []
         self.values: list[FloatArray] = []
 
-    def add(self, columns: IntArray, values: FloatArray, lower: float, upper: float) -> None:
+    def add(self, columns: IntArray, values: FloatArray, most: float) -> None:
         self.columns.append(columns)
         self.values.append(values)
         self.starts.append(self.starts[-1] + len(columns))
-        self.lower.append(lower)
-        self.upper.append(upper)
+        self.most.append(most)
 
     def rise(self, column: int, count: int) -> None:
         """Variables from `column` on that never fall."""
-        if count < 2:
-            return
-        pairs = np.arange(count - 1)
-        self.columns.append((column + np.stack([pairs, pairs + 1], axis=1)).ravel())
-        self.values.append(np.tile([1.0, -1.0], count - 1))
-        self.starts += (self.starts[-1] + 2 * (pairs + 1)).tolist()
-        self.lower += [-np.inf] * (count - 1)
-        self.upper += [0.0] * (count - 1)
-
-    def model(
-        self,
-        cost: FloatArray,
-        lower: FloatArray,
-        upper: FloatArray,
-        integer: np.ndarray,
-        offset: float,
-    ) -> LinearModel:
-        return LinearModel(
-            cost,
-            np.array(self.starts, dtype=np.int64),
-            np.concatenate([np.zeros(0, np.int64), *self.columns]),
-            np.concatenate([np.zeros(0), *self.values]),
-            np.array(self.lower, dtype=np.float64),
-            np.array(self.upper, dtype=np.float64),
-            lower,
-            upper,
-            integer,
-            offset=offset,
-        )
+        for k in range(column, column + count - 1):
+            self.add(np.array([k, k + 1]), np.array([1.0, -1.0]), 0.0)

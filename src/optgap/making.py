@@ -51,7 +51,7 @@ def generate(
     Returns
     -------
     Problem
-        The problem, which shows itself in a notebook and has `to_frame` and `plot`.
+        The problem, which shows itself in a notebook and has `to_frame`.
 
     Raises
     ------

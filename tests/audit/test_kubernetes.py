@@ -20,9 +20,9 @@ from trust.agreement import examples
 
 from optgap.models.errors import InputError
 from optgap.models.placement.kubernetes import KubernetesReading, read_kubernetes
-from optgap.models.placement.kubernetes.power import product_power
 from optgap.models.placement.kubernetes.quantities import quantity
 from optgap.models.placement.kubernetes.requests import whole
+from optgap.models.placement.openb import read_devices
 from optgap.models.reading import Held
 
 DATA = Path(__file__).parent / "data" / "kubernetes.json.gz"
@@ -190,8 +190,6 @@ def test_vendors_products_and_their_power(real: KubernetesReading) -> None:
     }.items():  # fmt: skip
         cluster = real.migration.problem.cluster
         assert power[cluster.models[cluster.index[node]]] == watts
-    assert product_power("AMD_Instinct_MI250X")[1] == 560
-    assert any("no power figures for 'GPU'" in warning for warning in real.warnings)
 
 
 def test_a_pod_goes_where_taints_selectors_and_devices_let_it(read: Read, objects: Objects) -> None:
@@ -224,14 +222,12 @@ def test_pods_that_may_not_move_stay_and_the_reason_is_counted(
         "aks": lambda p: p["metadata"].update(
             annotations={"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
         ),
-        "amd": lambda p: p["spec"].update(
+        "ali-mem": lambda p: p["spec"].update(
             affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}}
         ),
     }
     for name, change in changes.items():
         change(owned(by_name(understood(objects), name)))
-    labels = by_name(objects, "amd-mi250")["metadata"]["labels"]
-    labels["amd.com/gpu.compute-memory-partition"] = "spx_nps1"
     objects["items"].append(
         {
             "kind": "PodDisruptionBudget",
@@ -351,13 +347,14 @@ def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch, real: Kubernete
     assert read_kubernetes("-").pods == real.pods
 
 
-def test_a_table_of_devices_comes_before_the_built_in_figures(tmp_path: Path, cli: Cli) -> None:
+def test_a_table_of_devices_comes_before_the_built_in_figures(
+    read: Read, objects: Objects, tmp_path: Path
+) -> None:
+    del by_name(objects, "a100-degraded")["metadata"]["labels"]["nvidia.com/gpu.product"]
+    assert any("no power figures for 'GPU'" in warning for warning in read(objects).warnings)
     (tmp_path / "devices.csv").write_text("model,idle_w,full_w\nGPU,20,200\n")
-    answer = cli(
-        "audit", "kubernetes", str(DATA), "--devices", str(tmp_path / "devices.csv"), "--json", "-"
-    )
-    document = json.loads(answer.out)
-    assert not any("no power figures" in warning for warning in document["warnings"])
+    found = read_kubernetes(tmp_path / "cluster.json", read_devices(tmp_path / "devices.csv"))
+    assert not found.assumed
 
 
 def leaves(item: Any) -> list[tuple[Any, Any]]:

@@ -70,20 +70,15 @@ def test_a_log_is_audited_as_by_hand(
         assert found["best_bound"] == pytest.approx(bound)
 
 
-def test_a_pool_too_small_is_not_explained_and_its_picture_says_why(
-    cli: Cli, tmp_path: Path
-) -> None:
+def test_the_picture_of_a_pool_too_small_says_why() -> None:
     audit = optgap.audit("slurm", DOORS / "slurm-two-on-a-node.psv", gpus=2)
     ax = audit.plot().axes[0]
     assert not ax.axison
     assert " ".join(ax.texts[0].get_text().split()) == TOO_FEW
-    with pytest.raises(ValueError, match="use --set gpus=3 or more"):
-        audit.explain()
-    assert "fifo" not in str(audit)
-    problem, log = tmp_path / "p.json", tmp_path / "s.json"
-    optgap.save(audit.problem, problem)
-    optgap.save(audit.solution, log, audit.problem)
-    refused(cli("explain", str(problem), "--log", str(log)), "GPUs held: found 3, limit 2")
+    text = str(audit)
+    assert "fifo" not in text
+    assert "violated: cluster at" in text
+    assert "logged: breaks 1 constraint" in text
 
 
 def line(name: str, start: str = "10:00:00", end: str = "11:00:00", **more: Any) -> str:
@@ -125,9 +120,9 @@ READ = {
         },
     ),
     "what was held counts": ([line("1", asked="gres/gpu=1", held="gres/gpu=8")], 8, {}),
-    "a gang holds its GPUs while all parts run": (
-        [line("5+0", raw=5), line("5+1", raw=6, end="10:30:00", elapsed=1800, nodes="n2")],
-        2, {"part of a heterogeneous job, counted with its first": 1},
+    "parts of a heterogeneous job": (
+        [line("4"), line("5+0", raw=5), line("5+1", raw=6, end="10:30:00", elapsed=1800)],
+        1, {"part of a heterogeneous job": 2},
     ),
     "nodes of two types": (
         [
@@ -162,19 +157,14 @@ BACKWARDS = line("1", end="09:30:00").replace("|3600|", "||")
 REFUSED = [
     ("slurm", SQUEUE, "found output of squeue, whose ends are time limits, expected"),
     ("slurm", "  JOBID PARTITION NAME ST TIME NODELIST(REASON)\n", "output of squeue"),
-    ("slurm", "jobs:\n- job_id: 5\n", "found YAML, expected JSON: TZ=UTC sacct"),
+    ("slurm", "jobs:\n- job_id: 5\n", "found YAML, expected output of sacct: TZ=UTC sacct"),
     ("slurm", f"{HEADER}\n{FORWARD}\n", "row 2: found Start 2026-11-02T01:30:00, End"),
     ("slurm", f"{HEADER}\n{FORWARD}\n", "TZ=UTC sacct -a"),
     ("slurm", f"{HEADER}\n{BACKWARDS}\n", "clocks were changed"),
     ("slurm --set zone=Asia/Tokyo", f"{HEADER}\n{FORWARD}\n", "or another zone"),
     ("slurm --set zone=Mars", f"{HEADER}\n{line('1')}\n", "a time zone such as Europe/Berlin"),
-    ("slurm --set gpus=2 --set nodes=1", f"{HEADER}\n{line('1')}\n", "conflicts with nodes"),
+    ("slurm --set nodes=1", f"{HEADER}\n{line('1')}\n", "expected one of gpus, pool, wait, zone"),
     ("slurm", f"{HEADER}\n{line('1', held='gres/shard=2')}\n", "1 job holds shards of GPUs"),
-    (
-        "slurm",
-        f"{HEADER}\n{line('5+0', raw=5)}\n{line('5+1', '12:00:00', '13:00:00', raw=6)}\n",
-        "found 0 jobs, expected 1 to",
-    ),
     ("swf", "1 0 -1 100 2 -1 -1 2 200 -1 1 1 1 -1 1 -1 -1 -1\n", "left out: 1 job without a wait"),
 ]  # fmt: skip
 
@@ -328,7 +318,6 @@ def test_no_random_log_gets_a_bound_or_a_saving_that_is_false(seed: int) -> None
         assert f"held {most(held)} " in audit.sentence
         return
     best = best_mean_wait(jobs, told or pool)
-    assert audit.best_bound is not None
     assert audit.best_bound <= best + 1e-9 <= waited + 2e-9
     claimed = re.search(r"at most ([\d.]+) %", audit.sentence)
     if claimed:

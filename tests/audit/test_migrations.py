@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from enumeration import feasible_solutions
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import placement_problems
+from trust.agreement import examples
 
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementSolution
@@ -51,7 +52,7 @@ def least(migration: MigrationProblem, every: list[PlacementSolution], most: int
     )
 
 
-@settings(max_examples=25)
+@examples(15)
 @given(migrations())
 def test_exact_is_what_enumeration_finds_and_the_bound_of_departures_is_below(
     drawn: tuple[MigrationProblem, list[PlacementSolution]],
@@ -88,7 +89,7 @@ def by_steps(migration: MigrationProblem, every: list[PlacementSolution]) -> lis
     return least_w
 
 
-@settings(max_examples=15)
+@examples(9)
 @given(migrations())
 def test_patterns_that_begin_with_what_is_there_prove_no_more_than_enumeration(
     drawn: tuple[MigrationProblem, list[PlacementSolution]],
@@ -99,11 +100,10 @@ def test_patterns_that_begin_with_what_is_there_prove_no_more_than_enumeration(
     cost = aggregate.base + sum(aggregate.cost(t, contents) for t, contents in nodes)
     assert cost == pytest.approx(problem.evaluate(migration.current).objective)
     bound = bound_patterns(problem, limits=Limits(None), seed=0, start=migration.current).bound
-    assert bound is not None
     assert bound <= min(problem.evaluate(s).objective for s in every) + 1e-6
 
 
-@settings(max_examples=15)
+@examples(9)
 @given(migrations())
 def test_the_curve_falls_to_what_any_number_of_moves_reaches_and_each_step_fits(
     drawn: tuple[MigrationProblem, list[PlacementSolution]],

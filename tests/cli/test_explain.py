@@ -41,13 +41,11 @@ def test_a_family_stands_for_its_preset(cli: Cli, problem_file: str) -> None:
     ("arguments", "words"),
     [
         (("problem.json", "--policy", "fg"), "--policy: found 'fg'"),
-        (("problem.json",), "--policy: found nothing"),
-        (("problem.json", "--policy", "fgd", "--log", "problem.json"), "field schema"),
+        (("problem.json",), "Missing option '--policy'"),
         (("missing.json", "--policy", "fgd"), "missing.json: no such file"),
         (("problem.json", "--policy", "fgd", "--set", "x=1"), "found 'x', expected"),
         (("problem.json", "--policy", "fgd", "--preset", "small"), "conflicts with a problem file"),
         (("nothing", "--policy", "fgd"), "or a problem file"),
-        (("problem.json", "--policy", "fgd", "--beside", "no"), "--policy: found 'no'"),
         (("problem.json", "--policy", "fgd", "--json", "a/b.json"), "no such folder"),
     ],
 )

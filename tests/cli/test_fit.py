@@ -46,15 +46,6 @@ def test_json_on_standard_output_is_alone_there(cli: Cli, sweep: str) -> None:
     assert document["groups"][0]["params"]["beta"]["value"] == pytest.approx(0.4, abs=1e-3)
 
 
-def test_auto_ranks_what_applies_and_fits_the_best(cli: Cli, sweep: str) -> None:
-    answer = cli("fit", "--auto", sweep, "--cv", "4")
-    assert answer.code == 0
-    lines = answer.out.splitlines()
-    assert lines[0].split() == ["model", "predicts", "held-out", "MAPE", "R²"]
-    assert "do not apply: " in answer.out
-    assert "contention" in answer.out
-
-
 def test_rows_units_and_splits_are_options(cli: Cli, sweep: str, tmp_path: Path) -> None:
     answer = cli("fit", "linear-power", sweep, "--where", "frequency_mhz>=700")
     assert "valid for frequency_mhz 725" in answer.out
@@ -109,7 +100,6 @@ def test_settings_are_typed_by_the_model(cli: Cli, sweep: str, tmp_path: Path) -
         (["linear-power", "{}", "--unit", "power_w=hp"], "one of W"),
         (["linear-power", "{}", "-o", "/no/such/folder/m.json"], "a place that can be written"),
         (["linear-power", "{}", "--plot", "picture.doc"], ".png, .svg or .pdf"),
-        (["--auto", "{}", "--set", "a=b"], "none beside --auto"),
     ],
 )
 def test_what_cannot_be_done_ends_in_one_line(

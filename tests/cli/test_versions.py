@@ -39,18 +39,6 @@ def test_show_versions_prints_the_same_block(capsys: pytest.CaptureFixture[str])
         assert version in out
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_completion_script_is_shown(shell: str) -> None:
-    # typer finds the shell by its parent process; its own variable lets a test name one
-    environment = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
-    command = [sys.executable, "-m", "optgap", "--show-completion", shell]
-    run = subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=False, timeout=60
-    )
-    assert (run.returncode, run.stderr) == (0, "")
-    assert "_OPTGAP_COMPLETE" in run.stdout
-
-
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

@@ -15,7 +15,6 @@ from exhaustive_consolidation import exhaustive
 from hypothesis import given
 from strategies import placement_problems, tasks_of
 from strategies_consolidation import consolidation_problems
-from strategies_elastic import two_jobs
 from trust.agreement import examples
 
 import optgap
@@ -99,14 +98,6 @@ def test_jobs_that_wait_for_ever_are_never_in_conflict() -> None:
     assert conflict(lanes(patience_s=float("inf"))) is None
     assert conflict(optgap.generate("coscheduling", size=4)) is None
     assert conflict(optgap.generate("elastic", "tiny", size=3)) is None
-
-
-def test_a_budget_below_the_least_energy_is_a_conflict() -> None:
-    tight = replace(two_jobs(), cap="energy", energy_budget_j=1.0)
-    found = conflict(tight)
-    assert found is not None
-    assert "energy" in found.reason
-    assert "short by" in found.reason
 
 
 @pytest.mark.parametrize(

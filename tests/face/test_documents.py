@@ -58,7 +58,7 @@ def test_a_policys_result_survives_its_file(
 
 PROBLEMS = {
     "placement": timed_placement_problems(),
-    "consolidation": consolidation_problems(scaled=True),
+    "consolidation": consolidation_problems(),
     "coscheduling": coscheduling_problems(),
     "elastic": elastic_problems(),
     "queueing": queueing_problems(),

@@ -178,11 +178,10 @@ def test_the_commands_write_and_read_what_the_contract_says(
     ("problem", "told"),
     [
         (micro(goal="energy"), "expected one of power"),
-        (micro(util_scaled=True), "util_scaled"),
         (three_jobs("edp"), "expected one of energy, makespan"),
         (optgap.generate("elastic"), "expected at most 32, as all run at once; or an earlier"),
     ],
-    ids=["energy", "util_scaled", "edp", "elastic"],
+    ids=["energy", "edp", "elastic"],
 )
 def test_what_a_formulation_has_no_term_for_is_refused_by_name(
     problem: optgap.Problem, told: str, tmp_path: Path, cli: Cli

@@ -30,7 +30,7 @@ def problem(name: str) -> Any:
 
 
 def explained(subject: Any, policy: str) -> Explanation:
-    return optgap.explain(subject, policy, beside=(), effort=0.05)
+    return optgap.explain(subject, policy, effort=0.05)
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -15,5 +15,4 @@ def test_files_that_the_page_names_are_there(root: Path) -> None:
     for name in named:
         assert (root / name).exists(), name
     for family in FAMILIES:
-        place = "formulations/printed.py" if family == "consolidation" else "formulation.py"
-        assert (root / "solvers" / family / place).exists(), family
+        assert (root / "solvers" / family / "formulation.py").exists(), family

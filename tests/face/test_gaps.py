@@ -7,8 +7,9 @@ from typing import Any
 import enumeration
 import pytest
 from conftest import two_nodes_problem
-from hypothesis import given, settings
+from hypothesis import given
 from strategies import placement_problems
+from trust.agreement import examples
 
 from optgap.comparing.comparison import Comparison, ComparisonRow, ComparisonSet
 from optgap.comparing.gaps import chosen, compare, sweep
@@ -83,7 +84,6 @@ def test_a_policy_that_turns_tasks_down_meets_a_bound_for_what_it_took() -> None
     row = compare(problem, policies=[apart], parts=True).row("apart")
     assert row.bound_scope == "accepted"
     assert row.gap_to_best == row.gap_to_bound
-    assert row.gap_to_bound is not None
     assert row.gap_to_bound > 0.1
 
 
@@ -316,7 +316,7 @@ def test_what_a_time_limit_cut_is_told_too(two_nodes: PlacementProblem) -> None:
     )
 
 
-@settings(max_examples=20)
+@examples(12)
 @given(placement_problems(goals=("power",), max_nodes=2, max_tasks=4, max_gpus=2))
 def test_a_gap_is_too_large_by_no_more_than_is_told(problem: PlacementProblem) -> None:
     """Test shown and least gap of a weak bound against the finished one."""
@@ -413,7 +413,7 @@ def test_a_sweep_that_is_interrupted_ends_with_the_table_it_was_at() -> None:
     assert {"size=1: loose", "size=1: pwr"} <= set(told)
 
 
-@settings(max_examples=25)
+@examples(15)
 @given(placement_problems(max_nodes=2, max_tasks=4, max_gpus=2))
 def test_no_policy_beats_the_bound_it_is_measured_against(problem: PlacementProblem) -> None:
     table: Comparison = compare(problem, "pwr,fgd,bestfit,firstfit,random", "enumerate")

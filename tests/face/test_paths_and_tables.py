@@ -23,7 +23,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "bound": lambda problem: optgap.bound(problem).bound,
     "run": lambda problem: optgap.run(problem, "pwr").objective,
     "compare": lambda problem: optgap.compare(problem, "pwr").best_bound,
-    "explain": lambda problem: optgap.explain(problem, "pwr", beside=()).objective,
+    "explain": lambda problem: optgap.explain(problem, "pwr").objective,
     "conflict": lambda problem: optgap.conflict(problem),
     "check": lambda problem: optgap.check(problem, "solution.json").objective,
     "load": lambda problem: optgap.load("result.json", problem).objective,

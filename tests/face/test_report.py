@@ -60,13 +60,13 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_every_kind_of_file_has_its_section(made: Page) -> None:
     schemas = [section.schema for section in made.sections]
-    for name in ("result", "compare", "explain", "check", "reproduce", "tune"):
+    for name in ("result", "compare", "explain", "check", "tune"):
         assert f"optgap.{name}/1" in schemas
     assert schemas.count("optgap.overview/1") == 2  # a family, and one that failed
     assert schemas.count("rows") == 2
     drawn = {section.schema: len(section.pictures) for section in made.sections}
     assert drawn["optgap.result/1"] == 1  # the problem is among the files
-    assert drawn["optgap.compare/1"] == drawn["optgap.explain/1"] == drawn["rows"] == 1
+    assert drawn["optgap.compare/1"] == drawn["rows"] == 1
 
 
 def test_the_page_needs_nothing_but_itself(page: str) -> None:
@@ -195,7 +195,6 @@ def test_ten_thousand_rows_stay_small(tmp_path: Path) -> None:
         ('{"schema": "optgap.result/1"}', "field family"),
         ('{"schema": "optgap.compare/1", "problem": {}}', "field family"),
         ('{"schema": "optgap.compare-set/1", "comparisons": [1]}', "comparisons[0]"),
-        ('{"schema": "optgap.explain/1"}', "field problem"),
         ('{"schema": "optgap.overview/1"}', "field families"),
         ('{"schema": "optgap.placement.problem/1"}', "field "),
         ("\x00", "row 1: found a NUL byte"),

@@ -26,7 +26,7 @@ from optgap.comparing.fairness import in_common
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Termination
-from optgap.sweeping import cells, driver, engines
+from optgap.sweeping import cells, engines
 
 OWN = """
 import os, signal, time
@@ -112,11 +112,6 @@ def test_a_grid_is_every_instance_with_every_run_and_seed() -> None:
         assert list(cell.policies) == ["fgd"] + [f"pwr+fgd(alpha={a})" for a in (0.1, 0.2, 0.3)]
         assert list(cell.methods) == ["bound-pooled"]
     assert {(c.seed, c.made["seed"]) for c in placement} == {(0, 0), (7, 7)}
-
-
-def test_instances_may_have_seeds_of_their_own() -> None:
-    found = sweeping.read_spec({**grid("random"), "instance_seeds": [8, 9]}).cells.values()
-    assert {(c.made["seed"], c.seed) for c in found} == {(i, s) for i in (8, 9) for s in range(3)}
 
 
 def test_problem_files_are_found_beside_the_spec(folder: Path) -> None:
@@ -311,16 +306,9 @@ def test_a_journal_that_was_cut_off_counts_up_to_its_last_whole_line() -> None:
     Path("t.csv.jsonl").write_text(broken)
     done = swept(grid("fgd"))
     assert (done.skipped, done.ran) == (2, 1)
-    assert len(Path("t.csv.jsonl").read_text().splitlines()) == 2 + 3
+    assert len(Path("t.csv.jsonl").read_text().splitlines()) == 2 + 4
     swept(grid("fgd"), path="whole.csv")
     assert lasting() == lasting("whole.csv")
-
-
-def test_two_sweeps_do_not_write_to_one_file() -> None:
-    if driver.fcntl is None:
-        pytest.skip("no file locks on this system")
-    with driver._journal(Path("t.csv")), pytest.raises(InputError, match="another sweep"):
-        swept(grid("fgd"))
 
 
 def test_a_worker_with_other_code_is_refused() -> None:

@@ -62,12 +62,11 @@ def test_tasks_that_were_not_placed_are_told() -> None:
 def test_a_large_cluster_is_a_map_of_how_full_each_gpu_is() -> None:
     problem = optgap.generate("placement", "alibaba", size=placement.DETAILED + 20, load=0.5)
     result = optgap.run(problem, "pwr")
-    gpus, cpus = (
-        image.get_array() for image in placement.draw(problem, result.solution).axes[0].images
-    )
-    assert np.isfinite(gpus.filled(np.nan)).sum() == problem.cluster.gpus.sum()
-    assert np.nansum(gpus.filled(np.nan)) == pytest.approx(result.metrics["used_gpu_milli"] / 1000)
-    assert np.isfinite(cpus.filled(np.nan)).sum() == len(problem.cluster)
+    (image,) = placement.draw(problem, result.solution).axes[0].images
+    *gpus, cpus = image.get_array().filled(np.nan)
+    assert np.isfinite(gpus).sum() == problem.cluster.gpus.sum()
+    assert np.nansum(gpus) == pytest.approx(result.metrics["used_gpu_milli"] / 1000)
+    assert np.isfinite(cpus).sum() == len(problem.cluster)
 
 
 def test_odd_names_are_no_mathematics(tmp_path: Path) -> None:
@@ -98,11 +97,3 @@ def test_a_schedule_is_drawn_gpu_by_gpu() -> None:
     assert len(ax.patches) == boxes
     assert [label.get_text() for label in ax.get_yticklabels()] == [f"GPU {g}" for g in range(4)]
     assert ax.get_xlabel().startswith("time (s)")
-
-
-def test_charts_can_share_a_scale() -> None:
-    problem = optgap.generate("coscheduling", seed=0, size=3)
-    solution = optgap.run(problem, "marble").solution
-    ax = coscheduling.gantt(problem, solution, Figure().subplots(), "Marble", until_s=10_000.0)
-    assert ax.get_xlim()[1] >= 10_000
-    assert ax.get_title(loc="left").startswith("Marble: ")

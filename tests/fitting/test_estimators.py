@@ -13,15 +13,14 @@ import pytest
 from optgap.fitting import ESTIMATORS, make_estimator
 from optgap.fitting.curves import LinearPower
 from optgap.fitting.estimator import NotFittedError
-from optgap.fitting.groups import cross_validate, fit_groups
+from optgap.fitting.groups import Split, cross_validate, fit_groups
 from optgap.fitting.plots import plot_curve, plot_measured, plot_residuals
 from optgap.fitting.profile import Profile
 from optgap.fitting.report import FitReport
 from optgap.fitting.saved import load, save
-from optgap.fitting.splits import Extrapolate, KFold, LeaveOneValueOut
 from optgap.fitting.throughput import PowerFlowThroughput
 from optgap.fitting.uncertainty import interval, samples
-from optgap.fitting.workflow import rank, report_of
+from optgap.fitting.workflow import report_of
 from optgap.models.errors import InputError
 from optgap.models.jsonio import dump_json
 from optgap.models.performance import ThroughputModel, read_fit
@@ -107,24 +106,24 @@ def test_groups_of_one_board_share_its_voltage_curve() -> None:
 def test_folds_hold_every_row_out_once_and_keep_groups_whole() -> None:
     table = board()
     seen = np.zeros(len(table))
-    for train, held in KFold(5).pairs(table, "application"):
+    for train, held in Split(5).pairs(table, "application"):
         assert not set(train) & set(held)
         assert len(set(table["application"][train])) == 3
         seen[held] += 1
     assert np.all(seen == 1)
     with pytest.raises(InputError, match="at least 2 folds"):
-        list(KFold(1).pairs(table, None))
+        list(Split(1).pairs(table, None))
 
 
 def test_values_groups_and_sizes_are_held_out() -> None:
     table = cluster()
-    pairs = list(LeaveOneValueOut("gpus").pairs(table, None))
+    pairs = list(Split(column="gpus").pairs(table, None))
     assert [set(table["gpus"][held]) for _, held in pairs] == [{1.0}, {2.0}, {4.0}, {8.0}, {16.0}]
-    ((train, held),) = Extrapolate("gpus", 8).pairs(table, None)
+    ((train, held),) = Split(column="gpus", upto=8).pairs(table, None)
     assert table["gpus"][train].max() == 8
     assert set(table["gpus"][held]) == {16.0}
     with pytest.raises(InputError, match="rows on both sides"):
-        list(Extrapolate("gpus", 64).pairs(table, None))
+        list(Split(column="gpus", upto=64).pairs(table, None))
 
 
 def test_held_out_errors_are_those_of_the_noise() -> None:
@@ -144,21 +143,6 @@ def test_what_cannot_be_held_out_is_skipped_and_named() -> None:
     assert held.skipped[0].startswith("b: ")
     with pytest.raises(InputError, match="enough rows"):
         cross_validate(LinearPower(), few.take(np.array([0, 19])), "application")
-
-
-def test_models_are_ranked_by_what_they_hold_out() -> None:
-    ranked = rank(board(), "application", KFold(5))
-    usable = [item for item in ranked if item.held_out is not None]
-    assert {item.model for item in usable} == {
-        "linear-power",
-        "power-law-power",
-        "powerflow-power",
-        "power-law-jct",
-        "powerflow-energy",
-    }
-    power = [item.held_out.mape for item in usable if item.response == "power_w" and item.held_out]
-    assert power == sorted(power)
-    assert all(item.reason for item in ranked if item.held_out is None)
 
 
 # --- samples ----------------------------------------------------------------------------------
@@ -194,7 +178,7 @@ def test_samples_are_those_of_their_generator_and_keep_bounds() -> None:
 
 @pytest.fixture(scope="module")
 def report() -> FitReport[Any]:
-    return report_of(LinearPower(), board(), "application", KFold(5))
+    return report_of(LinearPower(), board(), "application", Split(5))
 
 
 def test_a_report_says_what_was_found_and_how_well(report: FitReport[Any]) -> None:
@@ -212,13 +196,13 @@ def test_a_report_says_what_was_found_and_how_well(report: FitReport[Any]) -> No
 def test_a_report_warns_of_bounds_overfitting_and_lone_applications() -> None:
     steep = board().take(np.arange(38, 57))
     power = 0.0001 * steep.numbers("frequency_mhz") ** 2
-    bound = str(report_of(LinearPower(), steep.with_columns(power_w=power), None, KFold(3)))
+    bound = str(report_of(LinearPower(), steep.with_columns(power_w=power), None, Split(3)))
     assert "P_gs is at its bound 0; where it should not be, measure lower clocks" in bound
     pooled = str(report_of(LinearPower(), board(), None, None))
     assert "3 applications fitted as one" in pooled
     assert "the form does not fit the data" in pooled
     few = board(noise=0.1).take(np.arange(0, 19, 5))
-    noisy = report_of(make_estimator("power-law-power"), few, None, KFold(4))
+    noisy = report_of(make_estimator("power-law-power"), few, None, Split(4))
     assert "too few rows" in str(noisy) or "measure" in str(noisy)
 
 

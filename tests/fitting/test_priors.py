@@ -88,7 +88,7 @@ def test_the_priors_of_power_are_those_of_the_published_measurements() -> None:
 
 def test_one_gpu_and_one_batch_predict_eight_within_a_factor_of_two() -> None:
     beyond, count = [], 0
-    for pool, item in CLASSES:
+    for pool, item in CLASSES[1::2]:
         clocks = pools.board_of(pool).clocks
         fit = report_of(PowerFlowEnergy(), sweep(item, clocks, 1, 0.03)).fit.fits[""]
         time = fit.facts_["time"]
@@ -107,8 +107,8 @@ def test_one_gpu_and_one_batch_predict_eight_within_a_factor_of_two() -> None:
                 beyond.append((item.label, n))
                 assert off[1] < math.log(2), item.label  # powers are always
     assert len(CLASSES) == 26
-    assert count == 78
-    assert len(beyond) <= 3
+    assert count == 39
+    assert len(beyond) <= 1
 
 
 def test_what_came_from_published_jobs_is_said_and_scatters_as_they_do() -> None:

@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 from transcriptions.cats import RULES, Slow
+from trust.agreement import many
 
 from optgap.heuristics.consolidation import POLICIES
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
@@ -14,7 +15,7 @@ from optgap.models.consolidation.problem import Rules
 from optgap.models.limits import Limits
 from optgap.parameters import split_call, typed
 
-CASES = 50
+CASES = many(35)
 
 
 def cluster(seed: int) -> ConsolidationProblem:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from transcriptions import ecosched as slow
+from trust.agreement import many
 
 from optgap.heuristics.coscheduling import POLICIES
 from optgap.models.coscheduling import Application, CoschedulingProblem, Mode
@@ -35,7 +36,7 @@ RULES: list[tuple[str, dict[str, Any], Callable[[slow.State], slow.Action]]] = [
 ]
 
 
-CASES = 80
+CASES = many(50)
 
 
 def node(seed: int) -> CoschedulingProblem:

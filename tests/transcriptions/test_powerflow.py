@@ -18,13 +18,14 @@ from transcriptions.powerflow_comparators import (
     elastic_queue,
     zeus_clock,
 )
+from trust.agreement import many
 
 from optgap.heuristics.elastic import POLICIES
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.simulation import cluster as buddy
 from optgap.models.limits import Limits
 
-CASES = 60
+CASES = many(40)
 KNOWN = {"profiles": "perfect", "mode": "strict", "frequency": "fixed"}
 
 RULES: list[tuple[str, dict[str, Any], Callable[[], Callable[[Slow], Answer]]]] = [

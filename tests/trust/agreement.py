@@ -1,26 +1,71 @@
-"""Two tellings of one problem, held side by side."""
+"""What tests of trust share: problems, how many of them, and what has to hold of answers."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
 import pytest
+from conftest import two_nodes_problem
 from hypothesis import settings
+from hypothesis import strategies as st
+from small_time import small_time
+from trust.answers import SMALL
 
 import optgap
 from optgap.api import execute
 from optgap.models.limits import Limits
 from optgap.models.result import Result, Status
 from optgap.models.spec import Entry
+from optgap.registry import FAMILIES
 from optgap.registry.runnable import Runnable
 
 CLOSE = 1e-5
-ENUMERATED = ("coscheduling", "placement", "queueing")
+ENUMERATED = {
+    "coscheduling": "exhaustive_coscheduling",
+    "placement": "slow_placement",
+    "queueing": "exhaustive_queueing",
+}
 """Families whose brute force is no method of the package."""
 FUZZ = os.environ.get("HYPOTHESIS_PROFILE") == "fuzz"
 """Whether this is a long run."""
+
+
+def over_time() -> Any:
+    """A few tasks that come and go, stay where they are and run at the highest clock."""
+    problem = optgap.generate("consolidation", "pai", size=6, migration=False)
+    return replace(problem, tasks=tuple(replace(task, kappa=1.0) for task in problem.tasks))
+
+
+OTHER: dict[str, tuple[Callable[[], Any], ...]] = {
+    "placement": (two_nodes_problem, lambda: small_time(seed=0, size=6)),
+    "consolidation": (over_time,),
+}
+"""For methods that take less than such a problem, or another objective."""
+
+
+def small_problems(family: str) -> list[Any]:
+    """Problems of which every method takes one."""
+    small = optgap.generate(family, seed=1, **SMALL[family])
+    return [small, *(make() for make in OTHER.get(family, ()))]
+
+
+def best_of_policies(problem: Any) -> float:
+    """The best objective of a few policies that serve everything; all are minimisations."""
+    found = [optgap.run(problem, name) for name in list(FAMILIES[problem.family].policies)[:4]]
+    return min(
+        r.objective for r in found if r.objective is not None and problem.serves_all(r.solution)
+    )
+
+
+def problems(family: str, **options: Any) -> st.SearchStrategy[Any]:
+    """Small problems of a family, drawn at random."""
+    module = import_module("strategies" if family == "placement" else f"strategies_{family}")
+    found: st.SearchStrategy[Any] = getattr(module, f"{family}_problems")(**options)
+    return found
 
 
 def solved(problem: Any, method: str) -> Result:
@@ -31,7 +76,7 @@ def solved(problem: Any, method: str) -> Result:
 
 def enumerated(problem: Any) -> Result:
     """The result of the brute force that stands among the tests."""
-    room = import_module(f"exhaustive_{problem.family}")
+    room = import_module(ENUMERATED[problem.family])
     entry = Entry("exhaustive", "brute force", kind="exact", functions=lambda: vars(room))
     return execute(problem, Runnable(entry, "exhaustive"), Limits(), 0)
 
@@ -47,17 +92,29 @@ def agree(one: Result, two: Result, factor: float = 1.0) -> None:
     """Equal optima, up to a factor of units."""
     assert one.status is two.status
     if one.status is Status.OPTIMAL:
-        assert one.objective is not None
         assert two.objective == pytest.approx(factor * one.objective, rel=CLOSE, abs=CLOSE)
 
 
 def no_worse(after: float | None, before: float | None) -> None:
     """What was possible still is, at no more."""
     if before is not None:
-        assert after is not None
         assert after <= before + CLOSE * max(1.0, abs(before))
 
 
-def examples(usual: int) -> settings:
-    """So many problems, and twenty times as many in a long run."""
-    return settings(max_examples=20 * usual if FUZZ else usual)
+def holds(problem: Any, result: Result, known: float) -> None:
+    """Raise unless bound, solution and optimum are what they say, beside a known solution."""
+    assert result.bound is None or result.bound <= known * (1 + 1e-6)
+    assert result.objective is None or problem.check(result.solution) == []
+    if result.status is Status.OPTIMAL:
+        assert result.objective <= known * (1 + 1e-6)
+        assert result.objective == pytest.approx(result.bound, rel=1e-4)
+
+
+def many(usual: int, long: int = 0) -> int:
+    """So many problems; in a long run twenty times as many, or `long`."""
+    return (long or 20 * usual) if FUZZ else usual
+
+
+def examples(usual: int, long: int = 0) -> settings:
+    """So many problems that hypothesis draws."""
+    return settings(max_examples=many(usual, long))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ SAME_S = 3e-6
 """Times by two clocks: each is rounded to a quarter of a microsecond, and what comes of it, too."""
 FAULTS = ("earlier", "longer", "shorter")
 
+ARRIVALS = ("submit_s", "arrival_s", "release_s")
 Document = dict[str, Any]
 Row = tuple[tuple[Any, ...], tuple[float, ...]]
 """What happens, and when."""
@@ -40,18 +42,23 @@ def arrivals(document: Document) -> list[float]:
     return list(document["jobs"]["arrival_s" if document["family"] == "queueing" else "submit_s"])
 
 
+def changed(
+    value: Any, change: Callable[[float], float], names: Sequence[str], inside: bool = False
+) -> Any:
+    """A document with every number below one of these names as `change` has it."""
+    if isinstance(value, dict):
+        return {k: changed(v, change, names, inside or k in names) for k, v in value.items()}
+    if isinstance(value, list):
+        return [changed(item, change, names, inside) for item in value]
+    return change(value) if inside and isinstance(value, int | float) else value
+
+
 def later(problem: Any, by_s: float) -> Any:
     """The same problem by a clock that shows so much more."""
-    document = copy.deepcopy(problem.to_json())
-    times = [time + by_s for time in arrivals(document)]
-    if problem.family == "consolidation":
-        for task, time in zip(document["tasks"], times, strict=True):
-            task["submit_s"] = time
-    elif problem.family == "coscheduling":
-        document["release_s"] = times
-    else:
-        document["jobs"]["arrival_s" if problem.family == "queueing" else "submit_s"] = times
-    return problem_of(document)
+    document = problem.to_json()
+    if problem.family == "coscheduling":
+        document["release_s"] = arrivals(document)
+    return problem_of(changed(document, lambda time_s: time_s + by_s, ARRIVALS))
 
 
 def with_a_far_job(problem: Any) -> Any:

@@ -23,7 +23,7 @@ from trust.samples import TABLES, wrong_tables
 
 FORMS = ("problem", "solution", "result")
 """Of JSON."""
-SECONDS = 10
+SECONDS = 60
 MISSING = object()
 
 Place = tuple[str | int, ...]
@@ -233,5 +233,5 @@ def tables(family_name: str, parts: int) -> dict[str, Any]:
 if __name__ == "__main__":
     tried_parts = int(sys.argv[2])
     reports = {form: documents(form, tried_parts) for form in FORMS}
-    reports["table"] = tables(sys.argv[1], min(tried_parts, 3))
+    reports["table"] = tables(sys.argv[1], min(tried_parts, 5))
     print(json.dumps(reports))

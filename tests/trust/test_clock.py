@@ -5,13 +5,12 @@ A long run (``HYPOTHESIS_PROFILE=fuzz``) tries thousands of problems per family.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trust.agreement import CLOSE, examples
+from trust.agreement import CLOSE, examples, problems
 from trust.clock import (
     EPOCH_S,
     FAULTS,
@@ -37,18 +36,12 @@ SMALL: dict[str, dict[str, Any]] = {
     "elastic": {"max_jobs": 4},
     "queueing": {"max_jobs": 6},
 }
+FEWER = {"elastic": {"max_jobs": 3, "free": True}}
+"""For exact methods."""
 BESIDE_S = 16.0
 """A clock that has hardly begun: no time of a fault is below 0 on it."""
 TIES = ("exact-window", "opt_repack")
 """Policies that solve what is equally good in any order: their objective counts."""
-
-
-def problems(family: str, **options: Any) -> st.SearchStrategy[Any]:
-    module = import_module(f"strategies_{family}")
-    strategy: st.SearchStrategy[Any] = getattr(module, f"{family}_problems")(
-        **{**SMALL[family], **options}
-    )
-    return strategy
 
 
 def ran(problem: Any, policy: str) -> Result | None:
@@ -74,7 +67,7 @@ def test_every_family_has_times() -> None:
 @pytest.mark.parametrize("family", SMALL)
 def test_policies_do_not_look_at_the_clock(family: str) -> None:
     @examples(12)
-    @given(problem=problems(family))
+    @given(problem=problems(family, **SMALL[family]))
     def check(problem: Any) -> None:
         moved = later(problem, EPOCH_S)
         for policy in FAMILIES[family].policies:
@@ -92,9 +85,7 @@ def test_policies_do_not_look_at_the_clock(family: str) -> None:
 @pytest.mark.parametrize("family", SMALL)
 def test_methods_do_not_look_at_the_clock(family: str) -> None:
     @examples(2)
-    @given(
-        problem=problems(family, **({"max_jobs": 3, "free": True} if family == "elastic" else {}))
-    )
+    @given(problem=problems(family, **{**SMALL[family], **FEWER.get(family, {})}))
     def check(problem: Any) -> None:
         moved = later(problem, EPOCH_S)
         for method in FAMILIES[family].methods:
@@ -113,7 +104,7 @@ def test_methods_do_not_look_at_the_clock(family: str) -> None:
 def test_faults_are_seen_by_any_clock_and_beside_any_other_job(family: str) -> None:
     @examples(15)
     @given(
-        problem=problems(family),
+        problem=problems(family, **SMALL[family]),
         policy=st.sampled_from(list(FAMILIES[family].policies)[:4]),
         fault=st.sampled_from(FAULTS),
         number=st.integers(0, 20),
@@ -173,7 +164,7 @@ OWN = {
 @pytest.mark.parametrize("family", SMALL)
 def test_policies_of_ones_own_see_the_clock_of_the_problem(family: str) -> None:
     @examples(10)
-    @given(problem=problems(family))
+    @given(problem=problems(family, **SMALL[family]))
     def check(problem: Any) -> None:
         moved, seen = later(problem, EPOCH_S), []
 

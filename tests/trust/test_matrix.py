@@ -11,9 +11,9 @@ from importlib import import_module
 from typing import Any
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
-from trust.agreement import FUZZ
+from trust.agreement import examples, problems
 
 import optgap
 from optgap.models.errors import InputError
@@ -21,21 +21,20 @@ from optgap.models.result import Result, Status, Termination
 from optgap.registry import FAMILIES
 from optgap.solvers.backends import BACKENDS, unusable
 
-STRATEGIES = {
-    "placement": ("strategies", {"max_nodes": 3, "max_tasks": 5, "max_gpus": 3}),
-    "coscheduling": ("strategies_coscheduling", {"max_jobs": 4}),
-    "consolidation": ("strategies_consolidation", {"max_tasks": 4}),
-    "elastic": ("strategies_elastic", {"max_jobs": 3, "free": True}),
-    "queueing": ("strategies_queueing", {"max_jobs": 4}),
+SMALL = {
+    "placement": {"max_nodes": 3, "max_tasks": 5, "max_gpus": 3},
+    "coscheduling": {"max_jobs": 4},
+    "consolidation": {"max_tasks": 4},
+    "elastic": {"max_jobs": 3, "free": True},
+    "queueing": {"max_jobs": 4},
 }
-"""Where the problems come from, and how small they are kept."""
 
-EXAMPLES = {"consolidation": 6, "elastic": 3}
-"""Where each takes long; 12 elsewhere, and 600 in a long run."""
+EXAMPLES = {"consolidation": 4, "elastic": 3}
+"""Where each takes long; 8 elsewhere, and 600 in a long run."""
 CLOSE = 1e-5
 """Relative; the methods stop at gaps of 1e-6."""
-USABLE = [name for name in BACKENDS if not unusable(name)]
-INSTEAD = ["", *(name for name in USABLE if name not in ("highs", "cpsat"))]
+USABLE = [name for name, one in BACKENDS.items() if one.linear and not unusable(name)]
+INSTEAD = ["", *(name for name in USABLE if name != "highs")]
 """Back ends that take any integer program which a method has HiGHS solve within."""
 
 
@@ -80,12 +79,6 @@ def answers(problem: Any, exact: bool) -> dict[str, Result]:
         for method, params in variants(problem.family, exact)
         if (found := tried(problem, method, **params)) is not None
     }
-
-
-def problems(family: str) -> st.SearchStrategy[Any]:
-    module, small = STRATEGIES[family]
-    strategy: st.SearchStrategy[Any] = getattr(import_module(module), f"{family}_problems")(**small)
-    return strategy
 
 
 def ahead(value: float, best: float, sense: str) -> bool:
@@ -158,12 +151,12 @@ def nothing_beats(problem: Any, best: float | None) -> None:
             assert not ahead(run.objective, best, sense), policy
 
 
-@pytest.mark.parametrize("family", sorted(set(STRATEGIES) & set(FAMILIES)))
+@pytest.mark.parametrize("family", FAMILIES)
 def test_all_methods_agree(family: str) -> None:
-    @settings(max_examples=600 if FUZZ else EXAMPLES.get(family, 12))
+    @examples(EXAMPLES.get(family, 8), long=600)
     @given(data=st.data())
     def agree(data: st.DataObject) -> None:
-        problem = data.draw(problems(family))
+        problem = data.draw(problems(family, **SMALL[family]))
         with replaced(data.draw(st.sampled_from(INSTEAD), label="instead of HiGHS")):
             compared(family, problem)
 

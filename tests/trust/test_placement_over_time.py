@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from hypothesis import given
-from slow_placement_schedules import optimum
+from slow_placement import optimum
 from strategies import timed_placement_problems
 
 import optgap

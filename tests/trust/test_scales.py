@@ -15,8 +15,8 @@ import pytest
 from exhaustive_consolidation import exhaustive
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from trust.agreement import ENUMERATED, FUZZ, enumerated, examples
-from trust.clock import arrivals, problem_of
+from trust.agreement import ENUMERATED, FUZZ, enumerated, examples, problems
+from trust.clock import arrivals, changed, problem_of
 
 import optgap
 from optgap.models.errors import InputError
@@ -24,12 +24,12 @@ from optgap.models.result import Result, Status
 from optgap.models.times import ROUNDING
 from optgap.registry import FAMILIES
 
-SMALL: dict[str, tuple[str, dict[str, Any]]] = {
-    "placement": ("strategies", {"max_nodes": 3, "max_tasks": 4, "max_gpus": 3}),
-    "coscheduling": ("strategies_coscheduling", {"max_jobs": 3}),
-    "consolidation": ("strategies_consolidation", {"max_tasks": 3}),
-    "elastic": ("strategies_elastic", {"max_jobs": 3, "max_clocks": 2, "free": True}),
-    "queueing": ("strategies_queueing", {"max_jobs": 4}),
+SMALL: dict[str, dict[str, Any]] = {
+    "placement": {"max_nodes": 3, "max_tasks": 4, "max_gpus": 3},
+    "coscheduling": {"max_jobs": 3},
+    "consolidation": {"max_tasks": 3},
+    "elastic": {"max_jobs": 3, "max_clocks": 2, "free": True},
+    "queueing": {"max_jobs": 4},
 }
 USUAL = {"consolidation": 4, "elastic": 5, "queueing": 8}
 """Problems of a short run where each takes long; 12 elsewhere."""
@@ -41,34 +41,22 @@ Place = tuple[Any, Any]
 """A list or mapping, and where in it a number is."""
 
 
-def numbers(family: str, document: Any) -> Iterator[Place]:
-    """Where a problem says how much or how long."""
-    if family == "placement":
-        power = document["power"]
-        yield from ((power["gpu_idle_w"], model) for model in power["gpu_idle_w"])
-        yield from ((power, name) for name in ("cpu_idle_w", "cpu_full_w"))
-    elif family == "coscheduling":
-        yield document, "idle_w"
-        for app in document["applications"]:
-            for mode in app["modes"]:
-                yield from ((mode, name) for name in ("runtime_s", "avg_power_per_gpu_w"))
-        yield from ((document.get("release_s", []), k) for k in range(len(document["jobs"])))
-    elif family == "consolidation":
-        for item in (*document["kinds"], *document["servers"], *document["tasks"]):
-            yield from ((item, name) for name in ("static_w", "slope_w_per_mhz") if name in item)
-    else:
-        jobs = document["jobs"]
-        times = ("submit_s", "iterations") if family == "elastic" else ("arrival_s", "duration_s")
-        yield from ((jobs[name], k) for name in times for k in range(len(jobs[name])))
+NUMBERS = {
+    "placement": ("gpu_idle_w", "cpu_idle_w", "cpu_full_w"),
+    "coscheduling": ("idle_w", "runtime_s", "avg_power_per_gpu_w", "release_s"),
+    "consolidation": ("static_w", "slope_w_per_mhz"),
+    "elastic": ("submit_s", "iterations"),
+    "queueing": ("arrival_s", "duration_s"),
+}
+"""Where a problem says how much or how long."""
 
 
 def stretched(problem: Any, seed: int) -> Any:
     """The same problem with every such number times 10⁻⁶ to 10⁶."""
     rng = np.random.default_rng(seed)
-    document = copy.deepcopy(problem.to_json())
-    for holder, key in numbers(problem.family, document):
-        if len(holder):
-            holder[key] *= 10.0 ** rng.uniform(-6, 6)
+    document = changed(
+        problem.to_json(), lambda x: x * 10.0 ** rng.uniform(-6, 6), NUMBERS[problem.family]
+    )
     if problem.family == "placement":
         power = document["power"]
         power["cpu_full_w"] += power["cpu_idle_w"]
@@ -121,11 +109,8 @@ def bounds_hold(problem: Any) -> None:
 
 @pytest.mark.parametrize("family", sorted(SMALL))
 def test_no_bound_is_above_the_optimum_of_numbers_far_apart(family: str) -> None:
-    module, small = SMALL[family]
-    strategy = getattr(import_module(module), f"{family}_problems")(**small)
-
     @examples(USUAL.get(family, 12))
-    @given(problem=strategy, seed=st.integers(0, 2**32 - 1))
+    @given(problem=problems(family, **SMALL[family]), seed=st.integers(0, 2**32 - 1))
     def hold(problem: Any, seed: int) -> None:
         bounds_hold(stretched(problem, seed))
 

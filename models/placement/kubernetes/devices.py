@@ -1,13 +1,11 @@
-"""What may be taken for known of a node's accelerators: three verdicts, by one table of rules.
+"""What may be taken for known of a node's accelerators: two verdicts, by one table of rules.
 
 ``exact``: how many real cards there are, what fits on them and how many are busy after a move
-follow from the file. ``stays``: which cards are busy is written down, but not what fits; their
-watts are a constant and nothing moves. ``unknown``: anything else; no figure counts it.
+follow from the file. ``unknown``: anything else; no figure counts it, and its pods stay.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -20,7 +18,7 @@ from optgap.models.placement.kubernetes.power import Figures
 from optgap.models.placement.kubernetes.quantities import quantity
 from optgap.models.placement.kubernetes.requests import Amounts, Key, Pod, whole
 
-Verdict = Literal["none", "exact", "stays", "unknown"]
+Verdict = Literal["none", "exact", "unknown"]
 Items = Sequence[tuple[str, Any]]
 
 CARD, WHOLE = "nvidia.com/gpu", 1000
@@ -32,8 +30,7 @@ COUNT_LABELS = (
 PRODUCT_LABELS = (
     "nvidia.com/gpu.product", "cloud.google.com/gke-accelerator", "k8s.amazonaws.com/accelerator",
     "karpenter.k8s.aws/instance-gpu-name", "alibabacloud.com/gpu-card-model",
-    "aliyun.accelerator/nvidia_name", "amd.com/gpu.product-name", "gpu.intel.com/product",
-    "accelerator", "kubernetes.azure.com/accelerator",
+    "aliyun.accelerator/nvidia_name", "accelerator", "kubernetes.azure.com/accelerator",
 )  # fmt: skip
 INSTANCES = (
     ("standard_nc24s_v3|standard_nc12s_v3|standard_nc6s_v3|standard_nd40", "V100"),
@@ -49,20 +46,17 @@ FAMILIES = (
      r"gpu\.intel\.com/.*_monitoring"), "plain"),
     (r"nvidia\.com/gpu(\.shared)?", "nvidia"),
     (r"nvidia\.com/mig-\d+g\.\d+gb(\.me(\.all)?|\.gfx|\.all)?", "mig"),
-    (r"nvidia\.com/(gpumem|gpucores|gpumem-percentage)", "hami"),
-    (r"volcano\.sh/vgpu-(number|memory|cores)", "vgpu"),
-    (r"volcano\.sh/gpu-(memory|number)", "volcano"),
     (r"aliyun\.com/gpu-(mem|count)", "aliyun"),
     (r"alibabacloud\.com/gpu-(milli|count)", "milli"),
-    (r"amd\.com/gpu", "amd"),
-    (r"gpu\.intel\.com/(i915|xe)", "intel"),
-    (r"habana\.ai/gaudi", "gaudi"),
-    ((r"(nvidia|amd|gpu\.intel|aliyun)\.com/.*|(volcano\.sh|hami\.io)/.*|huawei\.com/.*|"
-     r"google\.com/tpu|.*(gpu|npu|xpu|mlu|dcu|gcu|ipu|hpu|neuron|accel).*"), "unknown"),
+    ((r"(nvidia|amd|gpu\.intel|aliyun)\.com/.*|(volcano\.sh|hami\.io|habana\.ai)/.*|"
+     r"huawei\.com/.*|google\.com/tpu|.*(gpu|npu|xpu|mlu|dcu|gcu|ipu|hpu|neuron|accel).*"),
+     "unknown"),
 )  # fmt: skip
 """Kinds of resources by name; the first that fits. Any other name is ``other``."""
-KAI = ("gpu-fraction", "gpu-memory", "gpu-fraction-num-devices")
-GROUP = "runai-gpu-group"
+PARTS = re.compile(r"gpu-fraction|gpu-memory|gpu-fraction-num-devices|runai-gpu-group(/.*)?")
+"""Annotations and labels of KAI and Run:ai for parts of cards."""
+REGISTERS = re.compile(r"(hami\.io|volcano\.sh)/node-[\w-]*register")
+"""Annotations in which programs register cards that they share."""
 MILLI = "alibabacloud.com/gpu-milli"
 SHARING = ("time-slicing", "mps", "time-sharing")
 FOUR_SLICES = re.compile(r"(?<![a-z0-9])a30|rtx.*pro.*6000", re.IGNORECASE)
@@ -83,8 +77,7 @@ class Devices:
     fixed_w: W of all devices that are no cards of the problem; they do not change.
     fixed: (busy, all) of the real cards among these.
     fullest: whether a scheduler picks the card, of those with room the one with the least free.
-    why: of ``unknown``: the reason, and the resources, annotations or claims with amounts; of
-        ``stays``: the reason.
+    why, items: of ``unknown``: the reason, and resources, annotations or claims with amounts.
     notes: what is odd.
     """
 
@@ -181,13 +174,6 @@ class Node:
         watts = self.figures.watts(product)
         return Devices("exact", product, cards, watts=watts, keys={key}, **more)
 
-    def fixed(self, product: str, busy: int, cards: int, why: str) -> Devices:
-        """Cards that are busy or not, whatever moves."""
-        idle, full = self.figures.watts(product)
-        busy = min(busy, cards)
-        power = busy * full + (cards - busy) * idle
-        return Devices("stays", product, fixed_w=power, fixed=(busy, cards), why=why)
-
 
 def family(name: str, plain: Collection[str] = ()) -> str:
     """What kind of resource a name stands for."""
@@ -225,18 +211,19 @@ def _examined(host: Node, plain: Collection[str]) -> Devices:
     ]
     if str(host.labels.get("nvidia.com/vgpu.present")).lower() == "true":
         unknown.append(("nvidia.com/vgpu.present", "true"))
+    unknown += [
+        (key, "")
+        for key, text in host.notes.items()
+        if REGISTERS.fullmatch(key) and str(text).strip(" []")
+    ]
     unknown += _seen_in_pods(host, kinds, plain)
     if unknown:
         raise Unclear("", unknown)
     found = {kind for kind in kinds.values() if kind not in ("plain", "other")}
-    if _registers(host):
-        found = found - {"nvidia"} | {"hami"}
     cards = found - {"mig"}
-    if len(cards) > 1 or ("mig" in found and cards - {"nvidia"}) or "hami" in kinds.values():
+    if len(cards) > 1 or ("mig" in found and cards - {"nvidia"}):
         raise Unclear("two kinds of card on a node", [(n, offered[n]) for n in kinds if "/" in n])
     devices = READERS[cards.pop()](host) if cards else Devices()
-    if devices.keys != {(CARD,)} and devices.verdict != "none":
-        _no_fractions(host)
     if "mig" in found:
         devices = _beside(host, devices, [name for name in offered if kinds[name] == "mig"])
     return devices
@@ -246,25 +233,19 @@ def _seen_in_pods(host: Node, kinds: Mapping[str, str], plain: Collection[str]) 
     """What pods hold that the node does not say."""
     found: list[tuple[str, Any]] = []
     for pod in host.pods:
-        for name, amount in pod.asks.items():
-            kind = family(name, plain)
-            if kind == "hami" and any(key.startswith("hami.io/") for key in host.notes):
-                continue
-            if kind not in ("plain", "other") and name not in kinds:
-                found.append((f"{name} {amount}", pod.name))
+        asked = [name for name in pod.asks if family(name, plain) not in ("plain", "other")]
+        said = [f"{name} {pod.asks[name]}" for name in asked if name not in kinds]
         spec, status = pod.object.get("spec") or {}, pod.object.get("status") or {}
-        claims = spec.get("resourceClaims") or status.get("extendedResourceClaimStatus")
-        if claims:
-            names = [c.get("name", "claim") for c in claims] if isinstance(claims, list) else [""]
-            found += [(f"resourceClaim {name}".rstrip(), pod.name) for name in names]
-        asks = any(family(name, plain) not in ("plain", "other") for name in pod.asks)
-        seen = "" if asks or pod.on_every_node or _fraction(pod) else _visible(pod)
-        if seen:
-            found.append((f"NVIDIA_VISIBLE_DEVICES {seen}", pod.name))
-        if MILLI in pod.part("annotations") and "milli" not in kinds.values():
-            found.append((f"{MILLI} {pod.part('annotations')[MILLI]}", pod.name))
-    if "nvidia" not in kinds.values():
-        found += [(told, pod.name) for pod in host.pods if (told := _fraction(pod))]
+        claims = spec.get("resourceClaims") or status.get("extendedResourceClaimStatus") or []
+        names = [c.get("name", "claim") for c in claims] if isinstance(claims, list) else [""]
+        said += [f"resourceClaim {name}".rstrip() for name in names]
+        notes = {**pod.part("labels"), **pod.part("annotations")}
+        said += [f"{key} {text}" for key, text in notes.items() if PARTS.fullmatch(key)]
+        if not (asked or said or pod.on_every_node) and (seen := _visible(pod)):
+            said.append(f"NVIDIA_VISIBLE_DEVICES {seen}")
+        if MILLI in notes and "milli" not in kinds.values():
+            said.append(f"{MILLI} {notes[MILLI]}")
+        found += [(what, pod.name) for what in said]
     return found
 
 
@@ -278,7 +259,7 @@ def _visible(pod: Pod) -> str:
     return ""
 
 
-# -- rows 1 to 5 and 10: NVIDIA's own plugin, GKE's, KAI's reservation pods ------------------
+# -- rows 1 to 5: NVIDIA's own plugin and GKE's -----------------------------------------------
 
 
 def _nvidia(host: Node) -> Devices:
@@ -304,23 +285,17 @@ def _nvidia(host: Node) -> Devices:
     product = product.removesuffix("-SHARED")
     if not shared:
         return _whole_cards(host, product)
-    told = _told(host)
-    if each < 2 or count % each or (told is not None and told != count // each):
+    if each != count or _told(host) not in (None, 1):
         raise Unclear("shares of cards whose number is not clear", [(name, count)])
-    cards, held = count // each, host.held(name)
-    if cards == 1:
-        devices = host.cards(product, 1, (name, f"in {each}"))
-        devices.units = each
-        for pod in host.pods:
-            if name in pod.asks:
-                pod.cells = [(1, pod.asks[name], 1)]
-                pod.keys |= devices.keys
-                if pod.asks[name] > 1:
-                    pod.stays = "more than one slot of a shared card"
-        return devices
-    if -(-held // each) != min(held, cards):
-        raise Unclear("slots on several cards, of which nobody says how many", [(name, held)])
-    return host.fixed(product, min(held, cards), cards, "slots of several cards")
+    devices = host.cards(product, 1, (name, f"in {each}"))
+    devices.units = each
+    for pod in host.pods:
+        if name in pod.asks:
+            pod.cells = [(1, pod.asks[name], 1)]
+            pod.keys |= devices.keys
+            if pod.asks[name] > 1:
+                pod.stays = "more than one slot of a shared card"
+    return devices
 
 
 def _told(host: Node) -> int | None:
@@ -329,32 +304,19 @@ def _told(host: Node) -> int | None:
 
 
 def _whole_cards(host: Node, product: str) -> Devices:
-    """Row 1, with the reservation pods of row 10."""
-    devices = _counted(host, CARD, product)
+    """Row 1: cards that pods hold whole."""
+    cards, free = host.has(CARD), 0
+    devices = host.cards(product, cards, (CARD,))
     for pod in host.pods:
-        if GROUP in pod.part("labels") or _fraction(pod):
-            pod.stays = "part of a GPU that a reservation pod holds"
-    _no_fractions(host)
-    if _told(host) is None:
-        devices.notes.append(UNTOLD)
-    elif not any(family(name) == "mig" for name in host.capacity):
-        _advertised(host, devices, host.has(CARD))
-    return devices
-
-
-def _counted(host: Node, name: str, product: str) -> Devices:
-    """Cards that pods hold whole; where more are held than there are, nothing moves."""
-    cards = host.has(name)
-    devices, free = host.cards(product, cards, (name,)), 0
-    if host.held(name) > cards:
-        why = "on a node that has fewer cards than are held"
-        return host.fixed(product, cards, cards, why)
-    for pod in host.pods:
-        count = pod.asks.get(name, 0)
+        count = min(pod.asks.get(CARD, 0), cards + 1)  # more than there are is one too many
         if count:
             pod.cells = [(count, WHOLE, ((1 << count) - 1) << free)]
             pod.keys |= devices.keys
             free += count
+    if _told(host) is None:
+        devices.notes.append(UNTOLD)
+    elif not any(family(name) == "mig" for name in host.capacity):
+        _advertised(host, devices, cards)
     return devices
 
 
@@ -365,30 +327,6 @@ def _advertised(host: Node, devices: Devices, real: int) -> None:
         raise Unclear("more cards than the labels tell of", [(f"{told} told", real)])
     if told is not None and real < told:
         devices.notes.append(f"{told - real} of {told} cards are not advertised")
-
-
-def _fraction(pod: Pod) -> str:
-    """What says that a pod holds a part of a card of KAI or Run:ai; "" where nothing does."""
-    notes = pod.part("annotations")
-    told = [f"{key} {notes[key]}" for key in KAI if key in notes]
-    if not told and _groups(pod) and CARD not in pod.asks:
-        told = [f"{GROUP} {min(_groups(pod))}"]
-    return told[0] if told else ""
-
-
-def _groups(pod: Pod) -> set[str]:
-    labels = pod.part("labels")
-    found = {str(labels[GROUP])} if GROUP in labels else set()
-    return found | {k.partition("/")[2] for k in labels if k.startswith(f"{GROUP}/")}
-
-
-def _no_fractions(host: Node) -> None:
-    """Raise Unclear for a part of a card that no reservation pod on the node holds."""
-    held = {g for pod in host.pods if pod.asks.get(CARD) for g in _groups(pod)}
-    for pod in host.pods:
-        told = _fraction(pod)
-        if told and not (_groups(pod) and _groups(pod) <= held):
-            raise Unclear("parts of cards without a reservation pod", [(told, pod.name)])
 
 
 def _instances(host: Node, profiles: Mapping[str, str], product: str) -> Devices:
@@ -424,76 +362,7 @@ def _beside(host: Node, cards: Devices, names: Sequence[str]) -> Devices:
     return mig
 
 
-# -- rows 6 to 9: programs that write down the card ------------------------------------------
-
-
-def _registers(host: Node) -> list[str]:
-    """The annotations in which HAMi registers cards, of any maker."""
-    like = re.compile(r"hami\.io/node-[\w-]*register")
-    return [k for k, text in host.notes.items() if like.fullmatch(k) and str(text).strip(" []")]
-
-
-def _hami(host: Node) -> Devices:
-    """Row 6: the cards of HAMi's register, busy where a pod's annotation names them."""
-    (key, *others) = _registers(host)
-    if key != "hami.io/node-nvidia-register" or others:
-        raise Unclear("registers of other devices", [(k, "") for k in (key, *others)])
-    text = str(host.notes[key])
-    cards: dict[str, str] = {}
-    modes = set()
-    try:
-        if text.lstrip().startswith("["):
-            for card in json.loads(text):
-                cards[str(card["id"])] = str(card.get("type", host.product))
-                modes.add(card.get("mode") or "hami-core")
-        else:
-            for part in filter(None, text.split(":")):
-                fields = part.split(",")
-                cards[fields[0]] = fields[4]
-                modes.add(fields[8] if len(fields) > 8 else "hami-core")
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
-        raise Unclear("a register that is not understood", [(key, text[:40])]) from None
-    if modes - {"hami-core", ""} or len(set(cards.values())) > 1:
-        raise Unclear("cards in modes of their own", [(key, ", ".join(sorted(map(str, modes))))])
-    asks = re.compile(r"nvidia\.com/gpu(mem|cores|mem-percentage)?")
-    return _named(host, cards, asks, "hami.io/vgpu-devices-allocated")
-
-
-def _vgpu(host: Node) -> Devices:
-    """Row 7: the cards of Volcano's register."""
-    key = "volcano.sh/node-vgpu-register"
-    parts = [part.split(",") for part in filter(None, str(host.notes.get(key, "")).split(":"))]
-    if not parts or any(len(p) < 6 or p[5] not in ("", "hami-core") for p in parts):
-        names = [name for name in host.capacity if family(name) == "vgpu"]
-        raise Unclear("no register of the cards", [(name, host.has(name)) for name in names])
-    cards = {part[0]: part[3] for part in parts}
-    return _named(host, cards, re.compile(r"volcano\.sh/vgpu-.*"), "volcano.sh/vgpu-ids-new")
-
-
-def _named(host: Node, cards: Mapping[str, str], asks: re.Pattern[str], note: str) -> Devices:
-    """Cards by id, where every pod that asks for some has the ids in an annotation."""
-    busy: set[str] = set()
-    for pod in host.pods:
-        text = str(pod.part("annotations").get(note, ""))
-        ids = re.findall(r"(?:^|[:;])([^,;:]+),[^,;:]*,\d+,\d+(?=[:;]|$)", text)
-        busy |= set(ids)
-        if (any(map(asks.fullmatch, pod.asks)) and not ids) or set(ids) - set(cards):
-            raise Unclear("cards that no annotation names", [(note, pod.name)])
-    product = re.sub(r"^NVIDIA-", "", next(iter(cards.values())))
-    return host.fixed(product, len(busy), len(cards), "GPUs that another scheduler gives out")
-
-
-def _volcano(host: Node) -> Devices:
-    """Row 9: Volcano's older shares, by the index that it writes."""
-    memory, number = "volcano.sh/gpu-memory", "volcano.sh/gpu-number"
-    cards = host.has(number)
-    if not cards or host.has(memory) % cards:
-        raise Unclear("memory that does not divide by cards", [(memory, host.has(memory))])
-    busy: set[int] = set()
-    for pod in host.pods:
-        if memory in pod.asks or number in pod.asks:
-            busy |= set(_indices(pod, "volcano.sh/gpu-index"))
-    return host.fixed(host.product, len(busy), cards, "GPUs that another scheduler gives out")
+# -- rows 8 and 11: programs that write down the card ----------------------------------------
 
 
 def _indices(pod: Pod, note: str) -> tuple[int, ...]:
@@ -519,9 +388,6 @@ def _aliyun(host: Node) -> Devices:
     at = {n: _indices(p, "ALIYUN_COM_GPU_MEM_IDX") if cards > 1 else (0,) for n, p in held.items()}
     if any(len(gpus) != 1 for gpus in at.values()):
         raise Unclear("cards that no annotation names", [(memory, total)])
-    if any(gpus[-1] >= cards for gpus in at.values()):
-        why = "on a node that has fewer cards than are held"
-        return host.fixed(host.product, len(set(at.values())), cards, why)
     for name, pod in held.items():
         pod.cells = [(1, pod.asks[memory], 1 << at[name][0])]
         pod.keys |= devices.keys
@@ -534,8 +400,6 @@ def _milli(host: Node) -> Devices:
     if not cards:
         raise Unclear("no number of cards", [(MILLI, host.has(MILLI))])
     devices = host.cards(host.product, cards, (MILLI,))
-    load: Counter[int] = Counter()
-    several = False
     for pod in host.pods:
         notes = pod.part("annotations")
         text = notes.get(MILLI, pod.asks.get(MILLI))
@@ -550,61 +414,43 @@ def _milli(host: Node) -> Devices:
         if not 0 < part <= WHOLE or len(gpus) != number:
             raise Unclear("shares that are not understood", [(f"{MILLI} {told}", pod.name)])
         pod.keys |= devices.keys
-        load.update(dict.fromkeys(gpus, part))
-        several = several or number > 1
-        bits = [1 << g for g in gpus]
-        pod.cells = [(number, part, sum(bits))]
+        pod.cells = [(number, part, sum(1 << g for g in gpus))]
         if number > 1 and part < WHOLE:
-            pod.cells = [(1, part, bit) for bit in bits]
+            pod.cells = [(1, part, 1 << g) for g in gpus]
             pod.stays = "shares of several GPUs"
-    if any(g >= cards for g in load) or (several and max(load.values()) > WHOLE):
-        why = "on a node that has fewer cards than are held"
-        return host.fixed(host.product, len(load), cards, why)
     return devices
-
-
-# -- rows 12 to 14: other makers -------------------------------------------------------------
-
-
-def _amd(host: Node) -> Devices:
-    """Row 12: cards only where a label says that they are not partitioned."""
-    name = "amd.com/gpu"
-    mode = str(host.labels.get("amd.com/gpu.compute-memory-partition", "")).lower()
-    able = str(host.labels.get("amd.com/gpu.compute-partitioning-supported", "")).lower()
-    if not mode.startswith("spx") and able != "false":
-        raise Unclear("cards that may be partitions", [(name, host.has(name))])
-    return _counted(host, name, host.product)
-
-
-def _intel(host: Node) -> Devices:
-    """Row 13: cards only where there are as many as devices."""
-    names = [n for n in ("gpu.intel.com/i915", "gpu.intel.com/xe") if host.has(n)]
-    if len(names) > 1 or host.has(names[0]) != host.number("gpu.intel.com/device.count"):
-        raise Unclear("cards that may be shared", [(name, host.has(name)) for name in names])
-    return _counted(host, names[0], host.product)
-
-
-def _gaudi(host: Node) -> Devices:
-    """Row 14: cards, with the figures of a table."""
-    name = "habana.ai/gaudi"
-    told = [p for p in (host.product, name, "gaudi", "Gaudi") if host.figures.told(p)]
-    if not told:
-        raise Unclear("no power figures (--devices FILE)", [(name, host.has(name))])
-    return _counted(host, name, told[0])
 
 
 READERS: Mapping[str, Callable[[Node], Devices]] = {
     "nvidia": _nvidia,
-    "hami": _hami,
-    "vgpu": _vgpu,
-    "volcano": _volcano,
     "aliyun": _aliyun,
     "milli": _milli,
-    "amd": _amd,
-    "intel": _intel,
-    "gaudi": _gaudi,
 }
 """What reads the devices of a node by their kind."""
+
+
+def clipped(node: Node) -> list[tuple[int, int]]:
+    """Leave pods what a node's real cards have; where that is less, they all stay.
+
+    Returns what is held and what there is of the first card that has less, if one has.
+    """
+    devices, load = node.devices, Counter[int]()
+    for pod in node.pods:
+        load.update({g: share for _, share, bits in pod.cells for g in _bits(bits)})
+    over = [g for g in sorted(load) if g >= devices.cards or load[g] > devices.units]
+    left = dict.fromkeys(range(devices.cards), devices.units)
+    for pod in node.pods if over else ():
+        cells = [
+            (min(share, left.get(g, 0)), g) for _, share, bits in pod.cells for g in _bits(bits)
+        ]
+        pod.cells = [(1, share, 1 << g) for share, g in cells if share]
+        left.update({g: left[g] - share for share, g in cells if share})
+        pod.stays = "on a node that has fewer cards than are held"
+    return [(load[g], devices.units) for g in over[:1]]
+
+
+def _bits(mask: int) -> list[int]:
+    return [g for g in range(mask.bit_length()) if mask >> g & 1]
 
 
 def notes(nodes: Sequence[Node]) -> list[str]:

@@ -11,6 +11,7 @@ from optgap.models.placement.kubernetes.devices import (
     Devices,
     Node,
     amounts,
+    clipped,
     examine,
     family,
     notes,
@@ -24,8 +25,6 @@ from optgap.models.result import Violation
 NOT_UNDERSTOOD = "on a node whose accelerators are not understood"
 PART = "part of its node"
 PLAIN = ("plain", "other")
-CARDS = ("nvidia", "amd", "intel", "gaudi")
-"""Families of resources that count cards, if no label says otherwise."""
 
 
 @dataclass
@@ -35,14 +34,12 @@ class Layout:
     Parameters
     ----------
     nodes: in the order of the file.
-    pending: pods that wait for a node.
     reasons: pods left out, by why.
     violations: nodes that hold more than can be allocated.
     warnings: what was odd.
     """
 
     nodes: list[Node]
-    pending: list[Pod]
     reasons: Counter[str]
     violations: list[Violation]
     warnings: list[str]
@@ -55,7 +52,7 @@ def lay_out(objects: Objects, figures: Figures, plain: Collection[str]) -> Layou
     ------
     ValueError: for a quantity that is none, naming the node or pod.
     """
-    layout = Layout([], [], Counter(), [], list(objects.warnings))
+    layout = Layout([], Counter(), [], list(objects.warnings))
     lost = {name for name, node in objects.nodes.items() if not _ready(node)}
     nodes = {
         n: _node(n, node, figures, layout) for n, node in objects.nodes.items() if n not in lost
@@ -81,8 +78,6 @@ def lay_out(objects: Objects, figures: Figures, plain: Collection[str]) -> Layou
             nodes[where].pods.append(found)
             continue
         layout.reasons[reason] += 1
-        if reason.startswith("pending"):
-            layout.pending.append(found)
     if strange:
         layout.warnings.append(
             f"pods on {_some(strange, 'node')} that the file does not have: "
@@ -152,31 +147,25 @@ def _not_running(pod: Object) -> str:
 def _close(layout: Layout, node: Node) -> None:
     """Find what a node holds more of than can be allocated; such a node takes nothing."""
     devices = node.devices
-    load: Counter[int] = Counter()
-    for pod in node.pods:
-        for _count, share, bits in pod.cells:
-            load.update({g: share for g in range(bits.bit_length()) if bits >> g & 1})
     over = [
         (name, node.held(name), node.allocatable.get(name, 0))
         for name in {name: None for pod in node.pods for name in pod.asks}
-        if family(name) != "hami" and (devices.verdict != "unknown" or family(name) in PLAIN)
+        if devices.verdict != "unknown" or family(name) in PLAIN
     ]
     over.append(("pods", len(node.pods), node.allocatable["pods"]))
     found = [(name, held, limit) for name, held, limit in over if held > limit]
-    if not found:
-        loads = load.values()
-        found = [("a card", most, devices.units) for most in loads if most > devices.units]
+    clips = [("a card", most, units) for most, units in clipped(node)]
+    found = found or clips
     layout.violations += [
         Overfull("held", f"{_called(name, devices)} of {node.name}", held, limit)
         for name, held, limit in found
     ]
-    node.closed = node.closed or bool(found) or devices.verdict in ("stays", "unknown")
+    node.closed = node.closed or bool(found) or devices.verdict == "unknown"
 
 
 def _called(name: str, devices: Devices) -> str:
     """A resource in a reader's words."""
-    whole = not devices.keys or (name,) in devices.keys
-    return "cards" if family(name) in CARDS and whole else name
+    return "cards" if family(name) == "nvidia" and (name,) in devices.keys else name
 
 
 class Overfull(Violation):
@@ -191,8 +180,6 @@ def _stays(pod: Pod, node: Node, budgets: list[Object], plain: Collection[str]) 
         return PART
     if node.devices.verdict == "unknown":
         return NOT_UNDERSTOOD
-    if node.devices.verdict == "stays":
-        return node.devices.why
     if node.held("cpu") > node.capacity["cpu"]:
         return "on a node that has less CPU than is asked for"
     if pod.stays:

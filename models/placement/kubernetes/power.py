@@ -21,9 +21,6 @@ _FULL_W: tuple[tuple[str, float], ...] = (
     ("a30", 165.0), ("a16", 250.0), ("a10$|a10[^0]", 150.0), ("a2$|a2[^0]", 60.0),
     ("rtx.*6000.*ada", 300.0), ("rtx.*a6000", 300.0), ("rtx.*4090", 450.0), ("rtx.*3090", 350.0),
     ("titan.*rtx", 280.0), ("k80", 300.0), ("p40", 250.0), ("p4$|p4[^0]", 75.0),
-    ("mi355", 1400.0), ("mi325", 1000.0), ("mi300x", 750.0), ("mi300a", 550.0),
-    ("mi250", 560.0), ("mi210", 300.0), ("mi100", 300.0), ("gaudi3", 900.0),
-    ("gaudi2|hl-225", 600.0), ("gaudi", 350.0),
 )  # fmt: skip
 _TABLE_II = (("v100", "V100M16"), ("p100", "P100"), ("t4", "T4"), ("a100.*sxm|a100$", "A100"))
 
@@ -57,13 +54,9 @@ class Figures:
         self.devices = devices
         self.assumed: dict[str, None] = {}
 
-    def told(self, product: str) -> bool:
-        """Whether the table of devices has the product."""
-        return self.devices is not None and product in self.devices.full_w
-
     def watts(self, product: str) -> tuple[float, float]:
         """(idle W, full W) of a card."""
-        if self.devices is not None and self.told(product):
+        if self.devices is not None and product in self.devices.full_w:
             return self.devices.idle_w[product], self.devices.full_w[product]
         idle, full, known = product_power(product)
         if not known:

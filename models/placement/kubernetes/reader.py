@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,12 +12,12 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.placement.arrays import BoolArray
 from optgap.models.placement.cluster import Cluster
 from optgap.models.placement.kubernetes.devices import WHOLE, Node, family
-from optgap.models.placement.kubernetes.layout import CARDS, PART, Layout, lay_out
+from optgap.models.placement.kubernetes.layout import PART, Layout, lay_out
 from optgap.models.placement.kubernetes.objects import COMMAND, Objects, read_objects
 from optgap.models.placement.kubernetes.power import UNKNOWN_W, Figures
 from optgap.models.placement.kubernetes.requests import Pod
 from optgap.models.placement.kubernetes.rules import Rules, grouped
-from optgap.models.placement.migrations import Further, MigrationProblem, Move
+from optgap.models.placement.migrations import Further, MigrationProblem
 from optgap.models.placement.openb import DeviceTable
 from optgap.models.placement.power import PowerModel
 from optgap.models.placement.problem import PlacementProblem
@@ -44,7 +44,6 @@ class KubernetesReading:
     assumed: GPU products whose power nobody has told.
     nodes: the nodes, in the order of the problem's.
     pods: (T,) the pod of each task; "" for the pods that belong to a node, together.
-    pending: pods that wait for a node, with the nodes that they may go to.
     """
 
     migration: MigrationProblem
@@ -57,34 +56,6 @@ class KubernetesReading:
     assumed: tuple[str, ...]
     nodes: tuple[Node, ...]
     pods: tuple[str, ...]
-    pending: tuple[tuple[Pod, BoolArray], ...] = field(repr=False)
-
-    def fitting(self, moves: Sequence[Move]) -> int:
-        """How many pending pods fit into room that the moves use or make, at some step."""
-        used = [Counter[str]() for _ in self.nodes]
-        for node, held in zip(self.nodes, used, strict=True):
-            for pod in node.pods:
-                held.update({**pod.asks, "pods": 1})
-        asks = {pod.name: {**pod.asks, "pods": 1} for node in self.nodes for pod in node.pods}
-        touched = {n for move in moves for n in (move.from_node, move.to_node)}
-        waiting = [(pod, {n for n in touched if ok[n]}) for pod, ok in self.pending]
-        found: set[str] = set()
-        for move in (None, *moves):
-            at = touched if move is None else {move.from_node, move.to_node}
-            if move is not None:
-                used[move.from_node].subtract(asks[self.pods[move.task]])
-                used[move.to_node].update(asks[self.pods[move.task]])
-            for pod, may in waiting:
-                if any(self._takes(n, pod, used[n]) for n in may & at):
-                    found.add(pod.name)
-        return len(found)
-
-    def _takes(self, n: int, pod: Pod, used: Counter[str]) -> bool:
-        there = self.nodes[n].allocatable
-        return not self.nodes[n].closed and all(
-            used[name] + amount <= there.get(name, 0)
-            for name, amount in {**pod.asks, "pods": 1}.items()
-        )
 
 
 def read_kubernetes(
@@ -125,7 +96,7 @@ def _reading(source: str, objects: Objects, layout: Layout, figures: Figures) ->
     rules = Rules(objects, nodes)
     rows = _rows(nodes, rules)
     everyone = [pod for node in nodes for pod in node.pods]
-    counted_too = {n.devices.product for n in nodes if n.devices.verdict in ("exact", "stays")}
+    counted_too = {n.devices.product for n in nodes if n.devices.verdict == "exact"}
     assumed = tuple(product for product in figures.assumed if product in counted_too)
     layout.warnings += [
         f"no power figures for {product!r}: {UNKNOWN_W:g} W assumed (--devices FILE)"
@@ -142,7 +113,6 @@ def _reading(source: str, objects: Objects, layout: Layout, figures: Figures) ->
         assumed,
         tuple(nodes),
         tuple(row.pod.name if row.pod else "" for row in rows),
-        tuple((pod, rules.allowed(pod, None)) for pod in layout.pending),
     )
 
 
@@ -329,7 +299,7 @@ def _needed(name: str, nodes: Sequence[Node], rows: Sequence[_Row]) -> bool:
         return any(node.allocatable.get("cpu", 0) < node.capacity["cpu"] for node in nodes)
     if name == "memory":
         return any(row.asks.get("memory", 0) % MIB for row in rows)
-    if family(name) in CARDS:
+    if family(name) == "nvidia":
         return any(
             (name,) not in node.devices.keys or node.allocatable.get(name, 0) < node.devices.cards
             for node in nodes

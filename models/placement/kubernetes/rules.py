@@ -37,7 +37,7 @@ class Rules:
         self._domains: dict[str, dict[str, set[str]]] = {}
         self._repelling = list(_repelling(objects))
 
-    def allowed(self, pod: Pod, node: Node | None) -> BoolArray:
+    def allowed(self, pod: Pod, node: Node) -> BoolArray:
         """(N,) where a pod may go, whatever else is there; `node` is where it is."""
         spec, meta = pod.object.get("spec") or {}, pod.object["metadata"]
         affinity = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED) or {}
@@ -58,8 +58,6 @@ class Rules:
                 there = [float(n.allocatable.get(name, 0)) for n in self.nodes]
                 self._there[name] = np.array(there)
             fits = fits & (self._there[name] >= amount)
-        if node is None:
-            return fits
         same = [node.labels.get(label) for label in SAME]
         return fits & self._where(
             ["", "", *sorted(pod.keys), same],

@@ -19,11 +19,8 @@ from optgap.models.queueing.slurm.table import COMMAND, Table
 
 CHANGES_S = (1800.0, 3600.0)
 """By how much clocks are put back or forward, s."""
-QUARTER_S = 900
-"""Clocks are changed at the full quarter of an hour."""
 OPEN = "in an hour that clocks showed twice"
 MISFIT = "whose End is not Start + ElapsedRaw + Suspended"
-_NAMES = ("submit", "eligible", "start", "end")
 
 
 @dataclass(frozen=True)
@@ -69,15 +66,8 @@ def read_times(table: Table, zone: str | None, source: str) -> Times:
         clock = UTC if zone is None else ZoneInfo(zone)
     except (KeyError, ValueError, OSError):
         raise InputError("--set", "zone", zone, "a time zone such as Europe/Berlin") from None
-    local = {name: _local(table, name, source) for name in _NAMES}
-    unix = all(text.isdigit() for text in table.column("start") if text.lower() not in NEVER)
-    clock = UTC if unix else clock
-    read = {name: _readings(column, clock) for name, column in local.items()}
-    for name, (first, _) in read.items():
-        for k in np.flatnonzero(np.isnan(first) & ~np.isnan(local[name]))[:1].tolist():
-            where = f"{table.rows[k]}, column {name}"
-            expected = f"a time that clocks in {zone} showed"
-            raise InputError(source, where, table.column(name)[k], expected)
+    names = ("submit", "eligible", "start", "end")
+    read = {name: _readings(table, name, clock, source) for name in names}
     elapsed = [float(t) if t.strip().isdigit() else math.nan for t in table.column("elapsedraw")]
     suspended = [limit_s(text) for text in table.column("suspended")]
     lasted = np.array(elapsed) + np.where(np.isfinite(suspended), suspended, 0.0)
@@ -93,7 +83,7 @@ def read_times(table: Table, zone: str | None, source: str) -> Times:
     fits = (off == 0) & ~backwards
     wrong = over & ~fits.any(axis=0)
     changed = np.isin(np.abs(off), CHANGES_S) | (backwards & np.isnan(lasted))
-    for k in np.flatnonzero(wrong & changed.any(axis=0) & (not unix))[:1].tolist():
+    for k in np.flatnonzero(wrong & changed.any(axis=0))[:1].tolist():
         first, last = table.column("start")[k], table.column("end")[k]
         found = NoQuote(f"Start {first}, End {last}: clocks were changed")
         way = "another zone" if zone else "--set zone=Europe/Berlin, say, for local times"
@@ -120,46 +110,31 @@ def read_times(table: Table, zone: str | None, source: str) -> Times:
     return Times(floats(submit), floats(eligible), floats(start), end, still, early, unfit, clock)
 
 
-def _readings(local_s: FloatArray, zone: tzinfo) -> tuple[FloatArray, FloatArray]:
-    """The earlier and the later time that a clock may have meant; NaN for what it never showed."""
-    if zone is UTC:
-        return local_s, local_s
-    known = np.isfinite(local_s)
-    quarters, place = np.unique(local_s[known] // QUARTER_S, return_inverse=True)
-    found = []
-    for fold in (0, 1):
-        offset = []
-        for quarter in quarters.tolist():
-            shown = datetime.fromtimestamp(quarter * QUARTER_S, UTC).replace(tzinfo=None)
-            time = shown.replace(tzinfo=zone, fold=fold)
-            there = datetime.fromtimestamp(time.timestamp(), zone).replace(tzinfo=None) == shown
-            offset.append(time.utcoffset().total_seconds() if there else math.nan)  # type: ignore[union-attr]  # has a zone
-        read = local_s.copy()
-        read[known] -= np.array(offset)[place]
-        found.append(read)
-    return found[0], found[1]
-
-
-def _local(table: Table, name: str, source: str) -> FloatArray:
-    """Seconds since 1970 of a column as if its clock were UTC's; NaN for none.
+def _readings(table: Table, name: str, zone: tzinfo, source: str) -> list[FloatArray]:
+    """The earlier and the later time that a clock may have meant, s since 1970; NaN for none.
 
     Raises
     ------
-    InputError: for dates in another form than sacct's own, which SLURM_TIME_FORMAT makes: their
-        days and months cannot be told apart, or they have no day.
+    InputError: for a time that the clock never showed, and for dates in another form than sacct's
+        own, which SLURM_TIME_FORMAT makes: their days and months cannot be told apart.
     """
     import pandas as pd
 
     texts = pd.Series(table.column(name), dtype=object)
     given = texts[~texts.str.strip().str.lower().isin(NEVER)]
-    found = np.full(len(texts), math.nan)
-    if given.str.isdigit().all():
-        found[given.index] = given.astype(np.int64)
-    else:
-        dates = pd.to_datetime(given, format="%Y-%m-%dT%H:%M:%S", errors="coerce")
-        for k in given.index[dates.isna()][:1].tolist():
-            expected = "2026-11-24T03:38:28, as sacct prints without SLURM_TIME_FORMAT"
+    dates = pd.to_datetime(given, format="%Y-%m-%dT%H:%M:%S", errors="coerce")
+
+    def refuse(bad: pd.Series[bool], expected: str) -> None:
+        for k in given.index[bad][:1].tolist():
             raise InputError(source, f"{table.rows[k]}, column {name}", given[k], expected)
-        found[given.index] = (dates - pd.Timestamp(0)).dt.total_seconds()
-    found[found <= 0] = math.nan
-    return floats(found)
+
+    refuse(dates.isna(), "2026-11-24T03:38:28, as sacct prints without SLURM_TIME_FORMAT")
+    found = []
+    for earlier in (True, False):
+        twice = np.full(len(dates), earlier)
+        shown = dates.dt.tz_localize(zone, ambiguous=twice, nonexistent="NaT")
+        refuse(shown.isna(), f"a time that clocks in {zone} showed")
+        read = np.full(len(texts), math.nan)
+        read[given.index] = (shown - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+        found.append(floats(read))
+    return found

@@ -6,10 +6,9 @@ What counts, by a job's row:
   failed, cancelled, timed out, preempted, node failure): its GPUs were taken all the same;
 * it still runs: a job that ends when the log does;
 * every run of a requeued job (``sacct -D``) is a job; one row that stands twice is one;
-* the parts of a heterogeneous job are one gang, while all of them ran; steps repeat their job and
-  are passed over;
+* steps repeat their job and are passed over;
 * left out, and counted: jobs that never started, ran no second, asked for no GPU or held parts of
-  GPUs, and rows whose times do not fit each other.
+  GPUs, parts of heterogeneous jobs, and rows whose times do not fit each other.
 
 Suspended time counts, as the allocation is kept.
 """
@@ -28,7 +27,6 @@ from optgap.models.queueing.arrays import FloatArray, IntArray, floats, integers
 from optgap.models.queueing.jobs import Jobs
 from optgap.models.queueing.log import AT_ONCE, Pool, QueueLog, happened, peak, peaks
 from optgap.models.queueing.slurm.clock import Times, read_times
-from optgap.models.queueing.slurm.document import read_document
 from optgap.models.queueing.slurm.fields import gpus, hosts, limit_s, shares
 from optgap.models.queueing.slurm.table import COMMAND, Table, read_table
 from optgap.models.reading import Path, read_text
@@ -65,11 +63,9 @@ def read_slurm(
     wait: str = "eligible",
     zone: str | None = None,
     gpus: int | None = None,
-    nodes: int | None = None,
-    gpus_per_node: int | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> QueueLog:
-    """Read what ``sacct -P`` or ``sacct --json`` prints; ``-`` is standard input.
+    """Read what ``sacct -P`` prints; ``-`` is standard input.
 
     Parameters
     ----------
@@ -77,7 +73,6 @@ def read_slurm(
     wait: what a wait counts from: ``eligible``, when the job could have started, or ``submit``.
     zone: whose local time the file has, such as ``Europe/Berlin``; UTC without it.
     gpus: the pool's size; the most that each node was seen to hold, added up, without it.
-    nodes, gpus_per_node: the same, as two numbers.
     columns: sacct's names of columns that the file calls otherwise.
 
     Raises
@@ -103,14 +98,10 @@ def read_slurm(
     chosen = pool or max(pools, key=lambda name: pools[name][1])
     if chosen not in pools:
         raise InputError("--set", "pool", chosen, one_of(pools))
-    members = [run for run in runs if run.pool == chosen]
-    gangs = _gangs(members)
-    found = [run for run in gangs if run.lasted_s >= SHORTEST_S]
     arrivals = getattr(times, wait)
+    found = [run for run in runs if run.pool == chosen]
     found.sort(key=lambda run: min(arrivals[run.row], run.start_s))
-    reasons["of another pool"] = len(runs) - len(members)
-    reasons["part of a heterogeneous job, counted with its first"] = len(members) - len(gangs)
-    reasons["part of a heterogeneous job that never ran as a whole"] = len(gangs) - len(found)
+    reasons["of another pool"] = len(runs) - len(found)
     rows, start = [run.row for run in found], floats([run.start_s for run in found])
     lasted = floats([run.lasted_s for run in found])
     users, partitions = table.column("user"), table.column("partition")
@@ -124,7 +115,7 @@ def read_slurm(
         estimate_s=_estimates(table, lasted, rows, warnings),
         source=source,
     )
-    size = _pool(members, {"gpus": gpus, "nodes": nodes, "gpus_per_node": gpus_per_node})
+    size = _pool(found, gpus)
     name = f"slurm {source}, {chosen}"
     problem, logged, lacks = happened(jobs, start, size, name, source, times.at)
     return QueueLog(
@@ -132,7 +123,7 @@ def read_slurm(
         logged,
         floats(times.submit[rows]),
         tuple(users[row] for row in rows),
-        size,
+        size.said,
         sum("." not in name for name in table.columns["jobid"]) + len(table.unread),
         {why: count for why, count in reasons.items() if count},
         pools,
@@ -142,9 +133,8 @@ def read_slurm(
 
 
 def _table(text: str, columns: Mapping[str, str], source: str) -> Table:
-    """The rows of either form, with the columns that are needed under sacct's names."""
-    read = read_document if text.lstrip().startswith(("{", "[")) else read_table
-    table = read(text, source)
+    """The rows, with the columns that are needed under sacct's names."""
+    table = read_table(text, source)
     for theirs, ours in columns.items():
         if theirs.lower() not in table.columns:
             raise InputError("--column", "", theirs, one_of(table.columns))
@@ -187,6 +177,8 @@ def _runs(table: Table, times: Times, source: str) -> tuple[list[_Run], Counter[
             reasons[f"job holds {_SHARES[part]} ({part}), which are not counted as GPUs"] += 1
         elif not count:
             reasons["asks for no GPU"] += 1
+        elif "+" in name:
+            reasons["part of a heterogeneous job"] += 1
         elif times.unfit[k]:
             reasons[times.unfit[k]] += 1
         elif lasted < SHORTEST_S:
@@ -234,25 +226,7 @@ def _in_pools(runs: Sequence[_Run]) -> list[_Run]:
     return [replace(run, pool=pool(run)) for run in runs]
 
 
-def _gangs(runs: Sequence[_Run]) -> list[_Run]:
-    """The parts of one run of a heterogeneous job as one: it holds GPUs while all of them run."""
-    found: dict[str, list[_Run]] = {}
-    for run in runs:
-        name, _, number = run.name.partition("#")
-        whole, plus, _ = name.partition("+")
-        found.setdefault(f"{whole}+ {number}" if plus else run.name, []).append(run)
-    return [
-        replace(
-            parts[0],
-            start_s=max(run.start_s for run in parts),
-            end_s=min(run.end_s for run in parts),
-            gpus=sum(run.gpus for run in parts),
-        )
-        for parts in found.values()
-    ]
-
-
-def _pool(runs: Sequence[_Run], told: Mapping[str, int | None]) -> Pool:
+def _pool(runs: Sequence[_Run], told: int | None) -> Pool:
     """The pool as told, else the most that each node was seen to hold, added up."""
 
     def held(pairs: Sequence[tuple[_Run, int]]) -> tuple[FloatArray, FloatArray, IntArray]:
@@ -263,9 +237,9 @@ def _pool(runs: Sequence[_Run], told: Mapping[str, int | None]) -> Pool:
     # how a gang's GPUs lie on its nodes is not told: on each as many, and the rest anywhere
     shares = [(run, run.gpus // len(run.nodes)) for run in runs for _ in run.nodes]
     at = integers([names[node] for run in runs for node in run.nodes])
-    seen = peaks(*held(shares), at)[0].tolist() if names else ()
+    seen = int(peaks(*held(shares), at)[0].sum()) if names else 0
     most = peak(*held([(run, run.gpus) for run in runs]))[0]
-    return Pool.of(told, seen, most, BY_NODE if names else AT_ONCE)
+    return Pool.of(told, max(seen, most), BY_NODE if names else AT_ONCE)
 
 
 def _whole(text: str) -> int:

@@ -64,7 +64,6 @@ class Tree:
     ----------
     undecided: nodes whose counts were neither proven infeasible nor found in a placement.
     patience: factor on the limits of linear and integer programs; grows with `reopen`.
-    ambition: share of the gap that a heuristic may leave open.
     """
 
     def __init__(
@@ -93,7 +92,7 @@ class Tree:
         self._pruned = math.inf if box.nonempty else floor
         self._current = math.inf  # bound of the node being expanded, which is not in the heap
         self._asked: set[Counts] = set()
-        self.patience, self.ambition = 1.0, 0.5
+        self.patience = 1.0
         self.nodes = 0
         self.limits = Limits()
         self._heuristic_work, self._work = 0.0, 0.0
@@ -133,23 +132,6 @@ class Tree:
         """Whether the incumbent's power is at most that of the counts."""
         return self.incumbent.watts <= self.generation.master.watts(counts) * (1 + CLOSE)
 
-    def richer_counts(self) -> Counts:
-        """The best node's counts, raised at random up to a power between bound and incumbent."""
-        instance, levels = self.instance, self.levels
-        bound = min(self.bound, self.incumbent.watts)
-        target = bound + self.ambition * (self.incumbent.watts - bound)
-        *counts, servers = self.best.rounded
-        while True:
-            limits = [instance.gpus, *counts[:-1]]  # counts fall with the level
-            more = []
-            for q, limit in enumerate(limits):
-                one = (*counts[:q], counts[q] + 1, *counts[q + 1 :])
-                if counts[q] < limit and closed_form_w(instance, levels, one) <= target:
-                    more.append(q)
-            if not more:
-                return (*counts, max(servers, instance.servers_for(counts[0])))
-            counts[int(self.rng.choice(more))] += 1
-
     def run(self, limits: Limits) -> float:
         """Expand open nodes until none is left or the limits end: the bound, W.
 
@@ -183,13 +165,10 @@ class Tree:
         return self.open
 
     def _improve(self, heuristic: PrimalHeuristic) -> None:
-        """Give the heuristic a turn, which aims higher after each turn that finds nothing."""
-        known = self.incumbent.watts
+        """Give the heuristic a turn."""
         self.generation.master.remove_unused()
         units = DEFAULT.tree.heuristic_units * self.instance.tasks / 100
         heuristic.improve(self, turn(self.limits, units))
-        failed = self.incumbent.watts == known
-        self.ambition = min(1.0, 1.2 * self.ambition) if failed else 0.5
         bound = min(self.bound, self.incumbent.watts)
         self.limits.progress("dives", self.incumbent.watts, bound)
 

@@ -17,21 +17,18 @@ class TaskStream(NamedTuple):
     Parameters
     ----------
     submit, duration: (L,) s. width: (L,) GPUs of each task.
-    series, offset: samples of all tasks in %, and where each begins (L+1).
     demand, limit: (R, L) and (K, R): memory, and the capacity row where there is one.
     gpu_kind, gpu_server: (G,). server_start: (N+1,) the first GPU of each server.
     server_w: (N,) W of an awake server.
     f_max: (K,) MHz. beta, static, slope, floor: (K, L) exponent, W, W/MHz, least clock in MHz.
     clocks, clock_count: (K, F) and (K,) the clocks of each kind, 0 of them where any will do.
-    period, exponent, wake_s: s per sample, q of the slowdown, s that waking takes.
-    scaled, waiting, one_server: the rules ``util_scaled``, ``waiting`` and ``gang=server``.
+    wake_s: s that waking takes.
+    waiting, one_server: the rules ``waiting`` and ``gang=server``.
     """
 
     submit: FloatArray
     duration: FloatArray
     width: IntArray
-    series: FloatArray
-    offset: IntArray
     demand: IntArray
     limit: IntArray
     gpu_kind: IntArray
@@ -45,10 +42,7 @@ class TaskStream(NamedTuple):
     floor: FloatArray
     clocks: FloatArray
     clock_count: IntArray
-    period: float
-    exponent: float
     wake_s: float
-    scaled: bool
     waiting: bool
     one_server: bool
 
@@ -69,8 +63,6 @@ def case_of(problem: ConsolidationProblem) -> TaskStream:
         submit=floats([t.submit_s for t in tasks]),
         duration=floats([t.duration_s for t in tasks]),
         width=problem.width,
-        series=floats(np.concatenate([t.util_percent for t in tasks])),
-        offset=np.cumsum([0, *(t.util_percent.size for t in tasks)]).astype(np.int64),
         demand=np.concatenate([problem.memory[None, :], problem.rows]),
         limit=np.ascontiguousarray(np.stack(limits, axis=1)),
         gpu_kind=problem.gpu_kind,
@@ -84,10 +76,7 @@ def case_of(problem: ConsolidationProblem) -> TaskStream:
         floor=floats(problem.floors_mhz),
         clocks=clocks,
         clock_count=np.array([len(kind.frequencies_mhz) for kind in kinds], dtype=np.int64),
-        period=float(problem.period_s),
-        exponent=float(rules.contention),
         wake_s=float(rules.wake_s),
-        scaled=rules.util_scaled,
         waiting=rules.waiting,
         one_server=rules.gang == "server",
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import bisect
 import math
-from dataclasses import replace
 
 import numpy as np
 
@@ -27,7 +26,7 @@ def bound_energy(problem: ConsolidationProblem, *, limits: Limits, seed: int) ->
     instance = instance_of(problem)
     best, by = work_j(instance), "energy of the work itself"
     if not problem.rules.waiting:
-        there = presence_j(_at_least(instance))
+        there = presence_j(instance)
         if there > best:
             best, by = there, "power of the tasks that are there for certain, over time"
     return bound_only(Bound(best * (1 - BOUND_SAFETY), by, ()), limits)
@@ -40,9 +39,9 @@ def work_j(instance: Instance) -> float:
     for ell, task in enumerate(problem.tasks):
         busy = task.util_percent / 100
         lasting = sample_times(task, problem.period_s)
-        price = _price(instance, ell, busy if problem.rules.util_scaled else np.ones(1)) * task.gpus
-        by_memory.append(float((price * lasting).sum()) * float(problem.memory[ell]))
-        by_asking.append(float((price * busy * lasting).sum()))
+        price = _price(instance, ell) * task.gpus
+        by_memory.append(price * float(lasting.sum()) * float(problem.memory[ell]))
+        by_asking.append(price * float((busy * lasting).sum()))
     best = math.fsum(by_memory) / float(problem.gpu_memory.max())
     return max(best, math.fsum(by_asking)) if problem.rules.contention >= 1 else best
 
@@ -54,40 +53,25 @@ def sample_times(task: Task, period_s: float) -> FloatArray:
     return np.asarray(np.diff(ends, prepend=0.0))
 
 
-def _price(instance: Instance, task: int, busy: FloatArray) -> FloatArray:
+def _price(instance: Instance, task: int) -> float:
     """min over kinds and clocks of P(f)/(f/f_max)^β, J per s of progress on one GPU.
 
     P is the task's own line with the least share of a server's static power. The price has one
     minimum: where P' f = β P, else at an end of the range.
-
-    Parameters
-    ----------
-    busy: (n,) shares of the power above static that are drawn; the price for each.
     """
     problem = instance.problem
     share = float((instance.server_w / instance.server_gpus).min())
-    best = np.full(busy.shape, np.inf)
+    best = math.inf
     for k in sorted(set(problem.gpu_kind.tolist())):
         kind, own = problem.kinds[k], problem.tasks[task]
         line, beta = problem.line(task, k), kind.beta if own.beta is None else own.beta
-        static, slope = line.static_w + share, line.slope_w_per_mhz * busy
+        static, slope = line.static_w + share, line.slope_w_per_mhz
         low, high = kind.floor_mhz(own.kappa, own.beta), kind.f_max_mhz
-        clocks = [np.full(busy.shape, low), np.full(busy.shape, high)]
+        clocks = [low, high]
         if beta < 1:
-            lowest = beta * static / np.maximum((1 - beta) * slope, 1e-300)
-            clocks.append(np.clip(lowest, low, high))
-        for f in clocks:
-            best = np.minimum(best, (static + slope * f) / (f / high) ** beta)
+            clocks.append(min(high, max(low, beta * static / max((1 - beta) * slope, 1e-300))))
+        best = min(best, *((static + slope * f) / (f / high) ** beta for f in clocks))
     return best
-
-
-def _at_least(instance: Instance) -> Instance:
-    """With what each task draws at its least sample, where power follows utilisation."""
-    if not instance.problem.rules.util_scaled:
-        return instance
-    busy = np.array([float(task.util_percent.min()) / 100 for task in instance.problem.tasks])
-    slope = instance.slope * busy
-    return replace(instance, slope=slope, watts=instance.static_w + slope * instance.clock_mhz)
 
 
 def presence_j(instance: Instance) -> float:

@@ -30,7 +30,7 @@ from optgap.solvers.consolidation.over_time.bounding import best_bound
 from optgap.solvers.consolidation.over_time.case import case_of
 from optgap.solvers.consolidation.over_time.packing_kernels import Rule
 from optgap.solvers.consolidation.over_time.parameters import TUNING, BoundParams, HindsightParams
-from optgap.solvers.consolidation.over_time.repack_kernels import fresh_run, run_packed
+from optgap.solvers.consolidation.over_time.repacking import fresh_run, run_packed
 
 ANEW = "packed anew at every arrival and end; moves at other times were not tried"
 STAYS = "moves no task; the bound beside it lets tasks move for nothing"
@@ -82,10 +82,9 @@ class Repacking:
     """
 
     def __init__(self, problem: ConsolidationProblem, limits: Limits, seed: int) -> None:
-        self.limits, self.rng = limits, np.random.default_rng(seed)
+        self.problem, self.limits, self.rng = problem, limits, np.random.default_rng(seed)
         self.case = case = case_of(problem)
-        bounds = zip(case.offset[:-1], case.offset[1:], strict=True)
-        self.mean = np.array([case.series[a:b].mean() for a, b in bounds])
+        self.mean = np.array([task.util_percent.mean() for task in problem.tasks])
         self.wide = case.width > 1
         lasting = float(case.submit[-1] - case.submit[0] + case.duration.mean())
         self.work = CONSOLIDATION.packed * len(case.gpu_kind) * case.duration.sum() / lasting
@@ -145,7 +144,7 @@ class Repacking:
 
     def _run(self, rule: Rule) -> float:
         """The energy of a rule's schedule, J; infinite where there is none, or time is up."""
-        run, joules = fresh_run(self.case), -1.0
+        run, joules = fresh_run(self.case, self.problem), -1.0
         while joules < 0 and self.limits.stop is None:
             joules = run_packed(self.case, rule, run, TUNING.packings_at_once)
             self.limits.spend(self.work * TUNING.packings_at_once * (1 + len(rule.orders)))
@@ -166,17 +165,17 @@ class Repacking:
 
     def solution(self) -> ConsolidationSolution:
         """The schedule of the best rule, by what differs after each packing."""
-        run = fresh_run(self.case)
-        shown, lit = run.packed.place.copy(), run.state.clock.copy()
+        run = fresh_run(self.case, self.problem)
+        shown, lit = run.packed.place.copy(), run.clock.copy()
         assignments, clocks = [], []
         while run_packed(self.case, self.best.rule, run, 1) < 0:
-            now, place, mhz = float(run.meter[0]), run.packed.place, run.state.clock
+            now, place, mhz = float(run.meter[0]), run.packed.place, run.clock
             for task in run.active[: run.counts[0]].tolist():
                 if (place[task] != shown[task]).any():
                     gpus = sorted(place[task][place[task] >= 0].tolist())
                     assignments.append(Assignment(task, tuple(gpus), now))
                     shown[task] = place[task]
-            for g in np.flatnonzero((run.state.on > 0) & (mhz != lit)).tolist():
+            for g in np.flatnonzero((mhz > 0) & (mhz != lit)).tolist():
                 clocks.append(Clock(g, float(mhz[g]), now))
                 lit[g] = mhz[g]
         return ConsolidationSolution.of(assignments, clocks)

@@ -35,11 +35,6 @@ class Prices:
     counted: FloatArray
     work: FloatArray
 
-    def between(self, other: Prices, weight: float) -> Prices:
-        """`weight` of these and the rest of others."""
-        mine, theirs = vars(self), vars(other)
-        return Prices(**{k: weight * mine[k] + (1 - weight) * theirs[k] for k in mine})
-
     def feasible(self, relaxed: Relaxation) -> Prices:
         """Not negative, and in no bucket more than a GPU draws at any pace."""
         a, b, c, n = (
@@ -118,7 +113,7 @@ class Master:
                 self.highs.addCol(fine, 0.0, math.inf, 1, row, np.array([sign]))
         self.first = relaxed.buckets * levels + 2 * relaxed.tasks
         for k in range(relaxed.buckets):
-            for r in range(min(relaxed.regular, 3)):
+            for r in range(relaxed.regular):
                 self._row(r, k, False)
                 self._row(r, k, True)
 

@@ -17,7 +17,6 @@ from optgap.models.consolidation import ConsolidationProblem
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 from optgap.solvers.consolidation.over_time.energy import sample_times
 from optgap.solvers.consolidation.over_time.envelope import Envelope, envelope
-from optgap.solvers.consolidation.over_time.parameters import TUNING
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +81,7 @@ def relaxation(problem: ConsolidationProblem, buckets: int, tangents: int) -> Re
     curve = envelope(problem, tangents)
     weight = problem.width * curve.factor
     demand, limits = sizes(problem)
-    fitted = closed_forms(demand, limits)
+    fitted = demand / limits[:, None]
     counted = np.zeros(len(edges))
     if not problem.rules.waiting:
         times, needed = _certain_gpus(problem)
@@ -149,25 +148,3 @@ def sizes(problem: ConsolidationProblem) -> tuple[IntArray, IntArray]:
     """(R, L) memory and the capacity row where there is one, and (R,) what a GPU has of each."""
     limits = [int(problem.gpu_memory.max()), *[problem.limit_micro] * len(problem.rows)]
     return np.concatenate([problem.memory[None, :], problem.rows]), np.array(limits)
-
-
-def closed_forms(demand: IntArray, limits: IntArray) -> FloatArray:
-    """(n, L) shares of each row: sizes over the limit, and dual feasible functions of them.
-
-    Those are ⌊(n + 1)x⌋/n, and Martello and Toth's: 0 below a threshold, 1 above one less it.
-    """
-    rows: list[FloatArray] = []
-    for taken, limit in zip(demand, limits.tolist(), strict=True):
-        rows.append(taken / limit)
-        for n in TUNING.multiples:
-            whole = (n + 1) * taken // limit
-            rows.append(np.where((n + 1) * taken % limit == 0, taken / limit, whole / n))
-        for threshold in TUNING.thresholds:
-            edge = int(threshold * limit)
-            least = np.where(taken < edge, 0.0, taken / limit)
-            rows.append(np.where(taken > limit - edge, 1.0, least))
-    kept: list[FloatArray] = []
-    for row in rows:
-        if row.any() and not any((row <= other).all() for other in kept):
-            kept = [other for other in kept if not (other <= row).all()] + [row]
-    return np.array(kept).reshape(len(kept), demand.shape[1])

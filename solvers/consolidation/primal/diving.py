@@ -1,27 +1,24 @@
 """Diving: columns of the linear program are fixed one after another until all tasks are covered.
 
-Linear programs are slow while they hold all tasks. So the tasks that are not covered yet, with the
-counts that are left, become a smaller program of their own again and again. Where tasks of several
-GPUs are in one server each, they are assigned to servers by the linear program's solution first.
+Where tasks of several GPUs are in one server each, they are assigned to servers by the linear
+program's solution first.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.branch_and_price.branching import Node, unassigned
-from optgap.solvers.consolidation.branch_and_price.feasibility import pack_columns, pack_usage
+from optgap.solvers.consolidation.branch_and_price.feasibility import pack_usage
 from optgap.solvers.consolidation.branch_and_price.tree import PrimalHeuristic, Tree
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
-from optgap.solvers.consolidation.column_generation.master import FREE, RestrictedMaster
+from optgap.solvers.consolidation.column_generation.master import RestrictedMaster
 from optgap.solvers.consolidation.config import DEFAULT
 from optgap.solvers.consolidation.numerics import (
     SLACK_W,
-    Column,
     CountBox,
     Counts,
     FloatArray,
@@ -37,148 +34,18 @@ UNCLEAR = 0.05
 
 
 class Diving(PrimalHeuristic):
-    """Dives to integer counts, and to higher ones; a task's GPUs may be in any servers."""
+    """Dives to integer counts, and dives from the root and from the best node in turn."""
 
     def __init__(self) -> None:
         self.dives = 0
 
     def realise(self, tree: Tree, node: Node, counts: Counts, limits: Limits) -> None:
         """Dive to the counts a few times, randomised after the first dive."""
+        box, most = CountBox.up_to(counts), tree.generation.master.watts(counts) + SLACK_W
         for _ in range(DEFAULT.diving.dives_per_counts):
             if not tree.realised(counts) and limits.stop is None:
-                self.to_counts(tree, node, counts, limits)
+                self._place(tree, box, node.assignment, most, limits)
                 self.dives += 1
-
-    def improve(self, tree: Tree, limits: Limits) -> None:
-        """One dive to higher counts."""
-        self.to_counts(tree, tree.root, tree.richer_counts(), limits)
-        self.dives += 1
-
-    def to_counts(self, tree: Tree, node: Node, counts: Counts, limits: Limits) -> None:
-        """One dive to these counts."""
-        rng = tree.rng if self.dives else None
-        columns = dive_to(tree.generation, counts, limits, rng)
-        if columns is not None:
-            free = [(column, FREE) for column in columns]
-            tree.incumbent.offer(pack_columns(tree.generation.master, free))
-
-
-def dive_to(
-    generation: ColumnGeneration,
-    counts: Counts,
-    limits: Limits,
-    rng: np.random.Generator | None = None,
-) -> list[Column] | None:
-    """Columns that cover all tasks with at most these counts; None where the dive fails.
-
-    Parameters
-    ----------
-    rng: see `dive`.
-    """
-    master, box = generation.master, CountBox.up_to(counts)
-    most = master.watts(counts) + SLACK_W
-    until = int(DEFAULT.diving.residual_share * generation.instance.tasks)
-    usage = dive(generation, box, most, limits, rng, until=until)
-    if usage is None:
-        return None
-    fixed = [master.columns[j] for j in np.repeat(np.arange(len(usage)), usage).tolist()]
-    left = tasks_left(master, usage)
-    rest: IntArray = np.flatnonzero(left)
-    if not rest.size:
-        return fixed
-    residual, below = _residual(generation, counts, fixed, rest, left)
-    further = dive_to(residual, below, limits, rng)
-    if further is None:
-        return None
-    return fixed + [tuple(int(rest[k]) for k in column) for column in further]
-
-
-def tasks_left(master: RestrictedMaster, usage: IntArray) -> IntArray:
-    """(L,) GPUs that each task still needs beside an integer λ."""
-    left = master.instance.width.copy()
-    for j in np.flatnonzero(usage).tolist():
-        left[list(master.columns[j])] -= usage[j]
-    return np.maximum(left, 0)
-
-
-def _residual(
-    generation: ColumnGeneration,
-    counts: Counts,
-    fixed: list[Column],
-    rest: IntArray,
-    left: IntArray,
-) -> tuple[ColumnGeneration, Counts]:
-    """The column generation of the tasks not fully covered, and the counts left for it."""
-    of, whole, gpus = generation.levels.of, generation.instance, list(counts[:-1])
-    for column in fixed:
-        for q in range(int(of[list(column)].max()) + 1):
-            gpus[q] -= 1
-    part = replace(whole.part(rest, len(whole.server_w)), width=left[rest])
-    below = (*gpus, part.servers_for(gpus[0]))
-    levels, box = replace(generation.levels, of=of[rest]), CountBox(below, below)
-    residual = ColumnGeneration(part, levels, box, 0)
-    number = {int(ell): k for k, ell in enumerate(rest)}
-    for column in generation.master.columns:  # with at most one task that is no longer there
-        inside = tuple(number[ell] for ell in column if ell in number)
-        if len(inside) >= max(1, len(column) - 1):
-            residual.master.add([inside])
-    return residual, below
-
-
-def dive(
-    generation: ColumnGeneration,
-    box: CountBox,
-    most: float,
-    limits: Limits,
-    rng: np.random.Generator | None = None,
-    assignment: IntArray | None = None,
-    until: int = 0,
-) -> IntArray | None:
-    """An integer λ of the master's columns for at most `most` W; None where the dive fails.
-
-    The first linear program is solved to its optimum, the others until their value is at most
-    `most`.
-
-    Parameters
-    ----------
-    rng: multiplies fractions by factors from ½ to 1 before the column of the largest is fixed.
-    assignment: of tasks to servers, if any.
-    until: stop once at most so many tasks are not fully covered.
-    """
-    master = generation.master
-    master.set_box(box)
-    master.set_servers(assignment)
-    fixed: IntArray = np.zeros(0, dtype=np.int64)
-    stop_value = -math.inf
-    try:
-        while True:
-            relaxed = generation.solve(limits, stop_bound=most, stop_value=stop_value, quick=True)
-            if limits.stop is not None or relaxed.value > most:
-                return None
-            stop_value = most
-            used = np.maximum(relaxed.usage, 0.0)  # HiGHS may stop at an infeasible basis
-            whole: IntArray = np.floor(used + WHOLE).astype(np.int64)
-            fraction = used - whole
-            if fraction.max() <= WHOLE or (tasks_left(master, whole) > 0).sum() <= until:
-                return whole
-            drawn = 1.0 if rng is None else rng.uniform(0.5, 1, fraction.shape)
-            whole[int(np.argmax(fraction * drawn))] += 1
-            before = np.pad(fixed, (0, len(whole) - len(fixed)))
-            fixed = np.maximum(before, whole)
-            for j in np.flatnonzero(fixed > before).tolist():
-                master.fix(j, int(fixed[j]))
-    finally:
-        for j in np.flatnonzero(fixed).tolist():
-            master.fix(j, 0)
-
-
-class ServerDiving(Diving):
-    """Dives that start from the root and from the best node in turn."""
-
-    def to_counts(self, tree: Tree, node: Node, counts: Counts, limits: Limits) -> None:
-        """One dive on columns with these counts and the node's assignment."""
-        box, most = CountBox.up_to(counts), tree.generation.master.watts(counts) + SLACK_W
-        self._place(tree, box, node.assignment, most, limits)
 
     def improve(self, tree: Tree, limits: Limits) -> None:
         """Assign all tasks, then dive on columns."""
@@ -250,3 +117,56 @@ class ServerDiving(Diving):
             return [(int(rest[k]), server)]
         task, server = int(rest[drawn(width[rest].astype(float))]), int(assignment.max()) + 1
         return [(task, server if server < most else int(tree.rng.integers(most)))]
+
+
+def tasks_left(master: RestrictedMaster, usage: IntArray) -> IntArray:
+    """(L,) GPUs that each task still needs beside an integer λ."""
+    left = master.instance.width.copy()
+    for j in np.flatnonzero(usage).tolist():
+        left[list(master.columns[j])] -= usage[j]
+    return np.maximum(left, 0)
+
+
+def dive(
+    generation: ColumnGeneration,
+    box: CountBox,
+    most: float,
+    limits: Limits,
+    rng: np.random.Generator | None = None,
+    assignment: IntArray | None = None,
+) -> IntArray | None:
+    """An integer λ of the master's columns for at most `most` W; None where the dive fails.
+
+    The first linear program is solved to its optimum, the others until their value is at most
+    `most`.
+
+    Parameters
+    ----------
+    rng: multiplies fractions by factors from ½ to 1 before the column of the largest is fixed.
+    assignment: of tasks to servers, if any.
+    """
+    master = generation.master
+    master.set_box(box)
+    master.set_servers(assignment)
+    fixed: IntArray = np.zeros(0, dtype=np.int64)
+    stop_value = -math.inf
+    try:
+        while True:
+            relaxed = generation.solve(limits, stop_bound=most, stop_value=stop_value, quick=True)
+            if limits.stop is not None or relaxed.value > most:
+                return None
+            stop_value = most
+            used = np.maximum(relaxed.usage, 0.0)  # HiGHS may stop at an infeasible basis
+            whole: IntArray = np.floor(used + WHOLE).astype(np.int64)
+            fraction = used - whole
+            if fraction.max() <= WHOLE or not tasks_left(master, whole).any():
+                return whole
+            drawn = 1.0 if rng is None else rng.uniform(0.5, 1, fraction.shape)
+            whole[int(np.argmax(fraction * drawn))] += 1
+            before = np.pad(fixed, (0, len(whole) - len(fixed)))
+            fixed = np.maximum(before, whole)
+            for j in np.flatnonzero(fixed > before).tolist():
+                master.fix(j, int(fixed[j]))
+    finally:
+        for j in np.flatnonzero(fixed).tolist():
+            master.fix(j, 0)

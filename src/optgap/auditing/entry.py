@@ -19,15 +19,8 @@ from optgap.registry import FAMILIES
 KINDS = ("kubernetes", "slurm", "swf")
 OPTIONS: dict[str, dict[str, type]] = {
     "kubernetes": {"plain": str},
-    "slurm": {
-        "pool": str,
-        "wait": str,
-        "nodes": int,
-        "gpus_per_node": int,
-        "gpus": int,
-        "zone": str,
-    },
-    "swf": {"nodes": int, "gpus_per_node": int, "gpus": int},
+    "slurm": {"gpus": int, "pool": str, "wait": str, "zone": str},
+    "swf": {"gpus": int},
 }
 """What ``--set`` knows, by kind."""
 READERS = {
@@ -79,14 +72,14 @@ def audit(
     columns
         Our names for a log's own (``{"begin": "start_s:min"}``), or for sacct's.
     **options
-        For Slurm and SWF the pool's size as ``gpus``, or as ``nodes`` and ``gpus_per_node``; for
-        Slurm also ``pool``, ``wait`` (``eligible`` or ``submit``) and ``zone``, whose local time
-        the file has; for Kubernetes ``plain``.
+        For Slurm and SWF the pool's size as ``gpus``; for Slurm also ``pool``, ``wait``
+        (``eligible`` or ``submit``) and ``zone``, whose local time the file has; for Kubernetes
+        ``plain``.
 
     Returns
     -------
     Audit
-        The gap of what happened, with `moves`, `explain`, `to_frame` and `plot`.
+        The gap of what happened, with `moves`, `to_frame` and `plot`.
 
     Raises
     ------

@@ -71,7 +71,7 @@ def audit_kubernetes(
         sentence(reading, found),
         tuple(_facts(reading, now, best, found)),
         _tables(reading, found),
-        (*reading.warnings, *_pending(reading, found, moves), NOT_CHECKED),
+        (*reading.warnings, *_pending(reading, found), NOT_CHECKED),
         found.termination,
         migration,
         found,
@@ -117,13 +117,11 @@ def _reached(found: MigrationCurve, reached: float) -> str:
     return text + "."
 
 
-def _pending(reading: KubernetesReading, found: MigrationCurve, moves: int | None) -> Iterable[str]:
+def _pending(reading: KubernetesReading, found: MigrationCurve) -> Iterable[str]:
     """Yield how many pending pods may take the room of a plan."""
-    plan = found.points[-1] if moves is None else found.at(moves)
-    count = reading.fitting(plan.moves)
-    if count:
-        fits = "fits" if count == 1 else "fit"
-        yield f"{plural(count, 'pending pod')} {fits} into the room that this plan uses."
+    count = sum(n for why, n in reading.reasons.items() if why.startswith("pending"))
+    if count and found.points[-1].moves:
+        yield f"{plural(count, 'pending pod')} may take the room that a plan makes first."
 
 
 def _empty(reading: KubernetesReading, solution: PlacementSolution) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +10,13 @@ from optgap.api import ahead
 from optgap.auditing.result import Audit, Covered
 from optgap.comparing.comparison import ALL, Comparison, ComparisonRow
 from optgap.contract import Problem
-from optgap.explaining.logged import NAME, logged_result
 from optgap.models.errors import RefereeError
-from optgap.models.result import relative_gap
+from optgap.models.result import Result, Status, Termination, Violation, relative_gap
+from optgap.models.shown import counted
+from optgap.versions import versions
 
+NAME = "logged"
+"""The row of what really happened."""
 Beside = Callable[[Problem], Comparison]
 """Compares what is to stand beside what happened."""
 
@@ -68,4 +71,18 @@ def judged(
     return Audit(
         kind, source, problem, solution, now, violations, known, by or "", bound,
         made.bound_by or "", covered, "", termination=made.termination, comparison=made,
+    )  # fmt: skip
+
+
+def logged_result(problem: Problem, solution: Any, broken: Sequence[Violation]) -> Result:
+    """What happened, with the referee's numbers; its message says what it breaks (`broken`)."""
+    goal = problem.objective.described
+    now = problem.evaluate(solution)
+    message = f"breaks {counted(len(broken), 'constraint')}" if broken else ""
+    if not problem.serves_all(solution):
+        message = "; ".join(filter(None, [message, "does not serve all"]))
+    return Result(
+        problem.family, NAME, "policy", Status.FEASIBLE, Termination.COMPLETED, now.objective,
+        goal.unit, goal.sense, None, None, 0.0, None, versions(), dict(now.metrics), solution,
+        message, problem,
     )  # fmt: skip

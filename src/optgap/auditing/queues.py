@@ -81,7 +81,7 @@ def _sentence(log: QueueLog, found: Audit, best: Result | None) -> str:
     if bound is not None:
         share = percent(max(0.0, (now - bound) / now), 1)
         told.append(f"the lower bound is {_seconds(bound)}, so at most {share} could be saved")
-    where = "as told" if log.pool.said == "as told" else "in the log"
+    where = "as told" if log.pool == "as told" else "in the log"
     gpus = f"{log.problem.gpus:,} GPU" + "s" * (log.problem.gpus > 1)
     return f"{text}. With the {gpus} {where}, {' and '.join(told)}." if told else f"{text}."
 
@@ -90,7 +90,7 @@ def _facts(log: QueueLog, best: Result | None) -> tuple[tuple[str, str], ...]:
     wait = log.logged.start_s - log.problem.jobs.arrival_s
     since = log.logged.start_s - log.submit_s
     facts = [
-        ("GPUs", f"{log.problem.gpus:,}, {log.pool.said}"),
+        ("GPUs", f"{log.problem.gpus:,}, {log.pool}"),
         ("mean wait", f"{_seconds(float(wait.mean()))}, median {_seconds(float(np.median(wait)))}"),
         ("load", percent(log.load, 1)),
     ]

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from optgap.comparing.comparison import Comparison
-    from optgap.explaining import Explanation
     from optgap.solvers.placement.migrations import MigrationCurve
 
 SCHEMA = "optgap.audit/1"
@@ -177,26 +176,6 @@ class Audit(Answer):
             raise ValueError(f"nothing moves in an audit of {self.family}")
         point = self.curve.at(most)
         return MoveList(self.migration, point.moves, self.node_names, point.path_w)
-
-    def explain(self, **options: Any) -> Explanation:
-        """Why what happened is as far from the bound as it is, in parts.
-
-        Parameters
-        ----------
-        options: as for `optgap.explain`.
-
-        Raises
-        ------
-        ValueError: for a snapshot of a cluster, which does not say in which order pods came; for a
-            log that needs more than the pool was told to have.
-        """
-        from optgap.explaining import explain
-
-        if self.comparison is None:
-            raise ValueError(f"{self.source} is a snapshot, which does not say how it came to be")
-        if self.comparison.best_bound is None and self.violations:
-            raise ValueError(self.sentence)
-        return explain(self.problem, logged=self.solution, **options)
 
     def _curve_rows(self) -> list[dict[str, float | int]]:
         points = self.curve.points if self.curve else ()

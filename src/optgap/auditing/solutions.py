@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from optgap.auditing.logged import Beside, judged
+from optgap.auditing.logged import NAME, Beside, judged
 from optgap.auditing.result import Audit, Covered
 from optgap.auditing.tables import UNTOLD, LoggedRows, read_log, require_some
 from optgap.documents import ProblemLike, as_problem, as_solution
-from optgap.explaining.logged import NAME
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.placement.migrations import MigrationProblem

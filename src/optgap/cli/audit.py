@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from optgap.cli import completing
 from optgap.cli import options as opt
 
 if TYPE_CHECKING:
@@ -16,24 +15,21 @@ if TYPE_CHECKING:
 FIRST_MOVES = 40
 """Moves that are printed."""
 
-Kind = Annotated[
-    str, opt.argument("kubernetes|slurm|swf|FAMILY", "what the file is", completing.families)
-]
+Kind = Annotated[str, opt.argument("kubernetes|slurm|swf|FAMILY", "what the file is")]
 Source = Annotated[
     str, opt.argument("FILE", "what the cluster printed (- is standard input), or a problem")
 ]
 Log = Annotated[str | None, opt.argument("[LOG]", "what was done with the problem: CSV or JSON")]
 Policies = Annotated[
     str,
-    opt.option("--policies", "P,…", "beside what happened, for logs", completing.policies("all")),
+    opt.option("--policies", "P,…", "beside what happened, for logs"),
 ]
 LogSettings = Annotated[
     list[str] | None,
     opt.option(
         "--set",
         "KEY=VALUE",
-        "logs: gpus, or nodes and gpus_per_node; Slurm: pool, zone, wait=eligible|submit; "
-        "Kubernetes: plain=NAME",
+        "logs: gpus; Slurm: pool, zone, wait=eligible|submit; Kubernetes: plain=NAME",
     ),
 ]
 

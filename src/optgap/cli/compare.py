@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from optgap.cli import BAD_INPUT, DONE, FAILED, complain, completing
+from optgap.cli import BAD_INPUT, DONE, FAILED, complain
 from optgap.cli import options as opt
+from optgap.models.errors import InputError, Said
 
 if TYPE_CHECKING:
     from optgap.cli.work import Output
@@ -18,20 +19,15 @@ if TYPE_CHECKING:
     from optgap.models.result import Result
 
     Answer = Comparison | ComparisonSet | UncertainComparison
-    Work = Callable[..., Answer]
-    Drawing = Callable[..., UncertainComparison] | None
 
 Subject = Annotated[
     str | None,
     opt.argument(
         "FAMILY|PROBLEM.json",
         "a family's preset, or a problem; without it all families, in a minute or so",
-        completing.subjects,
     ),
 ]
-Policies = Annotated[
-    str, opt.option("--policies", "P,…", "names with commas, or all", completing.policies("all"))
-]
+Policies = Annotated[str, opt.option("--policies", "P,…", "names with commas, or all")]
 Sweep = Annotated[
     str | None,
     opt.option("--sweep", "KEY=V1,V2,…", "make the preset anew for each value"),
@@ -40,9 +36,8 @@ Models = Annotated[
     list[str] | None,
     opt.option(
         "--model",
-        "FIT.json|CSV",
-        "a saved fit, or measurements to fit, for the problem to rest on: gaps get an interval; "
-        "repeatable",
+        "FIT.json",
+        "a saved fit for the problem to rest on: gaps get an interval; repeatable",
     ),
 ]
 Samples = Annotated[
@@ -69,7 +64,6 @@ def command(
     sweep: Sweep = None,
     settings: opt.AnySettings = None,
     models: Models = None,
-    columns: opt.Columns = None,
     samples: Samples = None,
     level: Level = None,
     parts: Parts = False,
@@ -80,9 +74,12 @@ def command(
     effort: opt.Effort = 1.0,
     quiet: opt.Quiet = False,
 ) -> int:
-    from optgap.cli.subjects import is_file, refuse_beside_file
+    from optgap.cli.subjects import is_file, of_the_preset, refuse_beside_file
     from optgap.cli.work import Output, foreign, interruptible, no_solution
-    from optgap.comparing.gaps import chosen
+    from optgap.comparing import gaps
+    from optgap.comparing.uncertain import compare
+    from optgap.documents import load_problem
+    from optgap.making import fitted, from_preset
     from optgap.models.figures import require_ending
     from optgap.parameters import assignments
 
@@ -91,24 +88,33 @@ def command(
     if subject is None:
         of_preset = {"--preset": preset, "--size": size, "--sweep": sweep, "--set": settings}
         of_runs = {"--policies": policies != "all", "--methods": methods != "auto"}
-        of_fits = {"--model": models, "--column": columns}
-        of_draws = {"--samples": samples, "--level": level, "--parts": parts}
-        lone = {**of_preset, **of_runs, **of_fits, **of_draws}
+        of_fits = {"--model": models, "--samples": samples, "--level": level, "--parts": parts}
+        lone = {**of_preset, **of_runs, **of_fits}
         opt.refuse(lone, "needs a family", "name one before it")
         return _overview(Output(json, quiet), seed, time_limit, effort, plot)
     given = assignments(settings or [], "--set")
-    fits = _fits(subject, models or [], columns or [], sweep, seed, quiet)
-    drawn = _drawn(fits, samples, level, sweep)
+    draws = _draws(models, samples, level, sweep)
+    own: dict[str, Any] = {}
+    beside: Iterable[str] = ()
     if is_file(subject):
         refuse_beside_file({"--preset": preset, "--size": size, "--sweep": sweep})
-        family, beside, work = _of_file(subject, drawn)
     else:
-        family, beside, work = _of_preset(subject, preset, size, sweep, given, seed, drawn)
+        own, beside = of_the_preset(subject, preset, size, given)
+    work: Callable[..., Answer]
+    if sweep is not None:
+        key, values = _swept(sweep)
+        family = subject
+        work = partial(gaps.sweep, family, key, values, preset=preset, processes=None, **own)
+    else:
+        of_file = is_file(subject)
+        made = load_problem(subject) if of_file else from_preset(subject, preset, own, seed)
+        problem = fitted(made, models or (), seed)
+        family, work = problem.family, partial(compare, problem, **draws)
     with foreign():
-        wanted = chosen(family, policies, methods, given, beside)
-    runs = {"time_limit": time_limit, "effort": effort, "seed": seed}
+        wanted = gaps.chosen(family, policies, methods, given, beside)
+    runs = {"time_limit": time_limit, "effort": effort, "seed": seed, "parts": parts}
     work = partial(work, policies=wanted[0], methods=wanted[1], **runs)
-    answer = interruptible(lambda limits: work(limits=limits, parts=parts), quiet=quiet)
+    answer = interruptible(lambda limits: work(limits=limits), quiet=quiet)
     out = Output(json, quiet)
     code = _deliver(answer, out, plot)
     proof = None if parts else _proof(answer)
@@ -120,41 +126,6 @@ def command(
             _follow(out, subject, answer, [word for pair in asked for word in pair])
         return code
     return no_solution(proof, subject if is_file(subject) else "PROBLEM.json")
-
-
-def _of_file(subject: str, drawn: Drawing) -> tuple[str, Iterable[str], Work]:
-    """The family of a problem file, no parameters beside it, and what compares on it."""
-    from optgap.comparing.gaps import compare
-    from optgap.documents import load_problem
-
-    problem = load_problem(subject)
-    return problem.family, (), partial(drawn or compare, problem)
-
-
-def _of_preset(
-    family: str,
-    preset: str | None,
-    size: int | None,
-    sweep: str | None,
-    given: dict[str, Any],
-    seed: int,
-    drawn: Drawing,
-) -> tuple[str, Iterable[str], Work]:
-    """The family, the parameters of its preset, and what compares on it, or on each of a sweep.
-
-    Those of the `given` parameters that are the preset's are taken out.
-    """
-    from optgap.cli.subjects import of_the_preset
-    from optgap.comparing import gaps
-    from optgap.making import from_preset
-
-    own, beside = of_the_preset(family, preset, size, given)
-    if sweep is None:
-        problem = from_preset(family, preset, own, seed)
-        return family, beside, partial(drawn or gaps.compare, problem)
-    key, values = _swept(sweep)
-    work = partial(gaps.sweep, family, key, values, preset=preset, processes=None, **own)
-    return family, beside, work
 
 
 def _proof(answer: Answer) -> Result | None:
@@ -198,58 +169,27 @@ def _overview(
     return exit_code([answer.termination])
 
 
-def _fits(
-    subject: str,
-    given: list[str],
-    columns: list[str],
-    sweep: str | None,
-    seed: int,
-    quiet: bool,
-) -> list[Any]:
-    """The fits that the problem is to rest on: saved ones, or those made to profiles."""
-    from optgap.cli.subjects import is_file
-    from optgap.parameters import assignments
+def _draws(
+    models: list[str] | None, samples: int | None, level: float | None, sweep: str | None
+) -> dict[str, Any]:
+    """What `compare` is told about draws of fits; nothing where no option speaks of them."""
+    from optgap.comparing.uncertain import LEVEL, least_samples, require_numbers
 
-    wanted = assignments(columns, "--column")
-    profiles = [path for path in given if not path.endswith((".json", ".json.gz"))]
-    if not profiles:
-        opt.refuse({"--column": columns}, "needs --model CSV", "name a file of measurements")
-        return list(given)
-    beside = {"--model": len(given) > len(profiles), "--sweep": sweep}
-    opt.refuse(beside, "conflicts with --model CSV", "give only one")
-    opt.refuse(
-        {"--model": is_file(subject)}, "measurements conflict with a problem file", "name a family"
-    )
-    from optgap.comparing.profiles import fits_for
-    from optgap.fitting.readers import read_profiles
-
-    fits = fits_for(subject, read_profiles(profiles, columns=wanted, reads=()), seed)
-    if not quiet:
-        from optgap.models.performance.saved import read_fit
-
-        for report in fits:
-            print(read_fit(report).described)
-    return fits
-
-
-def _drawn(
-    models: list[Any], samples: int | None, level: float | None, sweep: str | None
-) -> Drawing:
-    """What compares under the uncertainty of fits: those given, or those of the problem."""
-    from optgap.comparing.uncertain import compare_uncertain
-
-    given = {"samples": samples, "level": level}
+    options = {"--model": models, "--samples": samples, "--level": level}
     if sweep is not None:
-        options = {"--model": models, "--samples": samples, "--level": level}
         opt.refuse(options, "conflicts with --sweep", "give only one")
+    for path in models or []:
+        if path.endswith((".csv", ".csv.gz")):
+            remedy = f"fit it first: optgap fit MODEL {path} -o FIT.json"
+            raise InputError("--model", path, Said("is a table"), remedy)
     if not models and samples is None and level is None:
-        return None
-    chosen: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    return partial(compare_uncertain, models=models, **chosen)
+        return {}
+    level = LEVEL if level is None else level
+    require_numbers(samples, level)
+    return {"uncertainty": least_samples(level) if samples is None else samples, "level": level}
 
 
 def _swept(text: str) -> tuple[str, list[str]]:
-    from optgap.models.errors import InputError
     from optgap.parameters import split_list
 
     key, equals, values = text.partition("=")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from optgap.cli import completing
 from optgap.cli import options as opt
 
 if TYPE_CHECKING:
@@ -13,14 +12,10 @@ if TYPE_CHECKING:
 
 
 def command(
-    name: Annotated[
-        str | None, opt.argument("[FAMILY]", "show this family alone", completing.families)
-    ] = None,
+    name: Annotated[str | None, opt.argument("[FAMILY]", "show this family alone")] = None,
     entry: Annotated[
         str | None,
-        opt.argument(
-            "[NAME]", "show the parameters of this policy, method or preset", completing.names
-        ),
+        opt.argument("[NAME]", "show the parameters of this policy, method or preset"),
     ] = None,
     json: opt.JsonFile = None,
     quiet: opt.Quiet = False,

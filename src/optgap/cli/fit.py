@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from optgap.cli import completing
 from optgap.cli import options as opt
 from optgap.fitting import ESTIMATORS
 from optgap.models.errors import InputError, NoQuote, one_of
@@ -21,22 +20,16 @@ READING: dict[str, Any] = {"strict": True, "samples": True, "interval": 0.0, "fi
 if TYPE_CHECKING:
     from optgap.cli.work import Output
     from optgap.fitting.profile import Profile
-    from optgap.fitting.splits import Split
 
 
 Arguments = Annotated[
     list[str],
-    opt.argument(
-        "[MODEL] CSV", f"a model, then profiles; models: {', '.join(ESTIMATORS)}", completing.models
-    ),
+    opt.argument("[MODEL] CSV", f"a model, then profiles; models: {', '.join(ESTIMATORS)}"),
 ]
 
 
 def command(
     arguments: Arguments,
-    auto: Annotated[
-        bool, typer.Option("--auto", help="no MODEL: rank all that the columns allow")
-    ] = False,
     by: Annotated[
         str | None, opt.option("--by", "COL[,COL]", "fit each value of these columns apart")
     ] = None,
@@ -64,7 +57,6 @@ def command(
             "--drop",
             "missing|suspects",
             "leave out rows with missing values, or that the audit suspects; repeatable",
-            completing.one_of(lambda: DROPPED),
         ),
     ] = None,
     columns: opt.Columns = None,
@@ -78,9 +70,7 @@ def command(
     from optgap.cli.work import Output
     from optgap.fitting import make_estimator
     from optgap.fitting.devices import device_csv
-    from optgap.fitting.prepare import drop_missing
-    from optgap.fitting.profile import QUANTITIES
-    from optgap.fitting.workflow import fit, split_of
+    from optgap.fitting.workflow import fit
     from optgap.models.jsonio import dump_json, write_text
     from optgap.models.tables import guarded
     from optgap.parameters import assignments, typed
@@ -89,7 +79,7 @@ def command(
     given = assignments(settings or [], "--set")
     said = {name: given.pop(name) for name in READING if name in given}
     reading = {**READING, **typed(said, READING, "fit", "--set")}
-    model, files = _split(arguments, auto or look)
+    model, files = _split(arguments, look)
     named = {
         "columns": assignments(columns or [], "--column"),
         "units": assignments(units or [], "--unit"),
@@ -107,17 +97,9 @@ def command(
         table = _without_suspects(table, by)
     nothing: dict[str, Any] = {"cv": 0, "leave_out": None, "extrapolate": None}
     held_out = nothing if model == DEVICES else _held_out(cv, hold_out)
+    values = typed(given, make_estimator(model).get_params(), model, "--set")
     whole = "missing" in (drop or [])
-    if auto:
-        if given:
-            raise InputError("--set", "", NoQuote("settings"), "none beside --auto")
-        table = drop_missing(table, list(QUANTITIES)) if whole else table
-        by = by or _groups(table)
-        model, values = _ranked(out, table, by, split_of(**held_out, seed=seed), seed)
-    else:
-        values = typed(given, make_estimator(model).get_params(), model, "--set")
-    settings_of = {"seed": seed, **values}
-    report = fit(table, model, by=by, **held_out, drop_missing=whole and not auto, **settings_of)
+    report = fit(table, model, by=by, **held_out, drop_missing=whole, **{"seed": seed, **values})
     # files first: a reader of the text who has seen enough (| head) closes the pipe
     if output is not None and model == DEVICES and output.endswith(".csv"):
         write_text(output, guarded(device_csv(report.fit)))
@@ -165,14 +147,13 @@ def _without_suspects(table: Profile, by: str | None) -> Profile:
     return table.take(rows).noting(f"{len(suspects)} suspect rows left out")
 
 
-def _split(arguments: list[str], auto: bool) -> tuple[str, list[str]]:
+def _split(arguments: list[str], look: bool) -> tuple[str, list[str]]:
     """The model's name and the files."""
-    if auto:
+    if look:
         return "", arguments
     model, files = arguments[0], arguments[1:]
     if model not in ESTIMATORS:
-        names = one_of(ESTIMATORS, "one of {}, or --auto")
-        raise InputError("fit", "MODEL", model, names)
+        raise InputError("fit", "MODEL", model, one_of(ESTIMATORS))
     if not files:
         raise InputError("fit", "CSV", NoQuote("nothing"), "a profile to fit to")
     return model, files
@@ -185,7 +166,7 @@ def _table(
     conditions: list[str],
 ) -> Profile:
     from optgap.fitting.groups import reason
-    from optgap.fitting.prepare import where
+    from optgap.fitting.profile import where
     from optgap.fitting.readers import read_profiles
 
     table = read_profiles(
@@ -214,36 +195,3 @@ def _held_out(cv: int, hold_out: str | None) -> dict[str, Any]:
         return {"cv": cv, "leave_out": None, "extrapolate": {name.strip(): float(value)}}
     except ValueError:
         raise InputError("--hold-out", "", hold_out, "COL, or COL>NUMBER") from None
-
-
-def _groups(table: Profile) -> str | None:
-    """Application, where the table has several."""
-    if "application" in table and len(set(table["application"].tolist())) > 1:
-        return "application"
-    return None
-
-
-def _ranked(
-    out: Output, table: Profile, by: str | None, split: Split | None, seed: int
-) -> tuple[str, dict[str, Any]]:
-    """Show the ranking; the first of it is fitted."""
-    from optgap.fitting.splits import KFold
-    from optgap.fitting.workflow import rank
-
-    ranked = rank(table, by, split or KFold(10, seed))
-    usable = [item for item in ranked if item.held_out is not None]
-    if not usable:
-        reasons = "; ".join(dict.fromkeys(item.reason for item in ranked))
-        raise InputError(table.source, "", NoQuote(reasons), "columns that some model can use")
-    rows = [
-        (item.title, item.response, f"{item.held_out.mape:.2%}", f"{item.held_out.r2:.4f}")
-        for item in usable
-        if item.held_out is not None
-    ]
-    out.table(("model", "predicts", "held-out MAPE", "R²"), rows, right=(2, 3))
-    left = list(dict.fromkeys(item.model for item in ranked if item.held_out is None))
-    left = [name for name in left if name not in {item.model for item in usable}]
-    if left:
-        out.line("do not apply: " + ", ".join(left))
-    out.line()
-    return usable[0].model, dict(usable[0].settings)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from optgap.cli import completing
 from optgap.cli import options as opt
 from optgap.models.errors import InputError, NoQuote, Said, one_of
 from optgap.registry import FAMILIES, REPEATABLE, family, file_options
@@ -14,9 +13,7 @@ NOTES = ("columns: ", "arrivals: ", "times: ")
 
 
 def command(
-    name: Annotated[
-        str | None, opt.argument("FAMILY", "the problem family", completing.families)
-    ] = None,
+    name: Annotated[str | None, opt.argument("FAMILY", "the problem family")] = None,
     output: Annotated[
         str, opt.option("--output -o", "FILE", "the problem file; - is stdout")
     ] = "-",
@@ -31,7 +28,6 @@ def command(
             "NAME",
             "instead, download public data of this name, or all; list shows what there is; "
             "repeatable",
-            completing.datasets,
         ),
     ] = None,
     json: opt.JsonFile = None,

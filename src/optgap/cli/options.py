@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 import typer
 
-from optgap.cli import completing
 from optgap.models.errors import PLACE, InputError, Said
 from optgap.models.reading import STANDARD_INPUT
 from optgap.registry import REPEATABLE
@@ -31,14 +30,14 @@ def positive_factor(value: float) -> float:
     return value
 
 
-def argument(metavar: str, text: str, offers: completing.Completer | None = None) -> Any:
-    """An argument by its place; `offers` is what a shell completes it with."""
-    return typer.Argument(metavar=metavar, help=text, autocompletion=offers)
+def argument(metavar: str, text: str) -> Any:
+    """An argument by its place."""
+    return typer.Argument(metavar=metavar, help=text)
 
 
-def option(flags: str, metavar: str, text: str, offers: completing.Completer | None = None) -> Any:
+def option(flags: str, metavar: str, text: str) -> Any:
     """An option with a value, ``--output`` or ``--output -o``."""
-    return typer.Option(*flags.split(), metavar=metavar, help=text, autocompletion=offers)
+    return typer.Option(*flags.split(), metavar=metavar, help=text)
 
 
 def _time_limit(text: str) -> Any:
@@ -67,7 +66,7 @@ Effort = Annotated[
 ]
 Method = Annotated[
     str,
-    option("--method", "M", "see `optgap families`; auto goes by size", completing.methods("auto")),
+    option("--method", "M", "see `optgap families`; auto goes by size"),
 ]
 Formulation = Annotated[
     str,
@@ -76,16 +75,13 @@ Formulation = Annotated[
         "M",
         "the formulation, with its parameters in parentheses (for check: as it was exported); auto "
         "is the family's first",
-        completing.formulations("auto"),
     ),
 ]
 Methods = Annotated[
     str,
-    option("--methods", "M,…", "names with commas, auto or all", completing.methods("auto", "all")),
+    option("--methods", "M,…", "names with commas, auto or all"),
 ]
-Preset = Annotated[
-    str | None, option("--preset", "NAME", "see `optgap families`", completing.presets)
-]
+Preset = Annotated[str | None, option("--preset", "NAME", "see `optgap families`")]
 Size = Annotated[int | None, typer.Option("--size", metavar="N", min=1, help="the preset's `size`")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="no tables and no progress")]
 Settings = Annotated[

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from optgap.cli import completing
 from optgap.cli import options as opt
 from optgap.registry import family, file_options
 
@@ -17,7 +16,6 @@ def command(
             "--policy",
             "P",
             "see `optgap families`; module:attribute or file.py:attribute for your own",
-            completing.policies(),
         ),
     ],
     settings: opt.Settings = None,

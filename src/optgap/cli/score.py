@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from optgap.cli import BAD_INPUT, completing
+from optgap.cli import BAD_INPUT
 from optgap.cli import options as opt
 
 
@@ -14,12 +14,11 @@ def command(
         opt.argument(
             "POLICY",
             "see `optgap families`; module:attribute or file.py:attribute for your own",
-            completing.policies(),
         ),
     ],
     family: Annotated[
         str | None,
-        opt.option("--family", "F", "where several have such a policy", completing.families),
+        opt.option("--family", "F", "where several have such a policy"),
     ] = None,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,

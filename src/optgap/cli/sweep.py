@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from optgap.cli import completing
 from optgap.cli import options as opt
 
 SHOWN = 5
@@ -25,7 +24,6 @@ def command(
             "--engine",
             "NAME",
             "processes, dask, ray or serial",
-            completing.one_of(lambda: ("processes", "dask", "ray", "serial")),
         ),
     ] = "processes",
     scheduler: Annotated[

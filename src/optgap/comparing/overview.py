@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from optgap.api import require_effort, require_time_limit
-from optgap.comparing.comparison import CLOSED, Comparison
+from optgap.comparing.comparison import Comparison
 from optgap.comparing.gaps import compare
 from optgap.making import generate
 from optgap.models.figures import delivered
@@ -20,7 +20,7 @@ from optgap.models.spec import imported
 from optgap.processes import side_by_side
 from optgap.progress import in_notebook
 from optgap.registry import families, family
-from optgap.render import filled, percent
+from optgap.render import filled
 from optgap.versions import versions
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SCHEMA = "optgap.overview/1"
-WEAK = 0.2
-"""A gap of the best known solution from which on a bound is called weak."""
 FIRST = ("placement", "elastic", "queueing")
 """Families with the most work, which start first."""
 
@@ -70,7 +68,8 @@ class Overview:
         }
 
     def __str__(self) -> str:
-        return "\n\n".join([*map(titled, self.comparisons), filled(self.notes())])
+        blocks = [*map(titled, self.comparisons), filled(self.notes())]
+        return "\n\n".join(filter(None, blocks))
 
     def _repr_html_(self) -> str:
         return "".join(f"<h4>{c.family}</h4>{c._repr_html_()}" for c in self.comparisons)
@@ -92,14 +91,8 @@ class Overview:
         return f"<Overview {', '.join(c.family for c in self.comparisons)}: {self.seconds:.0f} s>"
 
     def notes(self) -> list[str]:
-        """Return what failed, and what was learnt."""
-        lines = [f"{name}: {message}" for name, message in self.failures.items()]
-        return lines + self.closing()
-
-    def closing(self) -> list[str]:
-        """Return one line on the policies nearest to optimal."""
-        found = [text for c in self.comparisons if (text := _nearest(c))]
-        return [f"Online policies nearest to optimal: {'; '.join(found)}."] if found else []
+        """Return what failed."""
+        return [f"{name}: {message}" for name, message in self.failures.items()]
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Return a picture with a panel for each family, and write it to `path`.
@@ -114,7 +107,7 @@ class Overview:
         InputError
             For another ending, or a place that cannot be written to.
         """
-        figure: Figure = imported("optgap.plotting.overview:overview_figure")(self.comparisons)
+        figure: Figure = imported("optgap.plotting.gaps:overview_figure")(self.comparisons)
         return delivered(figure, path)
 
 
@@ -188,26 +181,6 @@ def compare_all(
 def _compared(name: str, label: str, asked: Mapping[str, Any], limits: Limits) -> Comparison:
     problem = generate(name, seed=asked["seed"])
     return compare(problem, methods=family(name).overview, limits=limits.part(label), **asked)
-
-
-def _nearest(comparison: Comparison) -> str:
-    """The online policy with the least gap, and how much of that may be the bound's weakness."""
-    rows = [r for r in comparison.rows if r.result.kind == "policy" and not r.partial]
-    best = min(
-        (r for r in rows if r.gap_to_bound is not None),
-        key=lambda r: r.gap_to_bound or 0.0,
-        default=None,
-    )
-    if best is None:
-        return ""
-    text = f"{comparison.family} {best.result.method}, "
-    unproven = comparison.gap or 0.0
-    if unproven <= CLOSED:
-        return text + percent(best.gap_to_bound)
-    text += f"at most {percent(best.gap_to_bound)}"
-    if unproven > WEAK:
-        text += f" (a weak bound: the best known solution is {percent(unproven)} from it)"
-    return text
 
 
 def _termination(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
 
@@ -21,10 +21,9 @@ from optgap.comparing.draws import Drawn, draws
 from optgap.comparing.gaps import Methods, Policies
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
-from optgap.making import fitted
 from optgap.models.errors import InputError, NoQuote, shorten
 from optgap.models.limits import Limits, Progress
-from optgap.models.performance.saved import FittedParameters, read_fits
+from optgap.models.performance.saved import FittedParameters
 from optgap.models.shown import MOST
 from optgap.progress import in_notebook
 from optgap.registry import family
@@ -350,81 +349,46 @@ def compare(
     }  # fmt: skip
     if uncertainty is None:
         return gaps.compare(problem, policies, methods, **asked)
-    return compare_uncertain(
-        problem, (), policies, methods, samples=uncertainty, level=level, **asked
-    )
+    return _uncertain(as_problem(problem), policies, methods, uncertainty, level, asked)
 
 
-def compare_uncertain(
-    problem: ProblemLike,
-    models: Any = (),
-    policies: Policies = "all",
-    methods: Methods = "auto",
-    *,
-    samples: int | None = None,
-    level: float = LEVEL,
-    time_limit: float | None = None,
-    effort: float = 1.0,
-    seed: int = 0,
-    limits: Limits | None = None,
-    progress: Progress = in_notebook,
-    parts: bool = False,
+def _uncertain(
+    problem: Problem,
+    policies: Policies,
+    methods: Methods,
+    samples: int,
+    level: float,
+    asked: Mapping[str, Any],
 ) -> UncertainComparison:
-    """Compare at the fitted values, and again for draws of the fits' parameters.
+    """Compare at the fitted values, and again for draws of the fits in the problem.
 
-    Parameters
-    ----------
-    models
-        Fits, or files of them, to put into the problem. Default: those that are in it.
-    samples
-        Number of draws. Default: as many as `level` takes; fewer give a range.
-    effort
-        Factor by which budgets are multiplied. All draws together take `BUDGET` units: where exact
-        methods would take more, one cheaper bound serves the fitted values and every draw.
-    problem, policies, methods, level, time_limit, seed, limits, progress, parts
-        As for `compare`.
-
-    Raises
-    ------
-    InputError
-        As for `compare`, and for a fit that is not one for the family or carries no covariance.
+    All draws together take `BUDGET` units at effort 1: where exact methods would take more, one
+    cheaper bound serves the fitted values and every draw.
     """
-    problem = as_problem(problem)
-    _require_numbers(samples, level)
-    made = least_samples(level) if samples is None else samples
-    given = read_fits(models)
-    fits = given or list(getattr(problem, "fits", ()))
+    require_numbers(samples, level)
+    fits: Sequence[FittedParameters] = getattr(problem, "fits", ())
     if not fits:
         found = NoQuote(f"{problem.name}, which rests on no fit")
-        expected = "a problem made with models=[…], or models to put into it"
-        raise InputError("uncertainty", "", found, expected)
-    # the fits in a problem are there already: put in again, they would be rounded again
-    central_problem = fitted(problem, given, seed) if given else problem
+        raise InputError("uncertainty", "", found, "a problem made with models=[…]")
     why = [f"{os.path.basename(fit.source)}: {fit.unknown}" for fit in fits if fit.unknown]
-    drawn_problems, left_out = (
-        ([], 0) if why else _drawn_problems(central_problem, fits, made, seed)
-    )
-    limits = limits or Limits(progress=progress)
+    seed, effort, parts = asked["seed"], asked["effort"], asked["parts"]
+    problems, left_out = ([], 0) if why else _drawn_problems(problem, fits, samples, seed)
+    limits = asked["limits"] or Limits(progress=asked["progress"])
 
     def run(one: Problem, plan: _Plan) -> Comparison:
-        return gaps.compare(
-            one, plan.policies, plan.methods, time_limit=time_limit, effort=effort, seed=seed,
-            limits=limits, parts=parts,
-        )  # fmt: skip
+        return gaps.compare(one, plan.policies, plan.methods, **{**asked, "limits": limits})
 
     names = gaps.method_names(problem.family, methods)
-    asked = _Plan(tuple(gaps.policy_names(problem.family, policies)), tuple(names))
-    central = run(central_problem, asked)
+    wanted = _Plan(tuple(gaps.policy_names(problem.family, policies)), tuple(names))
+    central = run(problem, wanted)
     hopeless = central.infeasible is not None and not parts
     plan, alike, remarks = (
         (None, None, why)
         if why
-        else _planned(
-            asked, central, made, BUDGET * effort, lambda plan: run(central_problem, plan)
-        )
+        else _planned(wanted, central, samples, BUDGET * effort, lambda plan: run(problem, plan))
     )
     done: list[Comparison] = []
-    for one in drawn_problems:
+    for one in problems:
         if plan is None or hopeless or limits.interrupted.is_set():
             break
         done.append(run(one, plan))
@@ -526,7 +490,13 @@ def _drawn_problems(
     raise InputError("uncertainty", "", NoQuote(f"draws such as {reason}"), expected)
 
 
-def _require_numbers(samples: int | None, level: float) -> None:
+def require_numbers(samples: int | None, level: float) -> None:
+    """Refuse a number of draws or a level that no interval can have.
+
+    Raises
+    ------
+    InputError: for one that is out of range.
+    """
     whole = isinstance(samples, int) and not isinstance(samples, bool)
     if samples is not None and not (whole and 2 <= samples <= MOST_SAMPLES):
         raise InputError("--samples", "", samples, f"2 to {MOST_SAMPLES} draws")

@@ -6,8 +6,6 @@ be served. There may be other such groups, and smaller ones.
 
 from __future__ import annotations
 
-import math
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +14,7 @@ from optgap.api import execute, run
 from optgap.documents import ProblemLike, as_problem
 from optgap.models.errors import InputError, NoQuote, shorten
 from optgap.models.limits import Limits
-from optgap.models.result import Result, Status, Termination
+from optgap.models.result import Status, Termination
 from optgap.registry import Runnable, family
 from optgap.registry import method as find_method
 from optgap.render import html_table
@@ -151,11 +149,7 @@ def _possible(problem: Any, group: Sequence[int], solver: Runnable, limits: Limi
             continue
         if found.solution is not None and part.serves_all(found.solution):
             return True
-    result = _first_solution(part, solver, limits, len(group))
-    undecided = result.solution is None and result.status is not Status.INFEASIBLE
-    if undecided and limits.stop is None:
-        # what was told as found was that of a relaxation
-        result = execute(part, solver, limits, 0)
+    result = execute(part, solver, limits, 0)
     if result.status is Status.INFEASIBLE:
         return False
     if result.solution is None and result.termination is Termination.COMPLETED:
@@ -163,18 +157,3 @@ def _possible(problem: Any, group: Sequence[int], solver: Runnable, limits: Limi
             solver.label, "", NoQuote("neither a solution nor a proof"), "one of the two"
         )
     return True
-
-
-def _first_solution(part: Any, solver: Runnable, limits: Limits, size: int) -> Result:
-    """What a solver has once it tells of something found; any solution will do here."""
-    enough = threading.Event()
-
-    def progress(phase: str, incumbent: float | None, bound: float | None) -> None:
-        limits.progress(f"{size} tasks, {phase}", incumbent, bound)
-        found = incumbent is not None and math.isfinite(incumbent)  # infinite: none yet
-        if found or limits.interrupted.is_set():
-            enough.set()
-
-    left = limits.seconds_left
-    inner = Limits(left if left < math.inf else None, enough, progress)
-    return execute(part, solver, inner, 0)

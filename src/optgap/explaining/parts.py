@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from optgap.api import close
 from optgap.explaining.result import Part
-from optgap.models.result import Sense
-from optgap.render import number, percent
+from optgap.models.result import Result, Sense
+from optgap.registry import Runnable
+from optgap.render import percent
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,11 @@ class Ran:
     objective: float
     knows: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, result: Result, runnable: Runnable) -> Ran:
+        """Return what a run came to; its result has an objective."""
+        return cls(result.method, result.objective or 0.0, runnable.entry.knows)
+
 
 @dataclass(frozen=True, slots=True)
 class Ends:
@@ -31,7 +37,6 @@ class Ends:
     Parameters
     ----------
     online: the policies that served all of the scope, the explained one among them.
-    trouble: why the price of being online cannot be told from that of the heuristic, or "".
     """
 
     sense: Sense
@@ -41,12 +46,11 @@ class Ends:
     known_by: str
     own: Ran
     online: Sequence[Ran]
-    trouble: str = ""
 
     @property
     def best(self) -> Ran | None:
-        """The best online policy; None where nothing is there to tell the two prices apart."""
-        if self.trouble or len(self.online) < 2:
+        """The best online policy; None if the explained one alone serves all of the scope."""
+        if len(self.online) < 2:
             return None
         sign = 1 if self.sense == "min" else -1
         return min(self.online, key=lambda one: sign * one.objective)
@@ -56,8 +60,7 @@ class Ends:
         """From the bound to the policy."""
         best, own = self.best, self.own
         if best is None:
-            why = self.trouble or f"no other online policy that ran serves what {own.name} does"
-            because = f"not told apart: {why}"
+            because = f"not told apart: no other online policy serves what {own.name} does"
             return [self._unproven(), Part("online+heuristic", self.known, own.objective, because)]
         because = f"{own.name} against {best.name}"
         if close(best.objective, own.objective):
@@ -95,12 +98,3 @@ class Ends:
         if told and best.name != self.own.name:
             words += f"; {best.name} knows {' and '.join(told)}, {self.own.name} does not"
         return words
-
-
-def per_event_note(name: str, objective: float, best: Ran, ends: Ends, unit: str) -> str:
-    """How good the policy is that decides every event as well as it can by itself."""
-    words = f"deciding every event by itself ({name}) comes to {number(objective)} {unit}"
-    if close(objective, best.objective):
-        return words + ("" if name == best.name else f", as {best.name} does")
-    more = "more" if ends.sense == "min" else "less"
-    return f"{words}: {number(abs(objective - best.objective))} {more} than {best.name}"

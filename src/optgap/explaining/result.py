@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
-from optgap.comparing.comparison import ACCEPTED, ALL
+from optgap.comparing.comparison import ACCEPTED
 from optgap.models.errors import NoQuote, shorten
 from optgap.models.figures import delivered
-from optgap.models.jsonio import Fields
 from optgap.models.regret import Regret
 from optgap.models.result import Sense, Termination, relative_gap
 from optgap.models.shown import MOST
@@ -38,7 +37,7 @@ TOP = 10
 WORDS = ("family", "unit", "sense", "policy", "per_event", "scope")
 NAMES = ("bound_by", "known_by", "online_by")
 NUMBERS = ("bound", "best_known", "per_event_objective", "online_objective")
-"""Fields that stand in JSON as they are; the latter two kinds may be unknown."""
+"""Fields that stand in JSON as they are."""
 TITLES: Mapping[str, str] = {
     "unproven": "unproven",
     "online": "price of being online",
@@ -172,53 +171,6 @@ class Explanation:
             "termination": str(self.termination),
             "versions": dict(self.versions),
         }
-
-    @classmethod
-    def from_json(cls, fields: Fields) -> Explanation:
-        """Read the JSON form; of the decisions, those that it holds.
-
-        Raises
-        ------
-        InputError: naming the field that is missing or not what it should be.
-        """
-        fields.schema(SCHEMA)
-        problem, below = fields.object("problem"), -float("inf")
-        fields.choice("sense", get_args(Sense))
-        fields.choice("scope", (ALL, ACCEPTED))
-        parts = [
-            Part(
-                part.text("name"),
-                part.known_number("start"),
-                part.known_number("end"),
-                part.text("because"),
-            )
-            for part in fields.objects("parts")
-        ]
-        regrets = [
-            Regret(
-                item.number("time", minimum=below),
-                item.text("subject"),
-                item.text("chosen"),
-                item.text("better"),
-                item.number("cost"),
-            )
-            for item in fields.object("decisions").objects("top")
-        ]
-        plain: dict[str, Any] = {name: fields.text(name) for name in WORDS}
-        plain |= {name: fields.known_text(name) for name in NAMES}
-        plain |= {name: fields.known_number(name) for name in NUMBERS}
-        return cls(
-            problem_name=problem.text("name"),
-            problem_summary=problem.text("summary"),
-            objective=fields.number("objective", minimum=below),
-            parts=tuple(parts),
-            regrets=tuple(regrets),
-            notes=tuple(fields.texts("notes")),
-            seed=fields.integer("seed") if fields.known("seed") else None,
-            termination=Termination(fields.choice("termination", list(Termination))),
-            versions=dict(fields.object("versions").document),
-            **plain,
-        )
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each part, with the objectives between which it lies.

@@ -1,4 +1,4 @@
-"""What all pictures share: colours, titles, legends, names at the ends of lines, files."""
+"""What all pictures share: colours, titles, legends, files."""
 
 from __future__ import annotations
 
@@ -98,50 +98,6 @@ def labelled(panels: Iterable[Axes]) -> dict[str, Any]:
         handles, names = ax.get_legend_handles_labels()
         found |= dict(zip(names, handles, strict=True))
     return found
-
-
-def end_labels(ends: list[tuple[float, float, str, str]], ax: Axes) -> None:
-    """Names at the ends of lines, pushed apart where they would overlap."""
-    if not ends:
-        return
-    low, high = ax.get_ylim()
-    step = (high - low) / 26
-    right = max(end[1] for end in ends)
-    ends = sorted(ends)
-    places = _apart([end[0] for end in ends], step)
-    for (y, x, method, colour), place in zip(ends, places, strict=True):
-        ax.annotate(
-            method,
-            xy=(x, y),
-            xytext=(1.03, place),
-            textcoords=("axes fraction", "data"),
-            color=colour,
-            fontsize=9,
-            va="center",
-            annotation_clip=False,
-            arrowprops=_leader(colour) if x < right or abs(place - y) > step / 2 else None,
-        )
-
-
-def _leader(colour: str) -> dict[str, Any]:
-    # from the left edge of the words, not through them
-    return {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "alpha": 0.6, "relpos": (0, 0.5)}
-
-
-def _apart(values: list[float], step: float) -> list[float]:
-    """The places closest to ascending `values` that are at least `step` apart.
-
-    Neighbours that are too close move apart as one block around their mean.
-    """
-    blocks: list[tuple[float, int]] = []  # mean of value − rank × step, and how many
-    for rank, value in enumerate(values):
-        mean, size = value - rank * step, 1
-        while blocks and blocks[-1][0] >= mean:
-            before, count = blocks.pop()
-            mean, size = (before * count + mean * size) / (count + size), count + size
-        blocks.append((mean, size))
-    levels = [mean for mean, size in blocks for _ in range(size)]
-    return [level + rank * step for rank, level in enumerate(levels)]
 
 
 def plain(ax: Axes, axis: Literal["x", "both"]) -> None:

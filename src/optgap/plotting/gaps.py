@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from optgap.comparing.comparison import PART, STOPPED, Comparison, ComparisonRow, ComparisonSet
+from optgap.models.figures import labelled as named
 from optgap.models.result import Status
 from optgap.plotting.figures import (
     COLOURS,
     GREY,
     MARKERS,
     aim,
-    end_labels,
     heading,
     labelled,
     legend_below,
@@ -36,7 +36,7 @@ def plot_gaps(comparison: Comparison | ComparisonSet, ax: Axes) -> Axes:
     """Draw gaps to the best proven bound, in percent.
 
     One comparison gives one dot per policy or method, sorted, with its value beside it; a set
-    gives one line per policy over the parameter's values, labelled at its end. Between the bound
+    gives one line per policy over the parameter's values. Between the bound
     (0) and the best solution known it is grey: what is not proven. Hollow marks are gaps against
     a bound for the accepted part alone.
     """
@@ -63,8 +63,20 @@ def gaps_figure(answer: Comparison | ComparisonSet | UncertainComparison) -> Fig
     ax = plot_gaps(comparison, figure.subplots())
     if not isinstance(answer, (Comparison, ComparisonSet)):
         _intervals(answer, ax)
-    if isinstance(comparison, Comparison):
-        legend_below(ax, marks=meanings([ax]))
+    legend_below(ax, marks=meanings([ax]) if isinstance(comparison, Comparison) else None)
+    return figure
+
+
+def overview_figure(comparisons: Sequence[Comparison]) -> Figure:
+    """Draw one panel per comparison, as tall as it has rows, above what all marks mean."""
+    rows = [sum(r.gap_to_bound is not None for r in c.rows) for c in comparisons]
+    heights = [1.4 + 0.26 * count for count in rows]
+    figure = new_figure(8.0, 0.8 + sum(heights))
+    if comparisons:
+        panels = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
+        for comparison, ax in zip(comparisons, panels, strict=True):
+            plot_gaps(comparison, ax)
+        legend_below(panels[0], marks=meanings(panels))
     return figure
 
 
@@ -173,7 +185,6 @@ def _aimed(comparison: Comparison) -> str:
 def _lines(comparisons: ComparisonSet, ax: Axes) -> Axes:
     numeric = all(isinstance(value, (int, float)) for value in comparisons.values)
     places: Sequence[Any] = comparisons.values if numeric else range(len(comparisons.values))
-    ends: list[tuple[float, float, str, str]] = []
     known = [_percent(c.gap) for c in comparisons.comparisons]
     unproven = max(known, default=0.0) > 100 * LEAST_RANGE
     if unproven:
@@ -189,9 +200,16 @@ def _lines(comparisons: ComparisonSet, ax: Axes) -> Axes:
             continue
         colour = COLOURS[k % len(COLOURS)]
         xs, ys = zip(*points, strict=True)
-        ax.plot(xs, ys, color=colour, linewidth=1.5, linestyle="-" if k < len(COLOURS) else "--")
-        _marks(comparisons.row(method), places, colour, MARKERS[k % len(MARKERS)], ax)
-        ends.append((float(ys[-1]), float(xs[-1]), method, colour))
+        style = "-" if k < len(COLOURS) else "--"
+        mark = MARKERS[k % len(MARKERS)]
+        ax.plot(xs, ys, style, color=colour, marker=mark, markersize=6, label=named(method))
+        part = [
+            (x, _percent(row.gap_to_bound))
+            for x, row in zip(places, comparisons.row(method), strict=True)
+            if row is not None and row.partial
+        ]
+        for x, y in part:
+            ax.plot([x], [y], mark, color=colour, markerfacecolor="white", markersize=6)
     if not numeric:
         ax.set_xticks(places, [str(value) for value in comparisons.values])
     elif len(places) <= 8:
@@ -215,17 +233,7 @@ def _lines(comparisons: ComparisonSet, ax: Axes) -> Axes:
         "; ".join(marks),
     )
     plain(ax, "both")
-    end_labels(ends, ax)
     return ax
-
-
-def _marks(
-    rows: Iterable[ComparisonRow | None], places: Sequence[Any], colour: str, marker: str, ax: Axes
-) -> None:
-    for x, row in zip(places, rows, strict=True):
-        if row and row.gap_to_bound is not None:
-            face, y = "white" if row.partial else colour, _percent(row.gap_to_bound)
-            ax.plot([x], [y], marker, color=colour, markerfacecolor=face, markersize=6)
 
 
 def _percent(gap: float | None) -> float:

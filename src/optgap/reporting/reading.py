@@ -14,7 +14,6 @@ from optgap.comparing.fairness import in_common
 from optgap.comparing.overview import SCHEMA as OVERVIEW
 from optgap.contract import Problem
 from optgap.documents import load_problem
-from optgap.explaining import SCHEMA as EXPLAIN
 from optgap.explaining import Explanation
 from optgap.extras import require
 from optgap.models.errors import InputError, NoQuote
@@ -42,7 +41,6 @@ KNOWN: Mapping[str, Any] = {
     RESULT: Result,
     COMPARE: Comparison,
     SET_SCHEMA: ComparisonSet,
-    EXPLAIN: Explanation,
 }
 """Classes that read their own JSON form, by schema."""
 
@@ -231,17 +229,19 @@ class Document:
         self.document = document
 
     def _repr_html_(self) -> str:
-        facts, tables = [], ""
-        inside = self.document.get("tables")  # of an audit: rows by caption
-        more = inside if isinstance(inside, Mapping) else {}
-        for name, value in [*self.document.items(), *more.items()]:
+        facts, tables, flat = [], "", dict[str, Any]()
+        for name, value in self.document.items():
+            if isinstance(value, Mapping):
+                before = "" if name == "tables" else f"{name}: "  # of an audit: by caption
+                flat |= {f"{before}{key}": inner for key, inner in value.items()}
+            else:
+                flat[name] = value
+        for name, value in flat.items():
             if isinstance(value, list) and value and all(isinstance(v, Mapping) for v in value):
                 names = list(dict.fromkeys(key for row in value for key in row))
                 rows = [[_text(row.get(key)) for key in names] for row in value]
                 tables += html_table(names, rows, [name])
-            elif isinstance(value, Mapping) and name not in ("versions", "tables"):
-                facts += [(f"{name}: {key}", _text(inner)) for key, inner in value.items()]
-            elif name not in ("schema", "versions"):
+            elif name != "schema" and not name.startswith("versions: "):
                 facts.append((name, _text(value)))
         return (html_table(("", ""), facts) if facts else "") + tables
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from optgap.extras import require
 from optgap.models.errors import PLACE, InputError, NoQuote, said
@@ -24,11 +23,6 @@ from optgap.sweeping.spec import Spec
 
 if TYPE_CHECKING:
     import pandas as pd
-
-try:
-    import fcntl
-except ImportError:  # Windows: two sweeps into one file are the user's own look-out
-    fcntl = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
@@ -101,26 +95,27 @@ def run(
 
     Raises
     ------
-    InputError: for a table with another ending, or that no sweep has written; another sweep that
-        is writing there; a missing package; or a scheduler that does not answer.
+    InputError: for a table with another ending, or that no sweep has written; a missing package;
+        or a scheduler that does not answer.
     """
     limits = limits or Limits(progress=in_notebook)
     engine, target = engine or Engine(), Path(path)
     require_table(target)
-    with _journal(target) as (before, add):
-        known = {key: rows for key, rows in before.items() if not any(map(went_wrong, rows))}
-        todo = [cell for key, cell in spec.cells.items() if key not in known]
-        skipped, ran = len(spec.cells) - len(todo), 0
-        limits.progress(f"{skipped} of {len(spec.cells)} comparisons", None, None)
-        try:
-            for rows in engine.run(todo, lambda: limits.stop is not None):
-                known[rows[0]["key"]] = [finite(row) for row in rows]
-                add(known[rows[0]["key"]])
-                ran += 1
-                limits.progress(f"{skipped + ran} of {len(spec.cells)} comparisons", None, None)
-        finally:
-            table = [row for key in spec.cells for row in known.get(key, ())]
-            _write(table, target)
+    journal = _journal_of(target)
+    before = _kept(journal)
+    known = {key: rows for key, rows in before.items() if not any(map(went_wrong, rows))}
+    todo = [cell for key, cell in spec.cells.items() if key not in known]
+    skipped, ran = len(spec.cells) - len(todo), 0
+    limits.progress(f"{skipped} of {len(spec.cells)} comparisons", None, None)
+    try:
+        for rows in engine.run(todo, lambda: limits.stop is not None):
+            known[rows[0]["key"]] = [finite(row) for row in rows]
+            _keep(known[rows[0]["key"]], journal)
+            ran += 1
+            limits.progress(f"{skipped + ran} of {len(spec.cells)} comparisons", None, None)
+    finally:
+        table = [row for key in spec.cells for row in known.get(key, ())]
+        _write(table, target)
     stop = Termination.COMPLETED
     if ran < len(todo):
         stop = limits.stop or Termination.INTERRUPTED
@@ -149,33 +144,25 @@ def _journal_of(target: Path) -> Path:
     return target.with_name(target.name + ".jsonl")
 
 
-@contextmanager
-def _journal(
-    target: Path,
-) -> Iterator[tuple[dict[str, list[Row]], Callable[[list[Row]], None]]]:
-    """The rows that are there by key, later ones first, and a function that appends some."""
-    path = _journal_of(target)
+def _kept(journal: Path) -> dict[str, list[Row]]:
+    """Return the rows of a journal by key, of which later ones count."""
     try:
-        file: IO[bytes] = open(path, "a+b")  # noqa: SIM115  # closed below
+        with open(journal, "a+b") as file:
+            file.seek(0)
+            content = file.read()
+            if content and not content.endswith(b"\n"):  # cut off in the middle
+                file.write(b"\n")
     except OSError as error:
-        raise InputError(str(path), "", said(error), PLACE) from None
-    with file:
-        if fcntl is not None:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                found = NoQuote("another sweep that is writing there")
-                raise InputError(str(path), "", found, "one at a time") from None
-        file.seek(0)
-        *lines, rest = file.read().split(b"\n")
-        file.truncate(file.tell() - len(rest))  # cut off in the middle: as if never begun
+        raise InputError(str(journal), "", said(error), PLACE) from None
+    return {rows[0]["key"]: rows for rows in map(_read, content.split(b"\n")) if rows}
 
-        def add(rows: list[Row]) -> None:
-            file.write(json.dumps(rows, separators=(",", ":")).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
 
-        yield {rows[0]["key"]: rows for rows in map(_read, lines) if rows}, add
+def _keep(rows: list[Row], journal: Path) -> None:
+    """Append rows to a journal, so that they outlast this process and the machine's failure."""
+    with open(journal, "ab") as file:
+        file.write(json.dumps(rows, separators=(",", ":")).encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _read(line: bytes) -> list[Row]:

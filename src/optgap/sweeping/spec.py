@@ -1,4 +1,4 @@
-"""The grid that a TOML file describes, and the cells that it comes to."""
+"""The grid that a TOML file describes, and the comparisons that it comes to."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from optgap.sweeping.cells import Cell, code
 
 MOST = 1_000_000
 """Runs in one sweep: more is a slip of the keyboard, or several sweeps."""
-TOP = {"seeds", "instance_seeds", "time_limit", "grid"}
-Names = tuple[str, ...]
+TOP = {"seeds", "time_limit", "grid"}
 GRID = {"family", "presets", "problems", "instance", "policies", "methods", "parameters"}
+Instance = tuple[str, Mapping[str, Any], str]
+"""Label, what identifies it beside its seed, and file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ def load_spec(path: str | os.PathLike[str]) -> Spec:
 
 
 def read_spec(document: Mapping[str, Any], source: str = "sweep", folder: Path = Path()) -> Spec:
-    """The same from a dictionary; errors as for `load_spec`."""
+    """Read a sweep from a dictionary; errors as for `load_spec`."""
     fields = Fields(document, source)
     _refuse_unknown(fields, TOP)
     cells: dict[str, Cell] = {}
@@ -78,30 +79,28 @@ def _refuse_unknown(fields: Fields, known: set[str]) -> None:
 def _cells(top: Fields, grid: Fields, folder: Path) -> Iterator[Cell]:
     spec = family(grid.text("family"), f"{grid.source}: family")
     limit = top.number("time_limit", 1e-3) if "time_limit" in top.document else None
-    runs = _runs(grid, spec)
-    find = _files if "problems" in grid.document else _made
-    for instance, seeds in find(top, grid, spec, folder):
-        for seed in seeds if any(runs) else ():
-            yield Cell(spec.name, *instance, *runs, os.getcwd(), seed, limit, code())
+    policies, methods, own = _runs(grid, spec)
+    instances = (_files if "problems" in grid.document else _made)(grid, spec, folder)
+    for (label, about, file), seed in itertools.product(instances, _seeds(top)):
+        made = {**about, "seed": seed} if not file else about
+        if policies or methods:
+            yield Cell(
+                spec.name, label, made, file, policies, methods, own, os.getcwd(), seed, limit,
+                code(),
+            )  # fmt: skip
 
 
-def _seeds(top: Fields, name: str) -> Sequence[int]:
+def _seeds(top: Fields) -> Sequence[int]:
     """A number of seeds, from 0 on, or the seeds themselves; 0 without any."""
-    if not isinstance(top.document.get(name), list):
-        return range(top.integer(name, 1, 1))
-    if seeds := top.integers(name):
+    if not isinstance(top.document.get("seeds"), list):
+        return range(top.integer("seeds", 1, 1))
+    if seeds := top.integers("seeds"):
         return seeds
-    raise top.fail(name, NoQuote("nothing"), "at least one seed")
+    raise top.fail("seeds", NoQuote("nothing"), "at least one seed")
 
 
-Instance = tuple[str, Mapping[str, Any], str]
-"""Label, what identifies it, and file."""
-
-
-def _files(
-    top: Fields, grid: Fields, spec: FamilySpec, folder: Path
-) -> Iterator[tuple[Instance, Sequence[int]]]:
-    """Problem files, with the seeds of the runs on each."""
+def _files(grid: Fields, spec: FamilySpec, folder: Path) -> Iterator[Instance]:
+    """Problem files."""
     for refused in ("presets", "instance"):
         if refused in grid.document:
             raise grid.fail(refused, Said("conflicts with problems"), "give only one")
@@ -111,31 +110,24 @@ def _files(
             found = load_problem(path).family
             if found != spec.name:
                 raise InputError(str(path), "", NoQuote(f"a problem of {found}"), spec.name)
-            made = {"sha256": file_sha256(path)}
-            yield (path.name, made, str(path.resolve())), _seeds(top, "seeds")
+            yield path.name, {"sha256": file_sha256(path)}, str(path.resolve())
 
 
-def _made(
-    top: Fields, grid: Fields, spec: FamilySpec, folder: Path
-) -> Iterator[tuple[Instance, Sequence[int]]]:
-    """The same for presets: their seeds are the runs', unless they have some of their own."""
-    own = "instance_seeds" in top.document
-    seeds = _seeds(top, "seeds")
+def _made(grid: Fields, spec: FamilySpec, folder: Path) -> Iterator[Instance]:
+    """Presets with every combination of the values of their parameters."""
     presets = grid.texts("presets") if "presets" in grid.document else [next(iter(spec.presets))]
     for text, values in itertools.product(presets, _products(_table(grid, "instance"))):
         entry, given = preset_entry(spec.name, text)
         known = {**entry.params, "strict": True}
         params = typed({**given, **values}, known, entry.name, grid.source)
-        label, full = call_text(entry.name, params), {**entry.params, **params}
-        for seed in _seeds(top, "instance_seeds") if own else seeds:
-            made = {"preset": entry.name, "params": full, "seed": seed}
-            yield (label, made, ""), seeds if own else [seed]
+        full = {**entry.params, **params}
+        yield call_text(entry.name, params), {"preset": entry.name, "params": full}, ""
 
 
-def _runs(grid: Fields, spec: FamilySpec) -> tuple[Names, Names, Names]:
+def _runs(grid: Fields, spec: FamilySpec) -> tuple[tuple[str, ...], tuple[str, ...], Any]:
     """Policies and methods with all their parameters, and hashes of users' own policies."""
     table, taken, own = _table(grid, "parameters"), set[str](), list[str]()
-    runs: list[Names] = []
+    runs: list[tuple[str, ...]] = []
     ways: Any = (("policies", policy_names, policy), ("methods", method_names, method))
     for role, names, find in ways:
         labels: list[str] = []
@@ -146,7 +138,8 @@ def _runs(grid: Fields, spec: FamilySpec) -> tuple[Names, Names, Names]:
                 continue
             known = find(spec, text, None, grid.source)
             if known.own:
-                own.append(_source_of(known.params["policy"]))
+                module = sys.modules[known.params["policy"].__module__]
+                own.append(file_sha256(str(module.__file__)))
             mine = {key: values for key, values in table.items() if key in known.known}
             taken.update(mine)
             labels += [find(spec, text, one, grid.source).label for one in _products(mine)]
@@ -156,12 +149,6 @@ def _runs(grid: Fields, spec: FamilySpec) -> tuple[Names, Names, Names]:
             unknown = Said("no policy or method of this grid has it")
             raise grid.fail(f"parameters.{key}", unknown, "leave it out")
     return runs[0], runs[1], tuple(own)
-
-
-def _source_of(own: Any) -> str:
-    """A hash of the file that a user's own policy is in."""
-    file = getattr(sys.modules.get(getattr(own, "__module__", "")), "__file__", None)
-    return file_sha256(file) if file else "unknown"
 
 
 def _table(grid: Fields, key: str) -> dict[str, list[Any]]:

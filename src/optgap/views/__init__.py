@@ -11,7 +11,7 @@ from optgap.documents import ProblemLike, as_problem, as_solution
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.figures import delivered
 from optgap.registry import family
-from optgap.views import consolidation, coscheduling, elastic, instances, placement, queueing
+from optgap.views import consolidation, coscheduling, elastic, placement, queueing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,21 +56,6 @@ def result_frame(result: Any, table: str | None = None) -> pd.DataFrame:
     text = io.StringIO(spec.export(name, result.problem, solution))
     # "0-1" is two GPUs, and "0" is one: all of them text
     return pd.read_csv(text, dtype={"gpu_index": str}, keep_default_na=False, na_values={})
-
-
-def plot_problem(problem: Any, path: str | os.PathLike[str] | None = None) -> Figure:
-    """Draw what a problem asks, ready for a notebook; written to `path`, too, where it is given.
-
-    Raises
-    ------
-    InputError: for an ending or a place that cannot be written to.
-    """
-    return delivered(instances.draw(problem), path)
-
-
-def problem_frame(problem: Any) -> pd.DataFrame:
-    """What is to be served, one row each."""
-    return instances.frame(problem)
 
 
 def plot_solution(result: Any, problem: ProblemLike | None = None) -> Figure:

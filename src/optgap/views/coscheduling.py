@@ -19,39 +19,25 @@ LETTERS = 130
 
 
 def draw(problem: CoschedulingProblem, solution: CoschedulingSolution, by: str = "") -> Figure:
-    """Draw which job holds which GPU when; grey is idle."""
-    figure = new_figure(WIDTH, 1.7 + 0.42 * problem.gpus)
-    ax = gantt(problem, solution, figure.subplots())
-    titled(ax, heading(problem.family, problem.summary, by), _found(problem, solution))
-    ax.set_xlabel("time (s); in brackets a run's GPUs, a colour for each application, grey: idle")
-    return figure
-
-
-def gantt(
-    problem: CoschedulingProblem,
-    solution: CoschedulingSolution,
-    ax: Axes,
-    title: str | None = None,
-    until_s: float | None = None,
-) -> Axes:
-    """Draw on `ax`, from 0 to `until_s` where that is later than the schedule's end.
+    """Draw which job holds which GPU when; grey is idle.
 
     An application has one colour; its name and GPU count stand in the middle line of its run
     where there is room.
     """
     problem, solution = from_first_event(problem, solution)
+    figure = new_figure(WIDTH, 1.7 + 0.42 * problem.gpus)
+    ax = figure.subplots()
     end = float(problem.evaluate(solution).metrics["makespan_s"])
-    horizon = max(end, until_s or 0.0)
     ax.barh(range(problem.gpus), end, height=0.96, color=IDLE, linewidth=0)
     for run in solution.runs:
-        _bar(problem, run, horizon, ax)
+        _bar(problem, run, end, ax)
     ax.set_yticks(range(problem.gpus), [f"GPU {g}" for g in range(problem.gpus)])
     ax.set_ylim(problem.gpus - 0.45, -0.55)
-    ax.set_xlim(0, horizon * 1.005 or 1.0)
-    ax.set_xlabel("time (s)")
-    titled(ax, f"{title or problem.family}: {_found(problem, solution)}")
+    ax.set_xlim(0, end * 1.005 or 1.0)
+    ax.set_xlabel("time (s); in brackets a run's GPUs, a colour for each application, grey: idle")
+    titled(ax, heading(problem.family, problem.summary, by), _found(problem, solution))
     plain(ax, "x")
-    return ax
+    return figure
 
 
 def _found(problem: CoschedulingProblem, solution: CoschedulingSolution) -> str:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 DETAILED = 40
 """Up to so many nodes every task is drawn; above, every GPU is one cell of a map."""
-WIDTH = 150
-"""Nodes side by side in the map."""
 
 SHARE, WHOLE, SEVERAL = "#56B4E9", "#0072B2", "#D55E00"
 CPU = "#009E73"
@@ -32,8 +30,8 @@ def draw(problem: PlacementProblem, solution: PlacementSolution, by: str = "") -
     """Draw where every task went.
 
     A small cluster: a line per node, a box per GPU, a segment per task, and the CPU beside
-    them. A large one: a column per node, a cell per GPU, darker the fuller; nodes of a GPU
-    model stand together, the fullest first. Where tasks leave, what goes on over time.
+    them. A large one: a column per node, a cell per GPU, darker the fuller. Where tasks leave,
+    what goes on over time.
     """
     if problem.over_time is not None:
         return over_time(problem, solution, by)
@@ -41,10 +39,8 @@ def draw(problem: PlacementProblem, solution: PlacementSolution, by: str = "") -
         figure = new_figure(9.5, 1.7 + 0.34 * len(problem.cluster))
         _nodes(problem, solution, figure.subplots())
     else:
-        groups = _groups(problem, solution)
-        lines = sum(_band(problem, nodes)[1] for _, nodes in groups)
-        figure = new_figure(9.5, 1.8 + 0.062 * lines)
-        _map(problem, solution, groups, figure.subplots())
+        figure = new_figure(9.5, 3.6)
+        _map(problem, solution, figure.subplots())
     headed(figure, heading(problem.family, problem.summary, by), _found(problem, solution))
     return figure
 
@@ -105,63 +101,34 @@ def _named(problem: PlacementProblem, n: int) -> str:
     return f"{problem.cluster.names[n]}{f' ({model})' if model else ''}"
 
 
-# -- a column per node ---------------------------------------------------------------------
+# -- a cell per GPU ------------------------------------------------------------------------
 
 
-def _groups(problem: PlacementProblem, solution: PlacementSolution) -> list[tuple[str, list[int]]]:
-    """Nodes by GPU model, the commonest model first, nodes without GPUs last."""
-    cluster = problem.cluster
-    used = _gpu_used(problem, solution).sum(axis=1)
-    found: dict[str, list[int]] = {}
-    for n in range(len(cluster)):
-        found.setdefault(cluster.models[n] if cluster.gpus[n] else "", []).append(n)
-    for nodes in found.values():
-        nodes.sort(key=lambda n: (-int(cluster.gpus[n]), -int(used[n]), n))
-    return sorted(found.items(), key=lambda item: (not item[0], -len(item[1])))
-
-
-def _band(problem: PlacementProblem, nodes: Sequence[int]) -> tuple[int, int]:
-    """GPU rows of one line of nodes, and cells from the top of a group to its bottom."""
-    rows = int(problem.cluster.gpus[list(nodes)].max())
-    lines = -(-len(nodes) // WIDTH)
-    return rows, lines * (rows + 3) + 2
-
-
-def _map(
-    problem: PlacementProblem,
-    solution: PlacementSolution,
-    groups: Sequence[tuple[str, list[int]]],
-    ax: Axes,
-) -> None:
+def _map(problem: PlacementProblem, solution: PlacementSolution, ax: Axes) -> None:
+    """A column per node, those of a model together and the fullest first; its CPU is below."""
     from matplotlib import colormaps
 
-    used = _gpu_used(problem, solution) / 1000
-    cpu = _cpu_share(problem, solution)
-    depth = sum(_band(problem, nodes)[1] for _, nodes in groups)
-    gpu_cells = np.full((depth, WIDTH), np.nan)
-    cpu_cells = np.full((depth, WIDTH), np.nan)
-    top, ticks, names = 0, [], []
-    for model, nodes in groups:
-        rows, cells = _band(problem, nodes)
-        ticks.append(top + rows / 2)
-        names.append(f"{model or 'no GPU'}, {len(nodes):,}")
-        for place, n in enumerate(nodes):
-            line, column = divmod(place, WIDTH)
-            first, count = top + line * (rows + 3), int(problem.cluster.gpus[n])
-            gpu_cells[first : first + count, column] = np.sort(used[n, :count])[::-1]
-            cpu_cells[first + rows : first + rows + 1, column] = cpu[n]
-        top += cells
+    cluster, used = problem.cluster, _gpu_used(problem, solution) / 1000
+    models = [cluster.models[n] if cluster.gpus[n] else "no GPU" for n in range(len(cluster))]
+    order = np.lexsort((-used.sum(axis=1), models))
+    cells = np.full((used.shape[1] + 1, len(cluster)), np.nan)
+    for column, n in enumerate(order.tolist()):
+        count = int(cluster.gpus[n])
+        cells[:count, column] = np.sort(used[n, :count])[::-1]
+    cells[-1] = _cpu_share(problem, solution)[order]
     shown: dict[str, Any] = {"aspect": "auto", "interpolation": "nearest", "vmin": -0.12, "vmax": 1}
-    image = ax.imshow(gpu_cells, cmap=colormaps["Blues"], **shown)
-    second = ax.imshow(cpu_cells, cmap=colormaps["Greens"], **shown)
+    image = ax.imshow(cells, cmap=colormaps["Blues"], **shown)
     figure: Any = ax.figure
-    for drawn, text in ((image, "GPU in use"), (second, "CPU in use")):
-        bar = figure.colorbar(drawn, ax=ax, shrink=0.3, aspect=14, pad=0.01, label=text)
-        bar.ax.set_ylim(0, 1)
-        bar.set_ticks([0, 0.5, 1], labels=["0", "½", "1"])
-    ax.set_yticks(ticks, names)
-    ax.set_xticks([])
-    ax.set_xlabel("a column per node, the fullest first; below its GPUs, its CPU")
+    bar = figure.colorbar(image, ax=ax, shrink=0.8, aspect=14, pad=0.01, label="in use")
+    bar.ax.set_ylim(0, 1)
+    bar.set_ticks([0, 0.5, 1], labels=["0", "½", "1"])
+    first = [k for k, n in enumerate(order) if k == 0 or models[n] != models[order[k - 1]]]
+    sizes = [models.count(models[order[k]]) for k in first]
+    names = [f"{models[order[k]]}, {size:,}" for k, size in zip(first, sizes, strict=True)]
+    middles = [k + size / 2 for k, size in zip(first, sizes, strict=True)]
+    ax.set_xticks(middles, names, rotation=30, ha="right")
+    ax.set_yticks(range(len(cells)), [*(f"GPU {g}" for g in range(len(cells) - 1)), "CPU"])
+    ax.set_xlabel("a column per node, the fullest of a model first")
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
 

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from strategies_consolidation import consolidation_problems, micro
+from trust.agreement import examples
 
 import optgap
 from optgap.heuristics.consolidation import least_added_energy as policy
@@ -56,11 +57,11 @@ def played(
         later = (k + 1) * problem.period_s
         return min(later, whole) if k < len(series) - 1 else whole
 
-    def watts(busy: float) -> float:
-        return max(problem.line(task, kind).watts(f_max * busy) for task in left)
+    def watts() -> float:
+        return max(problem.line(task, kind).watts(f_max) for task in left)
 
     if left:
-        joules, clock = wait * watts(1.0), wait
+        joules, clock = wait * watts(), wait
     while left:
         now = {
             task: float(problem.tasks[task].util_percent[
@@ -71,15 +72,15 @@ def played(
         total = sum(now.values())
         slow = max(1.0, (total / 100) ** problem.rules.contention)
         step = max(0.0, min(next_change(task) - p for task, p in left.items()))
-        joules += step * slow * watts(min(1.0, total / 100) if problem.rules.util_scaled else 1.0)
+        joules += step * slow * watts()
         clock += step * slow
         left = {task: p + step for task, p in left.items()}
         left = {t: p for t, p in left.items() if p < problem.tasks[t].duration_s - 1e-6}
     return joules, clock
 
 
-@settings(max_examples=25)
-@given(problem=consolidation_problems(goal="energy", capacities=("none", "mean"), scaled=True))
+@examples(15)
+@given(problem=consolidation_problems(goal="energy", capacities=("none", "mean")))
 def test_every_score_is_that_of_a_plain_transcription(problem: ConsolidationProblem) -> None:
     lasting = np.array([task.duration_s for task in problem.tasks])
     decide = policy.least_added(problem, lasting, 0.0)

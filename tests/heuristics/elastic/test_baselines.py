@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from strategies_elastic import elastic_problems, jobs_of, rigid, table, two_jobs
+from trust.agreement import examples
 
 from optgap.heuristics.elastic import CUSTOM
 from optgap.heuristics.elastic.afs import tournament
@@ -13,7 +14,7 @@ from optgap.heuristics.elastic.gandiva import Gandiva
 from optgap.heuristics.elastic.regret import regrets
 from optgap.heuristics.elastic.tiresias import gittins_index
 from optgap.heuristics.elastic.zeus import zeus_clocks
-from optgap.models.elastic import ElasticProblem, Overhead
+from optgap.models.elastic import ElasticProblem, Overhead, presets
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
@@ -34,7 +35,7 @@ def jct(problem: ElasticProblem, outcome: Outcome) -> list[float]:
     return [end - t for end, t in zip(ends, problem.jobs.submit_s.tolist(), strict=True)]
 
 
-@settings(max_examples=8)
+@examples(5)
 @given(problem=elastic_problems(max_jobs=5, gpus=(2, 4, 8)))
 def test_policies_without_a_cap_keep_every_other_rule(problem: ElasticProblem) -> None:
     for name in ("afs", "tiresias", "gandiva", "fifo"):
@@ -201,3 +202,10 @@ def test_the_optimal_policy_regrets_nothing_and_greedy_something() -> None:
     greedy = run(problem, "powerflow", profiles="perfect")
     found = regrets(problem, greedy.solution)
     assert found[0].cost == pytest.approx((1550 - 1460) / 2)
+
+
+def test_weighing_by_slowdown_does_not_favour_the_longest() -> None:
+    problem = presets.small(seed=0)
+    by_time, by_slowdown = run(problem, "optimal"), run(problem, "optimal-slowdown")
+    value = [problem.evaluate(o.solution).objective for o in (by_time, by_slowdown)]
+    assert value[1] < value[0]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies_elastic import elastic_problems, two_jobs
 from transcriptions.powerflow import Algorithm1
@@ -150,7 +150,7 @@ VARIANTS: list[dict[str, Any]] = [
 ]
 
 
-@settings(max_examples=12)
+@examples(7)
 @given(problem=elastic_problems(max_jobs=5, gpus=(2, 4, 8)))
 def test_every_variant_keeps_the_limit_and_finishes_all(problem: ElasticProblem) -> None:
     for params in VARIANTS:

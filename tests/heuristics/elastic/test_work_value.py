@@ -7,8 +7,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from strategies_elastic import elastic_problems, jobs_of, rigid, table, two_jobs
+from trust.agreement import examples
 
 from optgap.models.elastic import ElasticProblem, Overhead, presets
 from optgap.models.elastic.simulation.protocol import State
@@ -60,7 +61,7 @@ def most_at_first(problem: ElasticProblem, power: float) -> tuple[float, dict[in
     return best, chosen
 
 
-@settings(max_examples=12)
+@examples(7)
 @given(problem=elastic_problems(max_jobs=4))
 def test_the_first_decision_is_worth_most_of_all_that_fit(problem: ElasticProblem) -> None:
     solution = run(problem, gap=0.0, spread_s=1e9).solution
@@ -117,7 +118,7 @@ def test_a_parameter_out_of_range_is_refused() -> None:
         ENTRY.load()(two_jobs(), limits=Limits(), seed=0, power=1.5)
 
 
-@settings(max_examples=15)
+@examples(9)
 @given(elastic_problems())
 def test_learning_the_models_keeps_the_limit_and_finishes_all(problem: ElasticProblem) -> None:
     run(problem, profiles="online")

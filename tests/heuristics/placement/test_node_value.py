@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from small_time import small_time
 from strategies import placement_problems
 from transcriptions.node_value import SlowNodeValue, SlowValues, least_gpus
+from trust.agreement import examples
 
 from optgap.heuristics.placement import POLICIES
 from optgap.heuristics.placement.parameters import NodeValueParams
 from optgap.heuristics.placement.values import (
     Grid,
-    NodeValues,
+    NodeWorth,
     offers_of,
     shares_worth,
     worth_of_nodes,
@@ -41,22 +42,22 @@ def run(problem: PlacementProblem, name: str = "node-value", **params: Any) -> O
     return outcome
 
 
-def tables(problem: PlacementProblem, options: NodeValueParams) -> tuple[NodeValues, list[float]]:
+def tables(problem: PlacementProblem, options: NodeValueParams) -> tuple[NodeWorth, list[float]]:
     """W, and β by class of the target workload."""
-    values = NodeValues.empty(problem, Grid())
+    values = NodeWorth.empty(problem, Grid())
     worth_of_nodes(problem, options, values)
     return values, offers_of(problem, values)[0]["gpus"].tolist()
 
 
 @given(problem=problems)
-@settings(max_examples=12)
+@examples(7)
 def test_without_a_future_it_is_pwr(problem: PlacementProblem) -> None:
     ours = run(problem, **NOTHING).solution
     assert ours == run(problem, "pwr", score="exact").solution
 
 
 @given(problem=problems)
-@settings(max_examples=8)
+@examples(5)
 def test_the_referee_accepts_it_and_its_claim(problem: PlacementProblem) -> None:
     outcome = run(problem)
     assert problem.check(outcome.solution) == []

@@ -5,7 +5,7 @@ from dataclasses import replace
 import enumeration
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from strategies import placement_problems, tasks_of, timed_placement_problems
 from trust.agreement import examples
 
@@ -65,7 +65,7 @@ def test_a_regret_is_what_the_referee_finds(problem: PlacementProblem) -> None:
         assert set(found) <= set(wanted)
 
 
-@settings(max_examples=20)
+@examples(12)
 @given(placement_problems(max_tasks=4))
 def test_greedy_exact_regrets_nothing(problem: PlacementProblem) -> None:
     solution = optgap.run(problem, "greedy-exact").solution

@@ -13,7 +13,7 @@ from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem
 from optgap.parameters import split_call, typed
 
-STREAMS = 200
+STREAMS = 100
 MAIN = ("fifo", "sjf", "easy")
 
 
@@ -32,7 +32,7 @@ def schedule(problem: QueueingProblem, text: str) -> dict[int, tuple[float, Any]
 
 @pytest.mark.parametrize("rule", RULES)
 def test_every_job_starts_when_and_where_the_slow_simulator_starts_it(rule: str) -> None:
-    for seed in range(STREAMS if rule in MAIN else 60):
+    for seed in range(STREAMS if rule in MAIN else 40):
         problem = stream(seed)
         slow = Slow(problem).run(RULES[rule])
         expected = {k: (slow.start[k], slow.nodes[k]) for k in slow.start}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies_queueing import five_jobs, stream
 from trust.agreement import examples
@@ -186,7 +186,7 @@ def briefest(state: State) -> list[int]:
     return sorted(able, key=lambda job: (state.problem.jobs.estimate_s[job], job))[:1]
 
 
-@settings(max_examples=25)
+@examples(15)
 @given(seed=st.integers(0, 10_000))
 @pytest.mark.parametrize(("name", "own"), [("fifo", blocking), ("shortest", briefest)])
 def test_a_policy_of_ones_own_runs_on_the_same_events(name: str, own: Any, seed: int) -> None:
@@ -231,7 +231,7 @@ def test_re_planned_streams_with_gangs_patience_and_wrong_estimates_are_served(s
     assert problem.serves_all(outcome.solution) or not problem.jobs.patient
 
 
-@settings(max_examples=20)
+@examples(12)
 @given(seed=st.integers(0, 10_000), share=st.floats(0.2, 0.9))
 @pytest.mark.parametrize("name", ["replan", "shortest-reserve"])
 def test_no_decision_depends_on_jobs_that_are_still_to_come(

@@ -220,18 +220,6 @@ def test_power_and_what_it_is_made_of_are_as_worked_out_by_hand() -> None:
     assert slow.objective == pytest.approx(80 + 70)
 
 
-def test_power_may_follow_the_sum_of_mean_utilisations() -> None:
-    """10 W and 0.1 W per MHz of the share that is busy: 12.5 % and 25 %, and 100 % at most."""
-    busy = [np.array([5.0, 20.0]), np.array([25.0]), np.array([90.0])]
-    tasks = [Task(f"t{k}", 1.0, util_percent=u) for k, u in enumerate(busy)]
-    made = problem(tasks, util_scaled=True)
-    for places, watts in (
-        (((0,), (0,), (1,)), 10 + 37.5 + 10 + 90),
-        (((0,), (1,), (0,)), 10 + 100 + 10 + 25),
-    ):
-        assert made.evaluate(plan(*places)).objective == pytest.approx(watts + 100)
-
-
 def test_nothing_placed_draws_nothing() -> None:
     found = problem(small(1)).evaluate(ConsolidationSolution.of([], []))
     assert found.objective == 0

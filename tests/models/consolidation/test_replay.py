@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from strategies_consolidation import consolidation_problems
+from trust.agreement import examples
 
 from optgap.heuristics.consolidation import CUSTOM, POLICIES
 from optgap.heuristics.consolidation.state import State
@@ -23,7 +24,7 @@ from optgap.models.consolidation.problem import Rules
 from optgap.models.consolidation.timeline import replay
 from optgap.models.limits import Limits
 
-RUNS = consolidation_problems(goal="energy", capacities=("none", "mean"), scaled=True)
+RUNS = consolidation_problems(goal="energy", capacities=("none", "mean"))
 
 
 def heaped(task: int, state: State) -> list[int] | None:
@@ -73,10 +74,9 @@ def stepped(problem: ConsolidationProblem, solution: ConsolidationSolution) -> t
                 util[g] += float(tasks[ell].util_percent[min(k, tasks[ell].util_percent.size - 1)])
         watts = sum(problem.servers[i].static_w for i in {problem.places[g][0] for g in awake})
         for g in awake:
-            busy = min(1.0, util[g] / 100) if rules.util_scaled else 1.0
             own = [ell for ell, gpus in where.items() if g in gpus]
             kind = int(problem.gpu_kind[g])
-            watts += max(problem.line(ell, kind).watts(mhz[g] * busy) for ell in own)
+            watts += max(problem.line(ell, kind).watts(mhz[g]) for ell in own)
         speed = {}
         for ell, gpus in where.items():
             paces = []
@@ -101,7 +101,7 @@ def stepped(problem: ConsolidationProblem, solution: ConsolidationSolution) -> t
     return energy, now
 
 
-@settings(max_examples=25)
+@examples(15)
 @given(problem=RUNS)
 def test_a_run_comes_to_what_a_plain_loop_over_time_makes_of_it(
     problem: ConsolidationProblem,
@@ -117,7 +117,7 @@ def test_a_run_comes_to_what_a_plain_loop_over_time_makes_of_it(
         assert max(t for t in found.end_s.tolist() if t < math.inf) == pytest.approx(last, rel=1e-6)
 
 
-def lonely(wake_s: float, **rules: bool) -> ConsolidationProblem:
+def lonely(wake_s: float) -> ConsolidationProblem:
     """Two tasks of 100 s, the second 130 s after the first; full load, then none."""
     series = np.array([100.0, 0.0])
     tasks = [
@@ -126,7 +126,7 @@ def lonely(wake_s: float, **rules: bool) -> ConsolidationProblem:
     ]
     return ConsolidationProblem.of(
         [GpuKind()], [Server((0,), 50.0)] * 2, tasks, goal="energy", period_s=50.0,
-        rules=Rules(wake_s=wake_s, **rules),
+        rules=Rules(wake_s=wake_s),
     )  # fmt: skip
 
 
@@ -153,10 +153,3 @@ def test_a_task_that_moves_waits_for_the_gpu_that_it_wakes() -> None:
     )
     assert problem.check(moved) == []
     assert replay(problem, moved).end_s.tolist() == pytest.approx([120.0, 240.0])
-
-
-def test_power_that_follows_utilisation_is_static_where_nothing_is_asked() -> None:
-    problem = lonely(0.0, util_scaled=True)
-    outcome = POLICIES["default"].load()(problem, limits=Limits(), seed=0)
-    found = problem.evaluate(outcome.solution)
-    assert found.objective == pytest.approx(2 * (100 * (23.3 + 50) + 50 * 121.5))

@@ -106,8 +106,7 @@ def made(**changes: Any) -> ElasticProblem:
         ({"jobs": jobs_of([0], [5], submit_s=[-1.0])}, "submit_s"),
         ({"classes": [table("A", [[1, -1, 1]], [[1, 1, 1]])]}, "time_s at 1 GPUs, 1200 MHz"),
         ({"classes": [table("A", [[1, 1, 1]], [[1, 1, 0]])]}, "power_w at 1 GPUs, 1400 MHz"),
-        ({"cap": "energy"}, "energy_budget_j"),
-        ({"cap": "x"}, "one of power"),
+        ({"cap": "energy"}, "one of power, none"),
     ],
 )
 def test_what_cannot_be_used_is_refused_with_its_place(changes: Any, said: str) -> None:

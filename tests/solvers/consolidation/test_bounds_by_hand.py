@@ -8,24 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from optgap.heuristics.consolidation import POLICIES
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, PowerLine, Server, Task
 from optgap.models.consolidation.problem import Rules
 from optgap.models.limits import Limits
 from optgap.models.result import Termination
 from optgap.solvers.consolidation.bounding import (
     bound_area,
-    column_bounds,
-    cutting_stock_bound,
-    cutting_stock_count,
-    rounded_counts,
-    set_covering_bound,
+    bound_columns,
+    column_bound,
 )
 from optgap.solvers.consolidation.bounds import (
-    closed_form_bound,
     closed_form_w,
     cost_levels,
-    counts_of,
     gpus_needed,
     least_static_w,
     level_counts,
@@ -33,14 +27,12 @@ from optgap.solvers.consolidation.bounds import (
 )
 from optgap.solvers.consolidation.column_generation.pricing import coarse_sizes
 from optgap.solvers.consolidation.instance import Instance, instance_of
-from optgap.solvers.consolidation.outcome import Bound, Incumbent
 from optgap.solvers.consolidation.over_time.energy import (
     bound_energy,
     least_power,
     presence_j,
     work_j,
 )
-from optgap.solvers.consolidation.primal.construction import construct
 
 EVEN = GpuKind(
     memory_gb=10.0, power=PowerLine(10.0, 0.1), f_min_mhz=500.0, f_max_mhz=1000.0, beta=1.0
@@ -116,34 +108,6 @@ def test_every_row_of_capacities_counts() -> None:
     assert gpus_needed(instance_of(problem(busy)), np.arange(4)) == 1
 
 
-def test_columns_see_what_sums_do_not_and_stop_where_it_is_hoped() -> None:
-    """Six of 4 GB and six of 3.5 GB: 45 GB, but two a GPU: six of them."""
-    instance = instance_of(problem(sizes(*[4.0] * 6, *[3.5] * 6)))
-    tasks = everything(instance)
-    assert gpus_needed(instance, tasks) == 5
-    assert cutting_stock_count(instance, tasks, 7, Limits()) == 6
-    assert cutting_stock_count(instance, tasks, 6, Limits()) == 6
-    assert cutting_stock_count(instance, tasks, 5, Limits()) == 5
-    bound = cutting_stock_bound(instance, tasks, Limits())
-    assert bound == pytest.approx(6, rel=1e-6)
-    assert bound <= 6
-    # where the quick count is all that is hoped for, nothing is generated
-    assert cutting_stock_count(instance, tasks, 4, Limits()) == 5
-
-
-def test_columns_are_generated_until_the_bound_is_what_it_can_be() -> None:
-    """Four of 6 GB, each beside one of eight of 3 GB; the other four are 4/3 of a GPU."""
-    instance = instance_of(problem(sizes(*[6.0] * 4, *[3.0] * 8)))
-    tasks = everything(instance)
-    assert gpus_needed(instance, tasks) == 5
-    assert [cutting_stock_count(instance, tasks, hoped, Limits()) for hoped in (5, 6, 7)] == [
-        5,
-        6,
-        6,
-    ]
-    assert cutting_stock_bound(instance, tasks, Limits()) == pytest.approx(16 / 3, rel=1e-6)
-
-
 def test_sizes_are_rounded_down_to_the_cells_of_a_table() -> None:
     """Rows of memory and capacities: the first, the mean of the others, and the mean of both."""
     one = np.array([[3, 4096]])
@@ -164,27 +128,48 @@ def test_sizes_are_rounded_down_to_the_cells_of_a_table() -> None:
     assert few[1].tolist() == [50] * 3
 
 
-def test_columns_keep_every_row() -> None:
-    busy = [Task(f"t{k}", 1.0, util_percent=np.array([u])) for k, u in enumerate([60, 60, 40, 30])]
-    for tasks, gpus in ((busy, 2.0), ([*busy, Task("w", 8.0)], 2.0), (busy[:2], 2.0)):
-        instance = instance_of(problem(tasks, capacity="mean"))
-        bound = cutting_stock_bound(instance, everything(instance), Limits())
-        assert bound == pytest.approx(gpus, rel=1e-6)
-        assert bound <= gpus
+TWOS = sizes(*[4.0] * 6, *[3.5] * 6, kappa=2.0)
+"""45 GB, but two a GPU: six of them, in three servers."""
+ODD = [Server((0, 0), 75.0), Server((0,), 50.0)]
 
 
-def test_the_column_bound_is_what_contents_cost() -> None:
-    """Each GPU with its dearest resident and half a server: 110 + 50, and twice 60 + 50."""
-    tasks = [*sizes(6.0, kappa=1.0), *[Task(f"s{k}", 6.0, kappa=2.0) for k in range(2)]]
-    instance = instance_of(problem(tasks))
-    found = set_covering_bound(instance, [], Limits())
-    assert found == pytest.approx(160 + 2 * 110, rel=1e-6)
-    assert found <= 380
-    # thirds: of three tasks of 4 GB each pair fits, three halves of a GPU in the relaxation
-    odd = instance_of(problem(sizes(4.0, 4.0, 4.0, kappa=2.0)))
-    assert set_covering_bound(odd, [], Limits()) == pytest.approx(1.5 * 110, rel=1e-6)
-    half = instance_of(problem(sizes(4.0, 4.0, 4.0, kappa=2.0), servers=[Server((0, 0), 75.0)] * 8))
-    assert set_covering_bound(half, [], Limits()) == pytest.approx(1.5 * 97.5, rel=1e-6)
+@pytest.mark.parametrize(
+    ("made", "watts"),
+    [
+        # each GPU with its dearest resident, in two servers
+        (problem([*sizes(6.0, kappa=1.0), *sizes(6.0, 6.0, name="s", kappa=2.0)]), 230 + 200),
+        # of three tasks of 4 GB each pair fits: three halves of a GPU, but two in one server
+        (problem(sizes(4.0, 4.0, 4.0, kappa=2.0)), 2 * 60 + 100),
+        (problem(TWOS), 6 * 60 + 300),
+        # four of 6 GB, each beside one of eight of 3 GB; the other four are 4/3 of a GPU
+        (
+            problem(
+                sizes(*[6.0] * 4, *[3.0] * 8, kappa=2.0), servers=[Server((0,) * 8, 100.0)] * 2
+            ),
+            60 * 16 / 3 + 100,
+        ),
+        # with servers of two sizes each GPU pays the least share of one
+        (
+            problem(sizes(4.0, 4.0, 4.0, kappa=2.0), servers=ODD),
+            1.5 * 97.5,
+        ),
+        # 60 and 60 % do not go together, nor both of 40 and 30 % beside one
+        (
+            problem(
+                [
+                    Task(f"t{k}", 1.0, kappa=2.0, util_percent=np.array([float(u)]))
+                    for k, u in enumerate([60, 60, 40, 30])
+                ],
+                capacity="mean",
+            ),
+            2 * 60 + 100,
+        ),
+    ],
+)
+def test_the_column_bound_is_what_contents_cost(made: ConsolidationProblem, watts: float) -> None:
+    found = column_bound(instance_of(made), [], Limits())
+    assert found == pytest.approx(watts, rel=1e-6)
+    assert found <= watts
 
 
 # -- levels --------------------------------------------------------------------------------
@@ -215,16 +200,9 @@ def test_gpus_are_counted_level_by_level() -> None:
     instance = instance_of(problem(STEPS))
     own = cost_levels(instance)
     assert level_counts(instance, own) == (3, 2, 1)
-    assert rounded_counts(instance, own, (3, 2, 1), Limits()) == (3, 2, 1)
     # many small ones below a wide one: no fewer of a lower level than of a higher
     wide = instance_of(problem([Task("w", 1.0, gpus=2, kappa=1.0), Task("s", 1.0, kappa=2.0)]))
     assert level_counts(wide, cost_levels(wide)) == (2, 2)
-    # nor where the lower is not worth more work: six by columns of the higher, five by their sum
-    packed = instance_of(problem([*sizes(*[4.0] * 6, *[3.5] * 6), Task("s", 0.0, kappa=2.0)]))
-    assert rounded_counts(packed, cost_levels(packed), (5, 6), Limits()) == (6, 6)
-    between = Task("m", 0.0, kappa=1.25), Task("s", 0.0, kappa=2.0)
-    packed = instance_of(problem([*sizes(*[4.0] * 6, *[3.5] * 6, kappa=1.0), *between]))
-    assert rounded_counts(packed, cost_levels(packed), (5, 5, 6), Limits()) == (6, 6, 6)
     closed = closed_form_w(instance, own, (3, 2, 1))
     assert closed == pytest.approx(110 + 90 + 60 + 200, rel=1e-7)
     assert closed <= 460
@@ -236,32 +214,19 @@ def test_gpus_are_counted_level_by_level() -> None:
     assert outcome.termination is Termination.COMPLETED
 
 
-def bounded(made: ConsolidationProblem) -> tuple[Incumbent, Bound]:
-    """A placement, and the best bound of counts and columns."""
-    instance = instance_of(made)
-    incumbent, levels = Incumbent(instance), cost_levels(instance)
-    construct(incumbent, Limits(), np.random.default_rng(0), 2)
-    closed = closed_form_bound(instance, levels, level_counts(instance, levels))
-    return incumbent, column_bounds(incumbent, closed, Limits())
-
-
-def test_the_best_of_counts_and_columns_is_proven() -> None:
-    """Two of 4 or 3.5 GB a GPU: six, though five would do for the sum; in three servers."""
-    incumbent, bound = bounded(problem(sizes(*[4.0] * 6, *[3.5] * 6, kappa=2.0)))
-    assert incumbent.watts == pytest.approx(660)
-    assert bound.counts == (6,)
-    assert bound.watts == pytest.approx(660, rel=1e-7)
-    assert bound.by == "GPUs counted by level"
-    # three of 4 GB at 110 W and three of 6 GB at 60 W: three GPUs, two of them dear, by counts;
-    # but no two of the large fit one GPU, nor a third beside two of the small
-    tasks = [*sizes(*[4.0] * 3, kappa=1.0), *sizes(*[6.0] * 3, name="s", kappa=2.0)]
-    _, bound = bounded(problem(tasks, servers=[Server((0, 0), 0.0)] * 8))
-    assert bound.watts == pytest.approx(330, rel=1e-6)
-    assert bound.watts <= 330
-    assert bound.by.startswith("linear program over contents")
-    incumbent, _ = bounded(problem(STEPS))
-    levels = cost_levels(incumbent.instance)
-    assert counts_of(incumbent.instance, levels, incumbent.contents) == (3, 2, 1)
+def test_the_better_of_counts_and_columns_is_proven() -> None:
+    """Two of 4 or 3.5 GB a GPU; and no two of 6 GB, nor a third beside two of 4 GB."""
+    small, large = sizes(*[4.0] * 3, kappa=1.0), sizes(*[6.0] * 3, name="s", kappa=2.0)
+    free = [Server((0, 0), 0.0)] * 8
+    for made, watts, by in (
+        (problem(TWOS), 660, "linear program over contents"),
+        (problem([*small, *large], servers=free), 330, "linear program over contents"),
+        (problem(sizes(4.0, 4.0, 4.0, kappa=2.0), servers=ODD), 195, "GPUs counted by level"),
+    ):
+        outcome = bound_columns(made, limits=Limits(), seed=0)
+        assert outcome.bound == pytest.approx(watts, rel=1e-6)
+        assert outcome.bound <= watts
+        assert str(outcome.bound_by).startswith(by)
 
 
 def test_the_least_static_power_is_of_the_cheapest_servers() -> None:
@@ -361,21 +326,6 @@ def test_what_is_there_for_certain_needs_power() -> None:
     assert patient.bound_by == "energy of the work itself"
 
 
-def test_where_power_follows_utilisation_each_sample_has_its_price() -> None:
-    """At 50 % least at 500 MHz, 20 W at √½ of the speed; at 0 % the highest clock costs 10 W."""
-    rules: dict[str, Any] = {"util_scaled": True, "period_s": 50.0}
-    half = Task("a", 10.0, kappa=20.0, duration_s=100.0, util_percent=np.array([50.0, 0.0]))
-    work = work_j(instance_of(energy([half], **rules)))
-    assert work == pytest.approx(50 * 20 * math.sqrt(2) + 50 * 10)
-    # present: at the least sample, 10 + 0.4 · 40 W; the work of a full GPU is more, of a tenth less
-    for gigabytes, bound in ((10.0, 50 * 26 + 50 * 42), (1.0, 100 * 26)):
-        task = Task(
-            "a", gigabytes, kappa=1.0, duration_s=100.0, util_percent=np.array([40.0, 80.0])
-        )
-        made = energy([task], waiting=False, **rules)
-        assert bound_energy(made, limits=Limits(), seed=0).bound == pytest.approx(bound, rel=1e-8)
-
-
 def test_a_gpu_costs_what_the_task_that_makes_it_necessary_does() -> None:
     """Dearest first: 6 GB at 110 W, then 3 and 3 at 90 W, of which the second opens a GPU."""
     tasks = [Task("a", 6.0, kappa=1.0), *[Task(f"b{k}", 3.0, kappa=1.25) for k in range(2)]]
@@ -409,16 +359,3 @@ def test_presence_counts_only_where_nobody_may_wait() -> None:
         bounds.append(bound_energy(problem, limits=Limits(), seed=0).bound)
     assert bounds[0] == pytest.approx(2 * 100 * 144.8 * 20 / 32)
     assert bounds[1] == pytest.approx(2 * 100 * 144.8)
-
-
-def test_power_that_follows_utilisation_has_a_bound_sample_by_sample() -> None:
-    series = np.array([100.0, 0.0, 50.0, 50.0])
-    task = Task("a", 32.0, kappa=1.0, duration_s=200.0, util_percent=series)
-    problem = ConsolidationProblem.of(
-        [GpuKind()], [Server((0,))], [task], goal="energy", period_s=50.0,
-        rules=Rules(util_scaled=True),
-    )  # fmt: skip
-    bound = bound_energy(problem, limits=Limits(), seed=0).bound
-    assert bound == pytest.approx(200 * 23.3 + 50 * 121.5 * (1 + 0 + 0.5 + 0.5))
-    alone = POLICIES["default"].load()(problem, limits=Limits(), seed=0)
-    assert problem.evaluate(alone.solution).objective == pytest.approx(bound)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies_consolidation import consolidation_problems
 from trees_consolidation import (
@@ -117,7 +117,7 @@ def ends_at_the_optimum(problem: ConsolidationProblem, heuristics: bool = False)
 
 @pytest.mark.parametrize("heuristics", [False, True])
 @pytest.mark.parametrize("params", [DEFAULT, LARGE])
-@settings(max_examples=20)
+@examples(12)
 @given(problem=consolidation_problems(even=True, lines=False))
 def test_trees_end_at_the_optimum_with_a_bound_that_holds(
     heuristics: bool, params: Params, problem: ConsolidationProblem

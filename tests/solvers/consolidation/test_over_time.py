@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import gc
-import os
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies_consolidation import consolidation_problems
+from trust.agreement import examples
 
 import optgap
 from optgap.heuristics.consolidation import POLICIES
@@ -22,12 +21,11 @@ from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Status
 from optgap.solvers.consolidation import METHODS
-from optgap.solvers.consolidation.over_time import hindsight
+from optgap.solvers.consolidation.over_time import hindsight, loop, pricing_kernels, repacking
 from optgap.solvers.consolidation.over_time.energy import bound_energy
 from optgap.solvers.consolidation.over_time.hindsight import Repacking
 
-FUZZ = os.environ.get("HYPOTHESIS_PROFILE") == "fuzz"
-RUNS = consolidation_problems(goal="energy", capacities=("none", "mean", "peak"), scaled=True)
+RUNS = consolidation_problems(goal="energy", capacities=("none", "mean", "peak"))
 QUICK = {"bound-over-time": {"buckets": 12}, "hindsight": {"schedules": 20}}
 
 
@@ -35,7 +33,7 @@ def solved(problem: ConsolidationProblem, method: str) -> optgap.Result:
     return optgap.solve(problem, method, time_limit=60, **QUICK.get(method, {}))
 
 
-@settings(max_examples=1000 if FUZZ else 14)
+@examples(10, long=1000)
 @given(problem=RUNS, moves=st.booleans())
 def test_no_schedule_is_below_the_bound_over_time(
     problem: ConsolidationProblem, moves: bool
@@ -43,8 +41,6 @@ def test_no_schedule_is_below_the_bound_over_time(
     problem = replace(problem, rules=replace(problem.rules, migration=moves))
     bound = solved(problem, "bound-over-time").bound
     simple = bound_energy(problem, limits=Limits(), seed=0).bound
-    assert bound is not None
-    assert simple is not None
     assert bound >= simple * (1 - 1e-9)
     searched = solved(problem, "hindsight")  # refereed, its claim and its bound with it
     if searched.objective is not None:
@@ -57,19 +53,17 @@ def test_no_schedule_is_below_the_bound_over_time(
             continue
         assert problem.check(outcome.solution) == [], name
         found = problem.evaluate(outcome.solution)
-        assert found.metrics["floor_energy_j"] <= found.objective * (1 + 1e-9), name
         if problem.serves_all(outcome.solution):
             assert bound <= found.objective * (1 + 1e-9), name
 
 
-@settings(max_examples=200 if FUZZ else 2)
+@examples(2, long=200)
 @given(problem=RUNS)
 def test_moves_for_nothing_do_not_reach_below_the_bound(problem: ConsolidationProblem) -> None:
-    moving = replace(problem, rules=replace(problem.rules, util_scaled=False))
-    bound = solved(moving, "bound-over-time").bound
-    packed = optgap.run(moving, "opt_repack", units=0.2, time_limit=20)
+    bound = solved(problem, "bound-over-time").bound
+    packed = optgap.run(problem, "opt_repack", units=0.2, time_limit=20)
     assert bound is not None
-    if packed.objective is not None and moving.serves_all(packed.solution):
+    if packed.objective is not None and problem.serves_all(packed.solution):
         assert bound <= packed.objective * (1 + 1e-9)
 
 
@@ -106,31 +100,14 @@ def test_the_bound_charges_the_stretch_of_a_low_clock() -> None:
     assert 144_799 <= found.bound <= 144_800 + 1e-6  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("migration", [False, True])
-def test_the_bound_charges_power_that_follows_utilisation(migration: bool) -> None:
-    task = Task("a", 4.0, kappa=1.0, duration_s=1000.0, util_percent=np.array([100.0, 0.0]))
-    tasks = [task, replace(task, name="b", submit_s=100.0)]
-    rules = Rules(waiting=False, util_scaled=True, migration=migration)
-    problem = ConsolidationProblem.of(
-        [GpuKind(memory_gb=7.0, power=PowerLine(40.0, 0.1))], [Server((0,))] * 2, tasks,
-        goal="energy", rules=rules, period_s=500.0,
-    )  # fmt: skip
-    # 40 W over 1,000 s, and 135 W while the task is busy, for each: they never share
-    found = optgap.solve(problem, "hindsight", schedules=50)
-    assert found.objective == pytest.approx(2 * (40_000 + 67_500))
-    assert found.bound == pytest.approx(found.objective, rel=1e-3)
-
-
 @pytest.mark.parametrize("contention", [0.5, 1.0])
 def test_gpus_without_static_power_are_bounded_by_their_work(contention: float) -> None:
     tasks = [Task(f"t{k}", 4.0, duration_s=100.0, util_percent=np.array([50.0])) for k in range(2)]
     problem = ConsolidationProblem.of(
         [GpuKind(power=PowerLine(0.0, 0.1))], [Server((0,))] * 2, tasks, goal="energy",
-        rules=Rules(waiting=False, util_scaled=True, contention=contention), period_s=100.0,
+        rules=Rules(waiting=False, contention=contention), period_s=100.0,
     )  # fmt: skip
     found = optgap.solve(problem, "hindsight", schedules=20)
-    assert found.objective is not None
-    assert found.bound is not None
     assert 0 < found.bound <= found.objective * (1 + 1e-9)
 
 
@@ -189,7 +166,8 @@ def test_a_problem_in_whole_numbers_compiles_nothing_once_more() -> None:
         ]  # fmt: skip
 
     def kernels() -> int:
-        return sum(len(k.overloads) for k in gc.get_objects() if isinstance(k, Kernel))
+        known = [k for m in (loop, pricing_kernels, repacking) for k in vars(m).values()]
+        return sum(len(k.overloads) for k in known if isinstance(k, Kernel))
 
     kinds, servers = [GpuKind(power=PowerLine(40.0, 0.1))], [Server((0,))] * 4
     results, counts = [], []
@@ -249,5 +227,4 @@ def test_stopped_at_once_the_methods_over_time_still_say_what_is_proven() -> Non
     for name in ("bound-over-time", "hindsight"):
         assert METHODS[name].goals == ("energy",)
         stopped = optgap.solve(problem, name, time_limit=1e-9)
-        assert stopped.bound is not None
         assert stopped.bound > 0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from strategies_coscheduling import coscheduling_problems
+from trust.agreement import examples
 
 from optgap.models.coscheduling import CoschedulingProblem
 from optgap.models.coscheduling.gpus import placed
@@ -13,7 +14,7 @@ from optgap.models.limits import Limits
 from optgap.solvers.coscheduling.lists import annealed, best_of, in_order, value_of
 
 
-@settings(max_examples=25)
+@examples(15)
 @given(problem=coscheduling_problems(max_jobs=6))
 def test_lists_keep_every_constraint(problem: CoschedulingProblem) -> None:
     rng = np.random.default_rng(0)

@@ -44,7 +44,6 @@ def test_the_best_of_any_points_is_found_with_proof(points: list[tuple[float, fl
         return value, value, makespan
 
     bound = least_product(problem, Limits(), solve)
-    assert bound is not None
     assert bound == pytest.approx(min(e * c for e, c in points), rel=1e-4)
     assert bound <= min(e * c for e, c in points) * (1 + 1e-9)
 

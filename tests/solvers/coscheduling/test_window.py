@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from exhaustive_coscheduling import exhaustive
-from hypothesis import given, settings
+from hypothesis import given
 from strategies_coscheduling import coscheduling_problems, three_jobs
+from trust.agreement import examples
 
 from optgap.heuristics.coscheduling.regret import regrets
 from optgap.models.coscheduling import Application, CoschedulingProblem, CoschedulingSolution, Mode
@@ -26,7 +27,7 @@ def value(problem: CoschedulingProblem, outcome: Outcome) -> float:
     return problem.evaluate(outcome.solution).objective
 
 
-@settings(max_examples=25)
+@examples(15)
 @given(problem=coscheduling_problems(goals=("energy", "makespan"), max_jobs=4))
 def test_with_everything_there_at_once_it_is_optimal(problem: CoschedulingProblem) -> None:
     truth = value(problem, exhaustive(problem, limits=Limits(), seed=0))
@@ -63,7 +64,7 @@ def test_a_parameter_out_of_range_is_named(params: dict[str, float]) -> None:
         exact_window(three_jobs(), limits=Limits(), seed=0, **params)
 
 
-@settings(max_examples=20)
+@examples(12)
 @given(problem=coscheduling_problems(goals=("energy", "makespan", "edp")))
 def test_what_the_starts_cost_adds_up_to_the_way_from_the_bound(
     problem: CoschedulingProblem,

@@ -70,14 +70,14 @@ def test_submissions_count_and_one_alone_is_as_fast_as_it_can_be() -> None:
 # -- prices --------------------------------------------------------------------------------
 
 
-def cheapest(setting: Setting, j: int, gpu: np.ndarray, power: np.ndarray, tail: float) -> float:
+def cheapest(setting: Setting, j: int, gpu: np.ndarray, power: np.ndarray) -> float:
     """Least completion plus payments of a job: one linear program per piece that it may end in."""
     jobs, edges = setting.problem.jobs, setting.edges
     c, submit = int(jobs.of_class[j]), float(jobs.submit_s[j])
     earliest = submit + float(setting.problem.least_jct_s[j])
     part = slice(int(setting.first[c, 0]), int(setting.first[c, -1]))
     t, n, w = setting.time_s[part], setting.gpus[part], setting.watts[part]
-    costs = [*(gpu[k] * n + power[k] * w for k in range(len(gpu))), tail * w]
+    costs = [*(gpu[k] * n + power[k] * w for k in range(len(gpu))), 0.0 * w]
     low = [*edges.tolist()]
     high = [*edges[1:].tolist(), np.inf]
     best = np.inf
@@ -102,26 +102,22 @@ def cheapest(setting: Setting, j: int, gpu: np.ndarray, power: np.ndarray, tail:
     return best
 
 
-@pytest.mark.parametrize("cap", ["power", "energy", "none"])
+@pytest.mark.parametrize("cap", ["power", "none"])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_bound_at_any_prices_is_what_the_jobs_programs_say(cap: str, seed: int) -> None:
     """Not above it, and with many values of an iteration not far below."""
     rng = np.random.default_rng(seed)
     made = two_jobs(480.0)
     jobs = replace(made.jobs, submit_s=np.array([0.0, 130.0]), iterations=np.array([300.0, 200.0]))
-    made = replace(made, jobs=jobs, cap=cap, energy_budget_j=150_000.0 if cap == "energy" else 0.0)
+    made = replace(made, jobs=jobs, cap=cap)
     edges = np.array([0.0, 60.0, 150.0, 270.0, 450.0])
     gpu = rng.uniform(0, 0.6, 4)
-    flat = {"power": rng.uniform(0, 5e-3, 4), "energy": np.full(4, 2e-3), "none": np.zeros(4)}
-    power = flat[cap]
+    power = rng.uniform(0, 5e-3, 4) if cap == "power" else np.zeros(4)
     setting = Setting.of(made, edges)
-    tail = 2e-3 if cap == "energy" else 0.0
     paid = 4 * float(gpu @ np.diff(edges))
-    if cap == "energy":
-        paid += tail * 150_000
-    elif cap == "power":
+    if cap == "power":
         paid += 480.0 * float(power @ np.diff(edges))
-    true = sum(cheapest(setting, j, gpu, power, tail) for j in range(2)) - paid
+    true = sum(cheapest(setting, j, gpu, power) for j in range(2)) - paid
     fine, coarse = (evaluate(setting, gpu, power, per) for per in (2000, 64))
     assert fine.bound <= true + 1e-6
     assert fine.bound >= true - 0.004 * (true + paid)
@@ -137,17 +133,11 @@ def test_one_job_at_constant_prices_buys_what_it_needs_at_once() -> None:
     assert seen.bound <= 6 + 1e-9
     assert seen.gpu_s.tolist() == pytest.approx([5, 5])
     assert seen.joules.tolist() == pytest.approx([500, 500])
-    assert seen.tail_j == 0
     # where it pays to wait until prices end, at 12 s: 10 s more
     dear = evaluate(replace(setting, edges=np.array([0.0, 6.0, 12.0])), np.full(2, 9.0),
                     np.zeros(2), 4000)  # fmt: skip
     assert dear.bound == pytest.approx(22 - 9 * 12, rel=1e-3)
     assert dear.gpu_s.tolist() == [0, 0]
-    # of a budget of 10 kJ a joule costs as much then: 2 s for 1 kJ
-    budget = replace(made, cap="energy", energy_budget_j=10_000.0)
-    later = Setting.of(budget, np.array([0.0, 6.0, 12.0]))
-    seen = evaluate(later, np.full(2, 9.0), np.full(2, 2e-3), 4000)
-    assert seen.bound == pytest.approx(22 + 2 - 9 * 12 - 20, rel=1e-3)
 
 
 def test_one_class_of_equal_jobs_is_priced_to_within_a_percent() -> None:
@@ -203,11 +193,8 @@ def test_prices_rise_where_more_is_bought_than_there_is_and_fall_where_less() ->
 
 
 def test_a_few_rounds_on_few_pieces_climb_as_they_did() -> None:
-    """Of limits on power, and of a budget that one job alone would keep."""
-    budget = replace(two_jobs(), cap="energy", energy_budget_j=300_000.0)
     for made, rounds, bound in (
         (mixed(), 5, 11.4991066), (mixed(), 40, 12.4442290), (two_jobs(), 5, 436.036506),
-        (budget, 10, 434.188385),
     ):  # fmt: skip
         outcome = bound_prices(made, limits=Limits(), seed=0, pieces=16, rounds=rounds)
         assert outcome.bound == pytest.approx(bound, rel=1e-5)

@@ -8,7 +8,6 @@ from trust.agreement import examples
 
 from optgap.models.elastic import ElasticProblem, Overhead
 from optgap.models.elastic.presets import small
-from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status
 from optgap.registry import FAMILIES
@@ -31,11 +30,9 @@ def test_hindsight_is_between_the_bound_and_what_it_claims(problem: ElasticProbl
     found = offline(problem, limits=Limits(), seed=0, runs=6, rounds=20)
     made = value(problem, found)
     assert found.claimed == pytest.approx(made, rel=1e-9)
-    assert found.bound is not None
     assert found.bound <= made * (1 + 1e-6)
     assert "not proven" in found.message or found.status is Status.OPTIMAL
     relaxed = exhaustive(problem, limits=Limits(60), seed=0)
-    assert relaxed.bound is not None
     assert relaxed.bound <= made * (1 + 1e-6)
 
 
@@ -67,9 +64,3 @@ def test_a_job_begins_on_what_it_can_keep_when_the_next_one_comes() -> None:
     found = offline(problem, limits=Limits(), seed=0, runs=120, rounds=5)
     assert value(problem, found) == pytest.approx(45.0)
     assert found.status is Status.OPTIMAL
-
-
-def test_a_budget_of_energy_is_refused() -> None:
-    problem = small(seed=0, size=4, cap="energy", energy_budget_mj=1000.0)
-    with pytest.raises(InputError, match="a limit on power, or none"):
-        offline(problem, limits=Limits(), seed=0)

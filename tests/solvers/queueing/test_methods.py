@@ -41,10 +41,8 @@ def test_bounds_are_below_the_optimum_and_policies_above(problem: QueueingProble
     slack = 1e-6 * max(1.0, truth)
     for method in BOUNDS:
         bound = solved(problem, method).bound
-        assert bound is not None
         assert bound <= truth + slack, method
     best = solved(problem, "exact")
-    assert best.bound is not None
     assert best.bound <= truth + slack
     assert value(problem, best) >= truth - slack
     if best.status is Status.OPTIMAL:
@@ -55,7 +53,7 @@ def test_bounds_are_below_the_optimum_and_policies_above(problem: QueueingProble
 
 
 @pytest.mark.parametrize("goal", GOALS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_dozen_jobs_are_proven_and_bounded_closely(goal: Any, seed: int) -> None:
     problem = small(seed=seed, goal=goal)
     best = solved(problem, "exact")
@@ -63,7 +61,6 @@ def test_a_dozen_jobs_are_proven_and_bounded_closely(goal: Any, seed: int) -> No
     truth = value(problem, best)
     near = solved(problem, "time-indexed").bound
     far = [solved(problem, method).bound for method in ("bound-prices", "bound-area")]
-    assert near is not None
     assert 0.8 * truth <= near <= truth * (1 + 1e-9)
     assert all(bound is not None and bound <= near * (1 + 1e-6) for bound in far)
 
@@ -72,7 +69,6 @@ def test_a_dozen_jobs_are_proven_and_bounded_closely(goal: Any, seed: int) -> No
 def test_a_thousand_jobs_have_a_bound_that_gives_a_gap(goal: Any) -> None:
     problem = mixed(seed=0, size=1000, goal=goal)
     bound = solved(problem, "bound-prices", steps=60).bound
-    assert bound is not None
     assert bound > 0
     for name in ("fifo", "shortest", "easy"):
         found = POLICIES[name].load()(problem, limits=Limits(), seed=0)
@@ -153,6 +149,5 @@ def test_times_that_are_no_decimals_keep_bounds_below(goal: Any) -> None:
         problem = QueueingProblem.of(jobs, nodes=2, gpus_per_node=2, goal=goal)
         truth = value(problem, solved(problem, "exhaustive"))
         best = solved(problem, "exact")
-        assert best.bound is not None
         assert best.bound <= truth * (1 + 1e-6) + 1e-9
         assert value(problem, best) >= truth * (1 - 1e-9)

@@ -17,7 +17,6 @@ from optgap.models.limits import Limits
 from optgap.models.queueing import (
     Jobs,
     QueueingProblem,
-    QueueingSolution,
 )
 from optgap.models.queueing.presets import mixed, small
 from optgap.models.result import Outcome, Status, Termination
@@ -29,10 +28,8 @@ from optgap.solvers.queueing.list_annealing import (
     search_of,
     wait_for_nodes,
 )
-from optgap.solvers.queueing.list_schedule import LEAST_EXTENSION, held_gpus, machine_of, stream_of
-from optgap.solvers.queueing.offline import offline, polished
-from optgap.solvers.queueing.online import WAITING
-from optgap.solvers.queueing.replanning import Effort, by_estimate, planner_of, serve
+from optgap.solvers.queueing.list_schedule import machine_of, stream_of
+from optgap.solvers.queueing.offline import offline
 
 
 def found(problem: QueueingProblem, **params: Any) -> Outcome:
@@ -83,7 +80,6 @@ def test_a_dozen_jobs_come_close_to_the_optimum(goal: Any, seed: int) -> None:
     problem = small(seed=seed, goal=goal)
     truth = METHODS["exact"].load()(problem, limits=Limits(60), seed=0).claimed
     value = found(problem, moves=10_000).claimed
-    assert value is not None
     assert truth * (1 - 1e-9) <= value <= truth * 1.02 + 1e-6
 
 
@@ -98,38 +94,12 @@ def test_hindsight_beats_every_policy_and_can_be_repeated(placement: Any) -> Non
         assert first.claimed < entry.load()(problem, limits=Limits(), seed=0).claimed
 
 
-@pytest.mark.parametrize("placement", ["node", "count"])
-def test_a_known_schedule_is_polished_to_one_no_worse(placement: Any) -> None:
-    problem = mixed(seed=0, placement=placement)
-    known = POLICIES["shortest"].load()(problem, limits=Limits(), seed=0)
-    better = polished(problem, known.solution, Limits(), 0, moves=5_000)
-    assert problem.check(better.solution) == []
-    assert better.claimed < better.info["start"] <= known.claimed * (1 + 1e-12)
-    again = polished(problem, better.solution, Limits(), 0, moves=1)
-    assert again.claimed <= better.claimed * (1 + 1e-12)
-
-
 def test_a_long_stream_is_served_no_worse_than_by_any_short_policy() -> None:
     problem = mixed(seed=0, size=2500)
     outcome = offline(problem, limits=Limits(10.0), seed=0, moves=1, starts=1)
     assert problem.check(outcome.solution) == []
     for name in ("shortest", "shortest-reserve"):
         assert outcome.claimed < POLICIES[name].load()(problem, limits=Limits(), seed=0).claimed
-
-
-@pytest.mark.parametrize("events", [1, 200, 300])
-def test_a_stream_that_is_replanned_for_a_while_is_then_served_by_run_time(events: int) -> None:
-    problem = mixed(seed=0)
-    truth, planner = stream_of(problem), planner_of(problem, 0, hindsight=True)
-    online = planner.online
-    assert serve(planner, Effort(moves=50), events)
-    by_estimate(online)
-    waiting = online.queue[: online.tally[WAITING]]
-    assert (np.diff(truth.duration[waiting]) >= 0).all()
-    assert not serve(planner, Effort(jobs=0), 10**6)
-    solution = QueueingSolution.of(problem, online.start, truth.at, online.node, held_gpus(truth))
-    assert problem.check(solution) == []
-    assert problem.serves_all(solution)
 
 
 @examples(10)
@@ -158,7 +128,7 @@ def test_python_and_machine_code_find_the_same_schedule(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("doubt", [0.0, np.inf])
 def test_the_cost_is_that_of_the_list_after_moves_given_up_early(doubt: float) -> None:
     problem = mixed(seed=2, size=120, nodes=1, gpus_per_node=32)
-    search = search_of(stream_of(problem), np.arange(120), 1, LEAST_EXTENSION, 0)
+    search = search_of(stream_of(problem), np.arange(120), 1, 0)
     idle = machine_of(1, 32, 120)
     begun = schedule(search, idle)
     wait_for_nodes(search)

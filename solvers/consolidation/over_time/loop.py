@@ -1,4 +1,7 @@
-"""The compiled event loop: tasks that share GPUs make progress until one of them ends."""
+"""The compiled event loop: tasks that share GPUs make progress until one of them ends.
+
+Policies and `hindsight` run on it; it shares nothing with the referee.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from optgap.models.compiled import compiled
+from optgap.models.compiled import compiled, floats
+from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.tasks import FloatArray, IntArray
 from optgap.models.times import ROUNDING, TOLERANCE_S
 
@@ -46,6 +50,36 @@ class Tables(NamedTuple):
     due: FloatArray
     period: float
     exponent: float
+
+
+def tables_of(problem: ConsolidationProblem, most: int) -> Tables:
+    """Nothing runs yet, and there is room for `most` residents on a GPU."""
+    gpus, tasks = len(problem.places), len(problem)
+    start = np.concatenate([[0], np.cumsum(problem.width)]).astype(np.int64)
+    series = floats(np.concatenate([task.util_percent for task in problem.tasks]))
+    length = np.array([task.util_percent.size for task in problem.tasks], dtype=np.int64)
+    offset = np.concatenate([[0], np.cumsum(length)[:-1]]).astype(np.int64)
+    return Tables(
+        held=np.zeros((gpus, most), dtype=np.int64),
+        many=np.zeros(gpus, dtype=np.int64),
+        slowdown=np.ones(gpus),
+        ready=np.zeros(gpus),
+        start=start,
+        place=np.zeros(int(start[-1]), dtype=np.int64),
+        speed=np.ones(int(start[-1])),
+        series=series,
+        offset=offset,
+        length=length,
+        at=np.zeros(tasks, dtype=np.int64),
+        sample=series[offset].copy(),
+        duration=floats([task.duration_s for task in problem.tasks]),
+        progress=np.zeros(tasks),
+        rate=np.ones(tasks),
+        since=np.zeros(tasks),
+        due=np.full(tasks, np.inf),
+        period=float(problem.period_s),
+        exponent=float(problem.rules.contention),
+    )
 
 
 @compiled

@@ -27,13 +27,13 @@ def formulation(
 
     Raises
     ------
-    InputError: for a problem too large to write down, or power that follows utilisation.
+    InputError: for a problem too large to write down.
     Stopped: at a limit.
     """
     if len(problem) * len(problem.places) > MOST_LITERALS:
         found = NoQuote(f"{len(problem)} tasks on {len(problem.places)} GPUs")
         raise InputError("printed", "tasks", found, f"at most {MOST_LITERALS} pairs")
-    instance = instance_of(problem)  # refuses util_scaled
+    instance = instance_of(problem)
     program, x = power(problem, big_m, limits)
 
     def decode(values: Mapping[str, float]) -> Any:
