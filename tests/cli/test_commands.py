@@ -236,6 +236,7 @@ def test_compare_takes_chosen_policies_with_parameters(cli: Cli, problem_file: s
     ]
 
 
+@pytest.mark.usefixtures("one_process")
 def test_compare_sweeps_a_preset(cli: Cli, problem_file: str) -> None:
     answer = cli("compare", "placement", "--preset", "small", "--sweep", "size=2,4", "--policies",
                  "pwr,fgd", "--plot", "sweep.png", "--json", "sweep.json")  # fmt: skip

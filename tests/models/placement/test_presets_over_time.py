@@ -57,24 +57,6 @@ def test_synthetic_times_are_those_of_the_seed_and_the_days() -> None:
     assert len(wide.cluster) == 1213 > len(one.cluster)
 
 
-def test_recorded_times_are_the_traces(data_dir: Path, recwarn: pytest.WarningsRecorder) -> None:
-    made = alibaba_time(seed=0, times="recorded", data=str(data_dir))
-    assert len(made.tasks) + len(made.never_fits) == 8151
-    lives = made.tasks.duration_s
-    assert (np.median(lives), lives.mean()) == pytest.approx((540, 25_840), rel=0.01)
-    assert "synthetic" not in made.origin
-    more = alibaba_time(seed=0, size=9000, times="recorded", data=str(data_dir), nodes=100)
-    assert "inflated" in more.origin
-    assert more.over_time is not None
-    assert made.over_time is not None
-    assert more.over_time.horizon_s == made.over_time.horizon_s
-
-
-def test_recorded_times_want_the_trace(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="optgap generate --fetch openb"):
-        alibaba_time(seed=0, times="recorded", data=str(tmp_path))
-
-
 @pytest.mark.parametrize("settings", [{"nodes": -1}, {"load": 0.0}, {"days": -1.0}])
 def test_settings_out_of_range_are_named(settings: dict[str, float]) -> None:
     with pytest.raises(InputError) as refused:
