@@ -226,8 +226,8 @@ def pareto(used: Any, power: Any, cost: Any, starts: Any, slack: float) -> Any:
     where another is at most `slack` dearer, and as good in GPUs and power.
     """
     order, other = np.empty(len(used), np.int64), np.empty(len(used), np.int64)
-    for s in range(len(used)):
-        order[s] = s
+    for state in range(len(used)):
+        order[state] = state
     runs = len(starts) - 1
     ends = np.empty(runs + 1, np.int64)
     for r in range(runs + 1):
