@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -193,9 +192,9 @@ class FitReport(Generic[E]):
         ------
         InputError: for an ending that cannot be drawn, or a place that cannot be written to.
         """
-        plots: Any = import_module("optgap.fitting.plots")  # which draws this
-        figure: Figure = plots.drawn_report(self, path)
-        return figure
+        from optgap.fitting.plots import drawn_report
+
+        return drawn_report(self, path)
 
     def _repr_html_(self) -> str:
         head = list(map(escape, self._head()))
