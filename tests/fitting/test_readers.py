@@ -251,7 +251,7 @@ def test_every_profile_of_the_collection_is_read(data_dir: Path) -> None:
         "dlbench/titanX-caffe-fc.csv",
     ):
         kinds[read_profile(folder / name).kind] = folder / name
-    assert len(kinds) == 10
+    assert len(kinds) == 11
 
 
 # --- preparing --------------------------------------------------------------------------------
