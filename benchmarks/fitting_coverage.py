@@ -3,9 +3,9 @@
     python benchmarks/fitting_coverage.py [DATA/profiles] [--only TEXT]
 
 *Applications*: all rows fitted as one, each application held out once (a workload with all its
-power limits), its interval drawn from the others and scaled as these say. *Rows*: applications
-fitted apart, ten folds held out. *Parameters alone* is the share of rows that intervals of the
-parameters' covariance cover. Exits 1 when a share is not between 80 and 97 %.
+power limits), its interval drawn from the others. *Rows*: applications fitted apart, ten folds
+held out. *Parameters alone* is the share of rows that intervals of the parameters' covariance
+cover. Exits 1 when a share is not between 80 and 97 %.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ import pandas as pd
 from optgap.fitting import make_estimator
 from optgap.fitting.coverage import judged, places
 from optgap.fitting.groups import cross_validate
-from optgap.fitting.prepare import where
-from optgap.fitting.profile import Profile
+from optgap.fitting.profile import Profile, where
 from optgap.fitting.readers import read_profile
 from optgap.fitting.uncertainty import drawn_interval
 from optgap.fitting.workflow import report_of

@@ -20,8 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from optgap.fitting import make_estimator
-from optgap.fitting.prepare import where
-from optgap.fitting.profile import Profile
+from optgap.fitting.profile import Profile, where
 from optgap.fitting.readers import read_profile
 from optgap.models.errors import InputError
 

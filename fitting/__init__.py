@@ -8,9 +8,8 @@ profiler's file into a tidy `Profile`, `groups.fit_groups` fits a model to each 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from optgap.fitting.estimator import Estimator
@@ -18,55 +17,44 @@ if TYPE_CHECKING:
 __all__ = ["ESTIMATORS", "ModelEntry", "make_estimator"]
 
 
-@dataclass(frozen=True, slots=True)
-class ModelEntry:
-    """One model: its name, where its class is, and a line for tables."""
+class ModelEntry(NamedTuple):
+    """One model: where its class is, and a line for tables."""
 
-    name: str
     target: str
     summary: str
 
     def load(self) -> type[Estimator]:
         """Import the class."""
         module, _, name = self.target.partition(":")
-        found: type[Estimator] = getattr(import_module(module), name)
+        found: type[Estimator] = getattr(import_module(f"optgap.fitting.{module}"), name)
         return found
 
 
-_PLACE = "optgap.fitting."
-
 ESTIMATORS: Mapping[str, ModelEntry] = {
-    name: ModelEntry(name, _PLACE + target, summary)
-    for name, target, summary in (
-        ("linear-power", "curves:LinearPower", "P = P_gs + α·f (CATS, Eq. 1)"),
-        ("power-law-power", "curves:PowerLawPower", "P = P_s + c·(f/f_ref)^k"),
-        ("power-law-jct", "curves:PowerLawJct", "e = e_min·(f_max/f)^β (CATS, Eq. 5)"),
-        (
-            "powerflow-throughput",
-            "throughput:PowerFlowThroughput",
-            "iteration time by GPUs, placement, batch, clock (PowerFlow, Eq. 1-5)",
-        ),
-        (
-            "powerflow-power",
-            "powerflow_power:PowerFlowPower",
-            "power by clock, piecewise or from V(f) (PowerFlow, Eq. 13-15)",
-        ),
-        (
-            "powerflow-energy",
-            "powerflow_energy:PowerFlowEnergy",
-            "energy of an iteration (PowerFlow, Eq. 6-15)",
-        ),
-        (
-            "batch-power",
-            "curves:BatchPower",
-            "power as a logarithm of the batch (PowerFlow, Eq. 12)",
-        ),
-        ("dram-runtime", "dram:DramRuntime", "run time from DRAM activity (EcoSched)"),
-        ("contention", "curves:Contention", "speed against summed utilisation"),
-        ("device-power", "devices:DevicePower", "idle and full power by GPU model (PWR, Eq. 1-2)"),
-    )
+    "linear-power": ModelEntry("curves:LinearPower", "P = P_gs + α·f (CATS, Eq. 1)"),
+    "power-law-power": ModelEntry("curves:PowerLawPower", "P = P_s + c·(f/f_ref)^k"),
+    "power-law-jct": ModelEntry("curves:PowerLawJct", "e = e_min·(f_max/f)^β (CATS, Eq. 5)"),
+    "powerflow-throughput": ModelEntry(
+        "throughput:PowerFlowThroughput",
+        "iteration time by GPUs, placement, batch, clock (PowerFlow, Eq. 1-5)",
+    ),
+    "powerflow-power": ModelEntry(
+        "powerflow_power:PowerFlowPower",
+        "power by clock, piecewise or from V(f) (PowerFlow, Eq. 13-15)",
+    ),
+    "powerflow-energy": ModelEntry(
+        "powerflow_energy:PowerFlowEnergy", "energy of an iteration (PowerFlow, Eq. 6-15)"
+    ),
+    "batch-power": ModelEntry(
+        "curves:BatchPower", "power as a logarithm of the batch (PowerFlow, Eq. 12)"
+    ),
+    "dram-runtime": ModelEntry("dram:DramRuntime", "run time from DRAM activity (EcoSched)"),
+    "contention": ModelEntry("curves:Contention", "speed against summed utilisation"),
+    "device-power": ModelEntry(
+        "devices:DevicePower", "idle and full power by GPU model (PWR, Eq. 1-2)"
+    ),
 }
-"""Models by name, in the order of tables."""
+"""Models by name, in the order of tables; classes are imported when they are asked for."""
 
 
 def make_estimator(name: str, **settings: Any) -> Estimator:

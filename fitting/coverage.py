@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,6 @@ LEAST_OTHERS = 3
 EXACT = 1e-9
 """Relative error that is none."""
 SCALES = (0.5, 5.0)
-ROUNDS, SETTLED = 4, 0.05
-"""Of the search for the scale of intervals between applications, and its relative tolerance."""
 OVER, KIN = "application", "workload"
 """What draws are between; and what several of them may be of, as one network under several power
 limits, which are held out together."""
@@ -159,19 +157,16 @@ def drawn_from(fit: GroupedFit[Any], table: Profile, held: HeldOut | None, seed:
     parts = {title: part for title, part in parts.items() if title in members}
     drawn = any(len(own) > 1 for own in members.values())
     scale, coverage = judged(held, seed, scaled=not drawn)
-    inside: list[Floats] = []
+    shares: list[float] = []
     for title, (one, part) in parts.items():
         several = _of_several(one, part) if fit.by != OVER else {}
         if several:
-            inside += _left_out(one, several, seed)
+            shares += _left_out(one, several, seed)
         else:
             one.predictive_ = Predictive(members[title], None, scale)
             _nested(one, part)
         one.warnings_ += _at_bounds(one, seed)
-    if not inside:
-        return coverage
-    share = float(np.mean([rows.mean() for rows in inside]))
-    return Coverage(None, 0, share, len(inside))
+    return Coverage(None, 0, float(np.mean(shares)), len(shares)) if shares else coverage
 
 
 def _at_bounds(fit: Estimator, seed: int) -> list[str]:
@@ -220,62 +215,21 @@ def _of_several(fit: Estimator, table: Profile) -> dict[str, list[Profile]]:
     return found
 
 
-def _left_out(fit: Estimator, several: Mapping[str, list[Profile]], seed: int) -> list[Floats]:
-    """Which rows of each application lie in the interval drawn from the others.
-
-    Intervals are scaled so that they hold, that of each application as the others say. The fit gets
-    the scale that all say.
-    """
-    several = {name: [table.take(np.flatnonzero(fit.told_apart(table))) for table in tables]
-               for name, tables in several.items()}  # fmt: skip
-    several = {name: tables for name, tables in several.items() if sum(map(len, tables))}
-    if len(several) <= LEAST_OTHERS:
+def _left_out(fit: Estimator, several: Mapping[str, list[Profile]], seed: int) -> list[float]:
+    """The share of each application's rows that lie in the interval drawn from the others."""
+    told = {name: [table.take(np.flatnonzero(fit.told_apart(table))) for table in tables]
+            for name, tables in several.items()}  # fmt: skip
+    told = {name: tables for name, tables in told.items() if sum(map(len, tables))}
+    if len(told) <= LEAST_OTHERS:
         return []
-    scale = 1.0
-    for _ in range(ROUNDS):  # intervals are not proportional to the scale: step by step
-        _rescale(fit, scale)
-        found = {name: _from_others(fit, name, tables, seed) for name, tables in several.items()}
-        before, scale = scale, _covering(list(found.values()), scale)
-        if abs(scale / before - 1) < SETTLED:
-            break
-    inside: list[Floats] = []
-    for name, tables in several.items():
-        _rescale(fit, _covering([p for other, p in found.items() if other != name], before))
-        inside.append((_from_others(fit, name, tables, seed) <= 1).astype(np.float64))
-    _rescale(fit, scale)
-    return inside
-
-
-def _from_others(fit: Estimator, name: str, tables: Sequence[Profile], seed: int) -> Floats:
-    """How far rows of an application are from the middle of intervals drawn from the others.
-
-    The ends of the intervals are 1.
-    """
-    rng, without, found = np.random.default_rng(seed), _without(fit, name), []
-    for table in filter(len, tables):
-        low, high = drawn_interval(without, DRAWS, rng, table, LEVEL)
-        found.append(_place(table.numbers(fit.response), low, high))
-    return np.abs(np.concatenate(found))
-
-
-def _covering(found: Sequence[Floats], scale: float) -> float:
-    """The scale at which 90 % of the points are covered, every application weighing the same.
-
-    Given where they lie in intervals at `scale`.
-    """
-    points = np.concatenate(found)
-    weight = np.concatenate([np.full(len(p), 1 / len(p)) for p in found])
-    order = np.argsort(points)
-    enough = np.cumsum(weight[order]) >= LEVEL * len(found) - 1e-9
-    return float(np.clip(scale * points[order][int(enough.argmax())], *SCALES))
-
-
-def _rescale(fit: Any, scale: float) -> None:
-    """Draws of the fit, and of the time inside it, scaled."""
-    fit.predictive_ = replace(fit.predictive_, scale=scale)
-    time = fit.facts_.get(NESTED)
-    if isinstance(time, Estimator):
-        _rescale(time, scale)
+    shares = []
+    for name, tables in told.items():
+        rng, others, found = np.random.default_rng(seed), _without(fit, name), []
+        for table in filter(len, tables):
+            low, high = drawn_interval(others, DRAWS, rng, table, LEVEL)
+            found.append(np.abs(_place(table.numbers(fit.response), low, high)) <= 1)
+        shares.append(float(np.concatenate(found).mean()))
+    return shares
 
 
 def _without(fit: Estimator, name: str) -> Estimator:

@@ -137,11 +137,9 @@ class Split:
     def __str__(self) -> str:
         if self.upto is not None:
             return f"{self.column} above {self.upto:g}"
-        return (
-            f"leave one {self.column} out within each group"
-            if self.column
-            else (f"{self.folds} folds")
-        )
+        if self.column:
+            return f"leave one {self.column} out within each group"
+        return f"{self.folds} folds"
 
     def pairs(self, table: Profile, by: str | None) -> Iterator[tuple[Rows, Rows]]:
         """Pairs of training and held-out rows of a table whose groups are fitted apart."""

@@ -1,30 +1,24 @@
-"""Bounded, robust least squares from several starts, and the standard errors of a solution."""
+"""Parameters, bounded robust least squares from several starts, and the errors of a solution."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from optgap.models.performance.priors import Prior
+
 Floats = NDArray[np.float64]
 Loss = Literal["linear", "soft_l1"]
-Method = Literal["trf", "dogbox"]
 Residuals = Callable[[Floats], tuple[Floats, Floats]]
 """``f(theta) -> (residuals (rows,), jacobian (rows, parameters))``."""
 
-MOST_STEPS: Mapping[Method, int] = {"trf": 300, "dogbox": 150}
-"""Ways down from a start, and the evaluations of one descent.
-
-``trf`` keeps to the inside of the bounds and is at home in long valleys; ``dogbox`` walks along
-bounds and over kinks, and finds minima there that ``trf`` passes by.
-"""
-
-HOP_ROUNDS = 4
-"""Times that a solution is left for a neighbouring valley."""
+MOST_STEPS = 300
+"""Evaluations of one descent."""
 
 TOLERANCE = 1e-10
 """Relative fall of the cost at which a descent ends."""
@@ -81,51 +75,39 @@ class Robust:
             weights = 1 / root
         return Fit(theta, cost, residuals, jacobian, weights, start)
 
-    def descend(self, start: Floats, method: Method = "trf") -> Fit:
-        """Minimise the cost from one start; where ``trf`` has not settled, ``dogbox`` goes on."""
-        from scipy.optimize import OptimizeResult, least_squares
+    def descend(self, start: Floats) -> Fit:
+        """Minimise the cost from one start."""
+        from scipy.optimize import least_squares
 
         theta = np.clip(start, self.lower, self.upper)
         free = np.flatnonzero(self.lower < self.upper)
-        seen: dict[bytes, tuple[Floats, Floats]] = {}
 
-        def look(values: Floats) -> tuple[Floats, Floats]:
-            """Evaluate once what scipy asks for in two calls."""
-            key = values.tobytes()
-            if key not in seen:
-                theta[free] = values
-                seen.clear()
-                seen[key] = self.evaluate(theta)
-            return seen[key]
+        @lru_cache(maxsize=1)  # scipy asks for both at once, and then writes into them
+        def look(values: bytes) -> tuple[Floats, Floats]:
+            theta[free] = np.frombuffer(values)
+            found, slope = self.evaluate(theta)
+            return found, slope[:, free]
 
         def residuals(values: Floats) -> Floats:
-            return look(values)[0]
+            return look(values.tobytes())[0]
 
         def jacobian(values: Floats) -> Floats:
-            return look(values)[1][:, free]
+            return look(values.tobytes())[1]
 
-        def down(begin: Floats, method: Method, steps: int) -> OptimizeResult:
-            return least_squares(
+        if len(free):
+            theta[free] = least_squares(
                 residuals,
-                begin,
+                theta[free],
                 jac=jacobian,
                 bounds=(self.lower[free], self.upper[free]),
-                method=method,
                 x_scale="jac",
                 loss=self.loss,
                 f_scale=self.scale,
                 ftol=TOLERANCE,
                 xtol=1e-14,
                 gtol=None,  # of a scale that falls with the distance to a bound
-                max_nfev=steps,
-            )
-
-        if len(free):
-            found = down(theta[free], method, MOST_STEPS[method])
-            if method == "trf" and found.status == 0:
-                further = down(found.x, "dogbox", MOST_STEPS["trf"])
-                found = further if further.cost < found.cost else found
-            theta[free] = found.x
+                max_nfev=MOST_STEPS,
+            ).x
         return self.settled(self.at(theta.copy(), start))
 
     def settled(self, fit: Fit) -> Fit:
@@ -143,42 +125,12 @@ class Robust:
         there = self.at(np.where(pressed, bound, fit.theta), fit.start)
         return there if there.cost <= fit.cost * (1 + TOLERANCE) else fit
 
-    def best(self, starts: Floats, hop: Callable[[Floats], Floats] | None = None) -> Fit:
-        """Return the best fit from several starts.
-
-        Parameters
-        ----------
-        starts: shape (starts, parameters), each descended from both ways; equal costs go to the
-            earlier one.
-        hop: further starts from a solution, tried until none lowers the cost (at most
-            `HOP_ROUNDS` times); for models whose valleys lie a known step apart.
-        """
+    def best(self, starts: Floats) -> Fit:
+        """Return the best fit from several starts, (starts, parameters); of equals the first."""
         # Several threads for matrices of a few columns mostly wait for one another.
         with _threads().limit(limits=1, user_api="blas"):
-            first = [self.descend(start) for start in starts]
-            # of one valley, with its floor between the bounds, there is nothing else to find
-            if len(first) == 1 and self._between(first[0].theta):
-                return first[0]
-            ends = [*first, *(self.descend(start, "dogbox") for start in starts)]
-            best = min(ends, key=_cost)
-            if hop is None or len(starts) == 1:
-                return best
-            for _ in range(HOP_ROUNDS):
-                found = min(map(self.descend, hop(best.theta)), key=_cost, default=best)
-                if found.cost >= best.cost * (1 - 1e-6):
-                    break
-                best = replace(found, start=best.start)
-            return best
-
-    def _between(self, theta: Floats) -> bool:
-        """Whether no free parameter is near a bound."""
-        free = self.lower < self.upper
-        near = 1e-3 * np.abs(theta)
-        return bool(np.all((theta - near > self.lower) & (theta + near < self.upper) | ~free))
-
-
-def _cost(fit: Fit) -> float:
-    return fit.cost
+            ends = [self.descend(start) for start in starts]
+        return min(ends, key=lambda fit: np.inf if np.isnan(fit.cost) else fit.cost)
 
 
 @cache
@@ -222,7 +174,6 @@ def spread(
     upper: Floats,
     prior: Floats | None = None,
     cost: Callable[[Floats], float] | None = None,
-    stated: float | None = None,
 ) -> Spread:
     """Standard errors from the Jacobian at the solution; NaN for what cannot be identified.
 
@@ -234,16 +185,12 @@ def spread(
     prior: (priors, parameters) what was believed before there were rows, as rows of the Jacobian.
     cost: of parameters, beyond their bounds, too; the step there has to lower it, or the curve is
         too bent for one.
-    stated: the noise, where there is no row to spare.
     """
     prior = np.zeros((0, len(fit.theta))) if prior is None else prior
     known = prior.any(axis=0)
     fixed = lower == upper
-    told = int(np.sum(~fixed & ~known))
+    spare = rows > int(np.sum(~fixed & ~known))
     shape, noise, loose = _errors(fit, held, rows, prior)
-    if rows > told:
-        stated = None
-    spare, noise = rows > told or stated is not None, stated or noise
     covariance = shape * noise**2
     stderr = np.sqrt(np.maximum(np.diag(covariance), 0))
     stderr[[k for members in loose for k in members]] = np.nan
@@ -255,7 +202,6 @@ def spread(
         there = fit.theta - wide @ gradient  # one Newton step, beyond the bounds
         beyond = fit.residuals + fit.jacobian @ (there - fit.theta)
         wide, noise, _ = _errors(replace(fit, residuals=beyond), fixed, rows, prior)
-        noise = stated or noise
         least, most = np.where(known, -np.inf, lower), np.where(known, np.inf, upper)
         with np.errstate(all="ignore"):
             better = cost is None or cost(there) <= fit.cost
@@ -315,3 +261,84 @@ def _errors(
     shape[np.ix_(free, free)] = (right.T * inverse) @ right / np.outer(safe, safe)
     loose = [free[np.abs(vector) > 0.1] for vector in right[weak]]
     return shape, noise, tuple(tuple(int(k) for k in members) for members in loose)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter with its unit, physical bounds and meaning; fixed when the bounds meet."""
+
+    name: str
+    unit: str
+    lower: float
+    upper: float
+    meaning: str
+    measure: str = ""
+    """What to measure when the data cannot tell it."""
+    prior: Prior | None = None
+    """Where the data cannot tell it: what published jobs say."""
+
+    @property
+    def fixed(self) -> bool:
+        return self.lower == self.upper
+
+
+def bounds(params: Sequence[Parameter]) -> tuple[Floats, Floats]:
+    """Lower and upper bounds of the parameters."""
+    lower, upper = np.array([[p.lower, p.upper] for p in params], dtype=float).reshape(-1, 2).T
+    return lower, upper
+
+
+PRIOR_NOISE = 0.03
+"""Relative error of a measurement that priors are weighed against."""
+
+
+def at_priors(theta: Floats, params: Sequence[Parameter]) -> Floats:
+    """A start with the medians of the priors."""
+    medians = [t if p.prior is None else p.prior.above + p.prior.median
+               for t, p in zip(theta, params, strict=True)]  # fmt: skip
+    return np.array(medians, dtype=float)
+
+
+def towards(theta: Floats, params: Sequence[Parameter]) -> tuple[Floats, Floats] | None:
+    """Residuals (ln θ − ln median) / spread of the priors, made independent, and their Jacobian."""
+    jacobian = PRIOR_NOISE * prior_rows(params, theta)
+    if not len(jacobian):
+        return None
+    logs = np.zeros(len(theta))
+    for k, p in enumerate(params):
+        if p.prior is not None:
+            more = max(theta[k] - p.prior.above, 1e-12 * p.prior.median)
+            logs[k] = more * np.log(more / p.prior.median)
+    return jacobian @ logs, jacobian
+
+
+def prior_rows(params: Sequence[Parameter], theta: Floats) -> Floats:
+    """(priors, parameters) how each prior, made independent of the others, goes with θ."""
+    held = [(k, p.prior) for k, p in enumerate(params) if p.prior is not None]
+    together = np.array([prior.together for _, prior in held])
+    correlated = np.outer(together, together) + np.diag(1 - together**2)
+    size = [prior.spread * max(theta[k] - prior.above, 1e-12 * prior.median) for k, prior in held]
+    rows = np.zeros((len(held), len(theta)))
+    rows[:, [k for k, _ in held]] = np.linalg.inv(np.linalg.cholesky(correlated)) / size
+    return rows
+
+
+def moved(theta: Floats, moves: Floats, params: Sequence[Parameter]) -> Floats:
+    """(draws, parameters) values `moves` away; of parameters with a prior, in their logarithms."""
+    held, above, more = _held(theta, params)
+    in_logs = above + more * np.exp(np.clip(moves / more, -50, 50))
+    return np.asarray(np.where(held, in_logs, theta + moves))
+
+
+def movement(theta: Floats, values: Floats, params: Sequence[Parameter]) -> Floats:
+    """(draws, parameters) what `moved` was given for these values."""
+    held, above, more = _held(theta, params)
+    in_logs = more * np.log(np.maximum(values - above, 1e-22 * more) / more)
+    return np.asarray(np.where(held, in_logs, values - theta))
+
+
+def _held(theta: Floats, params: Sequence[Parameter]) -> tuple[NDArray[np.bool_], Floats, Floats]:
+    """Which parameters have a prior, above what, and how far above (1 for the others)."""
+    held = np.array([p.prior is not None for p in params], dtype=bool)
+    above = np.array([p.prior.above if p.prior else 0.0 for p in params])
+    return held, above, np.where(held, theta - above, 1.0)

@@ -10,7 +10,6 @@ import numpy as np
 
 from optgap.fitting.estimator import Estimator
 from optgap.fitting.profile import QUANTITIES, Profile
-from optgap.fitting.report import FitReport
 from optgap.fitting.uncertainty import interval, samples, unknown
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.figures import LONGEST, delivered, labelled, save_figure
@@ -19,19 +18,24 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from optgap.fitting.report import FitReport
+
 BAND_SAMPLES = 200
 MANY_LINES = 6
 MANY_SAMPLES = 20_000
 MANY_GROUPS = 20
 """With more groups than this, lines share colours and there is no legend."""
+LEGEND: dict[str, Any] = {
+    "fontsize": "x-small", "title_fontsize": "x-small", "frameon": False, "loc": "upper left",
+    "bbox_to_anchor": (1, 1),
+}  # fmt: skip
+"""A legend beside the axes."""
 
 
 def _axes(ax: Axes | None) -> Axes:
-    if ax is not None:
-        return ax
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(5, 4), layout="constrained").add_subplot()
+    return ax or Figure(figsize=(5, 4), layout="constrained").add_subplot()
 
 
 def _fitted(report: FitReport[Any]) -> Profile:
@@ -97,40 +101,38 @@ def plot_curve(report: FitReport[Any], ax: Axes | None = None, seed: int = 0) ->
     A model of one input is drawn on a fine grid, the columns it may use besides held at the
     values of the group's middle row. A model of several is drawn through the rows measured,
     one line per value of its second input: of one group each in a colour of its own, of several
-    all in the group's, the darker the greater the value.
+    all in the group's.
     """
     axes = _axes(ax)
-    estimator = report.fit.estimator
+    estimator, fits = report.fit.estimator, report.fit.fits
     table, over = _fitted(report), estimator.needs[0]
     rng = np.random.default_rng(seed)
-    several, alone = len(estimator.needs) > 1, len(report.fit.fits) == 1
+    several, alone = len(estimator.needs) > 1, len(fits) == 1
     for k, (title, rows) in enumerate(table.groups(report.fit.by)):
-        fit: Estimator = report.fit.fits[title]
+        fit: Estimator = fits[title]
         part = table.take(rows)
-        dots = "0.7" if several else _colour(len(report.fit.fits), k)
+        dots = "0.7" if several else _colour(len(fits), k)
         axes.scatter(part.numbers(over), part.numbers(fit.response), s=8, alpha=0.5, color=dots)
         lines = _lines(part, fit) if several else [(title, _grid(part, over))]
         drawn = [] if unknown(fit) else samples(fit, BAND_SAMPLES, rng)
         for number, (name, line) in enumerate(lines):
-            colour = _colour(len(report.fit.fits), number if several and alone else k)
+            colour = _colour(len(fits), number if several and alone else k)
             shown = name if alone else title if number == len(lines) - 1 else ""  # each once
-            dark = 1.0 if alone else 0.3 + 0.7 * (number + 1) / len(lines)
             curves = [fit.predict(line), *(interval(drawn, line) if drawn else ())]
             # the mean at each distinct place: placements of the same GPUs, say
             places, index = np.unique(line.numbers(over), return_inverse=True)
             middle, *band = (np.bincount(index, v) / np.bincount(index) for v in curves)
-            label = labelled(shown) if shown else None
-            axes.plot(places, middle, color=colour, alpha=dark, label=label)
+            axes.plot(places, middle, color=colour, label=labelled(shown) if shown else None)
             if band:
-                axes.fill_between(
-                    places, band[0], band[1], color=colour, alpha=0.2 * dark, linewidth=0
-                )
-    about = "fitted, with its 90 % band"
-    if several and not alone:
-        about += f"; dark: large {_words(estimator.needs[1])}"
-    if axes.get_legend_handles_labels()[1] and len(report.fit.fits) <= MANY_GROUPS:
-        _legend(axes, _words(estimator.needs[1]) if several and alone else report.fit.by)
-    return _named(axes, about, _unit(over), _unit(estimator.response))
+                axes.fill_between(places, band[0], band[1], color=colour, alpha=0.2, linewidth=0)
+    handles, names = axes.get_legend_handles_labels()
+    if handles and len(fits) <= MANY_GROUPS:  # in the order in which the lines end
+        order = np.argsort([float(line.get_ydata()[-1]) for line in handles])[::-1]  # type: ignore[attr-defined]  # lines
+        axes.legend(
+            [handles[k] for k in order], [names[k] for k in order], **LEGEND,
+            title=_words(estimator.needs[1]) if several and alone else report.fit.by,
+        )  # fmt: skip
+    return _named(axes, "fitted, with its 90 % band", _unit(over), _unit(estimator.response))
 
 
 def _colour(many: int, k: int) -> Any:
@@ -138,17 +140,6 @@ def _colour(many: int, k: int) -> Any:
 
     colours = colormaps["tab10" if many <= 10 else "tab20"]
     return colours(k % colours.N)
-
-
-def _legend(axes: Axes, title: str | None) -> None:
-    """Beside the axes, in the order in which the lines end."""
-    handles, names = axes.get_legend_handles_labels()
-    lines: list[Any] = list(handles)
-    order = np.argsort([float(line.get_ydata()[-1]) for line in lines])[::-1]
-    axes.legend(
-        [handles[k] for k in order], [names[k] for k in order], fontsize="x-small", title=title,
-        title_fontsize="x-small", frameon=False, loc="upper left", bbox_to_anchor=(1, 1),
-    )  # fmt: skip
 
 
 def _grid(part: Profile, over: str) -> Profile:
@@ -170,15 +161,13 @@ def _lines(part: Profile, fit: Estimator) -> list[tuple[str, Profile]]:
 def _title(report: FitReport[Any]) -> str:
     """The model, what it predicts, how many rows and groups, and the error."""
     fit, overall = report.fit, report.overall()
-    words = f"{fit.estimator.name}: {_unit(fit.estimator.response)} over "
-    words += ", ".join(_unit(name) for name in fit.estimator.needs)
+    over = ", ".join(_unit(name) for name in fit.estimator.needs)
+    words = f"{fit.estimator.name}: {_unit(fit.estimator.response)} over {over}"
     words += f"; {overall['n']:,} rows"
-    if len(fit.fits) > 1:
-        words += f" in {len(fit.fits)} groups by {fit.by}"
+    words += f" in {len(fit.fits)} groups by {fit.by}" if len(fit.fits) > 1 else ""
     words += f"; mean error {100 * (overall['mape'] or 0.0):.1f} %"
-    if overall["cv_mape"] is not None:
-        words += f", held out {100 * overall['cv_mape']:.1f} %"
-    return words
+    held = overall["cv_mape"]
+    return words if held is None else f"{words}, held out {100 * held:.1f} %"
 
 
 def plot_samples(profile: Profile, ax: Axes | None = None) -> Axes:
@@ -194,7 +183,7 @@ def plot_samples(profile: Profile, ax: Axes | None = None) -> Axes:
             axes.axvspan(trace.times[start], trace.times[stop - 1], color=colour, alpha=0.15)
     runs = sum(len(trace.runs) for trace in profile.traces)
     if 1 < many <= MANY_GROUPS:
-        axes.legend(fontsize="x-small", frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+        axes.legend(**LEGEND)
     title = f"samples, and the {runs} runs cut from them"
     return _named(axes, title, "time (s)", _unit("power_w"))
 

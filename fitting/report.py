@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -113,8 +112,6 @@ class FitReport(Generic[E]):
 
     def to_json(self) -> dict[str, Any]:
         """The schema ``optgap.fit/1``, which `saved.load` reads back."""
-        from optgap.fitting.saved import described
-
         groups = [
             {
                 "group": title,
@@ -168,19 +165,18 @@ class FitReport(Generic[E]):
         held = "" if error is None else f", held out {error:.2%}"
         head = f"\n{title or 'all rows'}: n = {estimator.n_}, R² {estimator.r2_:.4f}, "
         head += f"MAPE {estimator.mape_:.2%}{held}, AICc {estimator.aicc_:.1f}"
+        starts = (_short(float(start)) for start in estimator.start_)
         rows: list[tuple[str, ...]] = [("", "value", "± stderr", "start", "bounds", "unit")]
-        for told, item in zip(_told(estimator), params_json(estimator).values(), strict=True):
-            rows.append((*told[:3], _short(item["start"]), *told[3:5]))
-        widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+        rows += [
+            (*told[:3], start, *told[3:5])
+            for told, start in zip(_told(estimator), starts, strict=True)
+        ]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [head]
-        for row in rows:
-            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            lines.append(("  " + "  ".join(cells)).rstrip())
-        for a, b, value in estimator.correlations():
-            lines.append(f"  correlation {a}, {b}: {value:+.3f}")
+        lines += ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        lines += [f"  correlation {a}, {b}: {r:+.3f}" for a, b, r in estimator.correlations()]
         ranges = [f"{k} {v[0]:g}…{v[1]:g}" for k, v in estimator.validity_.items()]
-        if ranges:
-            lines.append("  valid for " + ", ".join(ranges))
+        lines += [f"  valid for {', '.join(ranges)}"] if ranges else []
         lines += [f"  ! {note}" for note in self._own(title)]
         return "\n".join(lines)
 
@@ -196,28 +192,57 @@ class FitReport(Generic[E]):
         ------
         InputError: for an ending that cannot be drawn, or a place that cannot be written to.
         """
-        plots: Any = import_module("optgap.fitting.plots")  # which draws this
-        figure: Figure = plots.drawn_report(self, path)
-        return figure
+        from optgap.fitting.plots import drawn_report
+
+        return drawn_report(self, path)
 
     def _repr_html_(self) -> str:
-        parts = [html_lines([f"<b>{escape(self._head()[0])}</b>", *map(escape, self._head()[1:])])]
+        head = list(map(escape, self._head()))
         several = len(self.fit.fits) > 1
-        header: tuple[str, ...] = ("parameter", "value", "± stderr", "bounds", "unit", "meaning")
-        header = ("group", *header) if several else header
+        header = ("group", "parameter", "value", "± stderr", "bounds", "unit", "meaning")
         rows: list[tuple[str, ...]] = []
         notes: list[str] = []
         for title, estimator in self.fit.fits.items():
-            rows += [(title or "all rows",) * several + told for told in _told(estimator)]
+            rows += [(title or "all rows", *told)[not several :] for told in _told(estimator)]
             notes += [f"{title}: {note}" if several else note for note in self._own(title)]
         right = (2, 3) if several else (1, 2)
-        parts.append(html_table(header, rows[:MOST_ROWS], right))
+        parts = [html_lines([f"<b>{head[0]}</b>", *head[1:]])]
+        parts.append(html_table(header[not several :], rows[:MOST_ROWS], right))
         if len(rows) > MOST_ROWS:
             parts.append(f"<div>… and {len(rows) - MOST_ROWS} more rows: print() has them</div>")
         parts.append(html_lines([f"! {escape(note)}" for note in notes[:MOST_NOTES]]))
         if len(notes) > MOST_NOTES:
             parts.append(f"<div>… and {len(notes) - MOST_NOTES} more notes</div>")
         return "".join(parts)
+
+
+def described(estimator: Estimator) -> dict[str, Any]:
+    """A fitted estimator in JSON's terms, as it stands in a group or inside another's facts."""
+    return {
+        "n": estimator.n_,
+        "params": params_json(estimator),
+        "r2": estimator.r2_,
+        "mape": estimator.mape_,
+        "aicc": estimator.aicc_,
+        "validity": {k: list(v) for k, v in estimator.validity_.items()},
+        "levels": estimator.levels_,
+        "warnings": list(estimator.warnings_),
+        "state": _state(estimator),
+    }
+
+
+def _state(estimator: Estimator) -> dict[str, Any]:
+    """What prediction needs beyond the parameters: facts from the data, and what is drawn from."""
+    facts: dict[str, Any] = {}
+    for name, value in estimator.facts_.items():
+        if isinstance(value, Estimator):
+            own = {"model": value.name, "settings": value.get_params()}
+            facts[name] = {**own, **described(value)}
+        else:
+            facts[name] = value if not isinstance(value, float) or math.isfinite(value) else "inf"
+    state = {"facts": facts, "covariance": estimator.covariance_.tolist()}
+    predictive = getattr(estimator, "predictive_", None)
+    return state if predictive is None else {**state, "predictive": predictive.to_json()}
 
 
 def params_json(estimator: Estimator) -> dict[str, dict[str, Any]]:

@@ -13,8 +13,8 @@ from optgap.fitting.coverage import carried, drawn_from, places
 from optgap.fitting.devices import NAME as DEVICES
 from optgap.fitting.estimator import Estimator
 from optgap.fitting.groups import Split, cross_validate, fit_groups
-from optgap.fitting.prepare import drop_missing
 from optgap.fitting.profile import Profile
+from optgap.fitting.profile import drop_missing as without_missing
 from optgap.fitting.readers import read_profile
 from optgap.fitting.report import FitReport
 from optgap.fitting.uncertainty import unknown
@@ -106,50 +106,24 @@ def fit(
             table, columns=columns, units=units, strict=strict, by=by, reads=only
         )
     if drop_missing:
-        profile = complete(profile, estimator)
+        profile = without_missing(profile, estimator.reads())
     asked = [("by", name) for name in ([] if by is None else profile.split(by))]
     asked += [("leave_out", name) for name in ([] if leave_out is None else [leave_out])]
     asked += [("extrapolate", name) for name in extrapolate or ()]
     for what, name in asked:
         if not profile.has(name):
             raise InputError(profile.source, what, name, one_of(profile.columns))
-    by = usual_groups(profile, model, by)
-    split = split_of(cv, leave_out, extrapolate, seed)
-    return report_of(estimator, profile, by, split)
-
-
-def split_of(
-    cv: int, leave_out: str | None, extrapolate: Mapping[str, float] | None, seed: int
-) -> Split | None:
-    """What is held out: folds, one value at a time, or what lies above one; None for nothing.
-
-    Raises
-    ------
-    InputError: for two ways at once.
-    """
-    if leave_out is not None and extrapolate:
-        found = NoQuote("both")
-        raise InputError("leave_out, extrapolate", "", found, "one of them")
-    if leave_out is not None:
-        return Split(column=leave_out)
-    if extrapolate:
-        if len(extrapolate) != 1:
-            raise InputError("extrapolate", "", NoQuote(f"{len(extrapolate)} columns"), "one")
-        ((column, upto),) = extrapolate.items()
-        return Split(column=column, upto=upto)
-    return Split(cv, seed) if cv else None
-
-
-def usual_groups(profile: Profile, model: str, by: str | None) -> str | None:
-    """What to fit apart: as asked for, and devices by their model."""
     if by is None and model == DEVICES and DEVICE in profile:
-        return DEVICE
-    return by
-
-
-def complete(profile: Profile, estimator: Estimator) -> Profile:
-    """The rows in which nothing is missing that `estimator` reads."""
-    return drop_missing(profile, list(estimator.reads()))
+        by = DEVICE
+    if len(extrapolate or ()) + (leave_out is not None) > 1:
+        found = NoQuote("several ways")
+        raise InputError("leave_out, extrapolate", "", found, "one column to hold rows out by")
+    split = Split(cv, seed) if cv else None
+    if leave_out is not None:
+        split = Split(column=leave_out)
+    for column, upto in (extrapolate or {}).items():
+        split = Split(column=column, upto=upto)
+    return report_of(estimator, profile, by, split)
 
 
 def report_of(

@@ -191,7 +191,7 @@ def look_into(command: pages.Command) -> None:
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, one_process: None) -> None:
     """An empty folder, presets made small, and everything in this process, which knows them."""
     load = Entry.load
 
@@ -210,8 +210,6 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
     monkeypatch.setattr(Entry, "load", loaded)
     pages.solve_once(monkeypatch)
-    monkeypatch.setattr("optgap.processes.cores", lambda: 1)
-    monkeypatch.setattr("optgap.sweeping.engines.cores", lambda: 1)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
 

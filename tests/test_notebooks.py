@@ -21,8 +21,8 @@ FAMILIES = ("placement", "consolidation", "coscheduling", "elastic", "queueing")
 
 NUMBER = re.compile(r"[+-]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
 VERSION = re.compile(r"(HiGHS|CP-SAT|CBC|SCIP) [\d.]+")
-SECONDS = re.compile(r"[\d,.]+(?=</td></tr>)")
-"""What a run took: the last column of a table with this title."""
+SECONDS = re.compile(r"[\d,.]+(?=</td>(?:<td[^>]*></td>)?</tr>| s</div>)")
+"""What runs took: the last column of a table with this title, or that before an empty note."""
 TIMED = "time (s)"
 CLOSE = 2e-2
 """Relative, or of a percentage point: what another release of a library may make of a number."""

@@ -6,12 +6,11 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-from optgap.fitting.readers.samples import Samples, log_of
+from optgap.fitting.profile import answered
+from optgap.fitting.readers.samples import Samples, of_table
 from optgap.fitting.readers.text import RawTable, stem
-from optgap.fitting.units import answered
 from optgap.models.columns import Wanted
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import documents
@@ -38,11 +37,12 @@ _POWER = "DCGM_FI_DEV_POWER_USAGE"
 _NEEDED = "the power of GPUs (DCGM_FI_DEV_POWER_USAGE) from query_range"
 
 
-Units = Mapping[str, str]
+Log = tuple[RawTable, Mapping[str, Wanted]]
+"""A table of samples, and what its columns are."""
 
 
-def _dcgmi(text: str, source: str, interval_s: float, units: Units) -> Samples:
-    """Samples of ``dcgmi dmon``, one line per GPU and tick; a line without times.
+def _dcgmi(text: str, source: str) -> Log:
+    """Table of ``dcgmi dmon``, one line per GPU and tick; a line without times.
 
     Raises
     ------
@@ -67,16 +67,15 @@ def _dcgmi(text: str, source: str, interval_s: float, units: Units) -> Samples:
             raise InputError(source, f"row {line}", content, expected)
     if not rows:
         raise InputError(source, "", NoQuote("no samples"), "lines of the form GPU 0 …")
-    raw = RawTable(source, ["gpu", *header], rows, lines)
-    return log_of(raw, _DCGM, units, "dcgmi", interval_s)
+    return RawTable(source, ["gpu", *header], rows, lines), _DCGM
 
 
 _TEGRA = re.compile(r"GR3D_FREQ (\d+)%(?:@\[?(\d+))?")
 _RAIL = re.compile(r"(VDD_GPU\w*|VDD_SYS_GPU|POM_5V_GPU) (\d+)(?:mW)?/")
 
 
-def _tegrastats(text: str, source: str, interval_s: float, units: Units) -> Samples:
-    """Samples of ``tegrastats``: the rail of the GPU in mW, its clock and its utilisation.
+def _tegrastats(text: str, source: str) -> Log:
+    """Table of ``tegrastats``: the rail of the GPU in mW, its clock and its utilisation.
 
     Raises
     ------
@@ -96,12 +95,12 @@ def _tegrastats(text: str, source: str, interval_s: float, units: Units) -> Samp
         for (_, line, gpu), rail in zip(rows, rails, strict=True)
     ]
     shared = ", shared with what else is on it" if re.match("VDD_GPU_", name) else ""
-    raw = RawTable(source, header, cells, [k for k, _, _ in rows])
-    return log_of(raw, {}, units, "tegrastats", interval_s, f"power is {name}{shared}")
+    note = f"power is {name}{shared}"
+    return RawTable(source, header, cells, [k for k, _, _ in rows], notes=(note,)), {}
 
 
-def _prometheus(text: str, source: str, units: Units) -> Samples:
-    """Samples of answers to ``query_range`` about dcgm-exporter, joined by GPU, pod and time.
+def _prometheus(text: str, source: str) -> Log:
+    """Table of answers to ``query_range`` about dcgm-exporter, joined by GPU, pod and time.
 
     Raises
     ------
@@ -127,10 +126,9 @@ def _prometheus(text: str, source: str, units: Units) -> Samples:
     cells = [[repr(time), *who, *(points[who, time].get(n, "") for n in measured)]
              for who, time in rows]  # fmt: skip
     header = ["timestamp", "gpu", "application", "gpu_model", *measured]
-    left = f"{unnamed} series without a metric's name left out: ask for metrics, not sums"
     raw = RawTable(source, header, cells, [0] * len(cells))
-    log = log_of(raw, _METRICS, units, "prometheus", 0.0, *([left] if unnamed else []))
-    return replace(log, lines=())
+    what = "series without a metric's name left out: ask for metrics, not sums"
+    return raw.noting(unnamed, what), _METRICS
 
 
 def _series(text: str, source: str) -> list[dict[str, Any]]:
@@ -183,7 +181,9 @@ _DMON = re.compile(r"\s*([^#\n]*\n)?#\s*Entity\b")
 _HTTP = re.compile(r'\s*\{\s*"status"\s*:\s*"(success|error)"')
 
 
-def read(text: str, source: str, interval_s: float | None, units: Units) -> Samples | None:
+def read(
+    text: str, source: str, interval_s: float | None, units: Mapping[str, str]
+) -> Samples | None:
     """Samples of a monitor's output, by its first lines; None for what is of none.
 
     Parameters
@@ -196,9 +196,11 @@ def read(text: str, source: str, interval_s: float | None, units: Units) -> Samp
     InputError: for output that is cut, or has no power of a GPU.
     """
     if _HTTP.match(text):
-        return _prometheus(text, source, answered(units))
-    if _TEGRA.search(text[:4000]):
-        return _tegrastats(text, source, interval_s or 1.0, answered(units))
-    if _DMON.match(text):
-        return _dcgmi(text, source, interval_s or 1.0, answered(units))
-    return None
+        kind, (raw, named) = "prometheus", _prometheus(text, source)
+    elif _TEGRA.search(text[:4000]):
+        kind, (raw, named) = "tegrastats", _tegrastats(text, source)
+    elif _DMON.match(text):
+        kind, (raw, named) = "dcgmi", _dcgmi(text, source)
+    else:
+        return None
+    return of_table(raw, named, answered(units), interval_s or 1.0, kind)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from optgap.fitting.profile import Profile, Trace
 from optgap.fitting.readers.naming import NEVER, quantity_of
 from optgap.fitting.readers.runs import IDLE, Cut, Run, cut_device, together
-from optgap.fitting.readers.text import WRITES, RawTable, constant, joined, measured, stem
+from optgap.fitting.readers.text import WRITES, RawTable, measured, stem
 from optgap.models.columns import Wanted
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.units import parsed, units_of
@@ -155,11 +155,12 @@ def of_table(
     texts = {ours: raw.text(name) for ours, name, _ in columns if ours in TEXTS}
     who = [next((n for w in DEVICES for n in raw.header if words[n] == w), "")]
     parts = [raw.text(n) for n in [*(n for n in raw.header if words[n] in HOSTS), *who] if n]
+    names = ["/".join(filter(None, row)) for row in zip(*parts, strict=True)]
     whole = Samples(
         raw.source,
         kind or ("nvidia-smi" if SURE & set(words.values()) else "samples"),
         series,
-        joined(*parts) if parts else constant(raw, "0"),
+        np.array(names or ["0"] * len(raw.rows), dtype=object),
         texts,
         tuple(name for name in KEYS if name in texts),
         times if stamp else None,
@@ -174,20 +175,6 @@ def of_table(
         told = f"{interval_s:g} s" if interval_s else "1 s, so that no run time is known,"
         notes.append(f"samples taken to be {told} apart (interval_s=, --set interval=)")
     return replace(whole, notes=(*notes, *empty))
-
-
-def log_of(
-    raw: RawTable,
-    named: Mapping[str, Wanted],
-    units: Mapping[str, str],
-    kind: str,
-    interval_s: float,
-    *notes: str,
-) -> Samples:
-    """Return the samples of a table that is known to be a log, see `of_table`."""
-    found = of_table(raw, named, units, interval_s, kind)
-    assert found is not None, "a log is no other table"
-    return replace(found, notes=(*notes, *found.notes))
 
 
 def _melted(raw: RawTable) -> RawTable:
@@ -214,7 +201,7 @@ def _melted(raw: RawTable) -> RawTable:
 
 def _fitting(raw: RawTable, sure: bool) -> tuple[RawTable, list[str]]:
     """Pass over lines of another length in a log, and say so: an error message, a cut end."""
-    notes = [f"the header again {raw.again} times"] if raw.again else []
+    notes = [*raw.notes, *([f"the header again {raw.again} times"] if raw.again else [])]
     if not sure or not raw.odd:
         return raw, notes
     inner = [line for line, _ in raw.odd if line < raw.lines[-1]]
@@ -483,7 +470,8 @@ def _slope(times: Floats, counter: Floats) -> Floats:
 
 
 def _mark(samples: Samples, sample: int, step: float) -> str:
-    row = f" (row {samples.lines[sample]})" if len(samples.lines) else ""
+    line = samples.lines[sample]
+    row = f" (row {line})" if line else ""
     what = "the clock goes back by" if step < 0 else "no sample for"
     return f"{what} {_long(abs(step))} s{row}: cut there"
 

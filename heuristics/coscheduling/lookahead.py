@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -51,41 +50,25 @@ def lookahead(problem: CoschedulingProblem, *, limits: Limits, seed: int, **give
     tau = LookaheadParams(**given).tau
     if not tau >= 0:
         raise InputError("lookahead", "tau", tau, "a slow-down of at least 0")
-    times = phase_one(problem, "auto", 0.0, np.random.default_rng(seed))
-    kept = [regrets(app, tau, t) for app, t in zip(problem.applications, times, strict=True)]
-    player = _Player(problem, kept, times, weight_of(problem, None))
-    seen = _Seen(problem, player.modes)
-
-    def choose(state: State) -> Action:
-        seen.look(state)
-        jobs = state.waiting[:WINDOW]
-        offers = [(job, kept[problem.jobs[job]]) for job in jobs]
-        first = player.actions(offers, state)
-        if len(first) <= 1:
-            return seen.started(first[0] if first else (), state)
-        running = seen.left(state)
-        played = [(player.played(jobs, running, action, seen.mean_s), action) for action in first]
-        least = min(energy for energy, _ in played)
-        equal = [action for energy, action in played if energy <= least + EQUAL * abs(least)]
-        return seen.started(min(equal), state)
-
-    return replay(problem, choose, limits)
+    return replay(problem, _Player(problem, tau, seed).choose, limits)
 
 
-@dataclass(frozen=True, slots=True)
-class _Mode:
-    """What is known of a mode: relative run time, and W beyond its GPUs' idle power."""
+class _Player:
+    """Plays EcoSched's greedy choice to the end, all jobs as long as the mean of those seen."""
 
-    relative: float
-    watts: float
-
-
-class _Seen:
-    """What a policy learns while jobs run and end."""
-
-    def __init__(self, problem: CoschedulingProblem, modes: Sequence[dict[int, _Mode]]) -> None:
-        self.problem = problem
-        self.modes = modes
+    def __init__(self, problem: CoschedulingProblem, tau: float, seed: int) -> None:
+        times = phase_one(problem, "auto", 0.0, np.random.default_rng(seed))
+        pairs = list(zip(problem.applications, times, strict=True))
+        self.problem, self.weight = problem, weight_of(problem, None)
+        self.kept = [regrets(app, tau, t) for app, t in pairs]
+        # by application and GPU count: relative run time, and W beyond its GPUs' idle power
+        self.modes = [
+            {
+                m.gpu_count: (t / min(ts), m.power_w - problem.idle_w * m.gpu_count)
+                for m, t in zip(app.modes, ts, strict=True)
+            }
+            for app, ts in pairs
+        ]
         self.running: dict[int, tuple[float, int]] = {}
         self.fastest: list[float] = []
 
@@ -94,49 +77,39 @@ class _Seen:
         """Mean run time on the fastest GPU count of the jobs that ended, s; 1 before any has."""
         return sum(self.fastest) / len(self.fastest) if self.fastest else 1.0
 
-    def look(self, state: State) -> None:
-        """Note which jobs have ended since."""
+    def choose(self, state: State) -> Action:
+        """Return the action that leads to the least energy, the first of equals."""
         for job in [job for job in self.running if job not in state.running]:
             start, count = self.running.pop(job)
-            mode = self.modes[self.problem.jobs[job]][count]
-            self.fastest.append((state.time_s - start) / mode.relative)
+            self.fastest.append((state.time_s - start) / self.mode(job, count)[0])
+        jobs = state.waiting[:WINDOW]
+        actions = self.actions(self.offers(jobs), state)
+        chosen: Plan = actions[0] if actions else ()
+        if len(actions) > 1:
+            running = self.left(state)
+            played = [(self.played(jobs, running, action), action) for action in actions]
+            least = min(energy for energy, _ in played)
+            most = least + EQUAL * abs(least)
+            chosen = min(action for energy, action in played if energy <= most)
+        self.running.update({job: (state.time_s, count) for job, count in chosen})
+        return chosen
 
-    def started(self, action: Plan, state: State) -> list[tuple[int, int]]:
-        """Note what is started."""
-        for job, count in action:
-            self.running[job] = (state.time_s, count)
-        return list(action)
+    def mode(self, job: int, count: int) -> tuple[float, float]:
+        """Relative run time of a job, and W beyond its GPUs' idle power."""
+        return self.modes[self.problem.jobs[job]][count]
+
+    def offers(self, jobs: Sequence[int]) -> list[tuple[int, Regrets]]:
+        """The jobs with the modes that are kept."""
+        return [(job, self.kept[self.problem.jobs[job]]) for job in jobs]
 
     def left(self, state: State) -> list[tuple[float, int]]:
         """What each running job is thought to have left, s, and its GPUs."""
         found = []
         for job, (start, count) in zip(state.running, state.started, strict=True):
-            expected = self.modes[self.problem.jobs[job]][count].relative * self.mean_s
+            expected = self.mode(job, count)[0] * self.mean_s
             elapsed = state.time_s - start if self.fastest else 0.0
             found.append((max(expected - elapsed, LEAST_LEFT * expected), count))
         return found
-
-
-class _Player:
-    """Plays EcoSched's greedy choice to the end, all jobs as long as the mean."""
-
-    def __init__(
-        self,
-        problem: CoschedulingProblem,
-        kept: Sequence[Regrets],
-        times: Sequence[Sequence[float]],
-        weight: float,
-    ) -> None:
-        self.problem = problem
-        self.kept = kept
-        self.weight = weight
-        self.modes = [
-            {
-                m.gpu_count: _Mode(t / min(ts), m.power_w - problem.idle_w * m.gpu_count)
-                for m, t in zip(app.modes, ts, strict=True)
-            }
-            for app, ts in zip(problem.applications, times, strict=True)
-        ]
 
     def actions(self, offers: Sequence[tuple[int, Regrets]], state: State) -> list[Plan]:
         """The actions of least score: each longer one extends one of the best shorter ones."""
@@ -154,25 +127,23 @@ class _Player:
                             entry = (total + regret, used + count, (*plan, (job, count)))
                             longer.setdefault(key, entry)
             scored = sorted(
-                (total / size + self._idle(state.free_gpus - used), plan, total, used)
+                (
+                    total / size + self.weight * (state.free_gpus - used) / self.problem.gpus,
+                    plan,
+                    total,
+                    used,
+                )
                 for total, used, plan in longer.values()
             )
             ranked += [(score, plan) for score, plan, _, _ in scored[:BREADTH]]
             level = [(total, used, plan) for _, plan, total, used in scored[:BREADTH]]
         return [plan for _, plan in sorted(ranked)[:BREADTH]]
 
-    def _idle(self, gpus: int) -> float:
-        return self.weight * gpus / self.problem.gpus
-
     def played(
-        self,
-        jobs: Sequence[int],
-        running: Sequence[tuple[float, int]],
-        action: Plan,
-        mean_s: float,
+        self, jobs: Sequence[int], running: Sequence[tuple[float, int]], action: Plan
     ) -> float:
         """Energy to the end, J, up to what has been spent already."""
-        problem = self.problem
+        problem, mean_s = self.problem, self.mean_s
         ends = list(running)
         heapq.heapify(ends)
         free = problem.gpus - sum(count for _, count in ends)
@@ -181,9 +152,9 @@ class _Player:
         step: Sequence[tuple[int, int]] = action
         while True:
             for job, count in step:
-                mode = self.modes[problem.jobs[job]][count]
-                lasts = mode.relative * mean_s
-                cost += mode.watts * lasts
+                relative, watts = self.mode(job, count)
+                lasts = relative * mean_s
+                cost += watts * lasts
                 heapq.heappush(ends, (now + lasts, count))
                 last, free = max(last, now + lasts), free - count
                 waiting.remove(job)
@@ -193,10 +164,6 @@ class _Player:
             free += count
             while ends and ends[0][0] <= now + slack_s(now):
                 free += heapq.heappop(ends)[1]
-            places = problem.numa - len(ends)
-            offers = [(job, self.kept[problem.jobs[job]]) for job in waiting]
-            step = (
-                best_action(offers, free, places, self.weight, problem.gpus)
-                if free and places > 0
-                else ()
-            )
+            places, step = problem.numa - len(ends), ()
+            if free and places > 0:
+                step = best_action(self.offers(waiting), free, places, self.weight, problem.gpus)

@@ -1,9 +1,10 @@
-"""What each start of a schedule cost: by how much it raised the bound on everything to come."""
+"""Cost of each start of a schedule: how much it raised the bound on everything to come."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from optgap.models.coscheduling import (
@@ -23,7 +24,7 @@ NOISE = 5e-6
 
 
 def regrets(problem: CoschedulingProblem, solution: CoschedulingSolution) -> list[Regret]:
-    """One regret per start, in order of start.
+    """Return a regret per start, in order of start.
 
     Its cost is the rise of the pattern bound on the whole schedule, from the moment after the
     start before to the moment after this one: waiting in between counts as part of it. The
@@ -31,11 +32,10 @@ def regrets(problem: CoschedulingProblem, solution: CoschedulingSolution) -> lis
     to come are known to the bound. For ``edp`` the bound is that on the energy times that on
     the makespan.
     """
-    judge = _Judge(problem)
-    before = judge.bound([], 0.0)
+    before = _bound(problem, [], 0.0)
     found = []
     for k, run in enumerate(solution.runs):
-        after = judge.bound(solution.runs[: k + 1], run.start_s)
+        after = _bound(problem, solution.runs[: k + 1], run.start_s)
         cost = max(0.0, after.value - before.value)
         if cost <= NOISE * abs(before.value):
             cost = 0.0
@@ -58,41 +58,34 @@ def _gpus(count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """A bound on the objective, and the GPU count it gives each job that has not started."""
+    """Bound on the objective, with the GPU count that it gives each job that has not started."""
 
     value: float
     counts: dict[int, int]
 
 
-class _Judge:
-    def __init__(self, problem: CoschedulingProblem) -> None:
-        self.problem = problem
-
-    def bound(self, started: list[Run] | tuple[Run, ...], now_s: float) -> _Bound:
-        """On all schedules that begin with the runs `started`, none more until `now_s`."""
-        problem = self.problem
-        gone = {run.job for run in started}
-        left = [job for job in range(len(problem)) if job not in gone]
-        running = [run for run in started if run.end_s > now_s]
-        ends = max([run.end_s for run in started], default=0.0)
-        modes = [problem.application(run.job).mode(run.gpu_count) for run in started]
-        spent = math.fsum(problem.cost_j(mode) for mode in modes if mode is not None)
-        idle_w = problem.idle_w * problem.gpus
-        if not left:
-            return _Bound(problem.value(spent + idle_w * ends, ends), {})
-        held = [(run.job, run.gpu_count, run.start_s) for run in running]
-        rest = remaining(problem, left, held, now_s)
-        again = math.fsum(rest.cost_j(rest.application(k).modes[0]) for k in range(len(held)))
-        least, counts = {}, {}
-        for goal in ("makespan", "energy"):
-            part = dataclasses.replace(rest, objective=CoschedulingObjective(goal))
-            least[goal], found = _least(part)
-            counts = {job: found[len(held) + k] for k, job in enumerate(left)} if found else {}
-        begins = now_s + rest.epoch_s
-        makespan = max(ends, begins + least["makespan"])
-        energy = spent - again + idle_w * begins + least["energy"]
-        energy = max(energy, spent - again + idle_w * makespan + least_cost_j(rest))
-        return _Bound(problem.value(energy, makespan), counts)
+def _bound(problem: CoschedulingProblem, started: Sequence[Run], now_s: float) -> _Bound:
+    """Bound all schedules that begin with the runs `started`, and no more until `now_s`."""
+    gone = {run.job for run in started}
+    left = [job for job in range(len(problem)) if job not in gone]
+    ends = max([run.end_s for run in started], default=0.0)
+    spent = math.fsum(problem.cost_j(problem.mode(run.job, run.gpu_count)) for run in started)
+    idle_w = problem.idle_w * problem.gpus
+    if not left:
+        return _Bound(problem.value(spent + idle_w * ends, ends), {})
+    held = [(run.job, run.gpu_count, run.start_s) for run in started if run.end_s > now_s]
+    rest = remaining(problem, left, held, now_s)
+    again = math.fsum(rest.cost_j(rest.application(k).modes[0]) for k in range(len(held)))
+    least, counts = {}, {}
+    for goal in ("makespan", "energy"):
+        part = dataclasses.replace(rest, objective=CoschedulingObjective(goal))
+        least[goal], found = _least(part)
+        counts = {job: found[len(held) + k] for k, job in enumerate(left)} if found else {}
+    begins = now_s + rest.epoch_s
+    makespan = max(ends, begins + least["makespan"])
+    energy = spent - again + idle_w * begins + least["energy"]
+    energy = max(energy, spent - again + idle_w * makespan + least_cost_j(rest))
+    return _Bound(problem.value(energy, makespan), counts)
 
 
 def _least(problem: CoschedulingProblem) -> tuple[float, list[int] | None]:

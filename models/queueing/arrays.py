@@ -25,8 +25,3 @@ def integers(values: Iterable[Any]) -> IntArray:
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     array.setflags(write=False)
     return array
-
-
-def readonly(array: IntArray) -> IntArray:
-    """A read-only view: numba compiles a function once more for arrays that may be written to."""
-    return _frozen(array.view())

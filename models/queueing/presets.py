@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -115,39 +115,15 @@ def mixed(
     )
 
 
-def _timed(made: QueueingProblem, seed: int) -> QueueingProblem:
-    """The stream with durations = iterations × T_iter of five networks fitted on A100."""
-    fitted = refit(made, [a100_iterations()], seed)
+@wraps(mixed, assigned=())
+def measured(*, seed: int, size: int = 200, **params: Any) -> QueueingProblem:
+    """`mixed` with durations = iterations × T_iter of five networks fitted on A100."""
+    fitted = refit(mixed(seed=seed, size=size, **params), [a100_iterations()], seed)
     origin = "fits of public measurements; stream synthetic, after the paper's Section IV-A"
-    return replace(fitted, name=f"measured stream, {len(made)} jobs, seed {seed}", origin=origin)
+    return replace(fitted, name=f"measured stream, {size} jobs, seed {seed}", origin=origin)
 
 
-def _variant(
-    doc: str, then: Callable[[QueueingProblem, int], QueueingProblem] | None = None, **defaults: Any
-) -> Callable[..., QueueingProblem]:
-    """`mixed` with other defaults, which its signature shows, and what is done to it `then`."""
-
-    def function(*, seed: int, **params: Any) -> QueueingProblem:
-        made = mixed(seed=seed, **{**defaults, **params})
-        return made if then is None else then(made, seed)
-
-    shown = inspect.signature(mixed)
-    changed = [
-        p.replace(default=defaults.get(p.name, p.default)) for p in shown.parameters.values()
-    ]
-    anything: Any = function
-    anything.__signature__ = shown.replace(parameters=changed)
-    anything.__doc__ = doc
-    return function
-
-
-measured = _variant("`mixed` of trainings whose iterations were timed.", _timed)
-small = _variant(
-    "`mixed` with 12 jobs on two nodes, twice as many as they can keep up with.",
-    size=12,
-    load=2.0,
-    nodes=2,
-)
+small = partial(mixed, size=12, load=2.0, nodes=2)
 
 
 def from_csv(

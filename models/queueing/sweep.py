@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optgap.models.compiled import compiled
-from optgap.models.queueing.arrays import FloatArray, IntArray, readonly
+from optgap.models.queueing.arrays import FloatArray
 from optgap.models.times import freed_s
 
 if TYPE_CHECKING:
@@ -39,25 +40,8 @@ def over_time(
     kind = np.concatenate([np.full(len(who), what) for what, who, _ in parts])
     job = np.concatenate([who for _, who, _ in parts])
     order = np.lexsort((kind, time))
-    nodes, g = problem.shape
-    counted = problem.placement == "count"
-    jobs = len(problem)
-    held = (
-        (np.arange(jobs + 1), np.zeros(jobs, dtype=np.int64), problem.jobs.gpus)
-        if counted
-        else (solution.held_at, solution.held_node, solution.held_gpus)
-    )
-    waiting, most, queued, blocked, partial = _sweep(
-        time[order],
-        kind[order],
-        job[order],
-        readonly(problem.jobs.gpus),
-        readonly(held[0]),
-        readonly(held[1]),
-        readonly(held[2]),
-        nodes,
-        g,
-    )
+    events = zip(time[order].tolist(), kind[order].tolist(), job[order].tolist(), strict=True)
+    waiting, most, queued, blocked, partial = _sweep(problem, solution, events)
     end = float(solution.end_s[k].max())
     return {
         "queue_mean": queued / max(end - float(arrival[0]), math.ulp(1.0)),
@@ -67,67 +51,50 @@ def over_time(
     }
 
 
-@compiled
 def _sweep(
-    time: FloatArray,
-    kind: IntArray,
-    job: IntArray,
-    gpus: IntArray,
-    held_at: IntArray,
-    held_node: IntArray,
-    held_gpus: IntArray,
-    nodes: int,
-    g: int,
+    problem: QueueingProblem,
+    solution: QueueingSolution,
+    events: Iterable[tuple[float, int, int]],
 ) -> tuple[float, int, float, float, float]:
     """Time with jobs waiting, longest queue, and the integrals of queue, blocked and partial."""
-    free = np.full(nodes, g)
-    total, whole = nodes * g, nodes
-    here = np.zeros(len(gpus), dtype=np.bool_)
-    head, size, most = 0, 0, 0
+    (nodes, g), gpus = problem.shape, problem.jobs.gpus.tolist()
+    at, held = solution.held_at.tolist(), solution.held_gpus.tolist()
+    node = solution.held_node.tolist()
+    free, level, total = [g] * nodes, Counter({g: nodes}), nodes * g
+    here = [False] * len(gpus)
+    head, size, most, before = 0, 0, 0, 0.0
     waiting = queued = blocked = partial = 0.0
-    for e in range(len(time)):
-        span = time[e] - time[e - 1] if e else 0.0
+
+    def room(n: int) -> bool:
+        """Whether n GPUs are free as the placement rule wants them."""
+        whole, rest = level[g] - n // g, n % g
+        some = rest == 0 or whole > 0
+        return whole >= 0 and (some or any(rest <= f < g and m > 0 for f, m in level.items()))
+
+    for now, what, j in events:
+        span, before = now - before, now
         if span > 0 and size > 0:
             while not here[head]:
                 head += 1
             waiting += span
             queued += size * span
             most = max(most, size)
-            n = gpus[head]
-            if n <= total and not _room(free, whole, n, g):
+            if gpus[head] <= total and not room(gpus[head]):
                 blocked += span
             if total > 0:
-                partial += span * (total - whole * g) / total
-        j = job[e]
-        if kind[e] == 1:
-            here[j] = True
-            size += 1
-            head = min(head, j)
-            continue
-        if kind[e] >= 2:
-            here[j] = False
-            size -= 1
-        if kind[e] == 2:
-            continue
-        sign = -1 if kind[e] == 3 else 1
-        for h in range(held_at[j], held_at[j + 1]):
-            k = held_node[h]
-            whole -= free[k] == g
-            free[k] += sign * held_gpus[h]
-            whole += free[k] == g
-            total += sign * held_gpus[h]
+                partial += span * (total - level[g] * g) / total
+        if what in (ARRIVE, LEAVE, START):
+            here[j] = what == ARRIVE
+            size += 1 if here[j] else -1
+            head = min(head, j) if here[j] else head
+        if what in (END, START):
+            sign = 1 if what == END else -1
+            pairs = [(0, gpus[j])]
+            if problem.placement == "node":
+                pairs = [(node[h], held[h]) for h in range(at[j], at[j + 1])]
+            for k, n in pairs:
+                level[free[k]] -= 1
+                free[k] += sign * n
+                level[free[k]] += 1
+                total += sign * n
     return waiting, most, queued, blocked, partial
-
-
-@compiled
-def _room(free: IntArray, whole: int, n: int, g: int) -> bool:
-    """Whether n GPUs are free as the placement rule wants them."""
-    if whole < n // g:
-        return False
-    rest = n % g
-    if rest == 0 or whole > n // g:
-        return True
-    for f in free:  # noqa: SIM110 -- compiled
-        if rest <= f < g:
-            return True
-    return False

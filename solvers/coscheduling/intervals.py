@@ -1,15 +1,13 @@
 """CP-SAT with a clock: optional intervals under cumulative GPU and NUMA capacity.
 
 One optional interval per job and GPU count; at any time at most M GPUs and K jobs, which is
-enough for concrete GPUs and domains, as both are interchangeable. The pattern bound (see
-``patterns.py``) is part of the model as integer times per pattern, and its value a lower limit
-on the objective.
+enough for concrete GPUs and domains, as both are interchangeable. A bound that is known (see
+``patterns.py``) is a lower limit on the objective.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -24,7 +22,6 @@ class Intervals:
 
     Parameters
     ----------
-    found: the patterns, or None to leave them out.
     known: a proven bound on the objective, which the model is told.
     first: jobs that run already, and so start at time 0.
     """
@@ -34,7 +31,6 @@ class Intervals:
     def __init__(
         self,
         problem: CoschedulingProblem,
-        found: list[tuple[int, ...]] | None,
         known: float,
         first: Sequence[int] = (),
     ) -> None:
@@ -57,8 +53,6 @@ class Intervals:
             self.model.add_cumulative(self.intervals, ones, problem.numa)
         self._alike()
         self._areas()
-        if found is not None:
-            self._patterns(found)
         cost = sum(self.data.costs[a, g] * x for a, g, x in self._terms())
         minimise(self.model, problem, self.data, cost, self.makespan, known)
 
@@ -103,17 +97,6 @@ class Intervals:
         for capacity, weigh in ((self.problem.gpus, True), (self.problem.numa, False)):
             used = sum((g if weigh else 1) * data.ticks[a, g] * x for a, g, x in terms)
             self.model.add(used <= capacity * self.makespan)
-
-    def _patterns(self, found: list[tuple[int, ...]]) -> None:
-        data, model = self.data, self.model
-        times = [model.new_int_var(0, data.horizon, f"pattern {q}") for q in found]
-        work: dict[int, list[Any]] = defaultdict(list)
-        for a, g, x in self._terms():
-            work[g].append(data.ticks[a, g] * x)
-        for g, terms in work.items():
-            held = [q.count(g) * t for t, q in zip(times, found, strict=True) if g in q]
-            model.add(sum(held) >= sum(terms))
-        model.add(sum(times) <= self.makespan)
 
     @property
     def unit(self) -> float:

@@ -81,7 +81,7 @@ def intervals(
     """
     fastest = [problem.application(job).fastest.gpu_count for job in range(len(problem))]
     start = in_order(problem, fastest, range(len(problem)))
-    program = Intervals(problem, None, 0.0)
+    program = Intervals(problem, 0.0)
     return _outcome(
         problem, _searched(program, start, Bounded(0.0, "nothing"), limits, seed, workers)
     )
@@ -113,8 +113,7 @@ def best_schedule(
     """What `oracle` finds; the jobs of `first` run already: they start at time 0."""
     if problem.objective.goal == "edp":
         return _best_product(problem, limits, seed, workers, first)
-    allowed = patterns(problem)
-    led = _bounded(problem, allowed, limits, seed)
+    led = _bounded(problem, limits, seed)
     best = _listed(problem, led, limits, seed, first)
     value = value_of(problem, best)
     limits.progress("lists of jobs", value, led.bound)
@@ -131,7 +130,7 @@ def best_schedule(
             limits.progress("orders of jobs", value, led.bound)
             if value <= led.bound * (1 + CLOSE):
                 return Found(best, value, led, Termination.COMPLETED, True)
-        program = Intervals(problem, allowed, led.bound, first)
+        program = Intervals(problem, led.bound, first)
     return _searched(program, best, led, limits, seed, workers)
 
 
@@ -220,9 +219,8 @@ def _listed(
     return min(lists, key=lambda starts: value_of(problem, starts))
 
 
-def _bounded(
-    problem: CoschedulingProblem, allowed: list[tuple[int, ...]] | None, limits: Limits, seed: int
-) -> Bounded:
+def _bounded(problem: CoschedulingProblem, limits: Limits, seed: int) -> Bounded:
+    allowed = patterns(problem)
     area = bound_area(problem, limits=limits, seed=seed).bound or 0.0
     proof = None if allowed is None else prove(problem, allowed, limits, seed=seed)
     if proof is None:

@@ -27,8 +27,7 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import LinearBuilder, LinearModel, Solved
-from optgap.solvers.coscheduling.area import bound_area, cost_off_j, safe_makespan
-from optgap.solvers.coscheduling.modes import one_by_one, promising
+from optgap.solvers.coscheduling.area import bound_area, cost_off_j, energy_j, safe_makespan
 from optgap.solvers.coscheduling.product import least_product
 
 MOST_PATTERNS = 3000
@@ -88,6 +87,24 @@ class Relaxation:
 def classes(problem: CoschedulingProblem) -> list[Class]:
     """The class of each job."""
     return [(a, problem.delay_s(job)) for job, a in enumerate(problem.jobs)]
+
+
+def one_by_one(problem: CoschedulingProblem) -> float:
+    """The objective of a schedule: one job after another, each on its fastest mode, its cheapest,
+    or the one that is cheapest with the idle node; the best of the three."""
+    idle = problem.idle_w * problem.gpus
+    latest = max(problem.delay_s(job) for job in range(len(problem)))
+    rules = (
+        lambda mode: mode.runtime_s,
+        problem.cost_j,
+        lambda mode: problem.cost_j(mode) + idle * mode.runtime_s,
+    )
+    values = []
+    for rule in rules:
+        modes = [min(problem.application(job).modes, key=rule) for job in range(len(problem))]
+        makespan = math.fsum([latest, *(m.runtime_s for m in modes)])
+        values.append(problem.value(energy_j(problem, modes, makespan), makespan))
+    return min(values)
 
 
 def relaxation(
@@ -181,7 +198,6 @@ def prove(
     apart for it.
     """
     goal = problem.objective.goal
-    problem = promising(problem)
     if goal == "edp":
         return _product(problem, found, limits, seed)
     program = relaxation(problem, found, goal)

@@ -12,8 +12,7 @@ from optgap.fitting.dram import DramRuntime
 from optgap.fitting.groups import Split, cross_validate
 from optgap.fitting.powerflow_energy import PowerFlowEnergy
 from optgap.fitting.powerflow_power import PowerFlowPower
-from optgap.fitting.prepare import where
-from optgap.fitting.profile import Profile
+from optgap.fitting.profile import Profile, where
 from optgap.fitting.readers import read_profile, read_profiles
 from optgap.fitting.throughput import PowerFlowThroughput
 

@@ -217,7 +217,6 @@ def test_contention_is_judged_where_it_slows_anything() -> None:
     report = optgap.fit(table, "contention")
     assert 0.8 <= report.covered.others <= 0.97
     assert "speed 1 below the knee" in str(report)
-    assert report.fit.fits[""].predictive_.scale < 3  # not what half of the rows ask for in vain
     apart = optgap.fit(table, "contention", by="application")
     assert 0.8 <= apart.covered.rows <= 0.97
     assert apart.covered.count < 320

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from optgap.fitting.prepare import where
+from optgap.fitting.profile import where
 from optgap.fitting.readers import read_profile
 from optgap.fitting.readers.naming import quantity_of
 from optgap.fitting.workflow import fit

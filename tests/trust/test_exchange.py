@@ -14,12 +14,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import placement_problems
-from strategies_consolidation import consolidation_problems
-from strategies_coscheduling import coscheduling_problems
 from strategies_elastic import elastic_problems
-from strategies_queueing import queueing_problems
-from trust.agreement import examples, solved
+from trust.agreement import examples, problems, solved
 
 import optgap
 from optgap.models.elastic import ElasticProblem
@@ -111,28 +107,24 @@ def reach_what_is_proven(problem: Any, method: str) -> None:
     reach(problem, *sorted([exact.bound, exact.objective]))
 
 
-@examples(USUAL)
-@given(problem=consolidation_problems(max_tasks=3))
-def test_consolidations_printed_formulation_has_the_proven_optimum(problem: Any) -> None:
-    reach_what_is_proven(problem, "exact")
+@pytest.mark.parametrize(
+    ("family", "small", "method"),
+    [
+        ("consolidation", {"max_tasks": 3}, "exact"),
+        ("placement", {"max_tasks": 5}, "exact"),
+        ("coscheduling", {"goals": ("energy", "makespan"), "max_jobs": 4}, "oracle"),
+        ("queueing", {}, "exact"),
+    ],
+)
+def test_a_printed_formulation_has_the_proven_optimum(
+    family: str, small: dict[str, Any], method: str
+) -> None:
+    @examples(USUAL)
+    @given(problem=problems(family, **small))
+    def reached(problem: Any) -> None:
+        reach_what_is_proven(problem, method)
 
-
-@examples(USUAL)
-@given(problem=placement_problems(max_tasks=5))
-def test_placements_formulation_has_the_proven_optimum(problem: Any) -> None:
-    reach_what_is_proven(problem, "exact")
-
-
-@examples(USUAL)
-@given(problem=coscheduling_problems(goals=("energy", "makespan"), max_jobs=4))
-def test_the_oracle_has_the_proven_optimum(problem: Any) -> None:
-    reach_what_is_proven(problem, "oracle")
-
-
-@examples(USUAL)
-@given(problem=queueing_problems())
-def test_queueings_assignment_has_the_proven_optimum(problem: Any) -> None:
-    reach_what_is_proven(problem, "exact")
+    reached()
 
 
 @examples(USUAL)

@@ -274,7 +274,8 @@ def test_a_trace_that_repeats_after_all_are_done_has_the_same_mean(problem: Any)
 @examples(6)
 @given(problem=elastic_problems(max_jobs=3, max_clocks=2))
 def test_policies_run_it_again_as_before(problem: Any) -> None:
-    for policy in ("fifo", "powerflow"):
+    # what `powerflow` learns from the first jobs would help it with the others
+    for policy in ("fifo", "powerflow(profiles=perfect)"):
         once, again = (optgap.run(p, policy) for p in (problem, twice(problem, 2.0**16)))
         if once.objective is not None and problem.serves_all(once.solution):
             assert again.objective == pytest.approx(once.objective, rel=CLOSE)

@@ -121,7 +121,6 @@ def read_slurm(
     return QueueLog(
         problem,
         logged,
-        floats(times.submit[rows]),
         tuple(users[row] for row in rows),
         size.said,
         sum("." not in name for name in table.columns["jobid"]) + len(table.unread),

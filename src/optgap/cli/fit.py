@@ -166,7 +166,7 @@ def _table(
     conditions: list[str],
 ) -> Profile:
     from optgap.fitting.groups import reason
-    from optgap.fitting.prepare import where
+    from optgap.fitting.profile import where
     from optgap.fitting.readers import read_profiles
 
     table = read_profiles(

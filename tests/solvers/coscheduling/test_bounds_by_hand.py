@@ -326,3 +326,22 @@ def test_all_costs_together_are_less_than_a_solver_can_add_up() -> None:
     data = integers(CoschedulingProblem.of(pool, gpus=1, idle_w=1e-15))
     assert 2**57 < data.largest_cost <= 2**58
     assert data.largest_cost * data.quantum_j == pytest.approx(270_000)
+
+
+@pytest.mark.parametrize(
+    ("modes", "jobs", "more", "least"),
+    [
+        # 4 mJ a job beside 170 MJ from 9 s on: in one program a solver's tolerance was 1e-8 J
+        ((Mode(1, 1e-3, 4.0), Mode(2, 1e6, 85.0)), 2, {"releases": [0.0, 9.0]}, 1260.008),
+        # a microwatt on a node that idles at a megawatt, and never does
+        ((Mode(2, 3.7, 1e-6),), 3, {"idle_w": 1e6}, 3 * 2 * 3.7e-6),
+    ],
+)
+def test_costs_that_are_far_apart_or_cancel_leave_a_bound_below(
+    modes: tuple[Mode, ...], jobs: int, more: dict[str, Any], least: float
+) -> None:
+    made = CoschedulingProblem.of([Application("a", modes)], [0] * jobs, gpus=2, **more)
+    bound = bound_patterns(made, limits=Limits(), seed=0).bound
+    assert bound is not None
+    assert 0 <= bound <= least
+    assert "idle_w" in more or bound >= least * (1 - 1e-6)
