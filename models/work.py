@@ -130,8 +130,8 @@ class ConsolidationWork:
         A task that the search of pricing looks at.
     node
         A node of the enumeration of columns.
-    move
-        An annealing move, per capacity row and two more.
+    rebuilt
+        A share of a task, and 40 more, in a step of iterated greedy.
     filled
         A GPU that a task takes when GPUs are filled one by one.
     placed
@@ -145,7 +145,7 @@ class ConsolidationWork:
     cell: float = 2e-9
     look: float = 2e-8
     node: float = 1e-6
-    move: float = 1e-7
+    rebuilt: float = 4e-6
     filled: float = 7e-6
     placed: float = 1e-8
     course: float = 1e-8

@@ -166,6 +166,13 @@ def enumerated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "auto_bound", lambda problem: "loose")
 
 
+@pytest.fixture
+def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do all in this process that would be spread over others, which import everything anew."""
+    monkeypatch.setattr("optgap.processes.cores", lambda: 1)
+    monkeypatch.setattr("optgap.sweeping.engines.cores", lambda: 1)
+
+
 class Answer(NamedTuple):
     """What one call of the command line gave."""
 

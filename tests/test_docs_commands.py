@@ -50,7 +50,7 @@ CLUSTERS = {"kubectl", "sacct", "curl", "nvidia-smi"}
 SMALL = {"alibaba": 3, "large": 3, "day": 3, "small": 2, "tiny": 2}
 SIZE = 5
 """Sizes of presets here, those of `SMALL` by name: nodes, tasks or jobs."""
-QUICK = {"runs": 5, "rounds": 20, "orders": 6}
+QUICK = {"runs": 5, "rounds": 20}
 """Of elastic's offline search, as long for few jobs as for many: it is tested elsewhere."""
 FORM = re.compile(r".*[\[…].*|[A-Z]{3,}")
 """A word of a command that stands for something else."""
@@ -191,7 +191,7 @@ def look_into(command: pages.Command) -> None:
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, one_process: None) -> None:
     """An empty folder, presets made small, and everything in this process, which knows them."""
     load = Entry.load
 
@@ -210,8 +210,6 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
     monkeypatch.setattr(Entry, "load", loaded)
     pages.solve_once(monkeypatch)
-    monkeypatch.setattr("optgap.processes.cores", lambda: 1)
-    monkeypatch.setattr("optgap.sweeping.engines.cores", lambda: 1)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
 

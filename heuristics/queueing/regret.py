@@ -1,4 +1,4 @@
-"""What each start cost: how much earlier a job could have started beside all the others."""
+"""Cost of each start: how much earlier a job could have started beside all the others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from optgap.models.times import shown, slack_s
 
 
 def regrets(problem: QueueingProblem, solution: QueueingSolution) -> list[Regret]:
-    """One regret per job that starts, in order of start.
+    """Return a regret per job that starts, in order of start.
 
     A job's start is held against the earliest one, not before its arrival, at which its GPUs
     were free for all its time with every other job where it is in the schedule. The cost is what

@@ -19,15 +19,15 @@
         feasibility       whether counts are feasible, by an integer program; columns to placements
     primal/               WHERE THE INCUMBENT COMES FROM, called by `exact`
         construction      greedy, in orders by power and size
-        annealing         of the power, on any instance
+        iterated_greedy   tasks taken out and placed again, on any instance
         diving            columns of the linear program fixed one after another, servers first
     large_scale           beyond 600 tasks: GPUs filled one by one, with the closed-form bound
     bounding              the same, and the linear program alone: bounds without a tree
     formulation           Eq. 6-14: the reference, and the last resort
     over_time/            tasks that come and go, and bounds on their energy
 
-Where GPUs, servers or power lines differ there is no tree, but annealing, column bounds and
-Eq. 6-14. Modules import only from those before them: `numerics`, `config`, `instance`,
+Where GPUs, servers or power lines differ there is no tree, but iterated greedy, column bounds
+and Eq. 6-14. Modules import only from those before them: `numerics`, `config`, `instance`,
 `outcome`, `bounds`, `column_generation`, `branch_and_price`, `primal`, the methods.
 """
 

@@ -125,35 +125,20 @@ class TreeParams:
 
 
 @dataclass(frozen=True)
-class AnnealingParams:
-    """Parameters of simulated annealing. Temperatures are multiples of the dearest GPU's power.
+class GreedyParams:
+    """Parameters of iterated greedy.
 
     Parameters
     ----------
-    rounds
-        Number of runs, each from the best placement so far. Default 6.
     steps
-        Moves of the first run, for each GPU that a task takes. Default 4,000.
-    growth
-        Factor from the moves of one run to those of the next. Default 1.3.
-    max_steps
-        Limit on the moves of a run. Default 8,000,000.
-    hot
-        Range that the first temperature is drawn from. Default 0.01 to 0.6.
-    cold
-        Last temperature. Default 0.0001.
-    fill
-        Range that the reward for the squared load of a GPU is drawn from, as a multiple of the
-        dearest GPU's power. A larger reward fills GPUs that are full. Default 0.03 to 1.
+        Steps for each task. Default 50.
+    temperature
+        Of a step that makes a placement worse, as a multiple of the first placement's power.
+        Default 0.001.
     """
 
-    rounds: int = 6
-    steps: int = 4000
-    growth: float = 1.3
-    max_steps: int = 8_000_000
-    hot: tuple[float, float] = (0.01, 0.6)
-    cold: float = 1e-4
-    fill: tuple[float, float] = (0.03, 1.0)
+    steps: int = 50
+    temperature: float = 1e-3
 
 
 @dataclass(frozen=True)
@@ -206,14 +191,11 @@ class ExactParams:
     ----------
     fillings
         Placements that are filled GPU by GPU to begin with. Default 20.
-    few_tasks
-        Number of tasks up to which one run of annealing has to do. Default 16.
     pairs
         Pairs of a task and a GPU beyond which no MILP solver improves a placement. Default 5,000.
     """
 
     fillings: int = 20
-    few_tasks: int = 16
     pairs: int = 5000
 
 
@@ -225,7 +207,7 @@ class Params:
     pricing: PricingParams = field(default_factory=PricingParams)
     feasibility: FeasibilityParams = field(default_factory=FeasibilityParams)
     tree: TreeParams = field(default_factory=TreeParams)
-    annealing: AnnealingParams = field(default_factory=AnnealingParams)
+    greedy: GreedyParams = field(default_factory=GreedyParams)
     diving: DivingParams = field(default_factory=DivingParams)
     large_scale: LargeScaleParams = field(default_factory=LargeScaleParams)
     exact: ExactParams = field(default_factory=ExactParams)

@@ -3,7 +3,7 @@
 1. the closed-form bound (`bounds`) and a construction (`primal.construction`);
 2. better placements, filled GPU by GPU (`large_scale`);
 3. where GPUs and servers are identical and tasks have one power line, branch-and-price to the end
-   (`branch_and_price.tree`); elsewhere annealing and the bound by `bounding.column_bound`;
+   (`branch_and_price.tree`); elsewhere iterated greedy and the bound by `bounding.column_bound`;
 4. elsewhere, Eq. 6-14 on a MILP solver to the end (`formulation`).
 """
 
@@ -31,9 +31,9 @@ from optgap.solvers.consolidation.formulation import MOST_LITERALS, formulation
 from optgap.solvers.consolidation.instance import Instance, instance_of
 from optgap.solvers.consolidation.large_scale import fill_gpus
 from optgap.solvers.consolidation.outcome import Bound, Incumbent, closed, outcome
-from optgap.solvers.consolidation.primal.annealing import anneal
 from optgap.solvers.consolidation.primal.construction import complete, construct
 from optgap.solvers.consolidation.primal.diving import Diving
+from optgap.solvers.consolidation.primal.iterated_greedy import improve
 from optgap.solvers.consolidation.turns import turn
 from optgap.solvers.formulation import solved
 
@@ -96,9 +96,7 @@ class Exact:
             self._branch()
             return self._outcome()
         if not self.done:
-            few = self.instance.tasks <= DEFAULT.exact.few_tasks
-            rounds = 1 if few else DEFAULT.annealing.rounds
-            anneal(self.incumbent, self._part(0.25), self.bound.watts, self.rng, rounds)
+            improve(self.incumbent, self._part(0.25), self.bound.watts, self.rng)
         if not self.done and self.instance.tasks <= DEFAULT.bounds.column_tasks:
             contents = self.incumbent.contents if self.instance.identical_servers else []
             watts = column_bound(self.instance, contents, self._part(0.4))
@@ -127,10 +125,10 @@ class Exact:
             more = not self.done and (tree.open or tree.reopen())
 
     def _printed(self) -> Outcome:
-        """Solve Eq. 6-14, or anneal where that is too large."""
+        """Solve Eq. 6-14, or go on with iterated greedy where that is too large."""
         most = MOST_LITERALS if self.incumbent.placement is None else DEFAULT.exact.pairs
         if self.instance.tasks * self.instance.gpus > most:
-            anneal(self.incumbent, self.limits, self.bound.watts, self.rng)
+            improve(self.incumbent, self.limits, self.bound.watts, self.rng)
             found = self._outcome()
             if found.status is Status.OPTIMAL:
                 return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -135,6 +136,11 @@ class Instance:
         awake = {int(self.gpu_server[g]) for g in contents}
         parts = [self.cost(g, tasks) for g, tasks in contents.items()]
         return math.fsum([*parts, *(float(self.server_w[i]) for i in awake)])
+
+    def placement(self, entries: IntArray) -> Placement:
+        """The GPUs of each task in a flat placement."""
+        flat, ends = entries.tolist(), self.entry_start.tolist()
+        return [tuple(flat[a:b]) for a, b in itertools.pairwise(ends)]
 
     @staticmethod
     def residents(placement: Placement) -> dict[int, list[int]]:

@@ -26,8 +26,8 @@ from optgap.solvers.consolidation.config import DEFAULT
 from optgap.solvers.consolidation.instance import Instance, instance_of
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 from optgap.solvers.consolidation.outcome import Incumbent, outcome
-from optgap.solvers.consolidation.primal.annealing import anneal
 from optgap.solvers.consolidation.primal.construction import construct
+from optgap.solvers.consolidation.primal.iterated_greedy import improve
 
 DEEPEST = 64
 """Most tasks in one set: the length of an array."""
@@ -58,7 +58,7 @@ def filling(
     fill_gpus(incumbent, bound.watts, limits, rng, round(tries * limits.effort))
     if incumbent.placement is None:
         construct(incumbent, limits, rng, 2)
-        anneal(incumbent, limits, bound.watts, rng)
+        improve(incumbent, limits, bound.watts, rng)
     limits.progress("search", incumbent.watts, bound.watts)
     return outcome(incumbent, bound, limits.stop or Termination.COMPLETED)
 

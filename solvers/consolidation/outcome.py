@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass, replace
 
@@ -39,8 +38,7 @@ class Incumbent:
 
     def offer_flat(self, entries: IntArray) -> bool:
         """The same for a flat placement: the GPU of each entry of `Instance.entry_task`."""
-        flat, ends = entries.tolist(), self.instance.entry_start.tolist()
-        return self.offer([tuple(flat[a:b]) for a, b in itertools.pairwise(ends)])
+        return self.offer(self.instance.placement(entries))
 
     @property
     def cutoff(self) -> float:

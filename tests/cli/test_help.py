@@ -6,6 +6,7 @@ import shlex
 import subprocess
 from pathlib import Path
 
+import pages
 import pytest
 from conftest import Cli
 
@@ -16,12 +17,15 @@ ELSEWHERE = {
 }
 
 
+@pytest.mark.usefixtures("one_process")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_help_ends_with_an_example_that_works(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
+    pages.solve_once(monkeypatch)
     monkeypatch.chdir(tmp_path)
     shown = cli(name, "--help").out
+    assert all(option in shown for option in ("--json", "-q", "-v"))
     for line in EXAMPLES[name]:
         assert f" {line} " in shown  # uncut at 80 columns
         if line.startswith("printf "):

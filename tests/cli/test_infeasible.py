@@ -60,6 +60,7 @@ def test_a_comparison_of_accepted_parts_has_to_be_asked_for(cli: Cli) -> None:
     assert asked.out.count("  accepted part  ") == 2
 
 
+@pytest.mark.usefixtures("one_process")
 def test_a_value_without_a_solution_does_not_stop_the_others(cli: Cli) -> None:
     swept = ("--preset", "small", "--sweep", "size=120,6", "--methods", "bound-pooled")
     answer = cli("compare", "placement", *swept, "--policies", "pwr", "--json", "out.json")

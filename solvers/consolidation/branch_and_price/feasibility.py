@@ -178,9 +178,7 @@ class CountFeasibility:
         if relaxed.duals is None:
             return OPEN
         most = int(min(effort * most_columns, MOST_COLUMNS))
-        columns = enumerate_columns(
-            self.generation, relaxed.duals, watts, most, limits, effort, assignment is not None
-        )
+        columns = enumerate_columns(self.generation, relaxed.duals, watts, most, limits, effort)
         if not columns:
             return OPEN
         box = CountBox.up_to(counts)

@@ -3,8 +3,6 @@
 Enumeration by reduced cost lists every column that a placement below a given power can use. For any
 duals, bound + Σ_S (reduced cost of S)·λ_S is at most the power of every placement in the box. So no
 placement below a power uses a column whose reduced cost is above the gap between bound and power.
-Columns that are dominated are left out: a column to which a task can be added that does not raise
-its level, and takes as many GPUs as one of the column's own tasks, is replaced by the larger one.
 """
 
 from __future__ import annotations
@@ -149,7 +147,6 @@ def enumerate_columns(
     most: int,
     limits: Limits,
     effort: float = 1.0,
-    dominated: bool = False,
 ) -> list[Column] | None:
     """All columns that a placement in the master's box for at most `watts` can use.
 
@@ -159,11 +156,9 @@ def enumerate_columns(
     Parameters
     ----------
     effort: factor on the nodes that the search may take.
-    dominated: list dominated columns as well; needed where servers may forbid the larger ones.
     """
-    master, pricer, instance = generation.master, generation.pricer, generation.instance
-    level = pricer.task_levels
-    gpu_prices = duals.gpu_prices[level]
+    master, pricer = generation.master, generation.pricer
+    gpu_prices = duals.gpu_prices[pricer.task_levels]
     bound = generation.bound(duals, Priced(gpu_prices, gpu_prices, [], True))
     slip = 2 * pricer.tolerance  # how negative a reduced cost may be where pricing has ended
     gap = watts - bound + slip * master.box.high[0]
@@ -172,15 +167,11 @@ def enumerate_columns(
         (most, min(DEEPEST, _most_tasks(pricer.demand, pricer.limit))), np.int64
     )
     size, beyond = np.zeros(most, dtype=np.int64), np.zeros(most)
-    alike = np.full(len(level), len(level)) if dominated else np.searchsorted(-level, -level)
     share = limits.remaining / CONSOLIDATION.node
     nodes = int(min(effort * DEFAULT.pricing.all_nodes, share))
     if not affordable(limits, CONSOLIDATION.node * nodes):
         return None
-    number, ended, taken = all_columns(
-        knapsack, gpu_prices - gap, alike, instance.width[pricer.order], found, size, beyond,
-        nodes
-    )  # fmt: skip
+    number, ended, taken = all_columns(knapsack, gpu_prices - gap, found, size, beyond, nodes)
     limits.spend(CONSOLIDATION.node * taken)
     reduced = gap - beyond[:number]
     if not ended or (reduced < -slip).any():  # a column was missing: the duals prove no bound

@@ -190,22 +190,16 @@ def best_columns(
 def all_columns(
     knapsack: Knapsack,
     least: FloatArray,
-    same: IntArray,
-    width: IntArray,
     found: IntArray,
     size: IntArray,
     excess: FloatArray,
     most_nodes: int,
 ) -> tuple[int, bool, int]:
-    """Every column whose dual value is at least `least` of its dearest task, but dominated ones.
+    """Every column whose dual value is at least `least` of its dearest task.
 
     Parameters
     ----------
     least: (n,) W.
-    same: (n,) the first task of the same cost level as each; n for each to list dominated columns
-        as well.
-    width: (n,) GPUs that each task takes. A column is dominated where another task of its level or
-        lower fits that takes as many GPUs as one of its own tasks.
     found, size, excess: (most, deepest), (most,) and (most,) receive the tasks of each column, how
         many, and its dual value beyond `least`.
 
@@ -224,11 +218,7 @@ def all_columns(
         _append(path, 0, first, knapsack)
         depth, j, fresh = 1, first + 1, True
         while depth > 0:
-            if (
-                fresh
-                and path.earned[depth] >= least[first]
-                and _undominated(path, depth, same[first], width, knapsack)
-            ):
+            if fresh and path.earned[depth] >= least[first]:
                 if number == most:
                     return number, False, nodes
                 found[number, :depth] = path.task[:depth]
@@ -248,18 +238,3 @@ def all_columns(
             if depth > 0:
                 j = path.task[depth] + 1
     return number, True, nodes
-
-
-@inner
-def _undominated(path: Path, depth: int, same: int, width: IntArray, knapsack: Knapsack) -> bool:
-    """Whether no task from `same` on, as wide as the narrowest one chosen, fits as well."""
-    least = width[path.task[0]]
-    for k in range(1, depth):
-        least = min(least, width[path.task[k]])
-    for j in range(same, len(width)):
-        inside = width[j] < least
-        for k in range(depth):
-            inside = inside or path.task[k] == j
-        if not inside and _fits(path, depth, j, knapsack):
-            return False
-    return True

@@ -60,13 +60,9 @@ def by_prices(relaxed: Relaxation, limits: Limits, params: BoundParams) -> tuple
 
 
 def generated(relaxed: Relaxation, limits: Limits, params: BoundParams) -> tuple[float, int]:
-    """Generate courses and rows until none is missing; the best bound, J, and the rounds.
-
-    Courses are priced between the best prices so far and the last ones (smoothing), and at the last
-    ones where that proves no more.
-    """
-    master, center, rounds = Master(relaxed), _first(relaxed), 0
-    bound, courses = priced(relaxed, center.feasible(relaxed))
+    """Generate courses and rows until none is missing; the best bound, J, and the rounds."""
+    master, rounds = Master(relaxed), 0
+    bound, courses = priced(relaxed, _first(relaxed).feasible(relaxed))
     best = max(0.0, bound)
     master.add(courses)
     while rounds < params.rounds * limits.effort:
@@ -74,14 +70,11 @@ def generated(relaxed: Relaxation, limits: Limits, params: BoundParams) -> tuple
         solved = master.solve(limits)
         if solved is None or limits.stop is not None:
             break
-        raw, weights, value = solved
-        for prices in (center.between(raw, TUNING.smoothing), raw):
-            bound, courses = priced(relaxed, prices.feasible(relaxed))
-            master.add(courses)
-            if bound > best:
-                best, center = bound, prices
-                break
-        limits.spend(2 * CONSOLIDATION.course * relaxed.cover.size * relaxed.buckets)
+        prices, weights, value = solved
+        bound, courses = priced(relaxed, prices.feasible(relaxed))
+        master.add(courses)
+        best = max(best, bound)
+        limits.spend(CONSOLIDATION.course * relaxed.cover.size * relaxed.buckets)
         limits.progress("prices", None, best * (1 - BOUND_SAFETY))
         if value - best > params.close * value:
             continue

@@ -35,11 +35,6 @@ class Prices:
     counted: FloatArray
     work: FloatArray
 
-    def between(self, other: Prices, weight: float) -> Prices:
-        """`weight` of these and the rest of others."""
-        mine, theirs = vars(self), vars(other)
-        return Prices(**{k: weight * mine[k] + (1 - weight) * theirs[k] for k in mine})
-
     def feasible(self, relaxed: Relaxation) -> Prices:
         """Not negative, and in no bucket more than a GPU draws at any pace."""
         a, b, c, n = (

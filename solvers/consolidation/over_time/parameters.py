@@ -44,8 +44,6 @@ class OverTimeTuning:
         Number of tasks beyond which the bound is that of `bound-energy`. Default 1,500.
     tangents
         Number of tangents that support the power curve from below. Default 5.
-    smoothing
-        Weight of the best prices so far in the prices that are tried. Default 0.6.
     cells
         Frequencies at which each power line is compared with the power curve. Default 4,096.
     fine
@@ -71,7 +69,6 @@ class OverTimeTuning:
 
     most_tasks: int = 1500
     tangents: int = 5
-    smoothing: float = 0.6
     cells: int = 4096
     fine: float = 3.0
     new_rows: int = 4

@@ -1,12 +1,11 @@
-"""Logs in CSV: the tables that `optgap run` writes, and what others write in their place."""
+"""Logs of placements and queues in CSV: what `optgap run` writes, and others in its place."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,19 +13,12 @@ import numpy as np
 from optgap.documents import load_solution
 from optgap.models.columns import mapped, rewritten
 from optgap.models.errors import InputError, NoQuote, one_of
-from optgap.models.jsonio import Fields
 from optgap.models.placement.solution import PlacementSolution
 from optgap.models.queueing.solution import QueueingSolution
 from optgap.models.reading import Held, Path, read_text
 from optgap.models.tables import Column, read_header, read_table
-from optgap.registry import family
 
 Table = Mapping[str, list[Any]]
-Document = dict[str, Any]
-Reader = Callable[[Table, Any, str, Counter[str]], Any]
-"""``f(table, problem, source, reasons)``; it counts the rows that it leaves out, by why."""
-
-
 UNTOLD = "on GPUs that the log does not tell"
 
 
@@ -45,7 +37,7 @@ class LoggedRows:
 
 
 def read_log(path: Path, problem: Any, columns: Mapping[str, str] | None = None) -> LoggedRows:
-    """A logged solution of a problem: JSON, or the family's table in CSV.
+    """A logged solution of a problem: JSON, or a table in CSV of a placement or a queue.
 
     Parameters
     ----------
@@ -57,23 +49,21 @@ def read_log(path: Path, problem: Any, columns: Mapping[str, str] | None = None)
     ------
     InputError: for a table without the columns it must have, or cells that are no numbers.
     """
-    name = str(path).removesuffix(".gz")
-    if not name.endswith(".csv"):
+    is_table = str(path).removesuffix(".gz").endswith(".csv")
+    if not is_table or problem.family == "coscheduling":  # whose solutions are tables, too
         return LoggedRows(load_solution(path, problem), len(problem.subjects), {})
-    reader = READERS[problem.family]
-    if problem.family == "coscheduling" and "job" not in read_header(path):
-        return LoggedRows(load_solution(path, problem), len(problem.subjects), {})
-    ours = COLUMNS[problem.family]
-    named: Path = _named(path, columns, [column.name for column in ours]) if columns else path
+    if problem.family not in COLUMNS:
+        found = NoQuote("a table")
+        raise InputError(str(path), "", found, "JSON, as `optgap run … -o FILE` writes it")
+    columns_of = COLUMNS[problem.family]
+    named: Path = _named(path, columns, [c.name for c in columns_of]) if columns else path
     if problem.family == "placement":  # of seq and task, one is enough
         key = "seq" if "seq" in read_header(named) else "task"
-        ours = [c for c in ours if c.name not in ("seq", "task") or c.name == key]
-    table = read_table(named, ours)
+        columns_of = [c for c in columns_of if c.name not in ("seq", "task") or c.name == key]
+    table = read_table(named, columns_of)
     reasons: Counter[str] = Counter()
+    reader = _placement if problem.family == "placement" else _queueing
     solution = reader(table, problem, str(path), reasons)
-    if isinstance(solution, Mapping):
-        kind = family(problem.family).models.solution
-        solution = kind.from_json(Fields(solution, str(path)), problem)
     return LoggedRows(solution, len(table["#"]), reasons)
 
 
@@ -185,92 +175,6 @@ def _queueing(table: Table, problem: Any, source: str, reasons: Counter[str]) ->
     return QueueingSolution.on_nodes(problem, start, held, end)
 
 
-def _coscheduling(table: Table, problem: Any, source: str, reasons: Counter[str]) -> Document:
-    """GPUs joined with ``-``."""
-    entries = []
-    for job, start, end, gpus, row in _rows(table):
-        if job >= len(problem):
-            reasons["a job that the problem does not have"] += 1
-            continue
-        indices = _whole(gpus, "gpu_index", row, source)
-        entries.append({"job": job, "start_s": start, "end_s": end, "gpu_index": indices})
-    return {"schema": "optgap.coscheduling.solution/1", "schedule": entries}
-
-
-def _consolidation(table: Table, problem: Any, source: str, reasons: Counter[str]) -> Document:
-    """Servers and GPUs joined with ``-``; every GPU at its highest clock."""
-    known = {task.name for task in problem.tasks}
-    entries, used = [], set()
-    for task, servers, gpus, start, row in _rows(table):
-        if task not in known:
-            reasons["a task that the problem does not have"] += 1
-            continue
-        indices = _whole(gpus, "gpu_index", row, source)
-        at = _whole(servers, "server", row, source)
-        at = at * len(indices) if len(at) == 1 else at
-        if len(at) != len(indices):
-            where = f"row {row}, column server"
-            raise InputError(source, where, servers, "one server, or one for each GPU")
-        pairs = [list(pair) for pair in zip(at, indices, strict=True)]
-        used |= {tuple(pair) for pair in pairs}
-        entries.append({"task": task, "gpus": pairs, "start_s": start})
-    return {
-        "schema": "optgap.consolidation.solution/1",
-        "assignments": entries,
-        "frequencies_mhz": _highest(problem, used),
-    }
-
-
-def _highest(problem: Any, used: set[tuple[int, ...]]) -> list[Any]:
-    """Every GPU in use at its highest clock: the table says none."""
-    rows = [
-        [
-            float(problem.kinds[kind].f_max_mhz) if (i, j) in used else 0.0
-            for j, kind in enumerate(server.gpus)
-        ]
-        for i, server in enumerate(problem.servers)
-    ]
-    if problem.objective.goal != "energy":
-        return rows
-    return [
-        {"time_s": 0.0, "gpu": [i, j], "mhz": mhz}
-        for i, row in enumerate(rows)
-        for j, mhz in enumerate(row)
-        if mhz
-    ]
-
-
-def _elastic(table: Table, problem: Any, source: str, reasons: Counter[str]) -> Document:
-    """A job's events end where its next begins."""
-    number = {name: k for k, name in enumerate(problem.jobs.names)}
-    events: dict[int, list[tuple[float, str, int, float]]] = defaultdict(list)
-    for time, job, event, gpus, clock, _ in _rows(table):
-        if job not in number:
-            reasons["a job that the problem does not have"] += 1
-        else:
-            events[number[job]].append((time, event, gpus, clock))
-    fields: dict[str, list[Any]] = {
-        name: [] for name in ("job", "start_s", "end_s", "kind", "gpus", "frequency_mhz", "place")
-    }
-    for job, found in events.items():
-        found.sort(key=lambda e: e[0])
-        for (time, event, gpus, clock), (end, *_) in pairwise(found):
-            if event in ("prerun", "restart", "profile", "run") and end > time:
-                values = (job, time, end, event, gpus, clock, -1)
-                for name, value in zip(fields, values, strict=True):
-                    fields[name].append(value)
-    head = {"schema": "optgap.elastic.solution/1", "switch_off": False, "places": []}
-    return {**head, "segments": fields}
-
-
-READERS: Mapping[str, Reader] = {
-    "placement": _placement,
-    "queueing": _queueing,
-    "coscheduling": _coscheduling,
-    "consolidation": _consolidation,
-    "elastic": _elastic,
-}
-"""What makes a solution, or its JSON form, of each family's table."""
 COLUMNS: Mapping[str, Sequence[Column]] = {
     "placement": (
         Column("seq", "integer"),
@@ -283,21 +187,6 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
         Column("start_s", "time"),
         Column("end_s", "time", required=False, empty=math.nan),
         Column("nodes", required=False, empty=""),
-    ),
-    "coscheduling": (
-        Column("job", "integer"),
-        *(Column(name, "number") for name in ("start_s", "end_s")),
-        Column("gpu_index"),
-    ),
-    "consolidation": (
-        *map(Column, ("task", "server", "gpu_index")),
-        Column("start_s", "number", required=False, empty=0.0),
-    ),
-    "elastic": (
-        Column("time_s", "number"),
-        *map(Column, ("job", "event")),
-        Column("gpus", "integer"),
-        Column("frequency_mhz", "number"),
     ),
 }
 """The columns of each family's table; of ``seq`` and ``task`` one is enough."""

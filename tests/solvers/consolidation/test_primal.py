@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,12 +13,11 @@ from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.presets import mixed
 from optgap.models.consolidation.problem import Capacity, Gang
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.config import DEFAULT
 from optgap.solvers.consolidation.instance import instance_of
 from optgap.solvers.consolidation.outcome import Incumbent
-from optgap.solvers.consolidation.primal import annealing
 from optgap.solvers.consolidation.primal.construction import construct
 from optgap.solvers.consolidation.primal.diving import Diving
+from optgap.solvers.consolidation.primal.iterated_greedy import improve
 
 RNG = np.random.default_rng
 
@@ -39,7 +36,7 @@ def agrees(problem: ConsolidationProblem, incumbent: Incumbent) -> None:
 
 @examples(10)
 @given(problem=consolidation_problems())
-def test_annealed_placements_keep_the_rules_and_cost_no_less_than_the_optimum(
+def test_placements_made_again_keep_the_rules_and_cost_no_less_than_the_optimum(
     problem: ConsolidationProblem,
 ) -> None:
     incumbent = Incumbent(instance_of(problem))
@@ -47,10 +44,7 @@ def test_annealed_placements_keep_the_rules_and_cost_no_less_than_the_optimum(
     least, before = least_watts(problem), incumbent.watts
     if incumbent.placement is None:
         return
-    quick = replace(DEFAULT.annealing, steps=300, max_steps=2000)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(annealing, "DEFAULT", replace(DEFAULT, annealing=quick))
-        annealing.anneal(incumbent, Limits(), 0.0, RNG(0), 2)
+    improve(incumbent, Limits(), 0.0, RNG(0))
     agrees(problem, incumbent)
     assert least is not None
     assert least * (1 - 1e-9) <= incumbent.watts <= before
