@@ -52,14 +52,13 @@ def replaced(owner: Any, name: str, other: Any) -> Iterator[None]:
 
 
 def one_by_one(seconds: Timed) -> Any:
-    """The event loop of placement, an arrival at a call."""
-    step = timed(engine.place_arrivals, seconds)
+    """The event loop of placement, a row at a call."""
+    step = timed(engine.follow, seconds)
 
-    def loop(run: Any, start: int, end: int, *out: Any) -> None:
-        for k in range(start, end):
-            step(run, k, k + 1, *out)
+    def loop(run: Any, flow: Any, rows: int) -> bool:
+        return all(step(run, flow, 1) for _ in range(rows))
 
-    return replaced(engine, "place_arrivals", loop)
+    return replaced(engine, "follow", loop)
 
 
 def each_choice(seconds: Timed) -> Any:

@@ -25,7 +25,7 @@ where tasks leave and may wait):
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -34,14 +34,21 @@ import numpy as np
 import numpy.typing as npt
 
 from optgap.heuristics.custom import Own
-from optgap.heuristics.placement.custom_over_time import Decision, Events
+from optgap.heuristics.placement.engine import arrived, outcome_of, set_up, set_up_flow
+from optgap.heuristics.placement.events import ASKED, PLACED, TURN, decide, next_row
+from optgap.heuristics.placement.rule import NONE, Rule
+from optgap.models.compiled import python_of
 from optgap.models.errors import NoQuote
 from optgap.models.limits import Limits
-from optgap.models.placement import Cluster, PlacementProblem, PlacementSolution, Tasks
+from optgap.models.placement import Cluster, PlacementProblem, Tasks
 from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.cluster import TASKS_PER_NODE
-from optgap.models.result import Outcome, Status, Termination
+from optgap.models.result import Outcome, Termination
 
+NEXT_ROW, DECIDE = map(python_of, (next_row, decide))
+"""The events of the built-in policies, run by Python as the policy is."""
+
+Decision = tuple[int, tuple[int, ...]]
 Answer = int | str | tuple[int | str, Iterable[int]] | None
 
 
@@ -86,16 +93,13 @@ class State:
         self.rng = rng
         self._whole = problem
         self._arrived = 0
-        self._now_s = 0.0
         self._by_rank = np.argsort(problem.ranks)
-        self._cpu = np.array(cluster.cpu_milli)
-        self._memory = np.array(cluster.memory_mib)
-        index = np.arange(max(1, int(cluster.gpus.max())))
-        self._gpus: IntArray = np.where(index < cluster.gpus[:, None], 1000, -1)
-        self._most_free: IntArray = self._gpus.max(axis=1)
-        self._idle: IntArray = (self._gpus == 1000).sum(axis=1)
-        self._tasks = np.zeros(len(cluster), dtype=np.int64)
-        self._beside: Sequence[int] = ()  # nodes that the same task has just been given
+        nodes = np.arange(len(cluster))
+        self._run = set_up(problem, Rule(NONE), nodes, seed=0, scored=False)
+        self._flow = set_up_flow(problem, self._run, picky=True)
+        now = self._run.state
+        self._cpu, self._memory, self._tasks = now["free_cpu"], now["free_memory"], now["tasks"]
+        self._gpus, self._most_free, self._idle = self._run.gpu_free, now["most_free"], now["whole"]
         self._accepting: dict[str, npt.NDArray[np.bool_]] = {}
         self._views = tuple(_read_only(a) for a in (self._cpu, self._memory, self._gpus))
 
@@ -124,7 +128,7 @@ class State:
     @property
     def time_s(self) -> float:
         """The time, s from the horizon's begin; 0 where nothing leaves."""
-        return self._now_s
+        return float(self._flow.now_s[0]) - self._whole.epoch_s
 
     @property
     def free_cpu_milli(self) -> IntArray:
@@ -145,7 +149,6 @@ class State:
         """Indices of the nodes that could take `task` now, lowest rank first."""
         fits = (self._cpu >= task.cpu_milli) & (self._memory >= task.memory_mib)
         fits &= self._tasks < TASKS_PER_NODE
-        fits[list(self._beside)] = False
         if task.num_gpu:
             enough = (
                 self._most_free >= task.gpu_milli
@@ -183,10 +186,11 @@ class State:
             return f"{cpu} milli-vCPU free", f"at least {task.cpu_milli}"
         if memory < task.memory_mib:
             return f"{memory} MiB free", f"at least {task.memory_mib}"
+        asked, placed = self._flow.counts[[ASKED, PLACED]].tolist()
+        if node in self._flow.node[asked : asked + placed]:
+            return "another part of the task", f"{task.nodes} different nodes"
         if self._tasks[node] >= TASKS_PER_NODE:
             return f"{TASKS_PER_NODE} tasks", "fewer"
-        if node in self._beside:
-            return "another part of the task", f"{task.nodes} different nodes"
         if task.num_gpu and task.gpu_spec and not self._accepts(task.gpu_spec)[node]:
             return f"GPU model {self.cluster.models[node] or 'none'}", task.gpu_spec
         if len(self.gpus_for(task, node)) < task.num_gpu:
@@ -194,15 +198,6 @@ class State:
             wanted = f"{task.num_gpu} with {task.gpu_milli} milli-GPU free"
             return f"{fitting} fitting GPUs", wanted
         return None
-
-    def _hold(self, task: Task, node: int, gpus: tuple[int, ...], sign: int = 1) -> None:
-        """Give `task` its resources; take them back with a `sign` of -1."""
-        self._cpu[node] -= sign * task.cpu_milli
-        self._memory[node] -= sign * task.memory_mib
-        self._gpus[node, list(gpus)] -= sign * task.gpu_milli
-        self._tasks[node] += sign
-        self._most_free[node] = self._gpus[node].max()
-        self._idle[node] = (self._gpus[node] == 1000).sum()
 
 
 def run(
@@ -230,53 +225,25 @@ def run(
     """
     own = Own(policy, policy_params, "place(task, state)")
     state = State(deepcopy(problem), np.random.default_rng(seed))
-    if problem.over_time is not None:
-        return _run_over_time(problem, limits, own, state)
-    placements: list[Decision | None] = [None] * len(problem.tasks)
-    termination, done = Termination.COMPLETED, 0
-    for k, task in enumerate(_tasks(problem)):
-        stopped = limits.stop
-        if stopped is not None:
-            termination = stopped
+    run, flow, tasks = state._run, state._flow, list(_tasks(problem))
+    due = 0
+    while True:
+        # never in the middle of a task
+        ended = limits.stop if not flow.counts[PLACED] else None
+        if ended is not None or (k := NEXT_ROW(run, flow)) < 0:
             break
-        _say(own, k, problem, limits)
-        placements[k], done = _decide(own, task, state, k), k + 1
-    return _outcome(PlacementSolution.of(placements), termination, done)
-
-
-def _run_over_time(problem: PlacementProblem, limits: Limits, own: Own, state: State) -> Outcome:
-    tasks = list(_tasks(problem))
-
-    def decide(k: int, now_s: float, beside: Sequence[int]) -> Decision | None:
-        state._now_s, state._beside = now_s, beside
-        decision = _decide(own, tasks[k], state, k)
-        state._beside = ()
-        return decision
-
-    events = Events(
-        problem,
-        decide,
-        lambda k, nodes: state.feasible(tasks[k]).size >= nodes,
-        lambda k, held: state._hold(tasks[k], *held, sign=-1),
-    )
-    termination = events.pass_all(limits, lambda k: _say(own, k, problem, limits))
-    return _outcome(events.solution(), termination, events.arrived)
-
-
-def _say(own: Own, k: int, problem: PlacementProblem, limits: Limits) -> None:
-    if k % 500 == 0:
-        limits.progress(f"{own.name}: arrival {k} of {len(problem.tasks)}", None, None)
-
-
-def _outcome(solution: PlacementSolution, termination: Termination, done: int) -> Outcome:
-    whole = termination is Termination.COMPLETED
-    return Outcome(
-        solution,
-        Status.FEASIBLE,
-        termination,
-        info={"arrivals": done},
-        message="" if whole else f"stopped after {done} of {len(solution)} arrivals",
-    )
+        if k >= due:
+            limits.progress(arrived(own.name, flow), None, None)
+            due = k + 500
+        # what waits is asked about where there are nodes for it, and so are its like
+        full = flow.counts[TURN] >= 0 and state.feasible(tasks[k]).size < (
+            flow.parts[k] - flow.counts[PLACED]
+        )
+        decision = None if full else _asked(own, tasks[k], state, k)
+        node, gpus = decision or (-1, ())
+        DECIDE(run, flow, node, sum(1 << g for g in gpus), full)
+    ended = ended or Termination.COMPLETED
+    return outcome_of(problem, flow, np.arange(len(problem.cluster)), ended)
 
 
 def _read_only(array: IntArray) -> IntArray:
@@ -293,17 +260,11 @@ def _tasks(problem: PlacementProblem) -> Iterable[Task]:
     return map(Task, tasks.names, *(c.tolist() for c in columns), *given)
 
 
-def _decide(own: Own, task: Task, state: State, k: int) -> Decision | None:
-    """What the policy answers about arrival `k`, which then holds it."""
-    whole = int(np.searchsorted(state._whole.tasks.gang, state._whole.tasks.gang[k], "right"))
+def _asked(own: Own, task: Task, state: State, k: int) -> Decision | None:
+    """What the policy answers about arrival `k`."""
+    gang, where = state._whole.tasks.gang, f"arrival {k} (task {task.name})"
+    whole = int(np.searchsorted(gang, gang[k], "right"))
     state._arrived = max(state._arrived, whole)  # with all rows of its task
-    decision = _asked(own, task, state, f"arrival {k} (task {task.name})")
-    if decision is not None:
-        state._hold(task, *decision)
-    return decision
-
-
-def _asked(own: Own, task: Task, state: State, where: str) -> Decision | None:
     answer: Answer = own.ask(where, "a node, or None", task, state)
     if answer is None:
         return None

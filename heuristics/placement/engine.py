@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
-from optgap.heuristics.placement.leaving import (
+from optgap.heuristics.placement.events import (
     ARRIVED,
     BACKFILL,
     FIFO,
     REJECT,
+    TURN,
     Flow,
     follow,
 )
-from optgap.heuristics.placement.loop import place_arrivals, refresh
+from optgap.heuristics.placement.loop import refresh
 from optgap.heuristics.placement.rule import NONE, Rule
 from optgap.heuristics.placement.tables import (
     ARRIVAL,
@@ -57,102 +57,58 @@ def simulate(
     A run that was stopped returns the placements so far, with the other tasks not placed.
     """
     with interpreted(len(problem.cluster) * len(problem.tasks) <= UP_TO.placement_cells):
-        simulated = _simulate if problem.over_time is None else _simulate_over_time
-        return simulated(problem, rule, limits, seed, label)
-
-
-def _simulate(
-    problem: PlacementProblem,
-    rule: Rule,
-    limits: Limits,
-    seed: int,
-    label: str,
-) -> Outcome:
-    order = np.argsort(problem.ranks)
-    run = set_up(problem, rule, order, seed)
-    total = len(problem.tasks)
-    rank = np.full(total, -1, dtype=np.int64)
-    mask = np.zeros(total, dtype=np.int64)
-    done = 0
-
-    def advance(step: int) -> bool:
-        nonlocal done
-        start, done = done, min(total, done + step)
-        place_arrivals(run, start, done, rank, mask)
-        return done < total
-
-    termination = _driven(problem, advance, lambda: done, label, limits)
-    solution = PlacementSolution.of_arrays(np.where(rank >= 0, order[rank], -1), mask)
-    return _outcome(problem, solution, termination, _claim(problem, run.state, rank), done)
-
-
-def _simulate_over_time(
-    problem: PlacementProblem,
-    rule: Rule,
-    limits: Limits,
-    seed: int,
-    label: str,
-) -> Outcome:
-    order = np.argsort(problem.ranks)
-    run = set_up(problem, rule, order, seed)
-    flow = set_up_flow(problem, run)
-    termination = _driven(
-        problem,
-        lambda step: follow(run, flow, step),
-        lambda: int(flow.counts[ARRIVED]),
-        label,
-        limits,
-    )
-    node = np.where(flow.node >= 0, order[flow.node], -1)
-    solution = PlacementSolution.of_arrays(node, flow.mask, flow.start_s)
+        order = np.argsort(problem.ranks)
+        run = set_up(problem, rule, order, seed)
+        flow = set_up_flow(problem, run)
+        # a look at the limits from the first row on, and soon after few only
+        most = max(1, LOOK_CELLS // (len(problem.cluster) * len(problem.workload)))
+        rows, ended = 1, limits.stop
+        while ended is None:
+            limits.progress(arrived(label, flow), None, None)
+            left = follow(run, flow, rows)
+            rows, ended = min(most, 2 * rows), limits.stop if left else Termination.COMPLETED
     claim = None  # what still runs when a run is stopped has not been counted
-    if termination is Termination.COMPLETED:
-        claim = _claim_over_time(problem, flow)
-    return _outcome(problem, solution, termination, claim, int(flow.counts[ARRIVED]))
+    if problem.over_time is None or ended is Termination.COMPLETED:
+        claim = _claim(problem, run, flow)
+    return outcome_of(problem, flow, order, ended, claim)
 
 
-def _driven(
+def arrived(label: str, flow: Flow) -> str:
+    """How far a run is, in words."""
+    return f"{label}: arrival {flow.counts[ARRIVED]} of {len(flow.node)}"
+
+
+def outcome_of(
     problem: PlacementProblem,
-    advance: Callable[[int], bool],
-    come: Callable[[], int],
-    label: str,
-    limits: Limits,
-) -> Termination:
-    """Advance until no event is left, and look at the limits often, from the first event on."""
-    most = max(1, LOOK_CELLS // (len(problem.cluster) * len(problem.workload)))
-    step = 1
-    while True:
-        stopped = limits.stop
-        if stopped is not None:
-            return stopped
-        limits.progress(f"{label}: arrival {come()} of {len(problem.tasks)}", None, None)
-        if not advance(step):
-            return Termination.COMPLETED
-        step = min(most, 2 * step)
-
-
-def _outcome(
-    problem: PlacementProblem,
-    solution: PlacementSolution,
-    termination: Termination,
-    claimed: float | None,
-    done: int,
+    flow: Flow,
+    order: IntArray,
+    ended: Termination,
+    claimed: float | None = None,
 ) -> Outcome:
-    whole = termination is Termination.COMPLETED
+    """What a run has decided so far, where nodes stood in this order."""
+    node = np.where(flow.node >= 0, order[flow.node], -1)
+    start_s = None if problem.over_time is None else flow.start_s
+    done = int(flow.counts[ARRIVED])
+    whole = ended is Termination.COMPLETED
     return Outcome(
-        solution,
+        PlacementSolution.of_arrays(node, flow.mask, start_s),
         Status.FEASIBLE,
-        termination,
+        ended,
         claimed=claimed,
         info={"arrivals": done},
         message="" if whole else f"stopped after {done} of {len(problem.tasks)} arrivals",
     )
 
 
-def set_up(problem: PlacementProblem, rule: Rule, order: IntArray, seed: int) -> PlacementRun:
-    """An idle cluster, nodes in the given order, and the arrivals as tables."""
+def set_up(
+    problem: PlacementProblem, rule: Rule, order: IntArray, seed: int, scored: bool = True
+) -> PlacementRun:
+    """An idle cluster, nodes in the given order, and the arrivals as tables.
+
+    Unless it is `scored`, fragmentation is not worked out.
+    """
     nodes = node_table(problem, order)
-    workload = workload_table(problem)
+    workload = workload_table(problem)[:, : len(problem.workload) if scored else 0]
     arrivals, requests, specs = _arrivals(problem, rule, seed)
     state = np.zeros(len(nodes), dtype=STATE)
     state["free_cpu"] = nodes["cpu_milli"]
@@ -170,28 +126,37 @@ def set_up(problem: PlacementProblem, rule: Rule, order: IntArray, seed: int) ->
         state,
         idle_gpus(nodes["gpus"]),
         cache,
-        np.zeros(len(problem.workload), dtype=PROFILE),
+        np.zeros(workload.shape[1], dtype=PROFILE),
         np.zeros(len(nodes), dtype=CANDIDATE),
     )
     refresh(run, 0, len(nodes))
     return run
 
 
-def set_up_flow(problem: PlacementProblem, run: PlacementRun) -> Flow:
+def set_up_flow(problem: PlacementProblem, run: PlacementRun, picky: bool = False) -> Flow:
     """No task has come yet; nodes stand as in `run`."""
     rules, tasks = problem.over_time, problem.tasks
-    assert rules is not None
     total, nodes = len(tasks), len(run.nodes)
     never = np.zeros(total, dtype=np.bool_)
-    never[list(problem.never_fits)] = True
+    submit, lasting, begin = np.zeros(total), np.full(total, math.inf), 0.0
+    if rules is not None:
+        never[list(problem.never_fits)] = True
+        submit, lasting, begin = (
+            np.array(tasks.submit_s),
+            np.array(problem.lasting_s),
+            rules.begin_s,
+        )
     alike = np.stack([run.arrivals["request"], run.arrivals["memory_mib"], tasks.parts])
     lines, line = np.unique(alike, axis=1, return_inverse=True)
     bits = max(1, int(problem.cluster.gpus.max()) + 1)
     whole, real = np.zeros(total, dtype=np.int64), np.zeros(total)
+    counts = np.zeros(7, dtype=np.int64)
+    counts[TURN] = -1
     return Flow(
-        queue=QUEUES[rules.queue],
-        submit_s=np.array(tasks.submit_s),
-        lasting_s=np.array(problem.lasting_s),
+        queue=REJECT if rules is None else QUEUES[rules.queue],
+        picky=picky,
+        submit_s=submit,
+        lasting_s=lasting,
         never=never,
         parts=np.array(tasks.parts),
         line=line.reshape(-1).astype(np.int64),
@@ -204,10 +169,11 @@ def set_up_flow(problem: PlacementProblem, run: PlacementRun) -> Flow:
         blocked=np.zeros(lines.shape[1], dtype=np.bool_),
         kinds=np.zeros((nodes, bits), dtype=np.int64),
         changed=np.zeros(nodes, dtype=np.int64),
-        since_s=np.full(nodes, rules.begin_s),
+        since_s=np.full(nodes, begin),
         rest=run.state.copy(),
         totals=np.zeros(2),
-        counts=np.zeros(3, dtype=np.int64),
+        now_s=np.full(1, begin),
+        counts=counts,
     )
 
 
@@ -255,22 +221,17 @@ def _cache_rows(request: IntArray, size: int, rule: Rule) -> IntArray:
     return rows
 
 
-def _claim_over_time(problem: PlacementProblem, flow: Flow) -> float:
-    goal = problem.objective
-    assert problem.over_time is not None
-    if goal.goal == "mean_accepted_gpu":
-        held = (problem.tasks.demand_milli * problem.lasting_s)[flow.node >= 0]
-        return math.fsum(held) / problem.over_time.horizon_s
+def _claim(problem: PlacementProblem, run: PlacementRun, flow: Flow) -> float:
+    goal, placed = problem.objective, flow.node >= 0
     per_watt, per_milli = goal.weights
+    if problem.over_time is None:
+        if goal.goal == "accepted_gpu":
+            return float(problem.tasks.demand_milli[placed].sum())
+        watts, fragments = math.fsum(run.state["power"]), math.fsum(run.state["fragment"])
+        return per_watt * watts + per_milli * fragments
     horizon, rest = problem.over_time.horizon_s, flow.rest
+    if goal.goal == "mean_accepted_gpu":
+        return math.fsum((problem.tasks.demand_milli * problem.lasting_s)[placed]) / horizon
     watts = math.fsum(rest["power"]) * horizon + flow.totals[0]
     fragments = math.fsum(rest["fragment"]) * horizon + flow.totals[1]
     return float(problem.per_second * (per_watt * watts + per_milli * fragments))
-
-
-def _claim(problem: PlacementProblem, state: Table, rank: IntArray) -> float:
-    goal = problem.objective
-    if goal.goal == "accepted_gpu":
-        return float(problem.tasks.demand_milli[rank >= 0].sum())
-    per_watt, per_milli = goal.weights
-    return per_watt * math.fsum(state["power"]) + per_milli * math.fsum(state["fragment"])

@@ -1,4 +1,4 @@
-"""The compiled event loop: one task at a time, every policy through the same cycle.
+"""What a built-in policy decides about one row of tasks, compiled: its node and its GPUs.
 
 Nodes stand in order of rank, so that the first of the best is the one that wins ties.
 """
@@ -11,7 +11,6 @@ from optgap.heuristics.placement.rule import BEST, NONE, RANDOM, VALUE
 from optgap.heuristics.placement.scores import best_fit_gpu, best_move, score
 from optgap.heuristics.placement.tables import PlacementRun
 from optgap.models.compiled import compiled, inner
-from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.placement.kernels import Row, buckets, cpu_w, fragment, gpu_profile, gpu_w
 
@@ -90,7 +89,8 @@ def choose_node(run: PlacementRun, k: int) -> int:
     if size == 0:
         return -1
     if rule.random_node:
-        return found[min(size - 1, int(run.arrivals[k]["node_draw"] * size))]["node"]
+        drawn = min(size - 1, int(run.arrivals[k]["node_draw"] * size))
+        return int(found[drawn]["node"])
     low = high = found[0]["first"]
     for i in range(1, size):
         low = min(low, found[i]["first"])
@@ -153,16 +153,3 @@ def hold(run: PlacementRun, k: int, n: int, mask: int, sign: int) -> None:
         if mask >> g & 1:
             run.gpu_free[n, g] -= sign * request["gpu_milli"]
     refresh(run, n, n + 1)
-
-
-@compiled
-def place_arrivals(
-    run: PlacementRun, start: int, stop: int, node: IntArray, gpu_mask: IntArray
-) -> None:
-    """Place arrivals `start` to `stop` - 1, noting nodes by rank (-1: failed) and GPU bits."""
-    for k in range(start, stop):
-        n = choose_node(run, k)
-        node[k] = n
-        if n >= 0:
-            gpu_mask[k] = choose_gpus(run, k, n)
-            hold(run, k, n, gpu_mask[k], 1)

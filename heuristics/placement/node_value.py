@@ -16,7 +16,7 @@ from typing import Any
 from optgap.heuristics.placement.engine import simulate
 from optgap.heuristics.placement.parameters import NodeValueParams
 from optgap.heuristics.placement.rule import VALUE, Rule
-from optgap.heuristics.placement.values import Grid, NodeValues, worth_of_nodes
+from optgap.heuristics.placement.values import Grid, NodeWorth, worth_of_nodes
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
 from optgap.models.result import Outcome
@@ -31,7 +31,7 @@ def node_value(problem: PlacementProblem, *, limits: Limits, seed: int, **given:
     InputError: for a number out of its range.
     """
     options = chosen(NodeValueParams, given, "policy node-value", "parameter ")
-    values = NodeValues.empty(problem, Grid())
+    values = NodeWorth.empty(problem, Grid())
     per_milli = options.fragment_w / 1000
     rule = Rule(VALUE, gpu=VALUE, watt_weight=1.0, fragment_weight=per_milli, values=values)
     worth_of_nodes(problem, options, values)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from optgap.heuristics.placement.values import NO_VALUES, NodeValues
+from optgap.heuristics.placement.values import NO_WORTH, NodeWorth
 from optgap.models.placement.arrays import FloatArray
 
 # Node scores
@@ -62,4 +62,4 @@ class Rule(NamedTuple):
     watt_weight: float = 0.0
     fragment_weight: float = 0.0
     steps: FloatArray = NO_STEPS
-    values: NodeValues = NO_VALUES
+    values: NodeWorth = NO_WORTH

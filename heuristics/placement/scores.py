@@ -16,7 +16,7 @@ from optgap.heuristics.placement.rule import (
     VALUE,
 )
 from optgap.heuristics.placement.tables import PlacementRun
-from optgap.heuristics.placement.values import NodeValues
+from optgap.heuristics.placement.values import NodeWorth
 from optgap.models.compiled import compiled, inner
 from optgap.models.placement.arrays import FloatArray, IntArray
 from optgap.models.placement.kernels import (
@@ -51,7 +51,7 @@ def fgd_points(steps: FloatArray, decrease: float) -> int:
 
 @inner
 def value_of_rest(
-    values: NodeValues, n: int, gpu_free: IntArray, cpu_left: int, moved: int, old: int, new: int
+    values: NodeWorth, n: int, gpu_free: IntArray, cpu_left: int, moved: int, old: int, new: int
 ) -> float:
     """W of what is left of node `n`, `moved` of its GPUs going from `old` to `new` milli-GPU."""
     idle = 0

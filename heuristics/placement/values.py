@@ -67,7 +67,7 @@ class Grid:
     cells: int = 30_000_000
 
 
-class NodeValues(NamedTuple):
+class NodeWorth(NamedTuple):
     """W of every state of every node type.
 
     Parameters
@@ -83,7 +83,7 @@ class NodeValues(NamedTuple):
     share_milli: int
 
     @classmethod
-    def empty(cls, problem: PlacementProblem, grid: Grid) -> NodeValues:
+    def empty(cls, problem: PlacementProblem, grid: Grid) -> NodeWorth:
         """Nothing is worth anything yet."""
         cluster = problem.cluster
         largest = int(cluster.cpu_milli.max())
@@ -95,7 +95,7 @@ class NodeValues(NamedTuple):
         return cls(table, cluster.type_of[np.argsort(problem.ranks)], step, grid.share_milli)
 
 
-NO_VALUES = NodeValues(np.zeros((0, 0, 0, 0)), np.zeros(0, dtype=np.int64), 1, 1)
+NO_WORTH = NodeWorth(np.zeros((0, 0, 0, 0)), np.zeros(0, dtype=np.int64), 1, 1)
 
 
 def shares_worth(shares: IntArray, popularity: FloatArray) -> FloatArray:
@@ -134,7 +134,7 @@ def _best_pattern(shares: IntArray, worth: FloatArray) -> IntArray:
     return pattern
 
 
-def worth_of_nodes(problem: PlacementProblem, options: NodeValueParams, values: NodeValues) -> None:
+def worth_of_nodes(problem: PlacementProblem, options: NodeValueParams, values: NodeWorth) -> None:
     """Fill the table of `values` from the target workload."""
     cluster, workload = problem.cluster, problem.workload
     q = options.q or (Q if problem.over_time is None else Q_LEAVING)
@@ -158,7 +158,7 @@ def worth_of_nodes(problem: PlacementProblem, options: NodeValueParams, values: 
         )
 
 
-def offers_of(problem: PlacementProblem, values: NodeValues) -> tuple[Table, float]:
+def offers_of(problem: PlacementProblem, values: NodeWorth) -> tuple[Table, float]:
     """The classes of the target workload as `OFFER`, and w_gpu."""
     cluster, power, workload = problem.cluster, problem.power, problem.workload
     counts: dict[str, int] = {}

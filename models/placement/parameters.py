@@ -34,13 +34,7 @@ PARAMETERS = {
     "nodes": Parameter(
         "nodes in the Alibaba cluster's proportions; 0 for as many as load says", "nodes"
     ),
-    "times": Parameter(
-        "durations from the trace's quantiles and random arrivals, or both as recorded",
-        source="the trace's creation_time and deletion_time",
-        choices=("synthetic", "recorded"),
-    ),
     "days": Parameter("span of the synthetic arrivals", "days"),
-    "data": Parameter("folder with openb/, for recorded times; empty for $OPTGAP_DATA", "path"),
     "queue": Parameter(
         "a task that does not fit is rejected, blocks later tasks, or lets later tasks start",
         choices=("reject", "fifo", "backfill"),

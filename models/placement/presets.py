@@ -89,11 +89,9 @@ PRESETS = entries(
         "tasks that leave (size, 8,152) over weeks, on as many Alibaba nodes as they need",
         params={
             "size": 8152,
-            "times": "synthetic",
             "days": 14.0,
             "load": 0.4,
             "nodes": 0,
-            "data": "",
             **OVER_TIME,
         },
         seeded=True,

@@ -1,15 +1,14 @@
-"""Ready-made problems whose tasks leave: the Alibaba workload with recorded or synthetic times."""
+"""Ready-made problems whose tasks leave: the Alibaba workload with synthetic times."""
 
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.errors import InputError
 from optgap.models.placement.alibaba import LIVES_S, NODE_TYPES
 from optgap.models.placement.arrays import FloatArray
 from optgap.models.placement.cluster import Cluster
@@ -23,29 +22,23 @@ from optgap.models.placement.making import (
     trace_of_classes,
 )
 from optgap.models.placement.objective import Goal, TimeGoal, over_time_goal
-from optgap.models.placement.openb import read_tasks
 from optgap.models.placement.over_time import OverTime, Queue
 from optgap.models.placement.problem import PlacementProblem
 from optgap.models.placement.tasks import Tasks
 from optgap.models.shown import counted
 
 DAY_S = 86_400.0
-TRACE = "openb/openb_pod_list_default.csv"
 MOST_TASKS = 1_000_000
-WHOLE = 8152
-"""Tasks of the trace, one of which ends when it begins."""
 
 
 def alibaba_time(
     *,
     seed: int,
     size: int = 8152,
-    times: str = "synthetic",
     days: float = 14.0,
     load: float = 0.4,
     nodes: int = 0,
     queue: Queue = "reject",
-    data: str = "",
     goal: Goal | TimeGoal = "energy",
     **aims: Any,
 ) -> PlacementProblem:
@@ -53,34 +46,21 @@ def alibaba_time(
 
     Parameters
     ----------
-    size: tasks; beyond those of the trace, each is what one of them asks for and how long it lives,
-        at the time of another.
-    times: ``recorded`` in the trace, read from the folder `data` (by default the one that
-        ``OPTGAP_DATA`` names); or ``synthetic``: arrivals at random, lives drawn from the trace's
-        quantiles (`LIVES_S`).
-    days: the horizon of synthetic times.
+    size: tasks, at random times, whose lives are drawn from the trace's quantiles (`LIVES_S`).
+    days: the horizon.
     load, nodes: the nodes, in the cluster's own proportions; 0 for as many as keep the GPU
         demand, were everything to run when it comes, at `load` of the GPUs at its peak.
 
     Raises
     ------
-    InputError: for a parameter out of range, or a trace that is not there.
+    InputError: for a parameter out of range.
     """
     _require(size=(size, 1, MOST_TASKS), days=(days, 1e-3, 1e4))
     _require(load=(load, 1e-3, 1e3), nodes=(nodes, 0, 100_000))
     arrivals, ranks, lives = np.random.default_rng(seed).spawn(3)
-    if times == "recorded":
-        pool = _recorded(data)
-        tasks = _resampled(pool, size, arrivals)
-        horizon_s = float((pool.submit_s + pool.duration_s).max() - tasks.submit_s.min())
-        origin = f"{ORIGIN}; recorded times" + ("" if size <= WHOLE else ", inflated")
-        over = "recorded times"
-    elif times == "synthetic":
-        horizon_s = days * DAY_S
-        tasks = _synthetic(size, horizon_s, arrivals, lives)
-        origin, over = f"{ORIGIN}; synthetic times after its quantiles of lives", f"{days:g} days"
-    else:
-        raise InputError("--set", "times", times, one_of(("synthetic", "recorded")))
+    horizon_s = days * DAY_S
+    tasks = _synthetic(size, horizon_s, arrivals, lives)
+    origin = f"{ORIGIN}; synthetic times after its quantiles of lives"
     rules = OverTime(queue, math.nan, horizon_s)
     cluster = _matching(tasks, rules, load, nodes)
     kept = that_fit(tasks, cluster)
@@ -92,7 +72,7 @@ def alibaba_time(
         target_of_classes(),
         ranks.permutation(len(cluster)),
         *aims_of(over_time_goal(goal), **aims),
-        f"alibaba-time, {len(kept)} tasks, {over}, {len(cluster)} nodes, seed {seed}",
+        f"alibaba-time, {len(kept)} tasks, {days:g} days, {len(cluster)} nodes, seed {seed}",
         origin,
         over_time=rules,
     )
@@ -124,27 +104,6 @@ def _synthetic(
     submit = np.floor(np.sort(arrivals.random(size)) * horizon_s)
     submit = np.minimum(submit, math.ceil(horizon_s) - 1)
     return replace(chosen, submit_s=submit - submit[0], duration_s=drawn_lives(size, lives))
-
-
-def _recorded(data: str) -> Tasks:
-    folder = data or os.environ.get("OPTGAP_DATA", ".")
-    path = os.path.join(folder, TRACE)
-    if not os.path.exists(path):
-        found = NoQuote(f"no {TRACE} in {folder}")
-        expected = "the trace, which `optgap generate --fetch openb` gets, or times=synthetic"
-        raise InputError("--set", "data", found, expected)
-    return read_tasks(path, cluster_of(NODE_TYPES), times=True)
-
-
-def _resampled(pool: Tasks, size: int, rng: np.random.Generator) -> Tasks:
-    """So many of the tasks; more than there are come at the times of others."""
-    if size <= WHOLE:
-        return pool.take(np.sort(rng.permutation(len(pool))[:size]).tolist())
-    more = size - WHOLE
-    what = np.concatenate([np.arange(len(pool)), rng.integers(len(pool), size=more)])
-    when = np.concatenate([np.arange(len(pool)), rng.integers(len(pool), size=more)])
-    submit = pool.submit_s[when]
-    return replace(pool.take(what.tolist()), submit_s=submit)
 
 
 def _matching(tasks: Tasks, rules: OverTime, load: float, nodes: int) -> Cluster:

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from optgap.models.compiled import compiled
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.placement.arrays import FloatArray, IntArray
-from optgap.models.placement.kernels import (
-    PROFILE,
-    Table,
-    buckets,
-    cpu_w,
-    gpu_profile,
-    gpu_w,
-    idle_gpus,
-    node_table,
-    workload_table,
-)
+from optgap.models.placement.over_time import OverTime
 from optgap.models.placement.problem import PlacementProblem
 from optgap.models.placement.solution import PlacementSolution
-
-BUCKETS = ("q1", "q2", "q3", "q4", "xl", "xr", "na")
-"""The parts of the free GPU, in the order of `Series.buckets`; all but q3 are fragments."""
+from optgap.models.placement.timeline import node_events, node_values, rest_values, steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +25,7 @@ class Series:
     used_gpu_milli: (T,) GPU demand of the tasks placed, milli-GPU.
     used_cpu_milli: (T,) CPU demand of the tasks placed, milli-vCPU.
     failed_tasks: (T,) tasks not placed so far.
-    buckets: (T, 7) the cluster's free GPU by `BUCKETS`, popularity-weighted milli-GPU.
+    frag_gpu_milli: (T,) F_datacenter, Eq. 4, milli-GPU.
     power_cpu_w, power_gpu_w: (T,) power of all nodes, W (Eq. 3 in its two parts).
     """
 
@@ -47,7 +34,7 @@ class Series:
     used_gpu_milli: IntArray
     used_cpu_milli: IntArray
     failed_tasks: IntArray
-    buckets: FloatArray
+    frag_gpu_milli: FloatArray
     power_cpu_w: FloatArray
     power_gpu_w: FloatArray
 
@@ -65,13 +52,6 @@ class Series:
         return self.power_cpu_w + self.power_gpu_w
 
     @property
-    def frag_gpu_milli(self) -> FloatArray:
-        """(T,) F_datacenter, Eq. 4, in milli-GPU."""
-        q1, q2, _q3, q4, xl, xr, na = self.buckets.T
-        fragments: FloatArray = q1 + q2 + q4 + xl + xr + na
-        return fragments
-
-    @property
     def grar(self) -> FloatArray:
         """(T,) used / arrived GPU demand, 1 before any arrived."""
         return np.divide(
@@ -83,10 +63,7 @@ class Series:
 
 
 def replay(problem: PlacementProblem, solution: PlacementSolution) -> Series:
-    """Follow a solution arrival by arrival.
-
-    Each arrival touches one node, so the cost does not grow with the cluster. The cluster's
-    totals are compensated sums: they end where a fresh sum over the nodes would.
+    """Follow a solution arrival by arrival, as one whose tasks come at 0, 1, … s and leave later.
 
     Raises
     ------
@@ -95,33 +72,29 @@ def replay(problem: PlacementProblem, solution: PlacementSolution) -> Series:
         mean nothing.
     """
     _require_existing(problem, solution)
-    tasks, cluster = problem.tasks, problem.cluster
-    size = len(tasks)
-    placed = solution.node >= 0
-    parts, power = np.zeros((size, 7)), np.zeros((size, 2))
-    nodes = node_table(problem, np.arange(len(cluster)))
-    _follow(
-        workload_table(problem),
-        nodes,
-        idle_gpus(nodes["gpus"]),
-        nodes["cpu_milli"].copy(),
-        np.array(tasks.cpu_milli),
-        np.array(tasks.gpu_milli),
-        np.array(solution.node),
-        np.array(solution.gpu_mask),
-        np.zeros(len(problem.workload), dtype=PROFILE),
-        parts,
-        power,
-    )
+    size, placed = len(problem.tasks), solution.node >= 0
+    come = np.arange(size, dtype=np.float64)
+    tasks = replace(problem.tasks, submit_s=come, duration_s=np.full(size, float(size)))
+    timed = replace(problem, tasks=tasks, over_time=OverTime("reject", 0.0, 2.0 * size))
+    events = node_events(timed, replace(solution, start_s=come))
+    after = node_values(timed, events.node, events.free_cpu_milli, events.gpu_free_milli)
+    rest, starts = rest_values(problem), events.start == 1
+
+    def followed(value: FloatArray, empty: FloatArray) -> FloatArray:
+        change = np.zeros(size)
+        change[events.task[starts]] = steps(events, value, empty)[starts]
+        total: FloatArray = np.cumsum(change) + empty.sum()
+        return total
+
     return Series(
-        cluster.gpu_capacity_milli,
+        problem.cluster.gpu_capacity_milli,
         np.cumsum(tasks.demand_milli),
         np.cumsum(np.where(placed, tasks.demand_milli, 0)),
         np.cumsum(np.where(placed, tasks.cpu_milli, 0)),
         np.cumsum(~placed),
-        parts,
-        power[:, 0],
-        power[:, 1],
+        followed(after.fragment, rest.fragment),
+        followed(after.cpu_w, rest.cpu_w),
+        followed(after.gpu_w, rest.gpu_w),
     )
 
 
@@ -141,71 +114,3 @@ def _require_existing(problem: PlacementProblem, solution: PlacementSolution) ->
         k = int(bad[0])
         found = NoQuote(f"GPUs {', '.join(map(str, solution.gpus(k)))}")
         raise InputError("solution", f"task {k}", found, f"GPUs below {int(gpus[k])}")
-
-
-@compiled
-def _node_values(
-    workload: Table, nodes: Table, n: int, gpu_free: IntArray, free_cpu: int, profile: Table
-) -> tuple[float, float, float, float, float, float, float, float, float]:
-    """The seven buckets of node `n`, its CPU power and its GPU power."""
-    node = nodes[n]
-    seen = workload[node["model"]]
-    free = gpu_profile(seen, gpu_free, node["gpus"], profile)
-    q1, q2, q3, q4, xl, xr, na = buckets(seen, free_cpu, free, profile, 0, 0, 0)
-    busy = 0
-    for g in range(node["gpus"]):
-        if gpu_free[g] < 1000:
-            busy += 1
-    return q1, q2, q3, q4, xl, xr, na, cpu_w(node, free_cpu), gpu_w(node, busy)
-
-
-@compiled
-def _add(total: FloatArray, lost: FloatArray, i: int, value: float) -> None:
-    """Add to `total[i]`, keeping what rounding loses in `lost[i]` (Neumaier)."""
-    before = total[i]
-    after = before + value
-    if abs(before) >= abs(value):
-        lost[i] += (before - after) + value
-    else:
-        lost[i] += (value - after) + before
-    total[i] = after
-
-
-@compiled
-def _follow(
-    workload: Table,
-    nodes: Table,
-    gpu_free: IntArray,
-    free_cpu: IntArray,
-    cpu_milli: IntArray,
-    gpu_milli: IntArray,
-    placed_on: IntArray,
-    gpu_mask: IntArray,
-    profile: Table,
-    parts: FloatArray,
-    power: FloatArray,
-) -> None:
-    """Fill (T, 7) buckets and (T, 2) CPU and GPU power of the cluster."""
-    total, lost = np.zeros(9), np.zeros(9)
-    current = np.zeros((len(nodes), 9))
-    for n in range(len(nodes)):
-        values = _node_values(workload, nodes, n, gpu_free[n], free_cpu[n], profile)
-        for i in range(9):
-            current[n, i] = values[i]
-            _add(total, lost, i, values[i])
-    for k in range(len(placed_on)):
-        n = placed_on[k]
-        if n >= 0:
-            free_cpu[n] -= cpu_milli[k]
-            for g in range(nodes[n]["gpus"]):
-                if gpu_mask[k] >> g & 1:
-                    gpu_free[n, g] -= gpu_milli[k]
-            values = _node_values(workload, nodes, n, gpu_free[n], free_cpu[n], profile)
-            for i in range(9):
-                _add(total, lost, i, -current[n, i])
-                _add(total, lost, i, values[i])
-                current[n, i] = values[i]
-        for i in range(7):
-            parts[k, i] = total[i] + lost[i]
-        for i in range(2):
-            power[k, i] = total[7 + i] + lost[7 + i]

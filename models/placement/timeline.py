@@ -210,30 +210,30 @@ def timeline(problem: PlacementProblem, solution: PlacementSolution) -> Timeline
     order = np.argsort(moments, kind="stable")
     moments = moments[order]
 
-    def followed(base: Any, steps: Any, coming: int = 0) -> Any:
+    def followed(base: Any, change: Any, coming: int = 0) -> Any:
         """A value from the horizon's begin on, from what it changes by at each moment."""
-        changes = np.concatenate([steps, np.full(len(came), coming)])
+        changes = np.concatenate([change, np.full(len(came), coming)])
         return np.cumsum(np.append(base, changes[order]))[last]
 
     time = np.append(problem.over_time.begin_s, moments)
     last = np.append(time[1:] > time[:-1], True)
     return Timeline(
         time[last],
-        followed(empty_w.sum(), _steps(events, values.cpu_w + values.gpu_w, empty_w)),
-        followed(rest.fragment.sum(), _steps(events, values.fragment, rest.fragment)),
+        followed(empty_w.sum(), steps(events, values.cpu_w + values.gpu_w, empty_w)),
+        followed(rest.fragment.sum(), steps(events, values.fragment, rest.fragment)),
         followed(0, problem.tasks.demand_milli[events.task] * sign),
         followed(0, sign),
         followed(0, -events.start, 1),
     )
 
 
-def _steps(events: NodeEvents, after: FloatArray, rest: FloatArray) -> FloatArray:
+def steps(events: NodeEvents, after: FloatArray, rest: FloatArray) -> FloatArray:
     """(E,) by how much each event changes its node's value, `rest` before its first."""
     before = rest[events.node]
     at = np.flatnonzero(events.node[1:] == events.node[:-1])
     before[at + 1] = after[at]
-    steps: FloatArray = after - before
-    return steps
+    change: FloatArray = after - before
+    return change
 
 
 def rest_values(problem: PlacementProblem) -> NodeValues:

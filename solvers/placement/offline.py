@@ -23,7 +23,7 @@ from optgap.solvers.placement.nodes import Node, inserted
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class RoundingEffort:
     """How hard to look for good integer solutions, in counts.
 
     Parameters
@@ -59,7 +59,7 @@ class Rounding:
     """
 
     def __init__(
-        self, generation: ColumnGeneration, effort: Effort, rng: np.random.Generator
+        self, generation: ColumnGeneration, effort: RoundingEffort, rng: np.random.Generator
     ) -> None:
         self.generation = generation
         self.aggregate: Aggregate = generation.aggregate

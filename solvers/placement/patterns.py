@@ -20,7 +20,7 @@ from optgap.solvers.placement.aggregate import Aggregate
 from optgap.solvers.placement.columns import ColumnGeneration, cpu_units, stand_alone_cost
 from optgap.solvers.placement.exact.infeasible import impossible
 from optgap.solvers.placement.nodes import counted, expand
-from optgap.solvers.placement.offline import Effort, Rounding
+from optgap.solvers.placement.offline import Rounding, RoundingEffort
 
 BOUND_BY = "column generation over node patterns (Lagrangian bound)"
 COARSE, FINE = 1300, 70_000
@@ -120,7 +120,7 @@ def patterns(
     outcome = _bound_outcome(problem, generation, limits)
     if outcome.status is Status.INFEASIBLE:
         return outcome
-    effort = Effort(first_nodes=_more(first_nodes, limits), rounds=_more(rounds, limits))
+    effort = RoundingEffort(first_nodes=_more(first_nodes, limits), rounds=_more(rounds, limits))
     if start is not None:
         effort = replace(effort, keep=OPEN)
     rounding = Rounding(generation, effort, np.random.default_rng(seed))

@@ -51,8 +51,6 @@ class UnitColumns:
     steps: z_i.
     free: u_t by CPU need t.
     gathered: by k, how many nodes have k idle GPUs.
-    blocked: (column, t, column of the GPUs that lack CPU t, how many of these a node may have).
-    scattered: (column, t, k): idle GPUs that lack CPU t or company.
     """
 
     tasks: dict[int, int] = field(default_factory=dict)
@@ -61,8 +59,6 @@ class UnitColumns:
     steps: list[int] = field(default_factory=list)
     free: dict[int, int] = field(default_factory=dict)
     gathered: dict[int, int] = field(default_factory=dict)
-    blocked: list[tuple[int, int, int, int]] = field(default_factory=list)
-    scattered: list[tuple[int, int, int]] = field(default_factory=list)
 
 
 class CountedModel:
@@ -187,7 +183,6 @@ class CountedModel:
         most = min(gpus, limit)
         blocked = self.builder.variable(0, limit, cost, integer=True)
         self.builder.row([(blocked, 1.0), (served, -1.0), (free, float(most))], lower=0)
-        columns.blocked.append((blocked, need, served, most))
 
     def _several(self, u: int, need: int, wanted: int, cost: float) -> None:
         """`cost` for each idle GPU that a class wanting several of them cannot use."""
@@ -200,7 +195,6 @@ class CountedModel:
         useless = builder.variable(0, unit.count * gpus, cost, integer=True)
         gathered = columns.gathered[wanted]
         builder.row([(useless, 1.0), (columns.idle, -1.0), (gathered, float(gpus))], lower=0)
-        columns.scattered.append((useless, need, wanted))
         if need:
             free = columns.free[need]
             builder.row([(useless, 1.0), (columns.idle, -1.0), (free, float(gpus))], lower=0)

@@ -8,7 +8,6 @@ depends on.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,14 +82,6 @@ class Filling:
     def ends(self) -> list[tuple[int, int]]:
         """(column, milli-GPU left): the columns add up to the GPUs in use."""
         return [(column, 1000 - level) for level, column in self.levels.items()]
-
-    def put(self, values: FloatArray, contents: Sequence[int]) -> None:
-        """Count one more GPU, carrying tasks of these sizes."""
-        level = 0
-        for milli in sorted(contents, reverse=True):
-            values[self.arcs[self.fill.sizes.milli.index(milli), level]] += 1
-            level += milli
-        values[self.levels[level]] += 1
 
     def take(self, values: FloatArray) -> list[list[int]]:
         """The sizes that each GPU in use has room for."""

@@ -17,30 +17,17 @@ from optgap.solvers.backends.linear import Solved
 from optgap.solvers.backends.safe import solver_slack
 from optgap.solvers.placement.exact.counted import CountedModel, Unit
 from optgap.solvers.placement.exact.infeasible import impossible, together
-from optgap.solvers.placement.exact.lattice import Lattice, common_denominator, lattice
 from optgap.solvers.placement.exact.tables import Counted
-
-
-def values_of(model: CountedModel) -> Lattice | None:
-    """The values that the objective can take, where they are whole multiples."""
-    denominator = None
-    if model.counted.frag_weight:
-        popularity = model.counted.problem.workload.popularity
-        denominator = common_denominator(popularity.tolist())
-    return lattice(model.model, denominator)
-
 
 TOLERANCE = 1e-9
 """HiGHS's own, and what is taken off its bounds for it."""
 
 
 def valid_bound(model: CountedModel, bound: float) -> float:
-    """A solver's bound, less its tolerance, moved on to the next value the objective can take."""
+    """A solver's bound, less its tolerance; demand is a whole number of milli-GPU."""
     if model.counted.accepting:
         return float(int(bound + 1e-6 * max(1.0, abs(bound))))
-    bound -= solver_slack(model.model, TOLERANCE)
-    values = values_of(model)
-    return bound if values is None else values.raised(bound)
+    return bound - solver_slack(model.model, TOLERANCE)
 
 
 def pooled_model(counted: Counted) -> CountedModel:

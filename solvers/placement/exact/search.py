@@ -9,16 +9,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 from optgap.models.errors import RefereeError
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
-from optgap.models.result import Outcome, Sense, Status, Termination
+from optgap.models.placement.arrays import FloatArray
+from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends import solve
-from optgap.solvers.placement.aggregate import Aggregate
-from optgap.solvers.placement.exact.code import claim, decode, encode
+from optgap.solvers.backends.linear import Solved
+from optgap.solvers.placement.aggregate import Contents
 from optgap.solvers.placement.exact.counted import CountedModel, Unit
 from optgap.solvers.placement.exact.infeasible import at_most, impossible, together
 from optgap.solvers.placement.exact.pooled import (
@@ -27,8 +29,9 @@ from optgap.solvers.placement.exact.pooled import (
     solve_pooled,
     valid_bound,
 )
-from optgap.solvers.placement.exact.tables import Counted
-from optgap.solvers.placement.nodes import expand, inserted
+from optgap.solvers.placement.exact.tables import Counted, is_share
+from optgap.solvers.placement.nodes import Node, expand, inserted
+from optgap.solvers.placement.nodes import counted as contents_of
 
 POOLING_SHARE = 0.4
 """Of the work that is left, for the bound from pooled nodes."""
@@ -49,38 +52,55 @@ def exact(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
     ------
     InputError: for more than `MOST_NODES` nodes or `MOST_TASKS` tasks.
     """
-    return ExactSearch(problem, limits, seed).run()
+    at_most(problem, "an exact method", MOST_NODES, MOST_TASKS)
+    reason = "" if problem.objective.goal == "accepted_gpu" else impossible(problem)
+    if reason:
+        return Outcome(None, Status.INFEASIBLE, bound_by="capacities", message=reason)
+    return ExactSearch(Counted(problem), limits, seed).run()
 
 
-def meets(found: float | None, bound: float | None, sense: Sense) -> bool:
-    """Whether a solution is as good as a bound allows."""
-    if found is None or bound is None:
-        return False
-    excess = found - bound if sense == "min" else bound - found
-    return excess <= CLOSE * max(1.0, abs(found))
+def greedy(counted: Counted) -> PlacementSolution | None:
+    """Every task where the objective grows least, what asks for most first; None without room."""
+    nodes = inserted(counted, [], counted.accepting)
+    return None if nodes is None else expand(counted, nodes)
 
 
-def first_solutions(problem: PlacementProblem) -> Iterator[PlacementSolution]:
-    """Put one task after another where the objective grows least, in a few orders.
+def objective_of(counted: Counted, solution: PlacementSolution) -> float:
+    """The objective of a placement by the costs of its nodes' contents."""
+    if counted.accepting:
+        return float(counted.problem.tasks.demand_milli[solution.node >= 0].sum())
+    costs = [counted.cost(t, contents) for t, contents in contents_of(counted, solution)]
+    return math.fsum([counted.base, *costs])
 
-    What is hardest to place goes first, by three notions of hard.
-    """
-    aggregate, accepting = Aggregate(problem), problem.objective.goal == "accepted_gpu"
-    for key in (
-        lambda c: (-c.num_gpu, not c.gpu_spec, -c.gpu_milli, -c.cpu_milli),
-        lambda c: (not c.gpu_spec, -c.num_gpu, -c.cpu_milli, -c.gpu_milli),
-        lambda c: (-c.demand_milli / 1000 - c.cpu_milli / 12000, -c.memory_mib),
-    ):
-        nodes = inserted(aggregate, [], accepting, key)
-        if nodes is not None:
-            yield expand(aggregate, nodes)
+
+def decode(model: CountedModel, values: FloatArray) -> PlacementSolution:
+    """The placement behind the columns' values, where every unit is a single node."""
+    nodes: list[Node] = []
+    for unit, columns in zip(model.units, model.columns, strict=True):
+        of_size: dict[int, list[int]] = defaultdict(list)
+        gpus: list[tuple[int, ...]] = []
+        multi: list[int] = []
+        lone: list[int] = []
+        for c, column in columns.tasks.items():
+            task, here = model.counted.classes[c], [c] * round(values[column])
+            if is_share(task):
+                of_size[task.gpu_milli] += here
+            elif task.num_gpu == 1:
+                gpus += [(c,) for c in here]
+            else:
+                (multi if task.num_gpu else lone).extend(here)
+        for room in columns.filling.take(values) if columns.filling is not None else []:
+            gpus.append(tuple(of_size[milli].pop() for milli in room if of_size[milli]))
+        contents = Contents(tuple(filter(None, gpus)), tuple(multi), tuple(lone))
+        nodes.append((unit.type_index, contents))
+    return expand(model.counted, nodes)
 
 
 @dataclass
 class ExactSearch:
-    """One exact solve and what it has found so far."""
+    """One exact solve: the best placement and the best bound so far, and what proved that."""
 
-    problem: PlacementProblem
+    counted: Counted
     limits: Limits
     seed: int
     found: PlacementSolution | None = None
@@ -92,143 +112,108 @@ class ExactSearch:
     info: dict[str, float | int | str] = field(default_factory=dict)
 
     @property
-    def sense(self) -> Sense:
-        return self.problem.objective.described.sense
+    def sign(self) -> int:
+        """By what values are multiplied to be minimised."""
+        return -1 if self.counted.accepting else 1
+
+    @property
+    def proven(self) -> bool:
+        """Whether the placement is as good as the bound allows."""
+        if self.claimed is None or self.bound is None:
+            return False
+        return self.sign * (self.claimed - self.bound) <= CLOSE * max(1.0, abs(self.claimed))
 
     def run(self) -> Outcome:
         """Greedy, pooling, placing."""
-        at_most(self.problem, "an exact method", MOST_NODES, MOST_TASKS)
-        self.counted = Counted(self.problem)
-        self.pooled = pooled_model(self.counted)
-        if not self.counted.accepting:
-            reason = impossible(self.problem)
-            if reason:
-                return Outcome(None, Status.INFEASIBLE, bound_by="capacities", message=reason)
-        else:
-            self._known_bound(self._demand_that_fits(), "the demand of tasks that fit a node")
-        for start in first_solutions(self.problem):
+        start = greedy(self.counted)
+        if start is not None:
             self._offer(start)
-            self.info["start"] = float(self.claimed or 0.0)
         self.limits.progress("greedy", self.claimed, self.bound)
         for step in (self._pool, self._place):
-            if self._done():
+            if self.limits.stop is not None or self.proven:
                 break
             infeasible_by = step()
+            if infeasible_by and self.found is not None:  # its tables know nothing of the solver
+                raise RefereeError(f"{infeasible_by} calls a problem infeasible that is not")
             if infeasible_by:
-                return self._infeasible(infeasible_by)
+                words = together(infeasible_by)
+                return Outcome(
+                    None, Status.INFEASIBLE, bound_by=infeasible_by, info=self.info, message=words
+                )
         return self._outcome()
 
-    def _demand_that_fits(self) -> float:
-        tasks = self.problem.tasks
-        lost = sum(int(tasks.demand_milli[k]) for k in self.problem.never_fits)
-        return float(int(tasks.demand_milli.sum()) - lost)
-
     def _offer(self, solution: PlacementSolution) -> None:
-        """Keep a solution if it is the best so far."""
-        value = claim(self.pooled, solution)
-        if self.claimed is None or (value < self.claimed) == self._minimising:
+        """Keep a placement if it is the best so far."""
+        value = objective_of(self.counted, solution)
+        if self.claimed is None or self.sign * value < self.sign * self.claimed:
             self.found, self.claimed = solution, value
 
-    def _known_bound(self, bound: float, by: str) -> None:
-        """Keep a bound if it is the best so far."""
-        if self.bound is not None:
-            gain = bound - self.bound if self._minimising else self.bound - bound
-            if gain <= 1e-9 * max(1.0, abs(self.bound)):
-                return
-        self.bound, self.bound_by = bound, by
+    def _better(self, bound: float | None) -> float | None:
+        """The better of this bound and the one that is known."""
+        known = [value for value in (self.bound, bound) if value is not None]
+        return max(known, key=lambda value: self.sign * value, default=None)
 
-    def _done(self) -> bool:
-        return self.limits.stop is not None or meets(self.claimed, self.bound, self.sense)
+    def _told(self, phase: str, limits: Limits) -> Limits:
+        """Limits for a solver whose progress is shown beside what is known."""
 
-    def _pool(self) -> str:
-        """Bound by pooled nodes; returns who proved that there is no placement, or ""."""
-        if len(self.counted.types) == len(self.problem.cluster):
-            return ""  # placing is the same model
-        share = self.limits.within(POOLING_SHARE * self.limits.remaining)
-        limits = share.telling(
-            lambda _phase, _found, proven: self.limits.progress(
-                "pooled nodes", self.claimed, proven
-            ),
-        )
-        solved = solve_pooled(self.pooled, limits, self.seed)
-        self.info["pooled_status"] = str(solved.status)
+        def tell(_phase: str, found: float | None, proven: float | None) -> None:
+            self.limits.progress(phase, found or self.claimed, self._better(proven))
+
+        return limits.telling(tell)
+
+    def _proved(self, solved: Solved, bound: float | None, by: str) -> str:
+        """Keep a solver's bound if it is the best; who proved that there is no placement, or ""."""
         if solved.status is Status.INFEASIBLE:
-            return f"pooled nodes, {solved.solver}"
-        if solved.bound is not None:
-            self._known_bound(solved.bound, f"pooled nodes, {solved.solver}")
-            self.info["pooled_bound"] = solved.bound
+            return by
+        if bound is not None and self._better(bound) != self.bound:
+            self.bound, self.bound_by = bound, by
         return ""
 
-    @property
-    def _minimising(self) -> bool:
-        return self.sense == "min"
+    def _pool(self) -> str:
+        """Bound by pooled nodes."""
+        if len(self.counted.types) == len(self.counted.problem.cluster):
+            return ""  # placing is the same model
+        share = self.limits.within(POOLING_SHARE * self.limits.remaining)
+        limits = self._told("pooled nodes", share)
+        solved = solve_pooled(pooled_model(self.counted), limits, self.seed)
+        self.info["pooled_status"] = str(solved.status)
+        return self._proved(solved, solved.bound, f"pooled nodes, {solved.solver}")
 
     def _place(self) -> str:
-        """Search node by node; returns who proved that there is no placement, or ""."""
-        types = self.problem.cluster.type_of.tolist()
+        """Search node by node."""
+        types = self.counted.problem.cluster.type_of.tolist()
         order = sorted(range(len(types)), key=lambda n: (types[n], n))
         placing = CountedModel(self.counted, [Unit(types[n], (n,)) for n in order])
-        start = None if self.found is None else encode(placing, self.found)
-        target = None
-        if self.bound is not None:
-            slack = 5e-7 * max(1.0, abs(self.bound))
-            target = self.bound + (slack if self._minimising else -slack)
-        limits = self.limits.telling(
-            lambda _phase, found, proven: self.limits.progress(
-                "node by node", found or self.claimed, self._better(proven)
-            ),
-        )
+        target = self.bound
+        if target is not None:
+            target += self.sign * CLOSE / 2 * max(1.0, abs(target))
         solved = solve(
             placing.model,
             backend="highs",
-            limits=limits,
+            limits=self._told("node by node", self.limits),
             seed=self.seed,
-            start=start,
             target=target,
             tolerance=TOLERANCE,
         )
         self.info["variables"] = placing.model.variables
         self.info["placing_status"], self.ended = str(solved.status), solved.termination
-        if solved.status is Status.INFEASIBLE:
-            return f"node by node, {solved.solver}"
         if solved.status is Status.ERROR:
             self.message = f"{solved.solver}: {solved.message}"
         if solved.values is not None:
             self._offer(decode(placing, solved.values))
-        if solved.bound is not None:
-            bound = valid_bound(placing, solved.bound)
-            self._known_bound(bound, f"node by node, {solved.solver}")
-        return ""
-
-    def _better(self, proven: float | None) -> float | None:
-        """The better of a solver's bound so far and the one that is known."""
-        if proven is None or self.bound is None:
-            return self.bound if proven is None else proven
-        return max(proven, self.bound) if self._minimising else min(proven, self.bound)
-
-    def _infeasible(self, by: str) -> Outcome:
-        if self.found is not None:  # checked by tables that share nothing with the solver
-            raise RefereeError(f"{by} calls a problem infeasible that has a placement")
-        return Outcome(None, Status.INFEASIBLE, bound_by=by, info=self.info, message=together(by))
+        bound = None if solved.bound is None else valid_bound(placing, solved.bound)
+        return self._proved(solved, bound, f"node by node, {solved.solver}")
 
     def _outcome(self) -> Outcome:
-        optimal = meets(self.claimed, self.bound, self.sense)
-        if self.found is None:
-            status = Status.NO_SOLUTION if self.bound is None else Status.BOUND_ONLY
-        else:
-            status = Status.OPTIMAL if optimal else Status.FEASIBLE
-        termination = Termination.COMPLETED if optimal else self.limits.stop or self.ended
-        bound = self.bound
-        if optimal and self.claimed is not None and bound is not None:
+        status, ended, bound = Status.OPTIMAL, Termination.COMPLETED, self.bound
+        if not self.proven:
+            ended = self.limits.stop or self.ended
+            status = Status.FEASIBLE
+            if self.found is None:
+                status = Status.NO_SOLUTION if bound is None else Status.BOUND_ONLY
+        elif self.claimed is not None and bound is not None:
             # a bound past the solution it proves is rounding
-            bound = min(bound, self.claimed) if self._minimising else max(bound, self.claimed)
+            bound = self.sign * min(self.sign * bound, self.sign * self.claimed)
         return Outcome(
-            self.found,
-            status,
-            termination,
-            self.claimed,
-            bound,
-            self.bound_by if bound is not None else None,
-            self.info,
-            self.message,
+            self.found, status, ended, self.claimed, bound, self.bound_by, self.info, self.message
         )

@@ -21,6 +21,7 @@ from optgap.models.placement import PlacementProblem, PowerModel, TargetWorkload
 from optgap.models.placement.arrays import FloatArray, IntArray
 from optgap.models.placement.cluster import NodeType
 from optgap.models.placement.tasks import TaskClass
+from optgap.solvers.placement.aggregate import Aggregate
 from optgap.solvers.placement.exact.fill import Sizes
 
 
@@ -92,28 +93,21 @@ def fragment(workload: TargetWorkload, node: NodeType) -> Fragment:
     return Fragment(active, idle, tuple(sorted(served.items())), tuple(several))
 
 
-class Counted:
+class Counted(Aggregate):
     """A placement problem with its tasks counted by class and its nodes by type.
 
     Attributes
     ----------
-    classes, demand: the task classes and how many tasks each has, (C,).
-    types, count: the node types and how many nodes each has, (K,).
     most: (C, K) how many tasks of a class fit one empty node of a type.
     sizes: the requests of tasks that share GPUs.
-    power_weight, frag_weight: what a W and a milli-GPU of fragment cost in the objective.
+    accepting: whether the goal is how much GPU demand is accepted.
     """
 
     def __init__(self, problem: PlacementProblem) -> None:
-        self.problem = problem
-        self.classes: tuple[TaskClass, ...] = problem.tasks.classes
-        self.demand: IntArray = np.bincount(problem.tasks.class_of, minlength=len(self.classes))
-        self.types: tuple[NodeType, ...] = problem.cluster.types
-        self.count: IntArray = np.bincount(problem.cluster.type_of, minlength=len(self.types))
+        super().__init__(problem)
         self.most: IntArray = np.array(
             [[self._most(c, t) for t in range(len(self.types))] for c in range(len(self.classes))]
         )
-        self.power_weight, self.frag_weight = problem.objective.weights
         self.accepting = problem.objective.goal == "accepted_gpu"
         shares: dict[int, int] = defaultdict(int)
         for task_class, number in zip(self.classes, self.demand, strict=True):
@@ -125,7 +119,7 @@ class Counted:
 
     def _most(self, c: int, t: int) -> int:
         task, node = self.classes[c], self.types[t]
-        if not self.problem.fits_empty(task, node):
+        if not self.fits_type[t, c]:
             return 0
         most = int(self.demand[c])
         if task.cpu_milli:

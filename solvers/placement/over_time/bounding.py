@@ -44,7 +44,7 @@ BOUND_BY_WAITING = "prices of tasks from column generation over node patterns, w
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class MomentEffort:
     """How much work goes into a bound over time.
 
     Parameters
@@ -60,7 +60,7 @@ class Effort:
     units: int = 15_000
 
 
-EFFORT = Effort()
+EFFORT = MomentEffort()
 LESS = 1e-6
 """Relative: what a program's value has to fall by to count as lower."""
 

@@ -16,7 +16,7 @@ from optgap.heuristics.placement import POLICIES
 from optgap.heuristics.placement.parameters import NodeValueParams
 from optgap.heuristics.placement.values import (
     Grid,
-    NodeValues,
+    NodeWorth,
     offers_of,
     shares_worth,
     worth_of_nodes,
@@ -42,9 +42,9 @@ def run(problem: PlacementProblem, name: str = "node-value", **params: Any) -> O
     return outcome
 
 
-def tables(problem: PlacementProblem, options: NodeValueParams) -> tuple[NodeValues, list[float]]:
+def tables(problem: PlacementProblem, options: NodeValueParams) -> tuple[NodeWorth, list[float]]:
     """W, and β by class of the target workload."""
-    values = NodeValues.empty(problem, Grid())
+    values = NodeWorth.empty(problem, Grid())
     worth_of_nodes(problem, options, values)
     return values, offers_of(problem, values)[0]["gpus"].tolist()
 

@@ -174,11 +174,7 @@ def test_what_can_be_accepted_is_bounded_from_above() -> None:
     assert solved(few, "patterns").bound == pytest.approx(2100, rel=1e-6)
 
 
-def test_a_bound_moves_on_to_the_next_value_there_is() -> None:
-    """Power in steps of 15 W above 70 W; GPU demand that is accepted in whole milli-GPU."""
-    power = pooled_model(Counted(problem(*[LARGE] * 3)))
-    assert valid_bound(power, 341.0) == pytest.approx(355, abs=1e-3)
-    assert valid_bound(power, 340.0) == pytest.approx(340, abs=1e-3)
+def test_accepted_demand_is_bounded_in_whole_milli_gpus() -> None:
     accepted = pooled_model(Counted(problem(*[LARGE] * 5, goal="accepted_gpu")))
     assert valid_bound(accepted, 2800.9) == 2800
     assert valid_bound(accepted, 2799.9999) == 2800

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,13 +15,11 @@ from trust.agreement import examples
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution, PowerModel
 from optgap.models.placement.fragmentation import node_fragmentation
+from optgap.models.result import Status
 from optgap.solvers.backends import solve
-from optgap.solvers.backends.linear import LinearBuilder
-from optgap.solvers.placement.exact.code import claim, decode, encode
 from optgap.solvers.placement.exact.counted import CountedModel, Unit
-from optgap.solvers.placement.exact.lattice import DENOMINATORS, common_denominator, lattice
-from optgap.solvers.placement.exact.pooled import pooled_model, values_of
-from optgap.solvers.placement.exact.search import first_solutions
+from optgap.solvers.placement.exact.pooled import pooled_model
+from optgap.solvers.placement.exact.search import decode, greedy, objective_of
 from optgap.solvers.placement.exact.tables import Counted, cpu_steps, fragment
 from tests.strategies import placement_problems, power_models
 
@@ -74,18 +73,27 @@ def test_every_placement_has_its_cost_in_the_formulation(
         solution.node[solution.node >= 0], solution.gpu_mask[solution.node >= 0]
     )
     assert not problem.check(solution)
-    counted = Counted(problem)
-    objective = problem.evaluate(solution).objective
+    counted, objective = Counted(problem), problem.evaluate(solution).objective
+    class_of, sign = problem.tasks.class_of, -1 if problem.objective.goal == "accepted_gpu" else 1
     for model in (node_by_node(counted), pooled_model(counted)):
-        assert model.model.violation(encode(model, solution)) <= 1e-9
-        assert claim(model, solution) == pytest.approx(objective, abs=close(objective))
-    again = decode(node_by_node(counted), encode(node_by_node(counted), solution))
-    assert not problem.check(again)
-    value = problem.evaluate(again).objective
-    if counted.sizes.exact or counted.accepting:
-        assert value == pytest.approx(objective, abs=close(objective))
-    else:  # GPUs have room for more than was on them, so decoding may pack tighter
-        assert value <= objective + close(objective)
+        lower, upper = model.model.lower.copy(), model.model.upper.copy()
+        for unit, columns in zip(model.units, model.columns, strict=True):
+            here = class_of[np.isin(solution.node, unit.nodes)]
+            assert set(here.tolist()) <= set(columns.tasks)
+            for c, column in columns.tasks.items():
+                lower[column] = upper[column] = int((here == c).sum())
+        fixed = replace(model.model, lower=lower, upper=upper)
+        solved = solve(fixed, backend="highs", limits=Limits())
+        assert solved.status is Status.OPTIMAL
+        assert solved.objective is not None
+        assert solved.values is not None
+        assert sign * solved.objective <= sign * objective + close(objective)
+        if len(model.units) == len(problem.cluster):
+            again = decode(model, solved.values)
+            assert not problem.check(again)
+            assert problem.serves_all(again)
+            value = problem.evaluate(again).objective
+            assert sign * value <= sign * solved.objective + close(objective)
 
 
 @given(power_models(), st.sampled_from((0, 1, 1999, 31_999, 32_000, 50_000, 96_000, 104_001)))
@@ -140,55 +148,11 @@ def test_the_optimum_of_the_formulation_is_that_of_all_placements(
         assert solved.objective == pytest.approx(best.claimed, abs=close(best.claimed))
 
 
-def test_popularities_of_a_trace_have_their_common_denominator() -> None:
-    assert common_denominator([1 / 3, 2 / 3]) == 3
-    assert common_denominator([3 / 7749, 7746 / 7749]) == 2583
-    assert common_denominator([0.5, 0.123456789123, 0.376543210877]) is None
-
-
-@given(st.lists(st.floats(0, 1, allow_nan=False), min_size=1, max_size=6))
-def test_no_value_of_the_objective_is_passed_over(costs: list[float]) -> None:
-    builder = LinearBuilder("min", 3.0)
-    for cost in costs:
-        builder.variable(0, 5, cost, integer=True)
-    model = builder.build()
-    values = lattice(model, common_denominator(costs))
-    rng = np.random.default_rng(0)
-    for _ in range(20 if values else 0):
-        value = model.objective(rng.integers(0, 6, len(costs)).astype(float))
-        assert values is not None
-        assert values.raised(value) <= value * (1 + 1e-9)
-        # a bound a little lower is not raised beyond a point that has it
-        assert values.raised(value - 1e-9) <= value * (1 + 1e-9)
-
-
-def test_a_bound_moves_on_to_a_value_that_the_objective_can_take() -> None:
-    builder = LinearBuilder("min", 1.0)
-    builder.variable(0, 5, 15.0, integer=True)
-    builder.variable(0, 5, 120.0, integer=True)
-    values = lattice(builder.build(), None)
-    assert values is not None
-    assert values.scale == 1.0
-    assert values.raised(30.5) == 31.0
-    assert values.raised(31.0 + 1e-8) == pytest.approx(31.0, abs=2e-8)
-
-
-def test_arbitrary_popularities_have_no_such_values() -> None:
-    builder = LinearBuilder("min")
-    builder.variable(0, 5, 0.1234567890123, integer=True)
-    assert lattice(builder.build(), None) is None
-
-
 @given(placement_problems(max_nodes=2, max_tasks=4))
 def test_the_greedy_start_is_a_placement(problem: PlacementProblem) -> None:
-    for start in first_solutions(problem):
+    start, counted = greedy(Counted(problem)), Counted(problem)
+    if start is not None:
         assert not problem.check(start)
-        assert problem.serves_all(start) or problem.objective.goal == "accepted_gpu"
-
-
-def test_the_default_workload_is_solved_in_integers() -> None:
-    from optgap.models.placement.presets import small
-
-    problem = small(seed=0, size=10, goal="fragmentation")
-    assert values_of(pooled_model(Counted(problem))) is not None
-    assert len(problem.tasks) <= DENOMINATORS
+        assert problem.serves_all(start) or counted.accepting
+        objective = problem.evaluate(start).objective
+        assert objective_of(counted, start) == pytest.approx(objective, abs=close(objective))

@@ -97,7 +97,7 @@ def test_the_search_itself_needs_neither_a_start_nor_a_bound() -> None:
             assert outcome.claimed == pytest.approx(oracle.claimed, abs=close(oracle.claimed))
 
     with (
-        mock.patch.object(search, "first_solutions", return_value=[]),
+        mock.patch.object(search, "greedy", return_value=None),
         mock.patch.object(search.ExactSearch, "_pool", return_value=""),
     ):
         agrees()
