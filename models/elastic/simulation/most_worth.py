@@ -48,10 +48,7 @@ class MostWorth:
 
     def decide(self, state: State) -> Decision:
         """The most worth of work per second that fits."""
-        return self.within(state, self.problem.gpus, self.problem.power_allowed_w)
-
-    def within(self, state: State, there: int, limit_w: float) -> Decision:
-        """The same on so many GPUs and W."""
+        limit_w = self.problem.power_allowed_w
         choices = self.choices
         parts = self.options(state, limit_w)
         which = np.concatenate(parts)
@@ -64,7 +61,7 @@ class MostWorth:
             value = value * np.where(count == state.count[of], 1.0, 1.0 - lost)
         sizes = [len(part) for part in parts]
         gpus, watts = choices.gpus[which], choices.watts[which]
-        snapshot = Snapshot.of_worth((there, limit_w), sizes, value, gpus, watts)
+        snapshot = Snapshot.of_worth((self.problem.gpus, limit_w), sizes, value, gpus, watts)
         found = self.exact(snapshot, self.gap / len(parts), self.states)
         assert found.chosen is not None  # all may wait
         picked = np.where(found.chosen >= 0, which[found.chosen], -1)
