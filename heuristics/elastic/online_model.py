@@ -88,7 +88,6 @@ def most_probable(
     return z
 
 
-Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Rows = NDArray[np.int64] | slice
 TIME_NAMES = (*IO_NAMES, *GRAD_NAMES, *SYNC_NAMES["paper"], "gamma1", "gamma2")
