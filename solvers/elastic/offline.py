@@ -1,18 +1,14 @@
 """A good schedule with hindsight: what the work of each job is worth decides at every event.
 
-At a fixed order of completions the work of a job is worth the same at all times (it is the dual of
-its row in the order's linear program), so that the optimum does at every moment what is worth most.
-The first schedules are those of the online policy `work-value`, which estimates the worth. Then the
-program of an order says what work is worth, a simulation that goes by it gives the next order, and
-so on; restarts, places and moves are charged by the simulation. At last the best schedule is varied
-at random and what is better kept: the worth of some jobs' work, or a job's GPU count at one event,
-which may spare a restart that the next event makes useless.
+The first schedules are those of the online policy `work-value`, which estimates the worth. The next
+goes by what work is worth at the prices of the bound; restarts, places and moves are charged by the
+simulation. At last the best schedule is varied at random and what is better kept: the worth of some
+jobs' work, and the time over which a restart is spread.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,13 +17,7 @@ import numpy as np
 from optgap.models.elastic import ElasticProblem, ElasticSolution
 from optgap.models.elastic.arrays import Floats
 from optgap.models.elastic.simulation.engine import simulate
-from optgap.models.elastic.simulation.most_worth import (
-    KEPT,
-    EstimatedWorth,
-    Pinned,
-    Pins,
-    Worth,
-)
+from optgap.models.elastic.simulation.most_worth import EstimatedWorth, MostWorth, Worth
 from optgap.models.elastic.snapshot import Choices
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
@@ -42,9 +32,7 @@ from optgap.solvers.elastic.exhaustive import (
     exhaustive,
     searched,
 )
-from optgap.solvers.elastic.joint import Tables, order_of
 from optgap.solvers.elastic.parameters import OfflineParams
-from optgap.solvers.elastic.prefixes import Events, Prefixes, Priced
 from optgap.solvers.elastic.prices import TUNING as PRICES
 from optgap.solvers.elastic.prices import Bounded, bounded
 from optgap.solvers.elastic.snapshot import solve
@@ -62,13 +50,9 @@ class OfflineTuning:
     spread_s: time over which a restart is spread, to begin with: what it has to pay off in.
     close: a schedule so little above the bound, relative, is not improved any more.
     floor: of the dearest work: what no job's work is worth less than, so that none waits for ever.
-    order_share, bound_share: of what is left of a budget, for orders of completions, and for a
-        bound.
+    bound_share: of what is left of a budget, for a bound.
     vary_share: of what is left, for varying the best schedule where a search for a bound follows.
     runs, most_runs: squared jobs times schedules, and schedules, unless it is said how many.
-    pinned: share of the later half of the tries that give single counts, up to `most_pinned` jobs;
-        larger problems were not measured to the end.
-    runs_pinned: schedules of so few jobs at most.
     states: of the search of one decision at most.
     """
 
@@ -78,14 +62,10 @@ class OfflineTuning:
     spread_s: float = 300.0
     close: float = 1e-6
     floor: float = 1e-6
-    order_share: float = 0.25
     bound_share: float = 0.5
     vary_share: float = 0.4
     runs: int = 700_000
     most_runs: int = 300
-    runs_pinned: int = 1000
-    pinned: float = 0.7
-    most_pinned: int = 16
     states: int = 3000
 
 
@@ -101,15 +81,12 @@ class Tried:
     value: mean completion − submission, s.
     worth: of an iteration; factor: (J,) by which each job's is varied.
     spread_s: over how much time a restart is spread.
-    pins: counts that are given; stages: when who is there, for others.
     """
 
     value: float
     worth: Worth
     factor: Floats
     spread_s: float
-    pins: Pins
-    stages: Mapping[bytes, list[int]]
     solution: ElasticSolution
 
 
@@ -122,16 +99,13 @@ class ScheduleSearch:
         self.best: Tried | None = None
         self.runs = 0
 
-    def run(
-        self, worth: Worth, spread_s: float, factor: Floats | float = 1.0, pins: Pins | None = None
-    ) -> Tried | None:
+    def run(self, worth: Worth, spread_s: float, factor: Floats | float = 1.0) -> Tried | None:
         """The schedule that goes by this; None where the limits stop it."""
         factors = np.broadcast_to(np.asarray(factor, dtype=float), len(self.problem))
-        policy = Pinned(
+        policy = MostWorth(
             self.problem, self.choices, lambda state: worth(state) * factors[state.jobs], solve,
             spread_s, TUNING.gap, TUNING.states,
         )  # fmt: skip
-        policy.pins, policy.stages = pins or {}, {}
         outcome = simulate(self.problem, policy, self.limits)
         if outcome.termination is not Termination.COMPLETED or outcome.solution is None:
             return None
@@ -139,7 +113,7 @@ class ScheduleSearch:
         self.limits.spend(ELASTIC.simulated(int(outcome.info["events"]), len(self.problem)))
         ends = completions(self.problem, outcome.solution)
         value = float((ends - self.problem.jobs.submit_s).mean())
-        tried = Tried(value, worth, factors, spread_s, policy.pins, policy.stages, outcome.solution)
+        tried = Tried(value, worth, factors, spread_s, outcome.solution)
         if self.best is None or value < self.best.value:
             self.best = tried
             self.limits.progress("schedules", value, None)
@@ -158,27 +132,6 @@ class ScheduleSearch:
                 worth = EstimatedWorth(self.problem, self.choices, power)
                 self.run(worth, TUNING.spread_s)
 
-    def by_orders(self) -> Priced | None:
-        """From order to order, as long as they are new; the prices of the best schedule's."""
-        problem, tables = self.problem, Tables(self.problem)
-        tried, seen = self.best, set[Events]()
-        best: Priced | None = None
-        part = self.limits.within(TUNING.order_share * self.limits.remaining)
-        prefixes = Prefixes(tables, part)
-        most = round(self.options.orders * self.limits.effort)
-        while tried is not None and len(seen) < most:
-            ends = completions(problem, tried.solution) - problem.epoch_s
-            events = order_of(tables, ends)
-            if events in seen:
-                break
-            seen.add(events)
-            order = prefixes.order(events)
-            if order is None:
-                break
-            best = order if best is None or tried is self.best else best
-            tried = self.run(self.known(order.worth), tried.spread_s)
-        return best
-
     def by_prices(self, worth: Floats) -> None:
         """With what work is worth at the bound's prices."""
         if self.limits.stop is None:
@@ -187,36 +140,18 @@ class ScheduleSearch:
     def vary(self, rng: np.random.Generator, bound: float) -> None:
         """Random changes of the best schedule, kept where they are better."""
         size, options = len(self.problem), self.options
-        few = size <= TUNING.most_pinned
-        most = TUNING.runs_pinned if few else TUNING.most_runs
-        runs = round((options.runs or min(most, TUNING.runs // size**2)) * self.limits.effort)
-        pinned = TUNING.pinned if few else 0.0
+        most = options.runs or min(TUNING.most_runs, TUNING.runs // size**2)
+        runs = round(most * self.limits.effort)
         while self.best is not None and self.runs < runs and self.limits.stop is None:
             best = self.best
             if best.value <= bound * (1 + TUNING.close):
                 return
-            if 2 * self.runs >= runs and rng.random() < pinned:
-                self.run(best.worth, best.spread_s, best.factor, self._repinned(best, rng))
-                continue
             share, change = size ** -rng.random(), TUNING.change * rng.random()
             changed = rng.random(size) < share
             changed[rng.integers(size)] = True
             noise = np.where(changed, rng.normal(0.0, change, size), 0.0)
             spread = best.spread_s * math.exp(rng.normal(0.0, change))
-            self.run(best.worth, spread, best.factor * np.exp(noise), best.pins)
-
-    def _repinned(self, best: Tried, rng: np.random.Generator) -> Pins:
-        """One to three counts given, or no longer; those of stages that are no more fall away."""
-        pins = {key: pin for key, pin in best.pins.items() if key[0] in best.stages}
-        stages = list(best.stages)
-        for _ in range(rng.choice(3, p=(0.5, 0.3, 0.2)) + 1):
-            stage = stages[rng.integers(len(stages))]
-            key = stage, int(rng.choice(best.stages[stage]))
-            if key in pins and rng.random() < 0.5:
-                del pins[key]
-            else:
-                pins[key] = int(rng.integers(KEPT, len(self.problem.counts)))
-        return pins
+            self.run(best.worth, spread, best.factor * np.exp(noise))
 
     def outcome(self, proof: Bounded, ended: str) -> Outcome:
         """The best schedule and the bound; without one where the limits left no time for it.
@@ -260,11 +195,12 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
     options = chosen(OfflineParams, given, "offline")
     search = ScheduleSearch(problem, options, limits)
     search.begin()
-    order = search.by_orders() if len(problem) <= PRICES.most_ordered else None
     share = limits.within(TUNING.bound_share * limits.remaining)
-    proof = bounded(problem, share, rounds=options.rounds, order=order)
-    if order is None:
-        search.by_prices(proof.worth)
+    made = None
+    if search.best is not None and len(problem) <= PRICES.few:
+        made = completions(problem, search.best.solution)
+    proof = bounded(problem, share, rounds=options.rounds, ends_s=made)
+    search.by_prices(proof.worth)
     groups = apart(problem) if bounds(problem) and chargeable(problem) else []
     charged = any(len(jobs) <= EXHAUSTIVE.most_charged for jobs in groups)
     if charged:

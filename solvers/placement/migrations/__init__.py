@@ -179,8 +179,7 @@ def curve(
     if problem.power.cpu_rule != "packages":
         raise InputError("problem", "field power.cpu_rule", problem.power.cpu_rule, "'packages'")
     work = _Work(migration, limits, seed)
-    first = Descent.of(migration)
-    every = first.copy()
+    every = Descent.of(migration)
     every.run(MOST_STEPS * len(problem.tasks), limits)
     work.add(every.moves)
     free_bound, by = _patterns(work)
@@ -188,7 +187,7 @@ def curve(
     most = max(len(work.best(None)[0]), int(migration.movable.sum()) if small else 0, 1)
     grid = _grid(most, wanted)
     for k in grid[1:-1]:
-        descent = first.copy() if k <= len(every.moves) else _on_the_way(work, every, k)
+        descent = _on_the_way(work, every, k)
         if descent is not None:
             descent.run(k, limits)
             work.add(descent.moves)
@@ -213,7 +212,7 @@ def _on_the_way(work: _Work, every: Descent, most: int) -> Descent | None:
     """
     way = max((moves for moves, _ in work.paths), key=len)
     left = len(every.moves)
-    if most >= len(way):
+    if not left < most < len(way):
         return None
     begun = round((most - left) * len(way) / (len(way) - left))
     return Descent.of(work.migration, way[:begun])

@@ -220,43 +220,32 @@ class State:
     # -- what may be worth leaving --------------------------------------------------------
 
     def units(self, n: int) -> Iterator[Unit]:
-        """What could leave node `n` together: all of a GPU, a CPU package's worth, all."""
+        """What could leave node `n` together: all of a GPU, or a CPU package's worth of others."""
         movable = self.migration.movable
         here = sorted(self.on[n])
-        seen: set[tuple[int, ...]] = set()
+        seen: set[int] = set()
         for g in range(int(self.nodes[n]["gpus"])):
             members = [k for k in here if self.mask[k] >> g & 1]
-            if members and all(movable[k] for k in members):
-                barred = 0
-                for k in members:
-                    barred |= int(self.mask[k])
+            if members and members[0] not in seen and all(movable[k] for k in members):
+                seen.update(members)
+                barred = int(np.bitwise_or.reduce(self.mask[members]))
                 if self.migration.further.fullest[members].any():
                     barred = -1  # where a task comes back to is not ours to say
-                yield from self._unit(n, members, barred, seen)
-        free = [k for k in here if movable[k] and self.tasks.cpu_milli[k]]
-        yield from self._package(n, [k for k in free if not self.tasks.num_gpu[k]], seen)
-        yield from self._package(n, free, seen)
-        if here and all(movable[k] for k in here):
-            yield from self._unit(n, here, -1, seen)
-
-    def _unit(
-        self, n: int, members: list[int], barred: int, seen: set[tuple[int, ...]]
-    ) -> Iterator[Unit]:
-        tasks = self.tasks
-        order = sorted(members, key=lambda k: (-tasks.demand_milli[k], -tasks.cpu_milli[k], k))
-        if tuple(order) not in seen:
-            seen.add(tuple(order))
-            yield Unit(n, tuple(order), barred)
-
-    def _package(self, n: int, candidates: list[int], seen: set[tuple[int, ...]]) -> Iterator[Unit]:
-        """The fewest of the candidates that leave one CPU package of the node idle."""
-        candidates = sorted(candidates, key=lambda k: -self.tasks.cpu_milli[k])
-        free, now = int(self.free_cpu[n]), self.cpu_power(n, int(self.free_cpu[n]))
-        for i, k in enumerate(candidates):
+                yield self._unit(n, members, barred)
+        plain = [k for k in here if movable[k] and not self.tasks.num_gpu[k]]
+        plain.sort(key=lambda k: -self.tasks.cpu_milli[k])
+        free = int(self.free_cpu[n])
+        now = self.cpu_power(n, free)
+        for i, k in enumerate(plain):
             free += int(self.tasks.cpu_milli[k])
             if self.cpu_power(n, free) < now - NOTHING:
-                yield from self._unit(n, candidates[: i + 1], -1, seen)
+                yield self._unit(n, plain[: i + 1], -1)
                 return
+
+    def _unit(self, n: int, members: list[int], barred: int) -> Unit:
+        tasks = self.tasks
+        order = sorted(members, key=lambda k: (-tasks.demand_milli[k], -tasks.cpu_milli[k], k))
+        return Unit(n, tuple(order), barred)
 
     def evaluate(self, unit: Unit) -> tuple[float, list[Move]] | None:
         """What the unit's leaving saves (W), and its moves; None where that is nothing.
