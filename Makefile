@@ -27,7 +27,7 @@ test: $(STAMP) ## lint, types, layers and the whole test suite
 	  $(BIN)/python -m pytest $(PYTEST_ARGS); tests=$$?; \
 	  wait $$lint; linted=$$?; cat out/lint.txt; exit $$((tests ? tests : linted))
 
-fuzz: $(STAMP) ## thousands of random problems and broken files per family; an hour
+fuzz: $(STAMP) ## thousands of random problems and broken files per family; over an hour
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $(PYTEST_ARGS) tests/trust tests/transcriptions
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $(PYTEST_ARGS) -m hypothesis \
 	  tests/models tests/fitting tests/heuristics tests/solvers tests/audit

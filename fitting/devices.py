@@ -12,8 +12,7 @@ from scipy.special import stdtrit
 
 from optgap.fitting.estimator import Design, Estimator
 from optgap.fitting.groups import GroupedFit
-from optgap.fitting.optimise import Floats, Spread
-from optgap.fitting.parameter import Parameter
+from optgap.fitting.optimise import Floats, Parameter, Spread
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote
 

@@ -7,10 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from optgap.fitting.convex import weighted_fit
+from optgap.fitting.curves import weighted_fit
 from optgap.fitting.estimator import Design, Estimator
-from optgap.fitting.optimise import Floats, Spread
-from optgap.fitting.parameter import Parameter
+from optgap.fitting.optimise import Floats, Parameter, Spread
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote
 

@@ -16,8 +16,18 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from optgap.fitting.optimise import Floats, Loss, Residuals, Robust, Spread, spread
-from optgap.fitting.parameter import Parameter, at_priors, bounds, prior_rows, towards
+from optgap.fitting.optimise import (
+    Floats,
+    Loss,
+    Parameter,
+    Robust,
+    Spread,
+    at_priors,
+    bounds,
+    prior_rows,
+    spread,
+    towards,
+)
 from optgap.fitting.profile import QUANTITIES, Profile
 from optgap.models.errors import InputError, NoQuote, one_of
 
@@ -44,7 +54,6 @@ class Estimator(ABC):
     loss_scale: where ``soft_l1`` turns from one to the other, as a relative error.
     starts: how many starts to try.
     seed: for the random ones among them.
-    noise: relative error of a measurement, for rows that leave none to spare to tell it.
 
     After `fit`: ``params_`` by name, ``theta_``, ``stderr_`` and ``covariance_`` in the order of
     ``parameters_``, ``starts_`` (the start that won), ``residuals_`` (relative, log),
@@ -69,7 +78,6 @@ class Estimator(ABC):
         loss_scale: float = 0.02,
         starts: int = 4,
         seed: int = 0,
-        noise: float | None = None,
     ) -> None:
         if not loss_scale > 0:
             raise InputError(self.name, "loss_scale", loss_scale, "a relative error above 0")
@@ -77,7 +85,6 @@ class Estimator(ABC):
         self.loss_scale = loss_scale
         self.starts = starts
         self.seed = seed
-        self.noise = number(self.name, "noise", noise, "a relative error")
 
     def one_of(self, setting: str, value: T, known: Collection[str]) -> T:
         """A setting that takes some texts alone; raises InputError for another."""
@@ -169,6 +176,11 @@ class Estimator(ABC):
     def fitted(self) -> bool:
         return hasattr(self, "theta_")
 
+    @property
+    def params_(self) -> dict[str, float]:
+        """The values that were found, by name."""
+        return {p.name: float(v) for p, v in zip(self.parameters_, self.theta_, strict=True)}
+
     def fit(self, table: object, *, strict: bool = True, near: Self | None = None) -> Self:
         """Fit to a table (Profile, mapping or DataFrame).
 
@@ -225,8 +237,15 @@ class Estimator(ABC):
         self, profile: Profile, facts: Design, params: tuple[Parameter, ...], starts: Floats
     ) -> Self:
         lower, upper = bounds(params)
-        target = self.target(profile)
-        evaluate = self._residuals(self.design(profile, facts), target, facts, params)
+        target, design = self.target(profile), self.design(profile, facts)
+
+        def evaluate(theta: Floats) -> tuple[Floats, Floats]:
+            log, jacobian = self.curve(theta, design)
+            more = towards(theta, params)
+            if more is None:
+                return log - target, jacobian
+            return np.append(log - target, more[0]), np.append(jacobian, more[1], axis=0)
+
         problem = Robust(evaluate, lower, upper, self.loss, self.loss_scale)
         fit = problem.best(starts)
         edge = 1e-9 * np.maximum(np.abs(fit.theta), 1e-12)
@@ -236,7 +255,7 @@ class Estimator(ABC):
         priors = prior_rows(params, fit.theta)
         scatter = spread(
             fit, at_bound, len(target), lower, upper, priors,
-            lambda theta: problem.at(theta, theta).cost, self.noise,
+            lambda theta: problem.at(theta, theta).cost,
         )  # fmt: skip
         self.start_ = np.clip(fit.start, lower, upper)
         self.residuals_ = fit.residuals[: len(target)]
@@ -257,7 +276,6 @@ class Estimator(ABC):
         self.covariance_, self.stderr_ = scatter.covariance, scatter.stderr
         self.scatter_ = scatter
         self.loose_ = scatter.loose
-        self.params_ = {p.name: float(v) for p, v in zip(params, theta, strict=True)}
         self.n_ = len(self.residuals_)
         inputs = self._inputs(profile)
         self.validity_ = {name: (float(v[0]), float(v[-1])) for name, v in inputs.items()}
@@ -273,18 +291,6 @@ class Estimator(ABC):
         """How many parameters the rows themselves tell."""
         priors = [p.prior is not None for p in self.parameters_]
         return int(np.sum(~self.at_bound_ & ~np.array(priors, dtype=bool)))
-
-    def _residuals(
-        self, design: Design, target: Floats, facts: Design, params: Sequence[Parameter]
-    ) -> Residuals:
-        def evaluate(theta: Floats) -> tuple[Floats, Floats]:
-            log, jacobian = self.curve(theta, design)
-            more = towards(theta, params)
-            if more is None:
-                return log - target, jacobian
-            return np.append(log - target, more[0]), np.append(jacobian, more[1], axis=0)
-
-        return evaluate
 
     def _starts(self, first: Floats, params: tuple[Parameter, ...]) -> Floats:
         """The guess, and random ones around it within the bounds."""
@@ -406,8 +412,6 @@ class Estimator(ABC):
         copy.__dict__.update(self.__dict__)
         lower, upper = bounds(self.parameters_)
         copy.theta_ = np.clip(theta, lower, upper)
-        names = [p.name for p in self.parameters_]
-        copy.params_ = dict(zip(names, (float(v) for v in copy.theta_), strict=True))
         return copy
 
 

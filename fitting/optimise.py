@@ -1,15 +1,16 @@
-"""Bounded, robust least squares from several starts, and the standard errors of a solution."""
+"""Parameters, bounded robust least squares from several starts, and the errors of a solution."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from operator import attrgetter
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from optgap.models.performance.priors import Prior
 
 Floats = NDArray[np.float64]
 Loss = Literal["linear", "soft_l1"]
@@ -128,7 +129,8 @@ class Robust:
         """Return the best fit from several starts, (starts, parameters); of equals the first."""
         # Several threads for matrices of a few columns mostly wait for one another.
         with _threads().limit(limits=1, user_api="blas"):
-            return min(map(self.descend, starts), key=attrgetter("cost"))
+            ends = [self.descend(start) for start in starts]
+        return min(ends, key=lambda fit: np.inf if np.isnan(fit.cost) else fit.cost)
 
 
 @cache
@@ -172,7 +174,6 @@ def spread(
     upper: Floats,
     prior: Floats | None = None,
     cost: Callable[[Floats], float] | None = None,
-    stated: float | None = None,
 ) -> Spread:
     """Standard errors from the Jacobian at the solution; NaN for what cannot be identified.
 
@@ -184,16 +185,12 @@ def spread(
     prior: (priors, parameters) what was believed before there were rows, as rows of the Jacobian.
     cost: of parameters, beyond their bounds, too; the step there has to lower it, or the curve is
         too bent for one.
-    stated: the noise, where there is no row to spare.
     """
     prior = np.zeros((0, len(fit.theta))) if prior is None else prior
     known = prior.any(axis=0)
     fixed = lower == upper
-    told = int(np.sum(~fixed & ~known))
+    spare = rows > int(np.sum(~fixed & ~known))
     shape, noise, loose = _errors(fit, held, rows, prior)
-    if rows > told:
-        stated = None
-    spare, noise = rows > told or stated is not None, stated or noise
     covariance = shape * noise**2
     stderr = np.sqrt(np.maximum(np.diag(covariance), 0))
     stderr[[k for members in loose for k in members]] = np.nan
@@ -205,7 +202,6 @@ def spread(
         there = fit.theta - wide @ gradient  # one Newton step, beyond the bounds
         beyond = fit.residuals + fit.jacobian @ (there - fit.theta)
         wide, noise, _ = _errors(replace(fit, residuals=beyond), fixed, rows, prior)
-        noise = stated or noise
         least, most = np.where(known, -np.inf, lower), np.where(known, np.inf, upper)
         with np.errstate(all="ignore"):
             better = cost is None or cost(there) <= fit.cost
@@ -265,3 +261,84 @@ def _errors(
     shape[np.ix_(free, free)] = (right.T * inverse) @ right / np.outer(safe, safe)
     loose = [free[np.abs(vector) > 0.1] for vector in right[weak]]
     return shape, noise, tuple(tuple(int(k) for k in members) for members in loose)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter with its unit, physical bounds and meaning; fixed when the bounds meet."""
+
+    name: str
+    unit: str
+    lower: float
+    upper: float
+    meaning: str
+    measure: str = ""
+    """What to measure when the data cannot tell it."""
+    prior: Prior | None = None
+    """Where the data cannot tell it: what published jobs say."""
+
+    @property
+    def fixed(self) -> bool:
+        return self.lower == self.upper
+
+
+def bounds(params: Sequence[Parameter]) -> tuple[Floats, Floats]:
+    """Lower and upper bounds of the parameters."""
+    lower, upper = np.array([[p.lower, p.upper] for p in params], dtype=float).reshape(-1, 2).T
+    return lower, upper
+
+
+PRIOR_NOISE = 0.03
+"""Relative error of a measurement that priors are weighed against."""
+
+
+def at_priors(theta: Floats, params: Sequence[Parameter]) -> Floats:
+    """A start with the medians of the priors."""
+    medians = [t if p.prior is None else p.prior.above + p.prior.median
+               for t, p in zip(theta, params, strict=True)]  # fmt: skip
+    return np.array(medians, dtype=float)
+
+
+def towards(theta: Floats, params: Sequence[Parameter]) -> tuple[Floats, Floats] | None:
+    """Residuals (ln θ − ln median) / spread of the priors, made independent, and their Jacobian."""
+    jacobian = PRIOR_NOISE * prior_rows(params, theta)
+    if not len(jacobian):
+        return None
+    logs = np.zeros(len(theta))
+    for k, p in enumerate(params):
+        if p.prior is not None:
+            more = max(theta[k] - p.prior.above, 1e-12 * p.prior.median)
+            logs[k] = more * np.log(more / p.prior.median)
+    return jacobian @ logs, jacobian
+
+
+def prior_rows(params: Sequence[Parameter], theta: Floats) -> Floats:
+    """(priors, parameters) how each prior, made independent of the others, goes with θ."""
+    held = [(k, p.prior) for k, p in enumerate(params) if p.prior is not None]
+    together = np.array([prior.together for _, prior in held])
+    correlated = np.outer(together, together) + np.diag(1 - together**2)
+    size = [prior.spread * max(theta[k] - prior.above, 1e-12 * prior.median) for k, prior in held]
+    rows = np.zeros((len(held), len(theta)))
+    rows[:, [k for k, _ in held]] = np.linalg.inv(np.linalg.cholesky(correlated)) / size
+    return rows
+
+
+def moved(theta: Floats, moves: Floats, params: Sequence[Parameter]) -> Floats:
+    """(draws, parameters) values `moves` away; of parameters with a prior, in their logarithms."""
+    held, above, more = _held(theta, params)
+    in_logs = above + more * np.exp(np.clip(moves / more, -50, 50))
+    return np.asarray(np.where(held, in_logs, theta + moves))
+
+
+def movement(theta: Floats, values: Floats, params: Sequence[Parameter]) -> Floats:
+    """(draws, parameters) what `moved` was given for these values."""
+    held, above, more = _held(theta, params)
+    in_logs = more * np.log(np.maximum(values - above, 1e-22 * more) / more)
+    return np.asarray(np.where(held, in_logs, values - theta))
+
+
+def _held(theta: Floats, params: Sequence[Parameter]) -> tuple[NDArray[np.bool_], Floats, Floats]:
+    """Which parameters have a prior, above what, and how far above (1 for the others)."""
+    held = np.array([p.prior is not None for p in params], dtype=bool)
+    above = np.array([p.prior.above if p.prior else 0.0 for p in params])
+    return held, above, np.where(held, theta - above, 1.0)

@@ -10,7 +10,6 @@ import numpy as np
 
 from optgap.fitting.estimator import Estimator
 from optgap.fitting.profile import QUANTITIES, Profile
-from optgap.fitting.report import FitReport
 from optgap.fitting.uncertainty import interval, samples, unknown
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.figures import LONGEST, delivered, labelled, save_figure
@@ -18,6 +17,8 @@ from optgap.models.figures import LONGEST, delivered, labelled, save_figure
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from optgap.fitting.report import FitReport
 
 BAND_SAMPLES = 200
 MANY_LINES = 6

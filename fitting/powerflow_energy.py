@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from optgap.fitting.estimator import Design
-from optgap.fitting.optimise import Floats
-from optgap.fitting.parameter import Parameter
+from optgap.fitting.optimise import Floats, Parameter
 from optgap.fitting.powerflow_power import Curves, Shaped, coefficients, lower_bounds
 from optgap.fitting.profile import Profile
 from optgap.fitting.throughput import IoForm, PowerFlowThroughput, layout, reference_run

@@ -15,10 +15,9 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from optgap.fitting.convex import Linear, weighted_fit
+from optgap.fitting.curves import Linear, weighted_fit
 from optgap.fitting.estimator import Design, Estimator, number
-from optgap.fitting.optimise import Floats
-from optgap.fitting.parameter import Parameter
+from optgap.fitting.optimise import Floats, Parameter
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.performance.energy import COLUMN_NAMES, PowerForm, power_columns

@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -113,8 +112,6 @@ class FitReport(Generic[E]):
 
     def to_json(self) -> dict[str, Any]:
         """The schema ``optgap.fit/1``, which `saved.load` reads back."""
-        from optgap.fitting.saved import described
-
         groups = [
             {
                 "group": title,
@@ -195,9 +192,9 @@ class FitReport(Generic[E]):
         ------
         InputError: for an ending that cannot be drawn, or a place that cannot be written to.
         """
-        plots: Any = import_module("optgap.fitting.plots")  # which draws this
-        figure: Figure = plots.drawn_report(self, path)
-        return figure
+        from optgap.fitting.plots import drawn_report
+
+        return drawn_report(self, path)
 
     def _repr_html_(self) -> str:
         head = list(map(escape, self._head()))
@@ -217,6 +214,35 @@ class FitReport(Generic[E]):
         if len(notes) > MOST_NOTES:
             parts.append(f"<div>… and {len(notes) - MOST_NOTES} more notes</div>")
         return "".join(parts)
+
+
+def described(estimator: Estimator) -> dict[str, Any]:
+    """A fitted estimator in JSON's terms, as it stands in a group or inside another's facts."""
+    return {
+        "n": estimator.n_,
+        "params": params_json(estimator),
+        "r2": estimator.r2_,
+        "mape": estimator.mape_,
+        "aicc": estimator.aicc_,
+        "validity": {k: list(v) for k, v in estimator.validity_.items()},
+        "levels": estimator.levels_,
+        "warnings": list(estimator.warnings_),
+        "state": _state(estimator),
+    }
+
+
+def _state(estimator: Estimator) -> dict[str, Any]:
+    """What prediction needs beyond the parameters: facts from the data, and what is drawn from."""
+    facts: dict[str, Any] = {}
+    for name, value in estimator.facts_.items():
+        if isinstance(value, Estimator):
+            own = {"model": value.name, "settings": value.get_params()}
+            facts[name] = {**own, **described(value)}
+        else:
+            facts[name] = value if not isinstance(value, float) or math.isfinite(value) else "inf"
+    state = {"facts": facts, "covariance": estimator.covariance_.tolist()}
+    predictive = getattr(estimator, "predictive_", None)
+    return state if predictive is None else {**state, "predictive": predictive.to_json()}
 
 
 def params_json(estimator: Estimator) -> dict[str, dict[str, Any]]:

@@ -12,10 +12,9 @@ import numpy as np
 from optgap.fitting import make_estimator
 from optgap.fitting.estimator import Estimator
 from optgap.fitting.groups import GroupedFit
-from optgap.fitting.optimise import Floats
-from optgap.fitting.parameter import Parameter
+from optgap.fitting.optimise import Floats, Parameter
 from optgap.fitting.profile import Profile
-from optgap.fitting.report import FitReport, params_json
+from optgap.fitting.report import FitReport
 from optgap.fitting.uncertainty import NESTED, Predictive, samples
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields, dump_json, load_json
@@ -89,38 +88,10 @@ def _with_values(group: Mapping[str, Any], one: Estimator) -> dict[str, Any]:
     return {**group, "params": params, "state": {**group["state"], "facts": facts}}
 
 
-def described(estimator: Estimator) -> dict[str, Any]:
-    """A fitted estimator in JSON's terms, as it stands in a group or inside another's facts."""
-    return {
-        "n": estimator.n_,
-        "params": params_json(estimator),
-        "r2": estimator.r2_,
-        "mape": estimator.mape_,
-        "aicc": estimator.aicc_,
-        "validity": {k: list(v) for k, v in estimator.validity_.items()},
-        "levels": estimator.levels_,
-        "warnings": list(estimator.warnings_),
-        "state": _state(estimator),
-    }
-
-
-def _state(estimator: Estimator) -> dict[str, Any]:
-    """What prediction needs beyond the parameters: facts from the data, and what is drawn from."""
-    facts: dict[str, Any] = {}
-    for name, value in estimator.facts_.items():
-        if isinstance(value, Estimator):
-            own = {"model": value.name, "settings": value.get_params()}
-            facts[name] = {**own, **described(value)}
-        else:
-            facts[name] = value if not isinstance(value, float) or math.isfinite(value) else "inf"
-    state = {"facts": facts, "covariance": estimator.covariance_.tolist()}
-    predictive = getattr(estimator, "predictive_", None)
-    return state if predictive is None else {**state, "predictive": predictive.to_json()}
-
-
 def _estimator(fields: Fields) -> Estimator:
     settings = {**fields.object("settings").document}
-    settings.pop("regularise", None)  # of files from before
+    for gone in ("regularise", "noise"):  # of files from before
+        settings.pop(gone, None)
     if settings.get("io") == "weak":
         settings["io"] = "full"
     if settings.get("form") == "blend":
@@ -148,7 +119,6 @@ def restore(base: Estimator, group: Fields) -> Estimator:
         expected = f"{len(params)} rows of {len(params)} numbers"
         raise state.fail("covariance", NoQuote(f"shape {covariance.shape}"), expected)
     estimator.theta_, estimator.covariance_ = np.array(values), covariance
-    estimator.params_ = {p.name: v for p, v in zip(params, values, strict=True)}
     estimator.stderr_ = np.array([_number(item, "stderr", math.nan) for item in items])
     estimator.start_ = np.array([_number(item, "start", math.nan) for item in items])
     estimator.at_bound_ = np.array([bool(item.document.get("at_bound")) for item in items])

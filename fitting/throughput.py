@@ -8,8 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from optgap.fitting.estimator import Design, Estimator
-from optgap.fitting.optimise import Floats
-from optgap.fitting.parameter import Parameter, bounds
+from optgap.fitting.optimise import Floats, Parameter, bounds
 from optgap.fitting.profile import Profile
 from optgap.models.performance.priors import Prior, time_priors
 from optgap.models.performance.throughput import (
@@ -123,15 +122,12 @@ class PowerFlowThroughput(Estimator):
         ]
 
     def guess(self, table: Profile, facts: Design) -> Floats:
-        design = self.design(table, facts)
-        widths = [design[key].shape[1] for key in ("io", "grad", "sync")]
-        share = {"io": 0.3, "grad": 0.5, "sync": 0.3}
-        time = float(np.median(table.numbers("time_s")))
+        """Each part a share of the median time, spread evenly over its terms."""
+        design, time = self.design(table, facts), float(np.median(table.numbers("time_s")))
         parts = []
-        for key, width in zip(("io", "grad", "sync"), widths, strict=True):
+        for key, share in (("io", 0.3), ("grad", 0.5), ("sync", 0.3)):
             size = np.max(np.abs(design[key]), axis=0)
-            size[size == 0] = 1.0
-            parts.append(np.full(width, share[key] * time) / size)
+            parts.append(share * time / np.where(size == 0, 1.0, size))
         return np.concatenate([*parts, [1.5, 2.0]])
 
     def _starts(self, first: Floats, params: tuple[Parameter, ...]) -> Floats:
@@ -166,22 +162,14 @@ class PowerFlowThroughput(Estimator):
         return reference_run(self.facts_), tuple(range(len(self.theta_) - 2))
 
     def remarks(self, table: Profile) -> list[str]:
-        facts = self.facts_
-        found = []
-        if not facts["local"]:
-            found.append(f"no run on several GPUs of one node; measure {_MEASURE['local']}")
-        if not facts["node"]:
-            found.append(f"no run on several nodes; measure {_MEASURE['node']}")
-        if not facts["batch"]:
-            found.append(
-                f"one batch only: a_grad holds what grows with it; measure {_MEASURE['batch']}"
-            )
-        if not facts["clock"]:
-            found.append(
-                "one clock only: k_grad and the clock terms of T_sync are part of the constants; "
-                f"measure {_MEASURE['clock']}"
-            )
-        return found
+        said = {
+            "local": "no run on several GPUs of one node",
+            "node": "no run on several nodes",
+            "batch": "one batch only: a_grad holds what grows with it",
+            "clock": "one clock only: k_grad and the clock terms of T_sync are part of the "
+            "constants",
+        }
+        return [f"{w}; measure {_MEASURE[k]}" for k, w in said.items() if not self.facts_[k]]
 
     @property
     def model_(self) -> ThroughputModel:
@@ -251,21 +239,17 @@ def layout(table: Profile) -> tuple[Floats, Floats, Floats, Floats, Floats | Non
     """
     gpus, batch = table.numbers("gpus"), table.numbers("local_batch")
     nodes = table.numbers("nodes") if "nodes" in table else np.ones_like(gpus)
-    on_node = table.numbers("gpus_on_node") if "gpus_on_node" in table else np.ceil(gpus / nodes)
+    on_node = np.ceil(gpus / np.maximum(nodes, 1))
+    if "gpus_on_node" in table:
+        on_node = table.numbers("gpus_on_node")
     good = (gpus >= 1) & (nodes >= 1) & (nodes <= gpus) & (on_node >= 1) & (on_node <= gpus)
     for row in np.flatnonzero(~good)[:1]:  # what is missing is not good either
         found = f"{gpus[row]:g} GPUs on {nodes[row]:g} nodes, {on_node[row]:g} on one"
         expected = "at least one GPU per node, and no more on a node than in all"
         table.require(good, "gpus", expected, found)
-    return gpus, batch, nodes, on_node, _clock(table)
-
-
-def _clock(table: Profile) -> Floats | None:
-    if "frequency_mhz" not in table:
-        return None
-    clock = table.numbers("frequency_mhz")
+    clock = table.numbers("frequency_mhz") if "frequency_mhz" in table else np.zeros(0)
     good = np.isfinite(clock) & (clock > 0)
     if not good.any():
-        return None
+        return gpus, batch, nodes, on_node, None
     table.require(good, "frequency_mhz", "a clock above 0 in every row, or in none")
-    return clock
+    return gpus, batch, nodes, on_node, clock

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optgap.fitting.estimator import Estimator
-from optgap.fitting.optimise import Floats, root
-from optgap.fitting.parameter import Parameter, bounds, moved, movement
+from optgap.fitting.optimise import Floats, Parameter, bounds, moved, movement, root
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields
@@ -208,24 +207,15 @@ def levels(parameters: Sequence[Parameter]) -> Floats:
     return np.array([exponent(p.unit) for p in parameters])
 
 
-@dataclass(frozen=True)
-class _Residual:
-    """The residuals of a fitted estimator."""
-
-    squares: float
-    degrees: int
-    leverage: float
-    """Mean over rows of the variance that parameter error gives."""
-
-    @classmethod
-    def of(cls, estimator: Estimator, table: Profile) -> _Residual:
-        design = estimator.design(table, estimator.facts_)
-        _, jacobian = estimator.curve(estimator.theta_, design)
-        residuals = estimator.residuals_
-        told, drawn = [p.prior is None for p in estimator.parameters_], estimator.scatter_.drawn
-        free = int(np.sum((np.diag(drawn) > 0) & np.array(told)))
-        spread = np.sum(jacobian @ drawn * jacobian, axis=1)
-        return cls(float(residuals @ residuals), len(residuals) - free, float(np.mean(spread)))
+def _residual(fit: Estimator, table: Profile) -> tuple[float, int, float]:
+    """Sum of squared residuals, their degrees of freedom, and the mean variance that parameters'
+    errors give to predictions of the rows.
+    """
+    _, jacobian = fit.curve(fit.theta_, fit.design(table, fit.facts_))
+    drawn = fit.scatter_.drawn
+    told = np.array([p.prior is None for p in fit.parameters_]) & (np.diag(drawn) > 0)
+    leverage = float(np.mean(np.sum(jacobian @ drawn * jacobian, axis=1)))
+    return float(fit.residuals_ @ fit.residuals_), len(fit.residuals_) - int(told.sum()), leverage
 
 
 def members_of(
@@ -239,9 +229,9 @@ def members_of(
     Residual variances are drawn towards that of all together, which also serves a fit with no row
     to spare. A model that has draws of its own is drawn from these instead.
     """
-    residuals = {name: _Residual.of(fit, rows) for name, (fit, rows) in fits.items()}
-    spare = sum(max(r.degrees, 0) for r in residuals.values())
-    common = sum(r.squares for r in residuals.values() if r.degrees > 0) / max(spare, 1)
+    residuals = {name: _residual(fit, rows) for name, (fit, rows) in fits.items()}
+    spare = sum(max(degrees, 0) for _, degrees, _ in residuals.values())
+    common = sum(sq for sq, degrees, _ in residuals.values() if degrees > 0) / max(spare, 1)
     prior = PRIOR_DEGREES if len(fits) > 1 and spare else 0.0
     found: dict[str, tuple[Member, ...]] = {}
     for name, (fit, rows) in fits.items():
@@ -253,19 +243,16 @@ def members_of(
             none = np.zeros_like(fit.covariance_)
             found[name] = tuple(Member(name, t, none, 1.0, level, whose) for t in own_draws)
             continue
-        residual, known = residuals[name], bool(np.isfinite(fit.covariance_).all())
-        own = max(residual.degrees, 0) if known else 0
-        squares = residual.squares if own else 0.0
+        (squares, free, leverage), known = residuals[name], np.isfinite(fit.covariance_).all()
+        own = max(free, 0) if known else 0
         degrees = max(own + prior, 1.0)
-        variance = (prior * common + squares) / degrees
-        if fit.noise and residual.degrees <= 0:
-            variance, degrees = fit.noise**2, NORMAL
+        variance = (prior * common + (squares if own else 0.0)) / degrees
         if not known and not common:
             continue  # no row to spare, here or in any other group: errors are unknown
-        shape = fit.scatter_.drawn * (1.0 if known else variance)
+        size = 1.0 if known else variance
+        shape = fit.scatter_.drawn * size
         covariance = _tamed(fit, rows, shape, math.sqrt(variance))
-        leverage = residual.leverage * (1.0 if known else variance)
-        covariance = covariance + _of_residual(fit, variance, leverage, shape)
+        covariance = covariance + _of_residual(fit, variance, leverage * size, shape)
         found[name] = (Member(name, fit.scatter_.centre, covariance, degrees, level, whose),)
     return found
 
@@ -422,7 +409,7 @@ def _levelled(estimator: Estimator, drawn: Floats) -> Floats:
 
 def interval(fits: list[E], table: object, level: float = 0.9) -> tuple[Floats, Floats]:
     """Lower and upper end of the central `level` interval of the predictions at each row."""
-    return _ends(np.array([fit.predict(table) for fit in fits]), level)
+    return _ends([fit.predict(table) for fit in fits], level)
 
 
 def drawn_interval(
@@ -434,12 +421,11 @@ def drawn_interval(
     design = estimator.design(table, estimator.facts_)
     drawn = thetas(estimator, count, rng)
     logs = (estimator.curve(theta, design)[0] for theta in drawn)
-    return _ends(np.array([estimator.output(log, design) for log in logs]), level)
+    return _ends([estimator.output(log, design) for log in logs], level)
 
 
-def _ends(predictions: Floats, level: float) -> tuple[Floats, Floats]:
+def _ends(predictions: list[Floats], level: float) -> tuple[Floats, Floats]:
     if not 0 < level < 1:
         raise InputError("interval", "level", level, "a share between 0 and 1")
-    tail = 50 * (1 - level)
-    low, high = np.percentile(predictions, [tail, 100 - tail], axis=0)
+    low, high = np.quantile(np.array(predictions), [(1 - level) / 2, (1 + level) / 2], axis=0)
     return low, high

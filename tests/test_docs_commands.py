@@ -50,7 +50,7 @@ CLUSTERS = {"kubectl", "sacct", "curl", "nvidia-smi"}
 SMALL = {"alibaba": 3, "large": 3, "day": 3, "small": 2, "tiny": 2}
 SIZE = 5
 """Sizes of presets here, those of `SMALL` by name: nodes, tasks or jobs."""
-QUICK = {"runs": 5, "rounds": 20, "orders": 6}
+QUICK = {"runs": 5, "rounds": 20}
 """Of elastic's offline search, as long for few jobs as for many: it is tested elsewhere."""
 FORM = re.compile(r".*[\[…].*|[A-Z]{3,}")
 """A word of a command that stands for something else."""

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -122,19 +119,3 @@ def test_notebooks_become_pages_and_the_gallery_shows_a_picture_of_each() -> Non
         assert re.findall(r"^!\[.*\]\((.*)\)$", text, re.MULTILINE) == list(pictures)
     shown = re.findall(r'href="(.*)/"><img src="(.*?)"', site.gallery(notebooks))
     assert shown == [(name, list(pictures)[-1]) for name, (_, pictures) in pages.items()]
-
-
-@pytest.mark.slow
-def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
-    for package in ("mkdocs", "mkdocstrings", "latex2mathml"):
-        pytest.importorskip(package, reason="comes with the extra docs")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(tmp_path)]
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    built = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, env=environment, check=False
-    )
-    assert built.returncode == 0, built.stderr
-    for page in ("index", "tutorial/index", "api/face/index"):
-        text = (tmp_path / f"{page}.html").read_text()
-        assert 'src="http' not in text
-        assert "fonts.googleapis" not in text

@@ -9,12 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from optgap.fitting.profile import NO_LINE, QUANTITIES, Column, Profile
+from optgap.fitting.profile import (
+    NO_LINE,
+    QUANTITIES,
+    Column,
+    Profile,
+    answered,
+    check_magnitudes,
+)
 from optgap.fitting.readers import monitors, samples, tidy
 from optgap.fitting.readers.dialects import DIALECTS
 from optgap.fitting.readers.naming import CANONICAL, by_name
 from optgap.fitting.readers.text import RawTable, parse_csv, uncollected
-from optgap.fitting.units import answered, check_magnitudes
 from optgap.models.columns import mapped, said
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.reading import Held, held_table, read_text

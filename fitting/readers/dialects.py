@@ -13,14 +13,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from optgap.fitting.readers.text import RawTable, parse_csv, positive, stem
+from optgap.fitting.readers.text import RawTable, parse_csv, stem
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.reading import read_text
 
 SERVER = 8
 """GPUs on a node of ElasticFlow's testbed and of Gavel's consolidated jobs."""
 _ENERGY = re.compile(r"gpu\d+_energy")
+
+
+def _positive(raw: RawTable, name: str) -> NDArray[np.float64]:
+    """A column without a zero or a negative number; raises InputError naming the first."""
+    values = raw.numbers(name)
+    for row in np.flatnonzero(values <= 0)[:1]:
+        where = f"row {raw.lines[row]}, column {name}"
+        raise InputError(raw.source, where, float(values[row]), "a number above 0")
+    return values
 
 
 def _with(raw: RawTable, **columns: Any) -> RawTable:
@@ -53,7 +63,7 @@ def _windows(raw: RawTable) -> RawTable:
     """Energy per GPU over windows; a number at the end of a window's name is the limit in W."""
     names = [name for name in raw.header if _ENERGY.fullmatch(name)]
     energy = np.sum([raw.numbers(name) for name in names], axis=0)
-    power = energy / positive(raw, "elapsed_time") / len(names)
+    power = energy / _positive(raw, "elapsed_time") / len(names)
     limits = [re.search(r"(\d+(?:\.\d+)?)$", cell) for cell in raw.text("window_name")]
     more = {"power_limit_w": [found[1] for found in limits if found]} if all(limits) else {}
     return _with(raw, application=stem(raw.source), gpus=len(names), energy_j=energy,
@@ -90,7 +100,7 @@ def _elasticflow(raw: RawTable) -> RawTable:
         raise InputError(raw.source, where, float(rates[column, row]), "iterations per second")
     column, row = np.nonzero(rates > 0)
     gpus = np.array(counts, dtype=float)[column]
-    batch = positive(raw, "global_batch_size")[row].tolist()
+    batch = _positive(raw, "global_batch_size")[row].tolist()
     raw = raw.noting(
         rates.size - len(row), "cells of 0 or nothing are combinations that were not run"
     )
@@ -105,7 +115,7 @@ def _gavel(raw: RawTable) -> RawTable:
     Unconsolidated jobs sit one GPU to a node, others fill nodes of eight.
     """
     raw = raw.take(np.flatnonzero(raw.numbers("steps_per_s") > 0))
-    gpus = positive(raw, "num_gpus")
+    gpus = _positive(raw, "num_gpus")
     place = raw.text("placement") if "placement" in raw.header else [""] * len(gpus)
     apart = np.array(["unconsolidated" in text for text in place], dtype=bool)
     nodes = np.where(apart, gpus, np.ceil(gpus / SERVER))
@@ -117,7 +127,7 @@ def _gavel(raw: RawTable) -> RawTable:
 def _per_gpu(raw: RawTable) -> RawTable:
     """EcoSched's counters are summed over the GPUs."""
     sums = {"frequency_mhz": "sm_clock_sum_mhz", "fp_active": "fp_active_sum"}
-    gpus = positive(raw, "gpu_count")
+    gpus = _positive(raw, "gpu_count")
     return _with(raw, **{ours: raw.numbers(theirs) / gpus
                          for ours, theirs in sums.items() if theirs in raw.header})  # fmt: skip
 
@@ -162,7 +172,7 @@ def _last_of_runs(raw: RawTable) -> RawTable:
     what = "rows left out: energies are cumulative, the last row of a run counts"
     raw = raw.noting(len(raw.rows) - len(kept), what).take(kept)
     spent = 3.6e6 * raw.numbers("gpu_energy")
-    watts = spent / positive(raw, "duration") / positive(raw, "gpu_count")
+    watts = spent / _positive(raw, "duration") / _positive(raw, "gpu_count")
     models = raw.text("gpu_model") if "gpu_model" in raw.header else [""] * len(watts)
     return _with(raw, energy_j=spent, power_w=watts,
                  gpu_model=[re.sub(r"^\d+ x ", "", text) for text in models])  # fmt: skip
@@ -222,7 +232,9 @@ DIALECTS: Sequence[Dialect] = (
             {"batch_size": "local_batch", "time_per_epoch": "time_s"},
             joined={"workload": _ZEUS, "application": f"{_ZEUS} power_limit"}),
     Dialect("zeus-windows", _by_window, {}, _windows),
-    Dialect("adaptdl", "local_bsz step_time", {"num_replicas": "gpus"}, _adaptdl),
+    Dialect("adaptdl-placements", "placement local_bsz step_time", {}, _adaptdl),
+    Dialect("adaptdl-scalability", "num_nodes num_replicas local_bsz step_time",
+            {"num_replicas": "gpus"}, _adaptdl),
     Dialect("elasticflow", _by_gpus, {}, _elasticflow),
     Dialect("gavel", "model local_batch_size num_gpus steps_per_s",
             {"model": "application", "gpu": "gpu_model", "local_batch_size": "local_batch"},

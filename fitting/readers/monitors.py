@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
+from optgap.fitting.profile import answered
 from optgap.fitting.readers.samples import Samples, of_table
 from optgap.fitting.readers.text import RawTable, stem
-from optgap.fitting.units import answered
 from optgap.models.columns import Wanted
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import documents

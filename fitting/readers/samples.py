@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from optgap.fitting.profile import Profile, Trace
 from optgap.fitting.readers.naming import NEVER, quantity_of
 from optgap.fitting.readers.runs import IDLE, Cut, Run, cut_device, together
-from optgap.fitting.readers.text import WRITES, RawTable, constant, joined, measured, stem
+from optgap.fitting.readers.text import WRITES, RawTable, measured, stem
 from optgap.models.columns import Wanted
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.units import parsed, units_of
@@ -155,11 +155,12 @@ def of_table(
     texts = {ours: raw.text(name) for ours, name, _ in columns if ours in TEXTS}
     who = [next((n for w in DEVICES for n in raw.header if words[n] == w), "")]
     parts = [raw.text(n) for n in [*(n for n in raw.header if words[n] in HOSTS), *who] if n]
+    names = ["/".join(filter(None, row)) for row in zip(*parts, strict=True)]
     whole = Samples(
         raw.source,
         kind or ("nvidia-smi" if SURE & set(words.values()) else "samples"),
         series,
-        joined(*parts) if parts else constant(raw, "0"),
+        np.array(names or ["0"] * len(raw.rows), dtype=object),
         texts,
         tuple(name for name in KEYS if name in texts),
         times if stamp else None,

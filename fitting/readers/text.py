@@ -11,12 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from optgap.fitting.profile import Profile, as_column, theirs
+from optgap.fitting.profile import theirs
 from optgap.models.errors import InputError, NoQuote, Said
 from optgap.models.tables import require_commas
 from optgap.models.units import parsed, spelt, units_of
@@ -121,21 +120,6 @@ class RawTable:
                 where = f"row {line}, column {theirs(name, self.called)}"
                 known[cell] = number(cell, self.source, where, unit)
         return np.array([known[cell] for cell in cells])
-
-
-def positive(raw: RawTable, name: str) -> NDArray[np.float64]:
-    """A numeric column without a zero or a negative number; what is missing is NaN.
-
-    Raises
-    ------
-    InputError: as `RawTable.numbers`, and for a number that is not above 0.
-    """
-    values = raw.numbers(name)
-    bad = np.flatnonzero(values <= 0)
-    if len(bad):
-        where = f"row {raw.lines[bad[0]]}, column {name}"
-        raise InputError(raw.source, where, float(values[bad[0]]), "a number above 0")
-    return values
 
 
 def number(cell: str, source: str, where: str, unit: str = "") -> float:
@@ -281,15 +265,6 @@ def stem(source: str) -> str:
     return Path(source).name.split(".")[0]
 
 
-def profile_from(raw: RawTable, columns: dict[str, Any], *notes: str) -> Profile:
-    """A profile with the lines of `raw`, and its columns under their own names beside ours."""
-    lines = np.array(raw.lines, dtype=np.int64)
-    named = [name for name in raw.header if name and name not in columns]
-    published = {name: as_column(raw.text(name)) for name in named}
-    notes = (*raw.notes, *notes)
-    return Profile(columns, raw.source, "tidy", lines, notes, published, raw.called)
-
-
 def measured(
     raw: RawTable, name: str, ours: str, unit: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -309,22 +284,3 @@ def measured(
         unit = next((symbol for symbol in spelt(own[1]) if symbol in units), "")
     values = raw.numbers(name, unit)
     return values, values * units[unit] if units.get(unit, 1.0) != 1 else values
-
-
-def constant(raw: RawTable, value: str) -> Any:
-    """A text column holding `value` in every row."""
-    return np.full(len(raw.rows), value, dtype=object)
-
-
-def joined(*columns: Any) -> Any:
-    """Text columns joined by a slash, row by row; empty parts are left out."""
-    rows = zip(*columns, strict=True)
-    return np.array(
-        ["/".join(part for part in (str(cell) for cell in row) if part) for row in rows],
-        dtype=object,
-    )
-
-
-def others(raw: RawTable, used: set[str]) -> dict[str, Any]:
-    """The remaining columns: numeric where every cell is a number, else text."""
-    return {name: as_column(raw.text(name)) for name in raw.header if name and name not in used}

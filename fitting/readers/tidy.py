@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from optgap.fitting.profile import TEXTS, Profile
+from optgap.fitting.profile import TEXTS, Profile, as_column
 from optgap.fitting.readers.naming import BATCH, CANONICAL, FORMULA, RATE, Seen, recognised
-from optgap.fitting.readers.text import MISSING, RawTable, measured, others, profile_from
+from optgap.fitting.readers.text import MISSING, RawTable, measured
 from optgap.models.columns import Wanted, renamed, said
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.units import TABLE, units_of
@@ -83,12 +83,15 @@ def read_tidy(
     columns = {name: held[name] for name in held if name in CANONICAL and name not in refused}
     taken = {theirs: want for theirs, want in taken.items() if want.name in columns}
     called = {want.name: theirs for theirs, want in taken.items() if want.name != theirs}
-    raw = replace(raw, header=renamed(raw.header, taken), called=called)
-    profile = profile_from(raw, {**columns, **others(raw, {*columns, *refused})}, *notes)
+    raw = replace(raw, header=renamed(raw.header, taken))
+    rest = {n: as_column(raw.text(n)) for n in raw.header if n and n not in columns}
+    columns |= {name: values for name, values in rest.items() if name not in refused}
+    own = {name: values for name, values in rest.items() if name in refused}
+    own |= {name: published[name] for name in taken if name not in columns}
     new = {t: want for t, want in taken.items() if t != want.name or want.factor != 1}
-    own_names = {name: published[name] for name in taken if name not in profile}
-    profile = replace(profile, published={**profile.published, **own_names}, refused=refused)
-    return profile.noting(*filter(None, [said(new)]))
+    said_so = tuple(filter(None, (*raw.notes, *notes, said(new))))
+    lines = np.array(raw.lines, dtype=np.int64)
+    return Profile(columns, raw.source, "tidy", lines, said_so, own, called, refused)
 
 
 def _first(raw: RawTable, name: str) -> str:

@@ -1,4 +1,4 @@
-"""What each placement of a policy cost, beside the best one open at that moment."""
+"""Cost of each placement of a policy, beside the best one open at that moment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from optgap.models.regret import Regret
 
 
 def regrets(problem: ConsolidationProblem, solution: ConsolidationSolution) -> list[Regret]:
-    """One per placed task, in order of arrival, in W (power) or in J (energy).
+    """Return a regret per placed task, in order of arrival, in W (power) or in J (energy).
 
     Judged by the power that the task adds there and then, with every clock as low as κ allows;
     over time that power counts for the task's solo time. A task's later moves are not judged.

@@ -1,4 +1,4 @@
-"""What each start of a schedule cost: by how much it raised the bound on everything to come."""
+"""Cost of each start of a schedule: how much it raised the bound on everything to come."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOISE = 5e-6
 
 
 def regrets(problem: CoschedulingProblem, solution: CoschedulingSolution) -> list[Regret]:
-    """One regret per start, in order of start.
+    """Return a regret per start, in order of start.
 
     Its cost is the rise of the pattern bound on the whole schedule, from the moment after the
     start before to the moment after this one: waiting in between counts as part of it. The
@@ -58,14 +58,14 @@ def _gpus(count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """A bound on the objective, and the GPU count it gives each job that has not started."""
+    """Bound on the objective, with the GPU count that it gives each job that has not started."""
 
     value: float
     counts: dict[int, int]
 
 
 def _bound(problem: CoschedulingProblem, started: Sequence[Run], now_s: float) -> _Bound:
-    """On all schedules that begin with the runs `started`, none more until `now_s`."""
+    """Bound all schedules that begin with the runs `started`, and no more until `now_s`."""
     gone = {run.job for run in started}
     left = [job for job in range(len(problem)) if job not in gone]
     ends = max([run.end_s for run in started], default=0.0)

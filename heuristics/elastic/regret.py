@@ -1,4 +1,4 @@
-"""What single decisions of a schedule cost, beside the exact optimum at the same moment."""
+"""Cost of single decisions of a schedule, beside the exact optimum at the same moment."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from optgap.solvers.elastic.snapshot import solve
 MOST_EVENTS = 400
 """Events that are judged: at most so many, spread evenly over the schedule."""
 MOST_STATES = 60_000
-"""Of one optimum; one that needs more is taken as far as it is proven."""
+"""States of one search; an optimum that needs more is taken as far as it is proven."""
 
 
 def regrets(
     problem: ElasticProblem, solution: ElasticSolution, most: int = MOST_EVENTS
 ) -> list[Regret]:
-    """By how much the decisions of a schedule exceed Eq. 18 over the jobs then active, mean s.
+    """Return by how much decisions exceed Eq. 18 over the jobs then active, mean s.
 
     At each moment in which something starts, what every job is about to do is held against the
     optimum of that decision: jobs that wait count for twice the longest remaining time of any.

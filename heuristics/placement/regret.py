@@ -1,4 +1,4 @@
-"""What each placement cost at the moment it was made, beside the best one open then."""
+"""Cost of each placement beside the best one that was open at the moment."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROUNDING = 1e-9
 
 
 def regrets(problem: PlacementProblem, solution: PlacementSolution) -> list[Regret]:
-    """One `Regret` per arrival for which something better was open; `time` counts arrivals from 0.
+    """Return a `Regret` per arrival that had a better choice; `time` counts arrivals from 0.
 
     Over time, `time` is when the task started, s, and what its node and GPUs cost is the
     difference at that moment for as long as it runs.
@@ -65,7 +65,7 @@ def regrets(problem: PlacementProblem, solution: PlacementSolution) -> list[Regr
 def _events(
     problem: PlacementProblem, solution: PlacementSolution
 ) -> tuple[IntArray, FloatArray, FloatArray]:
-    """What happens in order, when each task came or started, and what its cost is multiplied by.
+    """Return the events in order, the time of each task, and the factor of its cost.
 
     An event is the arrival or start of task k, or its end, -k - 1.
     """

@@ -1,7 +1,7 @@
 """From a placement that is there to a better one by a limited number of migrations.
 
 The placement problem says what fits where; this adds what a running cluster adds: tasks that
-must stay, nodes that a task may not go to, and how many tasks a node runs at most.
+must stay, nodes that a task may not go to, and further resources.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ class Further:
 
     @classmethod
     def of(cls, problem: PlacementProblem) -> Further:
-        """Nothing beside the problem."""
+        """Nothing beside the problem but how many tasks a node of it runs."""
         tasks, nodes = len(problem.tasks), len(problem.cluster)
         return cls(
-            (),
-            np.zeros((0, nodes), dtype=np.int64),
-            np.zeros((tasks, 0), dtype=np.int64),
+            ("tasks",),
+            np.full((1, nodes), TASKS_PER_NODE),
+            np.ones((tasks, 1), dtype=np.int64),
             np.full(nodes, 1000),
             problem.tasks.gpu_milli,
             np.zeros(tasks, dtype=bool),
@@ -92,7 +92,6 @@ class MigrationProblem:
     node_sets: sets of nodes, each (N,).
     node_set_of: (T,) the node set that a task may move within, -1 for any node. Staying is
         allowed outside of it, too.
-    room: (N,) tasks that a node runs at most.
     closed: (N,) nodes that nothing may move to.
     further: resources and units of GPUs that a move must heed, too.
     fixed_w: W of devices that the problem does not have, whatever moves.
@@ -103,7 +102,6 @@ class MigrationProblem:
     movable: BoolArray
     node_sets: tuple[BoolArray, ...]
     node_set_of: IntArray
-    room: IntArray
     closed: BoolArray
     further: Further
     fixed_w: float = 0.0
@@ -116,7 +114,6 @@ class MigrationProblem:
         movable: Sequence[bool] | BoolArray | None = None,
         node_sets: Sequence[BoolArray] = (),
         node_set_of: Sequence[int] | IntArray | None = None,
-        room: Sequence[int] | IntArray | None = None,
         closed: Sequence[bool] | BoolArray | None = None,
         source: str = "migrations",
         *,
@@ -138,7 +135,6 @@ class MigrationProblem:
             np.ones(tasks, bool) if movable is None else np.asarray(movable, bool),
             tuple(np.asarray(nodes_in, bool) for nodes_in in node_sets),
             np.full(tasks, -1) if node_set_of is None else np.asarray(node_set_of, np.int64),
-            np.full(nodes, TASKS_PER_NODE) if room is None else np.asarray(room, np.int64),
             np.zeros(nodes, bool) if closed is None else np.asarray(closed, bool),
             further or Further.of(problem),
             fixed_w,
@@ -197,10 +193,6 @@ class MigrationProblem:
         for n in sorted(set(solution.node[moved].tolist())):
             there = np.flatnonzero(solution.node == n)
             found += self._short(n, there, solution.gpu_mask[there])
-        counts = np.bincount(solution.node[solution.node >= 0], minlength=len(names))
-        for n in np.flatnonzero(counts > self.room).tolist():
-            limit = int(self.room[n])
-            found.append(Violation("tasks per node", names[n], int(counts[n]), limit))
         if most is not None and len(moved) > most:
             found.append(Violation("migrations", "solution", len(moved), most))
         return found
@@ -247,9 +239,6 @@ class MigrationProblem:
             name = problem.cluster.names[n]
             return Violation("a node that the task may go to", f"task {move.task}", name, "none")
         there = np.flatnonzero(node == n)
-        if len(there) > self.room[n]:
-            name = problem.cluster.names[n]
-            return Violation("tasks per node", name, len(there), int(self.room[n]))
         part = problem.subset(there.tolist())
         broken = part.check(PlacementSolution.of_arrays(node[there], mask[there]))
         broken = broken or self._short(n, there, mask[there])

@@ -15,6 +15,9 @@ CpuRule = Literal["packages", "eq1"]
 CORE_MILLI = 2000
 """milli-vCPU of a physical core: two vCPUs. A package counts its busy cores."""
 
+MOST_W = 1e9
+"""Beyond it, methods that count in integers lose the watts of all other devices."""
+
 GPU_IDLE_W: Mapping[str, float] = {
     "T4": 10.0,
     "A10": 30.0,
@@ -131,14 +134,14 @@ class PowerModel:
         tables: list[dict[str, float]] = []
         for name in ("gpu_idle_w", "gpu_full_w"):
             table = fields.object(name)
-            tables.append({model: table.number(model) for model in table.document})
+            tables.append({model: table.number(model, 0.0, MOST_W) for model in table.document})
         model = cls(
             tables[0],
             tables[1],
             CpuProfile(
                 fields.integer("cpu_cores", minimum=1),
-                fields.number("cpu_idle_w"),
-                fields.number("cpu_full_w"),
+                fields.number("cpu_idle_w", 0.0, MOST_W),
+                fields.number("cpu_full_w", 0.0, MOST_W),
             ),
             "eq1" if fields.choice("cpu_rule", ("packages", "eq1")) == "eq1" else "packages",
         )

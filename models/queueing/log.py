@@ -52,7 +52,6 @@ class QueueLog:
     ----------
     problem: the jobs; only how many GPUs there are matters, not on which nodes.
     logged: when they really ran.
-    submit_s: (J,) when each job was submitted, s.
     users: of each job.
     pool: where the number of GPUs comes from.
     records: jobs in the file; `reasons` how many are left out, by why.
@@ -63,7 +62,6 @@ class QueueLog:
 
     problem: QueueingProblem
     logged: QueueingSolution
-    submit_s: FloatArray
     users: tuple[str, ...]
     pool: str
     records: int

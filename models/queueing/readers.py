@@ -14,8 +14,7 @@ from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.performance.fitted import Iterations
 from optgap.models.queueing.jobs import Jobs
 from optgap.models.shown import counted
-from optgap.models.tables import UNKNOWN as NOTHING
-from optgap.models.tables import Column, Date, read_header, read_table
+from optgap.models.tables import Column, read_header, read_table
 from optgap.models.times import SHORTEST_S
 
 Path = str | os.PathLike[str]
@@ -37,7 +36,7 @@ TIDY = (
     Column("batch", "integer", required=False, empty=0),
 )
 PHILLY = (
-    Column("timestamp", empty=""),
+    Column("timestamp", "time"),
     Column("duration", "number"),
     Column("num_gpus", "integer"),
     Column("cluster", required=False, empty=""),
@@ -166,10 +165,7 @@ def _philly(path: Path, most_gpus: int, drop: bool) -> Read:
     """
     table = read_table(path, _lenient(PHILLY) if drop else PHILLY)
     where = [f"row {row}" for row in table["#"]]
-    stamps = np.array([
-        math.nan if drop and text.lower() in NOTHING else _seconds(text, place, str(path))
-        for text, place in zip(table["timestamp"], where, strict=True)
-    ])  # fmt: skip
+    stamps = np.array(table["timestamp"], dtype=float)
     duration, gpus = np.array(table["duration"]), np.array(table["num_gpus"])
     told = {"duration": duration, "num_gpus": gpus, "timestamp": stamps}
     kept, notices = usable(told, most_gpus, drop, where, str(path))
@@ -247,12 +243,3 @@ def _stream(
         source=source,
     )
     return Read(jobs, tuple(notices))
-
-
-def _seconds(text: str, where: str, source: str) -> float:
-    try:
-        return Date.parse(text).unix_s
-    except (ValueError, OverflowError):
-        raise InputError(
-            source, f"{where}, column timestamp", text, "a date and time, ISO 8601"
-        ) from None

@@ -161,7 +161,6 @@ def read_swf_log(
     return QueueLog(
         problem,
         logged,
-        floats(submit[kept]),
         tuple(f"user-{user:.0f}" for user in log.values[kept, USER]),
         pool.said,
         len(jobs) + reasons.total(),

@@ -1,8 +1,8 @@
 """Every order of events of a few jobs, best first, a linear program for each: optimum or bound.
 
-Prefixes of orders are extended best first (``prefixes.py``), and a whole order gets a program of
-joint configurations (``orders.py``). Where starts are free, the program of an order has a schedule,
-and the least of all is the optimum: *optimal* means proven to within `TUNING.gap` of the mean
+Prefixes of orders are extended best first; each has a linear program of joint configurations
+(``orders.py``). Where starts are free, the program of a whole order has a schedule, and the least
+of all is the optimum: *optimal* means proven to within `TUNING.gap` of the mean
 completion time. Where starts take time, a start is a configuration that does no work, and a job
 pays for the share of its work that it does on each GPU count; an order is divided further by
 whether a job uses a count, which then takes a whole start. That bounds every schedule, and the
@@ -23,9 +23,6 @@ import numpy as np
 
 from optgap.models.elastic import ElasticProblem, ElasticSolution
 from optgap.models.elastic.arrays import Floats
-from optgap.models.elastic.simulation.engine import simulate
-from optgap.models.elastic.simulation.most_worth import EstimatedWorth, MostWorth
-from optgap.models.elastic.snapshot import Choices
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
@@ -34,18 +31,18 @@ from optgap.solvers.backends.safe import outwards
 from optgap.solvers.elastic.area import SAFE, closed_form
 from optgap.solvers.elastic.joint import Step, Tables, by_worth, ends, order_of, waited
 from optgap.solvers.elastic.lagrangian import starts_s
-from optgap.solvers.elastic.orders import Orders, Use, Uses
-from optgap.solvers.elastic.parameters import ExhaustiveParams
-from optgap.solvers.elastic.prefixes import (
+from optgap.solvers.elastic.orders import (
     ROUNDING,
     Events,
-    Prefixes,
+    Orders,
+    Use,
+    Uses,
     following,
     one_by_one,
     serial,
 )
-from optgap.solvers.elastic.prices import Bounded, bounded, one_machine
-from optgap.solvers.elastic.snapshot import solve
+from optgap.solvers.elastic.parameters import ExhaustiveParams
+from optgap.solvers.elastic.prices import Bounded, bounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +51,13 @@ class ExhaustiveTuning:
 
     Parameters
     ----------
-    few: jobs up to which the search takes seconds; with more the bound by prices comes first.
+    few: jobs up to which the search takes seconds.
     most_jobs: more orders than these have are not gone through in any time.
     most_charged: jobs of a group that are searched where starts take time, as a program of twelve
         takes a second; more are bounded by prices only.
     least_start_s: where a start takes less, it is not charged.
     prices_share: of a budget, for the bound by prices.
     gap: a schedule proven to so much of the mean completion time is called optimal.
-    power, spread_s, states: of the schedule of `work-value` that a bound with starts charged begins
-        with.
     """
 
     few: int = 6
@@ -71,9 +66,6 @@ class ExhaustiveTuning:
     least_start_s: float = 1e-3
     prices_share: float = 0.2
     gap: float = 5e-7
-    power: float = 0.75
-    spread_s: float = 300.0
-    states: int = 3000
 
 
 TUNING = ExhaustiveTuning()
@@ -121,7 +113,7 @@ class OrderSearch:
     ----------
     charged: whether starts are charged; then there is only a bound.
     found: Σ (completion − submission) of the best schedule known, s; infinite for none.
-    most: programs of prefixes and orders that are solved at most.
+    most: programs that are solved at most.
 
     Attributes
     ----------
@@ -141,7 +133,6 @@ class OrderSearch:
     ) -> None:
         self.limits, self.most = limits, most
         self.tables = tables = Tables(problem, starts_s(problem) if charged else None)
-        self.prefixes = Prefixes(tables, limits)
         self.orders = Orders(tables, limits)
         self.first = dominated(problem, charged)
         self.best = [] if charged else by_worth(tables, tables.fastest_s)
@@ -176,23 +167,13 @@ class OrderSearch:
         open_ = self.heap[0].bound if self.heap else math.inf
         return min(self.left_out, open_, self.found)
 
-    @property
-    def programs(self) -> int:
-        """How many programs were solved."""
-        return self.prefixes.programs + self.orders.programs
-
-    @property
-    def trouble(self) -> str:
-        """What went wrong with a linear program."""
-        return self.prefixes.trouble or self.orders.trouble
-
     def run(self) -> None:
         """Until nothing better is left, or the limits say stop."""
         if not self.tables.charged:
             self._improve()
         while self.stopped is None and self.heap and self.heap[0].bound < self.end:
             self.stopped = self.limits.stop
-            if self.programs >= self.most:
+            if self.orders.programs >= self.most:
                 self.spent = True
                 return
             if self.stopped is None:
@@ -231,17 +212,18 @@ class OrderSearch:
             for child in following(events, self.tables.submit_s, self.first):
                 self._open(value, child, uses, None, False)
             return
-        known = self._value(events, uses, whole)
+        known = self.orders.solve(events, self.cut, uses)
         if known is None:
-            self.stopped = Termination.ERROR if self.trouble else self.prefixes.stopped
-            self.stopped = self.stopped or self.orders.stopped
+            self.stopped = Termination.ERROR if self.orders.trouble else self.orders.stopped
             return
         heapq.heappop(self.heap)
-        value, use = max(value, known[0]), known[1]
-        if whole and use is None:
+        value = max(value, known.value)
+        if known.steps is not None:
+            self._offer(list(known.steps))
+        if whole and known.use is None:
             self.left_out = min(self.left_out, value)
         else:
-            self._open(value, events, uses, use, True)
+            self._open(value, events, uses, known.use, True)
 
     def _open(
         self, value: float, events: Events, uses: Uses, use: Use | None, solved: bool
@@ -253,26 +235,6 @@ class OrderSearch:
             heapq.heappush(self.heap, node)
         else:
             self.left_out = min(self.left_out, value)
-
-    def _value(self, events: Events, uses: Uses, whole: bool) -> tuple[float, Use | None] | None:
-        """What is proven of a node, infinite for an order that is impossible; what to decide next.
-
-        None where it is not known.
-        """
-        value = -math.inf
-        if not uses:
-            known = self.prefixes.value(events, self.cut)
-            if known is None:
-                return None
-            value = known
-        if value >= self.cut or not whole:
-            return value, None
-        order = self.orders.solve(events, self.cut, uses)
-        if order is None:
-            return None if self.orders.trouble or self.orders.stopped else (math.inf, None)
-        if order.steps is not None:
-            self._offer(list(order.steps))
-        return max(value, order.value), order.use
 
     def _offer(self, steps: list[Step]) -> None:
         found = waited(self.tables, steps)
@@ -331,37 +293,14 @@ def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int, **given: A
         found, expected = NoQuote(f"{len(problem)} jobs"), f"at most {TUNING.most_jobs} jobs"
         raise InputError("exhaustive", "", found, expected)
     groups = apart(problem)
-    charged = chargeable(problem)
-    share = limits.within(TUNING.prices_share * limits.remaining)
-    if charged:
-        prices = bounded(problem, share, order=one_machine(problem, share))
+    if chargeable(problem):
+        prices = bounded(problem, limits.within(TUNING.prices_share * limits.remaining))
         most = round(options.programs * limits.effort)
-        return _bounded(problem, groups, limits, prices, most)
-    floor = closed_form(problem)
-    if max(map(len, groups)) > TUNING.few:
-        prices = bounded(problem, share)
-        floor = prices.bound, prices.by
+        return searched(problem, limits, groups, np.full(len(problem), np.inf), prices, most)
     searches = [OrderSearch(problem.subset(jobs), limits) for jobs in groups]
     for part in searches:
         part.run()
-    return _outcome(problem, searches, groups, floor)
-
-
-def _bounded(
-    problem: ElasticProblem, groups: list[list[int]], limits: Limits, floor: Bounded, most: int
-) -> Outcome:
-    """A bound by prices, and by a search of what is better than a schedule of `work-value`."""
-    choices = Choices.of(problem)
-    worth = EstimatedWorth(problem, choices, TUNING.power)
-    policy = MostWorth(problem, choices, worth, solve, TUNING.spread_s, TUNING.gap, TUNING.states)
-    made = simulate(problem, policy, limits)
-    if made.termination is Termination.COMPLETED and made.solution is not None:
-        ends_s = completions(problem, made.solution)
-        return searched(problem, limits, groups, ends_s, floor, most)
-    return Outcome(
-        None, Status.BOUND_ONLY, limits.stop or Termination.COMPLETED, bound=floor.bound,
-        bound_by=floor.by, info={"programs": 0, "groups": len(groups)},
-    )  # fmt: skip
+    return _outcome(problem, searches, groups)
 
 
 def searched(
@@ -377,7 +316,7 @@ def searched(
     Parameters
     ----------
     groups: the jobs, in parts that are searched by themselves if they are small.
-    ends_s: (J,) completions of the best schedule known.
+    ends_s: (J,) completions of the best schedule known; infinite for none.
     prices: the bound on all.
     most: programs that are solved at most.
     """
@@ -389,7 +328,7 @@ def searched(
         part, own = problem.subset(jobs), prices
         if len(groups) > 1:
             share = limits.within(TUNING.prices_share * limited.remaining)
-            own = bounded(part, share, order=one_machine(part, share))
+            own = bounded(part, share)
         found = math.fsum(waited_s[list(jobs)].tolist())
         proven.append(min(found, own.bound * len(jobs)))
         if len(jobs) > TUNING.most_charged:
@@ -397,8 +336,8 @@ def searched(
         search = OrderSearch(part, limited, True, found, most - programs)
         search.run()
         proven[-1] = max(proven[-1], search.proven)
-        programs, spent = programs + search.programs, spent or search.spent
-        stopped, trouble = stopped or search.stopped, trouble or search.trouble
+        programs, spent = programs + search.orders.programs, spent or search.spent
+        stopped, trouble = stopped or search.stopped, trouble or search.orders.trouble
     bound, by = outwards(proven) / len(problem) * (1 - ROUNDING), BY_STARTED
     if prices.bound >= bound:
         bound, by = prices.bound, prices.by
@@ -411,20 +350,19 @@ def searched(
 
 
 def _outcome(
-    problem: ElasticProblem,
-    searches: list[OrderSearch],
-    groups: list[list[int]],
-    floor: tuple[float, str],
+    problem: ElasticProblem, searches: list[OrderSearch], groups: list[list[int]]
 ) -> Outcome:
+    """What searches with free starts found: *optimal* if their bounds are within the gap."""
     proof = outwards([part.proven for part in searches]) / len(problem) * (1 - ROUNDING)
-    programs = sum(part.programs for part in searches)
+    programs = sum(part.orders.programs for part in searches)
     by = BY if programs else "every job alone"
     stopped = next((part.stopped for part in searches if part.stopped is not None), None)
-    if stopped is not None and floor[0] * (1 - SAFE) > proof:
-        proof, by = floor[0] * (1 - SAFE), floor[1]
+    if stopped is not None:
+        proof, by = max((proof, by), closed_form(problem), key=lambda known: known[0])
+        proof *= 1 - SAFE
     termination = stopped or Termination.COMPLETED
     info = {"programs": programs, "groups": len(searches)}
-    trouble = next(filter(None, (part.trouble for part in searches)), "")
+    trouble = next(filter(None, (part.orders.trouble for part in searches)), "")
     if not problem.overhead.free:
         return Outcome(
             None, Status.BOUND_ONLY, termination, bound=proof, bound_by=by, info=info,
@@ -433,7 +371,8 @@ def _outcome(
     rows: list[tuple[int, float, float, int, int, int, int]] = []
     for part, jobs in zip(searches, groups, strict=True):
         rows += [(jobs[row[0]], *row[1:]) for row in part.tables.segments(part.best)]
-    status = Status.OPTIMAL if stopped is None else Status.FEASIBLE
+    closed = stopped is None and all(part.proven >= part.cut for part in searches)
+    status = Status.OPTIMAL if closed else Status.FEASIBLE
     return Outcome(
         ElasticSolution.of(rows, switch_off=True), status, termination, bound=proof, bound_by=by,
         info=info, message=trouble,

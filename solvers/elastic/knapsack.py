@@ -2,7 +2,8 @@
 
 Arguments that come in every function: of_class, remaining: (A,) of the jobs; first, time_s, gpus,
 watts: the configurations of the classes, see `snapshot.Choices`; capacity, limit: GPUs and W that
-are there, the latter 1e300 where power is not limited; wait_s: what a job that waits costs.
+are there, the latter 1e300 where power is not limited; wait_s: what a job that waits costs. Loops
+stand where NumPy has a function, as compiling its sorts and selections takes seconds.
 """
 
 from __future__ import annotations
@@ -25,12 +26,11 @@ def evaluate(
     gpu_price: float, power_price: float, wait_s: float, chosen: Any,
 ) -> Any:  # fmt: skip
     """Σ_j min_c (cost + λ·n + μ·w); fills `chosen`; with GPUs, power and cost of the choice."""
-    priced = gpu_price * gpus + power_price * watts
     total, used, power, cost = 0.0, 0, 0.0, 0.0
     for j in range(len(of_class)):
         least, pick, left = wait_s, -1, remaining[j]
         for z in range(first[of_class[j]], first[of_class[j] + 1]):
-            value = left * time_s[z] + priced[z]
+            value = left * time_s[z] + (gpu_price * gpus[z] + power_price * watts[z])
             if value < least:
                 least, pick = value, z
         chosen[j] = pick
@@ -49,7 +49,9 @@ def cut(xs: Any, ys: Any, size: int, x: float, y: float, gx: float, gy: float) -
     """What is left of a convex polygon where gx·(x' − x) + gy·(y' − y) ≥ 0: how many corners, and
     its centre of gravity, or that of its corners where it has no area.
     """
-    old_x, old_y = xs[:size].copy(), ys[:size].copy()
+    old_x, old_y = np.empty(size), np.empty(size)
+    for i in range(size):
+        old_x[i], old_y[i] = xs[i], ys[i]
     m = 0
     for i in range(size):
         k = (i + 1) % size
@@ -72,7 +74,11 @@ def cut(xs: Any, ys: Any, size: int, x: float, y: float, gx: float, gy: float) -
         cx += twice * (ux + vx)
         cy += twice * (uy + vy)
     if not area > 1e-300:
-        return m, xs[: max(m, 1)].mean(), ys[: max(m, 1)].mean()
+        cx, cy, corners = 0.0, 0.0, max(m, 1)
+        for i in range(corners):
+            cx += xs[i]
+            cy += ys[i]
+        return m, cx / corners, cy / corners
     return m, xs[0] + cx / (3 * area), ys[0] + cy / (3 * area)
 
 
@@ -97,8 +103,11 @@ def best_prices(
             top = max(top, remaining[j] * time_s[z])
     if wait_s < np.inf:
         top = max(top, wait_s)
-    drawn = watts[watts > 0.0]  # a start may draw nothing
-    unit_x, unit_y = 2.0 * top, 2.0 * top / (drawn.min() if len(drawn) else 1.0)
+    drawn = np.inf
+    for z in range(len(watts)):
+        if watts[z] > 0.0:  # a start may draw nothing
+            drawn = min(drawn, watts[z])
+    unit_x, unit_y = 2.0 * top, 2.0 * top / (drawn if drawn < np.inf else 1.0)
     limited = limit < NO_LIMIT
     xs, ys = np.zeros(2 * MOST_CUTS), np.zeros(2 * MOST_CUTS)
     size_now = 4 if limited else 2
@@ -121,7 +130,8 @@ def best_prices(
             found[0], found[1] = x * unit_x, y * unit_y
         if used <= capacity and power <= limit and cost < value:
             value = cost
-            best[:] = chosen
+            for j in range(size):
+                best[j] = chosen[j]
         if (gx <= 0 and gy <= 0 and x == 0 and y == 0) or snaps == 2:
             break
         if snaps == 0:
@@ -199,11 +209,11 @@ def least_costs(
     """(Q, A) the least that each job adds at each of the prices."""
     found = np.empty((len(prices), len(of_class)))
     for q in range(len(prices)):
-        priced = prices[q, 0] * gpus + prices[q, 1] * watts
         for j in range(len(of_class)):
             least = wait_s
             for z in range(first[of_class[j]], first[of_class[j] + 1]):
-                least = min(least, remaining[j] * time_s[z] + priced[z])
+                priced = prices[q, 0] * gpus[z] + prices[q, 1] * watts[z]
+                least = min(least, remaining[j] * time_s[z] + priced)
             found[q, j] = least
     return found
 
@@ -215,9 +225,13 @@ def pareto(used: Any, power: Any, cost: Any, starts: Any, slack: float) -> Any:
     starts: (R + 1,) the runs in which the states come in that order already. A state also goes
     where another is at most `slack` dearer, and as good in GPUs and power.
     """
-    order, other = np.arange(len(used)), np.empty(len(used), np.int64)
-    ends = starts.copy()
-    runs = len(ends) - 1
+    order, other = np.empty(len(used), np.int64), np.empty(len(used), np.int64)
+    for state in range(len(used)):
+        order[state] = state
+    runs = len(starts) - 1
+    ends = np.empty(runs + 1, np.int64)
+    for r in range(runs + 1):
+        ends[r] = starts[r]
     while runs > 1:  # pairs of runs are merged until there is one
         kept = 0
         for r in range(0, runs, 2):
@@ -244,7 +258,13 @@ def pareto(used: Any, power: Any, cost: Any, starts: Any, slack: float) -> Any:
     stairs_w, stairs_c = np.empty(len(order) + 1), np.empty(len(order) + 1)
     height, kept = 0, 0
     for s in order:
-        spot = np.searchsorted(stairs_w[:height], power[s], side="right")
+        spot, above = 0, height  # the first stair of more power
+        while spot < above:
+            middle = (spot + above) // 2
+            if stairs_w[middle] <= power[s]:
+                spot = middle + 1
+            else:
+                above = middle
         if spot > 0 and stairs_c[spot - 1] <= cost[s] + slack:
             continue
         order[kept] = s
@@ -262,20 +282,20 @@ def pareto(used: Any, power: Any, cost: Any, starts: Any, slack: float) -> Any:
                 stairs_w[x], stairs_c[x] = stairs_w[x + shift], stairs_c[x + shift]
             height -= shift
         stairs_w[spot], stairs_c[spot] = power[s], cost[s]
-    return order[:kept].copy()
+    return order[:kept]
 
 
 @compiled
 def _expanded(
-    configurations: Any, costs: Any, gpus: Any, watts: Any, wait: float, used: Any, power: Any,
-    extra: Any, total: int, prices: Any, rest: Any, passed: float, room: float, ceiling: float,
-    capacity: int, limit: float, test: int,
+    begin: int, costs: Any, gpus: Any, watts: Any, wait: float, used: Any, power: Any, extra: Any,
+    total: int, prices: Any, rest: Any, passed: float, room: float, ceiling: float, capacity: int,
+    limit: float, test: int,
 ) -> Any:  # fmt: skip
     """Every state with every choice of the next job, as far as it may end within the room.
 
     Parameters
     ----------
-    configurations, costs: those of the job and their reduced costs; wait: that of waiting.
+    begin: the job's first configuration; costs: reduced costs of all; wait: that of waiting.
     used, power, extra: (S,) GPUs, power and reduced costs of the states; total: room for new ones.
     rest: (1 + Q,) what the jobs after this one add at least, see `core`.
     passed: Σ least of the jobs dealt with.
@@ -290,12 +310,12 @@ def _expanded(
     new_used = np.empty(total, np.int64)
     new_power, new_extra, promise = np.empty(total), np.empty(total), np.empty(total)
     parent, pick = np.empty(total, np.int64), np.empty(total, np.int64)
-    starts = np.empty(len(configurations) + 2, np.int64)
+    starts = np.empty(len(costs) + 2, np.int64)
     m, runs = 0, 0
-    for x in range(-1, len(configurations)):
+    for x in range(-1, len(costs)):
         n, w, choice, more = 0, 0.0, -1, wait
         if x >= 0:
-            choice, more = configurations[x], costs[x]
+            choice, more = begin + x, costs[x]
             n, w = gpus[choice], watts[choice]
         if not more <= room:
             continue
@@ -326,6 +346,35 @@ def _expanded(
 
 
 @compiled
+def _promising(keep: Any, promise: Any, most: int) -> Any:
+    """Of the states `keep` those of the `most` least promises, the first of equals, in order."""
+    low, high = np.inf, -np.inf
+    for s in keep:
+        low, high = min(low, promise[s]), max(high, promise[s])
+    high += 1.0 + abs(high)
+    middle = low + (high - low) / 2
+    while low < middle < high:  # `most` or fewer are below `low`, more are below `high`
+        below = 0
+        for s in keep:
+            below += promise[s] < middle
+        if below > most:
+            high = middle
+        else:
+            low = middle
+        middle = low + (high - low) / 2
+    found, m, room = np.empty(most, np.int64), 0, most
+    for s in keep:
+        room -= promise[s] < low
+    for s in keep:
+        equal = promise[s] == low and room > 0
+        if promise[s] < low or equal:
+            found[m] = s
+            m += 1
+            room -= equal
+    return found[:m]
+
+
+@compiled
 def core(
     of_class: Any, remaining: Any, first: Any, time_s: Any, gpus: Any, watts: Any, prices: Any,
     least: Any, bound: float, room: float, slack: float, capacity: int, limit: float,
@@ -350,13 +399,18 @@ def core(
     """
     size = len(of_class)
     gpu_price, power_price = prices[0, 0], prices[0, 1]
-    priced = gpu_price * gpus + power_price * watts
     options = np.zeros(size, np.int64)  # how many choices of each job may be part of the best
+    order = np.empty(size, np.int64)  # jobs of few choices first
     for j in range(size):
         options[j] = wait_s - least[0, j] <= room
         for z in range(first[of_class[j]], first[of_class[j] + 1]):
-            options[j] += remaining[j] * time_s[z] + priced[z] - least[0, j] <= room
-    order = np.argsort(options, kind="mergesort")
+            priced = gpu_price * gpus[z] + power_price * watts[z]
+            options[j] += remaining[j] * time_s[z] + priced - least[0, j] <= room
+        i = j
+        while i > 0 and options[order[i - 1]] > options[j]:
+            order[i] = order[i - 1]
+            i -= 1
+        order[i] = j
     # (A+1, Q) what the jobs from a position of `order` on add at least, less what is there
     rest = np.zeros((size + 1, len(prices)))
     for q in range(len(prices)):
@@ -378,31 +432,44 @@ def core(
         total = len(used) * options[j]
         if total > 8 * most and not narrow:
             return best, False, False, widest
-        own = np.arange(first[of_class[j]], first[of_class[j] + 1])
-        costs = remaining[j] * time_s[own] + priced[own] - least[0, j]
+        begin = first[of_class[j]]
+        costs = np.empty(first[of_class[j] + 1] - begin)
+        for x in range(len(costs)):
+            priced = gpu_price * gpus[begin + x] + power_price * watts[begin + x]
+            costs[x] = remaining[j] * time_s[begin + x] + priced - least[0, j]
         states, starts, test = _expanded(
-            own, costs, gpus, watts, wait_s - least[0, j], used, power, extra, total, prices,
+            begin, costs, gpus, watts, wait_s - least[0, j], used, power, extra, total, prices,
             rest[i + 1], passed, room, ceiling, capacity, limit, test,
         )  # fmt: skip
         new_used, new_power, new_extra, parent, pick, promise = states
         if len(new_used) == 0:
             return best, False, complete, widest
-        cost = new_extra - gpu_price * new_used - power_price * new_power
+        cost = np.empty(len(new_used))
+        for s in range(len(cost)):
+            cost[s] = new_extra[s] - gpu_price * new_used[s] - power_price * new_power[s]
         keep = pareto(new_used, new_power, cost, starts, slack)
         if len(keep) > most:
             if not narrow:
                 return best, False, False, widest
             complete = False
-            keep = keep[np.sort(np.argsort(promise[keep])[:most])]
-        used, power, extra = new_used[keep], new_power[keep], new_extra[keep]
-        parents.append(parent[keep])
-        picks.append(pick[keep])
+            keep = _promising(keep, promise, most)
+        used, power, extra = np.empty(len(keep), np.int64), np.empty(len(keep)), np.empty(len(keep))
+        came, took = np.empty(len(keep), np.int64), np.empty(len(keep), np.int64)
+        for x in range(len(keep)):
+            s = keep[x]
+            used[x], power[x], extra[x] = new_used[s], new_power[s], new_extra[s]
+            came[x], took[x] = parent[s], pick[s]
+        parents.append(came)
+        picks.append(took)
         widest = max(widest, len(used))
-    full = extra + gpu_price * (capacity - used)  # with the price of what is left unused
-    if limit < NO_LIMIT:
-        full = full + power_price * (limit - power)
-    where = np.argmin(full)
-    if full[where] > room:
+    where, lowest = 0, np.inf
+    for s in range(len(used)):
+        full = extra[s] + gpu_price * (capacity - used[s])  # with the price of what is left unused
+        if limit < NO_LIMIT:
+            full += power_price * (limit - power[s])
+        if full < lowest:
+            where, lowest = s, full
+    if lowest > room:
         return best, False, complete, widest
     for i in range(size - 1, -1, -1):
         best[order[i]] = picks[i][where]

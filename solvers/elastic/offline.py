@@ -1,12 +1,10 @@
 """A good schedule with hindsight: what the work of each job is worth decides at every event.
 
-At a fixed order of completions the work of a job is worth the same at all times (it is the dual of
-its row in the order's linear program), so that the optimum does at every moment what is worth most.
-The first schedules are those of the online policy `work-value`, which estimates the worth. Then the
-program of an order says what work is worth, a simulation that goes by it gives the next order, and
-so on; restarts, places and moves are charged by the simulation. At last the best schedule is varied
-at random and what is better kept: the worth of some jobs' work, or a job's GPU count at one event,
-which may spare a restart that the next event makes useless.
+The first schedules are those of the online policy `work-value`, which estimates the worth. The next
+goes by what work is worth at the prices of the bound; restarts, places and moves are charged by the
+simulation. At last the best schedule is varied at random and what is better kept: the worth of some
+jobs' work, or a job's GPU count at one event, which may spare a restart that the next event makes
+useless.
 """
 
 from __future__ import annotations
@@ -42,10 +40,7 @@ from optgap.solvers.elastic.exhaustive import (
     exhaustive,
     searched,
 )
-from optgap.solvers.elastic.joint import Tables, order_of
 from optgap.solvers.elastic.parameters import OfflineParams
-from optgap.solvers.elastic.prefixes import Events, Prefixes, Priced
-from optgap.solvers.elastic.prices import TUNING as PRICES
 from optgap.solvers.elastic.prices import Bounded, bounded
 from optgap.solvers.elastic.snapshot import solve
 
@@ -62,8 +57,7 @@ class OfflineTuning:
     spread_s: time over which a restart is spread, to begin with: what it has to pay off in.
     close: a schedule so little above the bound, relative, is not improved any more.
     floor: of the dearest work: what no job's work is worth less than, so that none waits for ever.
-    order_share, bound_share: of what is left of a budget, for orders of completions, and for a
-        bound.
+    bound_share: of what is left of a budget, for a bound.
     vary_share: of what is left, for varying the best schedule where a search for a bound follows.
     runs, most_runs: squared jobs times schedules, and schedules, unless it is said how many.
     pinned: share of the later half of the tries that give single counts, up to `most_pinned` jobs;
@@ -78,7 +72,6 @@ class OfflineTuning:
     spread_s: float = 300.0
     close: float = 1e-6
     floor: float = 1e-6
-    order_share: float = 0.25
     bound_share: float = 0.5
     vary_share: float = 0.4
     runs: int = 700_000
@@ -157,27 +150,6 @@ class ScheduleSearch:
             if self.limits.stop is None:
                 worth = EstimatedWorth(self.problem, self.choices, power)
                 self.run(worth, TUNING.spread_s)
-
-    def by_orders(self) -> Priced | None:
-        """From order to order, as long as they are new; the prices of the best schedule's."""
-        problem, tables = self.problem, Tables(self.problem)
-        tried, seen = self.best, set[Events]()
-        best: Priced | None = None
-        part = self.limits.within(TUNING.order_share * self.limits.remaining)
-        prefixes = Prefixes(tables, part)
-        most = round(self.options.orders * self.limits.effort)
-        while tried is not None and len(seen) < most:
-            ends = completions(problem, tried.solution) - problem.epoch_s
-            events = order_of(tables, ends)
-            if events in seen:
-                break
-            seen.add(events)
-            order = prefixes.order(events)
-            if order is None:
-                break
-            best = order if best is None or tried is self.best else best
-            tried = self.run(self.known(order.worth), tried.spread_s)
-        return best
 
     def by_prices(self, worth: Floats) -> None:
         """With what work is worth at the bound's prices."""
@@ -260,11 +232,10 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
     options = chosen(OfflineParams, given, "offline")
     search = ScheduleSearch(problem, options, limits)
     search.begin()
-    order = search.by_orders() if len(problem) <= PRICES.most_ordered else None
     share = limits.within(TUNING.bound_share * limits.remaining)
-    proof = bounded(problem, share, rounds=options.rounds, order=order)
-    if order is None:
-        search.by_prices(proof.worth)
+    made = None if search.best is None else completions(problem, search.best.solution)
+    proof = bounded(problem, share, rounds=options.rounds, ends_s=made)
+    search.by_prices(proof.worth)
     groups = apart(problem) if bounds(problem) and chargeable(problem) else []
     charged = any(len(jobs) <= EXHAUSTIVE.most_charged for jobs in groups)
     if charged:

@@ -1,10 +1,11 @@
-"""The least Σ (completion − submission) of one order of events: a program whose columns are priced.
+"""What schedules whose events begin in a given order cost at least: column generation.
 
 Between two events (a submission or a completion) it only matters how long the cluster spends in
-each joint configuration of the active jobs. Where starts take time, a start is a configuration that
-does no work, and a job needs as large a share of a start on a GPU count as of its work there; a
-whole one where it is decided that the job uses the count. The value of an order never rests on the
-solver's tolerances: see `Orders.proven`.
+each joint configuration of the active jobs. Of what follows the last event of a prefix only is
+asked how long the cluster spends with how many jobs completed, between which submissions. Where
+starts take time, a start is a configuration that does no work, and a job needs as large a share of
+a start on a GPU count as of its work there; a whole one where it is decided that the job uses the
+count. No bound rests on the solver's tolerances, see `Orders.proven`; and docs/elastic-bounds.md.
 """
 
 from __future__ import annotations
@@ -15,300 +16,356 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optgap.models.elastic.arrays import Floats
+from optgap.models.elastic.arrays import Floats, Ints
 from optgap.models.limits import Limits
-from optgap.models.result import Status, Termination
+from optgap.models.result import Termination
 from optgap.models.work import ELASTIC
-from optgap.solvers.backends import solve
-from optgap.solvers.backends.linear import LinearBuilder, LinearModel, Solved
+from optgap.solvers.backends.growing import Growing
+from optgap.solvers.backends.linear import LinearModel
 from optgap.solvers.backends.safe import EPS, outwards, safe_bound, usable
 from optgap.solvers.elastic.joint import Joint, Step, Tables
-from optgap.solvers.elastic.prefixes import TOLERANCE, Events, Interval, Programs, intervals
 
+TOLERANCE = 1e-9
+"""The linear programs' own, with the longest job alone, or start, as the unit of time."""
+SIMPLEX = {
+    "presolve": "off",
+    "simplex_strategy": 4,  # primal
+    "primal_feasibility_tolerance": TOLERANCE,
+    "dual_feasibility_tolerance": TOLERANCE,
+}
+"""Options of HiGHS: these programs are small, and all work undone is where it may begin."""
+ROUNDING = 1e-12
+"""Relative: more than rounding makes of rates and sums of times."""
+UNDONE = 1000.0
+"""What work left undone costs, in times that all jobs one after another take."""
 SHORT = 1e-8
-"""Shares of jobs that an order may leave undone where it is not proven impossible."""
-
+"""Shares of a job's work: a GPU count that does less of it is not in use."""
 UNPAID = 1e-3
 """Starts, in units of time: a count whose start is unpaid by less is not worth a decision."""
+NEGLIGIBLE = 1e-9
+"""Shares of jobs that a schedule need not do: a thousandth of what the referee allows."""
 
+Events = tuple[int, ...]
+"""−1 for the next submission, else the job that completes."""
 Use = tuple[int, int]
 """A job and an index of its GPU counts."""
 Uses = tuple[tuple[Use, bool], ...]
 """What is decided of a schedule: which jobs use which counts, and which do not."""
 
-NEGLIGIBLE = 1e-9
-"""Shares of jobs that a schedule need not do: a thousandth of what the referee allows."""
 
-
-@dataclass(frozen=True, eq=False)
-class Ordered:
-    """What is known of an order.
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Some time of a schedule.
 
     Parameters
     ----------
-    value: proven: no schedule with this order of events has a smaller Σ (completion −
-        submission), s.
-    steps: the schedule found, every job's work done; None where only the value was wanted, and
-        where starts are charged.
+    active: jobs that may run.
+    cost: jobs submitted and not completed.
+    gap: the last submission before it.
+    completed: jobs that have completed before it; −1 within the prefix.
+    """
+
+    active: tuple[int, ...]
+    cost: int
+    gap: int
+    completed: int
+
+
+def intervals(events: Events, submit_s: Floats) -> list[Interval]:
+    """Those of a prefix in order, then those of what follows it."""
+    size, arrived = len(submit_s), 1
+    gone: set[int] = set()
+    found = []
+    for event in events:
+        active = tuple(j for j in range(arrived) if j not in gone)
+        found.append(Interval(active, len(active), arrived - 1, -1))
+        arrived, gone = (arrived + 1, gone) if event < 0 else (arrived, gone | {event})
+    for gap in range(arrived - 1, size):
+        last = gap == size - 1
+        if not last and submit_s[gap + 1] == submit_s[gap]:
+            continue
+        active = tuple(j for j in range(gap + 1) if j not in gone)
+        many = gap + 1 + (not last)  # before the next submission all may have completed
+        for completed in range(len(gone), many):
+            cost = gap + 1 - completed
+            found.append(Interval(active if cost else (), cost, gap, completed))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known of a prefix or an order.
+
+    Parameters
+    ----------
+    value: proven: no schedule whose events begin so has a smaller Σ (completion − submission), s.
     worth: (J,) what a job's work is worth at the optimum, s.
-    use: whose start is paid for least, to be decided next; None where all are paid for.
+    steps: of an order with free starts the schedule found, every job's work done; None where only
+        the value was wanted.
+    use: of an order whose start is paid for least, to be decided next; None where all are paid for.
     """
 
     value: float
-    steps: tuple[Step, ...] | None
     worth: Floats
+    steps: tuple[Step, ...] | None = None
     use: Use | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """The linear program of an order over the columns made so far, in units of time.
+    """The linear program over the columns made so far, in units of time.
 
     Parameters
     ----------
-    model: first the columns of (interval, joint configuration), then shares of work left undone.
-    columns: interval and joint configuration.
-    most: (n,) limits of the variables that some optimal schedule keeps.
-    cost: (I,) per interval, what a second of it costs.
-    used: what is decided.
-    started: by job, what of a start on its count each configuration makes up for, or needs.
-    work, gap, starts: the first row of each kind: work by job, what follows each submission but
-        the last, and where starts are charged those of a job on a count.
+    model: first the columns, then shares of work left undone.
+    interval: (X,) of each column; joint: (X, J) its configurations, −1 for none.
+    gap, done, started, begun: the first row of each kind after those of the jobs' work: what
+        follows each submission but the last; completions after the prefix, by number; and where
+        starts are charged those of a job on a count, and of all by number of completions.
+    pay: (Z,) of configurations: what of a start on its count each makes up for, or needs.
+    never: (Z,) those of counts that are decided not to be used.
     """
 
     model: LinearModel
-    columns: list[tuple[int, Joint]]
-    most: Floats
-    cost: Floats
-    used: dict[Use, bool]
-    started: list[Floats]
-    work: int
+    interval: Ints
+    joint: Ints
     gap: int
-    starts: int
+    done: int
+    started: int
+    begun: int
+    pay: Floats
+    never: np.ndarray
 
 
-class Orders(Programs):
-    """Columns by set of active jobs, and the linear programs over them."""
+class Orders:
+    """Columns by set of active jobs, and the linear programs over them.
+
+    Attributes
+    ----------
+    unit: the unit of time, s: the longest job alone, or start.
+    programs: how many were solved.
+    trouble, stopped: why the last one was not, or "" and None.
+    """
 
     def __init__(self, tables: Tables, limits: Limits) -> None:
-        super().__init__(tables, limits)
-        self.pool: dict[tuple[int, ...], list[Joint]] = {}
+        self.tables, self.limits = tables, limits
+        self.size = tables.size
+        self.unit = max(float(tables.fastest_s.max()), tables.longest_start_s)
+        self.gap = np.diff(tables.submit_s) / self.unit
+        self.last = latest_s(tables) * (1 + ROUNDING) / self.unit
+        alone = tables.fastest_s + tables.longest_start_s
+        self.undone = UNDONE * float(alone.sum()) / self.unit
+        self.pool: dict[tuple[int, ...], dict[Joint, None]] = {}
+        # all jobs' configurations in turn, and their GPU counts, if starts are charged
+        sizes = [len(rate) for rate in tables.rate]
+        self.begin = np.cumsum([0, *sizes])
+        self.job = np.repeat(np.arange(self.size), sizes)
+        self.rate, self.starts = (
+            np.concatenate(table) * self.unit for table in (tables.rate, tables.starts)
+        )
+        counts = [np.unique(n, return_inverse=True)[1] for n in tables.gpus]
+        many = [int(count.max()) + 1 if tables.charged else 0 for count in counts]
+        self.first = np.cumsum([0, *many])
+        self.count = self.first[self.job] + np.concatenate(counts) * tables.charged
+        self.programs = 0
+        self.trouble = ""
+        self.stopped: Termination | None = None
 
-    def columns(self, active: tuple[int, ...]) -> list[Joint]:
+    def columns(self, active: tuple[int, ...]) -> dict[Joint, None]:
         """Those made so far for a set; at first nothing, and each job alone, and its start."""
         if active not in self.pool:
-            tables = self.tables
+            tables, others = self.tables, {j for j in range(self.size) if j not in active}
             alone = [tables.only(j, z) for j in active for z in tables.fastest(j)]
-            self.pool[active] = [(-1,) * self.size, *alone]
+            known = [q for pool in self.pool.values() for q in pool]
+            there = [q for q in known if all(q[j] < 0 for j in others)]
+            self.pool[active] = dict.fromkeys([(-1,) * self.size, *alone, *there])
         return self.pool[active]
 
-    def solve(self, events: Events, cut: float, uses: Uses = ()) -> Ordered | None:
-        """What is known of an order with some uses decided; None where it is impossible.
+    def solve(self, events: Events, cut: float, uses: Uses = ()) -> Known | None:
+        """What is known of a prefix or an order with some uses decided.
 
-        Without steps where it cannot be below `cut` s. Also None where `trouble` or `stopped` says
-        that it is not known.
+        Not much more is asked than whether it is at least `cut`, s. None where it is not known:
+        `trouble` and `stopped` say why.
         """
         parts = intervals(events, self.tables.submit_s)
-        first, slack, value = False, 0.0, -math.inf
-        while True:
-            program = self._program(parts, first, slack, dict(uses))
-            solved = self._solved(program.model)
-            if solved is None:
+        gone = [event for event in events if event >= 0]
+        value, more = -math.inf, True
+        while more and value < cut:
+            self.stopped = self.limits.stop
+            if self.stopped is not None:
                 return None
-            if solved.status is Status.INFEASIBLE and not first and slack < 1:
-                # of the columns made so far: phase 1 makes those that are missing
-                first, slack = not slack, 10 * slack
-                continue
-            if solved.status is Status.INFEASIBLE:
-                self.trouble = "a linear program that has a solution is called infeasible"
+            program = self._program(parts, gone, dict(uses))
+            self.programs += 1
+            self.limits.spend(ELASTIC.program + ELASTIC.entry * len(program.model.values))
+            solver = Growing(**SIMPLEX)
+            solver.load(program.model)
+            if not solver.run(self.limits):  # all work may be left undone
+                self.stopped = self.limits.stop
+                if self.stopped is None:
+                    self.trouble = "a linear program that has a solution was not solved"
                 return None
-            assert solved.duals is not None
-            assert solved.objective is not None
-            proven, more = self.proven(program, parts, solved.duals)
-            if first:
-                if proven > 0:
-                    return None  # with every column there is work left undone
-                if solved.objective <= SHORT or not more:
-                    first, slack = False, max(SHORT, 2 * solved.objective)
-                continue
+            proven, more = self.proven(program, parts, gone, solver.duals)
             value = max(value, proven * self.unit)
-            if value >= cut or not more:
-                break
-        worth = solved.duals[program.work : program.work + self.size] * self.unit
-        if value >= cut:
-            return Ordered(value, None, worth)
+        worth = solver.duals[: self.size] * self.unit
+        if value >= cut or len(gone) < self.size:
+            return Known(value, worth)
         if self.tables.charged:
-            return Ordered(value, None, worth, self._unpaid(program, solved))
-        return Ordered(value, tuple(self._schedule(events, program, solved)), worth)
+            return Known(value, worth, None, self._unpaid(program, solver.values))
+        return Known(value, worth, tuple(self._schedule(events, program, solver.values)))
 
     def proven(
-        self, program: Program, parts: Sequence[Interval], duals: Floats
+        self, program: Program, parts: Sequence[Interval], gone: Sequence[int], duals: Floats
     ) -> tuple[float, bool]:
         """What these prices prove of the program with *every* column, and whether any was added.
 
         Prices of rows bound the program over the columns made so far whatever the solver's
         tolerances (`safe_bound`). One that has not been made costs at least the least reduced
-        cost of all, and some optimal schedule is no longer than `last_s`: so much of the bound
+        cost of all, and some optimal schedule is no longer than `last`: so much of the bound
         is lost at most.
         """
         duals = usable(program.model, duals)
-        bound = safe_bound(program.model, duals, program.most)
-        values = [self.unit * value for value in self._values(program, duals)]
+        most = np.full(program.model.variables, self.last)
+        bound = safe_bound(program.model, duals, most)
+        values = self._values(program, parts, gone, duals)
         lost, added = self._priced(program, parts, duals, values, False)
         if not added:  # good columns are found long before it is proven that there are none
             lost, added = self._priced(program, parts, duals, values, True)
-        return outwards([bound, lost * self.last_s / self.unit]), added
+        return outwards([bound, lost * self.last]), added
+
+    def _values(
+        self, program: Program, parts: Sequence[Interval], gone: Sequence[int], duals: Floats
+    ) -> list[list[Floats]]:
+        """By interval and job, (Z,) what time in a configuration is worth, rounded up."""
+        charged = self.tables.charged
+        ends = np.arange(len(gone) + 1, self.size)  # so many completed, by each of the last rows
+        open_ = ~np.isin(self.job, gone)
+        terms = [duals[self.job] * self.rate]
+        if charged:
+            terms.append(duals[program.started + self.count] * program.pay)
+        found = {}
+        for completed in {part.completed for part in parts}:
+            later = ends > completed  # the rows that count the interval
+            done = float(duals[program.done : program.started][later].sum())
+            own = [*terms, np.where(open_, done * self.rate, 0.0)]
+            if charged:
+                begun = float(duals[program.begun :][later].sum())
+                own.append(np.where(open_, begun * self.starts, 0.0))
+            value = sum(own) + (8 + self.size) * EPS * sum(map(np.abs, own))
+            value = np.where(program.never, 0.0, value)
+            found[completed] = np.split(value, self.begin[1:-1])
+        return [found[part.completed] for part in parts]
 
     def _priced(
         self,
         program: Program,
         parts: Sequence[Interval],
         duals: Floats,
-        values: Sequence[Floats],
+        values: Sequence[Sequence[Floats]],
         proof: bool,
     ) -> tuple[float, bool]:
         """The least reduced cost of all columns at most, and whether any was added."""
         lost, added = 0.0, False
-        for i, part in enumerate(parts):
-            terms = [float(program.cost[i])]
+        for part, worth in zip(parts, values, strict=True):
+            terms = [float(part.cost)]
             if part.gap < self.size - 1:
                 terms.append(-float(duals[program.gap + part.gap]))
             self.limits.spend(ELASTIC.column)
-            value, joint = self.tables.price(part.active, values, proof)
+            value, joint = self.tables.price(part.active, worth, proof)
             lost = min(lost, outwards([*terms, -value]))
-            there = sum(float(values[j][z]) for j, z in enumerate(joint) if z >= 0)
+            there = sum(float(worth[j][z]) for j, z in enumerate(joint) if z >= 0)
             known = self.columns(part.active)
-            better = sum(terms) - there < -TOLERANCE * sum(map(abs, terms))
+            better = sum(terms) - there < -TOLERANCE * (sum(map(abs, terms)) + there)
             if better and joint not in known:
-                known.append(joint)
+                known[joint] = None
                 added = True
         return lost, added
 
-    def _values(self, program: Program, duals: Floats) -> list[Floats]:
-        """By job, (Z,) what a second in each configuration is worth at these prices, rounded up."""
-        found = []
-        for j, rate in enumerate(self.tables.rate):
-            terms = [duals[program.work + j] * rate]
-            if self.tables.charged:
-                row = duals[program.starts + self.first[j] + self.count[j]]
-                terms.append(row * program.started[j])
-            value = sum(terms) + 8 * EPS * sum(map(np.abs, terms))
-            never = [n for (i, n), so in program.used.items() if i == j and not so]
-            found.append(np.where(np.isin(self.count[j], never), 0.0, value))
-        return found
-
-    def _unpaid(self, program: Program, solved: Solved) -> Use | None:
-        """The job and the count whose start is paid for least by the program's solution."""
-        assert solved.values is not None
-        held = np.zeros(self.first[-1])
-        paid = np.zeros(self.first[-1])
-        start_s = np.zeros(self.first[-1])
-        for x, (_, q) in enumerate(program.columns):
-            for j, z in enumerate(q):
-                if z >= 0:
-                    row = self.first[j] + self.count[j][z]
-                    held[row] += self.tables.rate[j][z] * solved.values[x]
-                    paid[row] += self.tables.starts[j][z] * self.unit * solved.values[x]
-        for j, starts in enumerate(self.tables.starts):
-            at = np.flatnonzero(starts)
-            start_s[self.first[j] + self.count[j][at]] = 1 / starts[at]
-        unpaid = np.where(held * self.unit > SHORT, start_s * (1 - paid), 0.0)
-        row = int(unpaid.argmax())
-        if unpaid[row] <= UNPAID * self.unit:
-            return None
-        job = int(np.searchsorted(self.first, row, side="right")) - 1
-        return job, row - int(self.first[job])
-
-    def _solved(self, model: LinearModel) -> Solved | None:
-        """The optimum with its prices, or that there is none; None where neither is known."""
-        self.programs += 1
-        for tolerance in (TOLERANCE, 0.0):
-            found = solve(model, backend="highs", limits=self.limits, tolerance=tolerance)
-            if found.termination not in (Termination.COMPLETED, Termination.ERROR):
-                self.stopped = found.termination
-            self.stopped = self.stopped or self.limits.stop
-            if self.stopped is not None:
-                return None
-            if found.status is Status.INFEASIBLE or found.duals is not None:
-                return found
-        self.trouble = found.message or f"a linear program ended {found.status}"
-        return None
-
     def _program(
-        self, parts: Sequence[Interval], first: bool, slack: float, used: dict[Use, bool]
+        self, parts: Sequence[Interval], gone: Sequence[int], used: dict[Use, bool]
     ) -> Program:
-        """min Σ cost·time: work rows by job, and the times between submissions.
-
-        In phase 1 (`first`) instead the least work left undone, by artificial variables; in
-        phase 2 they may take up to `slack` each.
-        """
-        tables, unit = self.tables, self.unit
-        builder = LinearBuilder("min")
-        columns = [
-            (i, q)
-            for i, part in enumerate(parts)
-            for q in self.columns(part.active)
-            if all(z < 0 or used.get((j, self.count[j][z]), True) for j, z in enumerate(q))
+        """min Σ cost·time and work undone: work by job, times between submissions, completions."""
+        size, charged = self.size, self.tables.charged
+        never, whole = (
+            np.isin(self.count, [self.first[j] + n for (j, n), so in used.items() if so == is_used])
+            & charged
+            for is_used in (False, True)
+        )
+        pay = self.starts - np.where(whole, 0.0, self.rate)
+        pools = [np.array(list(self.columns(part.active))) for part in parts]
+        interval = np.repeat(np.arange(len(parts)), [len(pool) for pool in pools])
+        joint = np.concatenate(pools)
+        if never.any():
+            kept = ~((joint >= 0) & never[self.begin[:-1] + joint]).any(axis=1)
+            interval, joint = interval[kept], joint[kept]
+        x, job = np.nonzero(joint >= 0)
+        z = self.begin[job] + joint[x, job]
+        undone = len(joint) + np.arange(size)
+        ends = np.arange(len(gone) + 1, size)  # so many completed, by each of the last rows
+        at_gap = size
+        at_done = at_gap + size - 1
+        at_started = at_done + len(ends)
+        at_begun = at_started + int(self.first[-1])
+        rows = at_begun + len(ends) * charged
+        of_parts = np.array([(part.cost, part.gap, part.completed) for part in parts])
+        cost, gap, completed = of_parts[interval].T
+        inner = np.flatnonzero(gap < size - 1)
+        blocks = [
+            (job, x, self.rate[z]),
+            (np.arange(size), undone, np.ones(size)),
+            (at_gap + gap[inner], inner, np.ones(len(inner))),
         ]
-        cost = np.array([0.0 if first else float(part.cost) for part in parts])
-        for i, _ in columns:
-            builder.variable(cost=float(cost[i]))
-        undone: list[int] = []
-        for j in range(self.size):
-            terms = [
-                (x, float(tables.rate[j][q[j]]) * unit)
-                for x, (_, q) in enumerate(columns)
-                if q[j] >= 0
-            ]
-            if first or slack:
-                upper = 1.0 if first else min(1.0, slack)
-                undone.append(builder.variable(upper=upper, cost=float(first)))
-                terms.append((undone[j], 1.0))
-            builder.row(terms, lower=1.0, upper=1.0)
-        for gap, length in enumerate((self.gap_s / unit).tolist()):
-            terms = [(x, 1.0) for x, (i, _) in enumerate(columns) if parts[i].gap == gap]
-            builder.row(terms, lower=length, upper=length)
-        started = self._start_rows(builder, columns, undone, used) if tables.charged else []
-        model = builder.build()
-        most = np.full(model.variables, self.last_s / unit)
-        return Program(
-            model, columns, most, cost, used, started, 0, self.size, 2 * self.size - 1
-        )  # fmt: skip
+        open_ = ~np.isin(np.arange(size), gone)
+        left = undone[open_]
+        for k, end in enumerate(ends.tolist()):
+            counted = (completed[x] < end) & open_[job]
+            kinds = ((at_done + k, self.rate), (at_begun + k, self.starts))
+            for row, table in kinds[: 1 + charged]:
+                together = np.bincount(x[counted], table[z[counted]], len(joint))
+                own = np.flatnonzero(together)
+                blocks.append((np.full(len(own), row), own, together[own]))
+                blocks.append((np.full(len(left), row), left, np.ones(len(left))))
+        lower = np.zeros(rows)
+        lower[:size], lower[at_gap:at_done] = 1.0, self.gap
+        lower[at_done:at_started] = ends - len(gone)
+        if charged:
+            blocks.append((at_started + self.count[z], x, pay[z]))
+            at = np.unique(self.count[whole])
+            late = undone[np.searchsorted(self.first, at, side="right") - 1]
+            # work left undone makes up for a whole start, too
+            blocks.append((at_started + at, late, np.ones(len(at))))
+            lower[at_started + at] = 1.0
+            lower[at_begun:] = ends - len(gone)
+        upper = np.full(rows, math.inf)
+        upper[:at_done] = lower[:at_done]
+        cost = np.append(cost, np.full(size, self.undone))
+        most = np.append(np.full(len(joint), math.inf), np.ones(size))
+        model = linear_model(blocks, cost, most, lower, upper)
+        return Program(model, interval, joint, at_gap, at_done, at_started, at_begun, pay, never)
 
-    def _start_rows(
-        self,
-        builder: LinearBuilder,
-        columns: Sequence[tuple[int, Joint]],
-        undone: Sequence[int],
-        used: dict[Use, bool],
-    ) -> list[Floats]:
-        """Starts of each job on each count: a share as large as that of its work, or a whole one.
+    def _unpaid(self, program: Program, values: Floats) -> Use | None:
+        """The job and the count whose start is paid for least by the program's solution."""
+        x, job = np.nonzero(program.joint >= 0)
+        z = self.begin[job] + program.joint[x, job]
+        held, paid = (
+            np.bincount(self.count[z], table[z] * values[x], int(self.first[-1]))
+            for table in (self.rate, self.starts)
+        )
+        start = np.zeros(int(self.first[-1]))
+        at = self.starts > 0
+        start[self.count[at]] = 1 / self.starts[at]
+        unpaid = np.where(held > SHORT, start * (1 - paid), 0.0)
+        row = int(unpaid.argmax())
+        if unpaid[row] <= UNPAID:
+            return None
+        job_of = int(np.searchsorted(self.first, row, side="right")) - 1
+        return job_of, row - int(self.first[job_of])
 
-        Work left undone makes up for a whole one, too, so that it alone tells what is impossible.
-        """
-        started = []
-        for j, (starts, rate) in enumerate(zip(self.tables.starts, self.tables.rate, strict=True)):
-            many = int(self.first[j + 1] - self.first[j])
-            whole = [n for n in range(many) if used.get((j, n), False)]
-            started.append(starts - np.where(np.isin(self.count[j], whole), 0.0, rate))
-            rows: list[list[tuple[int, float]]] = [[] for _ in range(many)]
-            for n in whole:
-                rows[n] += [(x, 1.0) for x in undone[j : j + 1]]
-            for x, (_, q) in enumerate(columns):
-                if q[j] >= 0:
-                    term = x, float(started[j][q[j]]) * self.unit
-                    rows[self.count[j][q[j]]].append(term)
-            for n, row in enumerate(rows):
-                builder.row(row, lower=float(n in whole))
-        return started
-
-    def _schedule(self, events: Events, program: Program, solved: Solved) -> list[Step]:
+    def _schedule(self, events: Events, program: Program, values: Floats) -> list[Step]:
         """The solution as a schedule that keeps submissions and finishes every job.
 
         What the solver's tolerance left undone is done when the job should have completed, and
         everything after that comes later.
         """
-        assert solved.values is not None
         tables = self.tables
         left = np.ones(self.size)
         now, arrived, steps = 0.0, 1, []
@@ -328,9 +385,8 @@ class Orders(Programs):
                 now, span = now + part, span - part
 
         for i, event in enumerate(events):
-            for x, (at, joint) in enumerate(program.columns):
-                if at == i:
-                    spend(joint, float(solved.values[x]) * self.unit)
+            for x in np.flatnonzero(program.interval == i).tolist():
+                spend(tuple(program.joint[x].tolist()), float(values[x]) * self.unit)
             if event < 0:
                 now = max(now, float(tables.submit_s[arrived]))
                 arrived += 1
@@ -338,3 +394,65 @@ class Orders(Programs):
                 fastest = tables.only(event, tables.fastest(event)[0])
                 spend(fastest, float(left[event] * tables.fastest_s[event]))
         return [step for step in steps if step.end_s > step.start_s]
+
+
+def linear_model(
+    blocks: Sequence[tuple[Ints, Ints, Floats]],
+    cost: Floats,
+    most: Floats,
+    lower: Floats,
+    upper: Floats,
+) -> LinearModel:
+    """A minimisation from entries (row, column, value) in any order."""
+    row, column, value = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    order = np.argsort(row, kind="stable")
+    starts = np.zeros(len(lower) + 1, np.int64)
+    np.cumsum(np.bincount(row, minlength=len(lower)), out=starts[1:])
+    none = np.zeros(len(cost))
+    return LinearModel(
+        cost, starts, column[order].astype(np.int64), value[order], lower, upper, none, most,
+        none.astype(np.bool_),
+    )  # fmt: skip
+
+
+def following(events: Events, submit_s: Floats, first: Sequence[set[int]]) -> list[Events]:
+    """Every next event that may be one of some optimal order; `first`: see `dominated`."""
+    arrived = 1 + sum(1 for event in events if event < 0)
+    gone = {event for event in events if event >= 0}
+    coming = arrived < len(submit_s)
+    if coming and submit_s[arrived] == submit_s[arrived - 1]:
+        return [(*events, -1)]
+    found = [(*events, j) for j in range(arrived) if j not in gone and first[j] <= gone]
+    return [*found, (*events, -1)] if coming else found
+
+
+def one_by_one(tables: Tables) -> list[float]:
+    """(J,) when each job is done if they run alone, one after another, as soon as they can, s.
+
+    Each after its start where starts are charged: a schedule. Where they are free, some optimal
+    schedule is done by the last of these: where the jobs there are do less work in a second than
+    one alone at its fastest, the same work one by one takes less time, and what comes after can be
+    done earlier.
+    """
+    now, found = 0.0, []
+    for j, (submit, alone) in enumerate(zip(tables.submit_s, tables.fastest_s, strict=True)):
+        count = int(tables.gpus[j][tables.fastest(j)[0]])
+        start = tables.problem.overhead.seconds(count) if tables.charged else 0.0
+        now = max(now, float(submit)) + start + float(alone)
+        found.append(now)
+    return found
+
+
+def serial(tables: Tables) -> float:
+    """Σ (completion − submission) of that, s."""
+    return math.fsum([*one_by_one(tables), *(-tables.submit_s).tolist()])
+
+
+def latest_s(tables: Tables) -> float:
+    """An end that some optimal schedule keeps, s.
+
+    Where starts are charged: nobody's Σ (completion − submission) is above that of a schedule.
+    """
+    if not tables.charged:
+        return one_by_one(tables)[-1]
+    return float(tables.submit_s[-1]) + serial(tables)

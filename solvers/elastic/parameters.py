@@ -34,4 +34,3 @@ class OfflineParams(ExhaustiveParams):
     rounds: int = parameter(
         0, "rounds of the bound's ascent; 0: by the number of jobs", within=(0, 1_000_000)
     )
-    orders: int = parameter(6, "orders of completions whose linear program is solved at most")

@@ -1,8 +1,8 @@
 """A bound that scales: GPUs and watts are bought at prices that change over time.
 
-Any prices give a bound (``lagrangian.py``). These begin with what the best one-machine bound, or
-an order of completions, says GPUs and power are worth, and are raised where more is bought than
-there is.
+Any prices give a bound (``lagrangian.py``). These begin with what GPUs and power are worth by
+the completions of the best one-machine bound, or of a schedule, and are raised where more is bought
+than there is.
 """
 
 from __future__ import annotations
@@ -19,9 +19,7 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends.safe import outwards
 from optgap.solvers.elastic.area import SAFE, alone, best_mixture, closed_form, least_shares
-from optgap.solvers.elastic.joint import Tables, order_of
 from optgap.solvers.elastic.lagrangian import Evaluated, Setting, evaluate
-from optgap.solvers.elastic.prefixes import Prefixes, Priced
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +31,12 @@ class PricesTuning:
     values: of an iteration, tried per class; fine: how many times as many in the end.
     pieces: of constant prices per job, from `fewest_pieces` to `most_pieces` in all.
     rounds: of the ascent; `rounds_of_many` for more than `many_jobs`, and after that
-        `rounds_charged` with restarts charged, for up to `most_ordered`.
+        `rounds_charged` with restarts charged, for `few`.
     free_share: of a budget, for prices with free restarts where these are charged after that.
     floor: of the dearest price at first: what none is less than.
     step: the first, relative; times `shrink` after `patience` rounds without a relative gain of
         `gain`, until it is below `least_step`.
-    most_ordered: jobs up to which the prices of an order of completions are a start.
+    few: jobs whose restarts are charged even when time is up.
     """
 
     values: int = 64
@@ -57,21 +55,22 @@ class PricesTuning:
     patience: int = 6
     gain: float = 1e-7
     least_step: float = 1e-4
-    most_ordered: int = 120
+    few: int = 120
 
 
 TUNING = PricesTuning()
 
 
-def first_prices(problem: ElasticProblem, pieces: int) -> tuple[Floats, Floats, Floats]:
-    """Edges and prices from the best one-machine bound.
+def first_prices(
+    problem: ElasticProblem, pieces: int, ends_s: Floats | None = None
+) -> tuple[Floats, Floats, Floats]:
+    """Edges and prices from the completions of the best one-machine bound, or those given.
 
     One second more of the whole machine at t would let every job that ends after t in the same
     busy period end that much earlier: their number is the price of all GPUs and power then.
     """
     weight, _, ends = best_mixture(problem)
-    order = np.argsort(ends)
-    ends = ends[order]
+    ends = np.sort(ends if ends_s is None else ends_s)
     work = problem.jobs.iterations * least_shares(problem, weight)[problem.jobs.of_class]
     starts, stops = _busy(problem.jobs.submit_s, work)
     last = float(ends[-1])
@@ -176,17 +175,17 @@ def bounded(
     limits: Limits,
     pieces: int = 0,
     rounds: int = 0,
-    order: Priced | None = None,
+    ends_s: Floats | None = None,
 ) -> Bounded:
-    """The best bound of prices that begin with one machine's, or with those of an order."""
+    """The best bound of prices that begin with one machine's, or a schedule's completions."""
     size = len(problem)
     tuned = TUNING
     many = pieces or min(tuned.most_pieces, max(tuned.fewest_pieces, tuned.pieces * size))
     turns = rounds or (tuned.rounds if size <= tuned.many_jobs else tuned.rounds_of_many)
     turns = max(1, round(turns * limits.effort))
     submitted = math.fsum(problem.jobs.submit_s.tolist())
-    starts = [] if order is None else [_of_order(problem, order, many)]
-    ascents = [replace(ascent, limits=limits) for ascent in (*starts, _ascent(problem, many))]
+    starts = [None] if ends_s is None else [None, ends_s]
+    ascents = [replace(_ascent(problem, many, ends), limits=limits) for ends in starts]
     best, worth = -math.inf, problem.least_jct_s
     stopped = limits.stop
     firsts = [ascent.look().bound for ascent in ascents if stopped is None]
@@ -220,7 +219,7 @@ def bound_prices(
     for name, value in (("pieces", pieces), ("rounds", rounds)):
         if value < 0 or value > 100_000:
             raise InputError("bound-prices", name, value, "0 to 100000")
-    found = bounded(problem, limits, pieces, rounds, one_machine(problem, limits))
+    found = bounded(problem, limits, pieces, rounds)
     info = {
         "pieces": found.pieces,
         "one_machine_s": best_mixture(problem)[1],
@@ -232,28 +231,8 @@ def bound_prices(
     )  # fmt: skip
 
 
-def one_machine(problem: ElasticProblem, limits: Limits) -> Priced | None:
-    """Prices of the order in which one machine would complete the jobs, if they are not many."""
-    if len(problem) > TUNING.most_ordered:
-        return None
-    ends = best_mixture(problem)[2]
-    tables = Tables(problem)
-    events = order_of(tables, np.maximum(ends - problem.epoch_s, tables.submit_s))
-    return Prefixes(tables, limits).order(events)
-
-
-def _of_order(problem: ElasticProblem, order: Priced, pieces: int) -> Ascent:
-    """From the prices of an order's intervals, each in parts of about the same length."""
-    longest = float(order.length_s.sum()) / pieces
-    real = order.length_s > 1e-9 * longest
-    parts = np.ceil(order.length_s[real] / longest).astype(int)
-    edges = np.cumsum([problem.epoch_s, *np.repeat(order.length_s[real] / parts, parts)])
-    gpu, power = (np.repeat(p[real], parts) for p in (order.gpu_price, order.power_price))
-    return Ascent(Setting.of(problem, edges), np.maximum(gpu, 0.0), np.maximum(power, 0.0))
-
-
-def _ascent(problem: ElasticProblem, pieces: int) -> Ascent:
-    edges, gpu, power = first_prices(problem, pieces)
+def _ascent(problem: ElasticProblem, pieces: int, ends_s: Floats | None) -> Ascent:
+    edges, gpu, power = first_prices(problem, pieces, ends_s)
     setting = Setting.of(problem, edges)
     if not math.isfinite(setting.limit):
         power = np.zeros(len(gpu))
@@ -268,7 +247,7 @@ def _charging(free: Ascent, turns: int, limits: Limits, submitted: float, size: 
     """On from prices for free restarts; few jobs are charged even when time is up."""
     setting = free.setting
     ascent = replace(free, setting=Setting.of(setting.problem, setting.edges, charged=True))
-    few = size <= TUNING.most_ordered
+    few = size <= TUNING.few
     if few or limits.stop is None:
         ascent.look(TUNING.fine * TUNING.values)
     if few and limits.stop is None:

@@ -98,6 +98,7 @@ def test_tables_that_are_no_logs_are_refused(text: str, expected: str, tmp_path:
         (("slurm", "x", "y"), "one file"),
         (("slurm", "missing.txt"), "missing.txt"),
         (("kubernetes", "x.json", "--set", "pool=a"), "expected one of plain"),
+        (("slurm", "x", "--column", "Queued=Submit"), "not for slurm"),
         (("slurm", "x", "--set", "gpus=two"), "an integer"),
         (("slurm", "x", "--set", "gpus=0"), "at least 1"),
         (("slurm", "x", "--set", "seed=3"), "gpus, pool, wait, zone"),
@@ -138,15 +139,3 @@ def test_columns_may_have_other_names_and_units(tmp_path: Path, cli: Cli) -> Non
     now = json.loads(answer.out)["now"]
     assert now["objective"] == pytest.approx(result.objective)
     assert not now["violations"]
-
-
-def test_sacct_columns_may_have_other_names(tmp_path: Path) -> None:
-    (tmp_path / "jobs.txt").write_text(
-        "JobID|Queued|Start|End|AllocTRES\n"
-        "5|2026-11-24T09:00:00|2026-11-24T10:00:00|2026-11-24T10:05:00|gres/gpu=1\n"
-    )
-    audit = optgap.audit(
-        "slurm", tmp_path / "jobs.txt", columns={"Queued": "Submit"}, policies="fifo"
-    )
-    assert audit.now is not None
-    assert audit.now.objective == 3600

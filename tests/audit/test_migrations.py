@@ -14,9 +14,9 @@ from trust.agreement import examples
 
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementSolution
-from optgap.models.placement.migrations import MigrationProblem
+from optgap.models.placement.migrations import Further, MigrationProblem
 from optgap.solvers.placement.aggregate import Aggregate
-from optgap.solvers.placement.migrations import Effort, curve
+from optgap.solvers.placement.migrations import curve
 from optgap.solvers.placement.migrations.bound import DepartureBound
 from optgap.solvers.placement.migrations.exact import MigrationModel
 from optgap.solvers.placement.nodes import counted
@@ -33,6 +33,7 @@ def migrations(draw: st.DrawFn) -> tuple[MigrationProblem, list[PlacementSolutio
     current = draw(st.sampled_from(every))
     tasks, nodes = len(problem.tasks), len(problem.cluster)
     counts = np.bincount(current.node, minlength=nodes)
+    room = (counts + draw(st.integers(0, 3)))[None, :]
     sets = [np.array(draw(st.lists(st.booleans(), min_size=nodes, max_size=nodes)))]
     return MigrationProblem.of(
         problem,
@@ -40,8 +41,8 @@ def migrations(draw: st.DrawFn) -> tuple[MigrationProblem, list[PlacementSolutio
         draw(st.lists(st.sampled_from([True, True, False]), min_size=tasks, max_size=tasks)),
         sets,
         draw(st.lists(st.sampled_from([-1, -1, 0]), min_size=tasks, max_size=tasks)),
-        counts + draw(st.integers(0, 3)),
         draw(st.lists(st.sampled_from([False, False, True]), min_size=nodes, max_size=nodes)),
+        further=replace(Further.of(problem), capacity=room),
     ), every
 
 
@@ -59,7 +60,7 @@ def test_exact_is_what_enumeration_finds_and_the_bound_of_departures_is_below(
 ) -> None:
     migration, every = drawn
     model = MigrationModel(migration)
-    departures = DepartureBound(migration, Effort().growths)
+    departures = DepartureBound(migration)
     for most in range(len(migration.problem.tasks) + 1):
         best = least(migration, every, most)
         assert departures.at(most) <= best + 1e-6

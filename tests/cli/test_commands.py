@@ -38,26 +38,6 @@ def test_without_a_command_there_is_help(cli: Cli) -> None:
         assert f" {name} " in bare.out
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_help_and_the_common_options(cli: Cli, name: str) -> None:
-    answer = cli(name, "--help")
-    assert answer.code == 0
-    for option in ("--json", "-q", "-v"):
-        assert option in answer.out
-
-
-def test_version_lists_versions_and_back_ends(cli: Cli) -> None:
-    answer = cli("--version", "--json", "-")
-    document = json.loads(answer.out)
-    assert document["schema"] == "optgap.versions/1"
-    assert document["versions"]["optgap"] == optgap.__version__
-    assert {"highs", "cbc", "cpsat"} <= {row["name"] for row in document["backends"]}
-    shown = cli("--version").out
-    assert "HiGHS" in shown
-    assert shown.startswith(f"optgap {optgap.__version__}\n")
-    assert "optgap --version shows versions" in cli("info").err
-
-
 def test_families_lists_policies_methods_and_presets(cli: Cli) -> None:
     document = json.loads(cli("families", "--json", "-").out)
     placement = next(item for item in document["families"] if item["name"] == "placement")

@@ -146,7 +146,6 @@ def test_gaps_have_an_interval_under_the_uncertainty_of_a_fit(
     [
         (["consolidation", "--samples", "3"], "seed 0, which rests on no fit"),
         (["consolidation", "--model", "FIT", "--samples", "1"], "2 to 10000 draws"),
-        (["consolidation", "--model", "FIT", "--level", "1"], "a share between 0 and 1"),
         (["consolidation", "--model", "none.json"], "none.json"),
         (["consolidation", "--sweep", "size=4,5", "--model", "FIT"], "conflicts with --sweep"),
         (["placement", "--preset", "small", "--model", "FIT"], "linear-power serves consolidation"),

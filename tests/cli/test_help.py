@@ -25,6 +25,7 @@ def test_the_help_ends_with_an_example_that_works(
     pages.solve_once(monkeypatch)
     monkeypatch.chdir(tmp_path)
     shown = cli(name, "--help").out
+    assert all(option in shown for option in ("--json", "-q", "-v"))
     for line in EXAMPLES[name]:
         assert f" {line} " in shown  # uncut at 80 columns
         if line.startswith("printf "):

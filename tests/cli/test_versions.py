@@ -25,6 +25,8 @@ def test_the_version_as_text_and_as_json(cli: Cli, tmp_path: Path) -> None:
     assert document["schema"] == "optgap.versions/1"
     assert document["versions"]["optgap"] == optgap.__version__
     assert {"python", "numpy", "ortools", "highspy", "platform"} <= set(document["versions"])
+    assert {"highs", "cbc", "cpsat"} <= {row["name"] for row in document["backends"]}
+    assert "HiGHS" in rest
     answer = cli("--version", "--json", str(tmp_path / "v.json"))
     assert json.loads((tmp_path / "v.json").read_text()) == document
     assert answer.out.startswith(f"optgap {optgap.__version__}\n")
@@ -65,7 +67,7 @@ def test_the_shell_completes_commands_and_their_options(words: str, expected: st
     assert expected in run.stdout.split()
 
 
-@pytest.mark.parametrize("command", ["", "data", "sweep", "run"])
+@pytest.mark.parametrize("command", ["", "sweep", "run"])
 def test_help_imports_nothing_heavy(command: str) -> None:
     code = (
         f"import sys; from optgap.cli import main; main({[*command.split(), '--help']!r}); "
@@ -75,12 +77,3 @@ def test_help_imports_nothing_heavy(command: str) -> None:
     assert not (HEAVY | EXTRAS) & set(run.stderr.split())
     if not command:
         assert "optgap.cli." not in run.stderr
-
-
-def test_the_list_of_data_imports_no_downloader() -> None:
-    code = (
-        "import sys; from optgap.cli import main; main(['data', 'list']); "
-        "print(*sys.modules, file=sys.stderr)"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not (HEAVY | EXTRAS) & set(run.stderr.split())

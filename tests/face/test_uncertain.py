@@ -77,6 +77,8 @@ def test_fewer_draws_are_a_range_and_say_what_it_holds(problem: Any) -> None:
     gaps = optgap.compare(problem, "cats", uncertainty=5)
     assert gaps.title == "range of 5 draws (holds 67 %); 90 % takes 19 draws"
     assert gaps.title in str(gaps)
+    with pytest.raises(optgap.InputError, match="a share between 0 and 1"):
+        optgap.compare(problem, "cats", uncertainty=5, level=1)
 
 
 def test_a_gap_outside_its_interval_is_marked() -> None:

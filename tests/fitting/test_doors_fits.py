@@ -111,19 +111,6 @@ def test_two_rows_have_values_but_no_errors(cli: Cli, tmp_path: Path) -> None:
     assert "not drawn" in answer.out
 
 
-def test_a_noise_that_is_stated_stands_in_for_rows_to_spare(cli: Cli) -> None:
-    one = fit(DOORS / "two_rows.csv", "linear-power", noise=0.03).fit.fits[""]
-    clocks = one.validity_["frequency_mhz"]
-    drawn = [
-        d.predict({"frequency_mhz": clocks}) for d in samples(one, 400, np.random.default_rng(0))
-    ]
-    assert np.std(np.log(drawn), axis=0) == pytest.approx(0.03 * np.sqrt(2), rel=0.15)
-    told = cli("fit", "linear-power", str(DOORS / "two_rows.csv"), "--set", "noise=0.03")
-    assert "unknown" not in told.out
-    with pytest.raises(InputError, match="noise: found"):
-        fit(DOORS / "two_rows.csv", "linear-power", noise="little")
-
-
 STATIC: list[tuple[float, int]] = [(0.0, 8), (0.03, 8), (0.03, 4)]
 """True static power, as a share of that at the highest clock, and rows."""
 

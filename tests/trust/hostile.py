@@ -39,6 +39,7 @@ INSTEAD: tuple[Any, ...] = (
     0,
     0.5,
     10**12,
+    9 * 10**18,
     10**30,
     1e300,
     5e-324,
@@ -131,7 +132,8 @@ def tried(path: Path, solution_of: Path | None) -> None:
     problem.to_json()
     str(problem.summary)
     spec = family(problem.family)
-    optgap.bound(problem, time_limit=0.5)
+    for method in (spec.auto(problem), spec.auto_bound(problem)):
+        optgap.solve(problem, method, time_limit=0.5)
     for policy in list(spec.policies)[:2]:
         optgap.run(problem, policy, time_limit=2)
 

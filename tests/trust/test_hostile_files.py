@@ -19,7 +19,7 @@ import optgap
 from optgap.registry import FAMILIES
 
 TESTS = Path(__file__).parents[1]
-PARTS = 1 if FUZZ else 36
+PARTS = 1 if FUZZ else 24
 """Of how many parts one is tried; a long run tries everything."""
 
 

@@ -30,16 +30,8 @@ COUNT_LABELS = (
 PRODUCT_LABELS = (
     "nvidia.com/gpu.product", "cloud.google.com/gke-accelerator", "k8s.amazonaws.com/accelerator",
     "karpenter.k8s.aws/instance-gpu-name", "alibabacloud.com/gpu-card-model",
-    "aliyun.accelerator/nvidia_name", "accelerator", "kubernetes.azure.com/accelerator",
+    "aliyun.accelerator/nvidia_name", "accelerator",
 )  # fmt: skip
-INSTANCES = (
-    ("standard_nc24s_v3|standard_nc12s_v3|standard_nc6s_v3|standard_nd40", "V100"),
-    ("standard_nc.*t4", "T4"), ("standard_nc.*a100|standard_nd.*a100", "A100"),
-    ("standard_nd.*h100|standard_nc.*h100", "H100"), ("standard_nv.*a10", "A10"),
-    ("p5", "H100"), ("p4d|p4de|a2-", "A100"), ("p3", "V100"), ("g4dn", "T4"), ("g5", "A10G"),
-    ("g6|g2-", "L4"), ("a3-", "H100"),
-)  # fmt: skip
-"""Instance types whose nodes say only "nvidia" of their GPUs (AKS), or nothing."""
 FAMILIES = (
     ((r"cpu|memory|pods|ephemeral-storage|hugepages-.*|attachable-volumes-.*|rdma/.*|"
      r"vpc\.amazonaws\.com/.*|devices\.kubevirt\.io/.*|smarter-devices/.*|"
@@ -159,13 +151,12 @@ class Node:
 
     @property
     def product(self) -> str:
-        """The GPU product by the usual labels, else by the instance type."""
+        """The GPU product by the usual labels."""
         for label in PRODUCT_LABELS:
             value = str(self.labels.get(label, ""))
             if value and value.lower() not in ("nvidia", "amd", "true", "gpu"):
                 return value
-        instance = str(self.labels.get("node.kubernetes.io/instance-type", "")).lower()
-        return next((name for like, name in INSTANCES if re.match(like, instance)), "GPU")
+        return "GPU"
 
     def cards(self, product: str, cards: int, key: Key, **more: Any) -> Devices:
         """Cards of which everything is known."""

@@ -70,7 +70,8 @@ def lay_out(objects: Objects, figures: Figures, plain: Collection[str]) -> Layou
             reason = "on a node that is not in the file"
             strange.add(where)
         try:
-            found = Pod(name, pod, {} if reason == "finished" else requested(pod))
+            asks = {} if reason == "finished" else requested(pod)
+            found = Pod(name, pod, {**asks, "pods": 1})
         except (ValueError, AttributeError, TypeError) as error:
             raise ValueError(f"pod {name}: {error}") from None
         if not reason:
@@ -152,7 +153,6 @@ def _close(layout: Layout, node: Node) -> None:
         for name in {name: None for pod in node.pods for name in pod.asks}
         if devices.verdict != "unknown" or family(name) in PLAIN
     ]
-    over.append(("pods", len(node.pods), node.allocatable["pods"]))
     found = [(name, held, limit) for name, held, limit in over if held > limit]
     clips = [("a card", most, units) for most, units in clipped(node)]
     found = found or clips

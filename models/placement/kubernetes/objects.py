@@ -82,15 +82,7 @@ def _items(document: Any, source: str, kind: str, place: str) -> Iterator[tuple[
         for k, item in enumerate(items):
             yield from _items(item, source, own.removesuffix("List"), f"{place}items[{k}]")
         return
-    yield own or _guessed(document), document, place
-
-
-def _guessed(item: Object) -> str:
-    """The kind of an object that does not say it."""
-    spec, status = item.get("spec"), item.get("status")
-    if isinstance(spec, dict) and "containers" in spec:
-        return "Pod"
-    return "Node" if isinstance(status, dict) and "allocatable" in status else ""
+    yield own, document, place
 
 
 def _add(found: Objects, kind: str, item: Object, place: str, source: str) -> None:
@@ -109,15 +101,8 @@ def _add(found: Objects, kind: str, item: Object, place: str, source: str) -> No
         return
     there = found.nodes if kind == "Node" else found.pods
     name = meta["name"] if kind == "Node" else f"{meta.get('namespace', 'default')}/{meta['name']}"
-    before = there.get(name)
-    if before is not None:
-        uids = {o["metadata"].get("uid") for o in (before, item)}
-        if len(uids) > 1:
-            raise InputError(
-                source,
-                f"field {place}.metadata.uid",
-                meta.get("uid"),
-                f"one {kind.lower()} {name}: with two uids these are two clusters in one file",
-            )
-        found.warnings.append(f"{kind.lower()} {name} stands twice: the last counts")
-    there[name] = item
+    before = there.setdefault(name, item)
+    if before["metadata"].get("uid") != meta.get("uid"):
+        where = f"field {place}.metadata.uid"
+        expected = f"one {kind.lower()} {name}: with two uids these are two clusters in one file"
+        raise InputError(source, where, meta.get("uid"), expected)

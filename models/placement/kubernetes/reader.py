@@ -249,15 +249,12 @@ def _migration(source: str, nodes: Sequence[Node], rows: Sequence[_Row]) -> Migr
     current = PlacementSolution.of_arrays(
         at, np.array([row.cell[2] for row in rows], dtype=np.int64)
     )
-    several = np.array([len(node.pods) for node in nodes]) - np.bincount(at, minlength=len(nodes))
-    room = np.array([node.allocatable["pods"] for node in nodes]) - several
     return MigrationProblem.of(
         problem,
         current,
         [row.movable for row in rows],
         [np.frombuffer(inside, dtype=bool) for inside in sets],
         groups,
-        np.maximum(room, np.bincount(at, minlength=len(nodes))),
         [node.closed for node in nodes],
         source,
         further=_further(nodes, rows),

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -63,7 +63,6 @@ def read_slurm(
     wait: str = "eligible",
     zone: str | None = None,
     gpus: int | None = None,
-    columns: Mapping[str, str] | None = None,
 ) -> QueueLog:
     """Read what ``sacct -P`` prints; ``-`` is standard input.
 
@@ -73,7 +72,6 @@ def read_slurm(
     wait: what a wait counts from: ``eligible``, when the job could have started, or ``submit``.
     zone: whose local time the file has, such as ``Europe/Berlin``; UTC without it.
     gpus: the pool's size; the most that each node was seen to hold, added up, without it.
-    columns: sacct's names of columns that the file calls otherwise.
 
     Raises
     ------
@@ -83,7 +81,7 @@ def read_slurm(
     source = str(path)
     if wait not in ("eligible", "submit"):
         raise InputError("--set", "wait", wait, one_of(("eligible", "submit")))
-    table = _table(read_text(path, stdin=True), columns or {}, source)
+    table = _table(read_text(path, stdin=True), source)
     times = read_times(table, zone, source)
     runs, reasons = _runs(table, times, source)
     runs = _in_pools(runs)
@@ -121,7 +119,6 @@ def read_slurm(
     return QueueLog(
         problem,
         logged,
-        floats(times.submit[rows]),
         tuple(users[row] for row in rows),
         size.said,
         sum("." not in name for name in table.columns["jobid"]) + len(table.unread),
@@ -132,13 +129,9 @@ def read_slurm(
     )
 
 
-def _table(text: str, columns: Mapping[str, str], source: str) -> Table:
-    """The rows, with the columns that are needed under sacct's names."""
+def _table(text: str, source: str) -> Table:
+    """The rows, with the columns that are needed."""
     table = read_table(text, source)
-    for theirs, ours in columns.items():
-        if theirs.lower() not in table.columns:
-            raise InputError("--column", "", theirs, one_of(table.columns))
-        table.columns[ours.lower()] = table.columns[theirs.lower()]
     missing = [name for name in NEEDED if name not in table.columns]
     if not missing and not {"alloctres", "reqtres"} & set(table.columns):
         missing = ["AllocTRES"]

@@ -35,28 +35,16 @@ MOST_STEPS = 10
 """Steps per task after which a descent ends; each saves power, so that it is far from ever met."""
 
 
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """How hard to look.
-
-    Parameters
-    ----------
-    exact_nodes, exact_tasks: the integer program is solved up to these sizes.
-    exact_units: work for it, for each number of migrations.
-    rounds: neighbourhoods that the offline placement re-solves.
-    tolerance: how far its bound may be from that of the linear program, relatively.
-    pattern_share: of a budget of work, for the offline placement and its bound.
-    growths: how much dearer GPUs of one node are tried to be, in the bound of departures, when
-        twice as many are needed.
-    """
-
-    exact_nodes: int = 40
-    exact_tasks: int = 120
-    exact_units: float = 10.0
-    rounds: int = 10
-    tolerance: float = 4e-3
-    pattern_share: float = 0.7
-    growths: tuple[float, ...] = (1.0, 1.15, 1.3)
+EXACT_NODES, EXACT_TASKS = 40, 120
+"""The integer program is solved up to these sizes."""
+EXACT_UNITS = 10.0
+"""Work for it, for each number of migrations."""
+ROUNDS = 10
+"""Neighbourhoods that the offline placement re-solves."""
+TOLERANCE = 4e-3
+"""How far its bound may be from that of the linear program, relatively."""
+PATTERN_SHARE = 0.7
+"""Of a budget of work, for the offline placement and its bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +89,6 @@ class _Work:
     migration: MigrationProblem
     limits: Limits
     seed: int
-    effort: Effort
     paths: list[tuple[list[Move], list[float]]] = field(default_factory=list)
     followed: list[list[Move]] = field(default_factory=list)
 
@@ -178,7 +165,6 @@ def curve(
     limits: Limits,
     seed: int = 0,
     wanted: Iterable[int] = (),
-    effort: Effort | None = None,
 ) -> MigrationCurve:
     """The saving by number of migrations: 0, 1, 2, 5, 10, … and the `wanted`, up to any number.
 
@@ -192,9 +178,8 @@ def curve(
         raise InputError("problem", "field objective.goal", problem.objective.goal, "'power'")
     if problem.power.cpu_rule != "packages":
         raise InputError("problem", "field power.cpu_rule", problem.power.cpu_rule, "'packages'")
-    work = _Work(migration, limits, seed, effort or Effort())
-    first = Descent.of(migration)
-    every = first.copy()
+    work = _Work(migration, limits, seed)
+    every = Descent.of(migration)
     every.run(MOST_STEPS * len(problem.tasks), limits)
     work.add(every.moves)
     free_bound, by = _patterns(work)
@@ -202,12 +187,12 @@ def curve(
     most = max(len(work.best(None)[0]), int(migration.movable.sum()) if small else 0, 1)
     grid = _grid(most, wanted)
     for k in grid[1:-1]:
-        descent = first.copy() if k <= len(every.moves) else _on_the_way(work, every, k)
+        descent = _on_the_way(work, every, k)
         if descent is not None:
             descent.run(k, limits)
             work.add(descent.moves)
     exact = _exact(work, grid) if small else {}
-    departures = DepartureBound(migration, work.effort.growths)
+    departures = DepartureBound(migration)
     found: list[tuple[CurvePoint, PlacementSolution]] = []
     for k in reversed(grid):
         bounds = [
@@ -227,15 +212,15 @@ def _on_the_way(work: _Work, every: Descent, most: int) -> Descent | None:
     """
     way = max((moves for moves, _ in work.paths), key=len)
     left = len(every.moves)
-    if most >= len(way):
+    if not left < most < len(way):
         return None
     begun = round((most - left) * len(way) / (len(way) - left))
     return Descent.of(work.migration, way[:begun])
 
 
 def _small(work: _Work) -> bool:
-    problem, effort = work.migration.problem, work.effort
-    return len(problem.cluster) <= effort.exact_nodes and len(problem.tasks) <= effort.exact_tasks
+    problem = work.migration.problem
+    return len(problem.cluster) <= EXACT_NODES and len(problem.tasks) <= EXACT_TASKS
 
 
 def _grid(most: int, wanted: Iterable[int]) -> list[int]:
@@ -252,19 +237,19 @@ def _patterns(work: _Work) -> tuple[float, str]:
     """The bound with everything but load free to move; the offline placement becomes a path."""
     from optgap.solvers.placement.patterns import bound_patterns, patterns
 
-    migration, effort = work.migration, work.effort
+    migration = work.migration
     part, whole = free_part(migration), without_load(migration)
-    seed, tolerance, left = work.seed, effort.tolerance, work.limits.remaining
+    seed, left = work.seed, work.limits.remaining
     bounded = None
     if whole is not None and not (part and len(part.nodes) == len(whole[0].nodes)):
-        share = work.limits.within(effort.pattern_share / 2 * left)
+        share = work.limits.within(PATTERN_SHARE / 2 * left)
         bounded = bound_patterns(
-            whole[0].problem, limits=share, seed=seed, tolerance=tolerance, start=whole[0].here
+            whole[0].problem, limits=share, seed=seed, tolerance=TOLERANCE, start=whole[0].here
         )
     if part is not None:
-        share = work.limits.within(effort.pattern_share * left)
+        share = work.limits.within(PATTERN_SHARE * left)
         found = patterns(
-            part.problem, limits=share, seed=seed, tolerance=tolerance, rounds=effort.rounds,
+            part.problem, limits=share, seed=seed, tolerance=TOLERANCE, rounds=ROUNDS,
             start=part.here,
         )  # fmt: skip
         bounded = found if bounded is None else bounded
@@ -302,7 +287,7 @@ def _exact(work: _Work, grid: Sequence[int]) -> dict[int, float]:
         if work.limits.stop:
             break
         solution, bound = model.solve(
-            most, work.limits.within(work.effort.exact_units * work.limits.effort), work.seed
+            most, work.limits.within(EXACT_UNITS * work.limits.effort), work.seed
         )
         if bound is not None:
             bounds[most] = bound

@@ -15,7 +15,7 @@ the s_n, merged by slope, bound what K departures save together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -28,28 +28,23 @@ from optgap.solvers.placement.migrations.state import NOTHING, State
 
 ROUNDING = 1e-9
 """Relative: what floating-point sums may have added to a bound, taken off again."""
+GROWTHS = (1.0, 1.15, 1.3)
+"""How much dearer GPUs of one node are tried to be when twice as many are needed."""
 Prices = dict[int, float]
 """Q_c in W by the number of GPUs c."""
 
 
 class DepartureBound:
-    """`at(K)` bounds the power after at most K migrations.
+    """`at(K)` bounds the power after at most K migrations."""
 
-    Parameters
-    ----------
-    migration: the problem.
-    growths: how much dearer GPUs of one node are tried to be when twice as many are needed.
-    """
-
-    def __init__(self, migration: MigrationProblem, growths: Sequence[float]) -> None:
+    def __init__(self, migration: MigrationProblem) -> None:
         state = State(migration)
         self.now_w = migration.evaluate(migration.current).metrics["power_w"]
         least = _least_more(state)
         nodes = [_Node.of(state, n, least) for n in range(len(migration.problem.cluster))]
         least_cpu = _least_cpu(state)
         self.saved_w = [
-            _saved(nodes, _Market(prices, least_cpu))
-            for prices in _tried(state, least_cpu, growths)
+            _saved(nodes, _Market(prices, least_cpu)) for prices in _tried(state, least_cpu)
         ]
 
     def at(self, most: int) -> float:
@@ -110,12 +105,12 @@ class _Market:
         return self._known[key]
 
 
-def _tried(state: State, sizes: Iterable[int], growths: Sequence[float]) -> Iterator[Prices]:
+def _tried(state: State, sizes: Iterable[int]) -> Iterator[Prices]:
     """Prices to try: no more than idle GPUs cost anyway, and from there up."""
     more = np.unique(state.nodes["gpu_full_w"] - state.nodes["gpu_idle_w"]).tolist()
     yield dict.fromkeys(sizes, 0.0)
     for price in more:
-        for growth in growths:
+        for growth in GROWTHS:
             yield {c: price * c * growth ** float(np.log2(c)) for c in sizes}
 
 

@@ -1,13 +1,12 @@
 """The textbook formulation with the current placement in it: at most K tasks may leave it.
 
 moved_i ≥ 1 − y_inh  for every GPU h of node n that task i has now (1 − x_in without GPUs)
-Σ_i moved_i ≤ K,  Σ_i x_in ≤ room of n,  x_in = 0 where i may not go
+Σ_i moved_i ≤ K,  x_in = 0 where i may not go
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
 
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementSolution
@@ -33,9 +32,7 @@ class MigrationModel:
     def __init__(self, migration: MigrationProblem, limits: Limits | None = None) -> None:
         made = program(migration.problem, limits)
         m, current = made.m, migration.current
-        on: dict[int, list[Any]] = defaultdict(list)
         for (i, n), x in made.x.items():
-            on[n].append(x)
             if not migration.may_go(i, n):
                 m.fix(x, 0)
         moved = []
@@ -50,9 +47,6 @@ class MigrationModel:
             moved.append(left)
             for k, y in enumerate(stays):
                 m.row(f"left_{i}_{k}", left + y >= 1)
-        for n, xs in on.items():
-            if len(xs) > migration.room[n]:
-                m.row(f"room_{n}", m.sum(xs) <= int(migration.room[n]))
         _further(made, migration)
         self.most = len(moved)
         if moved:

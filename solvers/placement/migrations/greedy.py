@@ -1,7 +1,7 @@
 """Moves one group after another, always the group that saves the most per migration.
 
-A group is all that runs on a GPU, a CPU package's worth of a node, or all of a node: less than
-that saves nothing (Eq. 1-2). Its tasks go where they cost the fewest watts at that moment, so that
+A group is all that runs on a GPU, or a CPU package's worth of a node: less than that saves nothing
+(Eq. 1-2). Its tasks go where they cost the fewest watts at that moment, so that
 every step fits by construction.
 """
 
@@ -44,12 +44,6 @@ class Descent:
             made.value(n)
         return made
 
-    def copy(self) -> Descent:
-        """The same descent, to go on apart from this one."""
-        return Descent(
-            self.state.copy(), list(self.moves), list(self._heap), dict(self._age), self._number
-        )
-
     def value(self, n: int) -> None:
         """Value the groups of node `n` afresh."""
         self._age[n] = self._age.get(n, 0) + 1
@@ -65,14 +59,11 @@ class Descent:
 
     def run(self, most: int, limits: Limits) -> None:
         """Move until `most` migrations are used up or nothing saves any more."""
-        postponed: list[Candidate] = []
         while self._heap and len(self.moves) < most and not limits.stop:
-            entry = heapq.heappop(self._heap)
-            _, _, age, unit = entry
+            _, _, age, unit = heapq.heappop(self._heap)
             if age != self._age[unit.node]:
                 continue
             if len(self.moves) + len(unit.tasks) > most:
-                postponed.append(entry)
                 continue
             found = self.state.evaluate(unit)
             if found is None:
@@ -86,5 +77,3 @@ class Descent:
                 self.moves.append(move)
             for n in {unit.node, *(move.to_node for move in moves)}:
                 self.value(n)
-        for entry in postponed:
-            heapq.heappush(self._heap, entry)

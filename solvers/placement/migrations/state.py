@@ -40,7 +40,6 @@ def landing(
     free_memory: IntArray,
     gpu_free: IntArray,
     gpu_full: IntArray,
-    room: IntArray,
     allowed: BoolArray,
     cpu: int,
     memory: int,
@@ -55,7 +54,7 @@ def landing(
     """
     best, best_mask, best_w, best_left, best_cpu = -1, 0, np.inf, 0, 0
     for n in range(len(nodes)):
-        if not allowed[n] or room[n] < 1 or cpu > free_cpu[n] or memory > free_memory[n]:
+        if not allowed[n] or cpu > free_cpu[n] or memory > free_memory[n]:
             continue
         if n == barred_node and barred == -1:
             continue
@@ -111,7 +110,6 @@ class State:
         self.gpu_free = np.repeat(self.gpu_full[:, None], widest, axis=1)
         self.more_free = migration.further.capacity.astype(np.int64).copy()
         self.short = [np.flatnonzero(asks) for asks in migration.further.asks]
-        self.room = migration.room.astype(np.int64).copy()
         takes = self.tasks.cpu_milli, self.tasks.memory_mib, migration.further.share
         self.takes = list(zip(*(column.tolist() for column in takes), strict=True))
         self.node = np.full(len(problem.tasks), -1, dtype=np.int64)
@@ -124,7 +122,7 @@ class State:
     def copy(self) -> State:
         """The same state, to be changed apart from this one."""
         made = copy.copy(self)
-        for name in ("free_cpu", "free_memory", "gpu_free", "more_free", "room", "node", "mask"):
+        for name in ("free_cpu", "free_memory", "gpu_free", "more_free", "node", "mask"):
             setattr(made, name, getattr(self, name).copy())
         made.on = [set(members) for members in self.on]
         return made
@@ -149,7 +147,6 @@ class State:
         self.free_memory[n] -= sign * memory
         if len(self.short[k]):
             self.more_free[:, n] -= sign * self.migration.further.asks[k]
-        self.room[n] -= sign
         g = 0
         while mask >> g:
             if mask >> g & 1:
@@ -194,7 +191,7 @@ class State:
         for r in self.short[k]:
             allowed = allowed & (self.more_free[r] >= further.asks[k, r])
         n, mask, watts = landing(
-            self.nodes, self.free_cpu, self.free_memory, self.gpu_free, self.gpu_full, self.room,
+            self.nodes, self.free_cpu, self.free_memory, self.gpu_free, self.gpu_full,
             allowed, int(tasks.cpu_milli[k]), int(tasks.memory_mib[k]),
             int(tasks.num_gpu[k]), int(further.share[k]), barred_node, barred,
         )  # fmt: skip
@@ -207,7 +204,6 @@ class State:
             self.free_cpu[n] >= tasks.cpu_milli[k]
             and self.free_memory[n] >= tasks.memory_mib[k]
             and (self.more_free[:, n] >= further.asks[k])[self.short[k]].all()
-            and self.room[n] >= 1
             and all(
                 self.gpu_free[n, g] >= further.share[k]
                 for g in range(mask.bit_length())
@@ -224,43 +220,32 @@ class State:
     # -- what may be worth leaving --------------------------------------------------------
 
     def units(self, n: int) -> Iterator[Unit]:
-        """What could leave node `n` together: all of a GPU, a CPU package's worth, all."""
+        """What could leave node `n` together: all of a GPU, or a CPU package's worth of others."""
         movable = self.migration.movable
         here = sorted(self.on[n])
-        seen: set[tuple[int, ...]] = set()
+        seen: set[int] = set()
         for g in range(int(self.nodes[n]["gpus"])):
             members = [k for k in here if self.mask[k] >> g & 1]
-            if members and all(movable[k] for k in members):
-                barred = 0
-                for k in members:
-                    barred |= int(self.mask[k])
+            if members and members[0] not in seen and all(movable[k] for k in members):
+                seen.update(members)
+                barred = int(np.bitwise_or.reduce(self.mask[members]))
                 if self.migration.further.fullest[members].any():
                     barred = -1  # where a task comes back to is not ours to say
-                yield from self._unit(n, members, barred, seen)
-        free = [k for k in here if movable[k] and self.tasks.cpu_milli[k]]
-        yield from self._package(n, [k for k in free if not self.tasks.num_gpu[k]], seen)
-        yield from self._package(n, free, seen)
-        if here and all(movable[k] for k in here):
-            yield from self._unit(n, here, -1, seen)
-
-    def _unit(
-        self, n: int, members: list[int], barred: int, seen: set[tuple[int, ...]]
-    ) -> Iterator[Unit]:
-        tasks = self.tasks
-        order = sorted(members, key=lambda k: (-tasks.demand_milli[k], -tasks.cpu_milli[k], k))
-        if tuple(order) not in seen:
-            seen.add(tuple(order))
-            yield Unit(n, tuple(order), barred)
-
-    def _package(self, n: int, candidates: list[int], seen: set[tuple[int, ...]]) -> Iterator[Unit]:
-        """The fewest of the candidates that leave one CPU package of the node idle."""
-        candidates = sorted(candidates, key=lambda k: -self.tasks.cpu_milli[k])
-        free, now = int(self.free_cpu[n]), self.cpu_power(n, int(self.free_cpu[n]))
-        for i, k in enumerate(candidates):
+                yield self._unit(n, members, barred)
+        plain = [k for k in here if movable[k] and not self.tasks.num_gpu[k]]
+        plain.sort(key=lambda k: -self.tasks.cpu_milli[k])
+        free = int(self.free_cpu[n])
+        now = self.cpu_power(n, free)
+        for i, k in enumerate(plain):
             free += int(self.tasks.cpu_milli[k])
             if self.cpu_power(n, free) < now - NOTHING:
-                yield from self._unit(n, candidates[: i + 1], -1, seen)
+                yield self._unit(n, plain[: i + 1], -1)
                 return
+
+    def _unit(self, n: int, members: list[int], barred: int) -> Unit:
+        tasks = self.tasks
+        order = sorted(members, key=lambda k: (-tasks.demand_milli[k], -tasks.cpu_milli[k], k))
+        return Unit(n, tuple(order), barred)
 
     def evaluate(self, unit: Unit) -> tuple[float, list[Move]] | None:
         """What the unit's leaving saves (W), and its moves; None where that is nothing.

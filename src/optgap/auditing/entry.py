@@ -70,7 +70,7 @@ def audit(
     limits
         Limits that can be interrupted and report progress.
     columns
-        Our names for a log's own (``{"begin": "start_s:min"}``), or for sacct's.
+        Our names for a family's log's own (``{"begin": "start_s:min"}``).
     **options
         For Slurm and SWF the pool's size as ``gpus``; for Slurm also ``pool``, ``wait``
         (``eligible`` or ``submit``) and ``zone``, whose local time the file has; for Kubernetes
@@ -101,9 +101,7 @@ def audit(
     if (log is None) == (kind in FAMILIES):
         expected = "a log beside the problem" if kind in FAMILIES else "one file"
         raise InputError("audit", kind, NoQuote("no log" if log is None else "two"), expected)
-    if columns and kind == "slurm":
-        given["columns"] = dict(columns)
-    elif columns and kind not in FAMILIES:
+    if columns and kind not in FAMILIES:
         raise InputError("--column", "", Said(f"not for {kind}"), "leave it out")
     if kind == "kubernetes":
         from optgap.auditing.kubernetes import audit_kubernetes

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from optgap.auditing.result import Audit, Covered
 from optgap.models.limits import Limits
@@ -19,8 +17,6 @@ from optgap.solvers.placement.migrations import MigrationCurve, curve
 
 NAMED = 8
 """Nodes that a line names."""
-LISTED = 5000
-"""Nodes that a table lists."""
 NOT_CHECKED = (
     "not checked: quotas, webhooks, the queues and limits of KAI, Volcano or Kueue, the kubelet's "
     "topology manager, images. Kubernetes picks the node: cordon other nodes that fit, too."
@@ -70,7 +66,7 @@ def audit_kubernetes(
         Covered(reading.records, reading.used, reading.reasons),
         sentence(reading, found),
         tuple(_facts(reading, now, best, found)),
-        _tables(reading, found),
+        {},
         (*reading.warnings, *_pending(reading, found), NOT_CHECKED),
         found.termination,
         migration,
@@ -168,25 +164,3 @@ def _parts(evaluation: Evaluation) -> str:
 def _named(names: Sequence[str]) -> str:
     more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
     return f"{len(names):,}: {', '.join(names[:NAMED])}{more}"
-
-
-def _tables(
-    reading: KubernetesReading, found: MigrationCurve
-) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    """Nodes that need nothing any more but what belongs to them."""
-    counts = Counter(
-        n
-        for n, pod in zip(reading.migration.current.node.tolist(), reading.pods, strict=True)
-        if pod
-    )
-    index = {node.name: n for n, node in enumerate(reading.nodes)}
-    rows = [
-        {
-            "node": name,
-            "pods now": counts[index[name]],
-            "pods then": 0,
-            "what": "could be drained" if counts[index[name]] else "empty already",
-        }
-        for name in _empty(reading, found.solution)
-    ]
-    return {"Nodes that could be switched off or drained": rows[:LISTED]} if rows else {}

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from optgap.api import close
 from optgap.auditing.logged import Beside, alone, judged
 from optgap.auditing.result import Audit, Covered, Records
 from optgap.comparing.comparison import ACCEPTED, Comparison
@@ -40,7 +39,7 @@ def audit_queue(kind: str, source: str, log: QueueLog, beside: Beside) -> Audit:
     return replace(
         found,
         sentence=log.lacks or _sentence(log, found, best),
-        facts=_facts(log, best),
+        facts=_facts(log),
         tables=_waits(log, best),
         warnings=log.warnings,
     )
@@ -86,39 +85,31 @@ def _sentence(log: QueueLog, found: Audit, best: Result | None) -> str:
     return f"{text}. With the {gpus} {where}, {' and '.join(told)}." if told else f"{text}."
 
 
-def _facts(log: QueueLog, best: Result | None) -> tuple[tuple[str, str], ...]:
+def _facts(log: QueueLog) -> tuple[tuple[str, str], ...]:
     wait = log.logged.start_s - log.problem.jobs.arrival_s
-    since = log.logged.start_s - log.submit_s
     facts = [
         ("GPUs", f"{log.problem.gpus:,}, {log.pool}"),
         ("mean wait", f"{_seconds(float(wait.mean()))}, median {_seconds(float(np.median(wait)))}"),
         ("load", percent(log.load, 1)),
     ]
-    if not close(float(since.mean()), float(wait.mean())):
-        facts.append(("from submission", _seconds(float(since.mean()))))
     if len(log.pools) > 1:
         told = [f"{name}: {counted(jobs, 'job')}, {number(hours)} GPU-h" for name, (jobs, hours) in
                 sorted(log.pools.items(), key=lambda p: -p[1][1])]  # fmt: skip
         facts.append(("pools (--set pool=NAME)", "; ".join(told)))
-    if best:
-        facts.append(("best policy", best.method))
     return tuple(facts)
 
 
 def _waits(log: QueueLog, best: Result | None) -> Mapping[str, Records]:
-    """Waits by size, user and hour, really and under the best policy."""
+    """Waits by size and user, really and under the best policy."""
     jobs = log.problem.jobs
-    waits = {
-        "waited (s)": log.logged.start_s - jobs.arrival_s,
-        "since submission (s)": log.logged.start_s - log.submit_s,
-    }
+    waits = {"waited (s)": log.logged.start_s - jobs.arrival_s}
     if best:
         solution: Any = best.solution
         waits[f"under {best.method} (s)"] = solution.start_s - jobs.arrival_s
 
     def row(name: str, what: str, inside: Any) -> dict[str, Any]:
         means = {key: float(np.mean(values[inside])) for key, values in waits.items()}
-        first, _, *under = means.values()
+        first, *under = means.values()
         paid = {"paid (s)": first - under[0]} if under else {}
         held = float(jobs.gpu_seconds[inside].sum()) / 3600
         return {what: name, "jobs": int(np.sum(inside)), "GPU-h": held, **means, **paid}
@@ -131,10 +122,7 @@ def _waits(log: QueueLog, best: Result | None) -> Mapping[str, Records]:
     names = np.array(log.users, dtype=object)
     users = [row(str(name) or "?", "user", names == name) for name in dict.fromkeys(log.users)]
     users.sort(key=lambda r: -r["jobs"] * r["waited (s)"])
-    hour = (log.submit_s % 86_400 // 3600).astype(int)
-    hours = [row(f"{h:02d}:00", "submitted at", hour == h) for h in sorted(set(hour.tolist()))]
     return {
         "Waits by the GPUs of a job": sizes,
         "Waits by user, the most waiting first": users[:MOST_USERS],
-        "Waits by the hour of submission": hours,
     }

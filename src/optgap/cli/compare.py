@@ -42,10 +42,7 @@ Models = Annotated[
 ]
 Samples = Annotated[
     int | None,
-    opt.option("--samples", "N", "draws of the fits; 19 without it, or what --level takes"),
-]
-Level = Annotated[
-    float | None, opt.option("--level", "SHARE", "that a further draw lies within (0.9)")
+    opt.option("--samples", "N", "draws of the fits; 19 without it"),
 ]
 Parts = Annotated[
     bool,
@@ -65,7 +62,6 @@ def command(
     settings: opt.AnySettings = None,
     models: Models = None,
     samples: Samples = None,
-    level: Level = None,
     parts: Parts = False,
     plot: opt.PlotFile = None,
     json: opt.JsonFile = None,
@@ -88,12 +84,12 @@ def command(
     if subject is None:
         of_preset = {"--preset": preset, "--size": size, "--sweep": sweep, "--set": settings}
         of_runs = {"--policies": policies != "all", "--methods": methods != "auto"}
-        of_fits = {"--model": models, "--samples": samples, "--level": level, "--parts": parts}
+        of_fits = {"--model": models, "--samples": samples, "--parts": parts}
         lone = {**of_preset, **of_runs, **of_fits}
         opt.refuse(lone, "needs a family", "name one before it")
         return _overview(Output(json, quiet), seed, time_limit, effort, plot)
     given = assignments(settings or [], "--set")
-    draws = _draws(models, samples, level, sweep)
+    draws = _draws(models, samples, sweep)
     own: dict[str, Any] = {}
     beside: Iterable[str] = ()
     if is_file(subject):
@@ -129,7 +125,7 @@ def command(
 
 
 def _proof(answer: Answer) -> Result | None:
-    """That no solution serves everything, of the first problem of which that is known."""
+    """Return the first proof that no solution serves everything, or None."""
     from optgap.comparing.comparison import ComparisonSet
     from optgap.comparing.uncertain import UncertainComparison
 
@@ -157,7 +153,8 @@ def _overview(
         out.line(comparison.family)
         out.answer(comparison)
         out.line()
-    out.line(filled(answer.notes()))
+    if answer.notes():
+        out.line(filled(answer.notes()))
     out.wrote(plot, out.json)
     if answer.comparisons:
         _follow(out, answer.comparisons[0].family, answer.comparisons[0], [])
@@ -169,24 +166,21 @@ def _overview(
     return exit_code([answer.termination])
 
 
-def _draws(
-    models: list[str] | None, samples: int | None, level: float | None, sweep: str | None
-) -> dict[str, Any]:
-    """What `compare` is told about draws of fits; nothing where no option speaks of them."""
+def _draws(models: list[str] | None, samples: int | None, sweep: str | None) -> dict[str, int]:
+    """Return the arguments of `compare` about draws of fits; none without such options."""
     from optgap.comparing.uncertain import LEVEL, least_samples, require_numbers
 
-    options = {"--model": models, "--samples": samples, "--level": level}
+    options = {"--model": models, "--samples": samples}
     if sweep is not None:
         opt.refuse(options, "conflicts with --sweep", "give only one")
     for path in models or []:
         if path.endswith((".csv", ".csv.gz")):
             remedy = f"fit it first: optgap fit MODEL {path} -o FIT.json"
             raise InputError("--model", path, Said("is a table"), remedy)
-    if not models and samples is None and level is None:
+    if not models and samples is None:
         return {}
-    level = LEVEL if level is None else level
-    require_numbers(samples, level)
-    return {"uncertainty": least_samples(level) if samples is None else samples, "level": level}
+    require_numbers(samples, LEVEL)
+    return {"uncertainty": least_samples(LEVEL) if samples is None else samples}
 
 
 def _swept(text: str) -> tuple[str, list[str]]:
@@ -222,7 +216,7 @@ def _follow(out: Output, subject: str, answer: Answer, options: list[str]) -> No
 
 
 def _complaints(parts: Sequence[Comparison]) -> int:
-    """One line per row that failed; the exit code that stands for them, 0 for none."""
+    """Print a line per row that failed, and return the exit code: 0 if none failed."""
     failed = [row for part in parts for row in part.rows if row.failure in ("input", "fault")]
     for row in failed:
         complain(f"{row.result.method}: {row.result.message}", FAILED)

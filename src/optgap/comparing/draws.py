@@ -15,12 +15,12 @@ from optgap.models.performance.saved import FittedParameters, read_fit
 BLOCK = 19
 """Draws that one generator makes: as many as an interval of 90 % takes."""
 PARTS = ("parameters",)
-"""Of a fit saved before there were others."""
+"""Parts of the draws of a fit that does not say them."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """What one fit's draws carry, and how many held-out points its intervals covered.
+    """Parts of a fit's draws, and the share of held-out points that its intervals covered.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Drawn:
 
     @classmethod
     def of(cls, fit: FittedParameters) -> Drawn:
-        """What a fit's document says."""
+        """Read them from a fit's document."""
         parts: dict[str, None] = {}
         for name in fit.groups:
             parts |= dict.fromkeys(fit.predictive(name) or PARTS)

@@ -11,10 +11,11 @@ from functools import partial
 from typing import Any
 
 from optgap.api import (
+    ahead,
     choose_method,
     choose_policy,
-    close,
     execute,
+    refereed,
     require_effort,
     require_time_limit,
     serves,
@@ -34,14 +35,13 @@ from optgap.documents import ProblemLike, as_problem
 from optgap.making import generate, preset_entry
 from optgap.models.errors import InputError, NoQuote, RefereeError, one_of
 from optgap.models.limits import Amount, Limits, Progress
-from optgap.models.result import Result, Status, Termination, relative_gap
+from optgap.models.result import Outcome, Result, Status, Termination, relative_gap
 from optgap.parameters import call_text, split_call, split_list, typed
 from optgap.processes import side_by_side
 from optgap.progress import in_notebook
 from optgap.registry import Runnable, family
 from optgap.registry import method as find_method
 from optgap.registry import policy as find_policy
-from optgap.versions import versions
 
 Policies = str | Callable[..., Any] | Sequence[str | Callable[..., Any]]
 Methods = str | Sequence[str]
@@ -345,8 +345,7 @@ class _Scope:
             )
         if bound is None:
             return
-        ahead = self.sign * (_value(bound.bound) - _value(known.objective))
-        if ahead > 0 and not close(_value(bound.bound), _value(known.objective)):
+        if ahead(_value(known.objective), _value(bound.bound), known.sense):
             raise RefereeError(
                 f"{bound.method} proves {bound.bound!r}, {known.method} reaches "
                 f"{known.objective!r}: one of them is wrong"
@@ -458,26 +457,11 @@ class _Bench:
         message: str,
         termination: Termination = Termination.ERROR,
     ) -> Result:
-        """The result of a run that gave none."""
+        """Return the result of a run that gave none."""
         failed = termination is Termination.ERROR
-        goal = problem.objective.described
-        return Result(
-            family=problem.family,
-            method=runnable.label,
-            kind=runnable.entry.kind,
-            status=Status.ERROR if failed else Status.NO_SOLUTION,
-            termination=termination,
-            objective=None,
-            unit=goal.unit,
-            sense=goal.sense,
-            bound=None,
-            bound_by=None,
-            seconds=0.0,
-            seed=self.seed,
-            versions=versions(),
-            message=" ".join(message.split()),
-            problem=problem,
-        )
+        status = Status.ERROR if failed else Status.NO_SOLUTION
+        outcome = Outcome(None, status, termination, message=" ".join(message.split()))
+        return refereed(problem, runnable, outcome, 0.0, self.seed)
 
 
 def _comparison(

@@ -1,4 +1,4 @@
-"""A comparison under the uncertainty of fitted models: every gap with an interval.
+"""Comparison under the uncertainty of fitted models: every gap has an interval.
 
 Fitted values and draws are compared by the same methods and the same bound: a plan in units of work
 is made before the first draw, and no draw has fewer methods than another.
@@ -44,7 +44,7 @@ OUTSIDE = "!"
 
 
 def least_samples(level: float) -> int:
-    """How many draws an interval of this level takes: (1 + level) / (1 − level)."""
+    """Return how many draws an interval of this level takes: (1 + level) / (1 − level)."""
     return math.ceil((1 + level) / (1 - level) - 1e-9)
 
 
@@ -61,7 +61,7 @@ class Interval:
 
     @property
     def outside(self) -> bool:
-        """Whether the fitted value lies outside: a policy that jumps, say."""
+        """Whether the fitted value lies outside the interval."""
         slack = TOLERANCE * max(1.0, abs(self.value))  # what a proof may leave open
         return self.value < self.low - slack or self.value > self.high + slack
 
@@ -115,12 +115,12 @@ class UncertainComparison(Answer):
 
     @property
     def intervals(self) -> tuple[Interval, ...]:
-        """Of gaps: one per row that has a gap at the fitted values or in a sample."""
+        """Intervals of gaps: one per row that has a gap at the fitted values or in a sample."""
         return tuple(self._intervals(lambda row: row.gap_to_bound))
 
     @property
     def objectives(self) -> tuple[Interval, ...]:
-        """The same of objectives."""
+        """Intervals of objectives."""
         return tuple(self._intervals(lambda row: row.result.objective))
 
     def _intervals(self, value: Callable[[Any], float | None]) -> Iterator[Interval]:
@@ -133,7 +133,7 @@ class UncertainComparison(Answer):
 
     @property
     def title(self) -> str:
-        """What the intervals are: of the level asked for, or the range of too few draws."""
+        """Kind of the intervals: of the level asked for, or the range of too few draws."""
         wanted, made = least_samples(self.level), len(self.samples)
         if made >= wanted:
             return f"{100 * self.level:g} % interval"
@@ -401,7 +401,7 @@ def _uncertain(
 
 @dataclass(frozen=True)
 class _Plan:
-    """What every draw is compared with."""
+    """Policies and methods that every draw is compared by."""
 
     policies: tuple[str | Callable[..., Any], ...]
     methods: tuple[str, ...]
@@ -414,7 +414,7 @@ def _planned(
     budget: float,
     run: Callable[[_Plan], Comparison],
 ) -> tuple[_Plan | None, Comparison | None, list[str]]:
-    """What draws are compared with, by what it took at the fitted values; None if all is too dear.
+    """Choose policies and methods for draws by the work at the fitted values; None if too dear.
 
     Also the comparison at the fitted values by the same methods, if these are not as asked for.
     """
@@ -460,7 +460,7 @@ def _planned(
 
 
 def _problem(comparison: Comparison) -> Problem:
-    """The problem that was compared on."""
+    """Return the problem of a comparison."""
     problem: Problem = comparison.rows[0].result.problem  # type: ignore[assignment]
     return problem
 

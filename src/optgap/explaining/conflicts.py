@@ -1,7 +1,7 @@
-"""Why there is no solution: a smallest group of tasks that cannot all be served.
+"""Search for a smallest group of tasks that cannot all be served.
 
-Smallest in the sense that it is irreducible: leave out any one of the group and the others can
-be served. There may be other such groups, and smaller ones.
+The group is irreducible: without any one of its tasks the others can be served. There may be other
+such groups, and smaller ones.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _named(problem: Any, group: Sequence[int], irreducible: bool) -> Conflict:
 
 
 def _possible(problem: Any, group: Sequence[int], solver: Runnable, limits: Limits) -> bool:
-    """Whether all of `group` can be served; meaningless once the limits say stop."""
+    """Tell whether all of `group` can be served; the answer means nothing once limits say stop."""
     if not group:
         return True
     if problem.why_not(group):

@@ -159,7 +159,10 @@ def _others(
 
 
 def _scope(problem: Problem, own: Result) -> tuple[str, Problem]:
-    """What the policy is held against: all that was asked, or what it served."""
+    """Return the scope of the explanation, and the problem that it is about.
+
+    The scope is all that was asked, or the part that the policy served.
+    """
     if own.solution is None or own.objective is None:
         found = NoQuote(own.message or str(own.status))
         raise InputError("--policy", own.method, found, "a policy that finds a solution")

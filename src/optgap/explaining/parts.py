@@ -1,4 +1,4 @@
-"""From what ran to the parts of a gap: unproven, the prices of being online and of the heuristic.
+"""Parts of a gap: unproven, the price of being online, and the price of the heuristic.
 
 With B the best bound, K the best known solution, O the best online policy that ran and P the policy
 that is explained, B ≤ K ≤ O ≤ P (if the objective is minimised), so that no part is negative.
@@ -18,7 +18,7 @@ from optgap.render import percent
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """A policy that served all of the scope; `knows` as its `Entry` has it."""
+    """Policy that served all of the scope; `knows` is the field of its `Entry`."""
 
     name: str
     objective: float
@@ -32,7 +32,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The objectives between which the parts lie, and whose they are.
+    """Objectives between which the parts lie, and the names behind them.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Ends:
 
     @property
     def best(self) -> Ran | None:
-        """The best online policy; None if the explained one alone serves all of the scope."""
+        """Best online policy; None if the explained one alone serves all of the scope."""
         if len(self.online) < 2:
             return None
         sign = 1 if self.sense == "min" else -1
@@ -57,7 +57,7 @@ class Ends:
 
     @property
     def parts(self) -> list[Part]:
-        """From the bound to the policy."""
+        """Parts in their order from the bound to the policy."""
         best, own = self.best, self.own
         if best is None:
             because = f"not told apart: no other online policy serves what {own.name} does"

@@ -1,4 +1,4 @@
-"""A policy's gap in parts, with the decisions that cost most: as text, as a table, as JSON."""
+"""Explanation of a policy's gap: its parts and costliest decisions, as text, table and JSON."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "optgap.explain/1"
 TOP = 10
-"""How many of the costliest decisions are shown."""
+"""Number of the costliest decisions that are shown."""
 
 WORDS = ("family", "unit", "sense", "policy", "per_event", "scope")
 NAMES = ("bound_by", "known_by", "online_by")

@@ -54,9 +54,9 @@ def figure_size(comparison: Comparison | ComparisonSet) -> tuple[float, float]:
 
 
 def gaps_figure(answer: Comparison | ComparisonSet | UncertainComparison) -> Figure:
-    """The picture as a figure of its own, without touching pyplot's state.
+    """Return the picture as a figure, without touching pyplot's state.
 
-    What was compared under the uncertainty of fits has an interval below every dot.
+    A comparison under the uncertainty of fits has an interval below every dot.
     """
     comparison = answer if isinstance(answer, (Comparison, ComparisonSet)) else answer.comparison
     figure = new_figure(*figure_size(comparison))
@@ -81,7 +81,7 @@ def overview_figure(comparisons: Sequence[Comparison]) -> Figure:
 
 
 def _intervals(answer: UncertainComparison, ax: Axes) -> None:
-    """A line below each dot from the low to the high end of its gaps."""
+    """Draw a line below each dot from the low to the high end of its interval."""
     places = {label.get_text().rstrip(STOPPED): y
               for y, label in zip(ax.get_yticks(), ax.get_yticklabels(), strict=True)}  # fmt: skip
     known = [one for one in answer.intervals if one.count and one.method in places]
@@ -101,16 +101,16 @@ DOTS = {
     "offline": ("found with hindsight", COLOURS[1], COLOURS[1], ""),
     "part": (f"{PART}: against a bound for that alone", COLOURS[0], "white", f", {PART}"),
 }
-"""What each kind of dot means, its colour, the colour inside, and words behind the value."""
+"""Meaning of each kind of dot, its colour, the colour inside, and words behind the value."""
 UNPROVEN, KNOWN = "unproven: between the bound and the best known", "best known"
 MEANINGS = (*(meaning for meaning, *_ in DOTS.values()), UNPROVEN, KNOWN)
-"""What a legend may hold, in its order."""
+"""Entries of a legend, in their order."""
 LEAST_RANGE = 1e-4
 """Gaps below this are rounding, and no axis is stretched to show them."""
 
 
 def meanings(panels: Iterable[Axes]) -> dict[str, Any]:
-    """The marks of gaps in some axes, each meaning once, in the order of `MEANINGS`."""
+    """Return the marks of gaps in some axes, each meaning once, in the order of `MEANINGS`."""
     found = labelled(panels)
     known = [name for name in MEANINGS if name in found]
     known += [name for name in found if name.endswith("of the fits")]
@@ -163,7 +163,7 @@ def _dots(comparison: Comparison, ax: Axes) -> None:
 
 
 def _scale(comparison: Comparison) -> str:
-    """What the axis measures from, and where the best solution known is."""
+    """Return the label of the axis: its origin, and the best known solution."""
     unit, bound, known = comparison.unit, comparison.best_bound, comparison.best_known
     words = "gap to the best proven bound (%)"
     if bound is None:
@@ -237,5 +237,5 @@ def _lines(comparisons: ComparisonSet, ax: Axes) -> Axes:
 
 
 def _percent(gap: float | None) -> float:
-    """A gap in percent, where an axis can still show it."""
+    """Return a gap in percent, at most what an axis can show."""
     return min(100 * (gap or 0.0), WIDEST)

@@ -27,7 +27,7 @@ PART_COLOURS = {
     "online+heuristic": COLOURS[3],
 }
 NOTHING = 1e-6
-"""Of the bound: what floating point makes of equal numbers."""
+"""Share of the bound below which a part is rounding."""
 
 
 def plot_explanation(explanation: Explanation, ax: Axes) -> Axes:

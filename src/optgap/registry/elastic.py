@@ -19,5 +19,5 @@ SPEC = FamilySpec(
     },
     per_event="optimal",
     tiny={"preset": "tiny", "size": 4},
-    overview="offline(runs=30,orders=2,rounds=75)",
+    overview="offline(runs=30,rounds=75)",
 )

@@ -1,4 +1,4 @@
-"""One cell of a sweep, a comparison on one instance: from plain data to plain rows."""
+"""Cell of a sweep: a comparison on one instance, made from plain data into plain rows."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def digest(document: Any) -> str:
 
 @cache
 def code() -> str:
-    """A hash of all that can change a number beside a run's inputs: sources and packages."""
+    """Return a hash of what can change a number beside a run's inputs: sources and packages."""
     total = hashlib.sha256()
     for room in (models, fitting, solvers, heuristics):
         for path in sorted(Path(str(room.__file__)).parent.rglob("*.py")):
@@ -54,7 +54,7 @@ def code() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One instance, the policies and methods that are compared on it, and their seed.
+    """Instance with the policies and methods that are compared on it, and their seed.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """The same for the same inputs and code, different otherwise; where files lie is none."""
+        """Hash of inputs and code; the place of files does not count."""
         places = ("file", "folder", "instance")
         return digest({k: v for k, v in asdict(self).items() if k not in places})
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Done:
-    """A sweep as far as it has come.
+    """State of a sweep: the rows that are done, and the counts.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Done:
         return [row for row in self.rows if went_wrong(row)]
 
     def to_frame(self) -> pd.DataFrame:
-        """One line per run, metrics as columns of their own."""
+        """Return a row for each run, with metrics as columns."""
         import pandas as pd
 
         lines = [{**row, **json.loads(row["metrics"] or "{}")} for row in self.rows]
@@ -72,7 +72,7 @@ class Done:
 
 
 def went_wrong(row: Row) -> bool:
-    """Whether a row is one of a run that failed."""
+    """Tell whether a row is about a run that failed."""
     return row["failure"] in ("input", "fault")
 
 

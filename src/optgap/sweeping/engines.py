@@ -1,11 +1,11 @@
-"""Where cells run: here, or by joblib on processes of this machine or a Dask or Ray cluster."""
+"""Engines of a sweep: this process, or by joblib processes of this machine, Dask or Ray."""
 
 from __future__ import annotations
 
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import islice
@@ -22,7 +22,7 @@ CONNECT_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """How cells are run.
+    """Engine that runs the cells of a sweep.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Engine:
             require({"dask": "distributed"}.get(self.name, self.name), self.name)
 
     def run(self, cells: Sequence[Cell], stopped: Callable[[], bool]) -> Iterator[list[Row]]:
-        """The rows of each cell as it is done.
+        """Yield the rows of each cell as it is done.
 
         Once `stopped` says so, no further cell is begun; those that are running end.
 
@@ -69,71 +69,59 @@ class Engine:
         import joblib  # a quarter of a second, which nothing else here needs
 
         away = joblib.delayed(partial(_away, os.getpid()))
-        try:
-            with getattr(self, f"_{self.name}")(joblib) as count:
-                if self.name != "ray":
+        with ExitStack() as ends:
+            count = self._begin(joblib, ends)
+            try:
+                if self.name == "ray":
+                    # its back end returns whole lists alone: a few cells of each process at a time
+                    while some := list(islice(going, 4 * count)):
+                        yield from joblib.Parallel(count, batch_size=1)(map(away, some))
+                else:
                     how = {"return_as": "generator_unordered", "pre_dispatch": "n_jobs"}
                     yield from joblib.Parallel(count, batch_size=1, **how)(map(away, going))
-                    return
-                # Ray's back end returns whole lists alone: a few cells of each process at a time
-                while some := list(islice(going, 4 * count)):
-                    yield from joblib.Parallel(count, batch_size=1)(map(away, some))
-        except InputError:
-            raise
-        except Exception as error:  # what goes wrong in a cell is part of its rows
-            found = NoQuote(f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
-            expected = "processes that live; the same command goes on with what is missing"
-            raise InputError("--engine", self.name, found, expected) from error
+            except Exception as error:  # what goes wrong in a cell is part of its rows
+                found = NoQuote(f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
+                expected = "processes that live; the same command goes on with what is missing"
+                raise InputError("--engine", self.name, found, expected) from error
 
-    @contextmanager
-    def _processes(self, joblib: Any) -> Iterator[int]:
-        """Have joblib use this machine's processes, which end with the sweep; yields their number.
+    def _begin(self, joblib: Any, ends: ExitStack) -> int:
+        """Have joblib use the processes or the cluster until `ends` closes; return how many.
 
-        Those that a sweep which was killed had not given anything to do end after ten seconds.
+        Processes of this machine end with the sweep; those that a sweep which was killed had not
+        given anything to do end after ten seconds. A Dask cluster runs the cells of a lost worker
+        again.
         """
-        from joblib.externals.loky import get_reusable_executor
+        if self.name == "processes":
+            from joblib.externals.loky import get_reusable_executor
 
-        count = self.jobs or cores()
-        try:
-            with joblib.parallel_config("loky", idle_worker_timeout=10):
-                yield count
-        finally:
+            count = self.jobs or cores()
             if count > 1:
-                get_reusable_executor().shutdown(wait=True, kill_workers=True)
-
-    @contextmanager
-    def _dask(self, joblib: Any) -> Iterator[int]:
-        """The same for a Dask cluster, which runs the cells of a lost worker again."""
-        distributed = require("distributed", "dask")
-        with self._answering():
-            client = distributed.Client(self.scheduler, timeout=CONNECT_S, set_as_default=False)
-        with client, joblib.parallel_config("dask", client=client):
-            yield -1
-
-    @contextmanager
-    def _ray(self, joblib: Any) -> Iterator[int]:
-        """The same for a Ray cluster, or Ray on this machine."""
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would tell its makers
-        ray = require("ray", "ray")
-        own = {"num_cpus": self.jobs or cores(), "include_dashboard": False}
-        here: dict[str, Any] = {} if self.scheduler else own
-        with self._answering():
+                ends.callback(lambda: get_reusable_executor().shutdown(kill_workers=True))
+            ends.enter_context(joblib.parallel_config("loky", idle_worker_timeout=10))
+            return count
+        try:
+            if self.name == "dask":
+                client = require("distributed", "dask").Client(
+                    self.scheduler, timeout=CONNECT_S, set_as_default=False
+                )
+                ends.enter_context(client)
+                ends.enter_context(joblib.parallel_config("dask", client=client))
+                return -1
+            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would tell its makers
+            ray = require("ray", "ray")
+            own = {"num_cpus": self.jobs or cores(), "include_dashboard": False}
+            here: dict[str, Any] = {} if self.scheduler else own
             ray.init(self.scheduler or "local", log_to_driver=False, logging_level="error", **here)
-        require("ray.util.joblib", "ray").register_ray()
-        try:
-            with joblib.parallel_config("ray"):
-                yield int(ray.cluster_resources().get("CPU", 1))
-        finally:
-            ray.shutdown()
-
-    @contextmanager
-    def _answering(self) -> Iterator[None]:
-        try:
-            yield
         except (OSError, RuntimeError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
             found = NoQuote(f"no answer ({type(error).__name__})")
             expected = f"a {self.name.capitalize()} cluster that answers"
             raise InputError("--scheduler", self.scheduler or "local", found, expected) from None
+        ends.callback(ray.shutdown)
+        require("ray.util.joblib", "ray").register_ray()
+        ends.enter_context(joblib.parallel_config("ray"))
+        return int(ray.cluster_resources().get("CPU", 1))
 
 
 def _away(home: int, cell: Cell) -> list[Row]:
@@ -148,4 +136,4 @@ def _away(home: int, cell: Cell) -> list[Row]:
 
 
 _belong = cache(belong)
-"""Once in each process."""
+"""`belong`, called once in each process."""

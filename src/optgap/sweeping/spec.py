@@ -31,7 +31,7 @@ Instance = tuple[str, Mapping[str, Any], str]
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A sweep, expanded: its cells by key, in order, instance by instance."""
+    """Expanded sweep: its cells by key, instance by instance."""
 
     cells: Mapping[str, Cell]
 
@@ -91,7 +91,7 @@ def _cells(top: Fields, grid: Fields, folder: Path) -> Iterator[Cell]:
 
 
 def _seeds(top: Fields) -> Sequence[int]:
-    """A number of seeds, from 0 on, or the seeds themselves; 0 without any."""
+    """Return the seeds: as many as asked for from 0 on, those listed, or 0 alone."""
     if not isinstance(top.document.get("seeds"), list):
         return range(top.integer("seeds", 1, 1))
     if seeds := top.integers("seeds"):
@@ -100,7 +100,7 @@ def _seeds(top: Fields) -> Sequence[int]:
 
 
 def _files(grid: Fields, spec: FamilySpec, folder: Path) -> Iterator[Instance]:
-    """Problem files."""
+    """Yield problem files as instances."""
     for refused in ("presets", "instance"):
         if refused in grid.document:
             raise grid.fail(refused, Said("conflicts with problems"), "give only one")
@@ -114,7 +114,7 @@ def _files(grid: Fields, spec: FamilySpec, folder: Path) -> Iterator[Instance]:
 
 
 def _made(grid: Fields, spec: FamilySpec, folder: Path) -> Iterator[Instance]:
-    """Presets with every combination of the values of their parameters."""
+    """Yield presets with every combination of the values of their parameters."""
     presets = grid.texts("presets") if "presets" in grid.document else [next(iter(spec.presets))]
     for text, values in itertools.product(presets, _products(_table(grid, "instance"))):
         entry, given = preset_entry(spec.name, text)
@@ -125,7 +125,7 @@ def _made(grid: Fields, spec: FamilySpec, folder: Path) -> Iterator[Instance]:
 
 
 def _runs(grid: Fields, spec: FamilySpec) -> tuple[tuple[str, ...], tuple[str, ...], Any]:
-    """Policies and methods with all their parameters, and hashes of users' own policies."""
+    """Return policies and methods with their parameters, and hashes of users' own policies."""
     table, taken, own = _table(grid, "parameters"), set[str](), list[str]()
     runs: list[tuple[str, ...]] = []
     ways: Any = (("policies", policy_names, policy), ("methods", method_names, method))
@@ -152,7 +152,7 @@ def _runs(grid: Fields, spec: FamilySpec) -> tuple[tuple[str, ...], tuple[str, .
 
 
 def _table(grid: Fields, key: str) -> dict[str, list[Any]]:
-    """Values by parameter; a single one counts as a list of one."""
+    """Return the values by parameter; a single value counts as a list of one."""
     found = grid.object(key).document if key in grid.document else {}
     table = {name: value if isinstance(value, list) else [value] for name, value in found.items()}
     for name, values in table.items():

@@ -28,7 +28,7 @@ VIEWS: Mapping[str, Callable[..., Figure]] = {
 
 
 def plot_result(result: Any, path: str | os.PathLike[str] | None = None) -> Figure:
-    """`plot_solution`, ready for a notebook; written to `path`, too, where it is given.
+    """Draw a result's solution for a notebook, and write it to `path` if given.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def plot_result(result: Any, path: str | os.PathLike[str] | None = None) -> Figu
 
 
 def result_frame(result: Any, table: str | None = None) -> pd.DataFrame:
-    """One of the tables about a result's solution, the first of its family without a name.
+    """Return a table about a result's solution; without a name the first of its family.
 
     Raises
     ------

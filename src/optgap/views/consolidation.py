@@ -1,4 +1,4 @@
-"""A placement as a map of GPUs, or awake GPUs and power over time."""
+"""Picture of a placement: a map of GPUs, or active GPUs and power over time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from optgap.models.consolidation import ConsolidationProblem, ConsolidationSolut
 from optgap.models.consolidation.timeline import Span, replay, spans
 from optgap.models.times import from_first_event
 from optgap.plotting.figures import (
-    COLOURS,
     EDGE,
     FILLS,
     GREY,
@@ -20,6 +19,7 @@ from optgap.plotting.figures import (
     new_figure,
     plain,
     titled,
+    twin_steps,
 )
 from optgap.render import number
 
@@ -32,7 +32,7 @@ MOST_DRAWN = 64
 
 
 def draw(problem: ConsolidationProblem, solution: ConsolidationSolution, by: str = "") -> Figure:
-    """What each awake GPU holds, or over time how many are awake and what they draw."""
+    """Draw what each active GPU holds, or over time how many are active and their power."""
     problem, solution = from_first_event(problem, solution)
     if problem.objective.goal == "energy":
         figure = new_figure(10.0, 4.6)
@@ -47,7 +47,7 @@ def draw(problem: ConsolidationProblem, solution: ConsolidationSolution, by: str
 def memory_map(
     problem: ConsolidationProblem, solution: ConsolidationSolution, ax: Axes, by: str = ""
 ) -> Axes:
-    """One bar per awake GPU: its tasks by memory, its clock and its residents' mean sum beside."""
+    """Draw a bar per active GPU: its tasks by memory, beside it clock and sum of utilisations."""
     residents: dict[int, list[int]] = defaultdict(list)
     for a in solution.assignments:
         for g in a.gpus:
@@ -83,7 +83,7 @@ def memory_map(
     ax.set_ylabel("server.GPU")
     found = problem.evaluate(solution)
     words = f"{number(found.objective)} W, {found.metrics['gpus']} GPUs in "
-    words += f"{found.metrics['servers']} servers awake"
+    words += f"{found.metrics['servers']} servers active"
     if len(residents) > MOST_DRAWN:
         words += f", the first {MOST_DRAWN} drawn"
     titled(ax, heading(problem.family, problem.summary, by), words)
@@ -99,20 +99,13 @@ def timeline(
     times, counts, watts = _levels(problem, solution, spans(solution, end))
     hours = np.array(times) / 3600
     unit, scale = ("kW", 1000.0) if max(watts) > 2000 else ("W", 1.0)
-    ax.step(hours, counts, where="post", color=COLOURS[0], linewidth=1.2)
-    ax.set_ylabel("GPUs awake", color=COLOURS[0])
+    twin_steps(ax, hours, counts, np.array(watts) / scale, ("GPUs active", f"power ({unit})"))
     ax.set_xlabel("time (h)")
-    ax.set_ylim(bottom=0)
     ax.set_xlim(0, float(hours[-1]) or 1.0)
-    right = ax.twinx()
-    right.step(hours, np.array(watts) / scale, where="post", color=COLOURS[1], linewidth=0.8)
-    right.set_ylabel(f"power ({unit})", color=COLOURS[1])
-    right.set_ylim(bottom=0)
     found = problem.evaluate(solution)
     words = f"{number(found.objective)} J, {number(float(found.metrics['average_power_w']))} W"
     words += f" and {number(float(found.metrics['average_gpus']))} GPUs on average"
     titled(ax, heading(problem.family, problem.summary, by), words)
-    plain(ax, "both")
     return ax
 
 

@@ -1,4 +1,4 @@
-"""A schedule as a Gantt chart: one line per GPU."""
+"""Gantt chart of a schedule: one line per GPU."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _found(problem: CoschedulingProblem, solution: CoschedulingSolution) -> str:
 
 
 def _bar(problem: CoschedulingProblem, run: Run, horizon: float, ax: Axes) -> None:
-    """One run: a box per GPU it holds, and its name."""
+    """Draw a run: a box for each GPU that it holds, and its name."""
     colour = FILLS[problem.jobs[run.job] % len(FILLS)]
     lasts = run.end_s - run.start_s
     for g in run.gpu_index:
@@ -58,7 +58,7 @@ def _bar(problem: CoschedulingProblem, run: Run, horizon: float, ax: Axes) -> No
 
 
 def _name(name: str, run: Run, room: int, ax: Axes) -> None:
-    """The name in a middle line, upright where the box is tall rather than wide."""
+    """Write the name in a middle line, upright where the box is tall rather than wide."""
     full = f"{name} ({run.gpu_count})"
     x = (run.start_s + run.end_s) / 2
     y = float(run.gpu_index[(len(run.gpu_index) - 1) // 2])

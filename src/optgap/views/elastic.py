@@ -1,4 +1,4 @@
-"""GPUs and power over time, and for a few jobs what each does when."""
+"""Picture of a schedule: GPUs and power over time, and for a few jobs a row each."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def draw(problem: ElasticProblem, solution: ElasticSolution, by: str = "") -> Fi
 
 
 def _jobs(problem: ElasticProblem, solution: ElasticSolution, ax: Axes) -> None:
-    """One row per job, as dark as the clock is high and as thick as it has GPUs."""
+    """Draw a row per job, darker at higher clocks and thicker with more GPUs."""
     from matplotlib import colormaps
 
     shades = colormaps["viridis_r"]

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def frame(problem: Any) -> pd.DataFrame:
-    """What is to be served, one row each: tasks, jobs, or applications by GPU count."""
+    """Return a row for each task or job, or for each application and GPU count."""
     import pandas as pd
 
     return pd.DataFrame(_FRAMES[problem.family](problem))

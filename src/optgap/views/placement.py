@@ -1,4 +1,4 @@
-"""A placement as a map: every GPU of every node, and how full it is."""
+"""Picture of a placement: every GPU of every node, and its load."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _named(problem: PlacementProblem, n: int) -> str:
 
 
 def _map(problem: PlacementProblem, solution: PlacementSolution, ax: Axes) -> None:
-    """A column per node, those of a model together and the fullest first; its CPU is below."""
+    """Draw a column per node: models stand together, the fullest node first, its CPU below."""
     from matplotlib import colormaps
 
     cluster, used = problem.cluster, _gpu_used(problem, solution) / 1000

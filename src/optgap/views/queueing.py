@@ -1,4 +1,4 @@
-"""A schedule of a cluster: who holds which GPUs of which node, and how many jobs wait."""
+"""Picture of a cluster's schedule: the GPUs that each job holds, and how many jobs wait."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def test_prices_are_stronger_than_the_mixture_where_configurations_matter() -> N
     """What the ascent reaches; that no bound exceeds the optimum is held elsewhere."""
     outcome = bound_prices(two_jobs(), limits=Limits(), seed=0)
     assert outcome.bound_by == "prices of GPUs and power over time"
-    assert outcome.bound == pytest.approx(467.51, abs=0.3)
+    assert outcome.bound == pytest.approx(464.68, abs=0.3)
 
 
 def test_the_first_prices_are_the_jobs_that_wait_for_the_machine() -> None:
@@ -194,7 +194,7 @@ def test_prices_rise_where_more_is_bought_than_there_is_and_fall_where_less() ->
 
 def test_a_few_rounds_on_few_pieces_climb_as_they_did() -> None:
     for made, rounds, bound in (
-        (mixed(), 5, 11.4991066), (mixed(), 40, 12.4442290), (two_jobs(), 5, 436.036506),
+        (mixed(), 5, 11.4991066), (mixed(), 40, 12.4442290), (two_jobs(), 5, 417.209168),
     ):  # fmt: skip
         outcome = bound_prices(made, limits=Limits(), seed=0, pieces=16, rounds=rounds)
         assert outcome.bound == pytest.approx(bound, rel=1e-5)

@@ -32,7 +32,7 @@ def proven(problem: ElasticProblem, found: float = np.inf) -> float:
     """Mean completion − submission, s."""
     search = OrderSearch(problem, Limits(60), True, found, 400)
     search.run()
-    assert search.trouble == ""
+    assert search.orders.trouble == ""
     return search.proven / len(problem)
 
 
