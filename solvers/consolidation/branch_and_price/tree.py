@@ -166,7 +166,6 @@ class Tree:
 
     def _improve(self, heuristic: PrimalHeuristic) -> None:
         """Give the heuristic a turn."""
-        self.generation.master.remove_unused()
         units = DEFAULT.tree.heuristic_units * self.instance.tasks / 100
         heuristic.improve(self, turn(self.limits, units))
         bound = min(self.bound, self.incumbent.watts)
