@@ -102,10 +102,11 @@ def labelled(panels: Iterable[Axes]) -> dict[str, Any]:
 
 def twin_steps(ax: Axes, x: Any, left: Any, right: Any, labels: tuple[str, str]) -> None:
     """Draw two curves that stay as they are from each x to the next, against two axes."""
-    for on, values, label, colour in zip(
-        (ax, ax.twinx()), (left, right), labels, COLOURS[:2], strict=True
+    widths = (1.8, 0.9)  # both are seen where one covers the other
+    for on, values, label, colour, width in zip(
+        (ax, ax.twinx()), (left, right), labels, COLOURS[:2], widths, strict=True
     ):
-        on.step(x, values, where="post", color=colour, linewidth=1)
+        on.step(x, values, where="post", color=colour, linewidth=width)
         on.set_ylabel(label, color=colour)
         on.set_ylim(bottom=0)
     plain(ax, "both")
