@@ -22,7 +22,7 @@ import optgap
 from optgap.models.coscheduling import Application, CoschedulingProblem, Mode
 from optgap.models.limits import Limits
 from optgap.solvers.coscheduling.intervals import Intervals
-from optgap.solvers.coscheduling.lists import best_of
+from optgap.solvers.coscheduling.lists import listed
 from optgap.solvers.coscheduling.oracle import Bounded, _searched
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # reproduction/ is no part of the package
@@ -63,7 +63,7 @@ def report(name: str, problem: CoschedulingProblem, limit: float) -> None:
     ours = optgap.solve(problem, "oracle", time_limit=limit)
     limits = Limits(limit)
     fastest = [problem.application(job).fastest.gpu_count for job in range(len(problem))]
-    start = best_of(problem, fastest, np.random.default_rng(0), limits)
+    start = listed(problem, fastest)
     rival = _searched(Intervals(problem, 0.0), start, Bounded(0.0, ""), limits, 0, 0)
     gap = 100 * (rival.value / rival.led.bound - 1) if rival.led.bound else float("inf")
     print(

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.elastic.growing import neighbours
 from optgap.heuristics.elastic.parameters import PowerFlowParams
 from optgap.heuristics.elastic.powerflow_kernels import Jobs, Limit, Steps, allocate
 from optgap.heuristics.elastic.predictions import Known, Online, Scaled
-from optgap.heuristics.elastic.shared_clock import govern
+from optgap.heuristics.elastic.shared_clock import govern, neighbours
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats, Ints
 from optgap.models.elastic.checks import POWER_SLACK

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from optgap.heuristics.queueing.engine import drive, served
+from optgap.heuristics.queueing.engine import drive
 from optgap.models.compiled import compiled, inner
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem
@@ -73,10 +73,9 @@ USED, PLANNED, UPCOMING = range(3)
 def conservative(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
     """Conservative backfilling."""
     plan = _plan_of(problem)
-    stopped = drive(
+    return drive(
         problem, plan.online, lambda events: advance_planned(plan, events), limits, "conservative"
     )
-    return served(problem, plan.online, stopped, {"rounds": int(plan.online.tally[ROUNDS])})
 
 
 def _plan_of(problem: QueueingProblem) -> Plan:

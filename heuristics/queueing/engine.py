@@ -32,8 +32,7 @@ def simulate(
     lookahead: how many waiting jobs of each family SBS looks at; 0 for all.
     """
     run = run_of(problem, rule, lookahead)
-    stopped = drive(problem, run.online, lambda events: advance(run, events), limits, label)
-    return served(problem, run.online, stopped, {"rounds": int(run.online.tally[ROUNDS])})
+    return drive(problem, run.online, lambda events: advance(run, events), limits, label)
 
 
 def drive(
@@ -43,23 +42,23 @@ def drive(
     limits: Limits,
     label: str,
     weight: int = 1,
-) -> Termination:
-    """Call `step` with a number of events until it says that there are no more.
+    rounds: str = "rounds",
+) -> Outcome:
+    """The schedule after `step`, called with a number of events until it says that all are done.
 
     Parameters
     ----------
     weight: how much work a job is, beside one of a fixed rule.
+    rounds: name of the rounds of decisions in the outcome; "" to leave them out.
     """
     events, more = max(1, EVENTS_A_LOOK // weight), True
-    while more:
-        stopped = limits.stop
-        if stopped is not None:
-            return stopped
+    while more and limits.stop is None:
         limits.progress(f"{label}: {online.tally[0]} of {len(problem)} jobs", None, None)
         with interpreted(weight * len(problem) <= UP_TO.queueing_jobs):
             more = step(events)
         limits.spend(WORK.queueing_event * events * weight)
-    return Termination.COMPLETED
+    stopped = (limits.stop if more else None) or Termination.COMPLETED
+    return served(problem, online, stopped, {rounds: int(online.tally[ROUNDS])} if rounds else {})
 
 
 def served(
@@ -102,6 +101,7 @@ def run_of(problem: QueueingProblem, rule: Rule, lookahead: int) -> QueueRun:
         iterations=jobs.iterations.copy(),
         efficiency=np.round(jobs.iterations / (jobs.gpus * jobs.estimate_s), 9),
         family=family.astype(np.int64),
+        families=int(family.max()) + 1,
         rank=np.stack(ranks).astype(np.int64),
         picks=np.zeros(4, dtype=np.int64),
         free=online.free.copy(),

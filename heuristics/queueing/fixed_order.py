@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from optgap.heuristics.queueing.engine import drive, served
+from optgap.heuristics.queueing.engine import drive
 from optgap.heuristics.queueing.parameters import SjfParams
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem
 from optgap.models.queueing.arrays import FloatArray, floats
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
-from optgap.solvers.queueing.online import ROUNDS, online_of, serve_in_order
+from optgap.solvers.queueing.online import online_of, serve_in_order
 
 
 def fifo(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
@@ -56,7 +56,4 @@ def _in_order(
 ) -> Outcome:
     """The waiting jobs in order of `key`; by arrival, the first blocks the others."""
     online = online_of(problem, key)
-    stopped = drive(
-        problem, online, lambda n: serve_in_order(online, n, key is None), limits, label
-    )
-    return served(problem, online, stopped, {"rounds": int(online.tally[ROUNDS])})
+    return drive(problem, online, lambda n: serve_in_order(online, n, key is None), limits, label)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from optgap.heuristics.queueing.engine import drive, served, simulate
+from optgap.heuristics.queueing.engine import drive, simulate
 from optgap.heuristics.queueing.parameters import (
     HpsParams,
     PbsParams,
@@ -26,7 +26,7 @@ from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
-from optgap.solvers.queueing.online import INF, ROUNDS
+from optgap.solvers.queueing.online import INF
 from optgap.solvers.queueing.replanning import Effort, planner_of, serve
 
 WEIGHT = 100
@@ -136,9 +136,7 @@ def shortest_reserve(
 def _planned(
     problem: QueueingProblem, effort: Effort, limits: Limits, seed: int, label: str, weight: int
 ) -> Outcome:
-    planner = planner_of(problem, seed)
-    stopped = drive(
-        problem, planner.online, lambda n: serve(planner, effort, n), limits, label, weight
+    planner, rounds = planner_of(problem, seed), "plans" if effort.jobs else ""
+    return drive(
+        problem, planner.online, lambda n: serve(planner, effort, n), limits, label, weight, rounds
     )
-    info = {"plans": int(planner.online.tally[ROUNDS])} if effort.jobs else {}
-    return served(problem, planner.online, stopped, info)

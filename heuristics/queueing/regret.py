@@ -74,21 +74,15 @@ def _earliest(
         if j != k and solution.end_s[j] > arrival
     ]
     for t in sorted({arrival, *(end for _, end, _ in others if arrival < end < latest)}):
-        spare = np.full(nodes, g)
         points = [t, *(s for s, _, _ in others if t < s < t + duration)]
-        for x in points:
-            used = np.zeros(nodes, dtype=np.int64)
+        used = np.zeros((len(points), nodes), dtype=np.int64)
+        for x, row in zip(points, used, strict=True):
             for s, e, pairs in others:
-                if s <= x < e:
-                    for node, gpus in pairs:
-                        used[node] += gpus
-            spare = np.minimum(spare, g - used)
-        whole = int((spare == g).sum()) - n // g
-        room = whole >= 0 and (n % g == 0 or whole > 0 or _partly(spare, n % g, g))
-        if room:
+                for node, gpus in pairs if s <= x < e else ():
+                    row[node] += gpus
+        spare = g - used.max(axis=0)
+        whole, rest = int((spare == g).sum()) - n // g, n % g
+        partly = bool(((spare >= rest) & (spare < g)).any())
+        if whole >= 0 and (rest == 0 or whole > 0 or partly):
             return t
     return start
-
-
-def _partly(spare: np.ndarray, n: int, g: int) -> bool:
-    return bool(((spare >= n) & (spare < g)).any())

@@ -55,7 +55,8 @@ class QueueRun(NamedTuple):
     ----------
     online: the stream being served.
     iterations, efficiency: per job; it/(n·t) rounded to 1e-9.
-    family: the model family of each job, from 0 on. rank: its places by (t, n) and by (n, t).
+    family, families: the model family of each job, from 0 on, and how many there are.
+    rank: the places of each job by (t, n) and by (n, t).
     picks: jobs chosen together.
     free, level, ends, ending: the cluster and the running jobs by planned end, to look ahead on.
     spare: nodes of a placement that is only tried.
@@ -67,6 +68,7 @@ class QueueRun(NamedTuple):
     iterations: FloatArray
     efficiency: FloatArray
     family: IntArray
+    families: int
     rank: IntArray
     picks: IntArray
     free: IntArray

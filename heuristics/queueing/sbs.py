@@ -33,8 +33,8 @@ def sbs_picks(run: QueueRun) -> int:
     """Leave the best batch, or the job of best efficiency for its GPUs, in `picks`; how many."""
     online, picks, gpus = run.online, run.picks, run.online.truth.gpus
     free = 0
-    for f in online.free:
-        free += f
+    for k in range(len(online.free)):
+        free += online.free[k]
     size = _best_batch(run, min(BATCH_GPUS, free))
     for i in range(1, size):  # the largest first, equal ones as in the batch
         for k in range(i, 0, -1):
@@ -55,36 +55,35 @@ def sbs_picks(run: QueueRun) -> int:
 def _best_batch(run: QueueRun, most: int) -> int:
     """Leave the best batch in `picks` and return its size; 0 when there is none."""
     cls, fit, gpus, best, size = run.online.cls, run.online.fit, run.online.truth.gpus, -1.0, 0
-    for f in range(run.family.max() + 1):
-        count = _listed(run, f)
-        listed = run.lists[0]
+    for f in range(run.families):
+        count, lists = _listed(run, f), run.lists
         for by in range(2 if count > run.rule.every else 0):
             found, recent = 0, (-1, -1, -1, -1)  # jobs of the list that fit, and the last of them
             for k in range(count):
-                j = run.lists[by, k]
+                j = lists[by, k]
                 if fit[cls[j]] != 0:
                     recent = (recent[1], recent[2], recent[3], j)
                     found += 1
                     for length in range(2, min(BATCH_JOBS, found) + 1):
                         best, size = _better(run, recent, length, most, best, size)
         for a in range(count if count <= run.rule.every else 0):
-            i = listed[a]
+            i = lists[0, a]
             if fit[cls[i]] == 0 or gpus[i] >= most:
                 continue
             for b in range(a + 1, count):
-                j = listed[b]
+                j = lists[0, b]
                 pair = gpus[i] + gpus[j]
                 if fit[cls[j]] == 0 or pair > most:
                     continue
                 best, size = _better(run, (-1, -1, i, j), 2, most, best, size)
                 for c in range(b + 1, count if pair < most else 0):
-                    k = listed[c]
+                    k = lists[0, c]
                     triple = pair + gpus[k]
                     if fit[cls[k]] == 0 or triple > most:
                         continue
                     best, size = _better(run, (-1, i, j, k), 3, most, best, size)
                     for d in range(c + 1, count if triple < most else 0):
-                        m = listed[d]
+                        m = lists[0, d]
                         if fit[cls[m]] != 0 and triple + gpus[m] <= most:
                             best, size = _better(run, (i, j, k, m), 4, most, best, size)
     return size
@@ -99,11 +98,11 @@ def _listed(run: QueueRun, family: int) -> int:
         if run.family[j] != family or count == run.lists.shape[1]:
             continue
         for by in range(2):
-            k, listed, rank = count, run.lists[by], run.rank[by]
-            while k > 0 and rank[listed[k - 1]] > rank[j]:
-                listed[k] = listed[k - 1]
+            k, lists, rank = count, run.lists, run.rank
+            while k > 0 and rank[by, lists[by, k - 1]] > rank[by, j]:
+                lists[by, k] = lists[by, k - 1]
                 k -= 1
-            listed[k] = j
+            lists[by, k] = j
         count += 1
     return count
 

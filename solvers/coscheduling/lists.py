@@ -85,42 +85,19 @@ def value_of(problem: CoschedulingProblem, starts: Sequence[Start]) -> float:
     return problem.value(energy_j(problem, modes, makespan), makespan)
 
 
-def best_of(
-    problem: CoschedulingProblem,
-    counts: Sequence[int],
-    rng: np.random.Generator,
-    limits: Limits,
-    tries: int = 300,
-    first: Sequence[int] = (),
+def listed(
+    problem: CoschedulingProblem, counts: Sequence[int], first: Sequence[int] = ()
 ) -> list[Start]:
-    """The best of longest first, most GPUs first and random orders with these GPU counts.
+    """The better of longest first and most GPUs first with these GPU counts.
 
     The jobs of `first`, which must fit side by side, all start at once.
     """
     held = set(first)
     jobs = [job for job in range(len(problem)) if job not in held]
-    longest = [problem.mode(job, count).runtime_s for job, count in enumerate(counts)]
-    orders = [
-        sorted(jobs, key=lambda job: -longest[job]),
-        sorted(jobs, key=lambda job: (-counts[job], -longest[job])),
-    ]
-    best: list[Start] | None = None
-    least = math.inf
-    for k in range(tries):
-        if best is not None and limits.stop is not None:
-            break
-        if k < len(orders):
-            order = orders[k]
-        else:
-            keys = {job: longest[job] * rng.uniform(0.3, 1) for job in jobs}
-            order = sorted(jobs, key=keys.__getitem__, reverse=True)
-        starts = greedy(problem, counts, [*first, *order])
-        limits.spend(WORK.coscheduling_start * len(problem))
-        value = value_of(problem, starts)
-        if value < least:
-            best, least = starts, value
-    assert best is not None
-    return best
+    jobs.sort(key=lambda job: -problem.mode(job, counts[job]).runtime_s)
+    orders = (jobs, sorted(jobs, key=lambda job: -counts[job]))
+    found = [greedy(problem, counts, [*first, *order]) for order in orders]
+    return min(found, key=lambda starts: value_of(problem, starts))
 
 
 def annealed(

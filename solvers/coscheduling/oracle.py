@@ -21,7 +21,7 @@ from optgap.solvers.backends import cpsat
 from optgap.solvers.coscheduling.area import bound_area
 from optgap.solvers.coscheduling.intervals import Intervals
 from optgap.solvers.coscheduling.lanes import Lanes, two_at_most
-from optgap.solvers.coscheduling.lists import Start, annealed, best_of, in_order, value_of
+from optgap.solvers.coscheduling.lists import Start, annealed, in_order, listed, value_of
 from optgap.solvers.coscheduling.patterns import patterns, prove
 from optgap.solvers.coscheduling.product import least_product
 
@@ -114,23 +114,18 @@ def best_schedule(
     if problem.objective.goal == "edp":
         return _best_product(problem, limits, seed, workers, first)
     led = _bounded(problem, limits, seed)
-    best = _listed(problem, led, limits, seed, first)
+    fastest = [problem.application(job).fastest.gpu_count for job in range(len(problem))]
+    lists = [listed(problem, counts, first) for counts in (fastest, led.counts) if counts]
+    best = min(lists, key=lambda starts: value_of(problem, starts))
+    enough, lanes = led.bound * (1 + CLOSE), two_at_most(problem) and not first
+    if not lanes and len(problem) > FEW:
+        rng, part = np.random.default_rng(seed), limits.within(0.5 * limits.remaining)
+        best = annealed(problem, best, rng, part, enough, first)
     value = value_of(problem, best)
     limits.progress("lists of jobs", value, led.bound)
-    if value <= led.bound * (1 + CLOSE):
+    if value <= enough:
         return Found(best, value, led, Termination.COMPLETED, True)
-    program: Lanes | Intervals
-    if two_at_most(problem) and not first:
-        program = Lanes(problem, led.bound)
-    else:
-        if len(problem) > FEW:
-            rng, part = np.random.default_rng(seed), limits.within(0.5 * limits.remaining)
-            best = annealed(problem, best, rng, part, led.bound * (1 + CLOSE), first)
-            value = value_of(problem, best)
-            limits.progress("orders of jobs", value, led.bound)
-            if value <= led.bound * (1 + CLOSE):
-                return Found(best, value, led, Termination.COMPLETED, True)
-        program = Intervals(problem, led.bound, first)
+    program = Lanes(problem, led.bound) if lanes else Intervals(problem, led.bound, first)
     return _searched(program, best, led, limits, seed, workers)
 
 
@@ -206,17 +201,6 @@ def _searched(
     if answer.status == cp_model.OPTIMAL or proven:
         return Found(best, value, led, Termination.COMPLETED, proven)
     return Found(best, value, led, cpsat.terminated(answer.status, limits), False)
-
-
-def _listed(
-    problem: CoschedulingProblem, led: Bounded, limits: Limits, seed: int, first: Sequence[int]
-) -> list[Start]:
-    """The best list schedule with the bound's GPU counts, or with everyone's fastest."""
-    rng = np.random.default_rng(seed)
-    fastest = [problem.application(job).fastest.gpu_count for job in range(len(problem))]
-    choices = [fastest, *([led.counts] if led.counts is not None else [])]
-    lists = [best_of(problem, counts, rng, limits, first=first) for counts in choices]
-    return min(lists, key=lambda starts: value_of(problem, starts))
 
 
 def _bounded(problem: CoschedulingProblem, limits: Limits, seed: int) -> Bounded:

@@ -54,7 +54,7 @@ METHODS = entries(
         "time-indexed",
         "integer program on time buckets, refined; any number of jobs",
         kind="bound",
-        params={"jobs": 200, "rounds": 6, "moves": 500_000},
+        params={"jobs": 70, "rounds": 6, "moves": 500_000},
         seeded=True,
     ),
     Entry(

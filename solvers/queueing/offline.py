@@ -92,7 +92,7 @@ class Annealing:
         return max(1, int((self.moves or min(self.pair_moves * count * count, most)) * effort))
 
 
-class Run(NamedTuple):
+class Annealed(NamedTuple):
     """One search, the objective that it began with, its moves, and what stopped it, if anything."""
 
     search: ListSearch
@@ -148,7 +148,7 @@ def _searched(
     number: int,
     searches: list[ListSearch],
     limits: Limits,
-) -> Run:
+) -> Annealed:
     """Anneal from the better of two schedules until the moves are used up; adds to `searches`."""
     count, (nodes, g) = len(problem), problem.shape
     search = search_of(stream_of(problem), np.arange(count), nodes, seed + SEEDS * number)
@@ -172,7 +172,7 @@ def _searched(
     hot, cold = settings.heats(count, budget)
     while done < budget:
         if limits.stop is not None:
-            return Run(search, begun, done, limits.stop)
+            return Annealed(search, begun, done, limits.stop)
         before = int(search.now.starts[0])
         places = np.flatnonzero(plan.start[plan.order] > arrival[plan.order])
         centre = int(rng.choice(places)) if len(places) else count // 2
@@ -183,7 +183,7 @@ def _searched(
         anneal(search, idle, moves, first, min(count, first + width), (heat, heat), tries)
         done += tries
         limits.spend(WORK.queueing_start * (int(search.now.starts[0]) - before))
-    return Run(search, begun, done, None)
+    return Annealed(search, begun, done, None)
 
 
 def _take_served(problem: QueueingProblem, search: ListSearch, seed: int, limits: Limits) -> None:

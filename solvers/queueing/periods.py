@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from optgap.models.queueing import QueueingProblem
 from optgap.models.queueing.arrays import FloatArray, IntArray
@@ -66,43 +65,22 @@ def present(problem: QueueingProblem, begin: float, end: float) -> IntArray:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Splitting:
-    """Into what periods a stream is split.
-
-    Parameters
-    ----------
-    least: arrivals of a period.
-    usual: arrivals of a period at most, if it can end where little is lost.
-    most: arrivals of a period.
-    little: what counts as lost little: GPU time of so many mean jobs.
-    """
-
-    least: int = 20
-    usual: int = 70
-    most: int = 200
-    little: float = 0.3
-
-
 def periods(
-    problem: QueueingProblem,
-    start: FloatArray,
-    splitting: Splitting,
-    width_s: float,
+    problem: QueueingProblem, start: FloatArray, least: int, most: int, width_s: float
 ) -> list[Period]:
     """Periods apart where a schedule has little of the work that came before still to do.
 
     Parameters
     ----------
     start: of the schedule, s.
+    least, most: arrivals of a period; more only if more come at once.
     width_s: of a cell at most, s.
     """
     jobs = problem.jobs
     arrival, duration = jobs.arrival_s, jobs.duration_s
     end = float((start + duration).max())
-    edges = [float(arrival[0]), *_cuts(problem, start, splitting), end]
     found = []
-    for a, b in pairwise(edges):
+    for a, b in pairwise([float(arrival[0]), *_cuts(problem, start, least, most), end]):
         some = present(problem, a, b)
         r, d, s = arrival[some], duration[some], start[some]
         times = cells(np.concatenate([r, r + d, s, s + d]), a, b, width_s)
@@ -110,34 +88,21 @@ def periods(
     return found
 
 
-def _cuts(problem: QueueingProblem, start: FloatArray, splitting: Splitting) -> list[float]:
-    """Arrivals at which little is lost, or as little as possible where periods get too long."""
-    arrival, count = problem.jobs.arrival_s, len(problem)
-    lost = _lost(problem, start)
+def _cuts(problem: QueueingProblem, start: FloatArray, least: int, most: int) -> list[float]:
+    """Arrivals at which least is lost, one after another."""
+    arrival, lost = problem.jobs.arrival_s, _lost(problem, start)
     lost[1:][np.diff(arrival) == 0] = np.inf  # jobs that arrive together stay together
-    little = splitting.little * float(problem.jobs.gpu_seconds.mean())
-    least = min(splitting.least, splitting.most)
     chosen: list[float] = []
     first = 0
-    while count - first > min(2 * least, splitting.most):
-        low = first + least
-        best = low + int(np.argmin(lost[low : first + splitting.usual + 1]))
-        best = _first_from(best, lost <= little)
-        if best - first > splitting.most:  # too long
-            low = first + max(1, splitting.most // 2)
-            best = low + int(np.argmin(lost[low : first + splitting.most + 1]))
-            best = _first_from(best, lost < np.inf)  # later if more than that come at once
-        if best >= count:
+    while len(arrival) - first > most:
+        low = first + min(least, most)
+        first = low + int(np.argmin(lost[low : first + most + 1]))
+        later = np.flatnonzero(lost[first:] < np.inf)  # where more than that come at once
+        if not len(later):
             break
-        first = best
+        first += int(later[0])
         chosen.append(float(arrival[first]))
     return chosen
-
-
-def _first_from(place: int, good: NDArray[np.bool_]) -> int:
-    """The first good place from one on; their number where there is none."""
-    found = np.flatnonzero(good[place:])
-    return place + int(found[0]) if len(found) else len(good)
 
 
 def _lost(problem: QueueingProblem, start: FloatArray) -> FloatArray:

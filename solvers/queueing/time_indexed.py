@@ -24,7 +24,7 @@ from optgap.solvers.backends.safe import EPS, solver_slack
 from optgap.solvers.queueing.areas import in_unit
 from optgap.solvers.queueing.incumbents import Best, kept_patience, list_schedule
 from optgap.solvers.queueing.offline import offline
-from optgap.solvers.queueing.periods import SAME_S, Period, Splitting, periods
+from optgap.solvers.queueing.periods import SAME_S, Period, periods
 from optgap.solvers.queueing.prices import best_bound
 from optgap.solvers.queueing.step_program import Fineness, StepProgram
 from optgap.solvers.queueing.widths import Width, widths
@@ -45,7 +45,7 @@ class CellTuning:
     weights: demands beside GPUs, at most.
     moves: times the square of the number of jobs, moves of a search, where that is less than it is
         given; five jobs have 120 orders.
-    splitting: how periods are split at first.
+    least: arrivals of a period.
     units: of work for all programs together.
     share: of what is left of them that a program may take at least; more where more is open.
     most: periods; where there are more, prices have the last word.
@@ -56,10 +56,10 @@ class CellTuning:
     gap: float = 1e-3
     weights: int = 3
     moves: int = 1000
-    splitting: Splitting = field(default_factory=Splitting)
+    least: int = 20
     units: float = 20.0
     share: float = 0.25
-    most: int = 10
+    most: int = 30
 
 
 TUNING = CellTuning()
@@ -70,7 +70,7 @@ def time_indexed(
     *,
     limits: Limits,
     seed: int,
-    jobs: int = 200,
+    jobs: int = 70,
     rounds: int = 6,
     moves: int = 500_000,
 ) -> Outcome:
@@ -78,7 +78,7 @@ def time_indexed(
 
     Parameters
     ----------
-    jobs: arrivals of a period at most; periods are short where that costs next to nothing. The
+    jobs: arrivals of a period at most; a period ends where the least work is left over. The
         makespan has none: the bound of areas leaves little of it open.
     rounds: programs per period, each finer than the one before.
     moves: of the search for a schedule to start from, per start.
@@ -96,7 +96,7 @@ def time_indexed(
         search.programs = -(-len(problem) // jobs) <= TUNING.most * limits.effort
     search.begin(min(moves, TUNING.moves * len(problem) ** 2))
     if search.programs:
-        search.run(replace(TUNING.splitting, most=jobs), max(1, round(rounds * limits.effort)))
+        search.run(jobs, max(1, round(rounds * limits.effort)))
     return search.outcome()
 
 
@@ -138,9 +138,9 @@ class _CellSearch:
 
     # -- the periods --------------------------------------------------------------------------
 
-    def run(self, splitting: Splitting, rounds: int) -> None:
+    def run(self, jobs: int, rounds: int) -> None:
         """Each period in every round, for a share of the work that is left."""
-        self.periods = periods(self.problem, self.start, splitting, TUNING.width_s)
+        self.periods = periods(self.problem, self.start, TUNING.least, jobs, TUNING.width_s)
         self.weights, self.key = _chosen(self.problem), self.start.copy()
         if self.proven:
             return

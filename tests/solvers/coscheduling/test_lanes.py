@@ -9,7 +9,7 @@ import pytest
 from exhaustive_coscheduling import exhaustive
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies_coscheduling import coscheduling_problems, three_jobs
+from strategies_coscheduling import coscheduling_problems
 from trust.agreement import examples
 
 from optgap.models.coscheduling import Application, CoschedulingProblem, Mode
@@ -72,15 +72,6 @@ def test_two_lanes_end_together_and_jobs_that_do_not_fit_side_by_side_do_not_mee
     starts = two_lanes(problem, [(1, 0), (3, 2), (5, 3)], [(3, 1)])
     assert sorted(starts) == [(0, 1, 1.0), (1, 3, 2.0), (2, 3, 1.0), (3, 5, 0.0)]
     assert value_of(problem, starts) == 5
-
-
-def test_three_at_a_time_or_release_times_need_the_other_model() -> None:
-    assert two_at_most(three_jobs())
-    assert two_at_most(three_jobs(numa=1))
-    assert not two_at_most(three_jobs(numa=3))
-    pairs = [Application(f"a{k}", (Mode(2, 1.0, 1.0),)) for k in range(3)]
-    assert two_at_most(CoschedulingProblem.of(pairs, gpus=4, numa=4))
-    assert not two_at_most(CoschedulingProblem.of(pairs, gpus=4, numa=2, releases=[0, 0, 1]))
 
 
 @pytest.mark.parametrize(

@@ -11,15 +11,14 @@ from optgap.models.coscheduling import CoschedulingProblem
 from optgap.models.coscheduling.gpus import placed
 from optgap.models.coscheduling.presets import stream, synthetic
 from optgap.models.limits import Limits
-from optgap.solvers.coscheduling.lists import annealed, best_of, in_order, value_of
+from optgap.solvers.coscheduling.lists import annealed, in_order, listed, value_of
 
 
 @examples(15)
 @given(problem=coscheduling_problems(max_jobs=6))
 def test_lists_keep_every_constraint(problem: CoschedulingProblem) -> None:
-    rng = np.random.default_rng(0)
     counts = [problem.application(job).fastest.gpu_count for job in range(len(problem))]
-    best = best_of(problem, counts, rng, Limits(), tries=5)
+    best = listed(problem, counts)
     order = [job for job, _, _ in sorted(best, key=lambda item: item[2])]
     for starts in (best, in_order(problem, counts, order)):
         solution = placed(problem, starts)
@@ -32,7 +31,7 @@ def test_annealing_makes_no_schedule_worse_and_keeps_the_gpu_counts() -> None:
     for problem in (synthetic(seed=1, size=30, gpus=8, numa=4), stream(seed=1, size=14)):
         rng = np.random.default_rng(0)
         counts = [problem.application(job).modes[0].gpu_count for job in range(len(problem))]
-        first = best_of(problem, counts, rng, Limits(), tries=2)
+        first = listed(problem, counts)
         found = annealed(problem, first, rng, Limits(0.3), 0.0)
         assert value_of(problem, found) <= value_of(problem, first)
         assert {(job, g) for job, g, _ in found} == {(job, g) for job, g, _ in first}

@@ -21,7 +21,7 @@ from optgap.models.queueing.presets import mixed, small
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.queueing import METHODS
 from optgap.solvers.queueing.incumbents import list_schedule
-from optgap.solvers.queueing.periods import Splitting, cells, periods
+from optgap.solvers.queueing.periods import cells, periods
 from optgap.solvers.queueing.step_program import Fineness, StepProgram
 from optgap.solvers.queueing.widths import widths
 
@@ -79,7 +79,7 @@ def test_every_schedule_is_a_point_of_the_program_that_costs_no_more(
     for key in (jobs.arrival_s, -jobs.duration_s, -jobs.gpus.astype(np.float64)):
         start = list_schedule(problem, key).start_s
         total = 0.0
-        for period in periods(problem, start, Splitting(1, size, size), width):
+        for period in periods(problem, start, 1, size, width):
             # cells that have nothing to do with the schedule
             period.times = cells(jobs.arrival_s + 0.3, period.begin, period.end, width)
             program = StepProgram(problem, period, widths(problem), Fineness(width, growth))
@@ -95,7 +95,7 @@ def test_periods_part_where_nobody_waits() -> None:
     jobs = Jobs.of([0, 1, 2, 3, 3600, 3601, 3602, 3603], [10] * 8, [8] * 8)
     problem = QueueingProblem.of(jobs, nodes=1)
     start = list_schedule(problem, jobs.arrival_s).start_s
-    found = periods(problem, start, Splitting(2, 5, 5), 600.0)
+    found = periods(problem, start, 2, 5, 600.0)
     assert [(p.begin, p.jobs.tolist()) for p in found] == [(0, [0, 1, 2, 3]), (3600, [4, 5, 6, 7])]
     outcome = solved(problem, "time-indexed", jobs=5)
     assert outcome.status is Status.OPTIMAL
@@ -107,10 +107,9 @@ def test_a_crowd_is_not_split_where_its_work_is_left_over() -> None:
     jobs = Jobs.of([0, 100, *range(200, 208)], [10] * 10, [8] * 10)
     problem = QueueingProblem.of(jobs, nodes=1)
     start = list_schedule(problem, jobs.arrival_s).start_s
-    found = periods(problem, start, Splitting(1, 3, 10), 600.0)
-    assert [(p.begin, len(p.jobs)) for p in found] == [(0, 1), (100, 1), (200, 1), (201, 8)]
-    forced = periods(problem, start, Splitting(1, 3, 4), 600.0)
-    assert len(forced) > 4
+    found = periods(problem, start, 1, 9, 600.0)
+    assert [(p.begin, len(p.jobs)) for p in found] == [(0, 1), (100, 9)]
+    assert len(periods(problem, start, 1, 4, 600.0)) > 3
     outcome = solved(problem, "time-indexed", jobs=4)
     assert outcome.info["periods"] > 1
     assert outcome.status is Status.OPTIMAL
