@@ -1,12 +1,10 @@
 """Work value beside the published elastic policies, on seeds that it was not tuned on.
 
     python benchmarks/elastic_work_value.py [--seeds 20] [--hindsight 6] [--runs 60] [--day SEEDS]
-        [--settings TEXT] [--learnt]
+        [--settings TEXT]
 
 Mean JCT relative to the best published policy of each seed, with 95 % intervals of the mean, and
 how much of the distance from there to the best schedule known with hindsight the policy closes.
-``--learnt`` is another table: models learnt in the loop, for ours and PowerFlow alike, relative to
-PowerFlow, and the energy.
 """
 
 from __future__ import annotations
@@ -25,7 +23,6 @@ PUBLISHED = (
     "afs", "powerflow(profiles=perfect)", "powerflow", "tiresias", "gandiva", "elastic-srtf",
 )  # fmt: skip
 OURS = "work-value"
-LEARNT = ("powerflow", "work-value(profiles=online)")
 SETTINGS = {
     "small": {},
     "η = 0.4": {"eta": 0.4},
@@ -50,35 +47,14 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=60, help="schedules of offline")
     parser.add_argument("--day", type=int, default=0, help="seeds of the day of 1,901 jobs")
     parser.add_argument("--settings", default="", help="only those with this in their name")
-    parser.add_argument("--learnt", action="store_true", help="models learnt in the loop")
     given = parser.parse_args()
     settings = {k: v for k, v in SETTINGS.items() if given.settings in k}
-    if given.learnt:
-        print("setting | mean JCT, % | less on | energy, % | CPU s a run")
-        for label, chosen in settings.items():
-            learnt(label, chosen, range(given.seeds))
-        return
     names = (*PUBLISHED, OURS)
     print("setting".ljust(16), *(n.replace("profiles=", "").rjust(18) for n in names), "closed")
     for label, chosen in settings.items():
         row(label, chosen, range(given.seeds), given.hindsight, given.runs)
     if given.day:
         row("day", {"preset": "day"}, range(given.day), min(given.hindsight, 1), 2)
-
-
-def learnt(label: str, settings: dict, seeds: range) -> None:
-    """Paired differences to PowerFlow where both learn their models."""
-    jct, energy, cpu = [], [], 0.0
-    for seed in seeds:
-        problem = optgap.generate("elastic", **{"preset": "small", **settings}, seed=seed)
-        theirs = optgap.run(problem, LEARNT[0])
-        begun = time.process_time()
-        ours = optgap.run(problem, LEARNT[1])
-        cpu += time.process_time() - begun
-        jct.append(ours.objective / theirs.objective - 1)
-        energy.append(ours.metrics["energy_j"] / theirs.metrics["energy_j"] - 1)
-    cells = interval(jct), f"{sum(j < 0 for j in jct)} of {len(jct)}", interval(energy)
-    print(label, *cells, f"{cpu / len(seeds):.2f}", sep=" | ", flush=True)
 
 
 def row(label: str, settings: dict, seeds: range, hindsight: int, runs: int) -> None:

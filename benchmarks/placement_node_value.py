@@ -47,8 +47,10 @@ def drift(seed: int, load: float = 0.7) -> PlacementProblem:
     whole = alibaba(seed=seed, load=1.3 * load)
     half = len(whole.tasks) // 2
     kept = [k for k in range(len(whole.tasks)) if k < half or whole.tasks.num_gpu[k]]
-    changed = replace(whole, tasks=whole.tasks.take(kept), name=f"drift, seed {seed}")
-    return changed.prefix(load)
+    tasks = whole.tasks.take(kept)
+    reached = np.cumsum(tasks.demand_milli) >= load * whole.cluster.gpu_capacity_milli
+    tasks = tasks.take(range(int(reached.argmax()) + 1))
+    return replace(whole, tasks=tasks, name=f"drift, seed {seed}")
 
 
 def cases(data: Path | None) -> Iterator[Case]:

@@ -23,7 +23,6 @@ def _policies() -> dict[str, Callable[..., Any]]:
     from optgap.heuristics.elastic import (
         afs,
         custom,
-        elastic_fifo,
         fifo,
         gandiva,
         optimal,
@@ -40,8 +39,8 @@ def _policies() -> dict[str, Callable[..., Any]]:
         "tiresias+zeus": tiresias.tiresias_zeus,
         "gandiva+zeus": gandiva.gandiva_zeus,
         "fifo": fifo.fifo,
-        "elastic-fifo": elastic_fifo.elastic_fifo,
-        "elastic-srtf": elastic_fifo.elastic_srtf,
+        "elastic-fifo": fifo.elastic_fifo,
+        "elastic-srtf": fifo.elastic_srtf,
         "optimal": optimal.optimal,
         "optimal-slowdown": optimal.optimal_slowdown,
         "work-value": work_value.work_value,

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.elastic.growing import Elastic
 from optgap.heuristics.elastic.parameters import AfsParams
-from optgap.heuristics.elastic.shared_clock import Clock
+from optgap.heuristics.elastic.shared_clock import Clock, Elastic
 from optgap.models.compiled import compiled, inner
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Ints

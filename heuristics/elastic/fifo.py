@@ -1,4 +1,8 @@
-"""FIFO: not elastic, never preempts; jobs start in order of submission on the GPUs they request."""
+"""FIFO, and elastic FIFO and SRTF.
+
+FIFO is not elastic and never preempts: jobs start in order of submission on the GPUs they request.
+The elastic ones give the fewest GPUs to each job in order, which are then doubled in turn.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from optgap.heuristics.elastic.parameters import ClockParams
-from optgap.heuristics.elastic.shared_clock import Clock
+from optgap.heuristics.elastic.shared_clock import Clock, Elastic
 from optgap.models.elastic import ElasticProblem
+from optgap.models.elastic.arrays import Ints
 from optgap.models.elastic.simulation.engine import simulate
 from optgap.models.elastic.simulation.protocol import Decision, Settings, State
 from optgap.models.limits import Limits
@@ -44,3 +49,51 @@ class Fifo:
         order = np.concatenate([np.flatnonzero(held), np.flatnonzero(~held)])
         clock = self.clock.settle(state, count, order)
         return Decision(count, clock, order)
+
+
+def elastic_fifo(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+    """In order of submission; `given` as in `ClockParams`."""
+    clock = Clock(problem, "elastic-fifo", ClockParams(**given))
+    return simulate(problem, RoundRobin(problem, clock, by_length=False), limits)
+
+
+def elastic_srtf(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+    """In order of remaining time on the GPUs requested; `given` as in `ClockParams`."""
+    clock = Clock(problem, "elastic-srtf", ClockParams(**given))
+    return simulate(problem, RoundRobin(problem, clock, by_length=True), limits)
+
+
+class RoundRobin(Elastic):
+    """Fewest GPUs first, then growth in turn while it still makes a job faster."""
+
+    def __init__(self, problem: ElasticProblem, clock: Clock, by_length: bool) -> None:
+        super().__init__(problem, clock)
+        self.by_length = by_length
+
+    def shares(self, state: State) -> tuple[Ints, Ints]:
+        problem, c = self.problem, state.of_class
+        order = np.arange(len(c))
+        if self.by_length:
+            k = np.searchsorted(problem.counts, problem.jobs.requested[state.jobs])
+            order = np.argsort(state.remaining / self.speed[c, k], kind="stable")
+        count = np.full(len(c), -1, dtype=np.int64)
+        free = problem.gpus
+        for a in order.tolist():
+            n = int(problem.counts[self.least[c[a]]])
+            if n <= free:
+                count[a] = self.least[c[a]]
+                free -= n
+        growing = [a for a in order.tolist() if count[a] >= 0]
+        while growing and free > 0:
+            able = []
+            for a in growing:
+                after = int(self.following[c[a], count[a]])
+                if after < 0 or self.speed[c[a], after] <= self.speed[c[a], count[a]]:
+                    continue
+                more = int(problem.counts[after] - problem.counts[count[a]])
+                if more <= free:
+                    count[a] = after
+                    free -= more
+                    able.append(a)
+            growing = able
+        return count, order

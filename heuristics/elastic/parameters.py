@@ -9,8 +9,22 @@ STATES = 3000
 
 
 @dataclass(frozen=True)
-class _Learnt:
-    """Time and errors of measuring jobs."""
+class _Capped:
+    """Parameters of schedulers without an energy knob."""
+
+    capped: bool = parameter(True, "keep the power limit by lower frequencies and by waiting")
+
+
+@dataclass(frozen=True)
+class _Slices:
+    """Parameters of Gandiva's time slices."""
+
+    quantum_s: float = parameter(60.0, "length of a time slice", "s", "Gandiva", within=(1e-3, 1e9))
+
+
+@dataclass(frozen=True)
+class PowerFlowParams:
+    """Parameters of PowerFlow."""
 
     sigma_time: float = parameter(
         0.044,
@@ -38,26 +52,6 @@ class _Learnt:
         "PowerFlow",
         within=(0.0, 1e9),
     )
-
-
-@dataclass(frozen=True)
-class _Capped:
-    """Parameters of schedulers without an energy knob."""
-
-    capped: bool = parameter(True, "keep the power limit by lower frequencies and by waiting")
-
-
-@dataclass(frozen=True)
-class _Slices:
-    """Parameters of Gandiva's time slices."""
-
-    quantum_s: float = parameter(60.0, "length of a time slice", "s", "Gandiva", within=(1e-3, 1e9))
-
-
-@dataclass(frozen=True)
-class PowerFlowParams(_Learnt):
-    """Parameters of PowerFlow."""
-
     mode: str = parameter(
         "strict",
         "stop before a step that breaks the limit, or after it, as printed",
@@ -155,7 +149,7 @@ class GandivaZeusParams(_Slices, ZeusParams):
 
 
 @dataclass(frozen=True)
-class WorkValueParams(_Learnt):
+class WorkValueParams:
     """Parameters of `work-value`."""
 
     power: float = parameter(
@@ -171,9 +165,4 @@ class WorkValueParams(_Learnt):
     )
     gap: float = parameter(
         1e-3, "relative gap up to which a decision is searched", "share", within=(0.0, 1.0)
-    )
-    profiles: str = parameter(
-        "perfect",
-        "exact and free, or fits to the job's measurements, as PowerFlow learns them",
-        choices=("perfect", "online"),
     )

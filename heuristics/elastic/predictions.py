@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from optgap.heuristics.elastic.beliefs import Beliefs
-from optgap.heuristics.elastic.growing import neighbours
 from optgap.heuristics.elastic.powerflow_kernels import FINITE, FREE, NO_STEP, Steps
+from optgap.heuristics.elastic.shared_clock import neighbours
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats, Ints
 from optgap.models.elastic.simulation.protocol import State

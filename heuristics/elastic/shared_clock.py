@@ -1,18 +1,23 @@
-"""The clock of jobs whose scheduler chooses none, under the power limit; or Zeus's."""
+"""The clock of jobs whose scheduler chooses none, under the power limit; or Zeus's.
+
+Zeus (You et al., NSDI 2023) takes the clock of a job that costs least, in energy and time:
+η_z·energy + (1 − η_z)·MAXPOWER·time, per iteration at the GPUs requested. Elastic schedulers at a
+common clock also share that GPU counts are given from scratch at every event.
+"""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 
 from optgap.heuristics.elastic.parameters import ClockParams, ZeusParams
-from optgap.heuristics.elastic.zeus import zeus_clocks
-from optgap.models.compiled import compiled
+from optgap.models.compiled import compiled, floats
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.arrays import Ints
-from optgap.models.elastic.simulation.protocol import State
+from optgap.models.elastic.arrays import Floats, Ints
+from optgap.models.elastic.simulation.protocol import Decision, Settings, State
 from optgap.models.errors import InputError
 
 
@@ -122,3 +127,52 @@ def govern(
             if chosen[a] >= 0:
                 power += watts[c, chosen[a], wanted[a]]
     return power
+
+
+def zeus_clocks(problem: ElasticProblem, zeus_eta: float) -> Ints:
+    """(J,) argmin over F of (η_z·P + (1 − η_z)·P_max)·T_iter at the GPUs requested.
+
+    MAXPOWER is the job's power at the highest clock; the higher clock of equals.
+    """
+    jobs = problem.jobs
+    k = np.searchsorted(problem.counts, jobs.requested)
+    power = problem.power_w[jobs.of_class, k]
+    cost = (zeus_eta * power + (1 - zeus_eta) * power[:, -1:]) * problem.time_s[jobs.of_class, k]
+    last = cost.shape[1] - 1 - cost[:, ::-1].argmin(axis=1)
+    return np.asarray(last, dtype=np.int64)
+
+
+class Elastic(ABC):
+    """What elastic schedulers at a common clock share."""
+
+    def __init__(self, problem: ElasticProblem, clock: Clock) -> None:
+        self.problem, self.clock = problem, clock
+        self.settings = Settings(making="least")
+        self.least, self.following, clock.fewer = neighbours(problem.time_s)
+        top = int(clock.wanted[0])
+        time_s = problem.time_s[:, :, top]
+        self.speed = floats(np.where(np.isfinite(time_s), 1.0 / time_s, 0.0))
+
+    @abstractmethod
+    def shares(self, state: State) -> tuple[Ints, Ints]:
+        """(A,) count index, and the order in which jobs keep what they have under the limit."""
+
+    def decide(self, state: State) -> Decision:
+        """From scratch at every event."""
+        count, order = self.shares(state)
+        clock = self.clock.settle(state, count, order)
+        return Decision(count, clock)
+
+
+def neighbours(time_s: Floats) -> tuple[Ints, Ints, Ints]:
+    """(C,) the first count of each class, and (C, K) the next and the last one, −1 for none.
+
+    time_s: (C, K, F), infinite where a class may not run on a count.
+    """
+    allowed = np.isfinite(time_s[:, :, 0])
+    following = np.full(allowed.shape, -1, dtype=np.int64)
+    fewer = following.copy()
+    for c, row in enumerate(allowed):
+        index = np.flatnonzero(row)
+        following[c, index[:-1]], fewer[c, index[1:]] = index[1:], index[:-1]
+    return allowed.argmax(axis=1), following, fewer

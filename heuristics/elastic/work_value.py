@@ -9,16 +9,13 @@ wait for it. One iteration of a job on n GPUs at clock f therefore costs
 
 job-seconds, its own time and its share of GPUs and of the power limit L (of GPUs alone where
 there is none). R iterations left are worth (R · c_j)^power, which makes short jobs' iterations
-dearer, and each (R · c_j)^power / R. Like AFS-L the policy knows lengths, and T_iter and P exactly,
-or with ``profiles=online`` as PowerFlow does: a run before the start, profiling on every GPU count
-that is new, and models fitted to what was measured (`learnt_worth`).
+dearer, and each (R · c_j)^power / R. Like AFS-L the policy knows lengths, and T_iter and P exactly.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from optgap.heuristics.elastic.learnt_worth import LearntWorth
 from optgap.heuristics.elastic.parameters import STATES, WorkValueParams
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.simulation.engine import simulate
@@ -38,8 +35,6 @@ def work_value(problem: ElasticProblem, *, limits: Limits, seed: int, **given: A
     InputError: for a parameter out of range.
     """
     options = chosen(WorkValueParams, given, "work-value")
-    if options.profiles == "online":
-        return simulate(problem, LearntWorth(problem, options, seed), limits)
     choices = Choices.of(problem)
     worth = EstimatedWorth(problem, choices, options.power)
     policy = MostWorth(problem, choices, worth, solve, options.spread_s, options.gap, STATES)

@@ -141,7 +141,7 @@ def next_waiting(run: PlacementRun, flow: Flow) -> int:
     return -1
 
 
-@compiled
+@inner
 def next_row(run: PlacementRun, flow: Flow) -> int:
     """Pass events until a task wants a node for a row, and return that; -1 at the end of all."""
     counts, total = flow.counts, len(flow.submit_s)
@@ -170,7 +170,7 @@ def next_row(run: PlacementRun, flow: Flow) -> int:
         return int(k)
 
 
-@compiled
+@inner
 def decide(run: PlacementRun, flow: Flow, n: int, mask: int, full: bool) -> None:
     """Give the row that was asked about this node and these GPUs as bits; -1 for no node.
 

@@ -81,7 +81,7 @@ def candidates(run: PlacementRun, k: int) -> int:
     return size
 
 
-@compiled
+@inner
 def choose_node(run: PlacementRun, k: int) -> int:
     """The node for arrival `k`: the highest total, the lowest rank of equals; -1 for none."""
     rule, found = run.rule, run.found

@@ -59,14 +59,6 @@ class Choices:
             np.array(columns[4], dtype=np.int64),
         )
 
-    @classmethod
-    def joined(cls, parts: Sequence[Choices]) -> Choices:
-        """Those of all the classes of these, in turn."""
-        sizes = [size for part in parts for size in np.diff(part.first).tolist()]
-        names = ("time_s", "gpus", "watts", "count", "clock")
-        columns = [np.concatenate([getattr(part, name) for part in parts]) for name in names]
-        return cls(np.cumsum([0, *sizes]), *columns)
-
     def configurations(self, chosen: Ints) -> tuple[Ints, Ints]:
         """(A,) count and clock indices of a choice, −1 and 0 for jobs that wait."""
         runs = chosen >= 0

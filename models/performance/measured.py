@@ -49,11 +49,6 @@ def a100_iterations() -> FittedParameters:
     return _saved("a100_iterations")
 
 
-def devices() -> FittedParameters:
-    """Return ``device-power`` of H100 and V100 (PWR, Eq. 2)."""
-    return _saved("devices")
-
-
 def h100_runtime() -> FittedParameters:
     """Return ``dram-runtime`` of 13 applications on 1 to 4 H100 (EcoSched, Phase I)."""
     return _saved("h100_runtime")

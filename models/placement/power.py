@@ -5,13 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from optgap.models.errors import InputError
 from optgap.models.jsonio import Fields
-
-if TYPE_CHECKING:
-    from optgap.models.placement.cluster import NodeType
 
 CpuRule = Literal["packages", "eq1"]
 
@@ -126,11 +123,6 @@ class PowerModel:
             return 0.0
         idle = len(gpu_free_milli) - busy
         return self.gpu_full_w[model] * busy + self.gpu_idle_w[model] * idle
-
-    def idle_w(self, node: NodeType) -> float:
-        """Power of a node with nothing on it, in W."""
-        gpus = [1000] * node.gpus
-        return self.cpu_w(node.cpu_milli, node.cpu_milli) + self.gpu_w(node.model, gpus)
 
     def to_json(self) -> dict[str, Any]:
         tables = {name: dict(getattr(self, name)) for name in ("gpu_idle_w", "gpu_full_w")}

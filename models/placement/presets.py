@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.performance.measured import devices as measured_devices
 from optgap.models.performance.saved import FittedParameters, read_fits
 from optgap.models.placement.alibaba import NODE_TYPES
 from optgap.models.placement.arrays import IntArray
@@ -61,7 +59,7 @@ OVER_TIME = {
 def _presets() -> dict[str, Callable[..., Any]]:
     from optgap.models.placement.presets_over_time import alibaba_time
 
-    return {"alibaba": alibaba, "measured": measured, "small": small, "alibaba-time": alibaba_time}
+    return {"alibaba": alibaba, "small": small, "alibaba-time": alibaba_time}
 
 
 PRESETS = entries(
@@ -70,12 +68,6 @@ PRESETS = entries(
         "alibaba",
         "the Alibaba 2023 cluster (size = nodes, 1,213) and its Default workload up to a load",
         params={"size": 1213, "load": 0.7, "sampling": "monte-carlo", **OBJECTIVE_PARAMS},
-        seeded=True,
-    ),
-    Entry(
-        "measured",
-        "eight nodes of H100 and V100 whose power was measured, tasks as in small (size, 40)",
-        params={"size": 40, **OBJECTIVE_PARAMS},
         seeded=True,
     ),
     Entry(
@@ -104,12 +96,6 @@ SMALL_CLUSTER = (
     ("P100", 2, 16_000, 122_880, 1),
     ("V100M16", 4, 32_000, 131_072, 1),
     ("V100M32", 4, 48_000, 376_832, 1),
-)
-MEASURED_CLUSTER = (
-    ("H100", 8, 128_000, 786_432, 2),
-    ("H100", 4, 96_000, 393_216, 2),
-    ("V100", 4, 48_000, 376_832, 3),
-    ("V100", 2, 32_000, 131_072, 1),
 )
 
 
@@ -156,53 +142,20 @@ def small(*, seed: int, size: int = 40, **aims: Any) -> PlacementProblem:
     ------
     InputError: for a size below 1 or a parameter out of range.
     """
-    name = f"small, {size} tasks, seed {seed}"
-    return _of_types(SMALL_CLUSTER, name, seed, size, None, *aims_of(**aims))
-
-
-def _of_types(
-    types: Sequence[tuple[str, int, int, int, int]],
-    name: str,
-    seed: int,
-    size: int,
-    fit: FittedParameters | None,
-    power: PowerModel,
-    objective: PlacementObjective,
-) -> PlacementProblem:
-    """Nodes of these types, and tasks drawn from the Default workload that fit them."""
     if size < 1:
         raise InputError("size", "", size, "at least 1 task")
     arrivals, ranks = np.random.default_rng(seed).spawn(2)
-    cluster = cluster_of(types)
+    cluster = cluster_of(SMALL_CLUSTER)
     trace = that_fit(trace_of_classes(), cluster)
-    chosen = arrivals.integers(len(trace), size=size)
-    if fit is not None:  # so that the nodes' models have power figures
-        idle = {name: p["idle_w"] for name, p in fit.groups.items()}
-        full = {name: p["full_w"] for name, p in fit.groups.items()}
-        power = PowerModel(idle, full, power.cpu, power.cpu_rule)
-    made = PlacementProblem.of(
+    return PlacementProblem.of(
         cluster,
-        trace.take(chosen.tolist()),
+        trace.take(arrivals.integers(len(trace), size=size).tolist()),
         target_of_classes(),
         ranks.permutation(len(cluster)),
-        power,
-        objective,
-        name,
+        *aims_of(**aims),
+        f"small, {size} tasks, seed {seed}",
         ORIGIN,
     )
-    return made if fit is None else refit(made, [fit])
-
-
-def measured(*, seed: int, size: int = 40, **aims: Any) -> PlacementProblem:
-    """Return `small` on nodes whose GPUs' idle and full power were measured.
-
-    Raises
-    ------
-    InputError: for a size below 1 or a parameter out of range.
-    """
-    name, fit = f"measured, {size} tasks, seed {seed}", measured_devices()
-    made = _of_types(MEASURED_CLUSTER, name, seed, size, fit, *aims_of(**aims))
-    return replace(made, origin=f"{ORIGIN}; power: fits of public measurements")
 
 
 def from_csv(

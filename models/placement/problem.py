@@ -288,26 +288,6 @@ class PlacementProblem(Shown, Limited):
             asked = sum(task.demand_milli for task in inside) / 1000
             yield "GPUs" + (f" of {'|'.join(models)}" if models else ""), asked, there, "GPUs"
 
-    def prefix(self, load: float) -> PlacementProblem:
-        """Return the problem up to the arrival with which GPU demand reaches `load`.
-
-        `load` is a share of the cluster's GPU capacity.
-
-        Raises
-        ------
-        ValueError: if the arrivals never reach `load`, or tasks leave.
-        """
-        if self.over_time is not None:
-            raise ValueError("tasks leave: a load is no point in the arrivals")
-        arrived = np.cumsum(self.tasks.demand_milli)
-        wanted = load * self.cluster.gpu_capacity_milli
-        reached = np.flatnonzero(arrived >= wanted - 1e-6)
-        if not reached.size:
-            share = arrived[-1] / self.cluster.gpu_capacity_milli
-            raise ValueError(f"the arrivals end at load {share:.4f}, before {load:g}")
-        stop = int(reached[0]) + 1
-        return replace(self, tasks=self.tasks.take(range(stop)), name=f"{self.name} @ {load:g}")
-
     # -- the referee ----------------------------------------------------------------------
 
     def check(self, solution: PlacementSolution) -> list[Violation]:

@@ -3,14 +3,12 @@
 The first schedules are those of the online policy `work-value`, which estimates the worth. The next
 goes by what work is worth at the prices of the bound; restarts, places and moves are charged by the
 simulation. At last the best schedule is varied at random and what is better kept: the worth of some
-jobs' work, or a job's GPU count at one event, which may spare a restart that the next event makes
-useless.
+jobs' work, and the time over which a restart is spread.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,13 +17,7 @@ import numpy as np
 from optgap.models.elastic import ElasticProblem, ElasticSolution
 from optgap.models.elastic.arrays import Floats
 from optgap.models.elastic.simulation.engine import simulate
-from optgap.models.elastic.simulation.most_worth import (
-    KEPT,
-    EstimatedWorth,
-    Pinned,
-    Pins,
-    Worth,
-)
+from optgap.models.elastic.simulation.most_worth import EstimatedWorth, MostWorth, Worth
 from optgap.models.elastic.snapshot import Choices
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
@@ -41,6 +33,7 @@ from optgap.solvers.elastic.exhaustive import (
     searched,
 )
 from optgap.solvers.elastic.parameters import OfflineParams
+from optgap.solvers.elastic.prices import TUNING as PRICES
 from optgap.solvers.elastic.prices import Bounded, bounded
 from optgap.solvers.elastic.snapshot import solve
 
@@ -60,9 +53,6 @@ class OfflineTuning:
     bound_share: of what is left of a budget, for a bound.
     vary_share: of what is left, for varying the best schedule where a search for a bound follows.
     runs, most_runs: squared jobs times schedules, and schedules, unless it is said how many.
-    pinned: share of the later half of the tries that give single counts, up to `most_pinned` jobs;
-        larger problems were not measured to the end.
-    runs_pinned: schedules of so few jobs at most.
     states: of the search of one decision at most.
     """
 
@@ -76,9 +66,6 @@ class OfflineTuning:
     vary_share: float = 0.4
     runs: int = 700_000
     most_runs: int = 300
-    runs_pinned: int = 1000
-    pinned: float = 0.7
-    most_pinned: int = 16
     states: int = 3000
 
 
@@ -94,15 +81,12 @@ class Tried:
     value: mean completion − submission, s.
     worth: of an iteration; factor: (J,) by which each job's is varied.
     spread_s: over how much time a restart is spread.
-    pins: counts that are given; stages: when who is there, for others.
     """
 
     value: float
     worth: Worth
     factor: Floats
     spread_s: float
-    pins: Pins
-    stages: Mapping[bytes, list[int]]
     solution: ElasticSolution
 
 
@@ -115,16 +99,13 @@ class ScheduleSearch:
         self.best: Tried | None = None
         self.runs = 0
 
-    def run(
-        self, worth: Worth, spread_s: float, factor: Floats | float = 1.0, pins: Pins | None = None
-    ) -> Tried | None:
+    def run(self, worth: Worth, spread_s: float, factor: Floats | float = 1.0) -> Tried | None:
         """The schedule that goes by this; None where the limits stop it."""
         factors = np.broadcast_to(np.asarray(factor, dtype=float), len(self.problem))
-        policy = Pinned(
+        policy = MostWorth(
             self.problem, self.choices, lambda state: worth(state) * factors[state.jobs], solve,
             spread_s, TUNING.gap, TUNING.states,
         )  # fmt: skip
-        policy.pins, policy.stages = pins or {}, {}
         outcome = simulate(self.problem, policy, self.limits)
         if outcome.termination is not Termination.COMPLETED or outcome.solution is None:
             return None
@@ -132,7 +113,7 @@ class ScheduleSearch:
         self.limits.spend(ELASTIC.simulated(int(outcome.info["events"]), len(self.problem)))
         ends = completions(self.problem, outcome.solution)
         value = float((ends - self.problem.jobs.submit_s).mean())
-        tried = Tried(value, worth, factors, spread_s, policy.pins, policy.stages, outcome.solution)
+        tried = Tried(value, worth, factors, spread_s, outcome.solution)
         if self.best is None or value < self.best.value:
             self.best = tried
             self.limits.progress("schedules", value, None)
@@ -159,36 +140,18 @@ class ScheduleSearch:
     def vary(self, rng: np.random.Generator, bound: float) -> None:
         """Random changes of the best schedule, kept where they are better."""
         size, options = len(self.problem), self.options
-        few = size <= TUNING.most_pinned
-        most = TUNING.runs_pinned if few else TUNING.most_runs
-        runs = round((options.runs or min(most, TUNING.runs // size**2)) * self.limits.effort)
-        pinned = TUNING.pinned if few else 0.0
+        most = options.runs or min(TUNING.most_runs, TUNING.runs // size**2)
+        runs = round(most * self.limits.effort)
         while self.best is not None and self.runs < runs and self.limits.stop is None:
             best = self.best
             if best.value <= bound * (1 + TUNING.close):
                 return
-            if 2 * self.runs >= runs and rng.random() < pinned:
-                self.run(best.worth, best.spread_s, best.factor, self._repinned(best, rng))
-                continue
             share, change = size ** -rng.random(), TUNING.change * rng.random()
             changed = rng.random(size) < share
             changed[rng.integers(size)] = True
             noise = np.where(changed, rng.normal(0.0, change, size), 0.0)
             spread = best.spread_s * math.exp(rng.normal(0.0, change))
-            self.run(best.worth, spread, best.factor * np.exp(noise), best.pins)
-
-    def _repinned(self, best: Tried, rng: np.random.Generator) -> Pins:
-        """One to three counts given, or no longer; those of stages that are no more fall away."""
-        pins = {key: pin for key, pin in best.pins.items() if key[0] in best.stages}
-        stages = list(best.stages)
-        for _ in range(rng.choice(3, p=(0.5, 0.3, 0.2)) + 1):
-            stage = stages[rng.integers(len(stages))]
-            key = stage, int(rng.choice(best.stages[stage]))
-            if key in pins and rng.random() < 0.5:
-                del pins[key]
-            else:
-                pins[key] = int(rng.integers(KEPT, len(self.problem.counts)))
-        return pins
+            self.run(best.worth, spread, best.factor * np.exp(noise))
 
     def outcome(self, proof: Bounded, ended: str) -> Outcome:
         """The best schedule and the bound; without one where the limits left no time for it.
@@ -233,7 +196,9 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
     search = ScheduleSearch(problem, options, limits)
     search.begin()
     share = limits.within(TUNING.bound_share * limits.remaining)
-    made = None if search.best is None else completions(problem, search.best.solution)
+    made = None
+    if search.best is not None and len(problem) <= PRICES.few:
+        made = completions(problem, search.best.solution)
     proof = bounded(problem, share, rounds=options.rounds, ends_s=made)
     search.by_prices(proof.worth)
     groups = apart(problem) if bounds(problem) and chargeable(problem) else []

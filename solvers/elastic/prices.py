@@ -36,7 +36,8 @@ class PricesTuning:
     floor: of the dearest price at first: what none is less than.
     step: the first, relative; times `shrink` after `patience` rounds without a relative gain of
         `gain`, until it is below `least_step`.
-    few: jobs whose restarts are charged even when time is up.
+    few: jobs whose restarts are charged even when time is up, and which begin with the prices of
+        a schedule.
     """
 
     values: int = 64
@@ -184,13 +185,10 @@ def bounded(
     turns = rounds or (tuned.rounds if size <= tuned.many_jobs else tuned.rounds_of_many)
     turns = max(1, round(turns * limits.effort))
     submitted = math.fsum(problem.jobs.submit_s.tolist())
-    starts = [None] if ends_s is None else [None, ends_s]
-    ascents = [replace(_ascent(problem, many, ends), limits=limits) for ends in starts]
+    ascent = replace(_ascent(problem, many, ends_s), limits=limits)
     best, worth = -math.inf, problem.least_jct_s
     stopped = limits.stop
-    firsts = [ascent.look().bound for ascent in ascents if stopped is None]
-    if firsts:
-        ascent = ascents[int(np.argmax(firsts))]
+    if stopped is None:
         charged = not problem.overhead.free
         share = tuned.free_share if charged else 1.0
         part = limits.within(share * limits.remaining)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -11,23 +11,17 @@ from optgap.models.placement import PlacementSolution
 from optgap.models.placement.tasks import TaskClass
 from optgap.solvers.placement.aggregate import Aggregate, Contents
 
-Key = tuple[float, ...]
 Node = tuple[int, Contents]
 """A node type's index and what one node of it carries."""
 
 
-def largest(task: TaskClass) -> Key:
+def largest(task: TaskClass) -> tuple[float, ...]:
     """Rank the largest first."""
     return -task.demand_milli, -task.cpu_milli, -task.memory_mib
 
 
-def inserted(
-    aggregate: Aggregate,
-    nodes: list[Node],
-    may_leave_out: bool,
-    key: Callable[[TaskClass], Key] = largest,
-) -> list[Node] | None:
-    """Put every task not served yet where it costs least, in the order of a key; None if one fits
+def inserted(aggregate: Aggregate, nodes: list[Node], may_leave_out: bool) -> list[Node] | None:
+    """Put every task not served yet where it costs least, the largest first; None if one fits
     nowhere and must not be left out."""
     left, idle = aggregate.demand_counter(weightless=True), aggregate.count.copy()
     for t, contents in nodes:
@@ -35,7 +29,7 @@ def inserted(
         idle[t] -= 1
     everywhere = list(nodes) + [(t, Contents()) for t, n in enumerate(idle) for _ in range(n)]
 
-    for c in sorted(+left, key=lambda c: key(aggregate.classes[c])):
+    for c in sorted(+left, key=lambda c: largest(aggregate.classes[c])):
         for _ in range(left[c]):
             if not _insert(aggregate, everywhere, c) and not may_leave_out:
                 return None

@@ -34,7 +34,7 @@ class CrashError(RuntimeError):
     """The solver went down."""
 
 
-def crash(model: LinearModel, limits: Limits, options: Options) -> Solved:
+def crash(*_: Any, **__: Any) -> NoReturn:
     raise CrashError("the solver went down")
 
 
@@ -94,9 +94,14 @@ def test_nothing_false_gets_out(
     monkeypatch: pytest.MonkeyPatch, family: str, method: str, fault: Callable[..., Solved]
 ) -> None:
     problem, known = problem_of(family, method)
-    part = "watch" if fault is no_memory else "solve"
     for backend in BACKENDS.values():
-        monkeypatch.setattr(import_module(backend.module), part, fault)
+        module = import_module(backend.module)
+        if fault is no_memory:
+            monkeypatch.setattr(module, "watch", fault)
+        elif backend.linear:
+            monkeypatch.setattr(module, "solve", fault)
+        elif fault is crash:  # CP-SAT takes models of its own
+            monkeypatch.setattr(module, "run", crash)
     try:
         result = optgap.solve(problem, method, time_limit=20)
     except (RefereeError, CrashError):

@@ -105,8 +105,6 @@ def options(rng: np.random.Generator, name: str, clocks: list[float]) -> dict[st
     }
     if name != "powerflow":
         every["frequency"] = float(pick([0.0, clocks[0], clocks[-1]]))
-    if name == "work-value" and every["profiles"] == "scaled":
-        every["profiles"] = "online"
     return {k: every[k] for k in POLICIES[name].params if k in every and rng.random() < 0.4}
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.arrays import Floats, Ints
+from optgap.models.elastic.arrays import Floats
 from optgap.models.elastic.simulation.protocol import Decision, Settings, State
 from optgap.models.elastic.snapshot import Choices, Snapshot, Solve
 
@@ -48,12 +48,9 @@ class MostWorth:
 
     def decide(self, state: State) -> Decision:
         """The most worth of work per second that fits."""
-        return self.within(state, self.problem.gpus, self.problem.power_allowed_w)
-
-    def within(self, state: State, there: int, limit_w: float) -> Decision:
-        """The same on so many GPUs and W."""
+        limit_w = self.problem.power_allowed_w
         choices = self.choices
-        parts = self.options(state, limit_w)
+        parts = [self.of_class[c] for c in state.of_class.tolist()]
         which = np.concatenate(parts)
         of = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
         time_s, count = choices.time_s[which], choices.count[which]
@@ -64,54 +61,11 @@ class MostWorth:
             value = value * np.where(count == state.count[of], 1.0, 1.0 - lost)
         sizes = [len(part) for part in parts]
         gpus, watts = choices.gpus[which], choices.watts[which]
-        snapshot = Snapshot.of_worth((there, limit_w), sizes, value, gpus, watts)
+        snapshot = Snapshot.of_worth((self.problem.gpus, limit_w), sizes, value, gpus, watts)
         found = self.exact(snapshot, self.gap / len(parts), self.states)
         assert found.chosen is not None  # all may wait
         picked = np.where(found.chosen >= 0, which[found.chosen], -1)
         return Decision(*choices.configurations(picked))
-
-    def options(self, state: State, limit_w: float) -> list[Ints]:
-        """By active job, the configurations that it may have now."""
-        return [self.of_class[c] for c in state.of_class.tolist()]
-
-
-KEPT = -2
-"""In place of a count: what the job has, or none."""
-
-Pins = Mapping[tuple[bytes, int], int]
-"""By stage, as `stage_of` says, and job: its count, an index, −1 for none, or `KEPT`."""
-
-
-def stage_of(state: State) -> bytes:
-    """Which jobs are there: at a fixed order of completions that says when."""
-    return state.jobs.tobytes()
-
-
-class Pinned(MostWorth):
-    """As `MostWorth`, but that some jobs' counts are given at some stages.
-
-    Attributes
-    ----------
-    pins: those counts; left out at a stage where no job could run with them.
-    stages: the stages so far, and who is there.
-    """
-
-    pins: Pins
-    stages: dict[bytes, list[int]]
-
-    def options(self, state: State, limit_w: float) -> list[Ints]:
-        """Of the count given, where one is."""
-        free, choices = super().options(state, limit_w), self.choices
-        stage = stage_of(state)
-        self.stages[stage] = state.jobs.tolist()
-        pinned, runs = [], False
-        for job, now, which in zip(state.jobs.tolist(), state.count, free, strict=True):
-            pin = self.pins.get((stage, job))
-            if pin is not None:
-                which = which[choices.count[which] == (now if pin == KEPT else pin)]
-            runs = runs or bool((choices.watts[which] <= limit_w).any())
-            pinned.append(which)
-        return pinned if runs else free
 
 
 class EstimatedWorth:

@@ -29,8 +29,6 @@ from optgap.solvers.consolidation.column_generation.dual_bound import Duals
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import Column, CountBox, FloatArray, IntArray
 
-MOST_COLUMNS, COLUMNS_PER_TASK = 1500, 16
-"""Beyond the larger of both numbers of columns, half of them are removed."""
 PENALTY = 50.0
 """Cost of a GPU beyond the counts, in the dearest GPU's and a server's power; more than any gap."""
 DUAL, PRIMAL = 1, 4
@@ -89,7 +87,6 @@ class RestrictedMaster:
         self.dearest_gpu_w = float(self.steps.sum())
         self.columns: list[Column] = []
         self._known: set[Column] = set()
-        self._sizes: IntArray = np.zeros(0, dtype=np.int64)
         self.column_server: IntArray = np.zeros(0, dtype=np.int64)
         self.assignment: IntArray = np.full(instance.tasks, -1, dtype=np.int64)
         self._highs = quiet_highs(**AGAIN)
@@ -149,7 +146,6 @@ class RestrictedMaster:
             values = [1.0] * len(column) + [-1.0] * (len(rows) - len(column))
             self._highs.addCol(0.0, 0.0, math.inf, len(rows), rows, values)
         self.columns += fresh
-        self._sizes = np.append(self._sizes, [len(column) for column in fresh])
         self.column_server = np.append(self.column_server, np.full(len(fresh), FREE))
         self._set_column_servers(first)
         self._primal = True
@@ -210,23 +206,6 @@ class RestrictedMaster:
             found[self._first :],
             Duals.of_rows(np.array(solution.row_dual), self.instance.tasks, levels),
         )
-
-    def remove_unused(self) -> None:
-        """Where there are many columns, remove half of them, those of the largest reduced costs.
-
-        No column may be fixed. Columns of a single task stay.
-        """
-        most = max(MOST_COLUMNS, COLUMNS_PER_TASK * self.instance.tasks)
-        if len(self.columns) <= most:
-            return
-        reduced = np.array(solve_within(self._highs, Limits()).col_dual)[self._first :]
-        kept = self._sizes == 1
-        kept[np.argsort(reduced, kind="stable")[: most // 2]] = True
-        gone = np.flatnonzero(~kept)
-        self._highs.deleteCols(len(gone), (gone + self._first).astype(np.int32))
-        self.columns = [one for one, keep in zip(self.columns, kept.tolist(), strict=True) if keep]
-        self._known = set(self.columns)
-        self._sizes, self.column_server = self._sizes[kept], self.column_server[kept]
 
 
 def servers_of(columns: Sequence[Column], assignment: IntArray, servers: int) -> IntArray:

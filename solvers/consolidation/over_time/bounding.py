@@ -47,7 +47,7 @@ def best_bound(
     if len(problem) > TUNING.most_tasks or limits.stop is not None:
         return best, 0
     buckets = params.buckets or (40 if len(problem) <= 150 else 32)
-    found, rounds = by_prices(relaxation(problem, buckets, TUNING.tangents), limits, params)
+    found, rounds = by_prices(relaxation(problem, buckets), limits, params)
     return best.raised(found, BY_PRICES), rounds
 
 

@@ -21,7 +21,6 @@ class TaskStream(NamedTuple):
     gpu_kind, gpu_server: (G,). server_start: (N+1,) the first GPU of each server.
     server_w: (N,) W of an awake server.
     f_max: (K,) MHz. beta, static, slope, floor: (K, L) exponent, W, W/MHz, least clock in MHz.
-    clocks, clock_count: (K, F) and (K,) the clocks of each kind, 0 of them where any will do.
     wake_s: s that waking takes.
     waiting, one_server: the rules ``waiting`` and ``gang=server``.
     """
@@ -40,8 +39,6 @@ class TaskStream(NamedTuple):
     static: FloatArray
     slope: FloatArray
     floor: FloatArray
-    clocks: FloatArray
-    clock_count: IntArray
     wake_s: float
     waiting: bool
     one_server: bool
@@ -54,10 +51,6 @@ def case_of(problem: ConsolidationProblem) -> TaskStream:
     memory = np.zeros(len(kinds), dtype=np.int64)
     memory[problem.gpu_kind] = problem.gpu_memory
     limits = [memory, *[np.full(len(kinds), problem.limit_micro)] * len(problem.rows)]
-    most = max(1, *(len(kind.frequencies_mhz) for kind in kinds))
-    clocks = np.zeros((len(kinds), most))
-    for k, kind in enumerate(kinds):
-        clocks[k, : len(kind.frequencies_mhz)] = kind.frequencies_mhz
     servers = np.arange(len(problem.servers) + 1)
     return TaskStream(
         submit=floats([t.submit_s for t in tasks]),
@@ -74,8 +67,6 @@ def case_of(problem: ConsolidationProblem) -> TaskStream:
         static=floats([[line.static_w for line in row] for row in lines]),
         slope=floats([[line.slope_w_per_mhz for line in row] for row in lines]),
         floor=floats(problem.floors_mhz),
-        clocks=clocks,
-        clock_count=np.array([len(kind.frequencies_mhz) for kind in kinds], dtype=np.int64),
         wake_s=float(rules.wake_s),
         waiting=rules.waiting,
         one_server=rules.gang == "server",

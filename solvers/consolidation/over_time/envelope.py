@@ -42,14 +42,8 @@ class _Curve:
         return np.asarray(self.static + self.slope * x)
 
 
-def envelope(problem: ConsolidationProblem, tangents: int) -> Envelope:
-    """Return the curve that most pairs of task and kind have, and the factors of all others.
-
-    Parameters
-    ----------
-    tangents
-        Number of paces at which the curve is supported from below.
-    """
+def envelope(problem: ConsolidationProblem) -> Envelope:
+    """Return the curve that most pairs of task and kind have, and the factors of all others."""
     shares: dict[int, float] = {}
     for k, i in zip(problem.gpu_kind.tolist(), problem.gpu_server.tolist(), strict=True):
         server = problem.servers[i]
@@ -64,7 +58,7 @@ def envelope(problem: ConsolidationProblem, tangents: int) -> Envelope:
     ref = max(positive, key=lambda c: (positive[c], c.static, c.slope, c.low))
     least = min(c.low**c.beta for c in counted)
     lowest = min(c.low for c in counted if _same(c, ref))
-    pace, watts = _below(replace(ref, low=lowest), least, tangents)
+    pace, watts = _below(replace(ref, low=lowest), least)
     ratio = {c: 1.0 if _same(c, ref) else _ratio(c, pace, watts) for c in counted}
     return Envelope(pace, watts, np.array([min(ratio[c] for c in row) for row in curves]))
 
@@ -87,25 +81,19 @@ def _same(one: _Curve, other: _Curve) -> bool:
     return replace(one, low=other.low) == other
 
 
-def _below(ref: _Curve, least: float, tangents: int) -> tuple[FloatArray, FloatArray]:
+def _below(ref: _Curve, least: float) -> tuple[FloatArray, FloatArray]:
     """Vertices of a convex curve below `ref` as a function of pace, from `least` to 1."""
     if ref.beta == 0 or least >= 1:
         low = ref.low if ref.beta == 0 else 1.0
         return np.ones(1), ref.watts(np.array([low]))
-    power = 1 / ref.beta
-    if power < 1:  # concave: a chord is below it
-        ends = np.array([least, 1.0])
-        return ends, ref.watts(ends**power)
-    at = np.linspace(least, 1.0, max(2, tangents))
-    value, rise = ref.watts(at**power), ref.slope * power * at ** (power - 1)
-    if power == 1 or ref.slope == 0:
-        return at[[0, -1]], value[[0, -1]]
-    meet = (value[1:] - value[:-1] + rise[:-1] * at[:-1] - rise[1:] * at[1:]) / (
-        rise[:-1] - rise[1:]
-    )
-    pace = np.concatenate([[least], meet, at[-1:]])
-    height = np.concatenate([value[:1], value[:-1] + rise[:-1] * (meet - at[:-1]), value[-1:]])
-    return pace, height
+    power, ends = 1 / ref.beta, np.array([least, 1.0])
+    value = ref.watts(ends**power)
+    if power <= 1 or ref.slope == 0:  # concave: a chord is below it
+        return ends, value
+    rise = ref.slope * power * ends ** (power - 1)  # the tangents at both ends meet
+    meet = (value[1] - value[0] + rise[0] * least - rise[1]) / (rise[0] - rise[1])
+    height = value[0] + rise[0] * (meet - least)
+    return np.array([least, meet, 1.0]), np.array([value[0], height, value[1]])
 
 
 def _ratio(curve: _Curve, pace: FloatArray, watts: FloatArray) -> float:

@@ -94,8 +94,8 @@ class Repacking:
         keys = self._keys() if moves else np.zeros((0, len(self.mean)))
         per_s = 0.0 if moves else TUNING.longer / float(case.duration.mean())
         self.first = [
-            tried(Rule(self.mean, most, NO_ORDERS, level, per_s), keys)
-            for level, cap in itertools.product(TUNING.packed_levels, caps)
+            tried(Rule(self.mean, most, NO_ORDERS, fast, per_s), keys)
+            for fast, cap in itertools.product((True, False), caps)
             for most in self._most(cap, moves)
         ]
         if moves:  # for a time limit within which nothing can be packed anew

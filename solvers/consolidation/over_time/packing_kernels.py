@@ -45,14 +45,14 @@ class Rule(NamedTuple):
     ----------
     mean: (L,) utilisation, %. most: (L,) summed mean utilisation that a task's GPUs may have.
     orders: (K, L) all tasks, in each order in which they are packed anew.
-    level: the clock, 0 the lowest that residents bear, 1 f_max.
+    fast: whether GPUs run at f_max; else as slowly as their residents bear.
     longer: what a second counts by which a GPU is kept awake longer, in shares of a GPU left free.
     """
 
     mean: FloatArray
     most: FloatArray
     orders: IntArray
-    level: float
+    fast: bool
     longer: float
 
 

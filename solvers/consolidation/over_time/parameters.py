@@ -42,8 +42,6 @@ class OverTimeTuning:
     ----------
     most_tasks
         Number of tasks beyond which the bound is that of `bound-energy`. Default 1,500.
-    tangents
-        Number of tangents that support the power curve from below. Default 5.
     cells
         Frequencies at which each power line is compared with the power curve. Default 4,096.
     fine
@@ -60,15 +58,12 @@ class OverTimeTuning:
         The same where tasks may not move, %.
     beside_gangs_percent
         Upper limit on that sum where a task has several GPUs, %. Default 100.
-    packed_levels
-        Frequencies of the rules: 0 is the lowest that residents bear, 1 is f_max.
     longer
         Penalty for keeping a GPU active one mean task duration longer, where tasks may not move.
         A penalty of 1 equals that of leaving a whole GPU unused. Default 1.5.
     """
 
     most_tasks: int = 1500
-    tangents: int = 5
     cells: int = 4096
     fine: float = 3.0
     new_rows: int = 4
@@ -77,7 +72,6 @@ class OverTimeTuning:
     summed_percent: tuple[float, ...] = (120.0, 80.0, 100.0, 135.0, 160.0, 200.0, math.inf)
     staying_percent: tuple[float, ...] = (200.0, math.inf)
     beside_gangs_percent: float = 100.0
-    packed_levels: tuple[float, ...] = (1.0, 0.0)
     longer: float = 1.5
 
 

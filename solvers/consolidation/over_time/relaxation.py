@@ -68,7 +68,7 @@ class Relaxation:
         return base
 
 
-def relaxation(problem: ConsolidationProblem, buckets: int, tangents: int) -> Relaxation:
+def relaxation(problem: ConsolidationProblem, buckets: int) -> Relaxation:
     """The relaxation of a problem with so many buckets."""
     tasks = problem.tasks
     submit = floats([t.submit_s for t in tasks])
@@ -78,7 +78,7 @@ def relaxation(problem: ConsolidationProblem, buckets: int, tangents: int) -> Re
     cover = np.maximum(0.0, end[None, :] - np.maximum(begin[None, :], submit[:, None]))
     first = np.searchsorted(edges, submit, side="right") - 1
     low, high, work = utilisations(problem)
-    curve = envelope(problem, tangents)
+    curve = envelope(problem)
     weight = problem.width * curve.factor
     demand, limits = sizes(problem)
     fitted = demand / limits[:, None]

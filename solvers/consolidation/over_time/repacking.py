@@ -125,12 +125,7 @@ def settle(case: TaskStream, rule: Rule, run: PackedRun, tasks: IntArray) -> flo
         if run.clock[g] == 0.0 and now - run.emptied[g] > TOLERANCE_S + ROUNDING * now:
             t.ready[g] = now + case.wake_s  # it has slept
         kind = case.gpu_kind[g]
-        wanted = least[g] + rule.level * (case.f_max[kind] - least[g])
-        run.clock[g] = min(wanted, case.f_max[kind])
-        for k in range(case.clock_count[kind]):
-            if case.clocks[kind, k] >= wanted - 1e-6:
-                run.clock[g] = case.clocks[kind, k]
-                break
+        run.clock[g] = case.f_max[kind] if rule.fast else least[g]
     for task in tasks:
         for m in range(case.width[task]):
             g = p.place[task, m]

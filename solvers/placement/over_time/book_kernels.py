@@ -35,8 +35,7 @@ class TimedTasks(NamedTuple):
     kind: (T,) which row of `accepts` is its.
     accepts: (kinds, models) which GPU models it may run on.
     nodes: (N,) `NODE`.
-    ease: (1,) λ of `eased`.
-    used_s: (G,) work space: by how much a task makes each GPU of a node longer in use, eased.
+    used_s: (G,) work space: by how much a task makes each GPU of a node longer in use.
     room: (G,) work space: whether it has room for the task all the time.
     """
 
@@ -53,7 +52,6 @@ class TimedTasks(NamedTuple):
     kind: IntArray
     accepts: BoolArray
     nodes: Table
-    ease: FloatArray
     used_s: FloatArray
     room: BoolArray
 
@@ -68,7 +66,7 @@ class Book(NamedTuple):
     time_s: (R,) from when on a row holds; minus infinity for the first of a node.
     event: (R,) 2k for the start of task k, 2k + 1 for its end, -1 for the first of a node.
     cpu_milli, memory_mib, tasks: (R,) in use. gpu_milli: (R, G) the same of each GPU.
-    cpu_w: (R,) what the node's CPUs draw, eased.
+    cpu_w: (R,) what the node's CPUs draw.
     node, mask: (T,) where each task is, -1 for nowhere, and its GPUs as bits.
     """
 
@@ -108,28 +106,9 @@ def row_of(book: Book, n: int, time_s: float, event: int) -> int:
 
 
 @inner
-def eased_w(case: TimedTasks, node: Row, used_milli: int) -> float:
-    """What a node's CPUs draw, of which so much is in use, the last package eased.
-
-    Of a device in use 1 − λ (1 − share)² counts. Energy is that for λ = 0. With more, moving a task
-    from a device that is little used to one that is much used is a gain, long before the first is
-    empty.
-    """
-    watts = cpu_w(node, node["cpu_milli"] - used_milli)
-    size = 2000 * node["cpu_cores"]
-    last = used_milli % size
-    if last > 0:
-        counts = 1.0 - case.ease[0] * (1.0 - last / size) ** 2
-        watts -= (1.0 - counts) * (node["cpu_full_w"] - node["cpu_idle_w"])
-    return watts
-
-
-@inner
-def longer(case: TimedTasks, used_milli: int, milli: int) -> float:
-    """By how much a task adds to a GPU's use, eased, that others use so much of."""
-    after: float = 1.0 - case.ease[0] * (1.0 - (used_milli + milli) / 1000) ** 2
-    before: float = 1.0 - case.ease[0] * (1.0 - used_milli / 1000) ** 2
-    return after - before if used_milli > 0 else after
+def used_w(node: Row, used_milli: int) -> float:
+    """What a node's CPUs draw, of which so much is in use."""
+    return float(cpu_w(node, node["cpu_milli"] - used_milli))
 
 
 @inner
@@ -161,7 +140,7 @@ def added_j(case: TimedTasks, book: Book, k: int, n: int, most_j: float) -> tupl
             if book.tasks[row] >= TASKS_PER_NODE:
                 return math.inf, 0
             if cpu > 0:
-                watts = eased_w(case, node, book.cpu_milli[row] + cpu)
+                watts = used_w(node, book.cpu_milli[row] + cpu)
                 joules += lasts * (watts - book.cpu_w[row])
                 if joules >= most_j:
                     return math.inf, 0
@@ -170,8 +149,8 @@ def added_j(case: TimedTasks, book: Book, k: int, n: int, most_j: float) -> tupl
                     used = book.gpu_milli[row, g]
                     if used + milli > 1000:
                         case.room[g] = False
-                    elif used == 0 or case.ease[0] > 0.0:
-                        case.used_s[g] += lasts * longer(case, used, milli)
+                    elif used == 0:
+                        case.used_s[g] += lasts
             now = then
         row += 1
     mask = 0
@@ -202,13 +181,11 @@ def saved_j(case: TimedTasks, book: Book, k: int) -> float:
         lasts = book.time_s[row + 1] - book.time_s[row]
         if lasts > 0.0:
             if cpu > 0:
-                rest_w = eased_w(case, node, book.cpu_milli[row] - cpu)
+                rest_w = used_w(node, book.cpu_milli[row] - cpu)
                 joules += lasts * (book.cpu_w[row] - rest_w)
             for g in range(node["gpus"]):
-                if mask >> g & 1:
-                    others = book.gpu_milli[row, g] - milli
-                    if others == 0 or case.ease[0] > 0.0:
-                        joules += lasts * watts * longer(case, others, milli)
+                if mask >> g & 1 and book.gpu_milli[row, g] == milli:
+                    joules += lasts * watts
         row += 1
     return joules
 
@@ -252,7 +229,7 @@ def change(case: TimedTasks, book: Book, k: int, n: int, mask: int, sign: int) -
             if mask >> g & 1:
                 book.gpu_milli[row, g] += sign * case.gpu_milli[k]
         if case.cpu_milli[k] > 0:
-            book.cpu_w[row] = eased_w(case, node, book.cpu_milli[row])
+            book.cpu_w[row] = used_w(node, book.cpu_milli[row])
         row += 1
 
 
@@ -408,12 +385,3 @@ def place_all(
                 trying = then < math.inf
                 start_at(case, k, then if trying else case.submit_s[k])
     return end
-
-
-@compiled
-def ease_all(case: TimedTasks, book: Book, ease: float) -> None:
-    """Let λ be so much from now on."""
-    case.ease[0] = ease
-    for n in range(len(book.rows)):
-        for row in range(book.first[n], book.first[n] + book.rows[n]):
-            book.cpu_w[row] = eased_w(case, case.nodes[n], book.cpu_milli[row])

@@ -28,7 +28,6 @@ from optgap.solvers.placement.over_time.book_kernels import (
     Book,
     Moves,
     TimedTasks,
-    ease_all,
     insert,
     place_all,
 )
@@ -48,13 +47,10 @@ class HindsightSearch:
     ----------
     best_j: what the best schedule so far adds to the empty cluster.
     node, mask: (T,) that one.
-    ease: λ of `eased` at first.
     """
 
-    def __init__(
-        self, problem: PlacementProblem, limits: Limits, seed: int, ease: float = 0.0
-    ) -> None:
-        self.problem, self.limits, self.ease = problem, limits, ease
+    def __init__(self, problem: PlacementProblem, limits: Limits, seed: int) -> None:
+        self.problem, self.limits = problem, limits
         self.rng = np.random.default_rng(seed)
         self.case = case_of(problem)
         self.book = empty_book(problem, self.case)
@@ -71,7 +67,6 @@ class HindsightSearch:
         """Put the tasks, in this order, where each adds least; whether the limits let it end."""
         assert self.problem.over_time is not None
         done, waits = 0, self.problem.over_time.waits
-        ease_all(self.case, self.book, self.ease)
         while done < len(order):
             if self.limits.stop is not None:
                 return False
@@ -94,15 +89,11 @@ class HindsightSearch:
             self.node[:], self.mask[:] = self.book.node, self.book.mask
 
     def anneal(self, moves: int, hot_j: float, cold_j: float) -> int:
-        """So many moves, from one temperature to another; how many the limits let it make.
-
-        What is in use counts in full (`eased`) for the last fifth.
-        """
+        """So many moves, from one temperature to another; how many the limits let it make."""
         done, now = 0, 0.0
         share = min(1.0, TUNING.looks / len(self.book.rows))
         while done < moves and self.limits.stop is None:
             step = min(TUNING.moves_at_once, max(1, moves // TUNING.chunks), moves - done)
-            ease_all(self.case, self.book, self.ease * max(0.0, 1.0 - now / TUNING.eased_share))
             hot = hot_j * (cold_j / hot_j) ** now
             now = (done + step) / moves
             cold = hot_j * (cold_j / hot_j) ** now
@@ -159,7 +150,6 @@ def case_of(problem: PlacementProblem) -> TimedTasks:
         np.array([place[spec] for spec in tasks.gpu_specs], dtype=np.int64),
         accepts(specs, model_names(problem)),
         node_table(problem, np.arange(len(cluster))),
-        np.zeros(1),
         np.zeros(most),
         np.zeros(most, dtype=np.bool_),
     )
@@ -223,19 +213,17 @@ def moves_for(problem: PlacementProblem, case: TimedTasks) -> Moves:
     )
 
 
-def constructed(
-    problem: PlacementProblem, limits: Limits, seed: int, ease: float
-) -> HindsightSearch | None:
+def constructed(problem: PlacementProblem, limits: Limits, seed: int) -> HindsightSearch | None:
     """The longest tasks first; in order of submission, where that leaves some without a place.
 
     None where the limits stop it before every task has been tried.
     """
-    search = HindsightSearch(problem, limits, seed, ease)
+    search = HindsightSearch(problem, limits, seed)
     if not search.construct(np.argsort(-problem.lasting_s, kind="stable")):
         return None
     if search.missing == 0:
         return search
-    other = HindsightSearch(problem, limits, seed, ease)
+    other = HindsightSearch(problem, limits, seed)
     if not other.construct(np.arange(len(problem.tasks))):
         return search
     return min(search, other, key=lambda one: (one.missing, one.best_j))
@@ -249,7 +237,7 @@ def long_rows(problem: PlacementProblem) -> IntArray:
     """
     assert problem.over_time is not None
     lasts = np.sort(problem.lasting_s)[::-1]
-    few = len(lasts) < TUNING.long_from or len(problem.cluster) > TUNING.most_eased
+    few = len(lasts) < TUNING.long_from or len(problem.cluster) > TUNING.long_nodes
     if few or problem.over_time.waits:
         return np.zeros(0, dtype=np.int64)
     least = lasts[np.searchsorted(np.cumsum(lasts), TUNING.long_share * lasts.sum())]
@@ -263,11 +251,10 @@ def long_first(
     limits: Limits,
     seed: int,
     moves: int,
-    ease: float,
 ) -> HindsightSearch | None:
     """The long tasks annealed alone, then the others where each adds least; None without room."""
     part = limits.within(limits.remaining / 2)
-    alone = constructed(problem.subset(rows.tolist()), part, seed, ease)
+    alone = constructed(problem.subset(rows.tolist()), part, seed)
     if alone is None or alone.missing:
         return None
     mean = max(alone.best_j, 1.0) / len(rows)
@@ -317,10 +304,9 @@ def hindsight(
     moves = max(1, round(moves * limits.effort))
     cells = count * len(problem.cluster)
     with interpreted(moves <= TUNING.least_moves and cells <= TUNING.few_cells):
-        ease = TUNING.ease if len(problem.cluster) <= TUNING.most_eased else 0.0
         rows = long_rows(problem)
-        staged = long_first(problem, rows, limits, seed, moves, ease) if rows.size else None
-        search = staged or constructed(problem, limits, seed, ease)
+        staged = long_first(problem, rows, limits, seed, moves) if rows.size else None
+        search = staged or constructed(problem, limits, seed)
         if search is None:
             stop = limits.stop or Termination.WORK_LIMIT
             return replace(bound, termination=stop, message="stopped before any schedule")

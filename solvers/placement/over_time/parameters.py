@@ -19,14 +19,12 @@ class HindsightTuning:
     nodes, tasks: whose tasks are taken off at once, and how many of them, at most.
     blinks: share of the nodes that are passed over when a task is put back.
     looks: nodes that are looked at when a task is put back, about.
-    ease, most_eased: λ of `eased`, and the most nodes with which it is not 0: construction then is
-        0.1 to 0.4 % better without.
-    eased_share: of the moves, after which energy is all that counts.
     least_moves, most_moves: of one for each task, where nothing else is said.
     few_cells: nodes times tasks up to which Python makes `least_moves` sooner than the compiler is
         through.
     long_from: tasks from which the long ones are annealed alone first. They are few, and decide
         most of the energy.
+    long_nodes: on so many nodes at most.
     long_share: of what all tasks run: what the long ones run.
     long_moves: times the moves, for the long ones alone.
     warm: of the first temperature, that the others begin at then.
@@ -42,13 +40,11 @@ class HindsightTuning:
     tasks: int = 24
     blinks: float = 0.01
     looks: int = 64
-    ease: float = 0.3
-    most_eased: int = 100
-    eased_share: float = 0.8
     least_moves: int = 1000
     most_moves: int = 20_000
     few_cells: int = 200
     long_from: int = 1000
+    long_nodes: int = 100
     long_share: float = 0.8
     long_moves: int = 5
     warm: float = 0.1

@@ -12,8 +12,8 @@ from optgap.heuristics.elastic import CUSTOM
 from optgap.heuristics.elastic.afs import tournament
 from optgap.heuristics.elastic.gandiva import Gandiva
 from optgap.heuristics.elastic.regret import regrets
+from optgap.heuristics.elastic.shared_clock import zeus_clocks
 from optgap.heuristics.elastic.tiresias import gittins_index
-from optgap.heuristics.elastic.zeus import zeus_clocks
 from optgap.models.elastic import ElasticProblem, Overhead, presets
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits

@@ -19,8 +19,8 @@ from optgap.heuristics.elastic.online_model import (
     _log_power,
     _log_time,
     board_of,
+    most_probable,
 )
-from optgap.heuristics.elastic.posterior import most_probable
 from optgap.models.elastic import pools
 from optgap.models.performance.energy import log_power
 

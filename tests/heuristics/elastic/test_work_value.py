@@ -11,7 +11,7 @@ from hypothesis import given
 from strategies_elastic import elastic_problems, jobs_of, rigid, table, two_jobs
 from trust.agreement import examples
 
-from optgap.models.elastic import ElasticProblem, Overhead, presets
+from optgap.models.elastic import ElasticProblem, Overhead
 from optgap.models.elastic.simulation.protocol import State
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
@@ -116,20 +116,3 @@ def test_what_an_iteration_is_worth_follows_from_the_formula() -> None:
 def test_a_parameter_out_of_range_is_refused() -> None:
     with pytest.raises(InputError, match="0 to 1"):
         ENTRY.load()(two_jobs(), limits=Limits(), seed=0, power=1.5)
-
-
-@examples(9)
-@given(elastic_problems())
-def test_learning_the_models_keeps_the_limit_and_finishes_all(problem: ElasticProblem) -> None:
-    run(problem, profiles="online")
-
-
-def test_models_learnt_without_noise_or_runs_for_them_still_cost_time() -> None:
-    problem = presets.small(seed=3, size=10, gpus=8, gpus_per_node=4)
-    told = run(problem)
-    taught = run(problem, profiles="online", sigma_time=0.0, sigma_energy=0.0)
-    assert taught.solution != told.solution
-    assert taught.solution is not None
-    assert told.solution is not None
-    later, sooner = problem.evaluate(taught.solution), problem.evaluate(told.solution)
-    assert later.objective > sooner.objective

@@ -81,7 +81,7 @@ def test_every_start_is_that_of_the_plain_simulation(
 @pytest.mark.parametrize("queue", ["reject", "fifo", "backfill"])
 @pytest.mark.parametrize("name", ["pwr+fgd", "gpuclustering", "random"])
 def test_the_plain_simulation_holds_when_compiled_and_crowded(name: str, queue: str) -> None:
-    problem = timed(alibaba(seed=3, size=12, load=3.0), queue)
+    problem = timed(alibaba(seed=3, size=8, load=3.0), queue)
     solution = run(problem, name).solution
     assert runs(solution) == SlowTimedRun(problem, name).runs()
     unserved = int((solution.node < 0).sum()) - len(problem.never_fits)

@@ -25,7 +25,6 @@ from optgap.solvers.consolidation.bounds import (
     counts_fix_power,
     level_counts,
 )
-from optgap.solvers.consolidation.column_generation import master as master_module
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals
 from optgap.solvers.consolidation.column_generation.generation import (
     ColumnGeneration,
@@ -292,9 +291,7 @@ def test_every_column_of_a_cheap_enough_placement_is_enumerated(
     assert (few is None) == (len(found) > 1)
 
 
-def test_a_linear_program_forgets_columns_that_it_does_not_use(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_box_that_is_set_back_leaves_no_trace() -> None:
     tree = tree_of(mixed(seed=0, size=40))
     generation, master, box = tree.generation, tree.generation.master, tree.root.box
     value = generation.solve(Limits()).value
@@ -305,22 +302,6 @@ def test_a_linear_program_forgets_columns_that_it_does_not_use(
     found = master.solve(Limits())
     assert found is not None
     assert found.value == pytest.approx(value, rel=1e-7)
-    # with room for few columns most are removed, and generated again
-    instance = tree.instance
-    monkeypatch.setattr(master_module, "MOST_COLUMNS", 60)
-    monkeypatch.setattr(master_module, "COLUMNS_PER_TASK", 1)
-    pairs = itertools.combinations(range(instance.tasks), 2)
-    master.add(p for p in pairs if (instance.demand[:, p].sum(1) <= instance.max_capacity).all())
-    known = len(master.columns)
-    master.remove_unused()
-    assert len(master.columns) < known
-    assert {(ell,) for ell in range(instance.tasks)} <= set(master.columns)
-    again = generation.solve(Limits())
-    assert again.value == pytest.approx(value, rel=1e-8)
-    held = np.zeros(instance.tasks)
-    for column, amount in zip(master.columns, again.usage.tolist(), strict=True):
-        held[list(column)] += amount
-    assert (held >= instance.width - 1e-6).all()
 
 
 def test_counts_that_are_too_few_cost_the_penalty_of_what_is_missing() -> None:

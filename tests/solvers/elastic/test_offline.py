@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
-from strategies_elastic import elastic_problems, jobs_of, rigid, table
+from strategies_elastic import elastic_problems, rigid
 from trust.agreement import examples
 
 from optgap.models.elastic import ElasticProblem, Overhead
@@ -52,15 +52,4 @@ def test_jobs_that_take_turns_on_one_gpu_go_by_length_with_a_restart_each() -> N
     problem = rigid([(0, 30, 1), (0, 10, 1), (0, 20, 1)], 1, 1, Overhead(1.0, 1.0, 0.0))
     found = offline(problem, limits=Limits(), seed=0, runs=5)
     assert value(problem, found) == pytest.approx(np.mean([12, 34, 66]))
-    assert found.status is Status.OPTIMAL
-
-
-def test_a_job_begins_on_what_it_can_keep_when_the_next_one_comes() -> None:
-    problem = ElasticProblem.of(
-        [table("m", [[2.0], [1.7]], [[100.0], [200.0]])], jobs_of([0, 0], [20.0, 20.0], [0.0, 3.0]),
-        [1000.0], gpus=2, gpus_per_node=2, eta=1.0, p_max_w=200.0, overhead=Overhead(4.0, 1.0, 0.0),
-    )  # fmt: skip
-    # each on one GPU: 5 s of start and 40 s; two GPUs for the first until the other comes: 48 s
-    found = offline(problem, limits=Limits(), seed=0, runs=120, rounds=5)
-    assert value(problem, found) == pytest.approx(45.0)
     assert found.status is Status.OPTIMAL
