@@ -83,14 +83,11 @@ class FeasibilityParams:
     columns
         Number of columns up to which the integer program is tried; it grows with the tree's
         patience. Default 20,000.
-    large_columns
-        The same in a large tree (`TreeParams.enumerate_tasks`). Default 4,000.
     """
 
     units: float = 8.0
     assigned_units: float = 1.0
     columns: int = 20_000
-    large_columns: int = 4000
 
 
 @dataclass(frozen=True)
@@ -101,12 +98,6 @@ class TreeParams:
     ----------
     tasks
         Number of tasks up to which a tree is grown at all. Default 600.
-    enumerate_tasks
-        Number of tasks beyond which the tree is large: the work of a node's linear program is
-        limited, and fewer columns are enumerated. Default 256.
-    node_units
-        Work of a node's linear program in a large tree, per 100 tasks. A node that needs more is
-        put aside as undecided. Default 1.
     patience_growth
         Factor on all limits of nodes and counts each time undecided nodes are opened again.
         Default 3.
@@ -117,8 +108,6 @@ class TreeParams:
     """
 
     tasks: int = 600
-    enumerate_tasks: int = 256
-    node_units: float = 1.0
     patience_growth: float = 3.0
     heuristic_units: float = 2.5
     heuristic_share: float = 0.5

@@ -27,7 +27,7 @@ from optgap.registry import FAMILIES
 
 MORE: dict[str, dict[str, dict[str, Any]]] = {
     "coscheduling": {"synthetic": {"size": 12}, "measured": {"size": 8}, "stream": {"size": 5}},
-    "queueing": {"small": {"size": 8}, "mixed": {"size": 24}},
+    "queueing": {"small": {"size": 8}, "mixed": {"size": 12}},
     "consolidation": {"pai": {"size": 6, "present": 6}},
 }
 """Presets of a short run beside the tiny problem, for which the whole of a method runs."""

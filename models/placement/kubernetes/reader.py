@@ -169,26 +169,16 @@ def _relax(nodes: Sequence[Node], rows: Sequence[_Row]) -> None:
 
     Moves and the referee add up the units themselves.
     """
-    load: Counter[tuple[int, int]] = Counter()
-    for row in rows:
-        bits = row.cell[2]
-        load.update({(row.node, g): row.cell[1] for g in range(bits.bit_length()) if bits >> g & 1})
+    kinds = [frozenset(node.devices.keys) for node in nodes]
     most: dict[frozenset[tuple[str, ...]], int] = {}
-    for node in nodes:
-        kinds = frozenset(node.devices.keys)
-        most[kinds] = max(most.get(kinds, 0), node.devices.units)
-    tiny = Counter(
-        frozenset(nodes[row.node].devices.keys)
-        for row in rows
-        if row.cell[0] and WHOLE * row.cell[1] < most[frozenset(nodes[row.node].devices.keys)]
-    )
-    for row in rows:
-        count, share, bits = row.cell
-        if count:
-            kinds = frozenset(nodes[row.node].devices.keys)
-            there = [load[row.node, g] for g in range(bits.bit_length()) if bits >> g & 1]
-            left = WHOLE - min(tiny[kinds], WHOLE - 1)  # each tiny share counts one at least
-            row.milli = max(1, left * share // max(most[kinds], *there))
+    for kind, node in zip(kinds, nodes, strict=True):
+        most[kind] = max(most.get(kind, 0), node.devices.units)
+    held = [row for row in rows if row.cell[0]]
+    tiny = Counter(kinds[row.node] for row in held if WHOLE * row.cell[1] < most[kinds[row.node]])
+    for row in held:
+        kind = kinds[row.node]
+        left = WHOLE - min(tiny[kind], WHOLE - 1)  # each tiny share counts one at least
+        row.milli = max(1, left * row.cell[1] // most[kind])
 
 
 def _migration(source: str, nodes: Sequence[Node], rows: Sequence[_Row]) -> MigrationProblem:

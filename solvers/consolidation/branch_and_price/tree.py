@@ -107,11 +107,6 @@ class Tree:
         return CountBox((*counts, self.instance.servers_for(counts[0])), (*high, servers))
 
     @property
-    def large(self) -> bool:
-        """Whether there are too many tasks to enumerate columns for most counts."""
-        return self.instance.tasks > DEFAULT.tree.enumerate_tasks
-
-    @property
     def bound(self) -> float:
         """The lower bound, W; infinite where no placement is better than the incumbent."""
         least = min((node.bound for node in self.undecided), default=math.inf)
@@ -189,29 +184,24 @@ class Tree:
         for box in boxes:
             self._push(node, rounded, box, node.assignment)
 
-    def _relax(self, node: Node, limits: Limits) -> Relaxation:
+    def _relax(self, node: Node) -> Relaxation:
         master, cutoff = self.generation.master, self.incumbent.cutoff
         master.set_box(node.box)
         master.set_servers(node.assignment)
         # the bound of one vector is its power already: what counts is whether it is feasible
         stop_value = master.watts(node.box.low) + SLACK_W if node.box.single else -math.inf
-        return self.generation.solve(limits, stop_bound=cutoff, stop_value=stop_value)
+        return self.generation.solve(self.limits, stop_bound=cutoff, stop_value=stop_value)
 
     def _expand(self, node: Node) -> None:
         """Relax a node; prune it, branch on a count, or decide on its counts."""
         self.nodes += 1
-        master, own = self.generation.master, self.limits
-        if self.large:  # a linear program that takes long is put aside for other nodes
-            units = self.patience * DEFAULT.tree.node_units * self.instance.tasks / 100
-            own = turn(own, units)
-        relaxed = self._relax(node, own)
+        master = self.generation.master
+        relaxed = self._relax(node)
         node = replace(node, bound=max(node.bound, relaxed.bound))
         if node.bound >= self.incumbent.cutoff:
             self._pruned = min(self._pruned, node.bound)
         elif self.limits.stop is not None:
             heapq.heappush(self.heap, node)
-        elif own.stop is not None and self.nodes > 1:  # the root is branched on anyway
-            self.undecided.append(node)
         else:
             rounded = tuple(np.ceil(relaxed.counts - INTEGRALITY).astype(int).tolist())
             boxes = [] if node.box.single else split_count(node.box, relaxed.counts, master.prices)
@@ -262,9 +252,8 @@ class Tree:
         own = DEFAULT.feasibility
         units = self.patience * (own.units if anywhere else own.assigned_units)
         limits = turn(self.limits, units * self.instance.tasks / 100)
-        columns = own.large_columns if self.large else own.columns
         verdict = self.feasibility.decide(
-            counts, self.incumbent.cutoff, limits, most_columns=columns, effort=self.patience,
+            counts, self.incumbent.cutoff, limits, most_columns=own.columns, effort=self.patience,
             assignment=None if anywhere else assignment
         )  # fmt: skip
         self.incumbent.offer(verdict.placement)

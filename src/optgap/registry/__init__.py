@@ -1,4 +1,4 @@
-"""The families, and where their parts are: a file per family, `spec` says what stands there.
+"""The families, in `table`, and where their parts are: `spec` says what stands there.
 
 >>> from optgap.registry import family, policy
 >>> policy(family("placement"), "pwr+fgd(alpha=0.2)").label

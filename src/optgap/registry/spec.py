@@ -48,7 +48,7 @@ class Models:
 class FamilySpec:
     """One problem family: what it is called, what it reads and writes, and where its parts are.
 
-    Each family has a module of its own beside this one, and its parts where `room` finds them.
+    Each family is an entry of `table`, and has its parts where `room` finds them.
 
     Parameters
     ----------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,7 +28,6 @@ from optgap.models.limits import Limits
 from optgap.models.result import Status
 from optgap.solvers.consolidation import METHODS
 from optgap.solvers.consolidation.bounds import closed_form_w, cost_levels
-from optgap.solvers.consolidation.branch_and_price import tree as tree_module
 from optgap.solvers.consolidation.branch_and_price.branching import (
     split_around,
     split_beyond,
@@ -44,12 +42,8 @@ from optgap.solvers.consolidation.branch_and_price.feasibility import (
 )
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
 from optgap.solvers.consolidation.column_generation.master import FREE
-from optgap.solvers.consolidation.config import DEFAULT, Params
 from optgap.solvers.consolidation.instance import instance_of
 from optgap.solvers.consolidation.numerics import CLOSE, Column, CountBox
-
-LARGE = replace(DEFAULT, tree=replace(DEFAULT.tree, enumerate_tasks=0))
-"""Any problem is taken as one of too many tasks to enumerate columns."""
 
 
 def inside(box: CountBox) -> set[tuple[int, ...]]:
@@ -116,15 +110,12 @@ def ends_at_the_optimum(problem: ConsolidationProblem, heuristics: bool = False)
 
 
 @pytest.mark.parametrize("heuristics", [False, True])
-@pytest.mark.parametrize("params", [DEFAULT, LARGE])
 @examples(12)
 @given(problem=consolidation_problems(even=True, lines=False))
 def test_trees_end_at_the_optimum_with_a_bound_that_holds(
-    heuristics: bool, params: Params, problem: ConsolidationProblem
+    heuristics: bool, problem: ConsolidationProblem
 ) -> None:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(tree_module, "DEFAULT", params)
-        ends_at_the_optimum(problem, heuristics)
+    ends_at_the_optimum(problem, heuristics)
 
 
 @examples(20)
