@@ -32,7 +32,7 @@ class Interpreted:
     ----------
     placement_cells: nodes times tasks; compiling takes 6 s.
     consolidation_cells: tasks times GPUs; compiling takes 1 s.
-    elastic_jobs: jobs; compiling takes 14 s.
+    elastic_jobs: jobs; compiling takes 8 s.
     queueing_jobs: jobs; compiling takes 18 s.
     """
 

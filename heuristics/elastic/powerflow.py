@@ -17,7 +17,7 @@ from optgap.heuristics.elastic.powerflow_kernels import Jobs, Limit, Steps, allo
 from optgap.heuristics.elastic.predictions import Known, Online, Scaled
 from optgap.heuristics.elastic.shared_clock import govern, neighbours
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.arrays import Floats, Ints
+from optgap.models.elastic.arrays import Ints
 from optgap.models.elastic.checks import POWER_SLACK
 from optgap.models.elastic.simulation.engine import simulate
 from optgap.models.elastic.simulation.protocol import Decision, Settings, State
@@ -80,13 +80,13 @@ class PowerFlow:
     def decide(self, state: State) -> Decision:
         """Phases 1 and 2 from scratch; predictions that break the limit are reined in."""
         steps, row = self.model.steps(state, self.clock_policy)
-        first = self._first(state, steps, row)
-        jobs = Jobs(row, first, state.remaining, state.locked, state.locked_w)
+        order = self._first(state, steps, row)
+        jobs = Jobs(row, order, state.remaining, state.locked, state.locked_w)
         count, clock, _ = allocate(jobs, steps, self.limit)
         if self.strict:
             self._rein_in(state, count, clock)
             if (count < 0).all():
-                self._at_least_one(state, first, count, clock)
+                self._at_least_one(state, order, count, clock)
         return Decision(count, clock)
 
     @property
@@ -95,10 +95,11 @@ class PowerFlow:
         problem = self.problem
         return Limit(problem.gpus, problem.gpus_per_node, self.limit_w, self.strict)
 
-    def _first(self, state: State, steps: Steps, row: Ints) -> Floats:
+    def _first(self, state: State, steps: Steps, row: Ints) -> Ints:
         """(A,) the order of the first GPUs: least energy first (Eq. 20)."""
         k = steps.least[row]
-        return np.asarray(state.remaining * self.model.energy_j[row, k, steps.start[row, k]])
+        energy_j = state.remaining * self.model.energy_j[row, k, steps.start[row, k]]
+        return np.argsort(energy_j, kind="stable")
 
     def _rein_in(self, state: State, count: Ints, clock: Ints) -> None:
         """Meters know better than predictions: lower clocks until the true power fits."""
@@ -108,7 +109,7 @@ class PowerFlow:
         counted_w = self.model.counted_w
         govern(state.of_class, count, clock, order, counted_w, held, self.fewer, self.limit_w)
 
-    def _at_least_one(self, state: State, first: Floats, count: Ints, clock: Ints) -> None:
+    def _at_least_one(self, state: State, order: Ints, count: Ints, clock: Ints) -> None:
         """f* alone may be above the limit: then the first job that fits runs below it.
 
         Where the limit planned with (η) is below what any of them needs, the first job at the
@@ -116,8 +117,7 @@ class PowerFlow:
         """
         finite = np.isfinite(self.problem.time_s)
         watts = np.where(finite, self.model.counted_w, np.inf)
-        order = np.argsort(first, kind="stable").tolist()
-        for a in order:
+        for a in order.tolist():
             allowed = watts[state.of_class[a]] <= self.limit_w
             if allowed.any():
                 k = int(allowed.any(axis=1).argmax())

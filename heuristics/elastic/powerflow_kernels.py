@@ -25,12 +25,12 @@ class Jobs(NamedTuple):
 
     Parameters
     ----------
-    of_class, first_key, remaining: (A,) class, order of the first GPUs, iterations left.
+    of_class, order, remaining: (A,) class, order of the first GPUs, iterations left.
     locked, locked_w: (A,) GPU-count index of a job that may not be touched (−1: none), its W.
     """
 
     of_class: Any
-    first_key: Any
+    order: Any
     remaining: Any
     locked: Any
     locked_w: Any
@@ -102,9 +102,9 @@ def allocate(jobs: Any, steps: Any, limit: Any) -> Any:
 
 @inner
 def _first_gpus(jobs: Any, steps: Any, limit: Any, chosen: Any, free: int, power: float) -> Any:
-    """Phase 1, the fewest GPUs for each in the order of `first_key`: (free, power, stop)."""
+    """Phase 1, the fewest GPUs for each in `order`: (free, power, stop)."""
     stop = GO_ON
-    for a in np.argsort(jobs.first_key, kind="mergesort"):
+    for a in jobs.order:
         if chosen[a] >= 0 or stop or free == 0:
             continue
         c = jobs.of_class[a]

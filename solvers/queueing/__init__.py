@@ -47,7 +47,7 @@ METHODS = entries(
         "offline",
         "annealing of lists of jobs and nodes, offline: a good schedule of any size, unproven",
         kind="offline",
-        params={"moves": 0, "starts": 2},
+        params={"moves": 0, "starts": 4},
         seeded=True,
     ),
     Entry(

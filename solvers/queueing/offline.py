@@ -51,10 +51,11 @@ class Annealing:
 
     Parameters
     ----------
-    moves: lists tried per start; 0 for `most_moves`, but no more than `pair_moves` per pair of
-        jobs, and fewer for streams of more than `long_jobs` jobs, in proportion.
+    moves: lists tried per start; 0 for `most_moves`, but no more than `job_moves` per job and
+        `pair_moves` per pair, and fewer for more than `long_jobs` jobs, in proportion.
     starts: independent searches, side by side; the best of them counts.
-    hot, cold: temperatures at the beginning and at the end, of the mean duration.
+    hot, cold: temperatures at the beginning, by turns for the starts, and at the end, of the mean
+        duration.
     hot_few, cold_few: the same where there are fewer than `enough` moves per job.
     window: places of a window, at least and at most.
     chunk: moves within one window; fewer where more than 10,000 jobs may have to be scheduled
@@ -64,11 +65,12 @@ class Annealing:
     """
 
     moves: int = 0
-    starts: int = 2
-    most_moves: int = 3_000_000
+    starts: int = 4
+    most_moves: int = 2_000_000
+    job_moves: int = 5000
     pair_moves: int = 1000
     long_jobs: int = 2000
-    hot: float = 0.3
+    hot: tuple[float, ...] = (0.3, 0.1)
     cold: float = 0.01
     hot_few: float = 0.02
     cold_few: float = 0.003
@@ -81,15 +83,17 @@ class Annealing:
     anywhere: float = 0.10
     reach: int = 40
 
-    def heats(self, count: int, budget: int) -> tuple[float, float]:
-        """The first and the last temperature."""
-        few = budget < self.enough * count
-        return (self.hot_few, self.cold_few) if few else (self.hot, self.cold)
+    def heats(self, number: int, count: int, budget: int) -> tuple[float, float]:
+        """The first and the last temperature of a start."""
+        if budget < self.enough * count:
+            return self.hot_few, self.cold_few
+        return self.hot[number % len(self.hot)], self.cold
 
     def budget(self, count: int, effort: float) -> int:
         """Moves per start."""
-        most = int(self.most_moves * min(1.0, self.long_jobs / count))
-        return max(1, int((self.moves or min(self.pair_moves * count * count, most)) * effort))
+        most = min(self.job_moves * count, self.pair_moves * count * count)
+        most = min(most, int(self.most_moves * min(1.0, self.long_jobs / count)))
+        return max(1, int((self.moves or most) * effort))
 
 
 class Annealed(NamedTuple):
@@ -107,7 +111,7 @@ class Annealed(NamedTuple):
 
 
 def offline(
-    problem: QueueingProblem, *, limits: Limits, seed: int, moves: int = 0, starts: int = 2
+    problem: QueueingProblem, *, limits: Limits, seed: int, moves: int = 0, starts: int = 4
 ) -> Outcome:
     """The best schedule found, from what serving it online comes to; knows all jobs beforehand.
 
@@ -169,7 +173,7 @@ def _searched(
         settings.doubt * float(mean_s),
     )
     budget, done = settings.budget(count, limits.effort), 0
-    hot, cold = settings.heats(count, budget)
+    hot, cold = settings.heats(number, count, budget)
     while done < budget:
         if limits.stop is not None:
             return Annealed(search, begun, done, limits.stop)

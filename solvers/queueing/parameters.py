@@ -10,7 +10,7 @@ PARAMETERS = {
     "backend": BACKEND,
     "workers": Parameter("threads of CP-SAT; results repeat with one only", "threads"),
     "moves": Parameter("lists that are tried per start"),
-    "offline.moves": Parameter("lists that are tried per start; 0 for a million"),
+    "offline.moves": Parameter("lists that are tried per start; 0 for up to two million"),
     "starts": Parameter("independent searches, side by side; the best of them counts"),
     "jobs": Parameter("arrivals of a period at most", "jobs"),
     "rounds": Parameter("programs per period; with up to 30 jobs to the end", "programs"),

@@ -107,18 +107,29 @@ def make_room(
     block or choice of nodes can be emptied that way.
     """
     size, need = min(n, per), max(1, n // per)
-    # GPUs in use of each block; infinite where a job on it is larger, or stays
-    cost = np.zeros(len(owner) // size)
+    # GPUs in use of each block; more than it has where a job on it is larger, or stays
+    cost = np.zeros(len(owner) // size, np.int64)
     for g in range(len(owner)):
         j = owner[g]
         if j != FREE:
-            cost[g // size] += np.inf if sizes[j] > size or fixed[j] else 1.0
-    order = np.argsort(cost, kind="mergesort")
+            cost[g // size] += size + 1 if sizes[j] > size or fixed[j] else 1
+    order, able = np.empty(len(cost), np.int64), 0
+    for used in range(size + 1):
+        for block in range(len(cost)):
+            if cost[block] == used:
+                order[able] = block
+                able += 1
     # a block after another, or of whole nodes only those with the fewest GPUs in use
-    for i in range(len(order) if n <= per else 1):
-        if i + need > len(order) or cost[order[i + need - 1]] == np.inf:
+    for i in range(able if n <= per else 1):
+        if i + need > able:
             return False
-        region = np.sort(order[i : i + need]) * size
+        region = np.empty(need, np.int64)
+        for b in range(need):
+            place = b
+            while place > 0 and region[place - 1] > order[i + b] * size:
+                region[place] = region[place - 1]
+                place -= 1
+            region[place] = order[i + b] * size
         if _vacate(owner, free, per, region, size, sizes, blocks, moved):
             for b in range(need):
                 put(owner, free, per, job, region[b], size)
@@ -128,39 +139,51 @@ def make_room(
 
 
 @inner
+def _largest_first(jobs: Any, count: int, sizes: Any) -> None:
+    """Sort the first `count` jobs by GPUs, then by number; NumPy's sorts take long to compile."""
+    for i in range(1, count):
+        j, place = jobs[i], i
+        while place > 0:
+            k = jobs[place - 1]
+            if sizes[k] > sizes[j] or (sizes[k] == sizes[j] and k < j):
+                break
+            jobs[place] = k
+            place -= 1
+        jobs[place] = j
+
+
+@inner
 def _vacate(
     owner: Any, free: Any, per: int, region: Any, size: int, sizes: Any, blocks: Any, moved: Any
 ) -> bool:
     """Move every job out of these blocks, the largest first; all or nothing."""
     before_owner, before_free = owner.copy(), free.copy()
-    out = []
+    out, many = np.empty(len(region) * size, np.int64), 0
     for first in region:
         for g in range(first, first + size):
             j = owner[g]
             if j != FREE and blocks[j, 0] == g:
-                out.append((-sizes[j], j))
-    out.sort()
-    for _, j in out:
-        take(owner, free, per, j, blocks[j], sizes[j])
+                out[many] = j
+                many += 1
+    _largest_first(out, many, sizes)
+    for i in range(many):
+        take(owner, free, per, out[i], blocks[out[i]], sizes[out[i]])
     reserved = len(sizes)  # no job's number
     for first in region:
         put(owner, free, per, reserved, first, size)
-    places = np.zeros(len(out), np.int64)
-    good = True
-    for i in range(len(out)):
-        first = best_block(owner, free, per, -out[i][0])
-        if first < 0:
-            good = False
-            break
-        put(owner, free, per, out[i][1], first, -out[i][0])
-        places[i] = first
-    if not good:
-        owner[:] = before_owner
-        free[:] = before_free
-        return False
-    for i in range(len(out)):
-        blocks[out[i][1], 0] = places[i]
-        moved[out[i][1]] = True
+    places = np.zeros(many, np.int64)
+    for i in range(many):
+        places[i] = best_block(owner, free, per, sizes[out[i]])
+        if places[i] < 0:
+            for g in range(len(owner)):
+                owner[g] = before_owner[g]
+            for node in range(len(free)):
+                free[node] = before_free[node]
+            return False
+        put(owner, free, per, out[i], places[i], sizes[out[i]])
+    for i in range(many):
+        blocks[out[i], 0] = places[i]
+        moved[out[i]] = True
     for first in region:
         put(owner, free, per, FREE, first, size)
     return True
@@ -176,13 +199,12 @@ def repack(owner: Any, free: Any, per: int, jobs: Any, sizes: Any, blocks: Any, 
     """
     nodes = len(free)
     held = owner.copy()
-    order = np.empty(len(jobs), np.int64)
-    keys = np.empty(len(jobs), np.int64)
-    for i in range(len(jobs)):
-        keys[i] = -sizes[jobs[i]] * (len(sizes) + 1) + jobs[i]
-    order = jobs[np.argsort(keys, kind="mergesort")]
-    owner[:] = FREE
-    free[:] = per
+    order = jobs.copy()
+    _largest_first(order, len(order), sizes)
+    for g in range(len(owner)):
+        owner[g] = FREE
+    for node in range(nodes):
+        free[node] = per
     used = np.zeros(nodes, np.bool_)
     i = 0
     while i < len(order) and sizes[order[i]] > per:
