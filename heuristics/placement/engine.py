@@ -12,6 +12,7 @@ from optgap.heuristics.placement.events import (
     FIFO,
     REJECT,
     TURN,
+    Drawn,
     Flow,
     follow,
 )
@@ -167,11 +168,13 @@ def set_up_flow(problem: PlacementProblem, run: PlacementRun, picky: bool = Fals
         leaving=whole.copy(),
         waiting=whole.copy(),
         blocked=np.zeros(lines.shape[1], dtype=np.bool_),
-        kinds=np.zeros((nodes, bits), dtype=np.int64),
         changed=np.zeros(nodes, dtype=np.int64),
-        since_s=np.full(nodes, begin),
-        rest=run.state.copy(),
-        totals=np.zeros(2),
+        drawn=Drawn(
+            np.zeros((nodes, bits), dtype=np.int64),
+            np.full(nodes, begin),
+            run.state.copy(),
+            np.zeros(2),
+        ),
         now_s=np.full(1, begin),
         counts=counts,
     )
@@ -229,9 +232,9 @@ def _claim(problem: PlacementProblem, run: PlacementRun, flow: Flow) -> float:
             return float(problem.tasks.demand_milli[placed].sum())
         watts, fragments = math.fsum(run.state["power"]), math.fsum(run.state["fragment"])
         return per_watt * watts + per_milli * fragments
-    horizon, rest = problem.over_time.horizon_s, flow.rest
+    horizon, rest = problem.over_time.horizon_s, flow.drawn.rest
     if goal.goal == "mean_accepted_gpu":
         return math.fsum((problem.tasks.demand_milli * problem.lasting_s)[placed]) / horizon
-    watts = math.fsum(rest["power"]) * horizon + flow.totals[0]
-    fragments = math.fsum(rest["fragment"]) * horizon + flow.totals[1]
+    watts = math.fsum(rest["power"]) * horizon + flow.drawn.totals[0]
+    fragments = math.fsum(rest["fragment"]) * horizon + flow.drawn.totals[1]
     return float(problem.per_second * (per_watt * watts + per_milli * fragments))

@@ -33,8 +33,25 @@ TURN = 5  # its place in the queue, or the one to go on from; -1 where the queue
 CHANGED = 6  # nodes that tasks left at this moment
 
 
+class Drawn(NamedTuple):
+    """What was counted so far.
+
+    Parameters
+    ----------
+    kinds: (N, bits) running tasks of each kind on each node.
+    since_s: (N,) when each node last changed.
+    rest: (N,) `STATE` with nothing on it.
+    totals: (2,) ∫ (P − P₀) dt in J and ∫ (F − F₀) dt in milli-GPU·s.
+    """
+
+    kinds: IntArray
+    since_s: FloatArray
+    rest: Table
+    totals: FloatArray
+
+
 class Flow(NamedTuple):
-    """Tasks in order of submission, the queue, those that run, and what was counted so far.
+    """Tasks in order of submission, the queue, and those that run.
 
     A task that takes several nodes has a row for each; what waits or comes is its first.
 
@@ -53,11 +70,8 @@ class Flow(NamedTuple):
     waiting: (T,) the tasks that wait, in order of submission.
     blocked: (lines,) whether a task of a line has been tried at this moment, and there are too few
         nodes.
-    kinds: (N, bits) running tasks of each kind on each node.
     changed: (N,) work space: the nodes that tasks leave at one moment.
-    since_s: (N,) when each node last changed.
-    rest: (N,) `STATE` with nothing on it.
-    totals: (2,) ∫ (P − P₀) dt in J and ∫ (F − F₀) dt in milli-GPU·s.
+    drawn: what was counted so far.
     now_s: (1,) the time.
     counts: (7,) where the loop is.
     """
@@ -76,86 +90,78 @@ class Flow(NamedTuple):
     leaving: IntArray
     waiting: IntArray
     blocked: BoolArray
-    kinds: IntArray
     changed: IntArray
-    since_s: FloatArray
-    rest: Table
-    totals: FloatArray
+    drawn: Drawn
     now_s: FloatArray
     counts: IntArray
 
 
 @inner
-def settle(run: PlacementRun, flow: Flow, k: int, sign: int, now: float) -> None:
-    """Count what its node drew since it last changed; then row `k` holds its part, or leaves."""
-    n, request = flow.node[k], run.requests[run.arrivals[k]["request"]]
-    state, lasted = run.state[n], now - flow.since_s[n]
-    flow.totals[0] += (state["power"] - flow.rest[n]["power"]) * lasted
-    flow.totals[1] += (state["fragment"] - flow.rest[n]["fragment"]) * lasted
-    flow.since_s[n] = now
-    hold(run, k, n, flow.mask[k], sign)
+def settle(
+    run: PlacementRun, drawn: Drawn, k: int, n: int, mask: int, sign: int, now: float
+) -> None:
+    """Count what node `n` drew since it last changed; then row `k` holds its part, or leaves."""
+    state, request = run.state[n], run.requests[run.arrivals[k]["request"]]
+    lasted, rest = now - drawn.since_s[n], drawn.rest[n]
+    drawn.totals[0] += (state["power"] - rest["power"]) * lasted
+    drawn.totals[1] += (state["fragment"] - rest["fragment"]) * lasted
+    drawn.since_s[n] = now
+    hold(run, k, n, mask, sign)
     bit = request["bit"]
     if bit >= 0:
-        flow.kinds[n, bit] += sign
-        if flow.kinds[n, bit] == 0:
+        drawn.kinds[n, bit] += sign
+        if drawn.kinds[n, bit] == 0:
             state["kinds"] -= request["kind"]
 
 
 @inner
-def leave(run: PlacementRun, flow: Flow) -> None:
-    """All tasks leave that do so at this moment, and what waits is asked from the first on."""
-    counts = flow.counts
-    gone = flow.leaving[counts[RUNNING] - 1]
-    flow.now_s[0] = flow.start_s[gone] + flow.lasting_s[gone]
-    counts[CHANGED], counts[TURN] = 0, 0
-    while counts[RUNNING] > 0 and flow.freed_s[counts[RUNNING] - 1] <= flow.now_s[0]:
-        counts[RUNNING] -= 1
-        gone = flow.leaving[counts[RUNNING]]
-        settle(run, flow, gone, -1, flow.start_s[gone] + flow.lasting_s[gone])
-        n = flow.node[gone]
-        if not (flow.changed[: counts[CHANGED]] == n).any():
-            flow.changed[counts[CHANGED]] = n
-            counts[CHANGED] += 1
-    flow.blocked[:] = False
-
-
-@inner
-def next_waiting(run: PlacementRun, flow: Flow) -> int:
-    """The next place in the queue whose task may start and fits a changed node; -1 for none.
-
-    No other node fits any of them, unless the policy is picky: what waits did not fit when it came,
-    and nodes have only been filled since, but for those that a task has left. One that takes
-    several nodes did not find enough, and needs at least one of these.
-    """
-    for p in range(flow.counts[TURN], flow.counts[WAITING]):
-        k = flow.waiting[p]
-        if flow.blocked[flow.line[k]]:
-            continue
-        if flow.queue == FIFO or flow.picky:
-            return p
-        r, memory = run.arrivals[k]["request"], run.arrivals[k]["memory_mib"]
-        for i in range(flow.counts[CHANGED]):
-            now = run.state[flow.changed[i]]
-            if feasible(run.requests[r], memory, now) and run.accepts[r, now["model"]]:
-                return p
-    return -1
+def fits_one(run: PlacementRun, k: int, nodes: IntArray) -> bool:
+    """Whether row `k` fits one of these nodes now."""
+    r, memory = run.arrivals[k]["request"], run.arrivals[k]["memory_mib"]
+    for n in nodes:
+        now = run.state[n]
+        if feasible(run.requests[r], memory, now) and run.accepts[r, now["model"]]:
+            return True
+    return False
 
 
 @inner
 def next_row(run: PlacementRun, flow: Flow) -> int:
-    """Pass events until a task wants a node for a row, and return that; -1 at the end of all."""
+    """Pass events until a task wants a node for a row, and return that; -1 at the end of all.
+
+    What waits is asked about where it fits a node that a task has left. No other fits any of them,
+    unless the policy is picky: what waits did not fit when it came, and nodes have only been filled
+    since. One that takes several nodes did not find enough, and needs at least one of these.
+    """
     counts, total = flow.counts, len(flow.submit_s)
     if counts[PLACED] > 0:
         return int(counts[ASKED] + counts[PLACED])
     while True:
-        if counts[TURN] >= 0:
-            counts[TURN] = next_waiting(run, flow)
-        if counts[TURN] >= 0:
-            counts[ASKED] = flow.waiting[counts[TURN]]
-            return int(counts[ASKED])
+        while 0 <= counts[TURN] < counts[WAITING]:
+            k = flow.waiting[counts[TURN]]
+            if not flow.blocked[flow.line[k]] and (
+                flow.queue == FIFO
+                or flow.picky
+                or fits_one(run, k, flow.changed[: counts[CHANGED]])
+            ):
+                counts[ASKED] = k
+                return int(k)
+            counts[TURN] += 1
+        counts[TURN] = -1
         k, last = counts[ARRIVED], counts[RUNNING] - 1
         if last >= 0 and (k == total or flow.freed_s[last] <= flow.submit_s[k]):
-            leave(run, flow)
+            gone = flow.leaving[last]
+            now = flow.start_s[gone] + flow.lasting_s[gone]
+            flow.now_s[0], counts[CHANGED], counts[TURN] = now, 0, 0
+            while counts[RUNNING] > 0 and flow.freed_s[counts[RUNNING] - 1] <= now:
+                counts[RUNNING] -= 1
+                gone = flow.leaving[counts[RUNNING]]
+                n, end = flow.node[gone], flow.start_s[gone] + flow.lasting_s[gone]
+                settle(run, flow.drawn, gone, n, flow.mask[gone], -1, end)
+                if not (flow.changed[: counts[CHANGED]] == n).any():
+                    flow.changed[counts[CHANGED]] = n
+                    counts[CHANGED] += 1
+            flow.blocked[:] = False
             continue
         if k == total:
             return -1
@@ -182,7 +188,7 @@ def decide(run: PlacementRun, flow: Flow, n: int, mask: int, full: bool) -> None
     if n >= 0:
         i = k + placed
         flow.node[i], flow.mask[i], flow.start_s[i] = n, mask, now
-        settle(run, flow, i, 1, now)
+        settle(run, flow.drawn, i, n, mask, 1, now)
         run.state[n]["tasks"] += TASKS_PER_NODE  # no other row of it fits there
         placed += 1
         counts[PLACED] = placed
@@ -192,7 +198,7 @@ def decide(run: PlacementRun, flow: Flow, n: int, mask: int, full: bool) -> None
     for i in range(k, k + placed):
         run.state[flow.node[i]]["tasks"] -= TASKS_PER_NODE
         if n < 0:
-            settle(run, flow, i, -1, now)
+            settle(run, flow.drawn, i, flow.node[i], flow.mask[i], -1, now)
             flow.node[i], flow.mask[i], flow.start_s[i] = -1, 0, 0.0
         elif flow.lasting_s[k] < math.inf:
             end = now + flow.lasting_s[k]
