@@ -70,7 +70,7 @@ class Annealing:
     job_moves: int = 5000
     pair_moves: int = 1000
     long_jobs: int = 2000
-    hot: tuple[float, ...] = (0.3, 0.1)
+    hot: tuple[float, ...] = (0.5, 0.3, 0.1, 0.05)
     cold: float = 0.01
     hot_few: float = 0.02
     cold_few: float = 0.003

@@ -74,7 +74,7 @@ def test_nothing_is_guessed_where_nothing_is_like_it() -> None:
 
 @pytest.mark.parametrize("command", ["solve", "run", "compare", "explain"])
 def test_a_family_before_a_file_is_told_that_the_file_says_it(command: str, cli: Cli) -> None:
-    policy = ("--policy", "fgd") if command == "run" else ()
+    policy = ("--policy", "fgd") if command in ("run", "explain") else ()
     answer = cli(command, "placement", "problem.json", *policy)
     refused(answer, f"optgap: {command}: found problem.json besides, expected ")
     assert answer.err.endswith("PROBLEM.json alone (a problem's file says its family)\n")
