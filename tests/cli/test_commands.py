@@ -198,12 +198,9 @@ def test_solve_finds_the_optimum_and_bound_stays_below_it(cli: Cli, problem_file
     solved = cli("solve", problem_file, "--json", "s.json")
     assert solved.code == 0
     exact = json.loads(Path("s.json").read_text())
-    assert (exact["kind"], exact["status"], exact["objective"], exact["gap"]) == (
-        "exact",
-        "optimal",
-        LEAST_W,
-        0.0,
-    )
+    found = (exact["kind"], exact["status"], exact["objective"])
+    assert found == ("exact", "optimal", LEAST_W)
+    assert 0 <= exact["gap"] <= 1e-9  # the bound is rounded down
     assert "gap" in rows_of(solved.out)
     assert cli("solve", problem_file, "--bound-only", "--json", "b.json").code == 0
     bound = json.loads(Path("b.json").read_text())
@@ -218,7 +215,8 @@ def test_compare_prints_the_table_and_writes_it(cli: Cli, problem_file: str) -> 
     assert answer.code == 0
     document = json.loads(Path("gaps.json").read_text())
     assert document["schema"] == "optgap.compare/1"
-    assert document["best_bound"] == document["best_known"] == LEAST_W
+    assert document["best_known"] == LEAST_W
+    assert (1 - 1e-9) * LEAST_W <= document["best_bound"] <= LEAST_W
     for row in document["rows"]:
         assert row["method"] in answer.out
     assert Path("gaps.png").read_bytes().startswith(b"\x89PNG")
