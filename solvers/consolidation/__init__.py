@@ -23,11 +23,12 @@
         diving            columns of the linear program fixed one after another, servers first
     large_scale           beyond 600 tasks: GPUs filled one by one, with the closed-form bound
     bounding              the same, and the linear program alone: bounds without a tree
-    formulation           Eq. 6-14: the reference, and the last resort
+    compact               the compact model on CP-SAT, where there is no tree
+    formulation           Eq. 6-14: the reference
     over_time/            tasks that come and go, and bounds on their energy
 
 Where GPUs, servers or power lines differ there is no tree, but iterated greedy, column bounds
-and Eq. 6-14. Modules import only from those before them: `numerics`, `config`, `instance`,
+and the compact model. Modules import only from those before them: `numerics`, `config`, `instance`,
 `outcome`, `bounds`, `column_generation`, `branch_and_price`, `primal`, the methods.
 """
 
@@ -76,7 +77,7 @@ METHODS = entries(
     _methods,
     Entry(
         "exact",
-        "branch and price on counts of GPUs and servers; if these differ, Eq. 6-14",
+        "branch and price on counts of GPUs and servers; if these differ, a compact model",
         kind="exact",
         goals=POWER,
     ),

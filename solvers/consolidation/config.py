@@ -180,12 +180,12 @@ class ExactParams:
     ----------
     fillings
         Placements that are filled GPU by GPU to begin with. Default 20.
-    pairs
-        Pairs of a task and a GPU beyond which no MILP solver improves a placement. Default 5,000.
+    compact_literals
+        Size in literals beyond which the compact model is not built. Default 1,500,000.
     """
 
     fillings: int = 20
-    pairs: int = 5000
+    compact_literals: int = 1_500_000
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,13 @@
 2. better placements, filled GPU by GPU (`large_scale`);
 3. where GPUs and servers are identical and tasks have one power line, branch-and-price to the end
    (`branch_and_price.tree`); elsewhere iterated greedy and the bound by `bounding.column_bound`;
-4. elsewhere, Eq. 6-14 on a MILP solver to the end (`formulation`).
+4. elsewhere, the compact model on CP-SAT to the end (`compact`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -26,8 +25,8 @@ from optgap.solvers.consolidation.bounds import (
     level_counts,
 )
 from optgap.solvers.consolidation.branch_and_price.tree import BY_TREE, Tree
+from optgap.solvers.consolidation.compact import solve_compact
 from optgap.solvers.consolidation.config import DEFAULT
-from optgap.solvers.consolidation.formulation import MOST_LITERALS, formulation
 from optgap.solvers.consolidation.instance import Instance, instance_of
 from optgap.solvers.consolidation.large_scale import fill_gpus
 from optgap.solvers.consolidation.outcome import Bound, Incumbent, closed, outcome
@@ -35,7 +34,6 @@ from optgap.solvers.consolidation.primal.construction import complete, construct
 from optgap.solvers.consolidation.primal.diving import Diving
 from optgap.solvers.consolidation.primal.iterated_greedy import improve
 from optgap.solvers.consolidation.turns import turn
-from optgap.solvers.formulation import solved
 
 
 def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> Outcome:
@@ -101,7 +99,7 @@ class Exact:
             contents = self.incumbent.contents if self.instance.identical_servers else []
             watts = column_bound(self.instance, contents, self._part(0.4))
             self.bound = self.bound.raised(watts, BY_COLUMNS)
-        return self._outcome() if self.done else self._printed()
+        return self._outcome() if self.done else self._compact()
 
     def _outcome(self, termination: Termination = Termination.COMPLETED) -> Outcome:
         return outcome(self.incumbent, self.bound, self.limits.stop or termination)
@@ -124,26 +122,17 @@ class Exact:
             self.bound = self.bound.raised(min(tree.bound, self.incumbent.watts), BY_TREE)
             more = not self.done and (tree.open or tree.reopen())
 
-    def _printed(self) -> Outcome:
-        """Solve Eq. 6-14, or go on with iterated greedy where that is too large."""
-        most = MOST_LITERALS if self.incumbent.placement is None else DEFAULT.exact.pairs
-        if self.instance.tasks * self.instance.gpus > most:
+    def _compact(self) -> Outcome:
+        """Solve the compact model, or go on with iterated greedy where it is too large."""
+        most = DEFAULT.exact.compact_literals
+        answer = solve_compact(self.incumbent, self.bound, self.limits, self.seed, most)
+        if answer is None:
             improve(self.incumbent, self.limits, self.bound.watts, self.rng)
             found = self._outcome()
             if found.status is Status.OPTIMAL:
                 return found
-            return replace(found, message="not proven: too large for a MILP solver")
-        answer = solved(
-            self.instance.problem, partial(formulation, big_m=False), limits=self.limits,
-            seed=self.seed, backend="highs"
-        )  # fmt: skip
-        if answer.status is Status.INFEASIBLE:
-            return answer
-        if answer.solution is not None:
-            places = sorted(answer.solution.assignments, key=lambda a: a.task)
-            self.incumbent.offer([a.gpus for a in places])
-        if answer.bound is not None:
-            bound = min(answer.bound, self.incumbent.watts)
-            self.bound = self.bound.raised(bound, str(answer.bound_by))
-        found = self._outcome(answer.termination)
-        return replace(found, status=Status.OPTIMAL) if answer.status is Status.OPTIMAL else found
+            return replace(found, message="not proven: too large for the compact model")
+        if answer.infeasible:
+            return Outcome(None, Status.INFEASIBLE, Termination.COMPLETED)
+        self.bound = answer.bound
+        return self._outcome(answer.termination)

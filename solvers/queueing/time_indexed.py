@@ -79,7 +79,7 @@ def time_indexed(
     Parameters
     ----------
     jobs: arrivals of a period at most; a period ends where the least work is left over. The
-        makespan has none: the bound of areas leaves little of it open.
+        makespan has no periods: it keeps the bound of areas.
     rounds: programs per period, each finer than the one before.
     moves: of the search for a schedule to start from, per start.
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from optgap.models.consolidation.problem import Rules
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.consolidation import METHODS, auto, auto_bound
-from optgap.solvers.consolidation.config import DEFAULT
 
 BOUNDS = [name for name, e in METHODS.items() if e.kind == "bound" and "power" in e.goals]
 
@@ -91,22 +89,6 @@ def test_all_exact_methods_agree(problem: ConsolidationProblem) -> None:
         assert written.solution is None
         return
     assert value(problem, written) == pytest.approx(least, rel=2e-6)
-
-
-def test_without_a_tree_and_a_milp_the_row_says_why_the_gap_is_open(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    none = replace(DEFAULT, exact=replace(DEFAULT.exact, pairs=0))
-    monkeypatch.setattr("optgap.solvers.consolidation.exact.DEFAULT", none)
-    kinds = [GpuKind(name="a", memory_gb=16.0), GpuKind(name="b", memory_gb=24.0)]
-    tasks = [Task(f"t{k}", 9.0, 1, 1.1 + 0.2 * k) for k in range(5)]
-    servers = [Server((k % 2,) * 2, 100.0) for k in range(4)]
-    problem = ConsolidationProblem.of(kinds, servers, tasks, rules=Rules("none"))
-    outcome = solved(problem, "exact")
-    assert outcome.status is Status.FEASIBLE
-    assert outcome.message == "not proven: too large for a MILP solver"
-    assert outcome.bound is not None
-    assert outcome.bound < value(problem, outcome)
 
 
 def test_three_pairs_that_exclude_one_another_need_a_whole_number_of_gpus() -> None:

@@ -61,7 +61,8 @@ def test_a_dozen_jobs_are_proven_and_bounded_closely(goal: Any, seed: int) -> No
     truth = value(problem, best)
     near = solved(problem, "time-indexed").bound
     far = [solved(problem, method).bound for method in ("bound-prices", "bound-area")]
-    assert 0.8 * truth <= near <= truth * (1 + 1e-9)
+    assert near <= truth * (1 + 1e-9)
+    assert goal == "makespan" or near >= 0.8 * truth  # the makespan keeps the bound of areas
     assert all(bound is not None and bound <= near * (1 + 1e-6) for bound in far)
 
 
