@@ -137,6 +137,15 @@ class Instance:
         parts = [self.cost(g, tasks) for g, tasks in contents.items()]
         return math.fsum([*parts, *(float(self.server_w[i]) for i in awake)])
 
+    def total_flat(self, entries: IntArray) -> float:
+        """The same for a flat placement of all tasks, up to rounding."""
+        tasks, kind = self.entry_task, self.gpu_kind[entries]
+        clock, watts = np.zeros(self.gpus), np.zeros(self.gpus)
+        np.maximum.at(clock, entries, self.clock_mhz[kind, tasks])
+        own = self.static_w[kind, tasks] + self.slope[kind, tasks] * clock[entries]
+        np.maximum.at(watts, entries, own)
+        return float(watts.sum() + self.server_w[np.unique(self.gpu_server[entries])].sum())
+
     def placement(self, entries: IntArray) -> Placement:
         """The GPUs of each task in a flat placement."""
         flat, ends = entries.tolist(), self.entry_start.tolist()

@@ -44,10 +44,11 @@ def improve(incumbent: Incumbent, limits: Limits, target: float, rng: np.random.
         order = _order(instance, gone, rng)
         limits.spend(CONSOLIDATION.rebuilt * (40 + len(place)))
         if place_in_order(order, cluster, instance.identical_servers, trial):
-            now = instance.total(instance.placement(trial))
+            now = instance.total_flat(trial)
             if now <= watts or rng.random() < math.exp((watts - now) / heat):
                 place, watts = trial, now
-                incumbent.offer_flat(trial)
+                if now < incumbent.watts:
+                    incumbent.offer_flat(trial)
 
 
 def _taken_out(instance: Instance, place: IntArray, rng: np.random.Generator) -> IntArray:

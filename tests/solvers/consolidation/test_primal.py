@@ -45,6 +45,7 @@ def test_placements_made_again_keep_the_rules_and_cost_no_less_than_the_optimum(
     if incumbent.placement is None:
         return
     improve(incumbent, Limits(), 0.0, RNG(0))
+    assert incumbent.instance.total_flat(incumbent.flat) == pytest.approx(incumbent.watts)
     agrees(problem, incumbent)
     assert least is not None
     assert least * (1 - 1e-9) <= incumbent.watts <= before
