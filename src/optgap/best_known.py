@@ -44,12 +44,7 @@ def records() -> Mapping[str, Mapping[str, Any]]:
 
 
 def record(name: str, source: str = "instance") -> Mapping[str, Any]:
-    """Return what is known of one instance.
-
-    Raises
-    ------
-    InputError: for a name that no instance has.
-    """
+    """Return what is known of an instance; raise InputError for a name that no instance has."""
     if name not in records():
         raise InputError(source, "", name, one_of(records()))
     return records()[name]

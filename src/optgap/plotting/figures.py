@@ -33,17 +33,24 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 LETTERS = 10.4
-"""Letters of a title per inch of a figure, with room for the names beside an axes."""
+"""Letters of a title per inch of a figure, with room for names of `NAMES` letters beside it."""
+NAMES = 20
 
 
 LEGEND_LETTERS = 13.0
 """Letters of a legend, which is smaller, per inch of a figure."""
 
 
-def titled(ax: Axes, *lines: str) -> None:
-    """Write a title on the left, in lines that the figure has room for."""
+def titled(ax: Axes, *lines: str, beside: int = 0) -> None:
+    """Write a title on the left, in lines that the figure has room for.
+
+    Parameters
+    ----------
+    beside: letters of the longest name on the left of the axes.
+    """
     figure: Any = ax.figure  # a part of one, maybe
-    width = min(LONGEST, int(LETTERS * figure.bbox.width / figure.dpi))
+    room = int(LETTERS * figure.bbox.width / figure.dpi) - max(0, beside - NAMES)
+    width = max(NAMES, min(LONGEST, room))
     ax.set_title(wrapped(*lines, width=width), loc="left", fontsize=9.5)
 
 

@@ -74,8 +74,9 @@ def overview_figure(comparisons: Sequence[Comparison]) -> Figure:
     figure = new_figure(8.0, 0.8 + sum(heights))
     if comparisons:
         panels = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
+        longest = max(len(row.label) for c in comparisons for row in c.rows)
         for comparison, ax in zip(comparisons, panels, strict=True):
-            plot_gaps(comparison, ax)
+            _dots(comparison, ax, longest)
         legend_below(panels[0], marks=meanings(panels))
     return figure
 
@@ -125,7 +126,7 @@ def _kind(row: ComparisonRow) -> str:
     return "policy" if row.result.kind == "policy" else "offline"
 
 
-def _dots(comparison: Comparison, ax: Axes) -> None:
+def _dots(comparison: Comparison, ax: Axes, beside: int = 0) -> None:
     rows = [row for row in comparison.rows if row.gap_to_bound is not None]
     # what is about a part stands below the others, not among them
     rows.sort(key=lambda row: (not row.partial, -(row.gap_to_bound or 0.0)))
@@ -155,10 +156,12 @@ def _dots(comparison: Comparison, ax: Axes) -> None:
     ax.set_yticks(range(len(rows)), [row.label for row in rows])
     ax.set_ylim(-0.7, max(0.3, len(rows) - 0.3))
     # room for the words beside the last dot
-    room = 1.5 if below else 1.3
+    room = 1.75 if below else 1.3
     ax.set_xlim(0, room * widest if widest > 100 * LEAST_RANGE else 1.0)
     ax.set_xlabel(_scale(comparison))
-    titled(ax, heading(comparison.family, comparison.problem_summary), _aimed(comparison))
+    beside = max(beside, *(len(row.label) for row in rows))
+    lines = heading(comparison.family, comparison.problem_summary), _aimed(comparison)
+    titled(ax, *lines, beside=beside)
     plain(ax, "x")
 
 

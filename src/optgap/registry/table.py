@@ -70,7 +70,7 @@ SPECS = (
         tables_out={"schedule": "job,start_s,end_s,nodes per job that starts"},
         per_event="replan",
         tiny={"preset": "small", "size": 5},
-        overview="time-indexed(rounds=2,moves=100000)",
+        overview="time-indexed(rounds=2,moves=300000)",
     ),
     FamilySpec(
         name="elastic",
