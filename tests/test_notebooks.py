@@ -63,6 +63,8 @@ def shown(cell: Any) -> list[tuple[str, str]]:
     """
     found: list[tuple[str, str]] = []
     for output in cell.outputs:
+        if output.get("name") == "stderr" and " - distributed." in output.text:
+            continue  # Dask's log of a cluster that closes, when it comes in time
         if "text" in output:
             before = found.pop()[1] if found and found[-1][0] == "text" else ""
             found.append(("text", before + output.text))
