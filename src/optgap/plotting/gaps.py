@@ -74,7 +74,7 @@ def overview_figure(comparisons: Sequence[Comparison]) -> Figure:
     figure = new_figure(8.0, 0.8 + sum(heights))
     if comparisons:
         panels = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
-        longest = max(len(row.label) for c in comparisons for row in c.rows)
+        longest = max([0, *(len(row.label) for c in comparisons for row in c.rows)])
         for comparison, ax in zip(comparisons, panels, strict=True):
             _dots(comparison, ax, longest)
         legend_below(panels[0], marks=meanings(panels))
@@ -159,7 +159,7 @@ def _dots(comparison: Comparison, ax: Axes, beside: int = 0) -> None:
     room = 1.75 if below else 1.3
     ax.set_xlim(0, room * widest if widest > 100 * LEAST_RANGE else 1.0)
     ax.set_xlabel(_scale(comparison))
-    beside = max(beside, *(len(row.label) for row in rows))
+    beside = max([beside, *(len(row.label) for row in rows)])
     lines = heading(comparison.family, comparison.problem_summary), _aimed(comparison)
     titled(ax, *lines, beside=beside)
     plain(ax, "x")
