@@ -184,12 +184,6 @@ class QueueingProblem(Shown, Limited):
         jobs = self.jobs.take(solution.started)
         return replace(self, jobs=jobs, name=f"{self.name} (jobs started)")
 
-    def aimed_at(self, goal: Goal) -> QueueingProblem:
-        """Return the problem with another objective."""
-        objective = QueueingObjective(goal)
-        objective.validate("problem")
-        return replace(self, objective=objective)
-
     @property
     def subjects(self) -> tuple[str, ...]:
         """Names of all tasks or jobs, in order."""

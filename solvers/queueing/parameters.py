@@ -13,6 +13,6 @@ PARAMETERS = {
     "offline.moves": Parameter("lists that are tried per start; 0 for up to two million"),
     "starts": Parameter("independent searches, side by side; the best of them counts"),
     "jobs": Parameter("arrivals of a period at most", "jobs"),
-    "rounds": Parameter("programs per period; with up to 30 jobs to the end", "programs"),
+    "rounds": Parameter("programs per period, each finer than the one before", "programs"),
     "steps": Parameter("subgradient steps of a round; fewer with many jobs"),
 }
