@@ -113,7 +113,16 @@ def replan(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any)
     """
     options = chosen(ReplanParams, given, "replan")
     effort = Effort(jobs=options.jobs, moves=options.moves)
-    return _planned(problem, effort, limits, seed, "replan", WEIGHT)
+    planner = planner_of(problem, seed)
+    return drive(
+        problem,
+        planner.online,
+        lambda events: serve(planner, effort, 0.0, events),
+        limits,
+        "replan",
+        WEIGHT,
+        "plans",
+    )
 
 
 def shortest_reserve(
@@ -130,13 +139,12 @@ def shortest_reserve(
     InputError: for a negative time.
     """
     after_s = float(chosen(ShortestReserveParams, given, "shortest-reserve").reserve_after_s)
-    return _planned(problem, Effort(0, after_s=after_s), limits, seed, "shortest-reserve", 1)
-
-
-def _planned(
-    problem: QueueingProblem, effort: Effort, limits: Limits, seed: int, label: str, weight: int
-) -> Outcome:
-    planner, rounds = planner_of(problem, seed), "plans" if effort.jobs else ""
+    planner = planner_of(problem, seed)
     return drive(
-        problem, planner.online, lambda n: serve(planner, effort, n), limits, label, weight, rounds
+        problem,
+        planner.online,
+        lambda events: serve(planner, None, after_s, events),
+        limits,
+        "shortest-reserve",
+        rounds="",
     )

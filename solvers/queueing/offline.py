@@ -34,7 +34,8 @@ from optgap.solvers.queueing.list_annealing import (
     wait_for_nodes,
 )
 from optgap.solvers.queueing.list_schedule import held_gpus, machine_of, stream_of
-from optgap.solvers.queueing.replanning import Effort, planner_of, serve
+from optgap.solvers.queueing.parameters import RESERVE_AFTER_S
+from optgap.solvers.queueing.replanning import planner_of, serve
 
 T = TypeVar("T")
 
@@ -194,7 +195,7 @@ def _take_served(problem: QueueingProblem, search: ListSearch, seed: int, limits
     """Schedule the jobs as bookings serve them, unless a limit comes first."""
     planner, more = planner_of(problem, seed, hindsight=True), True
     while more and limits.stop is None:
-        more = serve(planner, Effort(jobs=0), EVENTS)
+        more = serve(planner, None, RESERVE_AFTER_S, EVENTS)
         limits.spend(WORK.queueing_event * EVENTS)
     if not more:
         search.plan.start[:] = planner.online.start

@@ -35,7 +35,6 @@ from optgap.solvers.queueing.online import (
     online_of,
     unqueue,
 )
-from optgap.solvers.queueing.parameters import RESERVE_AFTER_S
 
 MOVES = Moves(earlier=0.45, behind=0.35, anywhere=0.2, reach=40, doubt=INF)
 ENOUGH = 20
@@ -45,16 +44,14 @@ OVERRUN, OVERRUN_S = 0.5, 60.0
 
 
 class Effort(NamedTuple):
-    """How jobs are chosen, and how much work goes into one plan.
+    """How much work goes into one plan.
 
     Parameters
     ----------
     jobs: waiting jobs that are planned, the first of the last plan's order; others come after.
-        0 for bookings.
     moves: moves tried per plan, at most.
     starts: jobs started on trial per plan, at most: fewer moves for longer queues.
     hot, cold: temperatures, s.
-    after_s: wait after which a job of a whole node or more books nodes, s.
     """
 
     jobs: int = 64
@@ -62,7 +59,6 @@ class Effort(NamedTuple):
     starts: int = 40_000
     hot: float = 2000.0
     cold: float = 50.0
-    after_s: float = RESERVE_AFTER_S
 
 
 class Planner(NamedTuple):
@@ -81,8 +77,14 @@ def planner_of(problem: QueueingProblem, seed: int, hindsight: bool = False) -> 
 
 
 @compiled
-def serve(planner: Planner, effort: Effort, events: int) -> bool:
-    """Work through so many events; whether there may be more."""
+def serve(planner: Planner, effort: Effort | None, after_s: float, events: int) -> bool:
+    """Work through so many events; whether there may be more.
+
+    Parameters
+    ----------
+    effort: of plans; None for bookings, which then are compiled without annealing.
+    after_s: wait after which a job of a whole node or more books nodes, s.
+    """
     online = planner.online
     for _ in range(events):
         time = next_event(online)
@@ -91,13 +93,14 @@ def serve(planner: Planner, effort: Effort, events: int) -> bool:
         now, started = happen(online, time), 1
         while started > 0 and online.tally[WAITING] > 0 and look(online):
             _look_ahead(planner, now)
-            started = _plan(planner, effort, now) if effort.jobs > 0 else 0
-            if effort.jobs == 0:
-                j = _choose(planner, effort.after_s, now)
-                if j >= 0:
-                    unqueue(online, j)
-                    begin(online, j, planner.search.node, now)
-                    started = 1
+            if effort is not None:
+                started = _plan(planner, effort, now)
+                continue
+            j, started = _choose(planner, after_s, now), 0
+            if j >= 0:
+                unqueue(online, j)
+                begin(online, j, planner.search.node, now)
+                started = 1
     return True
 
 
