@@ -343,7 +343,7 @@ def _instances(host: Node, profiles: Mapping[str, str], product: str) -> Devices
 
 def _beside(host: Node, cards: Devices, names: Sequence[str]) -> Devices:
     """MIG instances of row 4, alone or beside the whole cards of row 1."""
-    if cards.verdict not in ("none", "exact") or cards.keys not in (set(), {(CARD,)}):
+    if cards.keys not in (set(), {(CARD,)}):
         raise Unclear("two kinds of card on a node", [(n, host.has(n)) for n in (CARD, *names)])
     product = cards.product or host.product
     mig = _instances(host, {n: n.removeprefix("nvidia.com/mig-") for n in names}, product)
