@@ -287,7 +287,7 @@ def board(scores: dict[str, Any], known: dict[str, Any]) -> str:
         rows = []
         for policy, done in on.items():
             gaps = [
-                100 * abs(done[name]["objective"] / known[name]["best"]["value"] - 1)
+                100 * (relative_gap(done[name]["objective"], known[name]["best"]["value"]) or 0.0)
                 for name in scored
                 if done[name]["objective"] is not None
             ]

@@ -53,24 +53,22 @@ class Coverage:
     count: int = 0
     others: float | None = None
     applications: int = 0
-    over: str = OVER
-    level: float = LEVEL
 
     def to_json(self) -> dict[str, Any]:
         """As a saved fit keeps it."""
         return {
-            "level": self.level,
+            "level": LEVEL,
             "rows": self.rows,
             "held_out_rows": self.count,
-            f"{self.over}s": self.others,
-            f"held_out_{self.over}s": self.applications,
+            f"{OVER}s": self.others,
+            f"held_out_{OVER}s": self.applications,
         }
 
     def lines(self) -> list[str]:
         """What was found, a sentence each."""
-        about, found = f"{100 * self.level:g} % intervals covered", []
+        about, found = f"{100 * LEVEL:g} % intervals covered", []
         if self.others is not None:
-            what = f"held-out {self.over}s' points ({self.applications}, one at a time)"
+            what = f"held-out {OVER}s' points ({self.applications}, one at a time)"
             found.append(f"{about} {100 * self.others:.0f} % of {what}")
         if self.rows is not None:
             found.append(f"{about} {100 * self.rows:.0f} % of {self.count} held-out rows")
@@ -128,14 +126,13 @@ def judged(held: HeldOut | None, seed: int, scaled: bool = True) -> tuple[float,
     """
     found = np.zeros(0) if held is None else np.abs(held.places)
     found = found[~np.isnan(found)]
-    known = found[np.isfinite(found)]
     if not len(found):
         return 1.0, Coverage()
     if not scaled:
         return 1.0, Coverage(float((found <= 1).mean()), len(found))
     part = np.random.default_rng(seed).integers(5, size=len(found))
     inside = [found[part == k] <= _scale(found[part != k]) for k in range(5)]
-    return _scale(known), Coverage(float(np.concatenate(inside).mean()), len(found))
+    return _scale(found), Coverage(float(np.concatenate(inside).mean()), len(found))
 
 
 def _scale(found: Floats) -> float:

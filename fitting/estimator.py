@@ -1,8 +1,8 @@
 """What every fitted model has in common: settings, bounds, starts, errors.
 
 An estimator names its parameters with physical bounds, guesses starts from the data and gives
-the logarithm of its prediction with an analytic Jacobian; fitting, standard errors, sampling
-and refitting are done here. Residuals are ln(predicted) − ln(measured).
+the logarithm of its prediction with an analytic Jacobian; fitting and judging the fit are done
+here. Residuals are ln(predicted) − ln(measured).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Estimator(ABC):
     seed: for the random ones among them.
 
     After `fit`: ``params_`` by name, ``theta_``, ``stderr_`` and ``covariance_`` in the order of
-    ``parameters_``, ``starts_`` (the start that won), ``residuals_`` (relative, log),
+    ``parameters_``, ``start_`` (the start that won), ``residuals_`` (relative, log),
     ``validity_`` (range of every input), ``levels_`` (its values, where they are few),
     ``warnings_``, ``r2_``, ``mape_``, ``aicc_``.
     """

@@ -187,8 +187,8 @@ class HeldOut(Brief):
 
     def by_group(self) -> dict[str, float]:
         """MAPE of each group."""
-        names = dict.fromkeys(self.groups.tolist())
-        return {str(name): float(self.errors[self.groups == name].mean()) for name in names}
+        names, errors = dict.fromkeys(self.groups.tolist()), self.errors
+        return {str(name): float(errors[self.groups == name].mean()) for name in names}
 
     @property
     def mape(self) -> float:

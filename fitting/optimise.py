@@ -180,7 +180,7 @@ def spread(
     Parameters
     ----------
     held: parameters at a bound or fixed; of one at a bound the error is unknown.
-    rows: how many of the residuals are measurements (regularisers follow them).
+    rows: how many of the residuals are measurements (priors follow them).
     lower, upper: the bounds.
     prior: (priors, parameters) what was believed before there were rows, as rows of the Jacobian.
     cost: of parameters, beyond their bounds, too; the step there has to lower it, or the curve is

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -99,7 +100,7 @@ class FitReport(Generic[E]):
         """What stands in the way of trusting a group's fit."""
         estimator = self.fit.fits[group]
         found = list(dict.fromkeys(estimator.warnings_))
-        error = self._cv(group)
+        error = self._held.get(group)
         if error is not None and error > OVERFIT * max(estimator.mape_, 1e-6) and error > 0.02:
             found.append(
                 f"held-out error {error:.1%} against {estimator.mape_:.1%} in sample: "
@@ -107,8 +108,10 @@ class FitReport(Generic[E]):
             )
         return found
 
-    def _cv(self, group: str) -> float | None:
-        return None if self.held_out is None else self.held_out.by_group().get(group)
+    @cached_property
+    def _held(self) -> dict[str, float]:
+        """The held-out error of each group that has one."""
+        return {} if self.held_out is None else self.held_out.by_group()
 
     def to_json(self) -> dict[str, Any]:
         """The schema ``optgap.fit/1``, which `saved.load` reads back."""
@@ -116,7 +119,7 @@ class FitReport(Generic[E]):
             {
                 "group": title,
                 **described(one),
-                "cv_mape": self._cv(title),
+                "cv_mape": self._held.get(title),
                 "correlations": [list(item) for item in one.correlations()],
                 "not_identifiable": [[one.parameters_[k].name for k in m] for m in one.loose_],
                 "warnings": self.warnings(title),
@@ -161,7 +164,7 @@ class FitReport(Generic[E]):
 
     def _group(self, title: str) -> str:
         estimator = self.fit.fits[title]
-        error = self._cv(title)
+        error = self._held.get(title)
         held = "" if error is None else f", held out {error:.2%}"
         head = f"\n{title or 'all rows'}: n = {estimator.n_}, R² {estimator.r2_:.4f}, "
         head += f"MAPE {estimator.mape_:.2%}{held}, AICc {estimator.aicc_:.1f}"

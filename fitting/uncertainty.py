@@ -142,7 +142,7 @@ class Predictive:
     ) -> Floats:
         """ln of the factor on each parameter: √(2/k) of the applications' spread, t-distributed.
 
-        And, where intervals are scaled, the member's own distance from the mean of all.
+        And, where a file from before scales these draws, the member's own distance from the mean.
         """
         apart: dict[str, list[float]] = {}
         for member in self.members:

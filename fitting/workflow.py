@@ -20,7 +20,7 @@ from optgap.fitting.report import FitReport
 from optgap.fitting.uncertainty import unknown
 from optgap.models.errors import InputError, NoQuote, one_of
 
-APPLICATION, DEVICE = "application", "gpu_model"
+DEVICE = "gpu_model"
 
 
 def fit(

@@ -160,8 +160,8 @@ def _timed(
 def _philly(path: Path, most_gpus: int, drop: bool) -> Read:
     """Read ``timestamp,duration,num_gpus[,cluster]``; time starts with the first job.
 
-    Timestamps are ISO 8601, time zones respected, durations in s; `cluster` (a virtual
-    cluster) becomes the type.
+    Timestamps are ISO 8601, time zones respected, or seconds, durations in s; `cluster` (a
+    virtual cluster) becomes the type.
     """
     table = read_table(path, _lenient(PHILLY) if drop else PHILLY)
     where = [f"row {row}" for row in table["#"]]

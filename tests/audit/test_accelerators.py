@@ -67,6 +67,15 @@ def moves_of(audit: Audit, most: int = 9) -> set[tuple[str, str]]:
     return {(m["task"], m["to_node"]) for m in audit.moves(most).to_json()["moves"]}
 
 
+def test_a_card_that_a_node_does_not_have_is_named_with_what_there_is() -> None:
+    memory = "aliyun.com/gpu-mem"
+    one = node("n1", {memory: "16", "aliyun.com/gpu-count": "2"})
+    sixth = pod("p", "n1", {memory: "4"}, notes={"ALIYUN_COM_GPU_MEM_IDX": "5"})
+    found = read_kubernetes(held(one, sixth))
+    assert [str(over) for over in found.violations] == ["a card of n1: 4 held, 0 allocatable"]
+    assert found.stays == {"on a node that has fewer cards than are held": 1}
+
+
 @pytest.mark.parametrize(
     ("file", "now", "best", "moves", "said"),
     [

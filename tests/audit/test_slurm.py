@@ -209,6 +209,13 @@ def test_rows_that_names_have_broken_are_counted(write: Write) -> None:
     assert any("row 2" in warning for warning in log.warnings)
 
 
+def test_a_column_that_was_asked_for_twice_is_one(write: Write) -> None:
+    users = ("ada", "bob", "cyd")
+    rows = [row(str(k), user=user) for k, user in enumerate(users, 5)]
+    twice = [line + "|" + "|".join(line.split("|")[2:6]) for line in (HEADER, *rows)]
+    assert read_slurm(write("\n".join(twice))).users == users
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

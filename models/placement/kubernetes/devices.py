@@ -343,7 +343,7 @@ def _instances(host: Node, profiles: Mapping[str, str], product: str) -> Devices
 
 def _beside(host: Node, cards: Devices, names: Sequence[str]) -> Devices:
     """MIG instances of row 4, alone or beside the whole cards of row 1."""
-    if cards.verdict not in ("none", "exact") or cards.keys not in (set(), {(CARD,)}):
+    if cards.keys not in (set(), {(CARD,)}):
         raise Unclear("two kinds of card on a node", [(n, host.has(n)) for n in (CARD, *names)])
     product = cards.product or host.product
     mig = _instances(host, {n: n.removeprefix("nvidia.com/mig-") for n in names}, product)
@@ -428,8 +428,8 @@ def clipped(node: Node) -> list[tuple[int, int]]:
     devices, load = node.devices, Counter[int]()
     for pod in node.pods:
         load.update({g: share for _, share, bits in pod.cells for g in _bits(bits)})
-    over = [g for g in sorted(load) if g >= devices.cards or load[g] > devices.units]
     left = dict.fromkeys(range(devices.cards), devices.units)
+    over = [(load[g], left.get(g, 0)) for g in sorted(load) if load[g] > left.get(g, 0)]
     for pod in node.pods if over else ():
         cells = [
             (min(share, left.get(g, 0)), g) for _, share, bits in pod.cells for g in _bits(bits)
@@ -437,7 +437,7 @@ def clipped(node: Node) -> list[tuple[int, int]]:
         pod.cells = [(1, share, 1 << g) for share, g in cells if share]
         left.update({g: left[g] - share for share, g in cells if share})
         pod.stays = "on a node that has fewer cards than are held"
-    return [(load[g], devices.units) for g in over[:1]]
+    return over[:1]
 
 
 def _bits(mask: int) -> list[int]:

@@ -64,13 +64,14 @@ def read_table(text: str, source: str) -> Table:
     if "jobid" not in names:
         found = head or NoQuote("nothing")
         raise InputError(source, "row 1", found, f"a header with JobID, as `{COMMAND}` prints")
-    table = Table({name: [] for name in names}, [])
+    table, cells = Table({name: [] for name in names}, []), []
     for row, line in enumerate(lines, 2):
         values = line.split("|")
         if len(values) != len(names) or not JOB.fullmatch(values[names.index("jobid")]):
             table.unread.append(f"row {row}: {len(values)} fields, not {len(names)}")
             continue
-        for name, value in zip(names, values, strict=True):
-            table.columns[name].append(value)
+        cells.append(values)
         table.rows.append(f"row {row}")
+    if cells:  # of a column that was asked for twice both are the same
+        table.columns.update(zip(names, map(list, zip(*cells, strict=True)), strict=True))
     return table

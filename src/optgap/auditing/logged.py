@@ -11,7 +11,14 @@ from optgap.auditing.result import Audit, Covered
 from optgap.comparing.comparison import ALL, Comparison, ComparisonRow
 from optgap.contract import Problem
 from optgap.models.errors import RefereeError
-from optgap.models.result import Result, Status, Termination, Violation, relative_gap
+from optgap.models.result import (
+    Evaluation,
+    Result,
+    Status,
+    Termination,
+    Violation,
+    relative_gap,
+)
 from optgap.models.shown import counted
 from optgap.versions import versions
 
@@ -43,9 +50,9 @@ def judged(
     """
     violations = tuple(problem.check(solution))
     comparison = beside(problem)
-    result = logged_result(problem, solution, violations)
-    now, bound, sense = problem.evaluate(solution), comparison.best_bound, result.sense
-    serves = problem.serves_all(solution)
+    now, serves = problem.evaluate(solution), problem.serves_all(solution)
+    result = _result(problem, solution, now, violations, serves)
+    bound, sense = comparison.best_bound, result.sense
     fair = serves and not violations
     known, by = comparison.best_known, comparison.known_by
     if fair and bound is not None:
@@ -74,12 +81,13 @@ def judged(
     )  # fmt: skip
 
 
-def logged_result(problem: Problem, solution: Any, broken: Sequence[Violation]) -> Result:
+def _result(
+    problem: Problem, solution: Any, now: Evaluation, broken: Sequence[Violation], serves: bool
+) -> Result:
     """What happened, with the referee's numbers; its message says what it breaks (`broken`)."""
     goal = problem.objective.described
-    now = problem.evaluate(solution)
     message = f"breaks {counted(len(broken), 'constraint')}" if broken else ""
-    if not problem.serves_all(solution):
+    if not serves:
         message = "; ".join(filter(None, [message, "does not serve all"]))
     return Result(
         problem.family, NAME, "policy", Status.FEASIBLE, Termination.COMPLETED, now.objective,

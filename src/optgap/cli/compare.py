@@ -92,7 +92,8 @@ def command(
     draws = _draws(models, samples, sweep)
     own: dict[str, Any] = {}
     beside: Iterable[str] = ()
-    if is_file(subject):
+    of_file = is_file(subject)
+    if of_file:
         refuse_beside_file({"--preset": preset, "--size": size, "--sweep": sweep})
     else:
         own, beside = of_the_preset(subject, preset, size, given)
@@ -102,7 +103,6 @@ def command(
         family = subject
         work = partial(gaps.sweep, family, key, values, preset=preset, processes=None, **own)
     else:
-        of_file = is_file(subject)
         made = load_problem(subject) if of_file else from_preset(subject, preset, own, seed)
         problem = fitted(made, models or (), seed)
         family, work = problem.family, partial(compare, problem, **draws)
@@ -121,7 +121,7 @@ def command(
             asked += [("--set", text) for text in settings or []]
             _follow(out, subject, answer, [word for pair in asked for word in pair])
         return code
-    return no_solution(proof, subject if is_file(subject) else "PROBLEM.json")
+    return no_solution(proof, subject if of_file else "PROBLEM.json")
 
 
 def _proof(answer: Answer) -> Result | None:

@@ -99,10 +99,10 @@ def explain(
     regrets = tuple(spec.regrets(problem, own.solution))
     objectives = {result.method: result.objective for result, _ in [*others, (own, runnable)]}
     best = ends.best
-    notes = [*table.announced(), *table.notes()]
+    notes = []
     if scope == ACCEPTED:
-        notes = [f"{own.method} serves only part of what is asked: all here is about that part"]
-        notes += [*table.announced(), *table.notes()]
+        notes.append(f"{own.method} serves only part of what is asked: all here is about that part")
+    notes += [*table.announced(), *table.notes()]
     if any(regret.cost > 0 for regret in regrets):
         notes.append(
             "a decision's cost is what it added there and then, everything before it as the "

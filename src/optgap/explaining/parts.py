@@ -27,7 +27,8 @@ class Ran:
     @classmethod
     def of(cls, result: Result, runnable: Runnable) -> Ran:
         """Return what a run came to; its result has an objective."""
-        return cls(result.method, result.objective or 0.0, runnable.entry.knows)
+        assert result.objective is not None
+        return cls(result.method, result.objective, runnable.entry.knows)
 
 
 @dataclass(frozen=True, slots=True)

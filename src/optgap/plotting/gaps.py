@@ -69,12 +69,12 @@ def gaps_figure(answer: Comparison | ComparisonSet | UncertainComparison) -> Fig
 
 def overview_figure(comparisons: Sequence[Comparison]) -> Figure:
     """Draw one panel per comparison, as tall as it has rows, above what all marks mean."""
-    rows = [sum(r.gap_to_bound is not None for r in c.rows) for c in comparisons]
-    heights = [1.4 + 0.26 * count for count in rows]
+    drawn = [_drawn(comparison) for comparison in comparisons]
+    heights = [1.4 + 0.26 * len(rows) for rows in drawn]
     figure = new_figure(8.0, 0.8 + sum(heights))
     if comparisons:
         panels = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
-        longest = max([0, *(len(row.label) for c in comparisons for row in c.rows)])
+        longest = max([0, *(len(row.label) for rows in drawn for row in rows)])
         for comparison, ax in zip(comparisons, panels, strict=True):
             _dots(comparison, ax, longest)
         legend_below(panels[0], marks=meanings(panels))
@@ -118,6 +118,11 @@ def meanings(panels: Iterable[Axes]) -> dict[str, Any]:
     return {name: found[name] for name in known}
 
 
+def _drawn(comparison: Comparison) -> list[ComparisonRow]:
+    """Return the rows that have a gap, and so a dot."""
+    return [row for row in comparison.rows if row.gap_to_bound is not None]
+
+
 def _kind(row: ComparisonRow) -> str:
     if row.partial:
         return "part"
@@ -127,7 +132,7 @@ def _kind(row: ComparisonRow) -> str:
 
 
 def _dots(comparison: Comparison, ax: Axes, beside: int = 0) -> None:
-    rows = [row for row in comparison.rows if row.gap_to_bound is not None]
+    rows = _drawn(comparison)
     # what is about a part stands below the others, not among them
     rows.sort(key=lambda row: (not row.partial, -(row.gap_to_bound or 0.0)))
     widest = max((_percent(row.gap_to_bound) for row in rows), default=0.0)
