@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from optgap.fitting.profile import Profile, Trace
 from optgap.fitting.readers.naming import NEVER, quantity_of
-from optgap.fitting.readers.runs import IDLE, Cut, cut_device, together
+from optgap.fitting.readers.runs import IDLE, Cut, cut_device
 from optgap.fitting.readers.text import WRITES, Floats, RawTable, Texts, measured, stem
 from optgap.models.columns import Wanted
 from optgap.models.errors import InputError, NoQuote
@@ -55,7 +55,6 @@ KEYS = ("application", "workload")
 TEXTS = ("application", "gpu_model", "workload")
 NO_SERIES = ("time_s", "samples", "idle_w", "gpu")
 SWEPT = ("frequency_mhz", "local_batch", "global_batch", "gpus", "nodes", "power_limit_w")
-TOGETHER = "begins within 5 s of another of like power: parts of one job"
 _STAMP = re.compile(r"(.*_)?(timestamp|time_?stamp|date_?time|date|time|elapsed|ts)(_utc|_local)?")
 _OF_DEVICE = re.compile(r"(?i)(?<![a-z])gpu[\W_]?(\d+)(?!\d)")
 
@@ -349,7 +348,6 @@ def cut(samples: Samples) -> Profile:
     InputError: where several devices without a number must be among the samples.
     """
     rows: list[dict[str, Any]] = []
-    starts: list[float] = []
     cuts: list[Cut] = []
     rest: list[str] = []
     marks: list[str] = []
@@ -385,15 +383,11 @@ def cut(samples: Samples) -> Profile:
         elif spans[0].start == 0:
             marks.append(f"the log begins inside run {len(rows) + 1}")
         rows += _rows(samples, index, device, own, len(rows) + 1)
-        starts += [float(times[span.start]) for span in spans]
         if spans and spans[-1].stop == len(index):
             marks.append(f"the log ends inside run {len(rows)}")
         seen = own.seen + (0.0 if stamps is None else float(times[0] - stamps.min()))
         ends = tuple((span.start, span.stop) for span in spans)
         traces.append(Trace(device, seen, series["power_w"][own.order], ends))
-    alike = [(row["power_w"], row.get("frequency_mhz", np.nan)) for row in rows]
-    for k in together(starts, alike):
-        rows[k]["suspect"] = "; ".join(filter(None, [rows[k]["suspect"], TOGETHER]))
     columns: dict[str, Any] = {name: np.zeros(0) for name in ("power_w", "frequency_mhz", "time_s")}
     if rows:
         columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
