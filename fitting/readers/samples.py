@@ -19,29 +19,25 @@ from optgap.models.columns import Wanted
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.units import parsed, units_of
 
-FIELDS: Mapping[str, tuple[str, int]] = {
-    "power_draw_instant": ("power_w", -3),
-    "power_draw": ("power_w", -2),
-    "power_draw_average": ("power_w", -1),
-    "board_power_draw": ("power_w", -1),
-    "power_consumption": ("power_w", 2),
-    "average_graphics_package_power": ("power_w", -1),
-    "current_socket_graphics_package_power": ("power_w", -1),
-    "clocks_current_sm": ("frequency_mhz", -3),
-    "clocks_sm": ("frequency_mhz", -3),
-    "clocks_current_graphics": ("frequency_mhz", -2),
-    "clocks_gr": ("frequency_mhz", -2),
-    "sclk_clock_speed": ("frequency_mhz", -1),
-    "clocks_current_memory": ("memory_mhz", -1),
-    "clocks_mem": ("memory_mhz", -1),
-    "utilization_gpu": ("util_percent", -1),
-    "gpu_use": ("util_percent", -1),
-    "gpu_load": ("util_percent", -1),
-    "enforced_power_limit": ("power_limit_w", 2),
-    "total_energy_consumption": ("energy_j", -1),
-    "name": ("gpu_model", 2),
-}
-"""What loggers call quantities, in words, with a rank: the lowest that holds numbers is taken."""
+_FIRST: Mapping[str, tuple[str, ...]] = {
+    "power_w": (
+        "power_draw_instant", "power_draw", "power_draw_average", "board_power_draw",
+        "average_graphics_package_power", "current_socket_graphics_package_power",
+    ),
+    "frequency_mhz": (
+        "clocks_current_sm", "clocks_sm", "clocks_current_graphics", "clocks_gr",
+        "sclk_clock_speed",
+    ),
+    "memory_mhz": ("clocks_current_memory", "clocks_mem"),
+    "util_percent": ("utilization_gpu", "gpu_use", "gpu_load"),
+    "energy_j": ("total_energy_consumption",),
+}  # fmt: skip
+"""What loggers call quantities, in words; the first that holds numbers is taken."""
+_LAST = {"power_consumption": "power_w", "enforced_power_limit": "power_limit_w",
+         "name": "gpu_model"}  # fmt: skip
+"""What is taken where nothing else is there."""
+FIELDS = {words: (ours, k - 8) for ours, names in _FIRST.items() for k, words in enumerate(names)}
+FIELDS |= {words: (ours, 2) for words, ours in _LAST.items()}
 SURE = {"power_draw", "power_draw_instant", "power_draw_average", "sclk_clock_speed"}
 """Names that only logs of samples have."""
 DEVICES = (
