@@ -1,4 +1,4 @@
-"""What a fit found and how far it can be trusted: text, HTML and ``optgap.fit/1``."""
+"""Report of a fit, with its errors and warnings: text, HTML and ``optgap.fit/1``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound=Estimator)
 
 MOST_ROWS, MOST_NOTES = 60, 12
-"""Of a table of parameters in a notebook, and of the notes below it."""
+"""Largest numbers of rows of a table of parameters in a notebook, and of notes below it."""
 
 OVERFIT = 2.5
 """A held-out error this many times the one in sample says that the fit follows its noise."""
@@ -34,16 +34,16 @@ OVERFIT = 2.5
 
 @dataclass(frozen=True, repr=False)
 class FitReport(Generic[E]):
-    """A grouped fit with its errors, held out ones included where they were taken.
+    """Grouped fit with its errors, held-out errors included if rows were held out.
 
     Parameters
     ----------
     fit: the estimators by group.
-    profile: the rows they were fitted to.
-    held_out: predictions of rows not seen, or None.
-    split: what was held out, in words.
+    profile: the rows that the estimators were fitted to.
+    held_out: predictions of held-out rows, or None.
+    split: description of the held-out rows.
     notes: findings of the audit.
-    covered: how many held-out points lie in the intervals drawn from the fit.
+    covered: number of held-out points in the intervals that are drawn from the fit.
     """
 
     fit: GroupedFit[E]
@@ -54,7 +54,7 @@ class FitReport(Generic[E]):
     covered: Coverage = field(default_factory=Coverage)
 
     def overall(self) -> dict[str, float | int | None]:
-        """n, R² and MAPE over all groups; the held-out MAPE is the mean of the groups'."""
+        """Return n, R² and MAPE over all groups; the held-out MAPE is the mean of the groups'."""
         table = self.fit.estimator.prepare(self.profile)
         rows = self.fit.rows(table)
         measured = table.numbers(self.fit.estimator.response)[rows]
@@ -75,11 +75,11 @@ class FitReport(Generic[E]):
         Parameters
         ----------
         table: DataFrame or mapping of columns, ``{"frequency_mhz": 900}`` or lists of numbers.
-        group: the fit that serves, where several were fitted and the table does not say.
+        group: group whose fit predicts, if there are several and the table does not name one.
 
         Raises
         ------
-        InputError: for a column that is missing, or a group that was not fitted.
+        InputError: for a missing column, or a group that was not fitted.
         """
         found = self.fit.predict(table, group)
         single = isinstance(table, Mapping) and all(np.ndim(v) == 0 for v in table.values())
@@ -97,7 +97,7 @@ class FitReport(Generic[E]):
         return pd.DataFrame(rows)
 
     def warnings(self, group: str) -> list[str]:
-        """What stands in the way of trusting a group's fit."""
+        """Return warnings against trust in a group's fit."""
         estimator = self.fit.fits[group]
         found = list(dict.fromkeys(estimator.warnings_))
         error = self._held.get(group)
@@ -110,11 +110,11 @@ class FitReport(Generic[E]):
 
     @cached_property
     def _held(self) -> dict[str, float]:
-        """The held-out error of each group that has one."""
+        """Held-out error of each group that has one."""
         return {} if self.held_out is None else self.held_out.by_group()
 
     def to_json(self) -> dict[str, Any]:
-        """The schema ``optgap.fit/1``, which `saved.load` reads back."""
+        """Return the JSON form, ``optgap.fit/1``, which `saved.load` reads back."""
         groups = [
             {
                 "group": title,
@@ -159,7 +159,7 @@ class FitReport(Generic[E]):
         return lines
 
     def _own(self, group: str) -> list[str]:
-        """A group's warnings without what is said of the whole table."""
+        """Return a group's warnings without those about the whole table."""
         return [note for note in self.warnings(group) if note not in self.profile.notes]
 
     def _group(self, title: str) -> str:
@@ -189,7 +189,7 @@ class FitReport(Generic[E]):
         return shorten(NoQuote(f"<FitReport {words}>"), MOST)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Curves with their bands, measured against predicted, residuals; written to `path`, too.
+        """Return a figure of curves with bands and of residuals, and write it to `path` if given.
 
         Raises
         ------
@@ -220,7 +220,7 @@ class FitReport(Generic[E]):
 
 
 def described(estimator: Estimator) -> dict[str, Any]:
-    """A fitted estimator in JSON's terms, as it stands in a group or inside another's facts."""
+    """Return the JSON form of a fitted estimator, for a group or the facts of another."""
     return {
         "n": estimator.n_,
         "params": params_json(estimator),
@@ -235,7 +235,7 @@ def described(estimator: Estimator) -> dict[str, Any]:
 
 
 def _state(estimator: Estimator) -> dict[str, Any]:
-    """What prediction needs beyond the parameters: facts from the data, and what is drawn from."""
+    """Return what prediction needs beyond the parameters: facts from the data, and the draws."""
     facts: dict[str, Any] = {}
     for name, value in estimator.facts_.items():
         if isinstance(value, Estimator):

@@ -1,4 +1,4 @@
-"""Files in and out: problems, solutions, results and comparisons by their ``schema``."""
+"""Reader and writer of files: problems, solutions, results and fits, by their ``schema``."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ ProblemLike = Problem | str | os.PathLike[str]
 
 
 def as_problem(given: ProblemLike, source: str = "problem") -> Problem:
-    """The problem itself, or the one in the file.
+    """Return the problem itself, or the one in the file.
 
     Raises
     ------
-    InputError: as `load_problem`, and for what is neither.
+    InputError: as `load_problem`, and for an object that is neither.
     """
     if isinstance(given, str) and given in FAMILIES:
         expected = f"a problem, such as optgap.generate({given!r}), or the path of a file with one"
@@ -41,11 +41,11 @@ def as_problem(given: ProblemLike, source: str = "problem") -> Problem:
 
 
 def as_solution(given: Any, problem: Problem) -> Any:
-    """A solution of `problem`: itself, a result's, its JSON form, or that in a file.
+    """Return a solution of `problem`, given itself, in a result, as JSON form or in a file.
 
     Raises
     ------
-    InputError: as `load_solution`, and for what is none of these.
+    InputError: as `load_solution`, and for an object that is none of these.
     """
     kind: Any = family(problem.family).models.solution
     if isinstance(given, kind):
@@ -75,9 +75,7 @@ def load(path: Path, problem: ProblemLike | None = None) -> Any:
     Returns
     -------
     Problem, Result, FittedParameters or a solution
-        By the file's ``schema``.
-
-    ``lib:NAME`` is an instance of optgap-lib.
+        The kind that the file's ``schema`` names. ``lib:NAME`` is an instance of optgap-lib.
 
     Raises
     ------
@@ -114,7 +112,7 @@ def load(path: Path, problem: ProblemLike | None = None) -> Any:
 
 
 def load_problem(path: Path) -> Problem:
-    """Read a problem; of values that look like another unit a line warns.
+    """Read a problem, and warn in one line of values that look like another unit.
 
     ``lib:NAME`` is an instance of optgap-lib.
 
@@ -136,8 +134,8 @@ def load_problem(path: Path) -> Problem:
 def load_solution(path: Path, problem: Problem) -> Any:
     """Read a solution of `problem`, on its own or inside a result.
 
-    Where the family's solutions can be read from tables, ``log.csv`` or ``log.csv#part`` will
-    do, too.
+    The path may also be ``log.csv`` or ``log.csv#part`` if the family's solutions can be read
+    from tables.
 
     Raises
     ------
@@ -170,7 +168,7 @@ def save(item: Any, path: Path, problem: ProblemLike | None = None) -> None:
     Parameters
     ----------
     item
-        What to write.
+        The object to write.
     path
         The file, which is written in one step. ``-`` is standard output.
     problem
@@ -179,8 +177,8 @@ def save(item: Any, path: Path, problem: ProblemLike | None = None) -> None:
     Raises
     ------
     InputError
-        For what has no JSON form, a solution without its problem, or a place that cannot be
-        written to.
+        For an object without a JSON form, a solution without its problem, or a place that cannot
+        be written to.
 
     Examples
     --------

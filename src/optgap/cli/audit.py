@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from optgap.cli.work import Output
 
 FIRST_MOVES = 40
-"""Moves that are printed."""
+"""Number of moves that are printed."""
 
 Kind = Annotated[str, opt.argument("kubernetes|slurm|swf|FAMILY", "what the file is")]
 Source = Annotated[
@@ -108,7 +108,7 @@ def command(
 
 
 def _write(answer: Audit, plot: str | None, report: str | None) -> None:
-    """The picture and the page, where they were asked for."""
+    """Write the picture and the page that were asked for."""
     if plot is not None:
         answer.plot(plot)
     if report is not None:

@@ -9,7 +9,7 @@ from optgap.models.errors import InputError, NoQuote, Said, one_of
 from optgap.registry import FAMILIES, REPEATABLE, family, file_options
 
 NOTES = ("columns: ", "arrivals: ", "times: ")
-"""How the parts of a problem's origin begin that a person is told."""
+"""Beginnings of those parts of a problem's origin that a person is shown."""
 
 
 def command(
@@ -76,7 +76,7 @@ def command(
 
 
 def _document(spec: Any, files: dict[str, Any]) -> bool:
-    """Whether models are given that are no fits: what elastic jobs train, in a file of its own."""
+    """Tell whether a given model is no fit: elastic jobs have tables of models in files, too."""
     from optgap.models.performance.saved import read_fit
 
     try:
