@@ -160,6 +160,8 @@ class Score(Answer):
             SECONDS: durations([r.seconds for r in found]),
             "note": [row.note for row in self.rows],
         }
+        if not any(columns["note"]):
+            del columns["note"]
         return tuple(columns), list(zip(*columns.values(), strict=True)), (1, 2, 3, 4)
 
     def __repr__(self) -> str:

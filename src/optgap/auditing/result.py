@@ -245,7 +245,7 @@ class Audit(Answer):
         return [
             f"{self.problem.name}: {self.problem.summary}",
             self.sentence,
-            f"about {self.covered}",
+            f"records covered: {self.covered}",
             *(self.comparison.announced() if self.comparison else ()),
         ]
 

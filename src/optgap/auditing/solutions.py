@@ -93,7 +93,7 @@ def _sentence(audit: Audit) -> str:
     """Say how far the logged schedule is from the bound."""
     comparison: Any = audit.comparison
     unit = comparison.unit
-    text = f"what happened comes to {number(audit.now.objective)} {unit}"
+    text = f"the logged schedule comes to {number(audit.now.objective)} {unit}"
     if audit.violations:
         text += f" and breaks {counted(len(audit.violations), 'constraint')}"
     gap = comparison.rows[0].gap_to_bound

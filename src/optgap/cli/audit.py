@@ -67,6 +67,7 @@ def command(
     from optgap.auditing.entry import options_of
     from optgap.cli.work import Output, exit_code, interruptible
     from optgap.models.figures import require_ending
+    from optgap.models.reading import STANDARD_INPUT
     from optgap.parameters import assignments
 
     outputs = (json, plot, report, problem_json, solution_json)
@@ -104,6 +105,15 @@ def command(
     out.wrote(problem_json, solution_json, plot, report, json)
     if problem_json is not None:
         out.following("compare", problem_json, why="every policy's gap")
+    elif source != STANDARD_INPUT and report is None:
+        again = ["--devices", devices] if devices else []
+        again += [word for text in settings or [] for word in ("--set", text)]
+        again += [word for text in columns or [] for word in ("--column", text)]
+        page = ("--report", "audit.html")
+        if answer.curve is not None and moves is None:
+            page = ("--moves", str(len(answer.curve.points[-1].moves)))
+        why = "as a page" if "--report" in page else "the plan"
+        out.following("audit", kind, source, log, *again, *page, why=why)
     return exit_code([answer.termination])
 
 

@@ -89,3 +89,11 @@ def of_the_preset(
         given["size"] = str(size)
     known = preset_entry(family, preset)[0].params
     return {key: given.pop(key) for key in list(given) if key in (*known, "strict")}, known
+
+
+def chosen(preset: str | None, own: Mapping[str, Any], seed: int) -> list[str]:
+    """Return the options that make a preset with its `own` parameters again."""
+    words = ["--preset", preset] if preset else []
+    for key, value in own.items():
+        words += ["--size", str(value)] if key == "size" else ["--set", f"{key}={value}"]
+    return [*words, "--seed", str(seed)] if seed else words
