@@ -261,18 +261,22 @@ class Comparison(Answer):
         lines = [f"{self.problem_name}: {self.problem_summary}"]
         if self.infeasible:
             lines.append(f"{UNSERVED}, as {self.infeasible.method} proves")
-        bound = "none" if self.best_bound is None else f"{number(self.best_bound)} {self.unit}"
+        bound = "none" if self.best_bound is None else self._amount(self.best_bound)
         lines.append(f"best bound {bound}" + (f", by {self.bound_by}" if self.bound_by else ""))
         lines.append(f"best known {self._known()}")
         if (open_share := percent(self.gap)) not in ("", percent(0.0)):
             lines[-1] += f"; {open_share} from the bound, unproven and part of every gap"
         return [*lines, *self._in_every_row(), *self.announced()]
 
+    def _amount(self, value: float) -> str:
+        """Write a value with as many digits as objectives have in the table."""
+        return f"{in_column([value, *(r.result.objective for r in self.blocks)])[0]} {self.unit}"
+
     def _known(self) -> str:
         """Describe the best known solution, or a method's for a part if none serves everything."""
         if self.best_known is not None:
             by = f", by {self.known_by}" if self.known_by else ""
-            return f"{number(self.best_known)} {self.unit}{by}"
+            return self._amount(self.best_known) + by
         found = (row.result for row in self.rows if row.partial and row.result.kind != "policy")
         part = next((one for one in found if one.objective is not None), None)
         if part is None:

@@ -212,10 +212,11 @@ class Explanation:
     def table(self) -> Table:
         """Return the parts as a table."""
         unit, parts = f" ({self.unit})" if self.unit else "", [*self.parts, self.whole]
+        ends = in_column([*(part.start for part in parts), *(part.end for part in parts)])
         columns = {
             "": [*(part.title for part in self.parts), "gap"],
-            f"from{unit}": in_column(part.start for part in parts),
-            f"to{unit}": in_column(part.end for part in parts),
+            f"from{unit}": ends[: len(parts)],
+            f"to{unit}": ends[len(parts) :],
             f"lost{unit}": _signed([part.amount(self.sense) for part in parts]),
             "of the bound (%)": percents([*map(self.of_bound, self.parts), self.gap]),
         }
