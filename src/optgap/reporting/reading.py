@@ -18,6 +18,7 @@ from optgap.explaining import Explanation
 from optgap.extras import require
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields, load_any
+from optgap.models.performance.saved import SCHEMA as FIT
 from optgap.models.reading import read_bytes
 from optgap.models.result import SCHEMA as RESULT
 from optgap.models.result import Result
@@ -63,11 +64,16 @@ class Item:
     @property
     def title(self) -> str:
         """Title of the section, which names the family and the method, policy or problem."""
+        if isinstance(self.shown, ComparisonSet) and self.shown.comparisons:
+            return f"{self.shown.comparisons[0].family}: gaps over {self.shown.parameter}"
         family = getattr(self.shown, "family", "")
         about = (getattr(self.shown, name, "") for name in ("method", "policy", "problem_name"))
         told = next((str(text) for text in about if isinstance(text, str) and text), "")
         told += "'s gap in parts" * isinstance(self.shown, Explanation)
-        return ": ".join(filter(None, (family, told))) or f"{self.source} ({self.schema})"
+        if self.schema == FIT:
+            found = getattr(self.shown, "document", None) or self.shown.to_json()
+            told = f"{found.get('model')} fitted to {found.get('source')}"
+        return ": ".join(filter(None, (family, told))) or f"{self.source} ({self.schema})".strip()
 
 
 def read(inputs: Iterable[Any]) -> tuple[list[Item], list[Problem]]:
@@ -77,6 +83,8 @@ def read(inputs: Iterable[Any]) -> tuple[list[Item], list[Problem]]:
     ------
     InputError: for a file that cannot be read or is no result, and for no results at all.
     """
+    if isinstance(inputs, (str, os.PathLike)) or not isinstance(inputs, Iterable):
+        inputs = [inputs]
     items: list[Item] = []
     problems: list[Problem] = []
     for given in inputs:
