@@ -109,6 +109,12 @@ class OneOf(NoQuote):
     names: tuple[str, ...]
 
 
+def type_of(value: object) -> NoQuote:
+    """Return the type of a value, as a message has found it: "a list", "an int"."""
+    name = type(value).__name__
+    return NoQuote(f"a{'n' * name.lower().startswith(tuple('aeiou'))} {name}")
+
+
 def said(error: OSError) -> Said:
     """Return the reason of a failure of the system: "no such file or directory"."""
     reason = str(error.strerror or error)

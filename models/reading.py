@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
-from optgap.models.errors import InputError, NoQuote, Said, said
+from optgap.models.errors import InputError, NoQuote, Said, said, type_of
 
 Path = str | os.PathLike[str]
 
@@ -91,7 +91,7 @@ def held_table(name: str, table: Any) -> Held:
         except ValueError as error:
             raise InputError(name, "", NoQuote(error), "columns of one length") from None
     if not hasattr(table, "to_csv"):
-        found = NoQuote(f"a {type(table).__name__}")
+        found = type_of(table)
         raise InputError(name, "", found, "a path, a DataFrame, or a mapping of columns")
     named = any(part is not None for part in table.index.names)
     frame = table.reset_index() if named else table
@@ -161,7 +161,7 @@ def as_path(path: Path) -> str:
     InputError: for what names none: None, a number, an open file.
     """
     if not isinstance(path, (str, os.PathLike)):
-        raise InputError("file", "", NoQuote(f"a {type(path).__name__}"), "the path of a file")
+        raise InputError("file", "", type_of(path), "the path of a file")
     return os.fspath(path)
 
 

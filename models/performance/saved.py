@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, type_of
 from optgap.models.jsonio import Fields, finite, load_json
 from optgap.models.quantities import warn
 from optgap.models.shown import Brief
@@ -162,7 +162,7 @@ def read_fit(path: Any) -> FittedParameters:
     elif hasattr(path, "to_json"):
         document = finite(path.to_json())
     if not isinstance(document, Mapping):
-        found = NoQuote(f"a {type(document).__name__}")
+        found = type_of(document)
         raise InputError("models", "", found, "fits: reports of optgap.fit, or files of them")
     if source == "model":  # in memory: what it was fitted to stands for it
         source = str(document.get("source") or source)

@@ -311,6 +311,7 @@ def choose_method(
     params: Mapping[str, Any] | None = None,
     *,
     bounding: bool = False,
+    source: str = "--method",
 ) -> Runnable:
     """Return the method that `text` names; ``auto`` goes by the size of the problem.
 
@@ -322,14 +323,17 @@ def choose_method(
     InputError: for an unknown method or parameter, or a value of the wrong type.
     """
     spec = family(problem.family)
-    name, given = split_call(text, "--method")
+    name, given = split_call(text, source)
     if name == "auto":
         name = spec.auto_bound(problem) if bounding else spec.auto(problem)
-    return find_method(spec, name, {**given, **(params or {})})
+    return find_method(spec, name, {**given, **(params or {})}, source)
 
 
 def choose_policy(
-    problem: Problem, policy: str | Callable[..., Any], params: Mapping[str, Any] | None = None
+    problem: Problem,
+    policy: str | Callable[..., Any],
+    params: Mapping[str, Any] | None = None,
+    source: str = "--policy",
 ) -> Runnable:
     """Return the policy of this name, or a user's own.
 
@@ -337,7 +341,7 @@ def choose_policy(
     ------
     InputError: for an unknown policy or parameter, or a value of the wrong type.
     """
-    return find_policy(family(problem.family), policy, params)
+    return find_policy(family(problem.family), policy, params, source)
 
 
 # -- from what a method claims to what is true -------------------------------------------

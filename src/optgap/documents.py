@@ -9,7 +9,7 @@ from typing import Any
 
 from optgap.best_known import opened
 from optgap.contract import Problem
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, type_of
 from optgap.models.jsonio import Fields, dump_json, load_json
 from optgap.models.reading import Path
 from optgap.models.result import SCHEMA as RESULT
@@ -33,7 +33,7 @@ def as_problem(given: ProblemLike, source: str = "problem") -> Problem:
     if isinstance(given, (str, os.PathLike)):
         return load_problem(given)
     if not all(hasattr(given, name) for name in ("family", "objective", "check", "evaluate")):
-        found = NoQuote(f"a {type(given).__name__}")
+        found = type_of(given)
         raise InputError(source, "", found, "a problem, or the path of a file with one")
     if given.family in FAMILIES:
         FAMILIES[given.family].judge(given, given.name, strict=False)
@@ -57,7 +57,7 @@ def as_solution(given: Any, problem: Problem) -> Any:
     if isinstance(given, Mapping):
         return kind.from_json(Fields(given, "solution"), problem)
     a_result = isinstance(given, Result)
-    found = NoQuote("a result with no solution" if a_result else f"a {type(given).__name__}")
+    found = NoQuote("a result with no solution") if a_result else type_of(given)
     expected = f"a solution of {problem.family}, a result with one, or the path of a file"
     raise InputError("solution", "", found, expected)
 
@@ -74,8 +74,9 @@ def load(path: Path, problem: ProblemLike | None = None) -> Any:
 
     Returns
     -------
-    Problem, Result, FittedParameters or a solution
-        The kind that the file's ``schema`` names. ``lib:NAME`` is an instance of optgap-lib.
+    Problem, Result, GroupedFit or a solution
+        The kind that the file's ``schema`` names; a fit has `predict`. ``lib:NAME`` is an
+        instance of optgap-lib.
 
     Raises
     ------
@@ -187,7 +188,7 @@ def save(item: Any, path: Path, problem: ProblemLike | None = None) -> None:
     >>> optgap.save(problem, pathlib.Path(tempfile.mkdtemp()) / "problem.json")
     """
     if not hasattr(item, "to_json"):
-        found = NoQuote(f"a {type(item).__name__}")
+        found = type_of(item)
         raise InputError("save", "", found, "a problem, a solution, a result or a comparison")
     if all(p.default is not p.empty for p in signature(item.to_json).parameters.values()):
         dump_json(path, item.to_json())

@@ -12,7 +12,7 @@ from typing import Any
 from optgap.api import require_seed
 from optgap.contract import Problem
 from optgap.models.columns import converted_names, mapped, rewritten, said
-from optgap.models.errors import InputError, NoQuote, Said, one_of
+from optgap.models.errors import InputError, NoQuote, Said, one_of, type_of
 from optgap.models.jsonio import finite, load_json
 from optgap.models.performance.saved import SCHEMA as FIT
 from optgap.models.performance.saved import FittedParameters, read_fit, read_fits
@@ -327,5 +327,5 @@ def _held(name: str, table: Any, columns: str) -> str | os.PathLike[str] | Fitte
             if document.get("schema") == FIT
             else Held(name, json.dumps(document))
         )
-    found = NoQuote(f"a {type(table).__name__}")
+    found = type_of(table)
     raise InputError(name, "", found, f"a path, or a table: {columns}")

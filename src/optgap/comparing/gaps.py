@@ -33,7 +33,7 @@ from optgap.comparing.unfinished import CUT, Unfinished
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
 from optgap.making import generate, preset_entry
-from optgap.models.errors import InputError, NoQuote, RefereeError, one_of
+from optgap.models.errors import InputError, RefereeError, one_of, type_of
 from optgap.models.limits import Amount, Limits, Progress
 from optgap.models.result import Outcome, Result, Status, Termination, relative_gap
 from optgap.parameters import call_text, split_call, split_list, typed
@@ -75,8 +75,9 @@ def compare(
     limits = limits or Limits(progress=progress)
     bench = _Bench(time_limit, seed, replace(limits, effort=effort))
     names = method_names(problem.family, methods)
-    provers = [choose_method(problem, name) for name in names]
-    own = [choose_policy(problem, policy) for policy in policy_names(problem.family, policies)]
+    provers = [choose_method(problem, name, source="--methods") for name in names]
+    wanted = policy_names(problem.family, policies)
+    own = [choose_policy(problem, policy, source="--policies") for policy in wanted]
     full = _Scope(problem, ALL)
     # a user's own come last: one that does not return keeps no other from running
     turns = sorted(range(len(own)), key=lambda k: own[k].own)
@@ -182,6 +183,8 @@ def sweep(
     """
     limits = limits or Limits(progress=progress)
     entry = preset_entry(family_name, preset)[0]
+    if not isinstance(values, Iterable):
+        raise InputError("values", "", type_of(values), "a sequence of values")
     wanted = [typed({parameter: v}, entry.params, entry.name, "--sweep")[parameter] for v in values]
     problems = [
         generate(family_name, preset, seed=seed, **{**params, parameter: value}) for value in wanted
@@ -240,7 +243,7 @@ def _listed(names: Any) -> list[Any]:
     InputError: for an argument that is no list.
     """
     if not isinstance(names, Iterable):
-        found = NoQuote(f"a {type(names).__name__}")
+        found = type_of(names)
         raise InputError("policies, methods", "", found, "names, with commas or in a list")
     return list(names)
 
@@ -264,18 +267,19 @@ def chosen(
     taken: set[str] = set()
     there = set(beside)
 
-    def dressed(text: str, find: Callable[..., Runnable]) -> str:
-        name, own = split_call(text, "--set")
+    def dressed(text: str, find: Callable[..., Runnable], source: str) -> str:
+        name, own = split_call(text, source)
         if name == "auto" or not given:
             return text
-        known = find(spec, text).known
+        known = find(spec, text, None, source).known
         there.update(known)
         extra = {key: value for key, value in given.items() if key in known}
         taken.update(extra)
         return call_text(name, {**extra, **own})
 
-    own = [dressed(str(name), find_policy) for name in policy_names(family_name, policies)]
-    exact = [dressed(name, find_method) for name in method_names(family_name, methods)]
+    wanted = policy_names(family_name, policies)
+    own = [dressed(str(name), find_policy, "--policies") for name in wanted]
+    exact = [dressed(one, find_method, "--methods") for one in method_names(family_name, methods)]
     for key in given:
         if key not in taken:
             words = "a parameter of the preset, or of a policy or method named here"

@@ -158,7 +158,7 @@ def compare_all(
     """
     limits = limits or Limits(progress=progress)
     begun = time.monotonic()
-    wanted = list(families() if names is None else names)
+    wanted = [names] if isinstance(names, str) else list(families() if names is None else names)
     for name in wanted:
         family(name)
     require_time_limit(time_limit)

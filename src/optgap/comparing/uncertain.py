@@ -369,7 +369,7 @@ def _uncertain(
     fits: Sequence[FittedParameters] = getattr(problem, "fits", ())
     if not fits:
         found = NoQuote(f"{problem.name}, which rests on no fit")
-        raise InputError("uncertainty", "", found, "a problem made with models=[…]")
+        raise InputError("--samples", "", found, "one made with a fit (models=[…], --model FIT)")
     why = [f"{os.path.basename(fit.source)}: {fit.unknown}" for fit in fits if fit.unknown]
     seed, effort, parts = asked["seed"], asked["effort"], asked["parts"]
     problems, left_out = ([], 0) if why else _drawn_problems(problem, fits, samples, seed)
@@ -487,7 +487,7 @@ def _drawn_problems(
         except InputError as error:
             left_out, reason = left_out + 1, str(error)
     expected = "fits that leave less open: their reports say what to measure"
-    raise InputError("uncertainty", "", NoQuote(f"draws such as {reason}"), expected)
+    raise InputError("--samples", "", NoQuote(f"draws such as {reason}"), expected)
 
 
 def require_numbers(samples: int | None, level: float) -> None:

@@ -100,7 +100,7 @@ def choose(names: Iterable[str]) -> list[Dataset]:
         return list(known.values())
     for name in wanted:
         if name not in known:
-            raise InputError("data", "", name, one_of(known, "all, or some of {}"))
+            raise InputError("--fetch", "", name, one_of(known, "all, or some of {}"))
     return [known[name] for name in wanted]
 
 
