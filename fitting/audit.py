@@ -37,10 +37,6 @@ LEVEL, RISE = 0.015, 5.0
 """Power is level within this share, or 3 times its noise, and should have risen by 5 times that."""
 AGREE, MARGIN = 0.02, 1.003
 """Groups agree on the highest clock within this; rows above it by this factor did not reach it."""
-FAR, ERRORS = float(np.log(1.15)), 6.0
-"""A point is off by at least 15 %, and by this many robust standard errors."""
-REACH, FEWEST = 0.25, 6
-"""An end is judged by a neighbour this close in ln f; a line takes this many clocks."""
 
 
 @dataclass(frozen=True)
@@ -110,12 +106,8 @@ class Audit:
     @property
     def suspect_rows(self) -> NDArray[np.int64]:
         """Rows named by any suspect, sorted."""
-        return _rows(self.suspects)
-
-
-def _rows(suspects: Sequence[Suspect]) -> NDArray[np.int64]:
-    none = np.zeros(0, dtype=np.int64)
-    return np.unique(np.concatenate([none, *(item.rows for item in suspects)]))
+        none = np.zeros(0, dtype=np.int64)
+        return np.unique(np.concatenate([none, *(item.rows for item in self.suspects)]))
 
 
 def audit(profile: Profile, by: str | None = None) -> Audit:
@@ -129,10 +121,7 @@ def audit(profile: Profile, by: str | None = None) -> Audit:
             known = values[np.isfinite(values)]
             if len(known):
                 ranges[name] = float(known.min()), float(known.max()), len(values) - len(known)
-    suspects = [*_copied_columns(profile, index), *_energies(profile)]
-    if "frequency_mhz" in profile:
-        suspects[:0] = [*unheld(profile, index), *unreached(profile, index)]
-        suspects += off_the_line(profile, index, _rows(suspects))
+    suspects = [*unheld(profile, index), *unreached(profile, index), *_energies(profile)]
     suspects += [*_limited(profile), *_doubtful(profile)]
     return Audit(
         profile.source,
@@ -218,24 +207,6 @@ def _apart(profile: Profile, rows: NDArray[np.int64]) -> bool:
     return False
 
 
-def _copied_columns(profile: Profile, index: Index) -> list[Suspect]:
-    """Groups whose measured column repeats another group's, value by value."""
-    found = []
-    for name in ("time_s", "power_w", "energy_j"):
-        if name not in profile:
-            continue
-        values = profile.numbers(name)
-        seen: dict[bytes, str] = {}
-        for title, rows in index:
-            if len(rows) < 5 or len(np.unique(values[rows])) < 3:
-                continue
-            first = seen.setdefault(values[rows].tobytes(), title)
-            if first != title:
-                reason = f"every value equals that of {first}: one column may have been copied"
-                found.append(Suspect(name, title, reason, rows))
-    return found
-
-
 def _energies(profile: Profile) -> list[Suspect]:
     """Energy that is not power times time."""
     if not all(name in profile for name in ("energy_j", "power_w", "time_s")):
@@ -312,9 +283,8 @@ def _gaps(profile: Profile, index: Index) -> list[str]:
 
 # --- points of a sweep of the clock that are not to be believed ----------------------------------
 #
-# A sweep lists clocks that were asked for. Three findings tell which of them the core did not run
-# at, or what was measured wrongly: cycles that cannot be, power that no longer follows the clock,
-# and points off the line through their neighbours.
+# A sweep lists clocks that were asked for. Two findings tell which of them the core did not run at:
+# cycles that cannot be, and power that no longer follows the clock.
 
 
 def unheld(profile: Profile, index: Index) -> list[Suspect]:
@@ -324,7 +294,7 @@ def unheld(profile: Profile, index: Index) -> list[Suspect]:
     since waiting for memory costs more cycles the faster the core runs. Where most groups
     break that by a wide margin the core did not run at the clock it claims.
     """
-    if "time_s" not in profile:
+    if "time_s" not in profile or "frequency_mhz" not in profile:
         return []
     clock, excess = profile.numbers("frequency_mhz"), dict[float, list[float]]()
     for _, rows in index:
@@ -354,7 +324,7 @@ def unreached(profile: Profile, index: Index) -> list[Suspect]:
     Groups that agree on the highest clock make one finding. Where enough of them do, it holds for
     every group. Level time alone says nothing: work may wait for memory.
     """
-    if "power_w" not in profile:
+    if "power_w" not in profile or "frequency_mhz" not in profile:
         return []
     highest: dict[str, float] = {}
     for title, rows in index:
@@ -399,76 +369,6 @@ def _highest(profile: Profile, rows: Rows) -> float | None:
             return None
         return float(np.exp(np.clip((top - start) / slope, x[first - 1], x[-1])))
     return None
-
-
-def off_the_line(profile: Profile, index: Index, left_out: Rows) -> list[Suspect]:
-    """Find points far from the line through their two neighbours and the parabola through four.
-
-    The closer of both counts, in units of how it scales the points' noise. The worst point is left
-    out, and the others are judged anew.
-    """
-    clock = profile.numbers("frequency_mhz")
-    found: list[Suspect] = []
-    for name in ("power_w", "time_s"):
-        places: dict[float, list[str]] = {}
-        rows_off: list[Rows] = []
-        most = 0.0
-        for title, rows in index if name in profile else ():
-            whole, _ = curve(profile, name, rows)
-            rows = np.setdiff1d(rows, left_out)
-            x, y = curve(profile, name, rows)
-            for k, off in _off(x, y, whole).items():
-                value = round(float(np.exp(x[k])), 6)
-                places.setdefault(value, []).append(title)
-                rows_off.append(rows[np.abs(clock[rows] / value - 1) < 1e-6])
-                most = off if abs(off) > abs(most) else most
-        if places:
-            of = {v: f"{len(t)} groups" if len(t) > 1 else t[0] for v, t in sorted(places.items())}
-            where = some([f"{v:g} MHz ({t})" if t else f"{v:g} MHz" for v, t in of.items()])
-            words = "up to " if len(rows_off) > 1 else ""
-            reason = f"{words}{100 * np.expm1(most):+.0f} % off its neighbours"
-            found.append(Suspect(name, where, reason, np.sort(np.concatenate(rows_off))))
-    return found
-
-
-def _off(x: Floats, y: Floats, whole: Floats) -> dict[int, float]:
-    """How far points are off, by their place.
-
-    An end is judged if it is that of the whole sweep: what was left out beyond it may be its cause.
-    """
-    found: dict[int, float] = {}
-    kept = np.arange(len(x))
-    while len(kept) >= FEWEST:
-        off, scale = _distances(x[kept], y[kept])
-        noise = 1.4826 * float(np.median(np.abs(off / scale)))
-        beyond = np.abs(off) / np.maximum(FAR, ERRORS * noise * scale)
-        for end, next_ in ((0, 1), (-1, -2)):
-            here = x[kept[end]]
-            if abs(here - x[kept[next_]]) > REACH or here != whole[end]:
-                beyond[end] = 0.0  # an extrapolation that far tells nothing
-        worst = int(np.argmax(beyond))
-        if beyond[worst] <= 1:
-            break
-        found[int(kept[worst])] = float(off[worst])
-        kept = np.delete(kept, worst)
-    return found
-
-
-def _distances(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Distance of each point from the closer of line and parabola, and how that scales noise."""
-    places = np.arange(len(x))[:, None] + np.array([-4, -3, -2, -1, 1, 2, 3, 4])
-    inside = np.clip(places, 0, len(x) - 1)
-    apart = np.where(places == inside, x[inside] - x[:, None], np.inf)
-    nearest = np.argsort(np.abs(apart), axis=1, kind="stable")[:, :4]
-    apart = np.take_along_axis(apart, nearest, axis=1)
-    near = y[np.take_along_axis(inside, nearest, axis=1)]
-    one, two = apart[:, 0], apart[:, 1]
-    line = np.stack([two, -one], axis=1) / (two - one)[:, None]
-    parabola = np.linalg.pinv(np.stack([np.ones_like(apart), apart, apart**2], axis=2))[:, 0]
-    off = [y - np.sum(w * near[:, : w.shape[1]], axis=1) for w in (line, parabola)]
-    scale = [np.sqrt(1 + np.sum(w**2, axis=1)) for w in (line, parabola)]
-    closer = np.abs(off[0] / scale[0]) <= np.abs(off[1] / scale[1])
-    return np.where(closer, off[0], off[1]), np.where(closer, scale[0], scale[1])
 
 
 def curve(profile: Profile, name: str, rows: Rows) -> tuple[Floats, Floats]:

@@ -22,9 +22,7 @@ from optgap.fitting.optimise import (
     Parameter,
     Robust,
     Spread,
-    at_priors,
     bounds,
-    prior_rows,
     spread,
     towards,
 )
@@ -200,7 +198,10 @@ class Estimator(ABC):
         facts = self.settle(profile)
         params = tuple(self.parameters(profile, facts))
         self._enough(profile, params)
-        first = at_priors(self.guess(profile, facts), params)
+        first = self.guess(profile, facts)
+        for k, p in enumerate(params):
+            if p.prior is not None:
+                first[k] = p.prior.above + p.prior.median
         starts = self._starts(first, params)
         if near is not None and len(near.theta_) == len(first):
             starts = np.clip([starts[0], near.theta_], *bounds(params))
@@ -249,16 +250,11 @@ class Estimator(ABC):
         problem = Robust(evaluate, lower, upper, self.loss, self.loss_scale)
         fit = problem.best(starts)
         edge = 1e-9 * np.maximum(np.abs(fit.theta), 1e-12)
-        at_bound = ((fit.theta <= lower + edge) & np.isfinite(lower)) | (
-            (fit.theta >= upper - edge) & np.isfinite(upper)
-        )
-        priors = prior_rows(params, fit.theta)
-        scatter = spread(
-            fit, at_bound, len(target), lower, upper, priors,
-            lambda theta: problem.at(theta, theta).cost,
-        )  # fmt: skip
+        at_bound = (fit.theta <= lower + edge) | (fit.theta >= upper - edge)
         self.start_ = np.clip(fit.start, lower, upper)
         self.residuals_ = fit.residuals[: len(target)]
+        with np.errstate(all="ignore"):
+            scatter = spread(fit, params, at_bound, len(target), lambda t: problem.at(t, t).cost)
         return self._found(profile, facts, params, fit.theta, at_bound, scatter)
 
     def _found(
@@ -296,16 +292,9 @@ class Estimator(ABC):
         """The guess, and random ones around it within the bounds."""
         rng = np.random.default_rng(self.seed)
         lower, upper = bounds(params)
-        rows = [first]
-        for _ in range(max(self.starts, 1) - 1):
-            factor = np.exp(rng.normal(0.0, 1.0, len(first)))
-            rows.append(np.where(first == 0, 0.0, first * factor))
-        bounded = np.isfinite(upper) & (upper > lower) & (upper <= 100 * np.maximum(lower, 1e-300))
-        for row in rows[1:]:
-            row[bounded] = lower[bounded] + rng.beta(1, 2, int(bounded.sum())) * (
-                upper[bounded] - lower[bounded]
-            )
-        return np.clip(np.array(rows), lower, upper)
+        factors = np.exp(rng.standard_normal((max(self.starts, 1), len(first))))
+        factors[0] = 1.0
+        return np.clip(first * factors, lower, upper)
 
     def table(self, table: object, *, strict: bool = True) -> Profile:
         """The table as a Profile."""

@@ -208,10 +208,10 @@ def _follow(out: Output, subject: str, answer: Any, options: list[str]) -> None:
     parts = getattr(answer, "comparisons", (answer,))
     at = -1 if (key := getattr(answer, "parameter", "")) else 0
     options += ["--set", f"{key}={answer.values[at]}"] if key else []
-    ranked = parts[at].ranked if parts else ()
-    policies = [row for row in ranked if row.result.kind == "policy" and not row.failure]
+    results = [row.result for row in parts[at].ranked] if parts else []
+    policies = [one for one in results if one.kind == "policy" and one.objective is not None]
     if policies:
-        policy = policies[0].result.method
+        policy = policies[0].method
         out.following("explain", subject, *options, "--policy", policy, why="why its gap")
 
 
