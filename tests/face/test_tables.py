@@ -9,6 +9,7 @@ import pytest
 from conftest import Cli
 
 import optgap
+from optgap.cli import COMMANDS
 from optgap.comparing.comparison import Comparison, ComparisonRow, ComparisonSet
 from optgap.models.result import Result, Status, Termination
 from optgap.registry import FAMILIES
@@ -59,6 +60,9 @@ def test_compare_and_the_list_of_names_fit_a_terminal(
     width: int, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
+    screen = cli("--help").out.splitlines()
+    assert max(map(len, screen)) <= width
+    assert {*COMMANDS} <= {word for line in screen for word in line.split()}
     told = cli("compare", "coscheduling", "--size", "4").out.splitlines()
     assert max(map(len, told)) <= width
     assert {*FAMILIES["coscheduling"].policies} <= {line.split(" ")[0] for line in told}
@@ -82,12 +86,14 @@ def test_compare_and_the_list_of_names_fit_a_terminal(
         "check cos.json log.json",
         "audit coscheduling cos.json log.json",
         "score marble",
+        "fit linear-power power.csv -o power.json",
     ],
 )
 def test_the_last_line_is_a_command_to_copy(
     line: str, cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, one_process: None
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    Path("power.csv").write_text("frequency_mhz,power_w\n600,80\n900,107\n1400,152\n")
     assert cli("generate", "coscheduling", "--size", "4", "-o", "cos.json").code == 0
     assert cli("run", "cos.json", "--policy", "marble", "-o", "log.json").code == 0
     told = cli(*shlex.split(line))

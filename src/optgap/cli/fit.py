@@ -110,6 +110,8 @@ def command(
     out.line(str(report))
     out.document(report.to_json() if json is not None else {})
     out.wrote(output, plot, json)
+    if output is not None and not output.endswith(".csv"):
+        out.following("report", output, "-o", "report.html", why="as a page")
     return 0
 
 
