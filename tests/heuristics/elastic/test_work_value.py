@@ -13,7 +13,6 @@ from trust.agreement import examples
 
 from optgap.models.elastic import ElasticProblem, Overhead
 from optgap.models.elastic.simulation.protocol import State
-from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.registry import FAMILIES
@@ -111,8 +110,3 @@ def test_what_an_iteration_is_worth_follows_from_the_formula() -> None:
         for job in (0, 1)
     ]
     assert made == pytest.approx([(1000 * costs[0]) ** 0.5 / 1000, (500 * costs[1]) ** 0.5 / 500])
-
-
-def test_a_parameter_out_of_range_is_refused() -> None:
-    with pytest.raises(InputError, match="0 to 1"):
-        ENTRY.load()(two_jobs(), limits=Limits(), seed=0, power=1.5)

@@ -11,21 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from slow_placement_time import SlowTimedRun
-from strategies import placement_problems, tasks_of, timed_placement_problems
+from strategies import tasks_of, timed_placement_problems
+from trust.agreement import outcome_of as run
 
 import optgap
 from optgap.heuristics.placement import POLICIES, engine
 from optgap.models.limits import Limits
 from optgap.models.placement import Cluster, OverTime, PlacementProblem, PlacementSolution
 from optgap.models.placement.presets import alibaba
-from optgap.models.result import Outcome, Termination
+from optgap.models.result import Termination
 
 Runs = list[tuple[int, tuple[int, ...], float] | None]
-
-
-def run(problem: PlacementProblem, name: str, seed: int = 0, **params: Any) -> Outcome:
-    outcome: Outcome = POLICIES[name].load()(problem, limits=Limits(), seed=seed, **params)
-    return outcome
 
 
 def runs(solution: PlacementSolution) -> Runs:
@@ -88,42 +84,6 @@ def test_the_plain_simulation_holds_when_compiled_and_crowded(name: str, queue: 
     assert (unserved > 0) == (queue == "reject")
     waited = float(problem.evaluate(solution).metrics["max_wait_s"])
     assert (waited > 0) == (queue != "reject")
-
-
-@pytest.mark.parametrize("name", ["pwr+fgd", "gpuclustering", "random"])
-@given(still=placement_problems(max_nodes=4, max_tasks=12))
-def test_tasks_that_never_leave_are_placed_as_without_times(
-    name: str, still: PlacementProblem
-) -> None:
-    endless = PlacementProblem.of(
-        still.cluster,
-        still.tasks,
-        still.workload,
-        still.ranks,
-        still.power,
-        replace(still.objective, goal="energy"),
-        over_time=OverTime(horizon_s=10.0),
-    )
-    power = replace(still, objective=replace(still.objective, goal="power"))
-    one, other = run(power, name).solution, run(endless, name).solution
-    assert np.array_equal(one.node, other.node)
-    assert np.array_equal(one.gpu_mask, other.gpu_mask)
-
-
-@given(problem=timed_placement_problems(queues=("fifo", "backfill")), seed=st.integers(0, 9))
-def test_everything_that_fits_somewhere_runs_in_the_end(
-    problem: PlacementProblem, seed: int
-) -> None:
-    solution = run(problem, "random", seed=seed).solution
-    assert np.flatnonzero(solution.node < 0).tolist() == list(problem.never_fits)
-
-
-def test_fifo_starts_in_order_of_submission() -> None:
-    problem = timed(alibaba(seed=5, size=6, load=2.0), "fifo")
-    start = run(problem, "fgd").solution.start_s
-    assert start is not None
-    started = start[~np.isnan(start)]
-    assert (np.diff(started) >= 0).all()
 
 
 def test_a_run_that_is_stopped_has_what_started_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
