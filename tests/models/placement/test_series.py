@@ -8,39 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from reference import first_500, openb_s42
-from strategies import placement_problems, tasks_of
+from strategies import placements_that_fit, tasks_of
 
 from optgap.models.errors import InputError
 from optgap.models.placement import Cluster, PlacementProblem, PlacementSolution
 from optgap.models.placement.series import replay
 
 
-@st.composite
-def any_solutions(draw: st.DrawFn) -> tuple[PlacementProblem, PlacementSolution]:
-    """A problem and placements that fit, found by asking for random nodes."""
-    problem = draw(placement_problems(max_nodes=4, max_tasks=12))
-    cluster, tasks = problem.cluster, problem.tasks
-    cpu = cluster.cpu_milli.tolist()
-    gpus = [[1000] * int(count) for count in cluster.gpus]
-    placed: list[tuple[int, list[int]] | None] = []
-    for k in range(len(tasks)):
-        task = tasks.task_class(k)
-        n = draw(st.integers(-1, len(cluster) - 1))
-        fitting = [g for g, free in enumerate(gpus[n]) if free >= task.gpu_milli]
-        if n < 0 or task.cpu_milli > cpu[n] or len(fitting) < task.num_gpu:
-            placed.append(None)
-            continue
-        chosen = fitting[len(fitting) - task.num_gpu :]
-        cpu[n] -= task.cpu_milli
-        for g in chosen:
-            gpus[n][g] -= task.gpu_milli
-        placed.append((n, chosen))
-    return problem, PlacementSolution.of(placed)
-
-
-@given(any_solutions())
+@given(placements_that_fit(max_nodes=4, max_tasks=12))
 def test_every_row_is_what_the_referee_finds_for_the_arrivals_so_far(
     drawn: tuple[PlacementProblem, PlacementSolution],
 ) -> None:
