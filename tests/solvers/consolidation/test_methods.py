@@ -4,33 +4,16 @@ from typing import Any
 
 import pytest
 from binpacking import bin_packing
-from hypothesis import given
-from strategies_consolidation import consolidation_problems, micro
-from trees_consolidation import least_watts
-from trust.agreement import examples
+from strategies_consolidation import micro
+from trust.agreement import outcome_of as solved
+from trust.agreement import value_of as value
 
-from optgap.heuristics.consolidation import POLICIES
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
 from optgap.models.consolidation.presets import mixed
 from optgap.models.consolidation.problem import Rules
 from optgap.models.limits import Limits
-from optgap.models.result import Outcome, Status, Termination
+from optgap.models.result import Status, Termination
 from optgap.solvers.consolidation import METHODS, auto, auto_bound
-
-BOUNDS = [name for name, e in METHODS.items() if e.kind == "bound" and "power" in e.goals]
-
-
-def solved(problem: ConsolidationProblem, method: str, **params: Any) -> Outcome:
-    outcome: Outcome = METHODS[method].load()(problem, limits=Limits(20), seed=0, **params)
-    return outcome
-
-
-def value(problem: ConsolidationProblem, outcome: Outcome) -> float:
-    assert problem.check(outcome.solution) == []
-    found = problem.evaluate(outcome.solution).objective
-    if outcome.claimed is not None:
-        assert found == pytest.approx(outcome.claimed)
-    return found
 
 
 @pytest.mark.parametrize("method", ["exact", "printed"])
@@ -52,43 +35,6 @@ def test_a_grid_of_clocks_costs_the_next_one_up() -> None:
     problem = micro(capacity="slot", kind=GpuKind(frequencies_mhz=grid))
     for method in ("exact", "printed"):
         assert value(problem, solved(problem, method)) == pytest.approx(346.4)
-
-
-@examples(9)
-@given(problem=consolidation_problems())
-def test_bounds_are_below_the_optimum_and_policies_above(problem: ConsolidationProblem) -> None:
-    least, best = least_watts(problem), solved(problem, "exact")
-    if least is None:
-        assert best.solution is None
-        return
-    slack = 2e-6 * max(1.0, least)
-    for name in BOUNDS:
-        bound = solved(problem, name).bound
-        assert bound <= least + slack, name
-    assert best.bound <= least + slack
-    assert best.status is Status.OPTIMAL
-    assert value(problem, best) == pytest.approx(least, rel=2e-6)
-    filled = solved(problem, "filling", tries=4)
-    assert filled.bound <= least + slack
-    if filled.solution is not None:
-        found = value(problem, filled)
-        assert found >= least - slack
-        assert filled.status is not Status.OPTIMAL or found <= least + slack
-    for name, entry in POLICIES.items():
-        made = entry.load()(problem, limits=Limits(20), seed=0)
-        if made.solution is not None and problem.serves_all(made.solution):
-            assert value(problem, made) >= least - slack, name
-
-
-@examples(6)
-@given(problem=consolidation_problems(lines=False))
-def test_all_exact_methods_agree(problem: ConsolidationProblem) -> None:
-    least = least_watts(problem)
-    written = solved(problem, "printed", big_m=False, backend="highs")
-    if least is None:
-        assert written.solution is None
-        return
-    assert value(problem, written) == pytest.approx(least, rel=2e-6)
 
 
 def test_three_pairs_that_exclude_one_another_need_a_whole_number_of_gpus() -> None:
@@ -156,14 +102,3 @@ def test_auto_goes_by_goal_and_size() -> None:
     assert auto_bound(micro()) == "bound-columns"
     assert auto_bound(mixed(seed=0, size=700)) == "bound-area"
     assert auto(mixed(seed=0, size=700)) == "filling"
-
-
-@pytest.mark.parametrize("method", ["exact", "filling", "printed", "bound-area"])
-def test_an_interrupt_is_told_and_nothing_is_called_optimal(method: str) -> None:
-    limits = Limits()
-    limits.interrupted.set()
-    outcome = METHODS[method].load()(mixed(seed=0, size=6), limits=limits, seed=0)
-    if outcome.status is Status.OPTIMAL:  # the first placement met a closed bound
-        assert outcome.bound == pytest.approx(outcome.claimed)
-    else:
-        assert outcome.termination is Termination.INTERRUPTED
