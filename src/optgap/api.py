@@ -458,6 +458,8 @@ def refereed(
         message = "; ".join(filter(None, (message, note)))
     elif status in (Status.OPTIMAL, Status.FEASIBLE):
         raise RefereeError(f"{runnable.label}: says {status} and returns no solution")
+    elif runnable.entry.kind == "policy" and outcome.termination is Termination.COMPLETED:
+        message = message or "serves nothing"
     if status is Status.BOUND_ONLY and proof is None:
         status = Status.NO_SOLUTION
     metrics: dict[str, float | int | str] = dict(evaluation.metrics) if evaluation else {}

@@ -209,7 +209,11 @@ def _deliver(answer: Answer, out: Output, plot: str | None) -> int:
 def _follow(out: Output, subject: str, answer: Answer, options: list[str]) -> None:
     """Name the command that says why the nearest policy is where it is."""
     parts: Any = getattr(answer, "comparisons", (answer,))
-    policies = [row for row in parts[0].ranked if row.result.kind == "policy" and not row.failure]
+    policies = [
+        row
+        for row in parts[0].ranked
+        if row.result.kind == "policy" and row.result.objective is not None
+    ]
     if policies:
         policy = policies[0].result.method
         out.following("explain", subject, *options, "--policy", policy, why="why its gap")

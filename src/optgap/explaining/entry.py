@@ -87,6 +87,7 @@ def explain(
     limits = replace(limits or Limits(progress=progress), effort=effort)
     spec = family(problem.family)
     runnable = choose_policy(problem, policy, params)
+    limits.progress(runnable.label, None, None)
     own = execute(problem, runnable, limits.each(time_limit), seed)
     scope, asked = _scope(problem, own)
     done = runnable if scope == ALL else None
