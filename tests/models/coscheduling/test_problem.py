@@ -69,36 +69,40 @@ def test_a_schedule_that_cannot_be_read_names_the_field(change: dict[str, Any], 
         CoschedulingSolution.from_json(Fields(document, "x"), problem)
 
 
-@pytest.mark.parametrize(
-    ("node", "said"),
-    [
-        ({"numa": 0}, "field numa: found 0"),
-        ({"gpus": 0}, "field gpus: found 0"),
-        ({"idle_w": float("nan")}, "field idle_w: found nan"),
-        ({"jobs": []}, "no jobs"),
-        ({"jobs": [4]}, r"field jobs\[0\]: found 4"),
-        ({"goal": "speed"}, "objective.goal"),
-    ],
-)
-def test_a_node_that_cannot_be_is_refused(node: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        CoschedulingProblem.of([Application("a", (Mode(1, 1.0, 1.0),))], **node)
+def made(*modes: Mode, **node: Any) -> CoschedulingProblem:
+    """One application, of one mode unless told."""
+    return CoschedulingProblem.of([Application("a", modes or (Mode(1, 1.0, 1.0),))], **node)
 
 
 @pytest.mark.parametrize(
-    ("modes", "said"),
+    ("modes", "node", "said"),
     [
-        ((Mode(5, 1.0, 1.0),), "at least 5 GPUs needed"),
-        ((), "no modes"),
-        ((Mode(1, 0.0, 1.0),), "runtime_s: found 0.0"),
-        ((Mode(1, 1.0, float("nan")),), "power: found nan"),
-        ((Mode(1, 1.0, 1.0), Mode(1, 2.0, 1.0)), "gpu_count 1 twice"),
-        ((Mode(1, 1.0, 1.0, -1.0),), "dram_util_sum"),
+        ((), {"numa": 0}, "field numa: found 0"),
+        ((), {"gpus": 0}, "field gpus: found 0"),
+        ((), {"idle_w": float("nan")}, "field idle_w: found nan"),
+        ((), {"jobs": []}, "no jobs"),
+        ((), {"jobs": [4]}, r"field jobs\[0\]: found 4"),
+        ((), {"goal": "speed"}, "objective.goal"),
+        ((), {"jobs": [0, 0], "releases": [0.0]}, "1 times"),
+        ((), {"jobs": [0, 0], "releases": [0.0, -1.0]}, r"release_s\[1\]"),
+        ((), {"jobs": [0, 0], "releases": [0.0, float("nan")]}, "release_s"),
+        ((Mode(5, 1.0, 1.0),), {}, "at least 5 GPUs needed"),
+        ((Mode(1, 0.0, 1.0),), {}, "runtime_s: found 0.0"),
+        ((Mode(1, 1.0, float("nan")),), {}, "power: found nan"),
+        ((Mode(1, 1.0, 1.0), Mode(1, 2.0, 1.0)), {}, "gpu_count 1 twice"),
+        ((Mode(1, 1.0, 1.0, -1.0),), {}, "dram_util_sum"),
     ],
 )
-def test_an_application_that_cannot_run_is_refused(modes: tuple[Mode, ...], said: str) -> None:
+def test_what_cannot_be_is_refused(
+    modes: tuple[Mode, ...], node: dict[str, Any], said: str
+) -> None:
     with pytest.raises(InputError, match=said):
-        CoschedulingProblem.of([Application("a", modes)])
+        made(*modes, **node)
+
+
+def test_an_application_has_modes() -> None:
+    with pytest.raises(InputError, match="no modes"):
+        CoschedulingProblem.of([Application("a", ())])
 
 
 HEADER = "app,gpu_count,runtime_s,avg_power_per_gpu_w\n"
@@ -167,15 +171,6 @@ FIT = {
     "settings": {},
     "groups": [{"group": "a", "params": {"a": {"value": 0.0}, "b": {"value": 0.1}}}],
 }
-
-
-@pytest.mark.parametrize(
-    ("times", "said"),
-    [([0.0], "1 times"), ([0.0, -1.0], r"release_s\[1\]"), ([0.0, float("nan")], "release_s")],
-)
-def test_release_times_that_are_none_are_refused(times: list[float], said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        CoschedulingProblem.of(three_jobs().applications, [0, 1], releases=times)
 
 
 def test_a_queue_may_come_over_time(tmp_path: Path) -> None:

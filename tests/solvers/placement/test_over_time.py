@@ -117,7 +117,7 @@ def test_tasks_that_all_come_and_leave_together_are_bounded_as_if_they_stayed(go
 
 
 def test_more_moments_are_looked_at_where_demand_changes() -> None:
-    still = small(seed=1, size=10)
+    still = small(seed=1, size=7)
     still = replace(still, power=replace(still.power, cpu_rule="eq1"))  # nothing counted whole
     count = len(still.tasks)
     submit = np.arange(count) * 60.0
@@ -141,7 +141,7 @@ def test_more_moments_are_looked_at_where_demand_changes() -> None:
 
 def test_tasks_that_do_not_fit_together_are_proven_not_to_and_when() -> None:
     still = small(seed=0, size=40)
-    tasks = still.tasks.take([k for k in range(40) for _ in range(6)])
+    tasks = still.tasks.take([k for k in range(40) for _ in range(3)])
     count = len(tasks)
     tasks = replace(tasks, submit_s=np.arange(count) * 1.0, duration_s=np.full(count, 1e4))
     for queue, status in (("reject", Status.INFEASIBLE), ("fifo", Status.BOUND_ONLY)):
