@@ -36,7 +36,7 @@ def bound(problem: ElasticProblem, method: str, **params: Any) -> float:
     return value
 
 
-@examples(7)
+@examples(6)
 @given(problem=elastic_problems(max_jobs=4), data=st.data())
 def test_bounds_are_below_hindsight_and_every_policy(
     problem: ElasticProblem, data: st.DataObject

@@ -40,7 +40,7 @@ def two_and_one_later(submit_s: float) -> ElasticProblem:
 @pytest.mark.parametrize("submit_s", [10, 12, 19, 20])
 def test_a_job_submitted_after_two_that_run_side_by_side_delays_none(submit_s: float) -> None:
     problem = two_and_one_later(submit_s)
-    best = exhaustive(problem, limits=Limits(60), seed=0)
+    best = exhaustive(problem, limits=Limits(), seed=0)
     assert best.status is Status.OPTIMAL
     assert problem.check(best.solution) == []
     assert problem.evaluate(best.solution).objective == pytest.approx(10, rel=1e-6)
@@ -67,7 +67,7 @@ def test_jobs_of_milliseconds_and_of_years_are_proven_beside_one_another(later: 
         problem = replace(
             two_and_one_later(0.0), jobs=jobs_of([0] * 4, work.tolist(), submit.tolist())
         )
-        best = exhaustive(problem, limits=Limits(60), seed=0)
+        best = exhaustive(problem, limits=Limits(), seed=0)
         assert best.status is Status.OPTIMAL
         assert problem.check(best.solution) == []
         value = problem.evaluate(best.solution).objective
@@ -76,7 +76,7 @@ def test_jobs_of_milliseconds_and_of_years_are_proven_beside_one_another(later: 
 
 def test_jobs_that_come_when_all_are_done_are_searched_by_themselves() -> None:
     problem = two_and_one_later(21.0)  # later than one after another
-    best = exhaustive(problem, limits=Limits(60), seed=0)
+    best = exhaustive(problem, limits=Limits(), seed=0)
     assert apart(problem) == [[0, 1], [2]]
     assert apart(two_and_one_later(19.0)) == [[0, 1, 2]]
     assert best.info["groups"] == 2
@@ -97,7 +97,7 @@ def test_no_prefix_is_bounded_above_the_optimum_of_an_order_that_begins_with_it(
 
 def test_jobs_with_all_clocks_on_sixteen_gpus_are_proven() -> None:
     problem = small(seed=1, size=4, gpus=16, hours=0.2, restarts=False)
-    best = exhaustive(problem, limits=Limits(60), seed=0)
+    best = exhaustive(problem, limits=Limits(), seed=0)
     assert best.status is Status.OPTIMAL
     assert problem.check(best.solution) == []
     least = problem.evaluate(best.solution).objective
@@ -123,7 +123,7 @@ Held = tuple[int, int] | None
 
 def proven(problem: ElasticProblem, found: float = np.inf) -> float:
     """Mean completion − submission, s."""
-    search = OrderSearch(problem, Limits(60), True, found, 400)
+    search = OrderSearch(problem, Limits(), True, found, 400)
     search.run()
     assert search.orders.trouble == ""
     return search.proven / len(problem)
@@ -237,7 +237,7 @@ def test_an_optimum_does_not_profile_to_get_past_a_limit(free: bool) -> None:
     restart = (0, 0.0, start, Kind.RESTART, 1, -1, -1)
     window = ElasticSolution.of([restart, (0, start, start + 40.0, Kind.PROFILE, 1, -1, -1)][free:])
     assert [(v.constraint, v.found) for v in problem.check(window)] == [("power limit", 140.0)]
-    known = exhaustive(problem, limits=Limits(60), seed=0)
+    known = exhaustive(problem, limits=Limits(), seed=0)
     assert known.bound == pytest.approx(start + 60.0, rel=1e-5)
     if free:
         assert known.status is Status.OPTIMAL
@@ -266,7 +266,7 @@ def test_a_bound_holds_at_whatever_prices_the_solver_names(monkeypatch: pytest.M
 
 def test_four_jobs_of_fitted_models_are_certified() -> None:
     problem = small(seed=9, size=4, gpus=16, hours=0.2)
-    found = offline(problem, limits=Limits(60), seed=0, runs=100)
+    found = offline(problem, limits=Limits(), seed=0, runs=100)
     assert found.claimed is not None
     assert found.bound is not None
     assert "starts" in found.bound_by
@@ -275,7 +275,7 @@ def test_four_jobs_of_fitted_models_are_certified() -> None:
 
 def test_more_programs_prove_more_and_too_few_are_named() -> None:
     problem = small(seed=9, size=4, gpus=16, hours=0.2)
-    few, all_ = (exhaustive(problem, limits=Limits(60), seed=0, programs=n) for n in (1, 1200))
+    few, all_ = (exhaustive(problem, limits=Limits(), seed=0, programs=n) for n in (1, 1200))
     assert few.message == "the bound's search ended at programs=1; more may prove more"
     assert all_.message == ""
     assert few.bound < all_.bound

@@ -117,7 +117,7 @@ def test_tasks_that_all_come_and_leave_together_are_bounded_as_if_they_stayed(go
 
 
 def test_more_moments_are_looked_at_where_demand_changes() -> None:
-    still = small(seed=1, size=7)
+    still = small(seed=1, size=10)
     still = replace(still, power=replace(still.power, cpu_rule="eq1"))  # nothing counted whole
     count = len(still.tasks)
     submit = np.arange(count) * 60.0
