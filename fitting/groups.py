@@ -20,7 +20,7 @@ E = TypeVar("E", bound=Estimator)
 
 
 @dataclass(frozen=True, repr=False)
-class GroupedFit(Brief, Generic[E]):
+class GroupedFit(Generic[E]):
     """Fitted estimators by group; the group of a fit without groups is ``""``."""
 
     estimator: E
@@ -30,13 +30,18 @@ class GroupedFit(Brief, Generic[E]):
     skipped: tuple[str, ...] = ()
     """Groups that could not be fitted, each with the reason."""
 
+    def __repr__(self) -> str:
+        groups = ", ".join(filter(None, self.fits)) or "all rows"
+        words = f"{self.estimator.name} of {self.source}: {groups}"
+        return f"<GroupedFit {shorten(NoQuote(words), 200)}>"
+
     def __getitem__(self, group: str) -> E:
         return self.fits[group]
 
     def rows(self, table: Profile) -> NDArray[np.int64]:
         """The rows of `table` whose group was fitted."""
         found = [rows for title, rows in table.groups(self.by) if title in self.fits]
-        return np.sort(np.concatenate(found)) if found else np.zeros(0, dtype=np.int64)
+        return np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *found]))
 
     def predict(self, table: object, group: str | None = None) -> Floats:
         """Return the response at each row by its group's fit; warn outside the range measured.
@@ -230,14 +235,10 @@ def cross_validate(
     known = dict(near or {})
     for train, held in (split or Split()).pairs(profile, by):
         base = estimator.share(profile.take(train), by)
-        inside = np.zeros(len(profile), dtype=bool)
-        inside[train] = True
-        out = np.zeros(len(profile), dtype=bool)
-        out[held] = True
         fits: dict[str, tuple[E, Profile]] = {}
         tests: dict[str, NDArray[np.int64]] = {}
         for title, rows in profile.groups(by):
-            test, seen = rows[out[rows]], profile.take(rows[inside[rows]])
+            test, seen = np.intersect1d(rows, held), profile.take(np.intersect1d(rows, train))
             if not len(test):
                 continue
             try:
@@ -251,14 +252,13 @@ def cross_validate(
             found = judge(fits, {title: profile.take(test) for title, test in tests.items()})
             for title, test in tests.items():
                 placed[test] = found[title]
-    seen_rows = np.flatnonzero(np.isfinite(predicted))
-    if not len(seen_rows):
+    kept = np.flatnonzero(np.isfinite(predicted))
+    if not len(kept):
         why = next(iter(skipped.values()), "no row was held out")
         raise InputError(profile.source, "", NoQuote(why), "enough rows to hold some out")
     titles = np.empty(len(profile), dtype=object)
     for title, rows in profile.groups(by):
         titles[rows] = label(title)
-    measured = profile.numbers(estimator.response)[seen_rows]
+    measured = profile.numbers(estimator.response)[kept]
     notes = tuple(f"{title or 'all'}: {why}" for title, why in skipped.items())
-    kept = placed[seen_rows] if judge is not None else np.zeros(0)
-    return HeldOut(measured, predicted[seen_rows], titles[seen_rows], seen_rows, notes, kept)
+    return HeldOut(measured, predicted[kept], titles[kept], kept, notes, placed[kept])

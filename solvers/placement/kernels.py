@@ -110,7 +110,7 @@ def walk_gpus(
     j: int,
     u: int,
 ) -> tuple[IntArray, IntArray]:
-    """The single-GPU contents (as indices of `point`) and multi-GPU items behind (j, u)."""
+    """Return the single-GPU contents (as indices of `point`) and multi-GPU items behind (j, u)."""
     contents = np.empty(j, np.int64)
     items = np.empty(j, np.int64)
     n_contents = 0
@@ -161,7 +161,7 @@ def add_cpu_tasks(gpu_best: FloatArray, cpu: IntArray, value: FloatArray) -> Flo
 def walk_cpu_tasks(
     best: FloatArray, gpu_best: FloatArray, cpu: IntArray, value: FloatArray, j: int, u: int
 ) -> tuple[IntArray, int]:
-    """The CPU-only items behind entry (j, u), and the CPU units left to the GPUs."""
+    """Return the CPU-only items behind entry (j, u), and the CPU units left to the GPUs."""
     items = np.empty(u + 1, np.int64)
     count = 0
     while best[j, u] != gpu_best[j, u]:
