@@ -1,4 +1,4 @@
-"""``explain``: runs the policy, every other online policy, and whoever may know better."""
+"""``explain``, which runs the policy, every other online policy, and the methods."""
 
 from __future__ import annotations
 
