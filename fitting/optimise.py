@@ -19,12 +19,39 @@ Residuals = Callable[[Floats], tuple[Floats, Floats]]
 
 MOST_STEPS = 300
 """Evaluations of one descent."""
-
 TOLERANCE = 1e-10
 """Relative fall of the cost at which a descent ends."""
-
 LEAST_NOISE = 1e-6
 """Relative error below which measurements are not believed, where a prior is weighed."""
+PRIOR_NOISE = 0.03
+"""Relative error of a measurement that priors are weighed against."""
+ACCEPTED, TRIED = 0.01, 1000
+"""Draws that have to lie within the bounds, as a share, and how many are tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter with its unit, physical bounds and meaning; fixed when the bounds meet."""
+
+    name: str
+    unit: str
+    lower: float
+    upper: float
+    meaning: str
+    measure: str = ""
+    """What to measure when the data cannot tell it."""
+    prior: Prior | None = None
+    """Where the data cannot tell it: what published jobs say."""
+
+    @property
+    def fixed(self) -> bool:
+        return self.lower == self.upper
+
+
+def bounds(params: Sequence[Parameter]) -> tuple[Floats, Floats]:
+    """Lower and upper bounds of the parameters."""
+    lower, upper = np.array([[p.lower, p.upper] for p in params], dtype=float).reshape(-1, 2).T
+    return lower, upper
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +86,20 @@ class Robust:
     evaluate: Residuals
     lower: Floats
     upper: Floats
-    loss: Loss = "soft_l1"
-    scale: float = 0.02
+    loss: Loss
+    scale: float
 
     def at(self, theta: Floats, start: Floats) -> Fit:
         """Return the fit as if it ended at `theta`."""
         residuals, jacobian = self.evaluate(theta)
-        if self.loss == "linear":
-            weights, cost = np.ones_like(residuals), 0.5 * float(residuals @ residuals)
-        else:
-            square = (residuals / self.scale) ** 2
-            root = np.sqrt(1 + square)
-            # z²/(1+√(1+z²)) is √(1+z²)−1 without its cancellation near zero
-            cost = self.scale**2 * float(np.sum(square / (root + 1)))
-            weights = 1 / root
-        return Fit(theta, cost, residuals, jacobian, weights, start)
+        square = (residuals / self.scale) ** 2
+        root = np.ones_like(square) if self.loss == "linear" else np.sqrt(1 + square)
+        # z²/(1+√(1+z²)) is √(1+z²)−1 without its cancellation near zero
+        cost = self.scale**2 * float(np.sum(square / (root + 1)))
+        return Fit(theta, cost, residuals, jacobian, 1 / root, start)
 
     def descend(self, start: Floats) -> Fit:
-        """Minimise the cost from one start."""
+        """Minimise the cost from one start; parameters that press against a bound end on it."""
         from scipy.optimize import least_squares
 
         theta = np.clip(start, self.lower, self.upper)
@@ -108,21 +131,14 @@ class Robust:
                 gtol=None,  # of a scale that falls with the distance to a bound
                 max_nfev=MOST_STEPS,
             ).x
-        return self.settled(self.at(theta.copy(), start))
-
-    def settled(self, fit: Fit) -> Fit:
-        """Return the fit with parameters that press against a bound on it.
-
-        scipy keeps to the inside of the bounds and only comes close.
-        """
+        fit = self.at(theta.copy(), start)
+        # scipy keeps to the inside of the bounds and only comes close
         gradient = fit.jacobian.T @ (fit.weights * fit.residuals)
         bound = np.where(gradient > 0, self.lower, self.upper)
         move = np.where((gradient != 0) & np.isfinite(bound), bound - fit.theta, 0.0)
         change = np.abs(gradient * move) + np.sum(fit.jacobian**2, axis=0) * move**2
         pressed = (move != 0) & (change <= TOLERANCE * fit.cost)
-        if not pressed.any():
-            return fit
-        there = self.at(np.where(pressed, bound, fit.theta), fit.start)
+        there = self.at(np.where(pressed, bound, fit.theta), start) if pressed.any() else fit
         return there if there.cost <= fit.cost * (1 + TOLERANCE) else fit
 
     def best(self, starts: Floats) -> Fit:
@@ -140,10 +156,6 @@ def _threads() -> Any:
 
     assert scipy.linalg
     return ThreadpoolController()
-
-
-ACCEPTED, TRIED = 0.01, 1000
-"""Draws that have to lie within the bounds, as a share, and how many are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,15 +177,18 @@ class Spread:
     centre: Floats
     drawn: Floats
 
+    @classmethod
+    def of(cls, theta: Floats, covariance: Floats) -> Spread:
+        """Return the spread of parameters that a covariance says all of."""
+        return cls(covariance, np.sqrt(np.diag(covariance)), (), theta, covariance)
+
 
 def spread(
     fit: Fit,
+    params: Sequence[Parameter],
     held: NDArray[np.bool_],
     rows: int,
-    lower: Floats,
-    upper: Floats,
-    prior: Floats | None = None,
-    cost: Callable[[Floats], float] | None = None,
+    cost: Callable[[Floats], float],
 ) -> Spread:
     """Standard errors from the Jacobian at the solution; NaN for what cannot be identified.
 
@@ -181,46 +196,43 @@ def spread(
     ----------
     held: parameters at a bound or fixed; of one at a bound the error is unknown.
     rows: how many of the residuals are measurements (priors follow them).
-    lower, upper: the bounds.
-    prior: (priors, parameters) what was believed before there were rows, as rows of the Jacobian.
     cost: of parameters, beyond their bounds, too; the step there has to lower it, or the curve is
         too bent for one.
     """
-    prior = np.zeros((0, len(fit.theta))) if prior is None else prior
-    known = prior.any(axis=0)
-    fixed = lower == upper
-    spare = rows > int(np.sum(~fixed & ~known))
+    lower, upper = bounds(params)
+    prior, fixed = prior_rows(params, fit.theta), lower == upper
+    known = np.array([p.prior is not None for p in params], dtype=bool)
     shape, noise, loose = _errors(fit, held, rows, prior)
     covariance = shape * noise**2
+    if rows <= int(np.sum(~fixed & ~known)):  # no row to spare
+        free = ~held
+        unknown = np.where(np.outer(free, free), np.nan, 0.0)
+        return Spread(unknown, np.where(fixed, 0.0, np.nan), loose, fit.theta, shape)
     stderr = np.sqrt(np.maximum(np.diag(covariance), 0))
     stderr[[k for members in loose for k in members]] = np.nan
     stderr[held & ~fixed] = np.nan
-    centre, drawn = fit.theta, covariance if spare else shape
-    if spare and np.any(held & ~fixed):
-        gradient = fit.jacobian[:rows].T @ (fit.weights[:rows] * fit.residuals[:rows])
-        wide, _, unknown = _errors(fit, fixed, rows, prior)
-        there = fit.theta - wide @ gradient  # one Newton step, beyond the bounds
-        beyond = fit.residuals + fit.jacobian @ (there - fit.theta)
-        wide, noise, _ = _errors(replace(fit, residuals=beyond), fixed, rows, prior)
-        least, most = np.where(known, -np.inf, lower), np.where(known, np.inf, upper)
-        with np.errstate(all="ignore"):
-            better = cost is None or cost(there) <= fit.cost
-        accepted = _accepted(there, wide * noise**2, least, most) >= ACCEPTED
-        if better and accepted and not unknown:
-            centre, drawn = there, wide * noise**2
-    if not spare:
-        free = ~held
-        covariance = np.where(np.outer(free, free), np.nan, 0.0)
-        stderr = np.where(fixed, 0.0, np.nan)
-    return Spread(covariance, stderr, loose, centre, drawn)
+    if not np.any(held & ~fixed):
+        return Spread(covariance, stderr, loose, fit.theta, covariance)
+    gradient = fit.jacobian[:rows].T @ (fit.weights[:rows] * fit.residuals[:rows])
+    wide, _, unsure = _errors(fit, fixed, rows, prior)
+    there = fit.theta - wide @ gradient  # one Newton step, beyond the bounds
+    beyond = fit.residuals + fit.jacobian @ (there - fit.theta)
+    wide, noise, _ = _errors(replace(fit, residuals=beyond), fixed, rows, prior)
+    wide = wide * noise**2
+    normal = np.random.default_rng(0).standard_normal((TRIED, len(there)))
+    least, most = np.where(known, -np.inf, lower), np.where(known, np.inf, upper)
+    accepted = float(np.mean(within(there + normal @ root(wide).T, there, least, most)))
+    with np.errstate(all="ignore"):
+        better = cost(there) <= fit.cost
+    if better and accepted >= ACCEPTED and not unsure:
+        return Spread(covariance, stderr, loose, there, wide)
+    return Spread(covariance, stderr, loose, fit.theta, covariance)
 
 
-def _accepted(centre: Floats, covariance: Floats, lower: Floats, upper: Floats) -> float:
-    """Share of normal draws that lie within the bounds."""
-    normal = np.random.default_rng(0).standard_normal((TRIED, len(centre)))
-    drawn = centre + normal @ root(covariance).T
+def within(drawn: Floats, centre: Floats, lower: Floats, upper: Floats) -> NDArray[np.bool_]:
+    """Return which draws, (draws, parameters), lie within the bounds."""
     slack = 1e-9 * np.abs(centre)
-    return float(np.mean(np.all((drawn >= lower - slack) & (drawn <= upper + slack), axis=1)))
+    return np.asarray(np.all((drawn >= lower - slack) & (drawn <= upper + slack), axis=1))
 
 
 def root(covariance: Floats) -> Floats:
@@ -233,70 +245,31 @@ def _errors(
     fit: Fit, held: NDArray[np.bool_], rows: int, prior: Floats
 ) -> tuple[Floats, float, tuple[tuple[int, ...], ...]]:
     """Covariance over the noise's variance, the noise, and what is not identifiable."""
-    size = len(fit.theta)
-    shape = np.zeros((size, size))
-    free = np.flatnonzero(~held)
+    shape, free = np.zeros((len(fit.theta),) * 2), np.flatnonzero(~held)
     if not len(free):
         return shape, 0.0, ()
-    weights, residuals = fit.weights[:rows], fit.residuals[:rows]
+    weights = fit.weights[:rows]
+    square = float(np.sum(weights * fit.residuals[:rows] ** 2))
+    believed = int(np.sum(prior[:, free].any(axis=0)))
+    noise = float(np.sqrt(square / max(rows - (len(free) - believed), 1)))
+    noise = max(noise, LEAST_NOISE) if believed else noise
     jacobian = fit.jacobian[:rows][:, free] * np.sqrt(weights)[:, None]
-    known = np.flatnonzero(prior[:, free].any(axis=0))
-    square = float(np.sum(weights * residuals**2))
-    noise = 0.0
-    if len(known):
-        degrees = max(rows - (len(free) - len(known)), 1)
-        noise = max(float(np.sqrt(square / degrees)), LEAST_NOISE)
-        jacobian = np.concatenate([jacobian, noise * prior[:, free]])
+    jacobian = np.concatenate([jacobian, noise * prior[:, free]])
     norms = np.linalg.norm(jacobian, axis=0)
     safe = np.where(norms > 0, norms, 1.0)
     short = max(len(free) - len(jacobian), 0)  # rows of zeros complete the directions
     padded = np.concatenate([jacobian / safe, np.zeros((short, len(free)))])
     _, values, right = np.linalg.svd(padded, full_matrices=False)
     weak = values <= 1e-7 * max(float(values[0]), 1e-300)
-    if not len(known):
-        degrees = max(rows - (len(free) - int(weak.sum())), 1)
-        noise = float(np.sqrt(square / degrees))
-    weak |= values == 0
     inverse = np.where(weak, 0.0, 1 / np.where(weak, 1.0, values) ** 2)
     shape[np.ix_(free, free)] = (right.T * inverse) @ right / np.outer(safe, safe)
-    loose = [free[np.abs(vector) > 0.1] for vector in right[weak]]
-    return shape, noise, tuple(tuple(int(k) for k in members) for members in loose)
+    share = np.linalg.norm(right[weak], axis=0)  # of each parameter that no row tells
+    several = free[(share > 0.1) & (share < 1 - 1e-6)].tolist()
+    loose = [(k,) for k in free[share >= 1 - 1e-6].tolist()]
+    return shape, noise, (*loose, *([tuple(several)] if several else []))
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter with its unit, physical bounds and meaning; fixed when the bounds meet."""
-
-    name: str
-    unit: str
-    lower: float
-    upper: float
-    meaning: str
-    measure: str = ""
-    """What to measure when the data cannot tell it."""
-    prior: Prior | None = None
-    """Where the data cannot tell it: what published jobs say."""
-
-    @property
-    def fixed(self) -> bool:
-        return self.lower == self.upper
-
-
-def bounds(params: Sequence[Parameter]) -> tuple[Floats, Floats]:
-    """Lower and upper bounds of the parameters."""
-    lower, upper = np.array([[p.lower, p.upper] for p in params], dtype=float).reshape(-1, 2).T
-    return lower, upper
-
-
-PRIOR_NOISE = 0.03
-"""Relative error of a measurement that priors are weighed against."""
-
-
-def at_priors(theta: Floats, params: Sequence[Parameter]) -> Floats:
-    """A start with the medians of the priors."""
-    medians = [t if p.prior is None else p.prior.above + p.prior.median
-               for t, p in zip(theta, params, strict=True)]  # fmt: skip
-    return np.array(medians, dtype=float)
+# --- parameters that the rows cannot tell: from priors, which are of logarithms ------------------
 
 
 def towards(theta: Floats, params: Sequence[Parameter]) -> tuple[Floats, Floats] | None:

@@ -149,7 +149,7 @@ def _require_utilisation(tasks: Sequence[Task], needs: str, source: str) -> None
 
 
 def _known(task: Task) -> Task:
-    """A task about whose utilisation nothing was said keeps no GPU busy."""
+    """Return the task with a utilisation of 0 if the table has none."""
     if not np.isnan(task.util_percent[0]):
         return task
     return replace(task, util_percent=np.zeros(1))
@@ -207,7 +207,7 @@ def _with_series(
     strict: bool,
     believed: bool,
 ) -> tuple[list[Task], float]:
-    """The tasks with their series, and the time between two samples."""
+    """Return the tasks with their series, and the time between two samples."""
     samples = _samples(path, {task.name for task in tasks}, believed)
     period = _period(samples, path, period_s)
     lengths: dict[str, int] = {}
@@ -263,7 +263,7 @@ def _samples(
 def _period(
     samples: dict[str, list[tuple[float, float]]], path: str | os.PathLike[str], given: float
 ) -> float:
-    """The one time between samples."""
+    """Return the one time between samples."""
     period = given
     for name, own in samples.items():
         for (before, _), (after, _) in itertools.pairwise(own):

@@ -42,7 +42,7 @@ class Node:
 def placed(
     problem: CoschedulingProblem, starts: Iterable[tuple[int, int, float]]
 ) -> CoschedulingSolution:
-    """The schedule behind (job, GPU count, start in s) triples that keep both capacities."""
+    """Return the schedule behind (job, GPU count, start in s) triples that keep both capacities."""
     node = Node(problem)
     running: list[Run] = []
     runs: list[Run] = []

@@ -105,7 +105,7 @@ def _terms(item: Fields) -> Maker:
 
 
 def _tables(item: Fields, name: str, clocks: Floats | None) -> Maker:
-    """``tables``: one object per batch (0: any) with counts, time_s and power_w by clock."""
+    """Return ``tables``: one object per batch (0: any) with counts, time_s and power_w by clock."""
     if clocks is None:
         raise item.fail("tables", NoQuote("no frequencies_mhz in the file"), "clocks for them")
     found: dict[int, JobClass] = {}

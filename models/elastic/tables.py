@@ -27,7 +27,7 @@ Maker = Callable[[int, Floats, int, int], JobClass]
 
 
 def maker_of(model: Trained, most_local_batch: float = np.inf) -> Maker:
-    """How a model's classes are made, see `job_class`."""
+    """Return how a model's classes are made, see `job_class`."""
 
     def make(batch: int, clocks: Floats, gpus: int, per_node: int) -> JobClass:
         return job_class(
@@ -52,7 +52,7 @@ def job_class(
     gpus_per_node: int,
     most_local_batch: float = np.inf,
 ) -> JobClass:
-    """The class of a model and a global batch: bs = batch/n, r = min(n, GPUs per node).
+    """Return the class of a model and a global batch: bs = batch/n, r = min(n, GPUs per node).
 
     GPU counts are the powers of two up to min(G, batch) at which the local batch is at most
     `most_local_batch`. Numbers that are no time or power are left for the door to refuse.

@@ -45,7 +45,7 @@ class Iterations:
     top_mhz: float | None = None
 
     def allows(self, gpus: int, batch: float) -> bool:
-        """Whether a global batch on so many GPUs lies where it was measured."""
+        """Tell whether a global batch on so many GPUs lies where it was measured."""
         low, high = self.local_batch
         return self.gpus[0] <= gpus <= self.gpus[1] and low <= batch / gpus <= high
 
@@ -58,7 +58,7 @@ class Iterations:
 
 
 def iterations(fit: FittedParameters) -> dict[str, Iterations]:
-    """The iteration times in a fit of powerflow-throughput or powerflow-energy, by group."""
+    """Return the iteration times in a fit of powerflow-throughput or powerflow-energy, by group."""
     return {group or "model": _iterations(fit, group) for group in fit.groups}
 
 
@@ -87,7 +87,7 @@ def _iterations(fit: FittedParameters, group: str) -> Iterations:
 
 
 def energies(fit: FittedParameters) -> dict[str, EnergyModel]:
-    """The powers in a fit of powerflow-energy, by group."""
+    """Return the powers in a fit of powerflow-energy, by group."""
     return {
         group or "model": EnergyModel(dict(params), fit.facts(group).get("form", "continuous"))
         for group, params in fit.groups.items()
@@ -118,7 +118,7 @@ def power_of(fit: FittedParameters, group: str) -> Callable[[Floats, Floats], Fl
 
 
 def group_for(fit: FittedParameters, name: str) -> str:
-    """The group that is about `name`: its own, or the only one.
+    """Return the group that is about `name`: its own, or the only one.
 
     Raises
     ------

@@ -100,7 +100,7 @@ class OverTime:
         return lasting
 
     def moved(self, by_s: float) -> OverTime:
-        """The same horizon so much later."""
+        """Return the same horizon so much later."""
         return replace(self, begin_s=self.begin_s + by_s)
 
     def to_json(self) -> dict[str, Any]:

@@ -139,7 +139,7 @@ def node_values(
 
 
 def _distinct(rows: IntArray) -> tuple[IntArray, IntArray]:
-    """The distinct rows, and which of them each row is."""
+    """Return the distinct rows, and which of them each row is."""
     weights = np.random.default_rng(0).integers(1, 2**62, size=rows.shape[1]) | 1
     key = (rows * weights).sum(axis=1)  # modulo 2^64
     _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
@@ -211,7 +211,7 @@ def timeline(problem: PlacementProblem, solution: PlacementSolution) -> Timeline
     moments = moments[order]
 
     def followed(base: Any, change: Any, coming: int = 0) -> Any:
-        """A value from the horizon's begin on, from what it changes by at each moment."""
+        """Return a value from the horizon's begin on, from what it changes by at each moment."""
         changes = np.concatenate([change, np.full(len(came), coming)])
         return np.cumsum(np.append(base, changes[order]))[last]
 
@@ -228,7 +228,7 @@ def timeline(problem: PlacementProblem, solution: PlacementSolution) -> Timeline
 
 
 def steps(events: NodeEvents, after: FloatArray, rest: FloatArray) -> FloatArray:
-    """(E,) by how much each event changes its node's value, `rest` before its first."""
+    """Return (E,) by how much each event changes its node's value, `rest` before its first."""
     before = rest[events.node]
     at = np.flatnonzero(events.node[1:] == events.node[:-1])
     before[at + 1] = after[at]

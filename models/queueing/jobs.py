@@ -176,7 +176,7 @@ def _numbers(columns: Mapping[str, Any], where: Sequence[str], source: str) -> N
 
 
 def _whole(values: Iterable[int], source: str) -> IntArray:
-    """The GPU counts, none of them rounded."""
+    """Return the GPU counts, none of them rounded."""
     given = floats(values)
     found = integers(np.where(np.abs(given) < 2**31, given, 0))
     for k in np.flatnonzero(found != given)[:1].tolist():

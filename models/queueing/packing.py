@@ -33,7 +33,7 @@ class Cluster:
         return twin
 
     def fits(self, n: int) -> bool:
-        """Whether a job of n GPUs can be placed now."""
+        """Tell whether a job of n GPUs can be placed now."""
         return bool(fits(self.free, self.level, n, self.g))
 
     def start(self, job: int, n: int) -> list[tuple[int, int]]:

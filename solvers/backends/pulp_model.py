@@ -59,7 +59,7 @@ def to_pulp(model: LinearModel, limits: Limits | None = None) -> Any:
 
 
 def rows_of(problem: Any) -> list[Any]:
-    """The constraints of a PuLP problem, in the order in which they were added."""
+    """Return the constraints of a PuLP problem, in the order in which they were added."""
     listed = problem.constraints  # a method in PuLP 4, a mapping in 3
     return list(listed() if callable(listed) else listed.values())
 

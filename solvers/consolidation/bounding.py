@@ -30,7 +30,7 @@ def bound_area(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> O
 
 
 def bound_columns(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> Outcome:
-    """The larger of `bound_area` and `column_bound`."""
+    """Return the larger of `bound_area` and `column_bound`."""
     instance = instance_of(problem)
     bound = _closed_form(instance)
     return bound_only(bound.raised(column_bound(instance, [], limits), BY_COLUMNS), limits)

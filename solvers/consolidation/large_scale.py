@@ -44,7 +44,7 @@ def filling(
     seed: int,
     tries: int = 60,
 ) -> Outcome:
-    """The best of many fillings, with the closed-form bound.
+    """Return the best of many fillings, with the closed-form bound.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def _first_below(low: int, high: int, room: float, filling: Filling) -> int:
 
 @inner
 def _first_fitting(low: int, high: int, room: IntArray, filling: Filling) -> int:
-    """The first of `items[low:high]` that fits `room`; `high` where none does."""
+    """Return the first of `items[low:high]` that fits `room`; `high` where none does."""
     for j in range(low, high):
         fits = True
         for r in range(len(room)):

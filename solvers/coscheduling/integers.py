@@ -57,11 +57,11 @@ class Integers:
     largest_cost: int
 
     def unit(self, goal: str) -> float:
-        """What one integer of the objective is worth."""
+        """Return what one integer of the objective is worth."""
         return self.tick_s if goal == "makespan" else self.quantum_j
 
     def error(self, goal: str, value: float) -> float:
-        """By how much the integers may put an objective of at most `value` too high.
+        """Return by how much the integers may put an objective of at most `value` too high.
 
         A time is rounded up by at most `NEAR` of itself beside `late_s`, and a cost by `NEAR` of
         itself or a quantum.

@@ -26,7 +26,7 @@ FINE = 1e7
 
 
 def two_at_most(problem: CoschedulingProblem) -> bool:
-    """Whether never more than two jobs run, and all of them may start at time 0."""
+    """Tell whether never more than two jobs run, and all of them may start at time 0."""
     counts = [app.modes[0].gpu_count for app in map(problem.application, range(len(problem)))]
     least = min(counts)
     return min(problem.numa, len(problem), problem.gpus // least) <= 2 and not problem.releases
@@ -57,7 +57,7 @@ class Lanes:
         minimise(self.model, problem, self.data, cost, self.makespan, known)
 
     def _application(self, a: int, jobs: int) -> None:
-        """How many jobs of application `a` run on g GPUs in each lane."""
+        """Add variables: how many jobs of application `a` run on g GPUs in each lane."""
         lanes = (0, 1) if self.problem.numa > 1 else (0,)
         mine = []
         for mode in self.problem.applications[a].modes:
@@ -70,7 +70,7 @@ class Lanes:
         self.model.add(sum(mine) == jobs)
 
     def _capacity(self) -> None:
-        """The inequality above, for the u at which lane A changes: those between are weaker."""
+        """Add the inequality above for the u at which lane A changes; those between are weaker."""
         gpus = self.problem.gpus
         for u in sorted({g for _, g, _ in self.number} | {gpus}):
             terms = [
@@ -99,7 +99,7 @@ class Lanes:
             self.model.add_hint(variable, number[key])
 
     def decode(self, solver: Any) -> list[Start]:
-        """The schedule behind the values: lane A as it comes, lane B ending with it."""
+        """Return the schedule behind the values: lane A as it comes, lane B ending with it."""
         waiting = defaultdict(list)
         for job, a in enumerate(self.problem.jobs):
             waiting[a].append(job)

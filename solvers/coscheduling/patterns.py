@@ -85,7 +85,7 @@ class Relaxation:
 
 
 def classes(problem: CoschedulingProblem) -> list[Class]:
-    """The class of each job."""
+    """Return the class of each job."""
     return [(a, problem.delay_s(job)) for job, a in enumerate(problem.jobs)]
 
 
@@ -112,7 +112,7 @@ def relaxation(
     found: list[tuple[int, ...]],
     goal: Goal,
 ) -> Relaxation:
-    """The program for least energy or makespan (`goal`), in units near 1."""
+    """Return the program for least energy or makespan (`goal`), in units near 1."""
     builder = LinearBuilder()
     energy = goal == "energy"
     longest = (max(m.runtime_s for m in problem.applications[a].modes) for a in problem.jobs)

@@ -206,7 +206,7 @@ def least_costs(
     of_class: Any, remaining: Any, first: Any, time_s: Any, gpus: Any, watts: Any, prices: Any,
     wait_s: float,
 ) -> Any:  # fmt: skip
-    """(Q, A) the least that each job adds at each of the prices."""
+    """Return (Q, A) the least that each job adds at each of the prices."""
     found = np.empty((len(prices), len(of_class)))
     for q in range(len(prices)):
         for j in range(len(of_class)):
@@ -291,7 +291,7 @@ def _expanded(
     total: int, prices: Any, rest: Any, passed: float, room: float, ceiling: float, capacity: int,
     limit: float, test: int,
 ) -> Any:  # fmt: skip
-    """Every state with every choice of the next job, as far as it may end within the room.
+    """Return every state with every choice of the next job, as far as it may end within the room.
 
     Parameters
     ----------
@@ -347,7 +347,7 @@ def _expanded(
 
 @compiled
 def _promising(keep: Any, promise: Any, most: int) -> Any:
-    """Of the states `keep` those of the `most` least promises, the first of equals, in order."""
+    """Return those of the states `keep` with the `most` least promises, in order."""
     low, high = np.inf, -np.inf
     for s in keep:
         low, high = min(low, promise[s]), max(high, promise[s])

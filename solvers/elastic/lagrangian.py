@@ -62,7 +62,7 @@ class Setting:
 
     @classmethod
     def of(cls, problem: ElasticProblem, edges: Floats, charged: bool = False) -> Setting:
-        """From a problem and the pieces; whether starts are `charged`."""
+        """Return the setting of a problem and its pieces; `charged` tells if starts take time."""
         every = range(len(problem.counts))
         groups = [[k] for k in every] if charged else [list(every)]
         classes, first, rows = range(len(problem.classes)), [0], []
@@ -95,7 +95,7 @@ class Setting:
         return ELASTIC.prices(per, pieces, len(self.time_s), steps)
 
     def values(self, gpu_price: Floats, power_price: Floats, per: int) -> Floats:
-        """(C, V) values of an iteration worth trying at these prices, s.
+        """Return (C, V) values of an iteration worth trying at these prices, s.
 
         At its best a job gains one second of completion per second of work at the margin, so
         that an iteration is worth about (1 + λn + μP)·T_iter.
@@ -112,7 +112,7 @@ class Setting:
 
 
 def starts_s(problem: ElasticProblem) -> Floats:
-    """(N,) what the referee asks at least of a start on each count, s."""
+    """Return (N,) what the referee asks at least of a start on each count, s."""
     jobs, submit_s = problem.jobs, problem.jobs.submit_s
     slowest = np.where(np.isfinite(problem.time_s), problem.time_s, 0.0).max(axis=(1, 2))
     longest = problem.overhead.seconds(int(problem.counts[-1]))
@@ -123,13 +123,13 @@ def starts_s(problem: ElasticProblem) -> Floats:
 
 
 def _overheads(problem: ElasticProblem, horizon_s: float) -> Floats:
-    """(N,) what the referee asks at least of a start on each count before the horizon, s."""
+    """Return (N,) what the referee asks at least of a start on each count before the horizon, s."""
     paid = np.array([problem.overhead.seconds(int(n)) for n in problem.counts])
     return np.maximum(paid - 2 * float(slack_s(horizon_s)), 0.0)
 
 
 def _earliest(problem: ElasticProblem, groups: list[list[int]], overhead_s: Floats) -> Floats:
-    """(J,) no job is done sooner: a start, and all its work at the fastest clock."""
+    """Return (J,) no job is done sooner: a start, and all its work at the fastest clock."""
     time_s = np.where(np.isfinite(problem.time_s), problem.time_s, np.inf).min(axis=2)
     fastest = np.stack([time_s[:, group].min(axis=1) for group in groups], axis=1)
     jobs = problem.jobs
@@ -152,7 +152,7 @@ class Evaluated:
 
 
 def evaluate(setting: Setting, gpu_price: Floats, power_price: Floats, per: int) -> Evaluated:
-    """The bound on Σ completions, s, at these prices."""
+    """Return the bound on Σ completions, s, at these prices."""
     jobs = setting.problem.jobs
     values = setting.values(gpu_price, power_price, per)
     pieces = len(gpu_price)

@@ -124,7 +124,7 @@ class Ascent:
     worth: Floats | None = None
 
     def seen(self, per: int) -> Evaluated:
-        """What these prices prove."""
+        """Return what these prices prove."""
         self.limits.spend(self.setting.work(per))
         return evaluate(self.setting, self.gpu, self.power, per)
 
@@ -207,7 +207,7 @@ def bounded(
 def bound_prices(
     problem: ElasticProblem, *, limits: Limits, seed: int, pieces: int = 0, rounds: int = 0
 ) -> Outcome:
-    """The Lagrangian bound; stopped early, the best one so far.
+    """Return the Lagrangian bound; stopped early, the best one so far.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ class Contents:
         return counts
 
     def without(self, surplus: Counter[int]) -> Contents:
-        """The same contents less the tasks in `surplus`, as far as it has them."""
+        """Return the same contents less the tasks in `surplus`, as far as it has them."""
         left = Counter(surplus)
 
         def keep(members: Sequence[int]) -> tuple[int, ...]:
@@ -152,7 +152,7 @@ class Aggregate:
         return float(sum(n * cost for n, cost in zip(self.count, self._idle_cost, strict=True)))
 
     def cost(self, t: int, contents: Contents) -> float:
-        """What a node of type `t` with these contents costs beyond the idle node."""
+        """Return what a node of type `t` with these contents costs beyond the idle node."""
         node = self.types[t]
         used = sum(n * int(self.cpu_milli[c]) for c, n in contents.tasks.items())
         loads = sorted(sum(int(self.gpu_milli[c]) for c in gpu) for gpu in contents.shares)
@@ -185,7 +185,7 @@ class Aggregate:
         return np.maximum(0.0, each)
 
     def feasible(self, t: int, contents: Contents) -> bool:
-        """Whether a node of type `t` can carry these contents."""
+        """Tell whether a node of type `t` can carry these contents."""
         node = self.types[t]
         tasks = contents.tasks
         if not all(self.fits_type[t][c] for c in tasks):
@@ -281,6 +281,6 @@ class Aggregate:
         return np.where(self.weightless, 0, self.demand)
 
     def demand_counter(self, *, weightless: bool) -> Counter[int]:
-        """How many tasks of each class there are, with or without the weightless."""
+        """Return how many tasks of each class there are, with or without the weightless."""
         demand = self.demand if weightless else self.priced_demand
         return Counter({c: int(n) for c, n in enumerate(demand) if n})

@@ -248,7 +248,7 @@ class ColumnGeneration:
             self.lower, self.best = lower, prices
 
     def proven(self, prices: Prices, demand: IntArray) -> float:
-        """The lower bound that these prices prove for a demand, beyond the idle cluster."""
+        """Return the lower bound that these prices prove for a demand, beyond the idle cluster."""
         terms = [*(prices.task * demand).tolist(), -prices.nodes]
         terms += (prices.in_use * self.least).tolist()
         # what tasks are worth cancels against what nodes cost within each value, too
@@ -260,7 +260,7 @@ class ColumnGeneration:
         return self.with_idle(self.lower)
 
     def with_idle(self, lower: float) -> float:
-        """A lower bound beyond the idle cluster, in the objective's own unit.
+        """Return a lower bound beyond the idle cluster, in the objective's own unit.
 
         Tasks never lower the power of a node: without fragmentation the idle cluster is one, too.
         """
@@ -278,7 +278,7 @@ class ColumnGeneration:
         return not self.may_leave_out and bool(self.last.unserved.max(initial=0.0) > 1e-7)
 
     def close(self, tolerance: float) -> bool:
-        """Whether bound and restricted LP agree to a relative `tolerance`."""
+        """Tell whether bound and restricted LP agree to a relative `tolerance`."""
         if self.short:
             return False
         if self.counted is not None:  # what is whole has no room between the two
@@ -398,7 +398,7 @@ class ColumnGeneration:
 
 
 def whole(least: float) -> float:
-    """The whole number that something whole is not below, as it is not below `least`."""
+    """Return the whole number that something whole is not below, as it is not below `least`."""
     return math.ceil(least - WHOLE) if math.isfinite(least) else least
 
 
@@ -416,14 +416,14 @@ def stand_alone_cost(aggregate: Aggregate) -> FloatArray:
 
 
 def single(num_gpu: int, c: int) -> Contents:
-    """One task of class `c`, alone."""
+    """Return one task of class `c`, alone."""
     if num_gpu == 0:
         return Contents(cpu_only=(c,))
     return Contents(shares=((c,),)) if num_gpu == 1 else Contents(multi=(c,))
 
 
 def cpu_units(aggregate: Aggregate, most: int) -> float:
-    """A CPU unit with at most `most` units per node, losing the least when rounding down.
+    """Return a CPU unit with at most `most` units per node, losing the least when rounding down.
 
     Units around the finest allowed are tried; the loss is the CPU need that rounding hides,
     summed over all tasks.

@@ -42,7 +42,7 @@ def formulation(problem: QueueingProblem, *, limits: Limits | None = None) -> Fo
 def assignment(
     problem: QueueingProblem, limits: Limits | None
 ) -> tuple[Program, dict[Any, Any], dict[Any, Any], dict[Any, Any]]:
-    """The program with o_ij, w_jk and q_jk; with placement=count the cluster is one node."""
+    """Return the program with o_ij, w_jk and q_jk; with placement=count the cluster is one node."""
     m = Program("queueing", limits=limits)
     jobs, (N, g) = range(len(problem)), problem.shape
     r, d = problem.jobs.arrival_s.tolist(), problem.jobs.duration_s.tolist()
@@ -89,7 +89,7 @@ def assignment(
 def best_assignment(
     problem: QueueingProblem, *, limits: Limits, seed: int, backend: str = "highs"
 ) -> Outcome:
-    """The best schedule by this formulation: the reference, not the method.
+    """Return the best schedule by this formulation: the reference, not the method.
 
     Parameters
     ----------

@@ -98,7 +98,7 @@ class Machine(NamedTuple):
 
 
 def stream_of(problem: QueueingProblem) -> Stream:
-    """The jobs of a problem as arrays."""
+    """Return the jobs of a problem as arrays."""
     jobs, g = problem.jobs, problem.shape[1]
     return Stream(
         jobs.arrival_s.copy(),
@@ -120,7 +120,7 @@ def held_gpus(stream: Stream) -> IntArray:
 
 
 def plan_of(order: IntArray, held: int) -> Plan:
-    """A list without wishes; `held` is how many nodes its jobs hold together."""
+    """Return a list without wishes; `held` is how many nodes its jobs hold together."""
     count = len(order)
     return Plan(
         order.astype(np.int64),
@@ -132,7 +132,7 @@ def plan_of(order: IntArray, held: int) -> Plan:
 
 
 def machine_of(nodes: int, g: int, most: int) -> Machine:
-    """An idle cluster on which at most so many jobs run at once."""
+    """Return an idle cluster on which at most so many jobs run at once."""
     level = np.zeros(g + 1, dtype=np.int64)
     level[g] = nodes
     return Machine(

@@ -42,7 +42,7 @@ class Period:
     settled: bool = False
 
     def waited(self, arrival: FloatArray, start: FloatArray) -> float:
-        """Σ wait within the period of a schedule, s."""
+        """Return Σ wait within the period of a schedule, s."""
         spent = np.minimum(start, self.end) - np.maximum(arrival, self.begin)
         return float(np.maximum(spent, 0.0).sum())
 

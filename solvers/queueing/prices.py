@@ -58,7 +58,7 @@ ASCENT = Ascent()
 def bound_prices(
     problem: QueueingProblem, *, limits: Limits, seed: int, steps: int = ASCENT.steps
 ) -> Outcome:
-    """The best bound from prices on GPU time, and no worse than `bound_area`.
+    """Return the best bound from prices on GPU time, and no worse than `bound_area`.
 
     For the makespan prices give nothing beyond areas, which is what is returned.
 
@@ -85,7 +85,7 @@ def bound_prices(
 def best_bound(
     problem: QueueingProblem, limits: Limits, steps: int = ASCENT.steps
 ) -> tuple[float, str]:
-    """A bound on Σ wait, or on the makespan, s, and who proved it."""
+    """Return a bound on Σ wait, or on the makespan, s, and who proved it."""
     if problem.objective.goal == "makespan":
         return makespan(problem)
     value, by = sum_of_waits(problem)
@@ -108,7 +108,7 @@ class _PriceSearch:
     known: float
 
     def run(self) -> float:
-        """The best bound on Σ wait found, s."""
+        """Return the best bound on Σ wait found, s."""
         jobs = self.problem.jobs
         demand, capacity = self.width
         some = demand > 0
@@ -128,7 +128,7 @@ class _PriceSearch:
         return self.best
 
     def _value(self, edges: FloatArray, price: FloatArray) -> tuple[float, FloatArray]:
-        """The bound that prices give, safely rounded, and its slope per interval."""
+        """Return the bound that prices give, safely rounded, and its slope per interval."""
         usage = np.zeros(len(price))
         total, looked = priced(self.release, self.duration, self.demand, edges, price, usage)
         self.looks = float(looked)

@@ -300,7 +300,7 @@ class Cluster:
         self.known: dict[tuple[int, ...], int] = {}
 
     def place(self, job: int) -> int:
-        """The number of the job's place."""
+        """Return the number of the job's place."""
         n = int(self.sizes[job])
         blocks = self.blocks[job, : max(1, n // self.per)]
         return self.known.setdefault(tuple(blocks.tolist()), len(self.known))

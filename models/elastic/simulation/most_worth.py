@@ -47,7 +47,7 @@ class MostWorth:
         ]
 
     def decide(self, state: State) -> Decision:
-        """The most worth of work per second that fits."""
+        """Return the most worth of work per second that fits."""
         limit_w = self.problem.power_allowed_w
         choices = self.choices
         parts = [self.of_class[c] for c in state.of_class.tolist()]

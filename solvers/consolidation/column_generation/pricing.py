@@ -102,7 +102,7 @@ class Pricer:
         return Priced(gpu_prices, upper, columns, exact, work)
 
     def knapsack(self, duals: Duals) -> Knapsack:
-        """The subproblem with its tables, in memory that the next one takes over."""
+        """Return the subproblem with its tables, in memory that the next one takes over."""
         profit = duals.tasks[self.order]
         found = Knapsack(self.demand, self.limit, profit, self.coarse, self.room, self._tables)
         fill_tables(found)

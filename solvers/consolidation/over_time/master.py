@@ -118,12 +118,12 @@ class Master:
                 self._row(r, k, True)
 
     def _gpus(self, bucket: int) -> IntArray:
-        """The columns of awake GPUs in a bucket."""
+        """Return the columns of awake GPUs in a bucket."""
         own: IntArray = bucket * self.levels + np.arange(self.levels)
         return own
 
     def _row(self, share: int, bucket: int, progress: bool) -> None:
-        """A row of a share, with the columns there are."""
+        """Add a row of a share, with the columns so far."""
         index, value = self._gpus(bucket), np.ones(self.levels)
         if progress:
             value = self.relaxed.curve.pace - self.relaxed.base[bucket]

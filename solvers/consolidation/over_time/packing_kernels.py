@@ -141,7 +141,7 @@ def insert(
 
 @inner
 def power(case: TaskStream, p: Packing, tasks: IntArray) -> float:
-    """What the GPUs and servers of a packing draw at f_max, W."""
+    """Return what the GPUs and servers of a packing draw at f_max, W."""
     watts = np.zeros(len(case.gpu_kind))
     for task in tasks:
         for m in range(case.width[task]):
@@ -155,7 +155,7 @@ def power(case: TaskStream, p: Packing, tasks: IntArray) -> float:
 
 @inner
 def servers(case: TaskStream, p: Packing) -> float:
-    """What the servers with tasks draw besides, W."""
+    """Return what the servers with tasks draw besides, W."""
     watts = 0.0
     for i in range(len(p.busy)):
         if p.busy[i] > 0:

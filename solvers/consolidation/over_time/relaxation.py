@@ -69,7 +69,7 @@ class Relaxation:
 
 
 def relaxation(problem: ConsolidationProblem, buckets: int) -> Relaxation:
-    """The relaxation of a problem with so many buckets."""
+    """Return the relaxation of a problem with so many buckets."""
     tasks = problem.tasks
     submit = floats([t.submit_s for t in tasks])
     effort = floats([t.duration_s for t in tasks])
@@ -107,7 +107,7 @@ def _edges(submit: FloatArray, effort: FloatArray, buckets: int) -> FloatArray:
 
 
 def utilisations(problem: ConsolidationProblem) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(L,) least and highest u/100, and ∫u/100 over a task's progress, s."""
+    """Return (L,) least and highest u/100, and ∫u/100 over a task's progress, s."""
     low, high, work = [], [], []
     for task in problem.tasks:
         u = task.util_percent / 100
@@ -138,7 +138,7 @@ def _certain_gpus(problem: ConsolidationProblem) -> tuple[FloatArray, FloatArray
 
 
 def _integrated(times: FloatArray, values: FloatArray, edges: FloatArray) -> FloatArray:
-    """∫ of a step function (values[i] from times[i] on) between neighbouring edges."""
+    """Return ∫ of a step function (values[i] from times[i] on) between neighbouring edges."""
     points = np.append(times, max(times[-1], edges[-1]) + 1.0)
     grown = np.concatenate([[0.0], np.cumsum(values * np.diff(points))])
     return np.asarray(np.diff(np.interp(edges, points, grown)))

@@ -44,7 +44,7 @@ MOST_TASKS = 2000
 
 
 def exact(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
-    """The best placement, proven.
+    """Return the best placement, proven.
 
     The minimising objectives place every task; a proof is good to one part in a million.
 
@@ -66,7 +66,7 @@ def greedy(counted: Counted) -> PlacementSolution | None:
 
 
 def objective_of(counted: Counted, solution: PlacementSolution) -> float:
-    """The objective of a placement by the costs of its nodes' contents."""
+    """Return the objective of a placement by the costs of its nodes' contents."""
     if counted.accepting:
         return float(counted.problem.tasks.demand_milli[solution.node >= 0].sum())
     costs = [counted.cost(t, contents) for t, contents in contents_of(counted, solution)]
@@ -74,7 +74,7 @@ def objective_of(counted: Counted, solution: PlacementSolution) -> float:
 
 
 def decode(model: CountedModel, values: FloatArray) -> PlacementSolution:
-    """The placement behind the columns' values, where every unit is a single node."""
+    """Return the placement behind the columns' values, where every unit is a single node."""
     nodes: list[Node] = []
     for unit, columns in zip(model.units, model.columns, strict=True):
         of_size: dict[int, list[int]] = defaultdict(list)
@@ -149,7 +149,7 @@ class ExactSearch:
             self.found, self.claimed = solution, value
 
     def _better(self, bound: float | None) -> float | None:
-        """The better of this bound and the one that is known."""
+        """Return the better of this bound and the one that is known."""
         known = [value for value in (self.bound, bound) if value is not None]
         return max(known, key=lambda value: self.sign * value, default=None)
 

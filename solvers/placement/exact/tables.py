@@ -132,5 +132,5 @@ class Counted(Aggregate):
 
 
 def is_share(task: TaskClass) -> bool:
-    """Whether the task takes a part of one GPU only."""
+    """Tell whether the task takes a part of one GPU only."""
     return task.num_gpu == 1 and task.gpu_milli < 1000

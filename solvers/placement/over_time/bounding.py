@@ -73,7 +73,7 @@ def bound_over_time(
     tolerance: float = 5e-4,
     found: dict[str, Any] | None = None,
 ) -> Outcome:
-    """A proven bound for running every task, migrations free.
+    """Return a proven bound for running every task, migrations free.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def _whole(problem: PlacementProblem, base: float, beyond_idle: float, largest: 
 
 
 def _waiting(problem: PlacementProblem, limits: Limits, tolerance: float) -> Outcome:
-    """The bound where tasks may start later than they are submitted."""
+    """Return the bound where tasks may start later than they are submitted."""
     assert problem.over_time is not None
     aggregate, there = Aggregate(problem), Aggregate(problem)
     aggregate.count = np.full_like(aggregate.count, len(problem.tasks))
@@ -155,7 +155,7 @@ def _waiting(problem: PlacementProblem, limits: Limits, tolerance: float) -> Out
 
 
 def counts(problem: PlacementProblem) -> bool:
-    """Whether what is in use is counted: where it costs, and nothing else does."""
+    """Tell whether what is in use is counted: where it costs, and nothing else does."""
     return problem.objective.goal == "energy" and problem.power.cpu_rule == "packages"
 
 
@@ -217,7 +217,7 @@ class Refinement:
         self.seen: dict[int, FloatArray] = {}
 
     def knows(self, problem: PlacementProblem) -> bool:
-        """Whether the problem differs in nothing but tasks, and has none of another class."""
+        """Tell whether the problem differs in nothing but tasks, and has none of another class."""
         own = self.problem
         same = own.cluster is problem.cluster and own.workload is problem.workload
         same = same and own.power == problem.power and own.objective == problem.objective
@@ -265,7 +265,7 @@ class Refinement:
         return self.generation.last.value
 
     def running(self, event: int) -> IntArray:
-        """(classes,) how many tasks of each run after an event."""
+        """Return (classes,) how many tasks of each run after an event."""
         of = self.pool.class_of[self.demand.running(event)]
         return np.bincount(of, minlength=len(self.generation.aggregate.classes))
 

@@ -120,7 +120,7 @@ class Counting:
         self.least[counted] = np.ceil(pool.value - (WHOLE + pool.rounding))
 
     def rises(self, dearest: FloatArray) -> float:
-        """By how much one task more raises what is proven by what is in use, at most.
+        """Return by how much one more task raises at most the part proven by devices in use.
 
         A sum of prices rises by the highest of a task, and rounding up adds less than one.
 

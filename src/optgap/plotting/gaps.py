@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from optgap.comparing.uncertain import UncertainComparison
 
 WIDEST = 1e9
-"""Percent: a gap that is larger is drawn there."""
+"""Largest gap that is drawn, in percent; larger ones are drawn there."""
 
 
 def plot_gaps(comparison: Comparison | ComparisonSet, ax: Axes) -> Axes:
     """Draw gaps to the best proven bound, in percent.
 
     One comparison gives one dot per policy or method, sorted, with its value beside it; a set
-    gives one line per policy over the parameter's values. Between the bound
-    (0) and the best solution known it is grey: what is not proven. Hollow marks are gaps against
-    a bound for the accepted part alone.
+    gives one line per policy over the parameter's values. The unproven part between the bound
+    (0) and the best known solution is grey. Hollow marks are gaps against a bound for the
+    accepted part alone.
     """
     if isinstance(comparison, ComparisonSet):
         return _lines(comparison, ax)
@@ -47,7 +47,7 @@ def plot_gaps(comparison: Comparison | ComparisonSet, ax: Axes) -> Axes:
 
 
 def figure_size(comparison: Comparison | ComparisonSet) -> tuple[float, float]:
-    """Width and height in inches that give every label room."""
+    """Return width and height in inches that give every label room."""
     if isinstance(comparison, ComparisonSet):
         return 8.0, max(4.5, 0.32 * len(comparison.methods))
     return 8.0, 2.0 + 0.32 * len(comparison.rows)
@@ -68,7 +68,7 @@ def gaps_figure(answer: Comparison | ComparisonSet | UncertainComparison) -> Fig
 
 
 def overview_figure(comparisons: Sequence[Comparison]) -> Figure:
-    """Draw one panel per comparison, as tall as it has rows, above what all marks mean."""
+    """Draw one panel per comparison, with a height by its rows, above a legend for all."""
     drawn = [_drawn(comparison) for comparison in comparisons]
     heights = [1.4 + 0.26 * len(rows) for rows in drawn]
     figure = new_figure(8.0, 0.8 + sum(heights))
