@@ -60,9 +60,8 @@ class Tables:
     def __init__(self, share: Items, multi: Items, cpu_only: Items, size: int, steps: int) -> None:
         self.share, self.multi, self.cpu_only = share, multi, cpu_only
         self.size = size
-        self.fill_level, self.need, self.worth, self.item, self.parent = kernels.share_one_gpu(
-            size, steps, share.size, share.cpu, share.value
-        )
+        content, self.worth = kernels.share_one_gpu(size, steps, share.size, share.cpu, share.value)
+        self.fill_level, self.need, self.item, self.parent = content.T.copy()
 
     def fill(self, gpus: int, residual_cost: FloatArray | None) -> Filled:
         """Extend to whole nodes; `residual_cost` is per step that is filled, (steps + 1,)."""
