@@ -94,7 +94,7 @@ def fill_gpus(
 def _filled(
     instance: Instance, levels: CostLevels, power: float, breadth: tuple[int, ...], full: float
 ) -> IntArray | None:
-    """One placement, or None; a capacity row's weight is its demand over capacity to `power`."""
+    """Return one placement, or None; a capacity row weighs its demand over capacity to `power`."""
     limit = np.maximum(instance.capacity[0], 1)
     scarcity = (instance.demand * instance.width).sum(axis=1) / limit
     shares: FloatArray = (scarcity / max(1e-300, float(scarcity.max()))) ** power
@@ -143,7 +143,7 @@ class Filling(NamedTuple):
 
 @inner
 def _first_below(low: int, high: int, room: float, filling: Filling) -> int:
-    """The first of `items[low:high]`, which fall in weight, that is no heavier than `room`."""
+    """Return the first of `items[low:high]`, sorted by falling weight, that fits into `room`."""
     while low < high:
         middle = (low + high) // 2
         if filling.weight[filling.items[middle]] > room:
