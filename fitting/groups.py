@@ -20,7 +20,7 @@ E = TypeVar("E", bound=Estimator)
 
 
 @dataclass(frozen=True, repr=False)
-class GroupedFit(Brief, Generic[E]):
+class GroupedFit(Generic[E]):
     """Fitted estimators by group; the group of a fit without groups is ``""``."""
 
     estimator: E
@@ -29,6 +29,11 @@ class GroupedFit(Brief, Generic[E]):
     source: str = "table"
     skipped: tuple[str, ...] = ()
     """Groups that could not be fitted, each with the reason."""
+
+    def __repr__(self) -> str:
+        groups = ", ".join(filter(None, self.fits)) or "all rows"
+        words = f"{self.estimator.name} of {self.source}: {groups}"
+        return f"<GroupedFit {shorten(NoQuote(words), 200)}>"
 
     def __getitem__(self, group: str) -> E:
         return self.fits[group]

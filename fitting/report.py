@@ -1,4 +1,4 @@
-"""What a fit found and how far it can be trusted: text, HTML and ``optgap.fit/1``."""
+"""Report of a fit, with its errors and warnings: text, HTML and ``optgap.fit/1``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound=Estimator)
 
 MOST_ROWS, MOST_NOTES = 60, 12
-"""Of a table of parameters in a notebook, and of the notes below it."""
+"""Largest numbers of rows of a table of parameters in a notebook, and of notes below it."""
 OVERFIT = 2.5
 """A held-out error this many times the one in sample says that the fit follows its noise."""
 
@@ -58,7 +58,7 @@ class FitReport(Generic[E]):
         return table.take(self.fit.rows(table))
 
     def overall(self) -> dict[str, float | int | None]:
-        """n, R² and MAPE over all groups; the held-out MAPE is the mean of the groups'."""
+        """Return n, R² and MAPE over all groups; the held-out MAPE is the mean of the groups'."""
         table, held = self.fitted_rows(), self.held_out
         measured = table.numbers(self.fit.estimator.response)
         return {
@@ -98,7 +98,7 @@ class FitReport(Generic[E]):
         return pd.DataFrame(rows)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Curves with their bands beside measured against predicted; written to `path`, too.
+        """Return a figure of curves with bands, and measured against predicted; write to `path`.
 
         Raises
         ------
@@ -109,7 +109,7 @@ class FitReport(Generic[E]):
         return drawn_report(self, path)
 
     def warnings(self, group: str) -> list[str]:
-        """What stands in the way of trusting a group's fit."""
+        """Return warnings against trust in a group's fit."""
         estimator = self.fit.fits[group]
         found = list(dict.fromkeys(estimator.warnings_))
         error = self._held.get(group)
@@ -122,11 +122,11 @@ class FitReport(Generic[E]):
 
     @cached_property
     def _held(self) -> dict[str, float]:
-        """The held-out error of each group that has one."""
+        """Held-out error of each group that has one."""
         return {} if self.held_out is None else self.held_out.by_group()
 
     def to_json(self) -> dict[str, Any]:
-        """The schema ``optgap.fit/1``, which `saved.load` reads back."""
+        """Return the JSON form, ``optgap.fit/1``, which `saved.load` reads back."""
         groups = [
             {
                 "group": title,
@@ -156,7 +156,7 @@ class FitReport(Generic[E]):
         }
 
     def title(self) -> str:
-        """The model, what it was fitted to, how many rows, and the errors."""
+        """Return two lines on the model, its table, the number of rows, and the errors."""
         overall, source = self.overall(), self.profile.source
         words = f"{self.fit.estimator.name} fitted to {source}\n{overall['n']} rows, "
         words += f"R² {overall['r2']:.4f}, MAPE {overall['mape']:.2%}"
@@ -172,7 +172,7 @@ class FitReport(Generic[E]):
         return lines + [f"! {note}" for note in (*self.profile.notes, *self.notes)]
 
     def _own(self, group: str) -> list[str]:
-        """A group's warnings without what is said of the whole table."""
+        """Return a group's warnings without those about the whole table."""
         return [note for note in self.warnings(group) if note not in self.profile.notes]
 
     def __str__(self) -> str:
@@ -213,7 +213,7 @@ class FitReport(Generic[E]):
 
 
 def described(estimator: Estimator) -> dict[str, Any]:
-    """A fitted estimator in JSON's terms, as it stands in a group or inside another's facts."""
+    """Return the JSON form of a fitted estimator, for a group or the facts of another."""
     facts: dict[str, Any] = {}
     for name, value in estimator.facts_.items():
         if isinstance(value, Estimator):

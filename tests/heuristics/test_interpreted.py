@@ -25,10 +25,10 @@ SMALL: dict[str, list[dict[str, Any]]] = {
     "placement": [{"preset": "small"}],
     "consolidation": [{"size": 12}],
     "elastic": [{"preset": "tiny"}, {"size": 12}],
-    "queueing": [{"preset": "small"}, {"size": 40}],
+    "queueing": [{"preset": "small"}, {"size": 25}],
 }
 
-FEW: dict[str, dict[str, Any]] = {"replan": {"moves": 20}}
+FEW: dict[str, dict[str, Any]] = {"replan": {"moves": 10}}
 """Parameters of policies that search at every event: what is searched is the same with less."""
 
 
