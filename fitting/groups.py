@@ -232,13 +232,14 @@ def cross_validate(
     profile = estimator.prepare(table)
     predicted, placed = np.full(len(profile), np.nan), np.full(len(profile), np.nan)
     skipped: dict[str, str] = {}
-    known = dict(near or {})
+    known, parts = dict(near or {}), list(profile.groups(by))
     for train, held in (split or Split()).pairs(profile, by):
         base = estimator.share(profile.take(train), by)
+        out = np.isin(np.arange(len(profile)), held, kind="table")
         fits: dict[str, tuple[E, Profile]] = {}
         tests: dict[str, NDArray[np.int64]] = {}
-        for title, rows in profile.groups(by):
-            test, seen = np.intersect1d(rows, held), profile.take(np.intersect1d(rows, train))
+        for title, rows in parts:
+            test, seen = rows[out[rows]], profile.take(rows[~out[rows]])
             if not len(test):
                 continue
             try:
@@ -257,7 +258,7 @@ def cross_validate(
         why = next(iter(skipped.values()), "no row was held out")
         raise InputError(profile.source, "", NoQuote(why), "enough rows to hold some out")
     titles = np.empty(len(profile), dtype=object)
-    for title, rows in profile.groups(by):
+    for title, rows in parts:
         titles[rows] = label(title)
     measured = profile.numbers(estimator.response)[kept]
     notes = tuple(f"{title or 'all'}: {why}" for title, why in skipped.items())

@@ -144,21 +144,6 @@ def _pairs(raw: RawTable) -> RawTable:
     return twice.having(application=names, util_sum_percent=sums, speed=speeds)
 
 
-def _last_of_runs(raw: RawTable) -> RawTable:
-    """Runs of ``emissions.csv``; its energies are cumulative, so last rows count.
-
-    Power is energy over time: the column ``gpu_power`` is a last reading, not a mean.
-    """
-    kept = sorted({run: k for k, run in enumerate(raw.text("run_id"))}.values())
-    what = "rows left out: energies are cumulative, the last row of a run counts"
-    raw = raw.noting(len(raw) - len(kept), what).take(kept)
-    spent = 3.6e6 * raw.numbers("gpu_energy")
-    watts = spent / _positive(raw, "duration") / _positive(raw, "gpu_count")
-    models = raw.text("gpu_model") if "gpu_model" in raw.cells else [""] * len(watts)
-    return raw.having(energy_j=spent, power_w=watts,
-                      gpu_model=[re.sub(r"^\d+ x ", "", text) for text in models])  # fmt: skip
-
-
 @dataclass(frozen=True)
 class Dialect:
     """One kind of CSV.
@@ -199,8 +184,6 @@ def _by_window(header: Set[str]) -> bool:
 
 _ZEUS = "dataset network optimizer"
 DIALECTS: Sequence[Dialect] = (
-    Dialect("codecarbon", "run_id duration gpu_energy gpu_count",
-            {"project_name": "application"}, _last_of_runs),
     Dialect("nv-dvfs", "benchmark core_frequency time average_power",
             {"time": "time_s:ms", "DRAMA": "dram_active"},
             joined={"application": "benchmark argNo kernel"}),

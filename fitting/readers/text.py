@@ -271,6 +271,7 @@ _FOREIGN = (
     (r"#\s*(Date\s+Time\s+)?gpu\s+(pwr|pid|sm)\b.*", "nvidia-smi dmon's or pmon's"),
     (r"\[\s*[{\[\"].*|\[|\{.*", "JSON"),
     (r".*\bepoch\b[^,]*\bloss\b.*", "a training log"),
+    (r"(?=.*\brun_id\b).*\bgpu_energy\b.*", "codecarbon's, a total of each run without clocks"),
 )  # fmt: skip
 """A line that gives another tool's output away, and whose it is."""
 
