@@ -24,7 +24,7 @@ ENGINES = {
 SMALL: dict[str, list[dict[str, Any]]] = {
     "placement": [{"preset": "small"}],
     "consolidation": [{"size": 12}],
-    "elastic": [{"preset": "tiny"}, {"size": 12}],
+    "elastic": [{"preset": "tiny"}, {"size": 9}],
     "queueing": [{"preset": "small"}, {"size": 25}],
 }
 

@@ -179,56 +179,44 @@ def test_a_stopped_run_keeps_what_was_placed(cluster: PlacementProblem) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "message"),
+    ("answers", "message"),
     [
-        ("c", None, "arrival 0 (task task-0): found 'c', expected the name of a node"),
-        (2, None, "found 2, expected a node index from 0 to 1"),
-        (-1, None, "found -1, expected a node index from 0 to 1"),
-        (True, None, "found True, expected a node index or name"),
-        (1.0, None, "found 1.0, expected a node index or name"),
-        ([1], None, "found [1], expected a node index or name"),
-        ((1,), None, "found (1,), expected a node, (node, gpu_indices), or None"),
-        ((1, 0), None, "found 0, expected a sequence of GPU indices"),
-        ((1, [2]), None, "found 2, expected GPU indices from 0 to 1"),
-        ((1, [-1]), None, "found -1, expected GPU indices from 0 to 1"),
-        ((1, ["0"]), None, "found '0', expected GPU indices from 0 to 1"),
-        ((1, []), None, "found [], expected 1 different GPU indices"),
-        ((1, [0, 1]), None, "found [0, 1], expected 1 different GPU indices"),
-        ((1, [0]), (1, [0]), "arrival 1 (task task-1): found GPU 0 with 0 milli-GPU free"),
-        (0, 0, "found node a with 0 fitting GPUs, expected a node that fits the task: 1 with 400"),
-    ],
-)
-def test_an_answer_that_is_none_is_named(
-    cluster: PlacementProblem, first: Any, second: Any, message: str
-) -> None:
-    answers = [first, second]
-    with pytest.raises(InputError) as caught:
-        run(cluster, lambda task, state: answers.pop(0))
-    assert str(caught.value).startswith("policy <lambda>: arrival")
-    assert message in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("k", "node", "message"),
-    [
+        (["c"], "arrival 0 (task task-0): found 'c', expected the name of a node"),
+        ([2], "found 2, expected a node index from 0 to 1"),
+        ([-1], "found -1, expected a node index from 0 to 1"),
+        ([True], "found True, expected a node index or name"),
+        ([1.0], "found 1.0, expected a node index or name"),
+        ([[1]], "found [1], expected a node index or name"),
+        ([(1,)], "found (1,), expected a node, (node, gpu_indices), or None"),
+        ([(1, 0)], "found 0, expected a sequence of GPU indices"),
+        ([(1, [2])], "found 2, expected GPU indices from 0 to 1"),
+        ([(1, [-1])], "found -1, expected GPU indices from 0 to 1"),
+        ([(1, ["0"])], "found '0', expected GPU indices from 0 to 1"),
+        ([(1, [])], "found [], expected 1 different GPU indices"),
+        ([(1, [0, 1])], "found [0, 1], expected 1 different GPU indices"),
+        ([(1, [0]), (1, [0])], "arrival 1 (task task-1): found GPU 0 with 0 milli-GPU free"),
         (
-            2,
-            0,
-            "node a with 4000 milli-vCPU free, expected a node that fits the task: at least",
+            [0, 0],
+            "found node a with 0 fitting GPUs, expected a node that fits the task: 1 with 400",
         ),
-        (3, 1, "node b with GPU model G2, expected a node that fits the task: T4"),
-        (3, 0, "node a with 1 fitting GPUs, expected a node that fits the task: 2 with 1000"),
+        (
+            [None, None, 0],
+            "node a with 4000 milli-vCPU free, expected a node that fits the task: at",
+        ),
+        ([None] * 3 + [1], "node b with GPU model G2, expected a node that fits the task: T4"),
+        (
+            [None] * 3 + [0],
+            "node a with 1 fitting GPUs, expected a node that fits the task: 2 with",
+        ),
     ],
 )
-def test_a_node_that_does_not_fit_is_named_with_the_reason(
-    cluster: PlacementProblem, k: int, node: int, message: str
+def test_an_answer_that_is_none_is_named_with_the_reason(
+    cluster: PlacementProblem, answers: list[Any], message: str
 ) -> None:
-    def stubborn(task: Task, state: State) -> int | None:
-        return node if task.name == f"task-{k}" else None
-
+    left = list(answers)
     with pytest.raises(InputError) as caught:
-        run(cluster, stubborn)
-    assert f"policy stubborn: arrival {k}" in str(caught.value)
+        run(cluster, lambda task, state: left.pop(0))
+    assert str(caught.value).startswith(f"policy <lambda>: arrival {len(answers) - 1} ")
     assert message in str(caught.value)
 
 

@@ -14,7 +14,6 @@ from trust.agreement import outcome_of as solved
 from trust.agreement import value_of as value
 
 from optgap.heuristics.queueing import POLICIES
-from optgap.models.compiled import interpreted
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.queueing import (
@@ -177,18 +176,6 @@ def test_streams_with_gangs_and_patience_have_a_schedule_or_none(seed: int) -> N
         assert outcome.status is Status.FEASIBLE
     elif outcome.solution is None:
         assert "before it leaves" in outcome.message
-
-
-def test_python_and_machine_code_find_the_same_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("optgap.models.compiled.loaded", lambda *_: False)
-    problem = mixed(seed=1, size=25, nodes=2)
-    answers = []
-    for small_enough in (True, False):
-        with interpreted(small_enough):
-            answers.append(found(problem, moves=60, starts=1))
-    one, other = answers
-    assert one.claimed == other.claimed
-    assert np.array_equal(one.solution.held_node, other.solution.held_node)
 
 
 @pytest.mark.parametrize("doubt", [0.0, np.inf])
