@@ -54,6 +54,8 @@ class Rules:
             )
         )
         for name, amount in pod.asks.items():
+            if name in ("cpu", "memory"):  # the problem's and the moves' own
+                continue
             if name not in self._there:
                 there = [float(n.allocatable.get(name, 0)) for n in self.nodes]
                 self._there[name] = np.array(there)
