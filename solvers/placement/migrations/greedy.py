@@ -10,7 +10,6 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,21 +17,9 @@ from optgap.models.limits import Limits
 from optgap.models.placement.migrations import MigrationProblem, Move
 from optgap.solvers.placement.migrations.state import NOTHING, State
 
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """Tasks of one node that must all leave before anything is saved.
-
-    Parameters
-    ----------
-    node: the node they leave.
-    tasks: the tasks, those that are hardest to place first.
-    barred: the GPUs of the node that they must not come back to (bits), -1 for all of the node.
-    """
-
-    node: int
-    tasks: tuple[int, ...]
-    barred: int
+Unit = tuple[int, tuple[int, ...], int]
+"""A node, tasks of it that must all leave before anything is saved (those that are hardest to place
+first), and the GPUs that they must not come back to (bits), -1 for all of the node."""
 
 
 class Descent:
@@ -53,7 +40,7 @@ class Descent:
         """Move until `most` migrations are used up or nothing saves any more."""
         while self._heap and len(self.moves) < most and not limits.stop:
             _, _, age, unit = heapq.heappop(self._heap)
-            if age != self._age[unit.node] or len(self.moves) + len(unit.tasks) > most:
+            if age != self._age[unit[0]] or len(self.moves) + len(unit[1]) > most:
                 continue
             saved, moves = self._evaluated(unit)
             if not moves:
@@ -64,7 +51,7 @@ class Descent:
             for move in moves:
                 self.state.move(move)
             self.moves += moves
-            for n in {unit.node, *(move.to_node for move in moves)}:
+            for n in {unit[0], *(move.to_node for move in moves)}:
                 self._value(n)
 
     def _value(self, n: int) -> None:
@@ -77,7 +64,7 @@ class Descent:
 
     def _push(self, saved: float, unit: Unit) -> None:
         self._number += 1
-        entry = (-saved / len(unit.tasks), self._number, self._age[unit.node], unit)
+        entry = (-saved / len(unit[1]), self._number, self._age[unit[0]], unit)
         heapq.heappush(self._heap, entry)
 
     def _units(self, n: int) -> Iterator[Unit]:
@@ -87,7 +74,7 @@ class Descent:
 
         def unit(members: list[int], barred: int) -> Unit:
             order = sorted(members, key=lambda k: (-tasks.demand_milli[k], -tasks.cpu_milli[k], k))
-            return Unit(n, tuple(order), barred)
+            return n, tuple(order), barred
 
         seen: set[int] = set()
         for g in range(int(state.nodes[n]["gpus"])):
@@ -114,18 +101,18 @@ class Descent:
 
         The state is as before.
         """
-        state = self.state
-        before = state.power(unit.node)
-        was = [(k, *state.take(k)) for k in unit.tasks]
-        saved = before - state.power(unit.node)
+        state, (node, tasks, barred) = self.state, unit
+        before = state.power(node)
+        was = [(k, *state.take(k)) for k in tasks]
+        saved = before - state.power(node)
         moves: list[Move] = []
-        for k in unit.tasks:
-            to, mask, watts = state.best(k, unit.node, unit.barred)
+        for k in tasks:
+            to, mask, watts = state.best(k, node, barred)
             if to < 0 or saved <= NOTHING:
                 break
             saved -= watts
             state.put(k, to, mask)
-            moves.append(Move(k, unit.node, to, mask))
+            moves.append(Move(k, node, to, mask))
         for move in moves:
             state.take(move.task)
         for k, n, mask in was:
