@@ -190,7 +190,8 @@ def _philly(path: Path, drop: bool) -> Rows:
     where = [f"row {row}" for row in table["#"]]
     rest = {"kinds": table["cluster"], "names": [place.replace(" ", "-") for place in where]}
     called = "duration", "num_gpus", "timestamp"
-    return Rows(str(path), where, called, *(table[name] for name in called), rest)
+    duration, gpus, arrival = (table[name] for name in called)
+    return Rows(str(path), where, called, duration, gpus, arrival, rest)
 
 
 def _usable(rows: Rows, most_gpus: int, drop: bool) -> Read:

@@ -63,12 +63,11 @@ def without_load(migration: MigrationProblem) -> tuple[Part, float] | None:
     """All nodes without the load that stays on them, and W that this load adds at least.
 
     All other tasks may go anywhere. The least that a node draws more with its load, whatever else
-    is on it, may be added to a bound. None where the load is more than a node has, or all there is.
+    is on it, may be added to a bound. None where the load is all there is.
     """
     cluster, power = migration.problem.cluster, migration.problem.power
     load = _held(migration, migration.problem.tasks.cpu_milli)
-    short = (load > cluster.cpu_milli).any()
-    rest = None if short else _part(migration, np.arange(len(cluster)))
+    rest = _part(migration, np.arange(len(cluster)))
     if rest is None:
         return None
     columns = cluster.cpu_milli, load, rest.problem.cluster.cpu_milli
@@ -108,8 +107,6 @@ def _part(migration: MigrationProblem, nodes: IntArray) -> Part | None:
     place = np.full(len(cluster), -1)
     place[nodes] = np.arange(len(nodes))
     here = PlacementSolution.of_arrays(place[current.node[tasks]], current.gpu_mask[tasks])
-    if len(nodes) == len(cluster) and len(tasks) == len(of):
-        return Part(problem, nodes, tasks, here)
     used = _held(migration, of.cpu_milli)
     cpu = cluster.cpu_milli - used
     cpu += (used > 0) & (cpu % CORE_MILLI == 0)
