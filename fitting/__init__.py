@@ -82,8 +82,6 @@ def make_estimator(name: str, **settings: Any) -> Estimator:
 
 def _doubt(value: object, default: object) -> str:
     """What a setting should be, where it is of another type than its default."""
-    if isinstance(default, bool):
-        return "" if isinstance(value, bool) else "true or false"
     if isinstance(default, str) or value is None or (default is None and isinstance(value, str)):
         return "" if isinstance(value, str) or default is None else "text"
     kinds = int if isinstance(default, int) else (int, float)

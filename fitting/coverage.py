@@ -16,7 +16,7 @@ from optgap.fitting.uncertainty import (
     NESTED,
     Predictive,
     between,
-    drawn_interval,
+    interval,
     members_of,
     thetas,
     unknown,
@@ -26,13 +26,10 @@ LEVEL = 0.9
 DRAWS = 100
 MOST_JUDGED = 2000
 """Held-out rows of a fold and group that intervals are judged on, drawn at random."""
-LEAST_ROWS = 10
-"""Held-out rows that a scale of intervals is taken from."""
 LEAST_OTHERS = 3
 """Applications that the interval of another one is drawn from, where it is judged."""
 EXACT = 1e-9
 """Relative error that is none."""
-SCALES = (0.5, 5.0)
 OVER, KIN = "application", "workload"
 """What draws are between; and what several of them may be of, as one network under several power
 limits, which are held out together."""
@@ -53,6 +50,12 @@ class Coverage:
     count: int = 0
     others: float | None = None
     applications: int = 0
+
+    @classmethod
+    def of(cls, held: HeldOut | None) -> Coverage:
+        """Return the share of held-out rows that `inside` told of."""
+        found = np.zeros(0) if held is None else held.inside[np.isfinite(held.inside)]
+        return cls(float(found.mean()), len(found)) if len(found) else cls()
 
     def to_json(self) -> dict[str, Any]:
         """As a saved fit keeps it."""
@@ -75,72 +78,42 @@ class Coverage:
         return found
 
 
-def places(fits: Mapping[str, tuple[Estimator, Profile]], held: Mapping[str, Profile],
+def inside(fits: Mapping[str, tuple[Estimator, Profile]], held: Mapping[str, Profile],
            seed: int) -> dict[str, Floats]:  # fmt: skip
-    """Where held-out rows lie in the intervals of fits to others: 1 and −1 are their ends.
+    """Whether held-out rows lie in the intervals of fits to others, 1 or 0.
 
     NaN where no parameter has a say in what is predicted.
     """
     found = {}
-    rng = np.random.default_rng(seed)
-    members = members_of(fits)
+    rng, members = np.random.default_rng(seed), members_of(fits)
     for name, table in held.items():
-        fit = fits[name][0]
-        if name not in members:
-            found[name] = np.full(len(table), np.nan)
-            continue
-        fit.predictive_ = Predictive(members[name])  # type: ignore[attr-defined]
-        _nested(fit, fits[name][1])
-        some = rng.permutation(len(table))[:MOST_JUDGED]
-        judged = table.take(np.sort(some))
-        low, high = drawn_interval(fit, DRAWS, rng, judged, LEVEL)
-        place = _place(judged.numbers(fit.response), low, high)
+        fit, part = fits[name]
         found[name] = np.full(len(table), np.nan)
-        found[name][np.sort(some)] = np.where(fit.told_apart(judged), place, np.nan)
+        if name not in members:
+            continue
+        _draw(fit, Predictive(members[name]), part)
+        some = np.sort(rng.permutation(len(table))[:MOST_JUDGED])
+        judged = table.take(some)
+        found[name][some] = np.where(fit.told_apart(judged), _covers(fit, judged, rng), np.nan)
     return found
 
 
-def _place(measured: Floats, low: Floats, high: Floats) -> Floats:
-    """How far from the middle of an interval: 1 and −1 are the ends.
-
-    The middle is that of the draws: where some are rejected, the prediction may lie outside.
-    """
-    off, width = np.log(measured**2 / (low * high)) / 2, np.log(high / low) / 2
-    found = np.divide(off, width, out=np.full(len(off), np.inf), where=width > 1e-12)
-    return np.where(np.abs(off) < EXACT, 0.0, found)  # exact rows, exactly predicted
+def _covers(fit: Estimator, table: Profile, rng: np.random.Generator) -> Floats:
+    """Whether each row lies in its interval; exact rows, exactly predicted, do."""
+    measured = table.numbers(fit.response)
+    low, high = interval(fit, DRAWS, rng, table, LEVEL)
+    slack = EXACT * measured
+    return np.asarray((low - slack <= measured) & (measured <= high + slack), dtype=float)
 
 
-def _nested(fit: Estimator, table: Profile) -> None:
-    """What the iteration time inside an energy model is drawn from."""
+def _draw(fit: Any, predictive: Predictive, table: Profile) -> None:
+    """Say what a fit is drawn from, and what the iteration time inside an energy model is."""
+    fit.predictive_ = predictive
     time = fit.facts_.get(NESTED)
-    if isinstance(time, Estimator):
+    if time is not None:
         members = members_of({"": (time, time.prepare(table))})
         if members:
-            time.predictive_ = Predictive(members[""])  # type: ignore[attr-defined]
-
-
-def judged(held: HeldOut | None, seed: int, scaled: bool = True) -> tuple[float, Coverage]:
-    """The scale that makes intervals hold on held-out rows, and how many they cover with it.
-
-    Each fifth of the rows is judged with the scale of the others; all without one if not `scaled`.
-    """
-    found = np.zeros(0) if held is None else np.abs(held.places)
-    found = found[~np.isnan(found)]
-    if not len(found):
-        return 1.0, Coverage()
-    if not scaled:
-        return 1.0, Coverage(float((found <= 1).mean()), len(found))
-    part = np.random.default_rng(seed).integers(5, size=len(found))
-    inside = [found[part == k] <= _scale(found[part != k]) for k in range(5)]
-    return _scale(found), Coverage(float(np.concatenate(inside).mean()), len(found))
-
-
-def _scale(found: Floats) -> float:
-    known = found[np.isfinite(found)]
-    if len(known) < LEAST_ROWS:
-        return 1.0
-    share = min(np.ceil((len(known) + 1) * LEVEL) / len(known), 1.0)
-    return float(np.clip(np.quantile(known, share, method="higher"), *SCALES))
+            time.predictive_ = Predictive(members[""])
 
 
 def drawn_from(fit: GroupedFit[Any], table: Profile, held: HeldOut | None, seed: int) -> Coverage:
@@ -151,19 +124,18 @@ def drawn_from(fit: GroupedFit[Any], table: Profile, held: HeldOut | None, seed:
     parts = {title: (fit.fits[title], table.take(rows))
              for title, rows in table.groups(fit.by) if title in fit.fits}  # fmt: skip
     members = members_of(parts)
-    parts = {title: part for title, part in parts.items() if title in members}
-    drawn = any(len(own) > 1 for own in members.values())
-    scale, coverage = judged(held, seed, scaled=not drawn)
     shares: list[float] = []
-    for title, (one, part) in parts.items():
+    for title, own in members.items():
+        one, part = parts[title]
         several = _of_several(one, part) if fit.by != OVER else {}
         if several:
             shares += _left_out(one, several, seed)
         else:
-            one.predictive_ = Predictive(members[title], None, scale)
-            _nested(one, part)
+            _draw(one, Predictive(own), part)
         one.warnings_ += _at_bounds(one, seed)
-    return Coverage(None, 0, float(np.mean(shares)), len(shares)) if shares else coverage
+    if shares:
+        return Coverage(None, 0, float(np.mean(shares)), len(shares))
+    return Coverage.of(held)
 
 
 def _at_bounds(fit: Estimator, seed: int) -> list[str]:
@@ -183,12 +155,11 @@ def _at_bounds(fit: Estimator, seed: int) -> list[str]:
 
 def carried(fit: GroupedFit[Any]) -> list[str]:
     """What intervals of the fits carry, in words."""
-    known = (one for one in fit.fits.values() if not unknown(one))
-    found: list[Predictive] = [one.predictive_ for one in known]
-    return list(dict.fromkeys(part for one in found for part in one.parts))
+    known = (one.predictive_ for one in fit.fits.values() if not unknown(one))
+    return list(dict.fromkeys(part for predictive in known for part in predictive.parts))
 
 
-def _of_several(fit: Estimator, table: Profile) -> dict[str, list[Profile]]:
+def _of_several(fit: Any, table: Profile) -> dict[str, list[Profile]]:
     """The rows of each application, where there are several and draws are between them.
 
     Of one that is a part of a workload, the rows of each part.
@@ -197,18 +168,19 @@ def _of_several(fit: Estimator, table: Profile) -> dict[str, list[Profile]]:
     if OVER not in table or len(set(table[over].tolist())) < 2:
         return {}
     several = between(fit, table, OVER)
-    kin = {name: str(part[KIN][0]) if KIN in table else name for name, (_, part) in several.items()}
+    kin = {name: str(part[over][0]) for name, (_, part) in several.items()}
     found: dict[str, list[Profile]] = {}
     for name, (_, part) in several.items():
         found.setdefault(kin[name], []).append(part)
     if len(found) < 2:
         return {}
     each = members_of(several, table, kin).values()
-    members = tuple(member for own in each for member in own)
-    fit.predictive_ = Predictive(members, over)  # type: ignore[attr-defined]
+    members = Predictive(tuple(member for own in each for member in own), over)
     time = fit.facts_.get(NESTED)
-    if isinstance(time, Estimator) and not _of_several(time, time.prepare(table)):
-        _nested(fit, table)
+    if time is None or _of_several(time, time.prepare(table)):
+        fit.predictive_ = members
+    else:
+        _draw(fit, members, table)
     return found
 
 
@@ -221,19 +193,17 @@ def _left_out(fit: Estimator, several: Mapping[str, list[Profile]], seed: int) -
         return []
     shares = []
     for name, tables in told.items():
-        rng, others, found = np.random.default_rng(seed), _without(fit, name), []
-        for table in filter(len, tables):
-            low, high = drawn_interval(others, DRAWS, rng, table, LEVEL)
-            found.append(np.abs(_place(table.numbers(fit.response), low, high)) <= 1)
-        shares.append(float(np.concatenate(found).mean()))
+        rng, others = np.random.default_rng(seed), _without(fit, name)
+        covered = [_covers(others, table, rng) for table in tables if len(table)]
+        shares.append(float(np.concatenate(covered).mean()))
     return shares
 
 
-def _without(fit: Estimator, name: str) -> Estimator:
+def _without(fit: Any, name: str) -> Any:
     """The fit as it is drawn from when one application has not been measured."""
-    copy: Any = fit.with_theta(fit.theta_)
+    copy = fit.with_theta(fit.theta_)
     copy.predictive_ = copy.predictive_.without(name)
     time = fit.facts_.get(NESTED)
-    if isinstance(time, Estimator):
+    if time is not None:
         copy.facts_ = {**fit.facts_, NESTED: _without(time, name)}
-    return copy  # type: ignore[no-any-return]  # an estimator with an attribute of reports
+    return copy

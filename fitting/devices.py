@@ -84,9 +84,8 @@ class DevicePower(Estimator):
         covariance = np.diag(np.var(draws, axis=0))
         log, _ = self.curve(theta, self.design(profile, facts))
         self.start_, self.residuals_ = theta, log - self.target(profile)
-        scatter = Spread(covariance, np.sqrt(np.diag(covariance)), (), theta, covariance)
         at_bound: NDArray[np.bool_] = np.zeros(2, dtype=bool)
-        return self._found(profile, facts, params, theta, at_bound, scatter)
+        return self._found(profile, facts, params, theta, at_bound, Spread.of(theta, covariance))
 
     def own_draws(self, table: Profile, count: int) -> Floats:
         """Quantiles of idle and of busy rows' power, each paired with any of the other's."""

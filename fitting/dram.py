@@ -90,7 +90,7 @@ class DramRuntime(Estimator):
         how = np.concatenate([np.linalg.pinv(slope[:, :2]), np.linalg.pinv(slope[:, 2:])])
         noise = self.residuals_ @ self.residuals_ / max(len(profile) - 2, 1)
         covariance = noise * (how @ how.T)
-        scatter = Spread(covariance, np.sqrt(np.diag(covariance)), (), theta, covariance)
+        scatter = Spread.of(theta, covariance)
         return self._found(profile, facts, params, theta, at_bound, scatter)
 
     def _enough(self, profile: Profile, params: Sequence[Parameter]) -> None:

@@ -20,12 +20,9 @@ from optgap.fitting.optimise import (
     Floats,
     Loss,
     Parameter,
-    Robust,
     Spread,
-    at_priors,
     bounds,
-    prior_rows,
-    spread,
+    solved,
     towards,
 )
 from optgap.fitting.profile import QUANTITIES, Profile
@@ -200,7 +197,10 @@ class Estimator(ABC):
         facts = self.settle(profile)
         params = tuple(self.parameters(profile, facts))
         self._enough(profile, params)
-        first = at_priors(self.guess(profile, facts), params)
+        first = self.guess(profile, facts)
+        for k, p in enumerate(params):
+            if p.prior is not None:
+                first[k] = p.prior.above + p.prior.median
         starts = self._starts(first, params)
         if near is not None and len(near.theta_) == len(first):
             starts = np.clip([starts[0], near.theta_], *bounds(params))
@@ -236,30 +236,21 @@ class Estimator(ABC):
     def _solve(
         self, profile: Profile, facts: Design, params: tuple[Parameter, ...], starts: Floats
     ) -> Self:
-        lower, upper = bounds(params)
         target, design = self.target(profile), self.design(profile, facts)
+        believed = any(p.prior is not None for p in params)
 
         def evaluate(theta: Floats) -> tuple[Floats, Floats]:
             log, jacobian = self.curve(theta, design)
-            more = towards(theta, params)
-            if more is None:
+            if not believed:
                 return log - target, jacobian
-            return np.append(log - target, more[0]), np.append(jacobian, more[1], axis=0)
+            more, slope = towards(theta, params)
+            return np.append(log - target, more), np.append(jacobian, slope, axis=0)
 
-        problem = Robust(evaluate, lower, upper, self.loss, self.loss_scale)
-        fit = problem.best(starts)
-        edge = 1e-9 * np.maximum(np.abs(fit.theta), 1e-12)
-        at_bound = ((fit.theta <= lower + edge) & np.isfinite(lower)) | (
-            (fit.theta >= upper - edge) & np.isfinite(upper)
-        )
-        priors = prior_rows(params, fit.theta)
-        scatter = spread(
-            fit, at_bound, len(target), lower, upper, priors,
-            lambda theta: problem.at(theta, theta).cost,
-        )  # fmt: skip
-        self.start_ = np.clip(fit.start, lower, upper)
-        self.residuals_ = fit.residuals[: len(target)]
-        return self._found(profile, facts, params, fit.theta, at_bound, scatter)
+        rows = len(target)
+        fit, held, spread = solved(evaluate, params, starts, rows, self.loss, self.loss_scale)
+        self.start_ = np.clip(fit.start, *bounds(params))
+        self.residuals_ = fit.residuals[:rows]
+        return self._found(profile, facts, params, fit.theta, held, spread)
 
     def _found(
         self,
@@ -271,12 +262,9 @@ class Estimator(ABC):
         scatter: Spread,
     ) -> Self:
         """Keep what was found, and judge it; `start_` and `residuals_` are there already."""
-        self.facts_, self.parameters_ = facts, params
-        self.theta_, self.at_bound_ = theta, at_bound
+        self.facts_, self.parameters_, self.scatter_ = facts, params, scatter
+        self.theta_, self.at_bound_, self.n_ = theta, at_bound, len(self.residuals_)
         self.covariance_, self.stderr_ = scatter.covariance, scatter.stderr
-        self.scatter_ = scatter
-        self.loose_ = scatter.loose
-        self.n_ = len(self.residuals_)
         inputs = self._inputs(profile)
         self.validity_ = {name: (float(v[0]), float(v[-1])) for name, v in inputs.items()}
         self.levels_ = {n: v.tolist() for n, v in inputs.items() if len(v) <= MOST_LEVELS}
@@ -296,16 +284,9 @@ class Estimator(ABC):
         """The guess, and random ones around it within the bounds."""
         rng = np.random.default_rng(self.seed)
         lower, upper = bounds(params)
-        rows = [first]
-        for _ in range(max(self.starts, 1) - 1):
-            factor = np.exp(rng.normal(0.0, 1.0, len(first)))
-            rows.append(np.where(first == 0, 0.0, first * factor))
-        bounded = np.isfinite(upper) & (upper > lower) & (upper <= 100 * np.maximum(lower, 1e-300))
-        for row in rows[1:]:
-            row[bounded] = lower[bounded] + rng.beta(1, 2, int(bounded.sum())) * (
-                upper[bounded] - lower[bounded]
-            )
-        return np.clip(np.array(rows), lower, upper)
+        factors = np.exp(rng.standard_normal((max(self.starts, 1), len(first))))
+        factors[0] = 1.0
+        return np.clip(first * factors, lower, upper)
 
     def table(self, table: object, *, strict: bool = True) -> Profile:
         """The table as a Profile."""
@@ -369,7 +350,7 @@ class Estimator(ABC):
             if bound and not p.fixed:
                 hint = f"; where it should not be, measure {p.measure}" if p.measure else ""
                 found.append(f"{p.name} is at its bound {value:g}{hint}")
-        for members in self.loose_:
+        for members in self.scatter_.loose:
             loose = [self.parameters_[k] for k in members]
             names = ", ".join(p.name for p in loose)
             words = f"only a combination of {names} is identifiable"
@@ -395,14 +376,12 @@ class Estimator(ABC):
     def correlations(self, threshold: float = 0.9) -> list[tuple[str, str, float]]:
         """Pairs of parameters whose estimates correlate by at least `threshold`."""
         self._check_fitted()
-        known = np.flatnonzero(np.isfinite(self.stderr_) & (self.stderr_ > 0))
-        found = []
-        for k, i in enumerate(known):
-            for j in known[k + 1 :]:
-                value = self.covariance_[i, j] / (self.stderr_[i] * self.stderr_[j])
-                if abs(value) >= threshold:
-                    names = self.parameters_[i].name, self.parameters_[j].name
-                    found.append((*names, float(np.clip(value, -1, 1))))
+        known = np.isfinite(self.stderr_) & (self.stderr_ > 0)
+        size = np.where(known, self.stderr_, np.inf)
+        values = np.clip(np.triu(self.covariance_ / np.outer(size, size), 1), -1, 1)
+        names = [p.name for p in self.parameters_]
+        found = [(names[i], names[j], float(values[i, j]))
+                 for i, j in np.argwhere(np.abs(values) >= threshold)]  # fmt: skip
         return sorted(found, key=lambda item: -abs(item[2]))
 
     def with_theta(self, theta: NDArray[np.float64]) -> Self:

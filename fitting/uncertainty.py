@@ -16,10 +16,9 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from optgap.fitting.estimator import Estimator
-from optgap.fitting.optimise import Floats, Parameter, bounds, moved, movement, root
+from optgap.fitting.optimise import Floats, Parameter, bounds, moved, movement, root, within
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields
@@ -77,7 +76,7 @@ class Predictive:
     ----------
     members: the applications resampled; one where all rows are of one.
     over: the column that tells them apart; None for no draw between applications.
-    scale: that makes 90 % intervals cover 90 % of held-out rows; 1 where none were.
+    scale: of all draws; 1 but in files from before.
     """
 
     members: tuple[Member, ...]
@@ -108,51 +107,37 @@ class Predictive:
         `which`, (count,) from 0 to 1, is the application of each draw by its place in the table,
         so that models of one table may be drawn for the same.
         """
-        lower, upper = bounds(parameters)
         chosen = ((rng.random(count) if which is None else which) * len(self.members)).astype(int)
         found = np.zeros((count, len(parameters)))
         for k, member in enumerate(self.members):
             rows = np.flatnonzero(chosen == k)
             found[rows] = self._of(member, parameters, len(rows), rng)
         if self.over is not None:
-            found *= np.exp(self._level(parameters, chosen, rng))
-        return np.asarray(np.clip(found, lower, upper))
+            # ln of a factor on the response: √(2/k) of the applications' spread, t-distributed
+            apart: dict[str, list[float]] = {}
+            for member in self.members:
+                apart.setdefault(member.whose, []).append(member.level)
+            k = len(apart)
+            spread = math.sqrt(2 / k) * float(np.std([*map(np.mean, apart.values())], ddof=1))
+            moves = self.scale * spread * _student(rng, k - 1, (count, 1))
+            found *= np.exp(moves * levels(parameters))
+        return np.asarray(np.clip(found, *bounds(parameters)))
 
     def _of(
         self, member: Member, parameters: Sequence[Parameter], count: int, rng: np.random.Generator
     ) -> Floats:
         """Draws of one member; those outside the bounds are rejected, as long as some are not."""
         lower, upper = bounds(parameters)
-        slack = 1e-9 * np.abs(member.theta)
         kept, made, turned = np.zeros((0, len(parameters))), count, root(member.covariance)
         drawn = kept
         for _ in range(MOST_ROUNDS):
             normal = _student(rng, member.degrees, (made, len(parameters)))
             drawn = moved(member.theta, self.scale * normal @ turned.T, parameters)
-            inside = np.all((drawn >= lower - slack) & (drawn <= upper + slack), axis=1)
-            kept = np.concatenate([kept, drawn[inside]])[:count]
+            kept = np.concatenate([kept, drawn[within(drawn, member.theta, lower, upper)]])[:count]
             if len(kept) == count:
                 break
             made = 4 * count
-        rest = drawn[: count - len(kept)]
-        return np.asarray(np.clip(np.concatenate([kept, rest]), lower, upper))
-
-    def _level(
-        self, parameters: Sequence[Parameter], chosen: NDArray[np.int64], rng: np.random.Generator
-    ) -> Floats:
-        """ln of the factor on each parameter: √(2/k) of the applications' spread, t-distributed.
-
-        And, where a file from before scales these draws, the member's own distance from the mean.
-        """
-        apart: dict[str, list[float]] = {}
-        for member in self.members:
-            apart.setdefault(member.whose, []).append(member.level)
-        means = [float(np.mean(own)) for own in apart.values()]
-        k, own = len(means), np.array([m.level for m in self.members])
-        spread = math.sqrt(2 / k) * float(np.std(means, ddof=1))
-        moves = self.scale * spread * _student(rng, k - 1, (len(chosen), 1))
-        moves += (self.scale - 1) * (own[chosen] - np.mean(means))[:, None]
-        return np.asarray(moves * levels(parameters))
+        return np.asarray(np.concatenate([kept, drawn[: count - len(kept)]]))
 
     def to_json(self) -> dict[str, Any]:
         """As a saved fit keeps it."""
@@ -170,16 +155,11 @@ class Predictive:
         members = []
         for item in fields.objects("members"):
             theta = np.array(item.numbers("theta", minimum=-math.inf))
-            try:
-                covariance = np.array(item.array("covariance") or np.zeros((size, size)), float)
-            except (TypeError, ValueError):
-                covariance = np.zeros(0)
-            if theta.shape != (size,) or covariance.shape != (size, size):
-                expected = f"{size} values, and {size} rows of {size} numbers"
-                found = NoQuote(f"shapes {theta.shape} and {covariance.shape}")
-                raise item.fail("covariance", found, expected)
-            if not np.isfinite(covariance).all():
-                raise item.fail("covariance", NoQuote("a number that is not finite"), "numbers")
+            if len(theta) != size:
+                raise item.fail("theta", NoQuote(f"{len(theta)} values"), f"{size} values")
+            covariance = np.zeros((size, size))
+            if item.array("covariance"):
+                covariance = matrix(item, size)
             degrees = item.number("degrees", minimum=1e-6)
             level = item.number("level", minimum=-math.inf)
             kin = item.text("kin", "")
@@ -188,6 +168,20 @@ class Predictive:
             raise fields.fail("members", NoQuote("nothing"), "at least one")
         over = None if fields.document.get("over") is None else fields.text("over")
         return cls(tuple(members), over, fields.number("scale", minimum=0))
+
+
+def matrix(fields: Fields, size: int, unknown: bool = False) -> Floats:
+    """Read a covariance; null is a number that is not known, if that may be."""
+    expected = f"{size} rows of {size} numbers"
+    try:
+        found = np.array(fields.array("covariance"), dtype=float)
+    except (TypeError, ValueError):
+        raise fields.fail("covariance", NoQuote("something else"), expected) from None
+    if found.shape != (size, size):
+        raise fields.fail("covariance", NoQuote(f"shape {found.shape}"), expected)
+    if not unknown and not np.isfinite(found).all():
+        raise fields.fail("covariance", NoQuote("a number that is not finite"), expected)
+    return found
 
 
 def _student(rng: np.random.Generator, degrees: float, shape: tuple[int, int]) -> Floats:
@@ -207,17 +201,6 @@ def levels(parameters: Sequence[Parameter]) -> Floats:
     return np.array([exponent(p.unit) for p in parameters])
 
 
-def _residual(fit: Estimator, table: Profile) -> tuple[float, int, float]:
-    """Sum of squared residuals, their degrees of freedom, and the mean variance that parameters'
-    errors give to predictions of the rows.
-    """
-    _, jacobian = fit.curve(fit.theta_, fit.design(table, fit.facts_))
-    drawn = fit.scatter_.drawn
-    told = np.array([p.prior is None for p in fit.parameters_]) & (np.diag(drawn) > 0)
-    leverage = float(np.mean(np.sum(jacobian @ drawn * jacobian, axis=1)))
-    return float(fit.residuals_ @ fit.residuals_), len(fit.residuals_) - int(told.sum()), leverage
-
-
 def members_of(
     fits: Mapping[str, tuple[Estimator, Profile]],
     whole: Profile | None = None,
@@ -229,74 +212,71 @@ def members_of(
     Residual variances are drawn towards that of all together, which also serves a fit with no row
     to spare. A model that has draws of its own is drawn from these instead.
     """
-    residuals = {name: _residual(fit, rows) for name, (fit, rows) in fits.items()}
-    spare = sum(max(degrees, 0) for _, degrees, _ in residuals.values())
-    common = sum(sq for sq, degrees, _ in residuals.values() if degrees > 0) / max(spare, 1)
+    squares = {name: float(fit.residuals_ @ fit.residuals_) for name, (fit, _) in fits.items()}
+    free = {name: _free(fit) for name, (fit, _) in fits.items()}
+    spare = sum(free.values())
+    common = sum(squares[name] for name in fits if free[name]) / max(spare, 1)
     prior = PRIOR_DEGREES if len(fits) > 1 and spare else 0.0
     found: dict[str, tuple[Member, ...]] = {}
     for name, (fit, rows) in fits.items():
         level = 0.0 if whole is None else float(np.median(np.log(fit.predict(whole))))
         whose = "" if kin is None else kin.get(name, "")
-        count = RANKS if whole is None else max(RANKS // len(fits), FEWEST)
-        own_draws = fit.own_draws(rows, count)
+        own_draws = fit.own_draws(rows, RANKS if whole is None else max(RANKS // len(fits), FEWEST))
         if own_draws is not None:
             none = np.zeros_like(fit.covariance_)
             found[name] = tuple(Member(name, t, none, 1.0, level, whose) for t in own_draws)
             continue
-        (squares, free, leverage), known = residuals[name], np.isfinite(fit.covariance_).all()
-        own = max(free, 0) if known else 0
+        known = bool(np.isfinite(fit.covariance_).all())
+        own = free[name] if known else 0
         degrees = max(own + prior, 1.0)
-        variance = (prior * common + (squares if own else 0.0)) / degrees
+        variance = (prior * common + (squares[name] if own else 0.0)) / degrees
         if not known and not common:
             continue  # no row to spare, here or in any other group: errors are unknown
-        size = 1.0 if known else variance
-        shape = fit.scatter_.drawn * size
-        covariance = _tamed(fit, rows, shape, math.sqrt(variance))
-        covariance = covariance + _of_residual(fit, variance, leverage * size, shape)
+        covariance = _covariance(fit, rows, variance, 1.0 if known else variance)
         found[name] = (Member(name, fit.scatter_.centre, covariance, degrees, level, whose),)
     return found
 
 
-def _tamed(fit: Estimator, table: Profile, covariance: Floats, sd: float) -> Floats:
-    """The parameters' covariance, shorter where the rows' predictions would not bear it.
+def _free(fit: Estimator) -> int:
+    """How many rows are left for the residuals' variance."""
+    told = [p.prior is None and fit.scatter_.drawn[k, k] > 0 for k, p in enumerate(fit.parameters_)]
+    return max(len(fit.residuals_) - int(sum(told)), 0)
+
+
+def _covariance(fit: Estimator, table: Profile, variance: float, size: float) -> Floats:
+    """The parameters' covariance, and what moves predictions by the residuals' variance.
 
     In a direction that the rows hardly tell, a step of one standard error ends far beyond where the
     curve is straight, or at bounds. It is halved until it moves predictions by no more than twice
     what its slope says, or than the residuals are.
     """
-    design = fit.design(table, fit.facts_)
+    design, drawn = fit.design(table, fit.facts_), size * fit.scatter_.drawn
     here, jacobian = fit.curve(fit.theta_, design)
     lower, upper = bounds(fit.parameters_)
-    size = np.sqrt(np.maximum(np.diag(covariance), 0))
-    safe = np.where(size > 0, size, 1.0)
-    values, vectors = np.linalg.eigh(covariance / np.outer(safe, safe))
-    found = np.zeros_like(covariance)
-    for value, vector in zip(values, vectors.T, strict=True):
-        step = math.sqrt(max(value, 0.0)) * vector * safe
+    scale = np.sqrt(np.maximum(np.diag(drawn), 0))
+    safe = np.where(scale > 0, scale, 1.0)
+    values, vectors = np.linalg.eigh(drawn / np.outer(safe, safe))
+    found = np.zeros_like(drawn)
+    for step in (np.sqrt(np.maximum(values, 0)) * vectors).T * safe:
         for _ in range(MOST_HALVINGS):
             ends = (np.clip(fit.theta_ + sign * step, lower, upper) for sign in (-1, 1))
-            moved = max(_rms(fit.curve(end, design)[0] - here) for end in ends)
-            if moved <= 2 * _rms(jacobian @ step) + sd:
+            moves = max(_rms(fit.curve(end, design)[0] - here) for end in ends)
+            if moves <= 2 * _rms(jacobian @ step) + math.sqrt(variance):
                 found += np.outer(step, step)
                 break
             step = step / 2
-    return found
+    # residuals: a factor on the response, which every model has parameters for, or its shape
+    direction = levels(fit.parameters_) * fit.theta_
+    leverage = float(np.mean(np.sum(jacobian @ drawn * jacobian, axis=1)))
+    share = LEVEL_SHARE.get(fit.name, 1.0) if direction.any() else 0.0
+    share = share if leverage > 0 else 1.0
+    if share < 1:
+        found += (1 - share) * variance / leverage * drawn
+    return np.asarray(found + share * variance * np.outer(direction, direction))
 
 
 def _rms(values: Floats) -> float:
     return math.sqrt(float(np.mean(values**2)))
-
-
-def _of_residual(fit: Estimator, variance: float, leverage: float, covariance: Floats) -> Floats:
-    """The covariance that moves predictions by the residuals' variance, on average over rows."""
-    direction = levels(fit.parameters_) * fit.theta_
-    share = LEVEL_SHARE.get(fit.name, 1.0) if direction.any() else 0.0
-    found = np.zeros_like(covariance)
-    if share < 1 and leverage > 0:
-        found += (1 - share) * variance / leverage * covariance
-    elif share < 1:
-        share = 1.0
-    return found + share * variance * np.outer(direction, direction)
 
 
 def between(fit: Estimator, table: Profile, over: str) -> dict[str, tuple[Estimator, Profile]]:
@@ -407,25 +387,17 @@ def _levelled(estimator: Estimator, drawn: Floats) -> Floats:
     return np.asarray(found)
 
 
-def interval(fits: list[E], table: object, level: float = 0.9) -> tuple[Floats, Floats]:
-    """Lower and upper end of the central `level` interval of the predictions at each row."""
-    return _ends([fit.predict(table) for fit in fits], level)
-
-
-def drawn_interval(
+def interval(
     estimator: Estimator, count: int, rng: np.random.Generator, table: Profile, level: float = 0.9
 ) -> tuple[Floats, Floats]:
-    """`interval` of `samples`, which differ in parameters alone where nothing is nested: quick."""
-    if NESTED in estimator.facts_:
-        return interval(samples(estimator, count, rng), table, level)
-    design = estimator.design(table, estimator.facts_)
-    drawn = thetas(estimator, count, rng)
-    logs = (estimator.curve(theta, design)[0] for theta in drawn)
-    return _ends([estimator.output(log, design) for log in logs], level)
-
-
-def _ends(predictions: list[Floats], level: float) -> tuple[Floats, Floats]:
+    """Lower and upper end of the central `level` interval of predictions at each row."""
     if not 0 < level < 1:
         raise InputError("interval", "level", level, "a share between 0 and 1")
-    low, high = np.quantile(np.array(predictions), [(1 - level) / 2, (1 + level) / 2], axis=0)
+    if NESTED in estimator.facts_:
+        found = [one.predict(table) for one in samples(estimator, count, rng)]
+    else:  # draws differ in parameters alone: quick
+        design = estimator.design(table, estimator.facts_)
+        logs = (estimator.curve(theta, design)[0] for theta in thetas(estimator, count, rng))
+        found = [estimator.output(log, design) for log in logs]
+    low, high = np.quantile(np.array(found), [(1 - level) / 2, (1 + level) / 2], axis=0)
     return low, high

@@ -150,6 +150,17 @@ def test_a_policy_that_leaves_is_told_in_one_line_and_other_rows_stand(
     assert rows == {"bound-area": "bound_only", "own.py:answer": "error", "marble": "feasible"}
 
 
+@pytest.mark.parametrize("family", ["consolidation", "queueing"])
+def test_a_policy_that_serves_nothing_is_said_to_and_not_explained(
+    family: str, file: Path, cli: Cli
+) -> None:
+    file.write_text("def answer(*asked):\n    return None\n")
+    optgap.save(PROBLEMS[family](), "problem.json")
+    given = cli("compare", "problem.json", "--policies", "own.py:answer")
+    assert given.code == 0
+    assert given.out.rstrip().endswith("own.py:answer: serves nothing")
+
+
 @pytest.mark.parametrize("line", ["import sys; sys.exit(0)", "raise SystemExit", "raise OSError"])
 def test_a_module_that_leaves_is_told_in_one_line(line: str, file: Path, cli: Cli) -> None:
     optgap.save(two_nodes_problem(), "problem.json")

@@ -135,6 +135,7 @@ def test_a_fit_shows_what_it_shows_in_a_notebook_and_its_curve(tmp_path: Path) -
     table = Profile({"frequency_mhz": clocks, "power_w": 40 + 0.1 * clocks}, "synthetic")
     fitted = report_of(make_estimator("linear-power"), table, None, None)
     (section,) = make([fitted]).sections
+    assert section.title == "linear-power fitted to synthetic"
     assert section.schema == "optgap.fit/1"
     assert section.html == fitted._repr_html_()
     assert len(section.pictures) == 1

@@ -14,7 +14,7 @@ from optgap.fitting import ESTIMATORS, make_estimator
 from optgap.fitting.curves import LinearPower
 from optgap.fitting.estimator import NotFittedError
 from optgap.fitting.groups import Split, cross_validate, fit_groups
-from optgap.fitting.plots import plot_curve, plot_measured, plot_residuals
+from optgap.fitting.plots import plot_curve, plot_measured
 from optgap.fitting.profile import Profile
 from optgap.fitting.report import FitReport
 from optgap.fitting.saved import load, save
@@ -154,7 +154,7 @@ def test_samples_scatter_like_the_standard_errors() -> None:
     drawn = samples(fit, 300, np.random.default_rng(1))
     slopes = np.array([one.params_["alpha"] for one in drawn])
     assert slopes.std() == pytest.approx(fit.stderr_[1], rel=0.4)
-    low, high = interval(drawn, table)
+    low, high = interval(fit, 300, np.random.default_rng(1), table)
     assert np.all(low <= high)
     assert np.mean((low <= fit.predict(table)) & (fit.predict(table) <= high)) == 1
 
@@ -170,7 +170,7 @@ def test_samples_are_those_of_their_generator_and_keep_bounds() -> None:
             for p, value in zip(item.parameters_, item.theta_, strict=True)
         )
     with pytest.raises(InputError, match="between 0 and 1"):
-        interval(one, cluster(), level=2)
+        interval(fit, 20, np.random.default_rng(5), cluster(), level=2)
 
 
 # --- reports and files ------------------------------------------------------------------------
@@ -324,8 +324,8 @@ def test_a_saved_group_that_does_not_hang_together_is_refused(
 
 def test_pictures_are_drawn(report: FitReport[Any], tmp_path: Path) -> None:
     assert plot_measured(report).get_title() == "rows held out"
-    assert plot_residuals(report).get_xlabel() == "frequency (MHz)"
-    assert len(plot_curve(report).lines) == 3
+    curve = plot_curve(report)
+    assert (curve.get_xlabel(), len(curve.lines)) == ("frequency (MHz)", 3)
     report.plot(tmp_path / "fit.png")
     report_of(PowerFlowThroughput(), cluster(), None, None).plot(tmp_path / "job.svg")
     assert (tmp_path / "fit.png").stat().st_size > 10_000

@@ -53,15 +53,3 @@ def test_two_jobs_on_one_gpu_are_seen_however_short(clock: float, lasts: float) 
 
     assert broken(lasts) == []
     assert broken(0.2 * lasts) == broken(0.0) == ["one job per GPU"]
-
-
-def test_makespan_and_idle_power_count_from_the_first_release() -> None:
-    app = Application("a", (Mode(1, 10.0, 100.0),))
-    for clock in CLOCKS:
-        problem = CoschedulingProblem.of(
-            [app], [0, 0], gpus=2, idle_w=50.0, releases=[clock + 5, clock]
-        )
-        runs = [Run(0, clock + 5, clock + 15, (0,)), Run(1, clock, clock + 10, (1,))]
-        found = problem.evaluate(CoschedulingSolution.of(runs)).metrics
-        assert found["makespan_s"] == 15
-        assert found["energy_j"] == 2 * 1000 + 50 * (30 - 20)

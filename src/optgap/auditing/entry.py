@@ -17,7 +17,7 @@ from optgap.registry import FAMILIES
 
 KINDS = ("kubernetes", "slurm", "swf")
 OPTIONS = {"kubernetes": ["plain"], "slurm": ["gpus", "pool", "wait", "zone"], "swf": ["gpus"]}
-"""What ``--set`` knows, by kind."""
+"""Options that ``--set`` knows, by kind."""
 
 
 def audit(
@@ -125,11 +125,11 @@ def audit(
 
 
 def options_of(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a log of this kind, as text or as numbers.
+    """Return the options of a log of this kind, as text or as numbers.
 
     Raises
     ------
-    InputError: for a kind or an option that is none, or an option's value.
+    InputError: for an unknown kind or option, or a value of the wrong type.
     """
     if kind not in (*KINDS, *FAMILIES):
         raise InputError("audit", "", kind, one_of((*KINDS, *FAMILIES)))

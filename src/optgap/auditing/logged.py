@@ -1,4 +1,4 @@
-"""The row ``logged``: what really happened, held against policies, methods and bounds."""
+"""The row ``logged``: the schedule that really ran, beside policies, methods and bounds."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from optgap.solvers.placement.migrations import curve
 from optgap.versions import versions
 
 NAME = "logged"
-"""The row of what really happened."""
+"""Name of the row of the schedule that really ran."""
 Beside = Callable[[Problem], Comparison]
-"""Compares what is to stand beside what happened."""
+"""Function that compares policies and methods on the problem of a log."""
 
 
 def alone(problem: Problem) -> Comparison:
-    """A comparison in which nothing ran and nothing is proven."""
+    """Return a comparison in which nothing ran and nothing is proven."""
     goal = problem.objective.described
     name, summary = problem.name, problem.summary
     nothing = (None, None, None, None, ())
@@ -41,14 +41,14 @@ def alone(problem: Problem) -> Comparison:
 def judged(
     kind: str, source: str, problem: Problem, solution: Any, covered: Covered, beside: Beside
 ) -> Audit:
-    """The audit of what happened, as the first row of a comparison; its sentence is still to come.
+    """Return the audit with the logged schedule as the first row, but without a sentence.
 
-    A schedule that breaks a constraint keeps its row, which says so; it has no gap, as the bound
-    is one for schedules that break none, and it does not count as the best known.
+    A schedule that breaks a constraint keeps its row, which says so. It has no gap, as the bound
+    holds for schedules that break none, and it does not count as the best known.
 
     Raises
     ------
-    RefereeError: when what happened breaks no constraint and is better than the bound.
+    RefereeError: when the logged schedule breaks no constraint and is better than the bound.
     """
     broken = tuple(problem.check(solution))
     comparison = beside(problem)
@@ -101,18 +101,18 @@ def audit_solution(
     seed: int,
     columns: Mapping[str, str] | None,
 ) -> Audit:
-    """Audit what somebody did with a problem.
+    """Audit a logged solution of a problem.
 
     Parameters
     ----------
     kind: the problem's family.
     log: a path, or a solution.
-    columns: what the log calls our columns.
-    moves: for placements, plan so many migrations from there, too, within `limits`.
+    columns: our names for the log's own columns.
+    moves: for placements the number of migrations to plan from there, within `limits`.
 
     Raises
     ------
-    InputError: for a problem of another family, or a log that is none of it.
+    InputError: for a problem of another family, or a file that is no log of the problem.
     """
     subject: Any = as_problem(problem)
     if subject.family != kind:
@@ -142,7 +142,7 @@ def audit_solution(
 
 
 def _served(problem: Any, solution: Any) -> tuple[Any, Any]:
-    """Problem and solution less what the solution does not serve, where that can be taken out."""
+    """Return problem and solution without the tasks not served, where these can be taken out."""
     if problem.serves_all(solution):
         return problem, solution
     if isinstance(solution, PlacementSolution) and (kept := solution.node >= 0).any():
@@ -157,10 +157,10 @@ def _served(problem: Any, solution: Any) -> tuple[Any, Any]:
 
 
 def _sentence(audit: Audit) -> str:
-    """How far what happened is from the bound."""
+    """Say how far the logged schedule is from the bound."""
     comparison: Any = audit.comparison
     unit = comparison.unit
-    text = f"what happened comes to {number(audit.now.objective)} {unit}"
+    text = f"the logged schedule comes to {number(audit.now.objective)} {unit}"
     if audit.violations:
         text += f" and breaks {counted(len(audit.violations), 'constraint')}"
     gap = comparison.rows[0].gap_to_bound

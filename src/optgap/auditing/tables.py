@@ -1,4 +1,4 @@
-"""Logs of placements and queues in CSV: what `optgap run` writes, and others in its place."""
+"""Reader of logs of placements and queues in CSV, as `optgap run` or others write them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNTOLD = "on GPUs that the log does not tell"
 
 @dataclass(frozen=True)
 class LoggedRows:
-    """A logged solution, how many rows the log has, and which were left out, by why."""
+    """Logged solution, the number of rows in the log, and of those left out by reason."""
 
     solution: Any
     records: int
@@ -32,16 +32,16 @@ class LoggedRows:
 
     @property
     def told(self) -> str:
-        """The rows that are left out, in words."""
+        """Reasons why rows are left out, in words."""
         return ", ".join(f"{count:,} {why}" for why, count in self.reasons.items())
 
 
 def read_log(path: Path, problem: Any, columns: Mapping[str, str] | None = None) -> LoggedRows:
-    """A logged solution of a problem: JSON, or a table in CSV of a placement or a queue.
+    """Read a logged solution of a problem: JSON, or a table in CSV of a placement or a queue.
 
     Parameters
     ----------
-    columns: what the table calls our columns, as ``{"begin": "start_s:min"}``.
+    columns: our names for the table's own columns, as ``{"begin": "start_s:min"}``.
 
     Rows about tasks, jobs or nodes that the problem does not have are left out and counted.
 
@@ -69,7 +69,7 @@ def read_log(path: Path, problem: Any, columns: Mapping[str, str] | None = None)
 
 
 def _named(path: Path, columns: Mapping[str, str], ours: Sequence[str]) -> Held:
-    """The table with its columns under our names and in our units."""
+    """Return the table with its columns under our names and in our units."""
     wanted, header = mapped(columns, list(ours)), read_header(path)
     for name in wanted:
         if name not in header:
@@ -78,7 +78,7 @@ def _named(path: Path, columns: Mapping[str, str], ours: Sequence[str]) -> Held:
 
 
 def _placement(table: Table, problem: Any, source: str, reasons: Counter[str]) -> PlacementSolution:
-    """By arrival (``seq``) or by task; no node: not placed."""
+    """Read a placement by arrival (``seq``) or by task; a row without a node is not placed."""
     tasks, cluster = problem.tasks, problem.cluster
     places: dict[Any, list[int]] = defaultdict(list)  # of several arrivals of a name, in order
     for k, name in enumerate(range(len(tasks)) if "seq" in table else tasks.names):
@@ -109,7 +109,7 @@ def _placement(table: Table, problem: Any, source: str, reasons: Counter[str]) -
 
 
 def _queueing(table: Table, problem: Any, source: str, reasons: Counter[str]) -> QueueingSolution:
-    """Nodes as ``0:8-1:4``, by best fit without."""
+    """Read a queue's schedule, with nodes as ``0:8-1:4``; without these choose them by best fit."""
     jobs = problem.jobs
     start, end = np.full(len(jobs), math.nan), np.full(len(jobs), math.nan)
     held: list[list[tuple[int, int]]] = [[] for _ in range(len(jobs))]
@@ -147,7 +147,7 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
         Column("nodes", required=False, empty=""),
     ),
 }
-"""The columns of each family's table; of ``seq`` and ``task`` one is enough."""
+"""Columns of each family's table; of ``seq`` and ``task`` one is enough."""
 
 
 def require_some(found: LoggedRows, source: str) -> None:
