@@ -88,24 +88,15 @@ class Audit:
 
     def to_json(self) -> dict[str, Any]:
         """The schema ``optgap.audit/1``."""
-        return {
-            "schema": "optgap.audit/1",
-            "source": self.source,
-            "kind": self.kind,
-            "rows": self.rows,
-            "groups": self.groups,
-            "ranges": {
-                name: {"low": low, "high": high, "missing": missing, "unit": QUANTITIES[name].unit}
-                for name, (low, high, missing) in self.ranges.items()
-            },
-            "gaps": list(self.gaps),
-            "suspects": [
-                {"column": s.column, "where": s.where, "reason": s.reason, "rows": s.rows.tolist()}
-                for s in self.suspects
-            ],
-            "notes": list(self.notes),
-            "advice": list(self.advice),
+        ranges = {
+            name: {"low": low, "high": high, "missing": missing, "unit": QUANTITIES[name].unit}
+            for name, (low, high, missing) in self.ranges.items()
         }
+        suspects = [{**vars(item), "rows": item.rows.tolist()} for item in self.suspects]
+        lists = {"gaps": self.gaps, "suspects": suspects, "notes": self.notes,
+                 "advice": self.advice}  # fmt: skip
+        told = {"schema": "optgap.audit/1", **vars(self), "ranges": ranges}
+        return {**told, **{name: list(items) for name, items in lists.items()}}
 
     @property
     def suspect_rows(self) -> Rows:

@@ -20,10 +20,9 @@ from optgap.fitting.optimise import (
     Floats,
     Loss,
     Parameter,
-    Robust,
     Spread,
     bounds,
-    spread,
+    solved,
     towards,
 )
 from optgap.fitting.profile import QUANTITIES, Profile
@@ -237,25 +236,21 @@ class Estimator(ABC):
     def _solve(
         self, profile: Profile, facts: Design, params: tuple[Parameter, ...], starts: Floats
     ) -> Self:
-        lower, upper = bounds(params)
         target, design = self.target(profile), self.design(profile, facts)
+        believed = any(p.prior is not None for p in params)
 
         def evaluate(theta: Floats) -> tuple[Floats, Floats]:
             log, jacobian = self.curve(theta, design)
-            more = towards(theta, params)
-            if more is None:
+            if not believed:
                 return log - target, jacobian
-            return np.append(log - target, more[0]), np.append(jacobian, more[1], axis=0)
+            more, slope = towards(theta, params)
+            return np.append(log - target, more), np.append(jacobian, slope, axis=0)
 
-        problem = Robust(evaluate, lower, upper, self.loss, self.loss_scale)
-        fit = problem.best(starts)
-        edge = 1e-9 * np.maximum(np.abs(fit.theta), 1e-12)
-        at_bound = (fit.theta <= lower + edge) | (fit.theta >= upper - edge)
-        self.start_ = np.clip(fit.start, lower, upper)
-        self.residuals_ = fit.residuals[: len(target)]
-        with np.errstate(all="ignore"):
-            scatter = spread(fit, params, at_bound, len(target), lambda t: problem.at(t, t).cost)
-        return self._found(profile, facts, params, fit.theta, at_bound, scatter)
+        rows = len(target)
+        fit, held, spread = solved(evaluate, params, starts, rows, self.loss, self.loss_scale)
+        self.start_ = np.clip(fit.start, *bounds(params))
+        self.residuals_ = fit.residuals[:rows]
+        return self._found(profile, facts, params, fit.theta, held, spread)
 
     def _found(
         self,

@@ -175,7 +175,7 @@ class HeldOut(Brief):
     """Predictions of rows that the fit had not seen, with their measurements.
 
     `groups` names the group of each row; `mape` is the mean over groups of each group's mean.
-    `inside` says whether rows lie in their intervals, 1 or 0, if that was asked for.
+    `places` says how far rows lie from the middle of their intervals, if that was asked for.
     """
 
     measured: Floats
@@ -183,7 +183,7 @@ class HeldOut(Brief):
     groups: NDArray[np.object_]
     rows: NDArray[np.int64]
     skipped: tuple[str, ...] = field(default=())
-    inside: Floats = field(default_factory=lambda: np.zeros(0))
+    places: Floats = field(default_factory=lambda: np.zeros(0))
 
     @property
     def errors(self) -> Floats:
@@ -209,7 +209,7 @@ class HeldOut(Brief):
 
 
 Judge = Callable[[Mapping[str, tuple[E, Profile]], Mapping[str, Profile]], Mapping[str, Floats]]
-"""Whether held-out rows of each group lie in the intervals of fits to others, 1, 0 or NaN."""
+"""How far held-out rows of each group lie from the middle of intervals; 1 is an end."""
 
 
 def cross_validate(
@@ -232,13 +232,14 @@ def cross_validate(
     profile = estimator.prepare(table)
     predicted, placed = np.full(len(profile), np.nan), np.full(len(profile), np.nan)
     skipped: dict[str, str] = {}
-    known = dict(near or {})
+    known, parts = dict(near or {}), list(profile.groups(by))
     for train, held in (split or Split()).pairs(profile, by):
         base = estimator.share(profile.take(train), by)
+        out = np.isin(np.arange(len(profile)), held, kind="table")
         fits: dict[str, tuple[E, Profile]] = {}
         tests: dict[str, NDArray[np.int64]] = {}
-        for title, rows in profile.groups(by):
-            test, seen = np.intersect1d(rows, held), profile.take(np.intersect1d(rows, train))
+        for title, rows in parts:
+            test, seen = rows[out[rows]], profile.take(rows[~out[rows]])
             if not len(test):
                 continue
             try:
@@ -257,7 +258,7 @@ def cross_validate(
         why = next(iter(skipped.values()), "no row was held out")
         raise InputError(profile.source, "", NoQuote(why), "enough rows to hold some out")
     titles = np.empty(len(profile), dtype=object)
-    for title, rows in profile.groups(by):
+    for title, rows in parts:
         titles[rows] = label(title)
     measured = profile.numbers(estimator.response)[kept]
     notes = tuple(f"{title or 'all'}: {why}" for title, why in skipped.items())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -28,8 +28,8 @@ UTIL, UTIL_SHARE, UTIL_KNOWN, UTIL_DEAD = 10.0, 0.3, 0.9, 5.0
 """Busy is what reaches `UTIL` percent or this share of the 95th percentile."""
 MOVE, HELD, HELD_SHARE = np.log(1.03), 0.01, 0.9
 """A clock moves by more than `MOVE`; it is held when most samples are within `HELD`."""
-UNSTEADY, UNHELD, BRIEF_S, TOGETHER_S = 0.25, 0.05, 5.0, 5.0
-"""Spreads of power and clock, run times and common starts that make a run suspect."""
+UNSTEADY, UNHELD, BRIEF_S = 0.25, 0.05, 5.0
+"""Spreads of power and clock, and run times, that make a run suspect."""
 
 
 @dataclass
@@ -401,23 +401,3 @@ def _spread_evenly(times: Floats) -> Floats:
         return times
     place = np.arange(len(times)) - np.repeat(first, count)
     return np.asarray(times + place / np.repeat(count, count))
-
-
-def together(starts: Sequence[float], alike: Sequence[tuple[float, float]]) -> list[int]:
-    """Return the runs that begin within 5 s of another one of like power and clock.
-
-    Parameters
-    ----------
-    starts: in s.
-    alike: power in W and clock in MHz of each run, NaN where not known.
-    """
-    order = np.argsort(starts, kind="stable")
-    found = set()
-    for place, k in enumerate(order):
-        for other in order[place + 1 :]:
-            if starts[other] - starts[k] > TOGETHER_S:
-                break
-            power, clock = (abs(a / b - 1) for a, b in zip(alike[other], alike[k], strict=True))
-            if power < 0.1 and not clock > 0.03:
-                found |= {int(k), int(other)}
-    return sorted(found)

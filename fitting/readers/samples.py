@@ -13,35 +13,31 @@ from numpy.typing import NDArray
 
 from optgap.fitting.profile import Profile, Trace
 from optgap.fitting.readers.naming import NEVER, quantity_of
-from optgap.fitting.readers.runs import IDLE, Cut, cut_device, together
+from optgap.fitting.readers.runs import IDLE, Cut, cut_device
 from optgap.fitting.readers.text import WRITES, Floats, RawTable, Texts, measured, stem
 from optgap.models.columns import Wanted
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.units import parsed, units_of
 
-FIELDS: Mapping[str, tuple[str, int]] = {
-    "power_draw_instant": ("power_w", -3),
-    "power_draw": ("power_w", -2),
-    "power_draw_average": ("power_w", -1),
-    "board_power_draw": ("power_w", -1),
-    "power_consumption": ("power_w", 2),
-    "average_graphics_package_power": ("power_w", -1),
-    "current_socket_graphics_package_power": ("power_w", -1),
-    "clocks_current_sm": ("frequency_mhz", -3),
-    "clocks_sm": ("frequency_mhz", -3),
-    "clocks_current_graphics": ("frequency_mhz", -2),
-    "clocks_gr": ("frequency_mhz", -2),
-    "sclk_clock_speed": ("frequency_mhz", -1),
-    "clocks_current_memory": ("memory_mhz", -1),
-    "clocks_mem": ("memory_mhz", -1),
-    "utilization_gpu": ("util_percent", -1),
-    "gpu_use": ("util_percent", -1),
-    "gpu_load": ("util_percent", -1),
-    "enforced_power_limit": ("power_limit_w", 2),
-    "total_energy_consumption": ("energy_j", -1),
-    "name": ("gpu_model", 2),
-}
-"""What loggers call quantities, in words, with a rank: the lowest that holds numbers is taken."""
+_FIRST: Mapping[str, tuple[str, ...]] = {
+    "power_w": (
+        "power_draw_instant", "power_draw", "power_draw_average", "board_power_draw",
+        "average_graphics_package_power", "current_socket_graphics_package_power",
+    ),
+    "frequency_mhz": (
+        "clocks_current_sm", "clocks_sm", "clocks_current_graphics", "clocks_gr",
+        "sclk_clock_speed",
+    ),
+    "memory_mhz": ("clocks_current_memory", "clocks_mem"),
+    "util_percent": ("utilization_gpu", "gpu_use", "gpu_load"),
+    "energy_j": ("total_energy_consumption",),
+}  # fmt: skip
+"""What loggers call quantities, in words; the first that holds numbers is taken."""
+_LAST = {"power_consumption": "power_w", "enforced_power_limit": "power_limit_w",
+         "name": "gpu_model"}  # fmt: skip
+"""What is taken where nothing else is there."""
+FIELDS = {words: (ours, k - 8) for ours, names in _FIRST.items() for k, words in enumerate(names)}
+FIELDS |= {words: (ours, 2) for words, ours in _LAST.items()}
 SURE = {"power_draw", "power_draw_instant", "power_draw_average", "sclk_clock_speed"}
 """Names that only logs of samples have."""
 DEVICES = (
@@ -55,7 +51,6 @@ KEYS = ("application", "workload")
 TEXTS = ("application", "gpu_model", "workload")
 NO_SERIES = ("time_s", "samples", "idle_w", "gpu")
 SWEPT = ("frequency_mhz", "local_batch", "global_batch", "gpus", "nodes", "power_limit_w")
-TOGETHER = "begins within 5 s of another of like power: parts of one job"
 _STAMP = re.compile(r"(.*_)?(timestamp|time_?stamp|date_?time|date|time|elapsed|ts)(_utc|_local)?")
 _OF_DEVICE = re.compile(r"(?i)(?<![a-z])gpu[\W_]?(\d+)(?!\d)")
 
@@ -349,7 +344,6 @@ def cut(samples: Samples) -> Profile:
     InputError: where several devices without a number must be among the samples.
     """
     rows: list[dict[str, Any]] = []
-    starts: list[float] = []
     cuts: list[Cut] = []
     rest: list[str] = []
     marks: list[str] = []
@@ -385,15 +379,11 @@ def cut(samples: Samples) -> Profile:
         elif spans[0].start == 0:
             marks.append(f"the log begins inside run {len(rows) + 1}")
         rows += _rows(samples, index, device, own, len(rows) + 1)
-        starts += [float(times[span.start]) for span in spans]
         if spans and spans[-1].stop == len(index):
             marks.append(f"the log ends inside run {len(rows)}")
         seen = own.seen + (0.0 if stamps is None else float(times[0] - stamps.min()))
         ends = tuple((span.start, span.stop) for span in spans)
         traces.append(Trace(device, seen, series["power_w"][own.order], ends))
-    alike = [(row["power_w"], row.get("frequency_mhz", np.nan)) for row in rows]
-    for k in together(starts, alike):
-        rows[k]["suspect"] = "; ".join(filter(None, [rows[k]["suspect"], TOGETHER]))
     columns: dict[str, Any] = {name: np.zeros(0) for name in ("power_w", "frequency_mhz", "time_s")}
     if rows:
         columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}

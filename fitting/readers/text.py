@@ -266,11 +266,13 @@ _FOREIGN = (
     (r"==PROF==.*", "Nsight Compute's, without power"),
     (r"==\d+== (NVPROF|Profiling).*|.*Type.*Time\(%\).*Calls.*", "nvprof's, without power"),
     (r".*Time \(%\).*Total Time \(ns\).*", "Nsight Systems', without power"),
+    (r".*\"(resultType|errorType)\":.*", "an answer of Prometheus"),
     (r"# (HELP|TYPE) .*|[a-zA-Z_]\w*\{.*\} \S+.*", "Prometheus' exposition of one moment"),
     (r".*\| NVIDIA-SMI .*|.*NVSMI LOG.*", "nvidia-smi's screen"),
     (r"#\s*(Date\s+Time\s+)?gpu\s+(pwr|pid|sm)\b.*", "nvidia-smi dmon's or pmon's"),
     (r"\[\s*[{\[\"].*|\[|\{.*", "JSON"),
     (r".*\bepoch\b[^,]*\bloss\b.*", "a training log"),
+    (r"(?=.*\brun_id\b).*\bgpu_energy\b.*", "codecarbon's, a total of each run without clocks"),
 )  # fmt: skip
 """A line that gives another tool's output away, and whose it is."""
 

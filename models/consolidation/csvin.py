@@ -51,7 +51,7 @@ def from_csv(
     series_rule: str = "strict",
     strict: bool = True,
 ) -> ConsolidationProblem:
-    """A problem from a table of tasks, with utilisation by sample and fitted models if given.
+    """Make a problem from a table of tasks, with utilisation by sample and fits if given.
 
     `seed` is not used. `kappa` is for tasks without one, `period_s` for series of one sample.
     `series_rule` is ``strict``, where series of different lengths and constant ones are refused,
@@ -118,7 +118,7 @@ def _gpu(
     line: PowerLine,
     beta: float,
 ) -> GpuKind:
-    """A GPU of the table's problem, with clocks every so many MHz down from the highest, or all.
+    """Return a GPU with frequencies at equal steps down from the highest, or with all of them.
 
     Lowest and highest clock are the V100's unless given.
     """

@@ -28,13 +28,13 @@ SERVES: Mapping[str, tuple[str, ...]] = {
 }
 """The models that a problem takes, and the parameters that it needs of them."""
 KNEE_PERCENT = 100.0
-"""Where slowing starts in s(U) of the family."""
+"""Utilisation at which the slowdown s(U) of the family starts."""
 POINTS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """Where fits go: GPUs, tasks, and the application of each task."""
+    """Objects of fits: GPUs, tasks, and the application of each task."""
 
     kinds: tuple[GpuKind, ...]
     tasks: tuple[Task, ...]
@@ -208,7 +208,7 @@ def _nearest(clock: np.ndarray, power: np.ndarray) -> tuple[float, float]:
 
 
 def _exponent(fit: FittedParameters) -> tuple[float, str]:
-    """q of s(U) = max(1, (U/100)^q), which is nearest to what was fitted, and that in words."""
+    """Return q of the s(U) = max(1, (U/100)^q) nearest to the fit, and words about it."""
     params = fit.only(fit.source)
     q, knee = params["q"], params["knee"]
     if abs(knee - KNEE_PERCENT) < 1e-9:

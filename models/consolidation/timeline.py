@@ -26,7 +26,7 @@ END, CLOCK, START = range(3)
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """What a schedule comes to.
+    """Ends and totals of a schedule.
 
     Parameters
     ----------

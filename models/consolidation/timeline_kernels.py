@@ -18,7 +18,7 @@ NEAR = 1e-9
 
 
 class Given(NamedTuple):
-    """What runs where, and on what.
+    """Tasks, their places, and the GPUs, as arrays.
 
     Parameters
     ----------

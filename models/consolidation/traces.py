@@ -21,7 +21,7 @@ SHORTEST_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """How a trace is drawn.
+    """Distributions from which a trace is drawn.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ def refit(
 
 
 def _fitted(app: Application, fit: FittedParameters) -> Application:
-    """The application with fitted run times, where the fit and the signal say something of it."""
+    """Return the application with fitted run times, if the fit and the signal cover it."""
     times = predicted_s(app, fit, fit.source) if app.name in fit.groups else None
     if times is None:
         return app

@@ -64,7 +64,7 @@ COLUMN_KEYS = ("platform", "queue", "policy")
 
 
 class _Jobs:
-    """Which job each row is about."""
+    """Jobs of the rows of a log."""
 
     def __init__(self, problem: CoschedulingProblem, path: str) -> None:
         self.problem = problem
@@ -112,7 +112,7 @@ class _Jobs:
 def as_measured(
     problem: CoschedulingProblem, solution: CoschedulingSolution
 ) -> CoschedulingProblem:
-    """The problem of those jobs that ran, each on its GPU count for as long as it was seen to.
+    """Return the problem of the jobs that ran, each with its measured time on its GPU count.
 
     Every other GPU count of an application keeps its profile. Run times are shorter by the
     tolerance, within which measured runs may overlap: bounds for this problem are bounds for

@@ -44,7 +44,7 @@ def predicted_s(app: Application, fit: FittedParameters, source: str) -> list[fl
 
 
 def _signal(mode: Mode, fit: FittedParameters, app: str) -> float | None:
-    """What the fit goes by: DRAM activity, or as measured where another counter stands in."""
+    """Return the fit's signal: DRAM activity, or the measurement of a counter in its place."""
     facts = fit.facts(app)
     if facts.get("counter", "dram_sum") == "dram_sum":
         return mode.dram_util_sum

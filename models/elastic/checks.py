@@ -1,4 +1,4 @@
-"""What a problem is checked for when it is made."""
+"""Checks of a problem when it is made."""
 
 from __future__ import annotations
 

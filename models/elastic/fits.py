@@ -27,27 +27,27 @@ from optgap.models.performance.fitted import (
 from optgap.models.performance.saved import FittedParameters
 
 STRETCH = "power-law-jct"
-"""How iterations slow with the clock, where the iteration time was measured at one."""
+"""Model of slowing with the frequency, for iteration times measured at a single one."""
 POWERS = (*BY_CLOCK, BY_BATCH)
 SERVES: Mapping[str, tuple[str, ...]] = {TIME: (), ENERGY: (), STRETCH: ("beta",),
                                          **dict.fromkeys(POWERS, ())}  # fmt: skip
 """The models that a problem takes, and the parameters that it needs of them."""
 MOST_CLOCKS = 30
 MOST_BATCHES = 3
-"""Of each model, where jobs are dealt out."""
+"""Largest number of batches of each model when jobs are dealt out."""
 ONE_CLOCK_MHZ = 1000.0
-"""Where no clock is known: any number will do, as nothing depends on it."""
+"""Frequency if none is known; nothing depends on the number."""
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """What fits say together: a maker of classes by model, and the clocks that they hold at."""
+    """Joint content of fits: a maker of classes by model, and the frequencies they hold at."""
 
     makers: Mapping[str, Maker]
     times: Mapping[str, Iterations]
     clocks: Floats
     used: tuple[str, ...]
-    """What becomes of each fit, in words."""
+    """Use of each fit, in words."""
 
 
 def together(fits: Sequence[FittedParameters]) -> Fitted:

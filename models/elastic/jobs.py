@@ -102,7 +102,7 @@ class Jobs:
 
 
 class Kind(IntEnum):
-    """What a job does in a segment of a schedule."""
+    """Activity of a job in a segment of a schedule."""
 
     RUN = 0
     """Training at one clock."""

@@ -52,7 +52,7 @@ def powers(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
 
 
 def highest_powers(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
-    """(S,) the same at the instant of most power: of a profiling window at its hungriest clock."""
+    """Return highest W of each segment, (S,): of a profiling window at its hungriest frequency."""
     return _watts(problem, solution, problem.power_w.max(axis=2))
 
 
@@ -73,7 +73,7 @@ def work(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
 
 
 def _work_slack(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
-    """(J,) iterations that a job may be off: a share of its own, and its own times' rounding.
+    """Return the tolerance of each job's iterations, (J,): a share, and rounding of its times.
 
     However late a segment is, its rounding forgives no more than half of it.
     """
@@ -91,7 +91,7 @@ def finished(problem: ElasticProblem, solution: ElasticSolution) -> np.ndarray:
 
 
 def profile_of_power(problem: ElasticProblem, solution: ElasticSolution) -> tuple[Floats, Floats]:
-    """(times, W from each on): most power of all jobs on the cluster; ends come before starts."""
+    """Return (times, W from each on): highest power of all jobs; ends come before starts."""
     inside = solution.kind != Kind.PRERUN
     return step_function(
         solution.start_s[inside], solution.end_s[inside], highest_powers(problem, solution)[inside]

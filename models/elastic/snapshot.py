@@ -147,7 +147,7 @@ class Snapshot:
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """What is known of a decision.
+    """Solution of a decision, with a bound.
 
     Parameters
     ----------

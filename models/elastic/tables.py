@@ -1,4 +1,4 @@
-"""From fitted formulas to tables: T_iter and power at every (n, f) at once (Eq. 1-15)."""
+"""Tables of fitted formulas: T_iter and power at every (n, f) at once (Eq. 1-15)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def maker_of(model: Trained, most_local_batch: float = np.inf) -> Maker:
 
 
 def counts_up_to(most: int) -> list[int]:
-    """1, 2, 4, … up to `most`."""
+    """Return 1, 2, 4, … up to `most`."""
     return [1 << k for k in range(most.bit_length()) if 1 << k <= most]
 
 

@@ -35,12 +35,12 @@ ALIKE = {
     "transformer": "bert", "gpt2": "bert", "gpt_pmp": "gpt2", "lm": "deepspeech2",
     "recommendation": "ncf", "yolov3": "vgg16", "a3c": "inception3", "cyclegan": "yolov3",
 }  # fmt: skip
-"""What stands in for a model that a pool has not; failing that, one drawn at random."""
+"""Replacements for models that a pool has not; others are drawn at random."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """What was read: the jobs, where they come from, and what was changed on the way."""
+    """Trace with its jobs, their origin, and the changes on the way."""
 
     jobs: Jobs
     origin: str
@@ -131,7 +131,7 @@ def _on_pool(
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """Which columns say what; "" for what a format does not tell.
+    """Columns of a format; "" for a column that the format has not.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""From saved fits to formulas: iteration times, and the power of a GPU, by group."""
+"""Formulas of saved fits: iteration times, and the power of a GPU, by group."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CLOCK = "frequency_mhz"
 
 @dataclass(frozen=True)
 class Iterations:
-    """How long an iteration of one model takes, and where that was measured.
+    """Iteration time of one model, and the range of its measurements.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def group_for(fit: FittedParameters, name: str) -> str:
 def shared_clocks(
     fits: Sequence[FittedParameters], names: Sequence[str], most: int
 ) -> Floats | None:
-    """The clocks at which all of these fits hold: those measured, or `most` between the ends.
+    """Return the frequencies at which all these fits hold: measured ones, or `most` in between.
 
     Raises
     ------
@@ -159,7 +159,7 @@ def shared_clocks(
 def common_clocks(
     groups: Iterable[tuple[FittedParameters, str]],
 ) -> tuple[float, float, tuple[float, ...]] | None:
-    """The clocks at which all of these groups of fits hold, MHz: from, to, and those measured.
+    """Return the frequencies at which all these groups hold, MHz: least, most, and measured ones.
 
     None where no group tells its clocks; none measured where they do not reach to both ends.
 

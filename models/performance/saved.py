@@ -84,7 +84,7 @@ class FittedParameters(Brief):
         return float(values[0]), float(values[1])
 
     def levels(self, group: str, name: str) -> tuple[float, ...]:
-        """The values that an input took, ascending; () where they are too many, or not known."""
+        """Return the values that an input took, ascending; () if too many, or unknown."""
         return tuple(map(float, self._group(group).get("levels", {}).get(name, ())))
 
     def predictive(self, group: str) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ class FittedParameters(Brief):
 
     @property
     def unknown(self) -> str:
-        """Why nothing can be drawn, in words; "" where something can, or in a file from before."""
+        """Reason why nothing can be drawn; "" if something can, or for an older file."""
         for group in self.document.get("groups", ()):
             state, params = group.get("state", {}), group.get("params", {}).values()
             values = [x for row in state.get("covariance", ()) for x in row]

@@ -175,7 +175,7 @@ class ThroughputModel:
         nodes: ArrayLike = 1,
         gpus_on_node: ArrayLike | None = None,
     ) -> tuple[Floats, Floats, Floats]:
-        """(T_IO, T_grad, T_sync) in s, Eq. 2-4; arguments broadcast, r defaults to n / nodes."""
+        """Return (T_IO, T_grad, T_sync), s, Eq. 2-4; arguments broadcast. Default r: n / nodes."""
         clock = 1.0 if frequency_mhz is None else frequency_mhz
         on_node = 0.0 if gpus_on_node is None else gpus_on_node
         n, b, f, m, r = np.broadcast_arrays(

@@ -49,7 +49,7 @@ NODE = np.dtype(
         ("cpu_eq1", "?"),
     ]
 )
-"""What never changes about a node."""
+"""Fields of a node that never change."""
 
 
 def model_names(problem: PlacementProblem) -> tuple[str, ...]:
@@ -142,7 +142,7 @@ def after_move(
 def buckets(
     workload: Table, free_cpu: int, free: int, profile: Table, moved: int, old: int, new: int
 ) -> BucketValues:
-    """The seven buckets of a node of which `moved` GPUs go from `old` to `new` milli-GPU free.
+    """Return the seven buckets of a node; `moved` GPUs go from `old` to `new` milli-GPU free.
 
     `free` and `profile` describe the GPUs before that move, `free_cpu` is what it leaves;
     `workload` is (M,), as the node's model sees it. Order: q1, q2, q3, q4, xl, xr, na, in

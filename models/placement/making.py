@@ -1,4 +1,4 @@
-"""What presets are made of: clusters and tasks from counts of the Alibaba trace."""
+"""Parts of presets: clusters and tasks from counts of the Alibaba trace."""
 
 from __future__ import annotations
 

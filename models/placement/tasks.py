@@ -156,7 +156,7 @@ class Tasks:
 
     @property
     def count(self) -> int:
-        """How many tasks there are, whatever number of nodes they take."""
+        """Number of tasks, whatever number of nodes they take."""
         return int(self.first.sum())
 
     @cached_property
@@ -221,7 +221,7 @@ class Tasks:
         return np.array([place[self.task_class(k)] for k in range(len(self))], dtype=np.int64)
 
     def take(self, chosen: Iterable[int]) -> Tasks:
-        """The tasks with these rows, in the order given; rows of a gang that follow stay one."""
+        """Return the tasks with these rows, in this order; rows of a gang in sequence stay one."""
         rows = list(chosen)
         old = self.gang[rows]
         goes_on = (np.diff(old) == 0) & (np.diff(rows) > 0)

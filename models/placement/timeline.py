@@ -1,4 +1,4 @@
-"""What a solution over time comes to: every node after every start and end, from scratch.
+"""Metrics of a solution over time: every node after every start and end, from scratch.
 
 Numpy over all events at once; it shares nothing with the compiled event loop of the policies.
 """
@@ -50,7 +50,7 @@ class NodeEvents:
 
 
 def node_events(problem: PlacementProblem, solution: PlacementSolution) -> NodeEvents:
-    """The events of a solution over time; nodes and GPUs that do not exist are passed over."""
+    """Return the events of a solution over time, without nodes and GPUs that do not exist."""
     assert solution.start_s is not None
     cluster, tasks = problem.cluster, problem.tasks
     placed = np.flatnonzero((solution.node >= 0) & (solution.node < len(cluster)))
@@ -88,7 +88,7 @@ def node_events(problem: PlacementProblem, solution: PlacementSolution) -> NodeE
 
 @dataclass(frozen=True, eq=False)
 class NodeValues:
-    """What nodes draw and what of them is fragmented, one row per state asked for.
+    """Power and fragmentation of nodes, with one row per state.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ def times_of(fits: Sequence[FittedParameters]) -> dict[str, Iterations]:
 def with_durations(
     jobs: Jobs, times: Mapping[str, Iterations], gpus_per_node: int, source: str
 ) -> Jobs:
-    """The jobs, those with a batch lasting as long as their iterations take at the top clock.
+    """Return the jobs; those with a batch last as long as their iterations at the top frequency.
 
     Raises
     ------

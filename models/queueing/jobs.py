@@ -16,7 +16,7 @@ from optgap.models.shown import Brief
 from optgap.models.times import SHORTEST_S
 
 LONGEST_S = 4e9
-"""Of a time, s: a clock that counts from 1970 shows it in 2096."""
+"""Largest time, s; a clock that counts from 1970 shows it in 2096."""
 MOST_JOBS = 10_000_000
 
 

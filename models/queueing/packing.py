@@ -1,4 +1,4 @@
-"""From start times to nodes: best fit in order of start."""
+"""Choice of nodes for start times: best fit in order of start."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Cluster:
 def best_fit(
     problem: QueueingProblem, start_s: FloatArray, end_s: FloatArray
 ) -> list[list[tuple[int, int]]]:
-    """(node, GPUs) pairs per job; none for a job without a place, which the referee will see."""
+    """Return (node, GPUs) pairs per job; none for a job without room, as the referee will see."""
     cluster = Cluster(problem)
     found: list[list[tuple[int, int]]] = [[] for _ in range(len(problem))]
     events: list[tuple[float, int, int]] = []

@@ -140,7 +140,7 @@ def evaluate(problem: QueueingProblem, solution: QueueingSolution) -> Evaluation
 
 
 def _left(problem: QueueingProblem, solution: QueueingSolution) -> FloatArray:
-    """When each job that never starts leaves, s; infinite for those that do not, NaN if started."""
+    """Return when each job that never starts leaves, s; infinite if never, NaN if started."""
     jobs = problem.jobs
     never = ~np.isfinite(solution.start_s)
     left: FloatArray = np.where(never, jobs.arrival_s + jobs.patience_s, math.nan)

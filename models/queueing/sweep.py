@@ -1,4 +1,4 @@
-"""What a schedule looks like over time: queue length and fragmentation, in one sweep."""
+"""Queue length and fragmentation of a schedule over time, in one sweep."""
 
 from __future__ import annotations
 

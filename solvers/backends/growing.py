@@ -16,7 +16,7 @@ from optgap.solvers.backends.linear import LinearModel
 
 Floats = npt.NDArray[np.float64]
 LEAST = 0.05
-"""What a linear program is given where nothing is left: short of that nothing comes of it.
+"""Least work for a linear program when the budget is spent; with less there is no result.
 
 In units of work, and in seconds before a user's time limit.
 """
@@ -26,7 +26,7 @@ weights anew each time, at more than they save; and no scaling."""
 
 
 def quiet_highs(**settings: Any) -> Any:
-    """An empty program in HiGHS, silent and on one thread; `settings` are further options."""
+    """Return an empty, silent program in HiGHS on one thread; `settings` are further options."""
     import highspy
 
     highs = highspy.Highs()
@@ -125,7 +125,7 @@ class Growing:
 
     @property
     def objective(self) -> float:
-        """Of the solution."""
+        """Objective of the solution."""
         return float(self._highs.getInfo().objective_function_value)
 
     @property

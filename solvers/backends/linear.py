@@ -21,7 +21,7 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 INF = math.inf
 TOLERANCE = 1e-5
-"""How far a point may break a row and still pass for feasible: the solvers' own is 1e-6."""
+"""Largest violation of a row that counts as feasible; the solvers' own is 1e-6."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +195,7 @@ class LinearBuilder:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What every back end is told, whichever way it wants to hear it.
+    """Options for every back end, in one form for all.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ class Options:
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """What a back end says about a model, in one form for all.
+    """Answer of a back end about a model, in one form for all.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ class Solved:
 
 
 def without_work(model: LinearModel, limits: Limits) -> Solved | None:
-    """The answer where there is nothing to solve: an impossible empty row, no variables or time."""
+    """Return the answer if nothing is to be solved: a false empty row, no variables or no time."""
     empty = np.diff(model.starts) == 0
     if (empty & ((model.row_lower > 0) | (model.row_upper < 0))).any():
         return Solved(Status.INFEASIBLE, Termination.COMPLETED)

@@ -19,7 +19,7 @@ LOOK_EVERY = 100
 
 
 def to_pulp(model: LinearModel, limits: Limits | None = None) -> Any:
-    """The PuLP problem that minimises cᵀx (−cᵀx where `model` maximises), without the offset.
+    """Return the PuLP problem that minimises cᵀx (−cᵀx to maximise), without the offset.
 
     Variable j is called ``x{j}``. A row with two different limits becomes two. None when
     `limits` ended it on the way.
@@ -65,7 +65,7 @@ def rows_of(problem: Any) -> list[Any]:
 
 
 def from_pulp(problem: Any, variables: Sequence[Any]) -> LinearModel:
-    """The arrays behind a PuLP problem, with its `variables` in this order and rows as added."""
+    """Return the arrays of a PuLP problem, with `variables` in this order and rows as added."""
     import pulp
 
     builder = LinearBuilder("min" if problem.sense == pulp.LpMinimize else "max")

@@ -25,7 +25,7 @@ EPS = 2.0**-52
 
 
 def safe_bound(model: LinearModel, duals: FloatArray, most: FloatArray | None = None) -> float:
-    """A bound on the minimum of a linear program, or of an integer program whose relaxation it is.
+    """Return a bound on the minimum of a linear program, and of integer programs that it relaxes.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def safe_bound(model: LinearModel, duals: FloatArray, most: FloatArray | None = 
 
 
 def usable(model: LinearModel, duals: FloatArray) -> FloatArray:
-    """(m,) the prices that `safe_bound` takes: none of a sign that a row without a limit forbids.
+    """Return prices for `safe_bound`, (m,): none of a sign that a row without a limit forbids.
 
     Columns that the model leaves out are to be priced by these, too.
     """

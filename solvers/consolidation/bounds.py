@@ -70,7 +70,7 @@ def cost_levels(
 
 
 def counts_fix_power(instance: Instance, levels: CostLevels) -> bool:
-    """Whether a placement's counts by level fix its power, and every task fits into a server."""
+    """Tell whether counts by level fix a placement's power, and every task fits into a server."""
     narrow = not instance.gang or int(instance.width.max()) <= int(instance.server_gpus[0])
     return instance.identical_servers and instance.cost_is_maximum and levels.exact and narrow
 

@@ -66,7 +66,7 @@ class Compact:
         return range(*self.instance.server_start[i : i + 2].tolist())
 
     def _tasks(self) -> None:
-        """(7), x ⇒ h, and the server that a task of several GPUs is in."""
+        """Add (7), x ⇒ h, and the server of each task with several GPUs."""
         instance, model = self.instance, self.model
         for ell, v in enumerate(instance.width.tolist()):
             for g in range(self.gpus):
@@ -86,7 +86,7 @@ class Compact:
         return sum(self.x[ell, g] for g in gpus if (ell, g) in self.x)
 
     def _rooms(self) -> None:
-        """(8) and the capacity rows, for the tasks of each level and above."""
+        """Add (8) and the capacity rows, for the tasks of each level and above."""
         demand = self.instance.demand.tolist()
         for g in range(self.gpus):
             for q, h in enumerate(self.h[g]):

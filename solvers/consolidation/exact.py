@@ -47,7 +47,7 @@ def repack(
     limits: Limits,
     seed: int,
 ) -> Outcome:
-    """`exact` at one event of an online policy: what runs may move, and costs nothing when it does.
+    """Solve `exact` at one event of an online policy; running tasks may migrate at no cost.
 
     Parameters
     ----------

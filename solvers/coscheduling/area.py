@@ -12,7 +12,7 @@ from optgap.solvers.backends.safe import EPS, outwards
 
 
 def least_makespan(problem: CoschedulingProblem) -> float:
-    """The latest of: a job's release plus its fastest run; a release plus what comes from then
+    """Return the latest of: a job's release plus its fastest run; a release plus all work from then
     on, as GPU-seconds over M or as job-seconds over K; counted from the first release, s."""
     jobs = sorted(range(len(problem)), key=problem.delay_s, reverse=True)
     latest = area = lane = 0.0

@@ -100,7 +100,7 @@ class Intervals:
 
     @property
     def unit(self) -> float:
-        """What one of the objective's integers is worth."""
+        """Unit of the objective's integers."""
         return self.data.unit(self.problem.objective.goal)
 
     def hint(self, starts: list[Start]) -> None:

@@ -82,7 +82,7 @@ class Lanes:
 
     @property
     def unit(self) -> float:
-        """What one of the objective's integers is worth."""
+        """Unit of the objective's integers."""
         return self.data.unit(self.problem.objective.goal)
 
     def hint(self, starts: list[Start]) -> None:
@@ -112,7 +112,7 @@ class Lanes:
 def two_lanes(
     problem: CoschedulingProblem, first: list[tuple[int, int]], second: list[tuple[int, int]]
 ) -> list[Start]:
-    """The schedule of two lanes of (GPU count, job): A from most GPUs to fewest, B against it.
+    """Return the schedule of two lanes of (GPU count, job): A by falling GPU count, B rising.
 
     Lane B begins as late as it can without ending after C, the least that the inequalities
     above allow.

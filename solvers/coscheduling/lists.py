@@ -1,4 +1,4 @@
-"""From GPU counts and an order of jobs to a schedule: each job as early as those before allow."""
+"""Schedules of GPU counts and an order of jobs: each as early as the jobs before it allow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from optgap.solvers.coscheduling.area import energy_j
 Start = tuple[int, int, float]
 """(job, GPU count, start in s)."""
 MOST_MOVES, MOVES_TIMES_JOBS = 25_000, 1_500_000
-"""Of simulated annealing at most, and times the jobs of the queue."""
+"""Largest number of moves of simulated annealing, and of moves times jobs."""
 
 
 def in_order(

@@ -27,7 +27,7 @@ ENOUGH = 1e-7
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """What is known at one price of time.
+    """Bound and schedule at one price of time.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def priced(problem: CoschedulingProblem, price_w: float) -> CoschedulingProblem:
 
 
 def _priced_off(problem: CoschedulingProblem, price_w: float) -> float:
-    """What rounding in `priced` may add to costs that should not change with the price, J."""
+    """Return the rounding of `priced` in costs that should not change with the price, J."""
     return math.fsum(
         max(
             4 * EPS * m.gpu_count * m.runtime_s * (m.power_per_gpu_w + problem.idle_w + 2 * price_w)

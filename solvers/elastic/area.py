@@ -12,7 +12,7 @@ from optgap.models.elastic.arrays import Floats
 from optgap.solvers.backends.safe import EPS, outwards
 
 WEIGHTS = 17
-"""How many mixtures of GPUs and power are tried as the one resource."""
+"""Number of mixtures of GPUs and power that are tried as the one resource."""
 SAFE = 1e-9
 """Relative: taken off every bound against rounding in long sums."""
 
@@ -58,7 +58,7 @@ def shortest_first(release_s: Floats, work_s: Floats) -> Floats:
 
 
 def best_mixture(problem: ElasticProblem) -> tuple[float, float, Floats]:
-    """The weight of the best one-machine bound, that bound (mean JCT, s), and its completions."""
+    """Return the best one-machine bound's weight, the bound (mean JCT, s) and its completions."""
     jobs = problem.jobs
     limited = math.isfinite(problem.power_limit_w) and problem.power_limit_w > 0
     weights = np.linspace(0.0, 1.0, WEIGHTS) if limited else np.ones(1)

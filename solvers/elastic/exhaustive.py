@@ -280,7 +280,7 @@ def completions(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
 
 
 def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """The optimum, with proof; where restarts cost time, a bound; `given` as in `ExhaustiveParams`.
+    """Prove the optimum, or a bound if restarts take time; `given` is as in `ExhaustiveParams`.
 
     Stopped early, the best schedule so far and what is proven by then.
 

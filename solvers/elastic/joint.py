@@ -1,4 +1,4 @@
-"""What jobs can do at the same time, and schedules made of that: free restarts, counts of GPUs."""
+"""Joint configurations of jobs, and schedules of these: free restarts, counts of GPUs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Joint = tuple[int, ...]
 """The configuration of each job, an index into `Tables.index`, −1 for none."""
 
 Values = Mapping[int, Floats] | Sequence[Floats]
-"""By job, (Z,) what each of its configurations is worth per second."""
+"""Worth per second of each configuration, (Z,), by job."""
 
 Kept = tuple[Ints, Ints, Floats, Floats, Floats]
 """Counts, clocks, s per iteration, W and starts per second of configurations."""
@@ -123,7 +123,7 @@ class Tables:
         return len(jobs) * most - solved.bound + off, tuple(pick)
 
     def segments(self, steps: Sequence[Step]) -> list[tuple[int, float, float, int, int, int, int]]:
-        """Rows of an `ElasticSolution`; steps that follow on one another are one."""
+        """Return rows of an `ElasticSolution`; steps in direct sequence are one."""
         rows = []
         zero = float(self.problem.jobs.submit_s[0])
         for j in range(self.size):

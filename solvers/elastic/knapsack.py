@@ -16,7 +16,7 @@ from optgap.models.compiled import compiled
 from optgap.models.elastic.arrays import Floats
 
 MOST_CUTS = 160
-"""Of the region of prices; half as many are the rule."""
+"""Largest number of cuts of the region of prices; half as many are usual."""
 NO_LIMIT = 1e300
 
 
@@ -46,7 +46,7 @@ def evaluate(
 
 @compiled
 def cut(xs: Any, ys: Any, size: int, x: float, y: float, gx: float, gy: float) -> Any:
-    """What is left of a convex polygon where gx·(x' − x) + gy·(y' − y) ≥ 0: how many corners, and
+    """Return the part of a convex polygon with gx·(x' − x) + gy·(y' − y) ≥ 0: its corners, and
     its centre of gravity, or that of its corners where it has no area.
     """
     old_x, old_y = np.empty(size), np.empty(size)
@@ -191,7 +191,7 @@ def improve(
 
 
 def other_prices(gpu_price: float, power_price: float) -> Floats:
-    """(Q, 2) prices around the best ones: states that use too much or too little fail at them."""
+    """Return prices around the best, (Q, 2), at which states that use too much or little fail."""
     rows = [
         pair
         for x in (0.6, 0.8, 0.92, 1.08, 1.25, 1.6)

@@ -1,4 +1,4 @@
-"""What prices of GPUs and power over time prove, whatever they are.
+"""Bounds from prices of GPUs and power over time, valid for any prices.
 
 With prices λ(t) ≥ 0 (s per GPU and s) and μ(t) ≥ 0 (s per W and s) the limits need not be kept:
 every job then chooses its own GPUs, clocks and completion so that completion plus payments is
@@ -30,7 +30,7 @@ ROUND = 4 * 2.0**-52
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What does not change between prices.
+    """Data that do not change between prices.
 
     Configurations come in groups between which a change is charged: one per GPU count; where starts
     are free, all are one group, without overhead and without a floor.
@@ -183,7 +183,7 @@ def _gains(
     edges: Any, first: Any, time_s: Any, gpus: Any, watts: Any, counts: Any, idle_w: Any,
     overhead_s: Any, values: Any, gpu_price: Any, power_price: Any,
 ) -> Any:  # fmt: skip
-    """(N, K, V) most that a second in a group may gain in a piece, which configuration gains it,
+    """Return the highest gain of a second by group and piece, (N, K, V), its configuration,
     and what a start at the beginning of the piece loses at least.
 
     A second gains no less than in a restart there, so that the restart costs no less than nothing.
@@ -228,7 +228,7 @@ def _gains(
 def _least(
     edges: Any, gain: Any, charge: Any, tail: Any, value: Any, start: Any, earliest: Any
 ) -> Any:
-    """The least completion plus payments of a job, rounded down; by which value and completion.
+    """Return the least completion plus payments of a job, rounded down, its value and completion.
 
     A job that completes at C within piece k has paid at least u − S(C) for any value u of its
     work, S(C) being the gains until C: linear in C within a piece, so that the two ends count.
@@ -330,8 +330,8 @@ def _class(
     overhead_s: Any, values: Any, gpu_price: Any, power_price: Any, own: Any, submit: Any,
     iterations: Any, earliest: Any, total: float, gpu_s: Any, joules: Any, worth: Any,
 ) -> Any:  # fmt: skip
-    """The total, s, with what the jobs `own` of a class cost at least, rounded down; adds what they
-    buy to `gpu_s` and `joules`, and sets their `worth`."""
+    """Add the least cost of a class's jobs `own` to the total, s, rounded down; add what they
+    buy to `gpu_s` and `joules`, and set their `worth`."""
     gain, which, charge = _gains(
         edges, first, time_s, gpus, watts, counts, idle_w, overhead_s, values, gpu_price,
         power_price,

@@ -40,7 +40,7 @@ from optgap.solvers.elastic.snapshot import solve
 
 @dataclass(frozen=True, slots=True)
 class OfflineTuning:
-    """What was found to work well, beside what can be set (`OfflineParams`).
+    """Settings that work well, beside those that users set (`OfflineParams`).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What schedules whose events begin in a given order cost at least: column generation.
+"""Lower bound on schedules whose events begin in a given order, by column generation.
 
 Between two events (a submission or a completion) it only matters how long the cluster spends in
 each joint configuration of the active jobs. Of what follows the last event of a prefix only is
@@ -37,7 +37,7 @@ SIMPLEX = {
 ROUNDING = 1e-12
 """Relative: more than rounding makes of rates and sums of times."""
 UNDONE = 1000.0
-"""What work left undone costs, in times that all jobs one after another take."""
+"""Cost of work left undone, relative to the time of all jobs one after another."""
 SHORT = 1e-8
 """Shares of a job's work: a GPU count that does less of it is not in use."""
 UNPAID = 1e-3
@@ -50,7 +50,7 @@ Events = tuple[int, ...]
 Use = tuple[int, int]
 """A job and an index of its GPU counts."""
 Uses = tuple[tuple[Use, bool], ...]
-"""What is decided of a schedule: which jobs use which counts, and which do not."""
+"""Decisions about a schedule: jobs that use certain counts, and jobs that do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def intervals(events: Events, submit_s: Floats) -> list[Interval]:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What is known of a prefix or an order.
+    """Bound and solution of a prefix or an order.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ class Orders:
     def proven(
         self, program: Program, parts: Sequence[Interval], gone: Sequence[int], duals: Floats
     ) -> tuple[float, bool]:
-        """What these prices prove of the program with *every* column, and whether any was added.
+        """Return the bound of the prices for *all* columns, and whether a column was added.
 
         Prices of rows bound the program over the columns made so far whatever the solver's
         tolerances (`safe_bound`). One that has not been made costs at least the least reduced
@@ -283,7 +283,7 @@ class Orders:
     def _program(
         self, parts: Sequence[Interval], gone: Sequence[int], used: dict[Use, bool]
     ) -> Program:
-        """min Σ cost·time and work undone: work by job, times between submissions, completions."""
+        """Build min Σ cost·time + work undone: rows on work by job, submissions and completions."""
         size, charged = self.size, self.tables.charged
         never, whole = (
             np.isin(self.count, [self.first[j] + n for (j, n), so in used.items() if so == is_used])
@@ -427,7 +427,7 @@ def following(events: Events, submit_s: Floats, first: Sequence[set[int]]) -> li
 
 
 def one_by_one(tables: Tables) -> list[float]:
-    """(J,) when each job is done if they run alone, one after another, as soon as they can, s.
+    """Return completions, (J,), s, if jobs run alone, one after another, as soon as possible.
 
     Each after its start where starts are charged: a schedule. Where they are free, some optimal
     schedule is done by the last of these: where the jobs there are do less work in a second than

@@ -24,7 +24,7 @@ from optgap.solvers.elastic.lagrangian import Evaluated, Setting, evaluate
 
 @dataclass(frozen=True, slots=True)
 class PricesTuning:
-    """What was found to work well; any of it gives a bound.
+    """Settings that work well; any settings give a valid bound.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def bounded(
     rounds: int = 0,
     ends_s: Floats | None = None,
 ) -> Bounded:
-    """The best bound of prices that begin with one machine's, or a schedule's completions."""
+    """Return the best bound of prices from one machine's, or a schedule's, completions."""
     size = len(problem)
     tuned = TUNING
     many = pieces or min(tuned.most_pieces, max(tuned.fewest_pieces, tuned.pieces * size))

@@ -31,14 +31,14 @@ from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.elastic.area import SAFE, closed_form
 
 FORBIDDEN = 1e3
-"""What waiting costs where nobody may, in times of the longest job."""
+"""Cost of waiting if no job may wait, relative to the longest job."""
 NOTHING = 1e-6
-"""Of the jobs' times: what all GPUs, or all watts, are worth at least if they are short."""
+"""Least worth of all GPUs, or all watts, if short, relative to the jobs' times."""
 
 
 @dataclass(frozen=True)
 class Prices:
-    """What a decision's resources are worth.
+    """Prices of a decision's resources.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class _Table:
 def relaxation(
     problem: ElasticProblem, *, limits: Limits, seed: int, at_s: float = -1.0
 ) -> Outcome:
-    """The prices of one decision, and what it bounds; of the whole problem the closed forms do.
+    """Return the prices of one decision, and its bound; closed forms bound the whole problem.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from optgap.solvers.elastic import knapsack
 
 @dataclass(frozen=True, slots=True)
 class DecisionTuning:
-    """What was found to work well, beside what can be given.
+    """Settings that work well, beside those that are given.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ TUNING = DecisionTuning()
 def solve(
     snapshot: Snapshot, gap: float = 1e-9, most_states: int = TUNING.most_states, proof: bool = True
 ) -> Solved:
-    """The optimum with proof, up to a relative gap; without one soon a good choice and a bound."""
+    """Return the optimum with proof, up to a relative gap, or soon a good choice and a bound."""
     return _Decision(snapshot, gap, most_states, proof).run()
 
 

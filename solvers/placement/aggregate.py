@@ -20,12 +20,12 @@ from optgap.models.placement.fragmentation import node_fragmentation
 from optgap.models.placement.tasks import TaskClass
 
 UNITS = 2
-"""What is counted in use: GPUs and CPU packages."""
+"""Devices that are counted in use: GPUs and CPU packages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What one node carries, as indices of task classes.
+    """Contents of one node, as indices of task classes.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Contents:
 
     @property
     def tasks(self) -> Counter[int]:
-        """How many tasks of each class."""
+        """Number of tasks of each class."""
         counts: Counter[int] = Counter(self.multi)
         counts.update(self.cpu_only)
         for gpu in self.shares:
@@ -89,7 +89,7 @@ def state_cost(
     free_cpu: int,
     gpu_free: Sequence[int],
 ) -> float:
-    """What a node in a state costs, at these weights per W and per milli-GPU of fragmentation."""
+    """Return the cost of a node's state, by weights per W and per milli-GPU of fragmentation."""
     cost = 0.0
     if weights[0]:
         watts = problem.power.cpu_w(node.cpu_milli, free_cpu)

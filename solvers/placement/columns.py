@@ -28,7 +28,7 @@ NEGATIVE = 1e-7
 ROUNDING = 1e-13
 """Relative: more than a few hundred operations round by."""
 WHOLE = 1e-6
-"""By how much what is rounded up to a whole number has to be above the one below."""
+"""Least excess over a whole number for a value to be rounded up."""
 KNOWN_TO_FIT = 100.0
 """Factor on the price ceilings where nodes that serve every task are known."""
 MOST_RAISES = 5
@@ -152,7 +152,7 @@ class MasterSolution:
     def reduced_cost(
         self, type_index: int, contents: Contents, cost: float, in_use: tuple[int, ...] = ()
     ) -> float:
-        """What a node with these contents costs beyond what its tasks and the node are worth."""
+        """Return the cost of a node with these contents beyond the worth of tasks and node."""
         worth = sum(n * float(self.prices[c]) for c, n in contents.tasks.items())
         worth += sum(n * float(each) for n, each in zip(in_use, self.worth, strict=True))
         return cost - worth - float(self.node_prices[type_index])
@@ -403,7 +403,7 @@ def whole(least: float) -> float:
 
 
 def stand_alone_cost(aggregate: Aggregate) -> FloatArray:
-    """(classes,) cost of the cheapest otherwise idle node with one task; inf where none fits.
+    """Return the cost of the cheapest idle node with one task, (classes,); inf if none fits.
 
     With fragmentation it can be negative; then it is an absolute value.
     """

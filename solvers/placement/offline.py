@@ -1,4 +1,4 @@
-"""From fractional numbers of node patterns to a placement of every task.
+"""Placement of every task from fractional numbers of node patterns.
 
 The LP's whole numbers are kept, what remains is a small integer program over the same
 patterns, and the incumbent is then improved by re-solving random groups of nodes (large
@@ -24,7 +24,7 @@ from optgap.solvers.placement.nodes import Node, inserted
 
 @dataclass(frozen=True, slots=True)
 class RoundingEffort:
-    """How hard to look for good integer solutions, in counts.
+    """Effort of the search for good integer solutions, in counts.
 
     Parameters
     ----------

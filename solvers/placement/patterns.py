@@ -28,7 +28,7 @@ COARSE, FINE = 1300, 70_000
 FRAGMENT_FINE = 2600
 """The same where fragmentation counts: every CPU band then has tables of its own."""
 BOUND_SHARE = 0.6
-"""Of a budget of work, for the bound, at most."""
+"""Largest share of a budget of work for the bound."""
 OPEN = (0.9, 0.8, 0.5, 0.0)
 """Shares of the patterns that are kept where a placement is known, in turn."""
 ROUNDING_ERROR = 1e-9
@@ -239,7 +239,7 @@ def hopeless(problem: PlacementProblem) -> Outcome | None:
 
 
 def too_much(problem: PlacementProblem, limits: Limits) -> Outcome | None:
-    """A proof that some task must be left out, by pricing tasks left out and nothing else."""
+    """Return a proof that some task must be left out, by pricing only tasks left out."""
     aggregate = Aggregate(problem, weights=(0.0, 0.0))
     count = ColumnGeneration(aggregate, np.ones(len(aggregate.classes)), may_leave_out=True)
     for most in (COARSE, FINE):

@@ -33,7 +33,7 @@ THREADS = 2
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What pricing found for one node type.
+    """Result of pricing for one node type.
 
     `value` is at least V_t (with rounding ``down``); `contents` are attractive contents, best
     first, which may break the CPU or memory limit by what was relaxed.

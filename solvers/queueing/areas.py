@@ -46,7 +46,7 @@ def outcome(
 
 
 def in_unit(problem: QueueingProblem, value: float) -> float:
-    """A bound on Σ wait as one on the objective; one on the makespan as it is. Rounded safely."""
+    """Return a bound on the objective from one on Σ wait or the makespan, rounded safely."""
     goal, jobs = problem.objective.goal, problem.jobs
     if goal == "makespan":
         return value * (1 - SAFE)

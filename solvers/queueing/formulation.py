@@ -1,4 +1,4 @@
-"""When each job starts and on which nodes, as a mixed-integer program: a PuLP problem."""
+"""Starts and nodes of jobs as a mixed-integer program, a PuLP problem."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from optgap.solvers.formulation import Formulation, Program, chosen, earliest_st
 
 
 def formulation(problem: QueueingProblem, *, limits: Limits | None = None) -> Formulation:
-    """The assignment of jobs to nodes and times: s_j, w_j_k (whole nodes), q_j_k (the rest on one).
+    """Build the assignment of jobs to nodes and times: s_j, w_j_k (whole nodes), q_j_k (the rest).
 
     Times count from the problem's own clock. Every job starts, within its patience.
 

@@ -57,7 +57,7 @@ class ListSearch(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """How lists are changed.
+    """Rules by which lists change.
 
     Parameters
     ----------

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from optgap.models.queueing.problem import QueueingProblem
 
 LEFT_GPU_S = 600.0
-"""What a GPU left idle on a node counts as, in seconds of a longer last end."""
+"""Cost of a GPU left idle on a node, in seconds of a later last end."""
 IDLE_S = 1e12
-"""What opening an idle node counts as, s."""
+"""Cost of opening an idle node, s."""
 LATE = 1e6
-"""What a second after a job's patience has ended costs."""
+"""Cost of a second after the end of a job's patience."""
 NOBODY = -1
 
 slack = inner(slack_s)
@@ -166,7 +166,7 @@ def copy_machine(source: Machine, target: Machine) -> None:
 
 @inner
 def pick(free: IntArray, last: FloatArray, n: int, g: int, now: float, end: float) -> int:
-    """The node where n ≤ g GPUs from now until `end` cost least; `NOBODY` where there is none."""
+    """Return the node where n ≤ g GPUs from now until `end` cost least, or `NOBODY`."""
     best, chosen = np.inf, NOBODY
     for k in range(len(free)):
         left = free[k] - n

@@ -41,14 +41,14 @@ T = TypeVar("T")
 
 TELL_EVERY_S = 0.1
 SEEDS = 1000
-"""By how much the seeds of two starts differ."""
+"""Difference between the seeds of two starts."""
 EVENTS = 256
 """Events that are served between two looks at the limits."""
 
 
 @dataclass(frozen=True)
 class Annealing:
-    """How a schedule with hindsight is looked for.
+    """Settings of the search for a schedule with hindsight.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class Annealed(NamedTuple):
 def offline(
     problem: QueueingProblem, *, limits: Limits, seed: int, moves: int = 0, starts: int = 4
 ) -> Outcome:
-    """The best schedule found, from what serving it online comes to; knows all jobs beforehand.
+    """Search for a schedule with knowledge of all jobs, from the result of an online policy.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ from optgap.solvers.queueing.widths import Width, widths
 
 @dataclass(frozen=True)
 class Ascent:
-    """How prices are looked for.
+    """Settings of the search for prices.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def priced(
 
 @compiled
 def _paid(paid: FloatArray, edges: FloatArray, price: FloatArray, k: int, t: float) -> float:
-    """∫π up to t, which lies in interval k (len(price): after the last; -1: before the first)."""
+    """Return ∫π up to t in interval k (len(price): after the last; -1: before the first)."""
     if k < 0:
         return 0.0
     total: float = paid[-1]

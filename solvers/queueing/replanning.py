@@ -44,7 +44,7 @@ OVERRUN, OVERRUN_S = 0.5, 60.0
 
 
 class Effort(NamedTuple):
-    """How much work goes into one plan.
+    """Amounts of work for one plan.
 
     Parameters
     ----------

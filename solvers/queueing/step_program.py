@@ -28,7 +28,7 @@ ROOM = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Fineness:
-    """How finely a job's starts are told apart.
+    """Resolution of a job's starts.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class CellTuning:
-    """What was found to work well.
+    """Settings that work well.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def time_indexed(
 
 @dataclass
 class _CellSearch:
-    """What is known: the bound of each period, and the best schedule.
+    """Present knowledge: the bound of each period, and the best schedule.
 
     Parameters
     ----------

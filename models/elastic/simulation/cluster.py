@@ -1,4 +1,4 @@
-"""Who holds which GPUs: buddy allocation on nodes, moves that make room, and a full repack."""
+"""Allocation of GPUs: buddy allocation on nodes, moves that make room, and a full repack."""
 
 from __future__ import annotations
 
@@ -286,7 +286,7 @@ def _fill(
 
 
 class Cluster:
-    """Who holds which GPUs."""
+    """Cluster with the holders of its GPUs."""
 
     def __init__(self, problem: ElasticProblem) -> None:
         self.per = problem.gpus_per_node

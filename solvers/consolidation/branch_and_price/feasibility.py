@@ -191,7 +191,7 @@ class CountFeasibility:
 def pack_columns(
     master: RestrictedMaster, columns: Sequence[tuple[Column, int]]
 ) -> Placement | None:
-    """A placement whose GPUs hold these columns; None where they do not fit or do not cover a task.
+    """Return a placement whose GPUs hold these columns; None if they do not fit or miss a task.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ class Path(NamedTuple):
 
 @compiled
 def fill_tables(knapsack: Knapsack) -> None:
-    """tables[s, i, c]: the largest dual value of tasks i, i+1, … within c cells of table s."""
+    """Fill tables[s, i, c], the largest dual value of tasks i, i+1, … within c cells of table s."""
     coarse, room, tables = knapsack.coarse, knapsack.room, knapsack.tables
     n = len(knapsack.profit)
     for s in range(len(room)):

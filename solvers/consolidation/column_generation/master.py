@@ -209,7 +209,7 @@ class RestrictedMaster:
 
 
 def servers_of(columns: Sequence[Column], assignment: IntArray, servers: int) -> IntArray:
-    """The server that an assignment puts each column in; `FREE` for any, `EXCLUDED` for none."""
+    """Return the server of each column in an assignment; `FREE` for any, `EXCLUDED` for none."""
     if not ((assignment >= 0).any() and columns):
         return np.full(len(columns), FREE, dtype=np.int64)
     starts = np.cumsum([0, *(len(column) for column in columns[:-1])])

@@ -47,7 +47,7 @@ def work_j(instance: Instance) -> float:
 
 
 def sample_times(task: Task, period_s: float) -> FloatArray:
-    """How much of a task's progress each of its samples is, s; the last goes on to its end."""
+    """Return the progress that each sample of a task covers, s; the last holds to the end."""
     ends = np.minimum(np.arange(1, task.util_percent.size + 1) * period_s, task.duration_s)
     ends[-1] = task.duration_s
     return np.asarray(np.diff(ends, prepend=0.0))

@@ -103,7 +103,7 @@ class Repacking:
         self.best, self.joules = self.first[0], math.inf
 
     def _most(self, cap: float, moves: bool) -> list[FloatArray]:
-        """(L,) caps, %: lower for gangs first, as the slowest of their GPUs holds back all."""
+        """Return caps, (L,), %: lower for gangs first, whose slowest GPU holds back all."""
         same = np.full(len(self.mean), cap)
         gangs = TUNING.beside_gangs_percent
         if not moves or not self.wide.any() or cap <= gangs:
@@ -143,7 +143,7 @@ class Repacking:
                 return
 
     def _run(self, rule: Rule) -> float:
-        """The energy of a rule's schedule, J; infinite where there is none, or time is up."""
+        """Return the energy of a rule's schedule, J; infinite without one, or if time is up."""
         run, joules = fresh_run(self.case, self.problem), -1.0
         while joules < 0 and self.limits.stop is None:
             joules = run_packed(self.case, rule, run, TUNING.packings_at_once)

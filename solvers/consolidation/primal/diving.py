@@ -97,7 +97,7 @@ class Diving(PrimalHeuristic):
     def _choice(
         self, tree: Tree, assignment: IntArray, share: FloatArray, rest: IntArray, most: int
     ) -> list[tuple[int, int]]:
-        """The (task, server) pairs to assign next: all clear ones, or else one that is drawn.
+        """Return the (task, server) pairs to assign next: all clear ones, else a drawn one.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""How tasks that share GPUs reach them in the counted formulation.
+"""Assignment of tasks that share GPUs in the counted formulation.
 
 They are a flow through the fill levels of a GPU from 0 upwards, larger tasks first; every unit of
 flow is one GPU. It knows the milli-GPU that a filled GPU has left, which is what fragmentation

@@ -1,4 +1,4 @@
-"""Why a problem has no solution, or is none for a method, where that takes no solver to see."""
+"""Reasons why a problem has no solution, or none for a method, that need no solver."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def together(by: str) -> str:
 
 
 def never_fits(problem: PlacementProblem) -> str:
-    """Which task fits no node, or not as many as it takes, even when all are empty; "" if none."""
+    """Say which task fits too few nodes even when all are empty; "" if none."""
     lost = problem.never_fits
     if not lost:
         return ""

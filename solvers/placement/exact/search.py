@@ -34,7 +34,7 @@ from optgap.solvers.placement.nodes import Node, expand, inserted
 from optgap.solvers.placement.nodes import counted as contents_of
 
 POOLING_SHARE = 0.4
-"""Of the work that is left, for the bound from pooled nodes."""
+"""Share of the work that is left for the bound from pooled nodes."""
 CLOSE = 1e-6
 """An objective within this of its bound, relative to its size, is optimal: what the solvers'
 own arithmetic is good for."""
@@ -60,7 +60,7 @@ def exact(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
 
 
 def greedy(counted: Counted) -> PlacementSolution | None:
-    """Every task where the objective grows least, what asks for most first; None without room."""
+    """Place each task where the objective grows least, the largest first; None without room."""
     nodes = inserted(counted, [], counted.accepting)
     return None if nodes is None else expand(counted, nodes)
 
@@ -113,7 +113,7 @@ class ExactSearch:
 
     @property
     def sign(self) -> int:
-        """By what values are multiplied to be minimised."""
+        """Factor that turns values into ones to be minimised."""
         return -1 if self.counted.accepting else 1
 
     @property

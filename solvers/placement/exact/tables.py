@@ -1,4 +1,4 @@
-"""What the exact formulations read from a placement problem: steps, residuals, thresholds.
+"""Tables of a placement problem for the exact formulations: steps, residuals, thresholds.
 
 Nothing in here is a decision. A node's cost (Eq. 5 in the objective's own unit) is split into
 parts that are linear in counts:

@@ -24,7 +24,7 @@ from optgap.models.times import ROUNDING, TOLERANCE_S
 
 
 class TimedTasks(NamedTuple):
-    """What is given: T tasks with their times, N nodes.
+    """Given data: T tasks with their times, N nodes.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class TimedTasks(NamedTuple):
 
 
 class Book(NamedTuple):
-    """What runs where, R rows for all nodes.
+    """Tasks on each node, in R rows for all nodes.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def remove(case: TimedTasks, book: Book, k: int) -> None:
 
 
 class Moves(NamedTuple):
-    """What is drawn, and work space for it.
+    """Settings by which moves are drawn, and work space for them.
 
     Parameters
     ----------
@@ -326,7 +326,7 @@ def start_at(case: TimedTasks, k: int, time_s: float) -> None:
 
 @inner
 def earliest_s(case: TimedTasks, book: Book, k: int, after_s: float) -> float:
-    """When row `k` first fits a node as a task ends there, later than `after_s`; or infinity."""
+    """Return when row `k` first fits a node as a task ends after `after_s`, or infinity."""
     best = math.inf
     for n in range(len(book.rows)):
         for row in range(row_at(book, n, after_s) + 1, book.first[n] + book.rows[n]):

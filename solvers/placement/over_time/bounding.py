@@ -45,7 +45,7 @@ BOUND_BY_WAITING = "prices of tasks from column generation over node patterns, w
 
 @dataclass(frozen=True, slots=True)
 class MomentEffort:
-    """How much work goes into a bound over time.
+    """Amounts of work for a bound over time.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def bound_over_time(
 
 
 def _whole(problem: PlacementProblem, base: float, beyond_idle: float, largest: float) -> float:
-    """The bound in the objective's unit, less what rounding and times that count as the same allow.
+    """Return the bound in the objective's unit, less the error of rounding and of equal times.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ class Refinement:
                 return
 
     def could_prove(self, event: int) -> float:
-        """What no prices prove more than beyond the idle cluster, with the patterns so far."""
+        """Return the most that prices can prove beyond the idle cluster, by the patterns so far."""
         self.generation.change_demand(
             self.running(event), self.limits, (), self.pool.least[:, event]
         )
@@ -303,7 +303,7 @@ class Refinement:
         self.pool.in_use(self.counting.least)
 
     def _infeasible(self, event: int) -> Outcome | None:
-        """The proof that the tasks after an event cannot run together, with when they would."""
+        """Return the proof that the tasks after an event cannot run together, with the time."""
         proof = too_much(at_a_moment(self.problem, self.demand.running(event)), self.limits)
         if proof is None:
             return None

@@ -1,4 +1,4 @@
-"""What has to run at each moment, where every task starts when it is submitted."""
+"""Tasks that must run at each time if every task starts when it is submitted."""
 
 from __future__ import annotations
 

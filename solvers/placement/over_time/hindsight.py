@@ -60,7 +60,7 @@ class HindsightSearch:
 
     @property
     def missing(self) -> int:
-        """How many rows of tasks have no place in the best schedule."""
+        """Number of rows of tasks without a place in the best schedule."""
         return int((self.node < 0).sum())
 
     def construct(self, order: IntArray) -> bool:
@@ -214,7 +214,7 @@ def moves_for(problem: PlacementProblem, case: TimedTasks) -> Moves:
 
 
 def constructed(problem: PlacementProblem, limits: Limits, seed: int) -> HindsightSearch | None:
-    """The longest tasks first; in order of submission, where that leaves some without a place.
+    """Place the longest tasks first, or in order of submission if that leaves some unplaced.
 
     None where the limits stop it before every task has been tried.
     """
@@ -252,7 +252,7 @@ def long_first(
     seed: int,
     moves: int,
 ) -> HindsightSearch | None:
-    """The long tasks annealed alone, then the others where each adds least; None without room."""
+    """Anneal the long tasks alone, then add the others at least cost; None without room."""
     part = limits.within(limits.remaining / 2)
     alone = constructed(problem.subset(rows.tolist()), part, seed)
     if alone is None or alone.missing:

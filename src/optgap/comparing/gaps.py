@@ -154,7 +154,7 @@ def sweep(
     limits
         Limits that can be interrupted and report progress.
     progress
-        Function that is told the phase, the incumbent and the bound. Default: none.
+        Function that is told phase, incumbent and bound. Default: show these in a notebook.
     parts
         Whether to bound the part that each policy accepts where no solution serves everything.
         Default False.

@@ -316,7 +316,7 @@ def compare(
     limits
         Limits that can be interrupted and report progress.
     progress
-        Function that is told the phase, the incumbent and the bound. Default: none.
+        Function that is told phase, incumbent and bound. Default: show these in a notebook.
     parts
         Whether to bound the part that each policy accepts where no solution serves everything.
         Default False.

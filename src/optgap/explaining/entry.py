@@ -58,7 +58,7 @@ def explain(
     limits
         Limits that can be interrupted and report progress.
     progress
-        Function that is told the phase, the incumbent and the bound. Default: none.
+        Function that is told phase, incumbent and bound. Default: show these in a notebook.
     **params
         The policy's own parameters.
 
