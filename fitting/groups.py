@@ -175,7 +175,7 @@ class HeldOut(Brief):
     """Predictions of rows that the fit had not seen, with their measurements.
 
     `groups` names the group of each row; `mape` is the mean over groups of each group's mean.
-    `inside` says whether rows lie in their intervals, 1 or 0, if that was asked for.
+    `places` says how far rows lie from the middle of their intervals, if that was asked for.
     """
 
     measured: Floats
@@ -183,7 +183,7 @@ class HeldOut(Brief):
     groups: NDArray[np.object_]
     rows: NDArray[np.int64]
     skipped: tuple[str, ...] = field(default=())
-    inside: Floats = field(default_factory=lambda: np.zeros(0))
+    places: Floats = field(default_factory=lambda: np.zeros(0))
 
     @property
     def errors(self) -> Floats:
@@ -209,7 +209,7 @@ class HeldOut(Brief):
 
 
 Judge = Callable[[Mapping[str, tuple[E, Profile]], Mapping[str, Profile]], Mapping[str, Floats]]
-"""Whether held-out rows of each group lie in the intervals of fits to others, 1, 0 or NaN."""
+"""How far held-out rows of each group lie from the middle of intervals; 1 is an end."""
 
 
 def cross_validate(

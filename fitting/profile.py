@@ -253,7 +253,7 @@ def _coded(values: Column) -> tuple[NDArray[np.int64], list[str]]:
         distinct, codes = np.unique(values, return_inverse=True)
         return codes, [label(value) for value in distinct.tolist()]
     seen: dict[str, int] = {}
-    codes = np.array([seen.setdefault(label(v), len(seen)) for v in values.tolist()], np.int64)
+    codes = np.array([seen.setdefault(value, len(seen)) for value in values.tolist()], np.int64)
     return codes, list(seen)
 
 

@@ -199,17 +199,19 @@ class FitReport(Generic[E]):
         return shorten(NoQuote(f"<FitReport {words}>"), MOST)
 
     def _repr_html_(self) -> str:
-        fits = {title or "all rows": one for title, one in self.fit.fits.items()}
+        fits, first = self.fit.fits, int(len(self.fit.fits) == 1)
         head, *more = list(map(escape, self._head()))
-        rows = [(title, *told) for title, one in fits.items() for told in _told(one)]
-        notes = [f"! {title}: {note}" for title in self.fit.fits for note in self._own(title)]
-        left = len(rows) - MOST_ROWS, len(notes) - MOST_NOTES
-        below = [note.replace("! : ", "! ") for note in notes[:MOST_NOTES]]
-        below += [f"… and {n} more {of}: print() has them"
-                  for n, of in zip(left, ("rows", "notes"), strict=True) if n > 0]  # fmt: skip
-        header = ("group", "parameter", "value", "± stderr", "bounds", "unit", "meaning")
-        table = html_table(header, rows[:MOST_ROWS], (2, 3))
-        return html_lines([f"<b>{head}</b>", *more]) + table + html_lines(list(map(escape, below)))
+        rows = [(title, *told)[first:] for title, one in fits.items() for told in _told(one)]
+        notes = [f"{title}: {note}" if title and not first else note
+                 for title in fits for note in self._own(title)]  # fmt: skip
+        header = ("group", "parameter", "value", "± stderr", "bounds", "unit", "meaning")[first:]
+        table = html_table(header, rows[:MOST_ROWS], (2 - first, 3 - first))
+        if len(rows) > MOST_ROWS:
+            table += f"<div>… and {len(rows) - MOST_ROWS} more rows: print() has them</div>"
+        below = [f"! {escape(note)}" for note in notes[:MOST_NOTES]]
+        if len(notes) > MOST_NOTES:
+            below.append(f"… and {len(notes) - MOST_NOTES} more notes")
+        return html_lines([f"<b>{head}</b>", *more]) + table + html_lines(below)
 
 
 def described(estimator: Estimator) -> dict[str, Any]:

@@ -76,7 +76,7 @@ class Predictive:
     ----------
     members: the applications resampled; one where all rows are of one.
     over: the column that tells them apart; None for no draw between applications.
-    scale: of all draws; 1 but in files from before.
+    scale: that makes 90 % intervals cover 90 % of held-out rows; 1 where none were.
     """
 
     members: tuple[Member, ...]

@@ -9,7 +9,7 @@ from typing import Any
 
 from optgap.fitting import make_estimator
 from optgap.fitting.audit import advice, audit
-from optgap.fitting.coverage import carried, drawn_from, inside
+from optgap.fitting.coverage import carried, drawn_from, places
 from optgap.fitting.devices import NAME as DEVICES
 from optgap.fitting.estimator import Estimator
 from optgap.fitting.groups import Split, cross_validate, fit_groups
@@ -152,7 +152,7 @@ def report_of(
     words = ""
     if split is not None:
         try:
-            judge = partial(inside, seed=estimator.seed)
+            judge = partial(places, seed=estimator.seed)
             held = cross_validate(estimator, profile, by, split, judge, fit.fits)
             words = str(split)
         except InputError as error:

@@ -19,7 +19,6 @@ from optgap.models.reading import read_text
 
 SERVER = 8
 """GPUs on a node of ElasticFlow's testbed and of Gavel's consolidated jobs."""
-_ENERGY = re.compile(r"gpu\d+_energy")
 
 
 def _positive(raw: RawTable, name: str) -> Floats:
@@ -43,17 +42,6 @@ def _offsets(raw: RawTable) -> RawTable:
         return raw
     offsets = {"coreF": "frequency_offset_mhz", "memF": "memory_offset_mhz"}
     return replace(raw, cells={offsets.get(n, n): cells for n, cells in raw.cells.items()})
-
-
-def _windows(raw: RawTable) -> RawTable:
-    """Energy per GPU over windows; a number at the end of a window's name is the limit in W."""
-    names = [name for name in raw.cells if _ENERGY.fullmatch(name)]
-    energy = np.sum([raw.numbers(name) for name in names], axis=0)
-    power = energy / _positive(raw, "elapsed_time") / len(names)
-    limits = [re.search(r"(\d+(?:\.\d+)?)$", cell) for cell in raw.text("window_name")]
-    more = {"power_limit_w": [found[1] for found in limits if found]} if all(limits) else {}
-    return raw.having(application=stem(raw.source), gpus=len(names), energy_j=energy,
-                      power_w=power, **more)  # fmt: skip
 
 
 def _adaptdl(raw: RawTable) -> RawTable:
@@ -178,10 +166,6 @@ def _by_gpus(header: Set[str]) -> bool:
     return len(rest) < len(header) and bool(rest) and all(name.isdigit() for name in rest)
 
 
-def _by_window(header: Set[str]) -> bool:
-    return {"window_name", "elapsed_time"} <= header and any(map(_ENERGY.fullmatch, header))
-
-
 _ZEUS = "dataset network optimizer"
 DIALECTS: Sequence[Dialect] = (
     Dialect("nv-dvfs", "benchmark core_frequency time average_power",
@@ -193,7 +177,6 @@ DIALECTS: Sequence[Dialect] = (
     Dialect("zeus-summary", "network batch_size power_limit time_per_epoch average_power",
             {"batch_size": "local_batch", "time_per_epoch": "time_s"},
             joined={"workload": _ZEUS, "application": f"{_ZEUS} power_limit"}),
-    Dialect("zeus-windows", _by_window, {}, _windows),
     Dialect("adaptdl-placements", "placement local_bsz step_time", {}, _adaptdl),
     Dialect("adaptdl-scalability", "num_nodes num_replicas local_bsz step_time",
             {"num_replicas": "gpus"}, _adaptdl),

@@ -68,7 +68,7 @@ def test_a_group_of_consolidation_is_impossible_and_irreducible(
     problem: ConsolidationProblem,
 ) -> None:
     def possible(part: ConsolidationProblem) -> bool:
-        return exhaustive(part) is not None
+        return exhaustive(part).solution is not None
 
     found = conflict(problem)
     assert (found is None) == possible(problem)

@@ -116,16 +116,6 @@ def test_a_move_is_the_state_it_leads_to(
     assert abs(increase - (wanted.fragment - before)) <= 1e-9 * max(1, sum(gpus))
 
 
-def test_taking_two_of_four_gpus_leaves_too_few_for_three() -> None:
-    cluster = Cluster.of(["a"], [1000], [0], [4], ["G2"])
-    m = TargetWorkload.of([0] * 3, [1000] * 3, [3, 2, 1], [""] * 3, [0.25, 0.25, 0.5])
-    compiled = Compiled(PlacementProblem.of(cluster, tasks_of([(0, 0, 2, 1000, "")]), m), 0)
-    move = (compiled.free([1000] * 4), compiled.profile, 2, 1000, 0)
-    wanted = Buckets(0.0, 0.25 * 2000, 0.75 * 2000, 0.0, 0.0, 0.0, 0.0)
-    assert Buckets(*buckets(compiled.workload, 0, *move)) == wanted
-    assert fragment_increase(compiled.workload, 0, 0, *move) == 500.0
-
-
 @given(node_states())
 def test_no_change_of_fragment_is_exactly_zero(
     state: tuple[PlacementProblem, int, int, list[int]],
