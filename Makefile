@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-PYTEST_ARGS ?= -n 2
+# each worker begins with half of the files, so that both rarely compile the same functions at once
+PYTEST_ARGS ?= -n 2 --dist worksteal
 # set in many images: each of some hundred processes of the tests would compile all sources again
 unexport PYTHONDONTWRITEBYTECODE
 

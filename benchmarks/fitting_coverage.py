@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from optgap.fitting import make_estimator
-from optgap.fitting.coverage import Coverage, inside
+from optgap.fitting.coverage import judged, places
 from optgap.fitting.groups import cross_validate
 from optgap.fitting.profile import Profile, where
 from optgap.fitting.readers import read_profile
@@ -89,19 +89,20 @@ def covered(model: str, table: Profile, settings: dict[str, str]) -> tuple[float
     others = None
     with suppress(InputError):  # of a model that says nothing of several applications together
         others = report_of(estimator, table, None, None).covered.others
-    held = cross_validate(estimator, table, "application", judge=partial(inside, seed=0))
+    held = cross_validate(estimator, table, "application", judge=partial(places, seed=0))
+    rows = judged(held, 0, scaled=model != "device-power")[1].rows
     alone = cross_validate(estimator, table, "application", judge=_of_parameters)
-    return others, Coverage.of(held).rows, float(np.mean(alone.inside))
+    return others, rows, float(np.mean(alone.places <= 1))
 
 
 def _of_parameters(fits, held):  # type: ignore[no-untyped-def]  # as `groups.Judge`
-    """Whether rows lie in intervals of the parameters' covariance."""
+    """Where rows lie in intervals of the parameters' covariance."""
     found, rng = {}, np.random.default_rng(0)
     for name, table in held.items():
         fit = fits[name][0]
         low, high = interval(fit, 100, rng, table)
         measured = table.numbers(fit.response)
-        found[name] = ((low <= measured) & (measured <= high)).astype(float)
+        found[name] = np.where((low <= measured) & (measured <= high), 0.0, 2.0)
     return found
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,6 @@ GROWS = 0.7
 """Power that goes with the GPUs to more than this power is that of all of them."""
 UNREAD = ("memory_mhz", "power_limit_w", "gpus", "nodes", "local_batch")
 """Columns that rows at one clock may differ in."""
-
-
 CYCLES = 1.2
 """time × clock may not fall when the clock rises; by more than this the clock was not held."""
 GROUPS = 3
@@ -37,6 +35,13 @@ LEVEL, RISE = 0.015, 5.0
 """Power is level within this share, or 3 times its noise, and should have risen by 5 times that."""
 AGREE, MARGIN = 0.02, 1.003
 """Groups agree on the highest clock within this; rows above it by this factor did not reach it."""
+ASKED, SHORT = {"target", "set", "requested", "applied", "locked", "nominal", "cap"}, 0.03
+"""Words in the name of a clock that was asked for; a row this far below it did not reach it."""
+MEASURED = ("avg", "mean", "average", "actual", "measured", "effective", "current")
+"""Words in the name of a clock that was reached rather than asked for."""
+LIMITED, SPENT = 0.02, 0.05
+"""Power within the first of its limit is what the limit leaves; energy is power × time within the
+second."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ class Suspect:
     column: str
     where: str
     reason: str
-    rows: NDArray[np.int64] = field(repr=False, default_factory=lambda: np.zeros(0, np.int64))
+    rows: Rows
 
     def __str__(self) -> str:
         return f"{self.column} at {self.where}: {self.reason}"
@@ -71,40 +76,30 @@ class Audit:
     def __str__(self) -> str:
         lines = [f"{self.source}: {self.kind}, {self.rows} rows, {self.groups} groups"]
         for name, (low, high, missing) in self.ranges.items():
-            unit = QUANTITIES[name].unit
             extra = f", {missing} missing" if missing else ""
+            unit = QUANTITIES[name].unit
             lines.append(f"  {name:<18} {low:>12.6g} … {high:<12.6g} {unit}{extra}")
-        told = [f"  suspect: {suspect}" for suspect in self.suspects]
-        told += [f"  advice: {advice}" for advice in self.advice]
-        told += [f"  note: {note}" for note in self.notes]
-        told += [f"  gap: {gap}" for gap in self.gaps]
+        kinds = {"suspect": self.suspects, "advice": self.advice, "note": self.notes,
+                 "gap": self.gaps}  # fmt: skip
+        told = [f"  {kind}: {item}" for kind, items in kinds.items() for item in items]
         if len(told) > MOST_LINES:
             told[MOST_LINES:] = [f"  and {len(told) - MOST_LINES} more: --json - has all of them"]
         return "\n".join(lines + told)
 
     def to_json(self) -> dict[str, Any]:
         """The schema ``optgap.audit/1``."""
-        return {
-            "schema": "optgap.audit/1",
-            "source": self.source,
-            "kind": self.kind,
-            "rows": self.rows,
-            "groups": self.groups,
-            "ranges": {
-                name: {"low": low, "high": high, "missing": missing, "unit": QUANTITIES[name].unit}
-                for name, (low, high, missing) in self.ranges.items()
-            },
-            "gaps": list(self.gaps),
-            "suspects": [
-                {"column": s.column, "where": s.where, "reason": s.reason, "rows": s.rows.tolist()}
-                for s in self.suspects
-            ],
-            "notes": list(self.notes),
-            "advice": list(self.advice),
+        ranges = {
+            name: {"low": low, "high": high, "missing": missing, "unit": QUANTITIES[name].unit}
+            for name, (low, high, missing) in self.ranges.items()
         }
+        suspects = [{**vars(item), "rows": item.rows.tolist()} for item in self.suspects]
+        lists = {"gaps": self.gaps, "suspects": suspects, "notes": self.notes,
+                 "advice": self.advice}  # fmt: skip
+        told = {"schema": "optgap.audit/1", **vars(self), "ranges": ranges}
+        return {**told, **{name: list(items) for name, items in lists.items()}}
 
     @property
-    def suspect_rows(self) -> NDArray[np.int64]:
+    def suspect_rows(self) -> Rows:
         """Rows named by any suspect, sorted."""
         none = np.zeros(0, dtype=np.int64)
         return np.unique(np.concatenate([none, *(item.rows for item in self.suspects)]))
@@ -112,8 +107,7 @@ class Audit:
 
 def audit(profile: Profile, by: str | None = None) -> Audit:
     """Look a profile over: `by` names the groups (default: application, when there is one)."""
-    group = by or ("application" if "application" in profile else None)
-    index = list(profile.groups(group))
+    index = list(profile.groups(by or ("application" if "application" in profile else None)))
     ranges = {}
     for name in QUANTITIES:
         if name in profile and profile[name].dtype.kind == "f":
@@ -123,17 +117,16 @@ def audit(profile: Profile, by: str | None = None) -> Audit:
                 ranges[name] = float(known.min()), float(known.max()), len(values) - len(known)
     suspects = [*unheld(profile, index), *unreached(profile, index), *_energies(profile)]
     suspects += [*_limited(profile), *_doubtful(profile)]
-    return Audit(
-        profile.source,
-        profile.kind,
-        len(profile),
-        len(index),
-        ranges,
-        tuple(_gaps(profile, index)),
-        tuple(suspects),
-        profile.notes,
-        tuple(advice(profile, by)),
-    )
+    gaps = tuple(_gaps(profile, index))
+    return Audit(profile.source, profile.kind, len(profile), len(index), ranges, gaps,
+                 tuple(suspects), profile.notes, tuple(advice(profile, by)))  # fmt: skip
+
+
+def _has(profile: Profile, *names: str) -> bool:
+    return all(name in profile for name in names)
+
+
+# --- what rows at one clock differ in ------------------------------------------------------------
 
 
 def advice(profile: Profile, by: str | None, reads: Sequence[str] = ()) -> list[str]:
@@ -166,38 +159,7 @@ def advice(profile: Profile, by: str | None, reads: Sequence[str] = ()) -> list[
     return found + [f"rows at one clock {by_how_much}: --by {name}?" for name in words[:1]]
 
 
-def _of_all_gpus(profile: Profile, by: str | None) -> list[str]:
-    """Say so if power grows with the GPUs, as that of all of them does."""
-    if "power_w" not in profile or "gpus" not in profile:
-        return []
-    growth = []
-    for _, rows in profile.groups(by):
-        gpus, power = profile.numbers("gpus")[rows], profile.numbers("power_w")[rows]
-        fewest, most = gpus == np.min(gpus), gpus == np.max(gpus)
-        if np.ptp(gpus) > 0:
-            more = np.median(power[most]) / np.median(power[fewest])
-            growth.append(np.log(more) / np.log(np.max(gpus) / np.min(gpus)))
-    if not growth or not np.median(growth) > GROWS:
-        return []
-    return ["power_w grows with the GPUs as that of all of them does: it has to be that of one"]
-
-
-def _below(profile: Profile) -> list[str]:
-    """Say how many rows ran below a clock that was asked for, where both stand in the table."""
-    reached = profile.numbers("frequency_mhz") if "frequency_mhz" in profile else np.zeros(0)
-    found = []
-    for name, values in profile.columns.items():
-        words = re.split(r"[^a-z]+", name.lower())
-        clock = {"clock", "freq", "frequency", "mhz"} & {*words} and "mem" not in name.lower()
-        if clock and {*ASKED} & {*words} and values.dtype.kind == "f":
-            share = reached / values
-            many = int(np.sum(share < 1 - SHORT))
-            if many and 0.5 < np.median(share) < 2:  # in MHz, too
-                found.append(f"{many} rows ran more than {100 * SHORT:.0f} % below their {name}")
-    return found
-
-
-def _apart(profile: Profile, rows: NDArray[np.int64]) -> bool:
+def _apart(profile: Profile, rows: Rows) -> bool:
     """Whether rows at one clock measured different things."""
     for name in ("time_s", "power_w"):
         values = profile.numbers(name)[rows] if name in profile else np.zeros(0)
@@ -207,61 +169,31 @@ def _apart(profile: Profile, rows: NDArray[np.int64]) -> bool:
     return False
 
 
-def _energies(profile: Profile) -> list[Suspect]:
-    """Energy that is not power times time."""
-    if not all(name in profile for name in ("energy_j", "power_w", "time_s")):
+def _of_all_gpus(profile: Profile, by: str | None) -> list[str]:
+    """Say so if power grows with the GPUs, as that of all of them does."""
+    growth = []
+    for _, rows in profile.groups(by) if _has(profile, "power_w", "gpus") else ():
+        gpus, power = profile.numbers("gpus")[rows], profile.numbers("power_w")[rows]
+        if np.ptp(gpus) > 0:
+            ends = [np.median(power[gpus == end]) for end in (gpus.min(), gpus.max())]
+            growth.append(np.log(ends[1] / ends[0]) / np.log(gpus.max() / gpus.min()))
+    if not growth or not np.median(growth) > GROWS:
         return []
-    gpus = profile.numbers("gpus") if "gpus" in profile else 1.0
-    product = profile.numbers("power_w") * profile.numbers("time_s") * gpus
-    # a product of 0 is compared without dividing by it
-    off = np.flatnonzero(np.abs(profile.numbers("energy_j") - product) > 0.05 * np.abs(product))
-    if not len(off):
-        return []
-    reason = f"differs from power x time by more than 5 % in {len(off)} of {len(profile)} rows"
-    return [Suspect("energy_j", "the table", reason, off)]
+    return ["power_w grows with the GPUs as that of all of them does: it has to be that of one"]
 
 
-ASKED, SHORT = ("target", "set", "requested", "applied", "locked", "nominal", "cap"), 0.03
-"""Words in the name of a clock that was asked for; a row this far below it did not reach it."""
-LIMITED = 0.02
-"""Power within this of its limit is what the limit leaves."""
-MEASURED = ("avg", "mean", "average", "actual", "measured", "effective", "current")
-"""Words in the name of a clock that was reached rather than asked for."""
-
-
-def _limited(profile: Profile) -> list[Suspect]:
-    """Rows at their power limit: the clock is what the limit leaves, not what was asked for."""
-    if not all(name in profile for name in ("power_w", "power_limit_w", "frequency_mhz")):
-        return []
-    name = profile.called.get("frequency_mhz", "").lower()
-    if "clock_spread" in profile or any(word in name for word in MEASURED):
-        return []
-    with np.errstate(divide="ignore", invalid="ignore"):
-        off = profile.numbers("power_w") / profile.numbers("power_limit_w") - 1
-    rows = np.flatnonzero(np.abs(off) <= LIMITED)
-    if not len(rows):
-        return []
-    reason = f"{len(rows)} rows draw their power limit: the clock was lower than asked for"
-    return [Suspect("frequency_mhz", "the power limit", reason, rows)]
-
-
-def _doubtful(profile: Profile) -> list[Suspect]:
-    """Runs cut from samples that are suspect by themselves, each reason once."""
-    if "suspect" not in profile or "power_spread" not in profile:
-        return []
-    rows: dict[str, list[int]] = {}
-    for k, reasons in enumerate(profile["suspect"]):
-        for reason in filter(None, str(reasons).split("; ")):
-            rows.setdefault(reason, []).append(k)
-    return [
-        Suspect(
-            "run",
-            some([f"{k:g}" for k in profile["run"][found]]),
-            reason,
-            np.array(found, dtype=np.int64),
-        )
-        for reason, found in rows.items()
-    ]
+def _below(profile: Profile) -> list[str]:
+    """Say how many rows ran below a clock that was asked for, where both stand in the table."""
+    found = []
+    for name, values in profile.columns.items() if "frequency_mhz" in profile else ():
+        words = {*re.split(r"[^a-z]+", name.lower())}
+        clock = {"clock", "freq", "frequency", "mhz"} & words and "mem" not in name.lower()
+        if clock and ASKED & words and values.dtype.kind == "f":
+            share = profile.numbers("frequency_mhz") / values
+            many = int(np.sum(share < 1 - SHORT))
+            if many and 0.5 < np.median(share) < 2:  # in MHz, too
+                found.append(f"{many} rows ran more than {100 * SHORT:.0f} % below their {name}")
+    return found
 
 
 def _gaps(profile: Profile, index: Index) -> list[str]:
@@ -277,12 +209,58 @@ def _gaps(profile: Profile, index: Index) -> list[str]:
         for title, found in own.items():
             missing = sorted(common - found)
             if missing and len(missing) < len(common):
-                gaps.append(f"{title} lacks {name} {some([f'{v:g}' for v in missing])}")
+                gaps.append(f"{title} lacks {name} {_some(f'{v:g}' for v in missing)}")
     return gaps
 
 
-# --- points of a sweep of the clock that are not to be believed ----------------------------------
-#
+def _some(names: Iterable[str], most: int = 4) -> str:
+    """The first few names of a list."""
+    names = list(names)
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+# --- rows that are not to be believed ------------------------------------------------------------
+
+
+def _energies(profile: Profile) -> list[Suspect]:
+    """Energy that is not power times time."""
+    if not _has(profile, "energy_j", "power_w", "time_s"):
+        return []
+    gpus = profile.numbers("gpus") if "gpus" in profile else 1.0
+    product = profile.numbers("power_w") * profile.numbers("time_s") * gpus
+    # a product of 0 is compared without dividing by it
+    off = np.flatnonzero(np.abs(profile.numbers("energy_j") - product) > SPENT * np.abs(product))
+    reason = f"differs from power x time by more than 5 % in {len(off)} of {len(profile)} rows"
+    return [Suspect("energy_j", "the table", reason, off)] if len(off) else []
+
+
+def _limited(profile: Profile) -> list[Suspect]:
+    """Rows at their power limit: the clock is what the limit leaves, not what was asked for."""
+    name = profile.called.get("frequency_mhz", "").lower()
+    reached = "clock_spread" in profile or any(word in name for word in MEASURED)
+    if reached or not _has(profile, "power_w", "power_limit_w", "frequency_mhz"):
+        return []
+    with np.errstate(divide="ignore", invalid="ignore"):
+        off = profile.numbers("power_w") / profile.numbers("power_limit_w") - 1
+    rows = np.flatnonzero(np.abs(off) <= LIMITED)
+    reason = f"{len(rows)} rows draw their power limit: the clock was lower than asked for"
+    return [Suspect("frequency_mhz", "the power limit", reason, rows)] if len(rows) else []
+
+
+def _doubtful(profile: Profile) -> list[Suspect]:
+    """Runs cut from samples that are suspect by themselves, each reason once."""
+    rows: dict[str, list[int]] = {}
+    cut = _has(profile, "suspect", "power_spread")
+    for k, reasons in enumerate(profile["suspect"] if cut else ()):
+        for reason in filter(None, str(reasons).split("; ")):
+            rows.setdefault(reason, []).append(k)
+    return [
+        Suspect("run", _some(f"{k:g}" for k in profile["run"][own]), reason, np.array(own))
+        for reason, own in rows.items()
+    ]
+
+
 # A sweep lists clocks that were asked for. Two findings tell which of them the core did not run at:
 # cycles that cannot be, and power that no longer follows the clock.
 
@@ -294,15 +272,12 @@ def unheld(profile: Profile, index: Index) -> list[Suspect]:
     since waiting for memory costs more cycles the faster the core runs. Where most groups
     break that by a wide margin the core did not run at the clock it claims.
     """
-    if "time_s" not in profile or "frequency_mhz" not in profile:
-        return []
-    clock, excess = profile.numbers("frequency_mhz"), dict[float, list[float]]()
-    for _, rows in index:
+    excess: dict[float, list[float]] = {}
+    for _, rows in index if _has(profile, "time_s", "frequency_mhz") else ():
         x, time = curve(profile, "time_s", rows)
-        if len(x) < GROUPS:
-            continue
-        for value, ratio in zip(np.exp(x[:-1]), np.exp(-np.diff(time + x)), strict=True):
-            excess.setdefault(round(float(value), 6), []).append(float(ratio))
+        if len(x) >= GROUPS:
+            for value, ratio in zip(np.exp(x), np.exp(-np.diff(time + x)), strict=False):
+                excess.setdefault(round(float(value), 6), []).append(float(ratio))
     found = []
     for value, ratios in sorted(excess.items()):
         middle = float(np.median(ratios))
@@ -313,7 +288,7 @@ def unheld(profile: Profile, index: Index) -> list[Suspect]:
                 f"time x clock is {middle:.2f} times that of the next higher clock "
                 f"({many} of {len(ratios)} groups): the core ran near {value / most:.0f} MHz"
             )
-            rows = np.flatnonzero(np.abs(clock / value - 1) < 1e-6)
+            rows = np.flatnonzero(np.abs(profile.numbers("frequency_mhz") / value - 1) < 1e-6)
             found.append(Suspect("frequency_mhz", f"{value:g} MHz", reason, rows))
     return found
 
@@ -324,13 +299,10 @@ def unreached(profile: Profile, index: Index) -> list[Suspect]:
     Groups that agree on the highest clock make one finding. Where enough of them do, it holds for
     every group. Level time alone says nothing: work may wait for memory.
     """
-    if "power_w" not in profile or "frequency_mhz" not in profile:
+    if not _has(profile, "power_w", "frequency_mhz"):
         return []
-    highest: dict[str, float] = {}
-    for title, rows in index:
-        found = _highest(profile, rows)
-        if found is not None:
-            highest[title] = found
+    each = {title: _highest(profile, rows) for title, rows in index}
+    highest = {title: value for title, value in each.items() if value is not None}
     clock, rows_of = profile.numbers("frequency_mhz"), dict(index)
     findings: list[Suspect] = []
     while highest:
@@ -351,17 +323,14 @@ def unreached(profile: Profile, index: Index) -> list[Suspect]:
 def _highest(profile: Profile, rows: Rows) -> float | None:
     """Where the line below meets the level of the top clocks, in MHz; None without a level."""
     x, power = curve(profile, "power_w", rows)
-    level = max(LEVEL, 3 * noise(x, power))
+    at, time = curve(profile, "time_s", rows) if "time_s" in profile else (x[:0], x[:0])
+    level, still = (max(LEVEL, 3 * noise(*pair)) for pair in ((x, power), (at, time)))
     for first in range(BELOW, len(x) - TOP + 1):
-        top = float(np.median(power[first:]))
+        top, upper = float(np.median(power[first:])), time[at >= x[first]]
         if np.abs(power[first:] - top).max() > level:
             continue
-        if "time_s" in profile:
-            at, time = curve(profile, "time_s", rows)
-            upper = time[at >= x[first]]
-            known = len(upper) > 1
-            if known and np.abs(upper - np.median(upper)).max() > max(LEVEL, 3 * noise(at, time)):
-                return None
+        if len(upper) > 1 and np.abs(upper - np.median(upper)).max() > still:
+            return None
         lower = slice(first - BELOW, first)
         slope, start = np.polyfit(x[lower], power[lower], 1)
         error = noise(x, power) / (np.std(x[lower]) * np.sqrt(BELOW))
@@ -379,8 +348,8 @@ def curve(profile: Profile, name: str, rows: Rows) -> tuple[Floats, Floats]:
     distinct, place = np.unique(clock[known], return_inverse=True)
     order = np.argsort(place, kind="stable")
     parts = np.split(values[known][order], np.cumsum(np.bincount(place))[:-1])
-    medians = values[known][order] if len(distinct) == len(order) else [*map(np.median, parts)]
-    return np.log(distinct), np.log(np.asarray(medians if len(distinct) else [], dtype=float))
+    medians = [float(np.median(part)) for part in parts[: len(distinct)]]
+    return np.log(distinct), np.log(np.array(medians))
 
 
 def noise(x: Floats, y: Floats) -> float:
@@ -390,9 +359,3 @@ def noise(x: Floats, y: Floats) -> float:
     share = (x[1:-1] - x[:-2]) / (x[2:] - x[:-2])
     off = y[1:-1] - (1 - share) * y[:-2] - share * y[2:]
     return 1.4826 * float(np.median(np.abs(off) / np.sqrt(1 + (1 - share) ** 2 + share**2)))
-
-
-def some(names: Sequence[str], most: int = 4) -> str:
-    """The first few names of a list."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more

@@ -26,6 +26,8 @@ LEVEL = 0.9
 DRAWS = 100
 MOST_JUDGED = 2000
 """Held-out rows of a fold and group that intervals are judged on, drawn at random."""
+LEAST_ROWS, SCALES = 10, (0.5, 5.0)
+"""Held-out rows that a scale of intervals is taken from, and what it may be."""
 LEAST_OTHERS = 3
 """Applications that the interval of another one is drawn from, where it is judged."""
 EXACT = 1e-9
@@ -51,12 +53,6 @@ class Coverage:
     others: float | None = None
     applications: int = 0
 
-    @classmethod
-    def of(cls, held: HeldOut | None) -> Coverage:
-        """Return the share of held-out rows that `inside` told of."""
-        found = np.zeros(0) if held is None else held.inside[np.isfinite(held.inside)]
-        return cls(float(found.mean()), len(found)) if len(found) else cls()
-
     def to_json(self) -> dict[str, Any]:
         """As a saved fit keeps it."""
         return {
@@ -78,9 +74,9 @@ class Coverage:
         return found
 
 
-def inside(fits: Mapping[str, tuple[Estimator, Profile]], held: Mapping[str, Profile],
+def places(fits: Mapping[str, tuple[Estimator, Profile]], held: Mapping[str, Profile],
            seed: int) -> dict[str, Floats]:  # fmt: skip
-    """Whether held-out rows lie in the intervals of fits to others, 1 or 0.
+    """How far held-out rows lie from the middle of the intervals of fits to others: 1 is an end.
 
     NaN where no parameter has a say in what is predicted.
     """
@@ -94,16 +90,38 @@ def inside(fits: Mapping[str, tuple[Estimator, Profile]], held: Mapping[str, Pro
         _draw(fit, Predictive(members[name]), part)
         some = np.sort(rng.permutation(len(table))[:MOST_JUDGED])
         judged = table.take(some)
-        found[name][some] = np.where(fit.told_apart(judged), _covers(fit, judged, rng), np.nan)
+        found[name][some] = np.where(fit.told_apart(judged), _places(fit, judged, rng), np.nan)
     return found
 
 
-def _covers(fit: Estimator, table: Profile, rng: np.random.Generator) -> Floats:
-    """Whether each row lies in its interval; exact rows, exactly predicted, do."""
+def _places(fit: Estimator, table: Profile, rng: np.random.Generator) -> Floats:
+    """How far each row lies from the middle of its draws; 0 for exact rows, exactly predicted."""
     measured = table.numbers(fit.response)
     low, high = interval(fit, DRAWS, rng, table, LEVEL)
-    slack = EXACT * measured
-    return np.asarray((low - slack <= measured) & (measured <= high + slack), dtype=float)
+    off, width = np.abs(np.log(measured**2 / (low * high))) / 2, np.log(high / low) / 2
+    found = np.divide(off, width, out=np.full(len(off), np.inf), where=width > 1e-12)
+    return np.where(off < EXACT, 0.0, found)
+
+
+def judged(held: HeldOut | None, seed: int, scaled: bool = True) -> tuple[float, Coverage]:
+    """The scale that makes intervals hold on held-out rows, and how many they cover with it.
+
+    Each fifth of the rows is judged with the scale of the others; all without one if not `scaled`.
+    """
+    found = np.zeros(0) if held is None else held.places[~np.isnan(held.places)]
+    if not len(found):
+        return 1.0, Coverage()
+    part = np.random.default_rng(seed).integers(5, size=len(found))
+    inside = [found[part == k] <= _scale(found[part != k], scaled) for k in range(5)]
+    return _scale(found, scaled), Coverage(float(np.concatenate(inside).mean()), len(found))
+
+
+def _scale(found: Floats, scaled: bool) -> float:
+    known = found[np.isfinite(found)]
+    if len(known) < LEAST_ROWS or not scaled:
+        return 1.0
+    share = min(np.ceil((len(known) + 1) * LEVEL) / len(known), 1.0)
+    return float(np.clip(np.quantile(known, share, method="higher"), *SCALES))
 
 
 def _draw(fit: Any, predictive: Predictive, table: Profile) -> None:
@@ -124,6 +142,7 @@ def drawn_from(fit: GroupedFit[Any], table: Profile, held: HeldOut | None, seed:
     parts = {title: (fit.fits[title], table.take(rows))
              for title, rows in table.groups(fit.by) if title in fit.fits}  # fmt: skip
     members = members_of(parts)
+    scale, coverage = judged(held, seed, scaled=all(len(own) == 1 for own in members.values()))
     shares: list[float] = []
     for title, own in members.items():
         one, part = parts[title]
@@ -131,11 +150,9 @@ def drawn_from(fit: GroupedFit[Any], table: Profile, held: HeldOut | None, seed:
         if several:
             shares += _left_out(one, several, seed)
         else:
-            _draw(one, Predictive(own), part)
+            _draw(one, Predictive(own, None, scale), part)
         one.warnings_ += _at_bounds(one, seed)
-    if shares:
-        return Coverage(None, 0, float(np.mean(shares)), len(shares))
-    return Coverage.of(held)
+    return Coverage(None, 0, float(np.mean(shares)), len(shares)) if shares else coverage
 
 
 def _at_bounds(fit: Estimator, seed: int) -> list[str]:
@@ -194,8 +211,8 @@ def _left_out(fit: Estimator, several: Mapping[str, list[Profile]], seed: int) -
     shares = []
     for name, tables in told.items():
         rng, others = np.random.default_rng(seed), _without(fit, name)
-        covered = [_covers(others, table, rng) for table in tables if len(table)]
-        shares.append(float(np.concatenate(covered).mean()))
+        found = [_places(others, table, rng) for table in tables if len(table)]
+        shares.append(float(np.mean(np.concatenate(found) <= 1)))
     return shares
 
 

@@ -20,10 +20,9 @@ from optgap.fitting.optimise import (
     Floats,
     Loss,
     Parameter,
-    Robust,
     Spread,
     bounds,
-    spread,
+    solved,
     towards,
 )
 from optgap.fitting.profile import QUANTITIES, Profile
@@ -237,25 +236,21 @@ class Estimator(ABC):
     def _solve(
         self, profile: Profile, facts: Design, params: tuple[Parameter, ...], starts: Floats
     ) -> Self:
-        lower, upper = bounds(params)
         target, design = self.target(profile), self.design(profile, facts)
+        believed = any(p.prior is not None for p in params)
 
         def evaluate(theta: Floats) -> tuple[Floats, Floats]:
             log, jacobian = self.curve(theta, design)
-            more = towards(theta, params)
-            if more is None:
+            if not believed:
                 return log - target, jacobian
-            return np.append(log - target, more[0]), np.append(jacobian, more[1], axis=0)
+            more, slope = towards(theta, params)
+            return np.append(log - target, more), np.append(jacobian, slope, axis=0)
 
-        problem = Robust(evaluate, lower, upper, self.loss, self.loss_scale)
-        fit = problem.best(starts)
-        edge = 1e-9 * np.maximum(np.abs(fit.theta), 1e-12)
-        at_bound = (fit.theta <= lower + edge) | (fit.theta >= upper - edge)
-        self.start_ = np.clip(fit.start, lower, upper)
-        self.residuals_ = fit.residuals[: len(target)]
-        with np.errstate(all="ignore"):
-            scatter = spread(fit, params, at_bound, len(target), lambda t: problem.at(t, t).cost)
-        return self._found(profile, facts, params, fit.theta, at_bound, scatter)
+        rows = len(target)
+        fit, held, spread = solved(evaluate, params, starts, rows, self.loss, self.loss_scale)
+        self.start_ = np.clip(fit.start, *bounds(params))
+        self.residuals_ = fit.residuals[:rows]
+        return self._found(profile, facts, params, fit.theta, held, spread)
 
     def _found(
         self,
@@ -267,12 +262,9 @@ class Estimator(ABC):
         scatter: Spread,
     ) -> Self:
         """Keep what was found, and judge it; `start_` and `residuals_` are there already."""
-        self.facts_, self.parameters_ = facts, params
-        self.theta_, self.at_bound_ = theta, at_bound
+        self.facts_, self.parameters_, self.scatter_ = facts, params, scatter
+        self.theta_, self.at_bound_, self.n_ = theta, at_bound, len(self.residuals_)
         self.covariance_, self.stderr_ = scatter.covariance, scatter.stderr
-        self.scatter_ = scatter
-        self.loose_ = scatter.loose
-        self.n_ = len(self.residuals_)
         inputs = self._inputs(profile)
         self.validity_ = {name: (float(v[0]), float(v[-1])) for name, v in inputs.items()}
         self.levels_ = {n: v.tolist() for n, v in inputs.items() if len(v) <= MOST_LEVELS}
@@ -358,7 +350,7 @@ class Estimator(ABC):
             if bound and not p.fixed:
                 hint = f"; where it should not be, measure {p.measure}" if p.measure else ""
                 found.append(f"{p.name} is at its bound {value:g}{hint}")
-        for members in self.loose_:
+        for members in self.scatter_.loose:
             loose = [self.parameters_[k] for k in members]
             names = ", ".join(p.name for p in loose)
             words = f"only a combination of {names} is identifiable"
@@ -384,14 +376,12 @@ class Estimator(ABC):
     def correlations(self, threshold: float = 0.9) -> list[tuple[str, str, float]]:
         """Pairs of parameters whose estimates correlate by at least `threshold`."""
         self._check_fitted()
-        known = np.flatnonzero(np.isfinite(self.stderr_) & (self.stderr_ > 0))
-        found = []
-        for k, i in enumerate(known):
-            for j in known[k + 1 :]:
-                value = self.covariance_[i, j] / (self.stderr_[i] * self.stderr_[j])
-                if abs(value) >= threshold:
-                    names = self.parameters_[i].name, self.parameters_[j].name
-                    found.append((*names, float(np.clip(value, -1, 1))))
+        known = np.isfinite(self.stderr_) & (self.stderr_ > 0)
+        size = np.where(known, self.stderr_, np.inf)
+        values = np.clip(np.triu(self.covariance_ / np.outer(size, size), 1), -1, 1)
+        names = [p.name for p in self.parameters_]
+        found = [(names[i], names[j], float(values[i, j]))
+                 for i, j in np.argwhere(np.abs(values) >= threshold)]  # fmt: skip
         return sorted(found, key=lambda item: -abs(item[2]))
 
     def with_theta(self, theta: NDArray[np.float64]) -> Self:

@@ -20,7 +20,7 @@ E = TypeVar("E", bound=Estimator)
 
 
 @dataclass(frozen=True, repr=False)
-class GroupedFit(Brief, Generic[E]):
+class GroupedFit(Generic[E]):
     """Fitted estimators by group; the group of a fit without groups is ``""``."""
 
     estimator: E
@@ -30,13 +30,18 @@ class GroupedFit(Brief, Generic[E]):
     skipped: tuple[str, ...] = ()
     """Groups that could not be fitted, each with the reason."""
 
+    def __repr__(self) -> str:
+        groups = ", ".join(filter(None, self.fits)) or "all rows"
+        words = f"{self.estimator.name} of {self.source}: {groups}"
+        return f"<GroupedFit {shorten(NoQuote(words), 200)}>"
+
     def __getitem__(self, group: str) -> E:
         return self.fits[group]
 
     def rows(self, table: Profile) -> NDArray[np.int64]:
         """The rows of `table` whose group was fitted."""
         found = [rows for title, rows in table.groups(self.by) if title in self.fits]
-        return np.sort(np.concatenate(found)) if found else np.zeros(0, dtype=np.int64)
+        return np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *found]))
 
     def predict(self, table: object, group: str | None = None) -> Floats:
         """Return the response at each row by its group's fit; warn outside the range measured.
@@ -170,7 +175,7 @@ class HeldOut(Brief):
     """Predictions of rows that the fit had not seen, with their measurements.
 
     `groups` names the group of each row; `mape` is the mean over groups of each group's mean.
-    `inside` says whether rows lie in their intervals, 1 or 0, if that was asked for.
+    `places` says how far rows lie from the middle of their intervals, if that was asked for.
     """
 
     measured: Floats
@@ -178,7 +183,7 @@ class HeldOut(Brief):
     groups: NDArray[np.object_]
     rows: NDArray[np.int64]
     skipped: tuple[str, ...] = field(default=())
-    inside: Floats = field(default_factory=lambda: np.zeros(0))
+    places: Floats = field(default_factory=lambda: np.zeros(0))
 
     @property
     def errors(self) -> Floats:
@@ -204,7 +209,7 @@ class HeldOut(Brief):
 
 
 Judge = Callable[[Mapping[str, tuple[E, Profile]], Mapping[str, Profile]], Mapping[str, Floats]]
-"""Whether held-out rows of each group lie in the intervals of fits to others, 1, 0 or NaN."""
+"""How far held-out rows of each group lie from the middle of intervals; 1 is an end."""
 
 
 def cross_validate(
@@ -227,17 +232,14 @@ def cross_validate(
     profile = estimator.prepare(table)
     predicted, placed = np.full(len(profile), np.nan), np.full(len(profile), np.nan)
     skipped: dict[str, str] = {}
-    known = dict(near or {})
+    known, parts = dict(near or {}), list(profile.groups(by))
     for train, held in (split or Split()).pairs(profile, by):
         base = estimator.share(profile.take(train), by)
-        inside = np.zeros(len(profile), dtype=bool)
-        inside[train] = True
-        out = np.zeros(len(profile), dtype=bool)
-        out[held] = True
+        out = np.isin(np.arange(len(profile)), held, kind="table")
         fits: dict[str, tuple[E, Profile]] = {}
         tests: dict[str, NDArray[np.int64]] = {}
-        for title, rows in profile.groups(by):
-            test, seen = rows[out[rows]], profile.take(rows[inside[rows]])
+        for title, rows in parts:
+            test, seen = rows[out[rows]], profile.take(rows[~out[rows]])
             if not len(test):
                 continue
             try:
@@ -251,14 +253,13 @@ def cross_validate(
             found = judge(fits, {title: profile.take(test) for title, test in tests.items()})
             for title, test in tests.items():
                 placed[test] = found[title]
-    seen_rows = np.flatnonzero(np.isfinite(predicted))
-    if not len(seen_rows):
+    kept = np.flatnonzero(np.isfinite(predicted))
+    if not len(kept):
         why = next(iter(skipped.values()), "no row was held out")
         raise InputError(profile.source, "", NoQuote(why), "enough rows to hold some out")
     titles = np.empty(len(profile), dtype=object)
-    for title, rows in profile.groups(by):
+    for title, rows in parts:
         titles[rows] = label(title)
-    measured = profile.numbers(estimator.response)[seen_rows]
+    measured = profile.numbers(estimator.response)[kept]
     notes = tuple(f"{title or 'all'}: {why}" for title, why in skipped.items())
-    kept = placed[seen_rows] if judge is not None else np.zeros(0)
-    return HeldOut(measured, predicted[seen_rows], titles[seen_rows], seen_rows, notes, kept)
+    return HeldOut(measured, predicted[kept], titles[kept], kept, notes, placed[kept])

@@ -72,43 +72,42 @@ class Fit:
     start: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class Robust:
-    """Robust least squares within bounds.
+def solved(
+    evaluate: Residuals,
+    params: Sequence[Parameter],
+    starts: Floats,
+    rows: int,
+    loss: Loss,
+    scale: float,
+) -> tuple[Fit, NDArray[np.bool_], Spread]:
+    """Return the best fit from several starts, which parameters are at a bound, and their errors.
 
     Parameters
     ----------
-    evaluate: residuals and Jacobian.
-    lower, upper: (parameters,) bounds; a parameter whose bounds meet is fixed.
+    evaluate: residuals, of which `rows` are of measurements and the others of priors.
+    starts: (starts, parameters); of equal ends the first counts.
     loss, scale: the loss, and the residual at which it turns linear.
     """
+    from scipy.optimize import least_squares
 
-    evaluate: Residuals
-    lower: Floats
-    upper: Floats
-    loss: Loss
-    scale: float
+    lower, upper = bounds(params)
+    free = np.flatnonzero(lower < upper)
 
-    def at(self, theta: Floats, start: Floats) -> Fit:
-        """Return the fit as if it ended at `theta`."""
-        residuals, jacobian = self.evaluate(theta)
-        square = (residuals / self.scale) ** 2
-        root = np.ones_like(square) if self.loss == "linear" else np.sqrt(1 + square)
+    def at(theta: Floats, start: Floats) -> Fit:
+        residuals, jacobian = evaluate(theta)
+        square = (residuals / scale) ** 2
+        root = np.ones_like(square) if loss == "linear" else np.sqrt(1 + square)
         # z²/(1+√(1+z²)) is √(1+z²)−1 without its cancellation near zero
-        cost = self.scale**2 * float(np.sum(square / (root + 1)))
+        cost = scale**2 * float(np.sum(square / (root + 1)))
         return Fit(theta, cost, residuals, jacobian, 1 / root, start)
 
-    def descend(self, start: Floats) -> Fit:
-        """Minimise the cost from one start; parameters that press against a bound end on it."""
-        from scipy.optimize import least_squares
-
-        theta = np.clip(start, self.lower, self.upper)
-        free = np.flatnonzero(self.lower < self.upper)
+    def descend(start: Floats) -> Fit:
+        theta = np.clip(start, lower, upper)
 
         @lru_cache(maxsize=1)  # scipy asks for both at once, and then writes into them
         def look(values: bytes) -> tuple[Floats, Floats]:
             theta[free] = np.frombuffer(values)
-            found, slope = self.evaluate(theta)
+            found, slope = evaluate(theta)
             return found, slope[:, free]
 
         def residuals(values: Floats) -> Floats:
@@ -122,31 +121,32 @@ class Robust:
                 residuals,
                 theta[free],
                 jac=jacobian,
-                bounds=(self.lower[free], self.upper[free]),
+                bounds=(lower[free], upper[free]),
                 x_scale="jac",
-                loss=self.loss,
-                f_scale=self.scale,
+                loss=loss,
+                f_scale=scale,
                 ftol=TOLERANCE,
                 xtol=1e-14,
                 gtol=None,  # of a scale that falls with the distance to a bound
                 max_nfev=MOST_STEPS,
             ).x
-        fit = self.at(theta.copy(), start)
-        # scipy keeps to the inside of the bounds and only comes close
+        fit = at(theta.copy(), start)
+        # scipy keeps to the inside of the bounds: what presses against one ends on it
         gradient = fit.jacobian.T @ (fit.weights * fit.residuals)
-        bound = np.where(gradient > 0, self.lower, self.upper)
+        bound = np.where(gradient > 0, lower, upper)
         move = np.where((gradient != 0) & np.isfinite(bound), bound - fit.theta, 0.0)
         change = np.abs(gradient * move) + np.sum(fit.jacobian**2, axis=0) * move**2
         pressed = (move != 0) & (change <= TOLERANCE * fit.cost)
-        there = self.at(np.where(pressed, bound, fit.theta), start) if pressed.any() else fit
+        there = at(np.where(pressed, bound, fit.theta), start) if pressed.any() else fit
         return there if there.cost <= fit.cost * (1 + TOLERANCE) else fit
 
-    def best(self, starts: Floats) -> Fit:
-        """Return the best fit from several starts, (starts, parameters); of equals the first."""
-        # Several threads for matrices of a few columns mostly wait for one another.
-        with _threads().limit(limits=1, user_api="blas"):
-            ends = [self.descend(start) for start in starts]
-        return min(ends, key=lambda fit: np.inf if np.isnan(fit.cost) else fit.cost)
+    # Several threads for matrices of a few columns mostly wait for one another.
+    with _threads().limit(limits=1, user_api="blas"):
+        ends = [descend(start) for start in starts]
+    fit = min(ends, key=lambda end: np.inf if np.isnan(end.cost) else end.cost)
+    edge = 1e-9 * np.maximum(np.abs(fit.theta), 1e-12)
+    held = (fit.theta <= lower + edge) | (fit.theta >= upper - edge)
+    return fit, held, _spread(fit, params, held, rows, lambda theta: at(theta, theta).cost)
 
 
 @cache
@@ -183,7 +183,7 @@ class Spread:
         return cls(covariance, np.sqrt(np.diag(covariance)), (), theta, covariance)
 
 
-def spread(
+def _spread(
     fit: Fit,
     params: Sequence[Parameter],
     held: NDArray[np.bool_],
@@ -272,11 +272,9 @@ def _errors(
 # --- parameters that the rows cannot tell: from priors, which are of logarithms ------------------
 
 
-def towards(theta: Floats, params: Sequence[Parameter]) -> tuple[Floats, Floats] | None:
+def towards(theta: Floats, params: Sequence[Parameter]) -> tuple[Floats, Floats]:
     """Residuals (ln θ − ln median) / spread of the priors, made independent, and their Jacobian."""
     jacobian = PRIOR_NOISE * prior_rows(params, theta)
-    if not len(jacobian):
-        return None
     logs = np.zeros(len(theta))
     for k, p in enumerate(params):
         if p.prior is not None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from optgap.fitting.estimator import Design
 from optgap.fitting.optimise import Floats, Parameter
-from optgap.fitting.powerflow_power import Curves, Shaped, coefficients, lower_bounds
+from optgap.fitting.powerflow_power import Curves, Shaped, lower_bounds, started
 from optgap.fitting.profile import Profile
 from optgap.fitting.throughput import IoForm, PowerFlowThroughput, layout, reference_run
 from optgap.models.performance.energy import (
@@ -107,8 +107,7 @@ class PowerFlowEnergy(Shaped):
         }
 
     def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
-        form, f0, kappa = facts["form"], facts["f0_mhz"], facts["kappa"]
-        names, lower = COLUMN_NAMES[form], lower_bounds(form)
+        names, lower = COLUMN_NAMES[facts["form"]], lower_bounds(facts["form"]).tolist()
         floor, low_w = facts["floor_w"], facts["low_w"]
         held = None if facts["static"] else Prior(STATIC.median * low_w, STATIC.spread)
         slope, waits = BETA if facts["batches"] < 2 else None, None if facts["sync"] else SYNC
@@ -119,19 +118,18 @@ class PowerFlowEnergy(Shaped):
         static = "runs in which computing fills different shares of the iteration"
         several = "clocks on several GPUs"
         return (
-            Parameter("f0_mhz", "MHz", f0, f0, "where the voltage starts to rise"),
-            Parameter("kappa", "1/GHz", kappa, kappa, "slope of the voltage above f0"),
+            *self.held(facts),
             Parameter("theta", "samples", shift, most_shift, "θ of Eq. 12", batches),
             Parameter("beta", "", least, np.inf, "β of Eq. 12, α being 1", batches, slope),
             Parameter("static_w", "W", 0.0, np.inf, "S_l of Eq. 15", static, held),
             Parameter("wait_share", "", 0.0, 0.0 if waits is None else np.inf,
                       "P_sync over P_grad, on top of Eq. 14", several, waits),
             *(
-                Parameter(f"grad_{name}", "W", float(low), np.inf, "φ of Eq. 13", clocks)
+                Parameter(f"grad_{name}", "W", low, np.inf, "φ of Eq. 13", clocks)
                 for name, low in zip(names, lower, strict=True)
             ),
             *(
-                Parameter(f"sync_{name}", "W", float(low) if top else 0.0, top, "P_sync, Eq. 14")
+                Parameter(f"sync_{name}", "W", low if top else 0.0, top, "P_sync, Eq. 14")
                 for name, low in zip(names, lower, strict=True)
             ),
             Parameter("floor_w", "W", floor, floor, "the least that a GPU in training draws"),
@@ -146,9 +144,7 @@ class PowerFlowEnergy(Shaped):
         level = float(np.mean(np.log(design["batch"] + shift) + beta))
         level *= float(np.mean(design["grad_share"])) if not facts["static"] else 1.0
         rest = power if facts["static"] else np.maximum(power - static * design["static"], 1e-3)
-        weights = coefficients(facts["form"], design["columns"], rest / level)
-        lower = lower_bounds(facts["form"])
-        grad = np.where(np.isfinite(lower), np.maximum(weights, 1e-3), weights)
+        grad = started(facts["form"], design["columns"], rest / level)
         sync = 0.3 * grad if facts["sync"] else np.zeros(len(grad))
         head = [facts["f0_mhz"], facts["kappa"], shift, beta, static, 0.0]
         scale = 0.7 if facts["static"] else 1.0

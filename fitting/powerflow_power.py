@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -30,29 +29,21 @@ KAPPAS = (0.3, 1.0, 3.0, 10.0, 25.0)
 """Candidate slopes of the voltage, 1/GHz."""
 MOST_KNOTS, MOST_STEPS = 12, 200
 """Candidate breakpoints, and evaluations of the simplex search."""
-
 SCALE = 0.02
 """Where the search's robust loss turns linear, as a relative error."""
+FOLDS = 5
+"""In which forms are compared, dealt round robin along the clock."""
 
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What is shared: form, f0 in MHz, κ in 1/GHz (0 where the form has none)."""
-
-    form: PowerForm
-    f0_mhz: float
-    kappa: float
-
-
+Shape = dict[str, Any]
+"""What is shared: ``form``, ``f0_mhz``, and ``kappa`` in 1/GHz (0 where the form has none)."""
 Curves = list[tuple[Floats, Floats]]
 """(clocks in MHz, power in W) of each application."""
 
 
 def lower_bounds(form: PowerForm) -> Floats:
     """Coefficients that physics keeps at 0 or above: all of V(f)'s, the low branch's elsewhere."""
-    free = {"printed": 4, "continuous": 3, "physical": 0}[form]
-    fixed = {"printed": 2, "continuous": 2, "physical": 3}[form]
-    return np.array([0.0] * fixed + [-np.inf] * free)
+    fixed = 3 if form == "physical" else 2
+    return np.array([0.0] * fixed + [-np.inf] * (len(COLUMN_NAMES[form]) - fixed))
 
 
 def coefficients(form: PowerForm, columns: Floats, power: Floats) -> Floats:
@@ -60,14 +51,24 @@ def coefficients(form: PowerForm, columns: Floats, power: Floats) -> Floats:
     return weighted_fit(columns, power, positive=form == "physical")
 
 
-def cost(shape: Shape, curves: Curves) -> float:
-    """Robust relative error of the best coefficients, summed over the applications."""
-    total = 0.0
+def started(form: PowerForm, columns: Floats, power: Floats) -> Floats:
+    """Coefficients to begin at: inside their bounds."""
+    weights, lower = coefficients(form, columns, power), lower_bounds(form)
+    return np.where(np.isfinite(lower), np.maximum(weights, 1e-3), weights)
+
+
+def _errors(curves: Curves, shape: Shape, folds: int = 0) -> Floats:
+    """Relative errors of the best coefficients of each application, by `folds` on rows held out."""
+    found = [np.zeros(0)]
     for clock, power in curves:
-        columns = power_columns(shape.form, clock, shape.f0_mhz, shape.kappa)
-        error = columns @ coefficients(shape.form, columns, power) / power - 1
-        total += float(np.sum(np.sqrt(1 + (error / SCALE) ** 2) - 1))
-    return total
+        columns = power_columns(shape["form"], clock, shape["f0_mhz"], shape["kappa"])
+        place = np.argsort(np.argsort(clock, kind="stable"), kind="stable") % max(folds, 1)
+        for k in range(max(folds, 1)):
+            held, train = place == k, (place != k) | (not folds)
+            if held.any() and (not folds or train.sum() >= columns.shape[1]):
+                weights = coefficients(shape["form"], columns[train], power[train])
+                found.append(columns[held] @ weights / power[held] - 1)
+    return np.concatenate(found)
 
 
 def search(curves: Curves, choice: FormChoice, f0_mhz: float | None, kappa: float | None) -> Shape:
@@ -83,7 +84,7 @@ def search(curves: Curves, choice: FormChoice, f0_mhz: float | None, kappa: floa
     InputError: when no application ran at two clocks.
     """
     if choice != "auto" and f0_mhz is not None and kappa is not None:
-        return Shape(choice, f0_mhz, kappa)
+        return {"form": choice, "f0_mhz": f0_mhz, "kappa": kappa}
     curves = [(clock, power) for clock, power in curves if len(np.unique(clock)) > 1]
     if not curves:
         found = NoQuote("no job at two clocks with everything else equal")
@@ -92,57 +93,46 @@ def search(curves: Curves, choice: FormChoice, f0_mhz: float | None, kappa: floa
     forms = FORMS if choice == "auto" else (choice,)
     usable = [form for form in forms if len(COLUMN_NAMES[form]) < fewest] or ["physical"]
     shapes = [_best_shape(curves, form, f0_mhz, kappa) for form in usable]
-    return shapes[0] if len(shapes) == 1 else min(shapes, key=lambda s: _held_out(curves, s))
+    if len(shapes) == 1:
+        return shapes[0]
+    return min(shapes, key=lambda shape: float(np.sum(np.abs(_errors(curves, shape, FOLDS)))))
 
 
 def _best_shape(
     curves: Curves, form: PowerForm, f0_mhz: float | None, kappa: float | None
 ) -> Shape:
     """The best of a grid, moved off it by a simplex search where that lowers the cost."""
+    from scipy.optimize import minimize
+
     clocks = np.unique(np.concatenate([clock for clock, _ in curves]))
     inner = clocks[1:-1] if len(clocks) > 3 else clocks
     places = np.unique(np.linspace(0, len(inner) - 1, min(len(inner), MOST_KNOTS)).astype(int))
     knots = inner[places] if f0_mhz is None else [f0_mhz]
     slopes = (0.0,) if form != "physical" else KAPPAS if kappa is None else (kappa,)
-    shapes = [Shape(form, float(f0), slope) for f0 in knots for slope in slopes]
-    best = min(shapes, key=lambda shape: cost(shape, curves))
-    if form == "printed" or (f0_mhz is not None and form == "continuous"):
-        return best  # f0 of the printed form only decides which clock belongs to which branch
 
-    def shaped(point: Floats) -> Shape:
-        f0 = float(np.clip(point[0] * 1000, clocks[0], clocks[-1])) if f0_mhz is None else f0_mhz
-        free = form == "physical" and kappa is None
-        return Shape(form, f0, float(np.exp(np.clip(point[1], -6, 5))) if free else best.kappa)
+    def cost(f0: float, slope: float) -> float:
+        shape = {"form": form, "f0_mhz": f0, "kappa": slope}
+        return float(np.sum(np.sqrt(1 + (_errors(curves, shape) / SCALE) ** 2) - 1))
 
-    from scipy.optimize import minimize
-
-    least = cost(best, curves)
+    def at(point: Floats) -> tuple[float, float]:
+        f0 = float(np.clip(point[0] * 1000, clocks[0], clocks[-1]))
+        slope = float(np.exp(np.clip(point[1], -6, 5)))
+        return f0 if f0_mhz is None else f0_mhz, slope if len(slopes) > 1 else slopes[0]
 
     def objective(point: Floats) -> float:
-        return cost(shaped(point), curves)
+        return cost(*at(point))
 
-    found = minimize(
-        objective,
-        np.array([best.f0_mhz / 1000, np.log(max(best.kappa, 1e-2))]),
-        method="Nelder-Mead",
-        options={"xatol": 1e-8, "fatol": 1e-6 * least, "maxfev": MOST_STEPS},
-    )
-    return shaped(found.x) if found.fun < least else best
-
-
-def _held_out(curves: Curves, shape: Shape, folds: int = 5) -> float:
-    """Summed absolute relative error over folds dealt round robin along the clock."""
-    total = 0.0
-    for clock, power in curves:
-        columns = power_columns(shape.form, clock, shape.f0_mhz, shape.kappa)
-        place = np.argsort(np.argsort(clock, kind="stable"), kind="stable") % folds
-        for k in range(folds):
-            train, held = place != k, place == k
-            if not held.any() or train.sum() < columns.shape[1]:
-                continue
-            weights = coefficients(shape.form, columns[train], power[train])
-            total += float(np.sum(np.abs(columns[held] @ weights / power[held] - 1)))
-    return total
+    least, f0, slope = min((cost(f, s), float(f), s) for f in knots for s in slopes)
+    # f0 of the printed form only decides which clock belongs to which branch
+    if form != "printed" and (f0_mhz is None or len(slopes) > 1):
+        found = minimize(
+            objective,
+            np.array([f0 / 1000, np.log(max(slope, 1e-2))]),
+            method="Nelder-Mead",
+            options={"xatol": 1e-8, "fatol": 1e-6 * least, "maxfev": MOST_STEPS},
+        )
+        f0, slope = at(found.x) if found.fun < least else (f0, slope)
+    return {"form": form, "f0_mhz": f0, "kappa": slope}
 
 
 class Shaped(Estimator):
@@ -175,14 +165,21 @@ class Shaped(Estimator):
     def sweeps(self, table: Profile, by: str | None) -> Curves:
         """Clocks and power of the rows that differ in nothing but the clock."""
 
-    def shape(self, table: Profile, by: str | None = None) -> dict[str, Any]:
+    def shape(self, table: Profile, by: str | None = None) -> Shape:
         """The facts that all groups share."""
-        found = search(self.sweeps(table, by), self.form, self.f0_mhz, self.kappa)
-        return {"form": found.form, "f0_mhz": found.f0_mhz, "kappa": found.kappa}
+        return search(self.sweeps(table, by), self.form, self.f0_mhz, self.kappa)
 
     def share(self, table: Profile, by: str | None) -> Self:
         """A copy whose form, f0 and κ are those of all groups together."""
         return self.clone(**self.shape(self.prepare(table), by))
+
+    def held(self, facts: Design) -> tuple[Parameter, Parameter]:
+        """The parameters f0 and κ, which no group moves."""
+        f0, kappa = facts["f0_mhz"], facts["kappa"]
+        return (
+            Parameter("f0_mhz", "MHz", f0, f0, "where the voltage starts to rise"),
+            Parameter("kappa", "1/GHz", kappa, kappa, "slope of the voltage above f0"),
+        )
 
 
 class PowerFlowPower(Shaped, Linear):
@@ -201,23 +198,17 @@ class PowerFlowPower(Shaped, Linear):
         return {**self.shape(table), "floor_w": FLOOR * float(table.numbers("power_w").min())}
 
     def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
-        form, f0, kappa = facts["form"], facts["f0_mhz"], facts["kappa"]
-        more = "more clocks on either side of f0"
-        lower = lower_bounds(form)
+        form, more = facts["form"], "more clocks on either side of f0"
+        own = zip(COLUMN_NAMES[form], lower_bounds(form).tolist(), strict=True)
+        meaning = f"coefficient of P(f), {form} form"
         return (
-            Parameter("f0_mhz", "MHz", f0, f0, "where the voltage starts to rise"),
-            Parameter("kappa", "1/GHz", kappa, kappa, "slope of the voltage above f0"),
-            *(
-                Parameter(name, "W", float(low), np.inf, f"coefficient of P(f), {form} form", more)
-                for name, low in zip(COLUMN_NAMES[form], lower, strict=True)
-            ),
+            *self.held(facts),
+            *(Parameter(name, "W", low, np.inf, meaning, more) for name, low in own),
         )
 
     def guess(self, table: Profile, facts: Design) -> Floats:
         columns = self.design(table, facts)["columns"]
-        weights = coefficients(facts["form"], columns, table.numbers("power_w"))
-        lower = lower_bounds(facts["form"])
-        start = np.where(np.isfinite(lower), np.maximum(weights, 1e-3), weights)
+        start = started(facts["form"], columns, table.numbers("power_w"))
         return np.concatenate([[facts["f0_mhz"], facts["kappa"]], start])
 
     def design(self, table: Profile, facts: Design) -> Design:

@@ -99,16 +99,14 @@ class Profile:
             return table
         if hasattr(table, "columns") and hasattr(table, "__getitem__"):
             frame: Any = table
-            items = {str(name): frame[name].to_numpy() for name in frame.columns}
+            given = {str(name): frame[name].to_numpy() for name in frame.columns}
         elif isinstance(table, Mapping):
             given = {str(name): np.asarray(values) for name, values in table.items()}
-            count = next((len(v) for v in given.values() if v.ndim), 1)  # a number is of each row
-            items = {n: v if v.ndim else np.full(count, v[()]) for n, v in given.items()}
         else:
             raise InputError(source, "", NoQuote(type(table).__name__), "a table of columns")
-        columns = {name: as_column(values) for name, values in items.items()}
-        lengths = {len(values) for values in columns.values()}
-        if len(lengths) > 1:
+        count = next((len(v) for v in given.values() if v.ndim), 1)  # a number is of each row
+        columns = {n: as_column(v if v.ndim else np.full(count, v[()])) for n, v in given.items()}
+        if any(len(values) != count for values in columns.values()):
             found = ", ".join(f"{name} {len(values)}" for name, values in columns.items())
             raise InputError(source, "", NoQuote(found), "columns of one length")
         profile = cls(columns, source)
@@ -138,9 +136,8 @@ class Profile:
             raise self.refused[name]
         if name in self.published:
             return self.published[name]
-        ours = next((own for own, name_ in self.called.items() if name_ == name), "")
-        if ours in self.columns:
-            return self.columns[ours]
+        if self._ours(name) in self.columns:
+            return self.columns[self._ours(name)]
         names = ", ".join(theirs(known, self.called) for known in self.columns)
         raise InputError(self.source, "columns", NoQuote(names or "nothing"), _missing(name))
 
@@ -148,9 +145,8 @@ class Profile:
         """A numeric column; text in it is an error."""
         values = self[name]
         if values.dtype.kind not in "fiub":
-            raise InputError(
-                self.source, f"column {theirs(name, self.called)}", NoQuote("text"), "numbers"
-            )
+            where = f"column {theirs(name, self.called)}"
+            raise InputError(self.source, where, NoQuote("text"), "numbers")
         return values.astype(float)
 
     def where(self, row: int, name: str) -> str:
@@ -207,8 +203,11 @@ class Profile:
 
     def has(self, name: str) -> bool:
         """Whether there is a column of this name of ours or of the table's own."""
-        renamed = any(own in self.columns for own, name_ in self.called.items() if name_ == name)
-        return name in self.columns or name in self.published or renamed
+        return bool({name, self._ours(name)} & self.columns.keys()) or name in self.published
+
+    def _ours(self, name: str) -> str:
+        """Our name for a column that the table calls so; "" where it has none."""
+        return next((ours for ours, own in self.called.items() if own == name), "")
 
     def split(self, by: str) -> list[str]:
         """The columns of ``a,b``; a column of just that name is one."""
@@ -242,8 +241,6 @@ def _missing(name: str) -> str:
 def as_column(values: Any) -> Column:
     """Numbers as float64, everything else as text objects."""
     array = np.asarray(values)
-    if array.dtype.kind in "fiub":
-        return array.astype(float)
     try:
         return array.astype(float)
     except (TypeError, ValueError):
@@ -256,7 +253,7 @@ def _coded(values: Column) -> tuple[NDArray[np.int64], list[str]]:
         distinct, codes = np.unique(values, return_inverse=True)
         return codes, [label(value) for value in distinct.tolist()]
     seen: dict[str, int] = {}
-    codes = np.array([seen.setdefault(label(v), len(seen)) for v in values.tolist()], np.int64)
+    codes = np.array([seen.setdefault(value, len(seen)) for value in values.tolist()], np.int64)
     return codes, list(seen)
 
 
@@ -382,77 +379,62 @@ def check_magnitudes(
     for name in QUANTITIES:
         if name not in reads or name not in profile or profile[name].dtype.kind != "f":
             continue
-        error = _doubt(profile, name, groups, name in stated)
+        error = next(_doubts(profile, name, groups, name in stated), None)
         if error is not None and strict and name not in stated:
             raise error
         if error is not None:
             warn(str(error).removesuffix(f"; {GO_ON}"))
 
 
-def _doubt(profile: Profile, name: str, groups: Groups, stated: bool) -> InputError | None:
-    """The first thing about a column that is not believed."""
+def _doubts(profile: Profile, name: str, groups: Groups, stated: bool) -> Iterator[InputError]:
+    """Say what about a column is not believed."""
     values, quantity = profile.numbers(name), QUANTITIES[name]
     header = quantity.units.get(parsed(profile.called.get(name, "")).unit, 1.0)
     told = stated or header != 1  # by the user or by the header, and not our own
-    low = quantity.low * STATED if told else quantity.low
+    low, high = quantity.low * (STATED if told else 1), quantity.high
+    by_group, column = name in EACH_GROUP, f"column {theirs(name, profile.called)}"
 
-    def doubt(where: str, found: str, value: float) -> InputError:
-        expected = f"{quantity.unit} between {low:g} and {quantity.high:g}"
+    def doubt(where: str, found: str, expected: str) -> InputError:
+        return InputError(profile.source, where, NoQuote(found), f"{expected}; {GO_ON}")
+
+    def within(value: float) -> str:
         unit = "" if told else quantity.meant(value)
         hint = f"; if the column is in {unit}, say so: --unit {name}={unit}" if unit else ""
-        return InputError(profile.source, where, NoQuote(found), f"{expected}{hint}; {GO_ON}")
+        return f"{quantity.unit} between {low:g} and {high:g}{hint}"
 
-    by_group = name in EACH_GROUP
     for title, rows in [("", np.arange(len(profile))), *(groups if by_group else ())]:
         known = values[rows][np.isfinite(values[rows])]
         middle = float(np.median(known)) if len(known) else low
-        if not low <= middle <= quantity.high:
-            where = f"column {theirs(name, profile.called)}" + (f" ({title})" if title else "")
-            return doubt(where, f"a median of {middle:g}", middle)
+        if not low <= middle <= high:
+            where = column + (f" ({title})" if title else "")
+            yield doubt(where, f"a median of {middle:g}", within(middle))
     with np.errstate(invalid="ignore"):
-        far = ((values > 0) & (values < low / FAR)) | (values > quantity.high * FAR)
-    for row in np.flatnonzero(far)[:1] if by_group else ():
-        return doubt(profile.where(row, name), f"{values[row]:g}", float(values[row]))
-    mixed = _about_mixed(profile, name, groups) if by_group or name == "time_s" else None
-    return mixed or (_about_energy(profile) if name == "energy_j" else None)
-
-
-def _about_mixed(profile: Profile, name: str, groups: Groups) -> InputError | None:
-    """Two clusters of values in one group, far apart."""
-    values = profile.numbers(name)
-    for title, rows in groups:
+        far = by_group & (((values > 0) & (values < low / FAR)) | (values > high * FAR))
+    for row in np.flatnonzero(far).tolist():
+        yield doubt(profile.where(row, name), f"{values[row]:g}", within(float(values[row])))
+    for title, rows in groups if by_group or name == "time_s" else ():
         known = rows[np.isfinite(values[rows]) & (values[rows] > 0)]
-        if len(known) < 4:
-            continue
         order = known[np.argsort(values[known], kind="stable")]
-        decades = np.log10(values[order])
-        gaps = np.diff(decades)
-        cut = int(np.argmax(gaps))
-        spread = max(decades[cut] - decades[0], decades[-1] - decades[cut + 1])
-        if gaps[cut] >= MIXED_DECADES and spread < gaps[cut] - 0.5:
-            low, high = values[order[cut]], values[order[cut + 1]]
-            row = int(order[cut + 1] if cut + 1 > len(order) / 2 else order[cut])
-            where = profile.where(row, name) + (f" ({title})" if title else "")
-            found = NoQuote(f"{low:g} and {high:g} side by side")
-            expected = f"one unit, {QUANTITIES[name].unit}; {GO_ON}"
-            return InputError(profile.source, where, found, expected)
-    return None
-
-
-def _about_energy(profile: Profile) -> InputError | None:
-    """Energy that is not power times time, and the unit in which it would be."""
-    if not all(name in profile for name in ("energy_j", "power_w", "time_s")):
-        return None
-    gpus = profile.numbers("gpus") if "gpus" in profile else 1.0
-    product = profile.numbers("power_w") * profile.numbers("time_s") * gpus
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = profile.numbers("energy_j") / product
-    known = ratio[np.isfinite(ratio) & (ratio > 0)]
-    middle = float(np.median(known)) if len(known) else 1.0
-    if 0.02 < middle < 50:
-        return None
-    unit = next((u for u, size in factors("J").items() if 0.5 < middle * size < 2), "")
-    hint = f"; if energy is in {unit}: --unit energy_j={unit}" if unit else ""
-    found = NoQuote(f"energy {middle:g} times power x time")
-    expected = f"J, W and s that belong together{hint}; {GO_ON}"
-    return InputError(profile.source, "columns energy_j, power_w, time_s", found, expected)
+        if len(order) < 4:
+            continue
+        decades = np.log10(values[order])  # two clusters of values, far apart?
+        cut = int(np.argmax(np.diff(decades)))
+        gap = decades[cut + 1] - decades[cut]
+        spread = max(np.ptp(decades[: cut + 1]), np.ptp(decades[cut + 1 :]))
+        if gap >= MIXED_DECADES and spread < gap - 0.5:
+            odd = int(order[cut + 1] if cut + 1 > len(order) / 2 else order[cut])
+            where = profile.where(odd, name) + (f" ({title})" if title else "")
+            found = f"{values[order[cut]]:g} and {values[order[cut + 1]]:g} side by side"
+            yield doubt(where, found, f"one unit, {quantity.unit}")
+    if name == "energy_j" and {"power_w", "time_s"} <= profile.columns.keys():
+        gpus = profile.numbers("gpus") if "gpus" in profile else 1.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = values / (profile.numbers("power_w") * profile.numbers("time_s") * gpus)
+        ratio = ratio[np.isfinite(ratio) & (ratio > 0)]
+        middle = float(np.median(ratio)) if len(ratio) else 1.0
+        if not 0.02 < middle < 50:
+            unit = next((u for u, size in factors("J").items() if 0.5 < middle * size < 2), "")
+            hint = f"; if energy is in {unit}: --unit energy_j={unit}" if unit else ""
+            found = f"energy {middle:g} times power x time"
+            expected = f"J, W and s that belong together{hint}"
+            yield doubt("columns energy_j, power_w, time_s", found, expected)

@@ -1,4 +1,4 @@
-"""What a fit found and how far it can be trusted: text, HTML and ``optgap.fit/1``."""
+"""Report of a fit, with its errors and warnings: text, HTML and ``optgap.fit/1``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound=Estimator)
 
 MOST_ROWS, MOST_NOTES = 60, 12
-"""Of a table of parameters in a notebook, and of the notes below it."""
+"""Largest numbers of rows of a table of parameters in a notebook, and of notes below it."""
 OVERFIT = 2.5
 """A held-out error this many times the one in sample says that the fit follows its noise."""
 
@@ -58,7 +58,7 @@ class FitReport(Generic[E]):
         return table.take(self.fit.rows(table))
 
     def overall(self) -> dict[str, float | int | None]:
-        """n, R² and MAPE over all groups; the held-out MAPE is the mean of the groups'."""
+        """Return n, R² and MAPE over all groups; the held-out MAPE is the mean of the groups'."""
         table, held = self.fitted_rows(), self.held_out
         measured = table.numbers(self.fit.estimator.response)
         return {
@@ -98,7 +98,7 @@ class FitReport(Generic[E]):
         return pd.DataFrame(rows)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Curves with their bands beside measured against predicted; written to `path`, too.
+        """Return a figure of curves with bands, and measured against predicted; write to `path`.
 
         Raises
         ------
@@ -109,7 +109,7 @@ class FitReport(Generic[E]):
         return drawn_report(self, path)
 
     def warnings(self, group: str) -> list[str]:
-        """What stands in the way of trusting a group's fit."""
+        """Return warnings against trust in a group's fit."""
         estimator = self.fit.fits[group]
         found = list(dict.fromkeys(estimator.warnings_))
         error = self._held.get(group)
@@ -122,11 +122,11 @@ class FitReport(Generic[E]):
 
     @cached_property
     def _held(self) -> dict[str, float]:
-        """The held-out error of each group that has one."""
+        """Held-out error of each group that has one."""
         return {} if self.held_out is None else self.held_out.by_group()
 
     def to_json(self) -> dict[str, Any]:
-        """The schema ``optgap.fit/1``, which `saved.load` reads back."""
+        """Return the JSON form, ``optgap.fit/1``, which `saved.load` reads back."""
         groups = [
             {
                 "group": title,
@@ -156,7 +156,7 @@ class FitReport(Generic[E]):
         }
 
     def title(self) -> str:
-        """The model, what it was fitted to, how many rows, and the errors."""
+        """Return two lines on the model, its table, the number of rows, and the errors."""
         overall, source = self.overall(), self.profile.source
         words = f"{self.fit.estimator.name} fitted to {source}\n{overall['n']} rows, "
         words += f"R² {overall['r2']:.4f}, MAPE {overall['mape']:.2%}"
@@ -172,7 +172,7 @@ class FitReport(Generic[E]):
         return lines + [f"! {note}" for note in (*self.profile.notes, *self.notes)]
 
     def _own(self, group: str) -> list[str]:
-        """A group's warnings without what is said of the whole table."""
+        """Return a group's warnings without those about the whole table."""
         return [note for note in self.warnings(group) if note not in self.profile.notes]
 
     def __str__(self) -> str:
@@ -199,21 +199,23 @@ class FitReport(Generic[E]):
         return shorten(NoQuote(f"<FitReport {words}>"), MOST)
 
     def _repr_html_(self) -> str:
-        fits = {title or "all rows": one for title, one in self.fit.fits.items()}
+        fits, first = self.fit.fits, int(len(self.fit.fits) == 1)
         head, *more = list(map(escape, self._head()))
-        rows = [(title, *told) for title, one in fits.items() for told in _told(one)]
-        notes = [f"! {title}: {note}" for title in self.fit.fits for note in self._own(title)]
-        left = len(rows) - MOST_ROWS, len(notes) - MOST_NOTES
-        below = [note.replace("! : ", "! ") for note in notes[:MOST_NOTES]]
-        below += [f"… and {n} more {of}: print() has them"
-                  for n, of in zip(left, ("rows", "notes"), strict=True) if n > 0]  # fmt: skip
-        header = ("group", "parameter", "value", "± stderr", "bounds", "unit", "meaning")
-        table = html_table(header, rows[:MOST_ROWS], (2, 3))
-        return html_lines([f"<b>{head}</b>", *more]) + table + html_lines(list(map(escape, below)))
+        rows = [(title, *told)[first:] for title, one in fits.items() for told in _told(one)]
+        notes = [f"{title}: {note}" if title and not first else note
+                 for title in fits for note in self._own(title)]  # fmt: skip
+        header = ("group", "parameter", "value", "± stderr", "bounds", "unit", "meaning")[first:]
+        table = html_table(header, rows[:MOST_ROWS], (2 - first, 3 - first))
+        if len(rows) > MOST_ROWS:
+            table += f"<div>… and {len(rows) - MOST_ROWS} more rows: print() has them</div>"
+        below = [f"! {escape(note)}" for note in notes[:MOST_NOTES]]
+        if len(notes) > MOST_NOTES:
+            below.append(f"… and {len(notes) - MOST_NOTES} more notes")
+        return html_lines([f"<b>{head}</b>", *more]) + table + html_lines(below)
 
 
 def described(estimator: Estimator) -> dict[str, Any]:
-    """A fitted estimator in JSON's terms, as it stands in a group or inside another's facts."""
+    """Return the JSON form of a fitted estimator, for a group or the facts of another."""
     facts: dict[str, Any] = {}
     for name, value in estimator.facts_.items():
         if isinstance(value, Estimator):

@@ -15,7 +15,7 @@ from optgap.fitting.groups import GroupedFit
 from optgap.fitting.optimise import Floats, Parameter
 from optgap.fitting.profile import Profile
 from optgap.fitting.report import FitReport
-from optgap.fitting.uncertainty import NESTED, Predictive, samples
+from optgap.fitting.uncertainty import NESTED, Predictive, matrix, samples
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields, dump_json, load_json
 from optgap.models.performance.saved import SCHEMA
@@ -90,10 +90,7 @@ def _with_values(group: Mapping[str, Any], one: Estimator) -> dict[str, Any]:
 
 def _estimator(fields: Fields) -> Estimator:
     settings = {**fields.object("settings").document}
-    for gone in ("regularise", "noise", "robust"):  # of files from before
-        settings.pop(gone, None)
-    if settings.get("io") == "weak":
-        settings["io"] = "full"
+    settings.pop("robust", None)  # of files from before
     if settings.get("form") == "blend":
         del settings["form"]
     try:
@@ -114,10 +111,7 @@ def restore(base: Estimator, group: Fields) -> Estimator:
         item.number("value", minimum=p.lower, maximum=p.upper)
         for item, p in zip(items, params, strict=True)
     ]
-    covariance = np.array([_row(row, state) for row in state.array("covariance")], dtype=float)
-    if covariance.shape != (len(params), len(params)):
-        expected = f"{len(params)} rows of {len(params)} numbers"
-        raise state.fail("covariance", NoQuote(f"shape {covariance.shape}"), expected)
+    covariance = matrix(state, len(params), unknown=True)
     estimator.theta_, estimator.covariance_ = np.array(values), covariance
     estimator.n_ = group.integer("n")
     for name in ("r2", "mape"):
@@ -160,12 +154,6 @@ def _facts(facts: Fields) -> dict[str, Any]:
         else:
             raise facts.fail(name, value, "a number, text or true/false")
     return found
-
-
-def _row(row: object, fields: Fields) -> list[float]:
-    if not isinstance(row, list):
-        raise fields.fail("covariance", row, "rows of numbers")
-    return [math.nan if value is None else float(value) for value in row]
 
 
 def _pair(fields: Fields, name: str) -> tuple[float, float]:

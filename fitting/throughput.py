@@ -84,42 +84,33 @@ class PowerFlowThroughput(Estimator):
         return facts
 
     def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
-        priors = _priors_of(facts)
-
-        def free(
-            name: str, meaning: str, seen: bool, measure: str, guessed: bool = True
-        ) -> Parameter:
-            """A parameter from the rows; else from its prior, if it is `guessed`; else none."""
+        priors, batch = _priors_of(facts), _MEASURE["batch"]
+        loads, several, clock = self.io != "none", facts["batch"], facts["clock"]
+        io, syncs = loads and facts["io"], facts["local"] + facts["node"] > 0
+        over = "several batches on more than one GPU"
+        told = [  # name, meaning, whether the rows tell it, what to measure, whether it is guessed
+            ("a_io_s", "T_IO, constant part", io, batch, loads),
+            ("b_io_s", "T_IO per sample on the node", io, batch, loads),
+            ("a_grad_s", "T_grad, constant part", several, batch, True),
+            ("b_grad_s", "T_grad per sample", several, batch, True),
+            ("k_grad_s_mhz", "T_grad per sample and 1/f", clock, _MEASURE["clock"], False),
+        ]
+        for name in SYNC_NAMES[self.sync]:
+            scope = "clock" if name.endswith("_mhz") else "local" if "local" in name else "node"
+            seen, guessed = _seen(name, facts), clock or scope != "clock"
+            told.append((name, f"T_sync, {name}", seen, _MEASURE[scope], guessed))
+        told.append(("gamma1", "overlap of T_IO and T_grad", io, batch, loads))
+        told.append(("gamma2", "overlap of computing and synchronising", syncs, over, True))
+        found = []
+        for name, meaning, seen, measure, guessed in told:
             prior = priors.get(name) if guessed and not seen else None
             least, most = (1.0, 10.0) if name in GAMMAS else (0.0, np.inf)
             if prior is not None:
                 least += LEAST_SHARE * prior.median
             elif not seen:
                 most = least
-            return Parameter(name, _unit(name), least, most, meaning, measure, prior)
-
-        loads = self.io != "none"
-        io, several = loads and facts["io"], facts["batch"]
-        batch, clock = _MEASURE["batch"], _MEASURE["clock"]
-        syncs = facts["local"] + facts["node"] > 0
-        over = "several batches on more than one GPU"
-        params = [
-            free("a_io_s", "T_IO, constant part", io, batch, loads),
-            free("b_io_s", "T_IO per sample on the node", io, batch, loads),
-            free("a_grad_s", "T_grad, constant part", several, batch),
-            free("b_grad_s", "T_grad per sample", several, batch),
-            free("k_grad_s_mhz", "T_grad per sample and 1/f", facts["clock"], clock, False),
-        ]
-        for name in SYNC_NAMES[self.sync]:
-            clocked = name.endswith("_mhz")
-            measure = clock if clocked else _MEASURE["local" if "local" in name else "node"]
-            guessed = facts["clock"] or not clocked
-            params.append(free(name, f"T_sync, {name}", _seen(name, facts), measure, guessed))
-        return [
-            *params,
-            free("gamma1", "overlap of T_IO and T_grad", io, batch, loads),
-            free("gamma2", "overlap of computing and synchronising", syncs, over),
-        ]
+            found.append(Parameter(name, _unit(name), least, most, meaning, measure, prior))
+        return found
 
     def guess(self, table: Profile, facts: Design) -> Floats:
         """Each part a share of the median time, spread evenly over its terms."""
@@ -203,10 +194,9 @@ def _reference(table: Profile) -> Design:
 
 def reference_run(facts: Design) -> Profile:
     """The one row of `_reference`."""
-    row = {"gpus": facts["gpus_ref"], "nodes": facts["nodes_ref"],
-           "gpus_on_node": facts["on_node_ref"], "local_batch": facts["batch_ref"]}  # fmt: skip
-    clock = {"frequency_mhz": facts["clock_ref_mhz"]} if facts["clock_ref_mhz"] else {}
-    return Profile({name: np.array([value]) for name, value in {**row, **clock}.items()})
+    names = {"gpus": "gpus_ref", "nodes": "nodes_ref", "gpus_on_node": "on_node_ref",
+             "local_batch": "batch_ref", "frequency_mhz": "clock_ref_mhz"}  # fmt: skip
+    return Profile({name: np.array([facts[of]]) for name, of in names.items() if facts[of]})
 
 
 def _priors_of(facts: Design) -> dict[str, Prior]:

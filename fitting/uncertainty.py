@@ -76,7 +76,7 @@ class Predictive:
     ----------
     members: the applications resampled; one where all rows are of one.
     over: the column that tells them apart; None for no draw between applications.
-    scale: of all draws; 1 but in files from before.
+    scale: that makes 90 % intervals cover 90 % of held-out rows; 1 where none were.
     """
 
     members: tuple[Member, ...]
@@ -155,16 +155,11 @@ class Predictive:
         members = []
         for item in fields.objects("members"):
             theta = np.array(item.numbers("theta", minimum=-math.inf))
-            try:
-                covariance = np.array(item.array("covariance") or np.zeros((size, size)), float)
-            except (TypeError, ValueError):
-                covariance = np.zeros(0)
-            if theta.shape != (size,) or covariance.shape != (size, size):
-                expected = f"{size} values, and {size} rows of {size} numbers"
-                found = NoQuote(f"shapes {theta.shape} and {covariance.shape}")
-                raise item.fail("covariance", found, expected)
-            if not np.isfinite(covariance).all():
-                raise item.fail("covariance", NoQuote("a number that is not finite"), "numbers")
+            if len(theta) != size:
+                raise item.fail("theta", NoQuote(f"{len(theta)} values"), f"{size} values")
+            covariance = np.zeros((size, size))
+            if item.array("covariance"):
+                covariance = matrix(item, size)
             degrees = item.number("degrees", minimum=1e-6)
             level = item.number("level", minimum=-math.inf)
             kin = item.text("kin", "")
@@ -173,6 +168,20 @@ class Predictive:
             raise fields.fail("members", NoQuote("nothing"), "at least one")
         over = None if fields.document.get("over") is None else fields.text("over")
         return cls(tuple(members), over, fields.number("scale", minimum=0))
+
+
+def matrix(fields: Fields, size: int, unknown: bool = False) -> Floats:
+    """Read a covariance; null is a number that is not known, if that may be."""
+    expected = f"{size} rows of {size} numbers"
+    try:
+        found = np.array(fields.array("covariance"), dtype=float)
+    except (TypeError, ValueError):
+        raise fields.fail("covariance", NoQuote("something else"), expected) from None
+    if found.shape != (size, size):
+        raise fields.fail("covariance", NoQuote(f"shape {found.shape}"), expected)
+    if not unknown and not np.isfinite(found).all():
+        raise fields.fail("covariance", NoQuote("a number that is not finite"), expected)
+    return found
 
 
 def _student(rng: np.random.Generator, degrees: float, shape: tuple[int, int]) -> Floats:

@@ -263,7 +263,7 @@ class Result:
 
 
 def _face(name: str) -> Any:
-    """A function of the face, which knows pictures and tables; it is looked up when asked for."""
+    """Import a function of the face, which draws pictures and makes tables."""
     return getattr(import_module(VIEWS), name)
 
 

@@ -125,14 +125,14 @@ def recognised(
     units: what the user says that quantities are measured in.
     texts: columns without numbers: another of the same name is preferred.
     """
+    told = {theirs: _told(want, parsed(theirs)) for theirs, want in named.items()}
+    taken = {seen.name for seen in told.values()}
     found: dict[str, list[tuple[float, str, Seen]]] = {}
-    said = {theirs: _said(want, parsed(theirs)) for theirs, want in named.items()}
-    taken = {seen.name for seen in said.values()}
     for theirs in header:
-        seen, rank = _by_name(theirs)
+        seen, rank = by_name(theirs)
         rank += (theirs in texts and rank >= 0 and seen.name not in TEXTS) * NEVER / 2
-        if theirs in said:
-            found[said[theirs].name] = [(0, theirs, said[theirs])]
+        if theirs in told:
+            found[told[theirs].name] = [(0, theirs, told[theirs])]
         elif seen.name and rank < NEVER and seen.name not in taken:
             found.setdefault(seen.name, []).append((rank, theirs, seen))
     refused: dict[str, InputError] = {}
@@ -143,28 +143,20 @@ def recognised(
         # our own name beside another with our unit: as good a claim
         alike = [name for level, name, other in several
                  if level == rank or (rank < 0 and (level, other.unit) == (1, own))]  # fmt: skip
+        seen = replace(seen, unit=units.get(ours, seen.unit))
+        error = _unclear(theirs, seen, source)
         if len(alike) > 1:
             expected = f"one column for {ours}; --column '{alike[0]}={ours}' says which"
-            refused[ours] = InputError(source, "columns", NoQuote(" and ".join(alike)), expected)
-            continue
-        if ours in units:
-            seen = replace(seen, unit=units[ours])
-        result[theirs] = seen
-        error = _unclear(theirs, seen, source)
-        if error is not None:
+            error = InputError(source, "columns", NoQuote(" and ".join(alike)), expected)
+        if error is None:
+            result[theirs] = seen
+        else:
             refused[ours] = error
-            if not seen.either:
-                del result[theirs]
     return result, refused
 
 
-def by_name(theirs: str) -> Seen:
-    """What a column is by its name alone; without a name of ours where that says nothing."""
-    return _by_name(theirs)[0]
-
-
-def _by_name(theirs: str) -> tuple[Seen, float]:
-    """What a column is by its name, and its rank among those that are the same."""
+def by_name(theirs: str) -> tuple[Seen, float]:
+    """What a column is by its name alone, and its rank among those that are the same."""
     if theirs in CANONICAL:
         return Seen(theirs), -1
     header = parsed(theirs)
@@ -183,12 +175,11 @@ def _by_name(theirs: str) -> tuple[Seen, float]:
     return Seen(ours, header.unit, "", scope, header.units if len(header.units) > 1 else ()), rank
 
 
-def _said(want: Wanted, header: Header) -> Seen:
+def _told(want: Wanted, header: Header) -> Seen:
     """What the user says that a column is; where no unit is said, that in its name."""
     rate = parsed(f"({want.unit})")
     if want.unit and rate.rate:
-        each = "each" if "per_gpu" in rate.words else ""
-        return Seen(RATE, rate.unit, rate.rate, each)
+        return Seen(RATE, rate.unit, rate.rate, "each" if "per_gpu" in rate.words else "")
     units = tuple(unit for unit in header.units if unit in units_of(want.name))
     if want.unit or not units or header.rate:
         return Seen(want.name, want.unit)
@@ -197,25 +188,22 @@ def _said(want: Wanted, header: Header) -> Seen:
 
 def _unclear(theirs: str, seen: Seen, source: str) -> InputError | None:
     """Why a column is not read: its unit is unknown, ambiguous or one of something else."""
-    header, units = parsed(theirs), units_of(seen.name)
-    named, where = f"--column '{theirs}={seen.name}", f"column {theirs}"
-    if seen.name == RATE:
-        if seen.rate in _KINDS[:-1]:
-            return None
-        found = NoQuote("a rate of what is not told" if not seen.rate else "no rate of training")
-        expected = f"samples, steps or tokens per s: --column '{theirs}=time_s:images/s'; {FORMULA}"
-        return InputError(source, where, found, expected)
-    if seen.name == "time_s" and not seen.unit and by_name(theirs).name == RATE:
-        found = NoQuote(f"{header.rate} per {header.unit}, a rate" if header.rate else "a rate")
-        return InputError(source, where, found, f"a time ({FORMULA} is taken without --column)")
-    if seen.unit in units or not units or theirs == seen.name:
+    header, units, column = parsed(theirs), units_of(seen.name), f"--column '{theirs}="
+    if seen.name == RATE and seen.rate not in _KINDS[:-1]:
+        found = "a rate of what is not told" if not seen.rate else "no rate of training"
+        expected = f"samples, steps or tokens per s: {column}time_s:images/s'; {FORMULA}"
+    elif seen.name == "time_s" and not seen.unit and by_name(theirs)[0].name == RATE:
+        found = f"{header.rate} per {header.unit}, a rate" if header.rate else "a rate"
+        expected = f"a time ({FORMULA} is taken without --column)"
+    elif seen.name == RATE or seen.unit in units or not units or theirs == seen.name:
         return None
-    if seen.either:
-        both = [f"{named}:{unit.replace('minimum', 's')}'" for unit in seen.either]
-        found = NoQuote(f"a unit that may be {' or '.join(seen.either)}")
-        return InputError(source, where, found, " or ".join(both))
-    if header.unknown or header.units:
-        found = NoQuote(f"unit {header.unknown or header.units[0]!r}")
-        expected = f"one of {', '.join(units)}; {named}:{next(iter(units))}' says otherwise"
-        return InputError(source, where, found, expected)
-    return None
+    elif seen.either:
+        both = [f"{column}{seen.name}:{u.replace('minimum', 's')}'" for u in seen.either]
+        found, expected = f"a unit that may be {' or '.join(seen.either)}", " or ".join(both)
+    elif header.unknown or header.units:
+        found = f"unit {header.unknown or header.units[0]!r}"
+        says = f"{column}{seen.name}:{next(iter(units))}' says otherwise"
+        expected = f"one of {', '.join(units)}; {says}"
+    else:
+        return None
+    return InputError(source, f"column {theirs}", NoQuote(found), expected)

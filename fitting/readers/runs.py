@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from optgap.fitting.readers.text import Floats
+
 Flags = NDArray[np.bool_]
+Index = NDArray[np.int64]
 
 SHORTEST, SHORTEST_S = 5, 2.0
 """The fewest samples that make a run, and its least length."""
@@ -26,8 +28,8 @@ UTIL, UTIL_SHARE, UTIL_KNOWN, UTIL_DEAD = 10.0, 0.3, 0.9, 5.0
 """Busy is what reaches `UTIL` percent or this share of the 95th percentile."""
 MOVE, HELD, HELD_SHARE = np.log(1.03), 0.01, 0.9
 """A clock moves by more than `MOVE`; it is held when most samples are within `HELD`."""
-UNSTEADY, UNHELD, BRIEF_S, TOGETHER_S = 0.25, 0.05, 5.0, 5.0
-"""Spreads of power and clock, run times and common starts that make a run suspect."""
+UNSTEADY, UNHELD, BRIEF_S = 0.25, 0.05, 5.0
+"""Spreads of power and clock, and run times, that make a run suspect."""
 
 
 @dataclass
@@ -95,9 +97,9 @@ def cut_device(times: Floats, series: Mapping[str, Floats]) -> Cut:
     times, period = found.seen, found.period
     series = {name: values[found.order] for name, values in series.items()}
     cuts = np.array([k for k, _ in found.holes], dtype=np.int64)
-    util, clock = series.get("util_percent"), series.get("frequency_mhz")
+    clock = series.get("frequency_mhz", np.full(len(times), np.nan))
     power, found.slips = without_slips(times, series["power_w"], period)
-    busy, found.told = busy_samples(times, power, util, period)
+    busy, found.told = busy_samples(times, power, series.get("util_percent"), period)
     found.idle_w = _at_rest(times, power, busy)
     resting = power[~busy & np.isfinite(power)]
     if len(resting):
@@ -105,6 +107,7 @@ def cut_device(times: Floats, series: Mapping[str, Floats]) -> Cut:
         if high > 1.5 * low:
             found.remarks.append(f"power at rest is {low:.3g} to {high:.3g} W, not one level")
     by_power = found.told not in ("", IDLE)
+    outside, lasted = ~busy, 0.0
     for start, stop in _spans(times, busy, cuts, period, found.bridged_s):
         length = float(times[stop - 1] - times[start] + period)
         if stop - start < SHORTEST or length < SHORTEST_S - 1e-6:
@@ -113,36 +116,31 @@ def cut_device(times: Floats, series: Mapping[str, Floats]) -> Cut:
         if np.count_nonzero(np.isfinite(power[start:stop])) < 2:
             continue
         inside = slice(start, stop)
-        edges = [] if clock is None else moves(times[inside], clock[inside], power[inside], period)
+        outside[inside] = False
+        edges = moves(times[inside], clock[inside], power[inside], period)
         edges = [start, *(start + k for k in edges), stop]
         seen = not (np.isin(start, cuts) or np.isin(stop, cuts)) and len(edges) == 2
         for first, last in pairwise(edges):
             part = slice(first, last)
             late = PAUSE_S if first > start else 0.0
             mean = _counted(times[part], power[part], by_power, late, period)
-            watts = _power(times[part], power[part], mean, series.get("counter_j"), part)
-            steady = spread(power[part][mean])
-            held = float("nan") if clock is None else spread(clock[part][mean])
-            doubts = []
-            if steady > UNSTEADY:
-                doubts.append("its power spreads over more than 25 %: not one steady load")
-            if held > UNHELD:
-                doubts.append("its clock spreads over more than 5 %: not held")
-            if by_power and two_levels(power[part]):
-                doubts.append("its power has two levels: part of it may be idle")
-            if times[last - 1] - times[first] + period < BRIEF_S:
-                doubts.append("shorter than 5 s: its mean power may be 16 % off")
+            spreads = spread(power[part][mean]), spread(clock[part][mean])
+            lasts = float(times[last - 1] - times[first] + period)
+            lasted += lasts
+            doubts = {
+                "its power spreads over more than 25 %: not one steady load": spreads[0] > UNSTEADY,
+                "its clock spreads over more than 5 %: not held": spreads[1] > UNHELD,
+                "its power has two levels: part of it may be idle": by_power
+                and two_levels(power[part]),
+                "shorter than 5 s: its mean power may be 16 % off": lasts < BRIEF_S,
+            }
+            watts = _power(times[part], power[part][mean], series.get("counter_j"), part)
+            reasons = [words for words, holds in doubts.items() if holds]
             took = length if seen else float("nan")
-            found.runs.append(Run(part, mean, took, watts, (steady, held), doubts))
-    outside = ~busy
-    for run in found.runs:
-        outside[run.span] = False
+            found.runs.append(Run(part, mean, took, watts, spreads, reasons))
     found.at_rest = int(np.count_nonzero(outside))
-    short = sum(found.short_s)
-    if short > 0.25 * sum(
-        times[r.span.stop - 1] - times[r.span.start] + period for r in found.runs
-    ):
-        for run in found.runs:  # a fifth of the sum of both
+    if sum(found.short_s) > 0.25 * lasted:  # a fifth of the sum of both
+        for run in found.runs:
             run.doubts.append("an intermittent load: a fifth of what is busy was too short")
     return found
 
@@ -177,19 +175,15 @@ def busy_samples(
 def levels(times: Floats, power: Floats, period: float) -> tuple[float, float]:
     """Return the lowest and the highest level of power that lasts, in W."""
     value, _, lasts = _updates(times, power, period)
-    found = np.concatenate([_medians(value), value[lasts >= LASTS_S]])
-    if len(value) < LASTS:  # a few constant levels: those that make up a run's length
+    found = value[lasts >= LASTS_S]
+    if len(value) >= LASTS:
+        rows = np.lib.stride_tricks.sliding_window_view(value, LASTS)
+        found = np.append(found, np.median(rows, axis=1))
+    else:  # a few constant levels: those that make up a run's length
         level, which = np.unique(value, return_inverse=True)
         found = np.append(found, level[np.bincount(which, lasts) >= SHORTEST_S - 1e-6])
     found = found if len(found) else np.median(value, keepdims=True)
     return float(found.min()), float(found.max())
-
-
-def _medians(values: Floats) -> Floats:
-    """Return the medians of `LASTS` values in a row."""
-    if len(values) < LASTS:
-        return np.zeros(0)
-    return np.median(np.lib.stride_tricks.sliding_window_view(values, LASTS), axis=1)
 
 
 def without_slips(times: Floats, power: Floats, period: float) -> tuple[Floats, Floats]:
@@ -207,16 +201,14 @@ def without_slips(times: Floats, power: Floats, period: float) -> tuple[Floats, 
     return clean, power[np.isfinite(power) & ~np.isfinite(clean)]
 
 
-def _updates(
-    times: Floats, power: Floats, period: float
-) -> tuple[Floats, NDArray[np.int64], Floats]:
+def _updates(times: Floats, power: Floats, period: float) -> tuple[Floats, Index, Floats]:
     """Return the sensor's readings, each as often as it changed: value, first sample, seconds."""
     known = np.flatnonzero(np.isfinite(power))
     start = known[np.append(0, np.flatnonzero(np.diff(power[known])) + 1)]
     return power[start], start, np.diff(np.append(times[start], times[-1] + period))
 
 
-def _stretches(flags: Flags) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _stretches(flags: Flags) -> tuple[Index, Index]:
     """Return where stretches of true begin and end."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]])))
     return edges[::2], edges[1::2]
@@ -230,13 +222,12 @@ def _filled(values: Floats) -> Floats:
 
 
 def _spans(
-    times: Floats, busy: Flags, cuts: NDArray[np.int64], period: float, bridged: list[float]
+    times: Floats, busy: Flags, cuts: Index, period: float, bridged: list[float]
 ) -> list[tuple[int, int]]:
     """Return where runs begin and end; the pauses that they bridge are added to `bridged`."""
     edges = np.unique(np.concatenate([*_stretches(busy), cuts[busy[cuts]]]))
-    inside = busy[np.minimum(edges, len(busy) - 1)] & (edges < len(busy))
-    starts = edges[inside]
-    stops = edges[np.flatnonzero(inside) + 1]
+    inside = np.append(busy, False)[edges]
+    starts, stops = edges[inside], edges[np.flatnonzero(inside) + 1]
     if not len(starts):
         return []
     idle, pause = starts[1:] - stops[:-1], times[starts[1:]] - times[stops[:-1]]
@@ -265,50 +256,43 @@ def moves(times: Floats, clock: Floats, power: Floats, period: float) -> list[in
 
     middle = median_filter(logs, width, mode="nearest")[width // 2 : len(logs) - (width - 1) // 2]
     starts, stops = _stretches(np.abs(middle[width:] - middle[:-width]) > MOVE)
+    late = int(np.ceil(PAUSE_S / period - 1e-6))
     cuts = []
     for first, last in zip(starts, stops, strict=True):
         near = logs[first + width : last + width]
         new = np.abs(near - middle[last - 1 + width]) < np.abs(near - middle[first])
         # the split with the fewest samples on the wrong side
         wrong = np.cumsum(np.append(0, np.where(new, 1, -1)))
-        cuts.append(int(first + width + np.argmin(wrong)))
-    late = int(np.ceil(PAUSE_S / period - 1e-6))
-    near_by = [
-        k for k in cuts if _moved(logs, power, (max(0, k - width), k), (k + late, k + late + width))
-    ]
-    while near_by:  # then judged by the whole pieces; the least convincing goes first
-        edges = [0, *near_by, len(logs)]
+        k = int(first + width + np.argmin(wrong))
+        if _moved(logs, power, (max(0, k - width), k), (k + late, k + late + width)):
+            step = abs(middle[min(k, len(middle) - 1)] - middle[max(0, k - width)])
+            cuts.append((float(step), k))
+    while cuts:  # then judged by the whole pieces; the least convincing goes first
+        edges = [0, *(k for _, k in cuts), len(logs)]
         failed = [
-            k
-            for a, k, b in zip(edges, near_by, edges[2:], strict=False)
-            if b - k < width
-            or k - a < width
-            or not _moved(logs, power, (a + late if a else 0, k), (k + late, b))
+            cut
+            for a, cut, b in zip(edges, cuts, edges[2:], strict=False)
+            if min(b - cut[1], cut[1] - a) < width
+            or not _moved(logs, power, (a + late if a else 0, cut[1]), (cut[1] + late, b))
         ]
         if not failed:
             break
-        step = [abs(middle[min(k, len(middle) - 1)] - middle[max(0, k - width)]) for k in failed]
-        near_by.remove(failed[int(np.argmin(step))])
-    return near_by
+        cuts.remove(min(failed))
+    return [k for _, k in cuts]
 
 
 def _moved(logs: Floats, power: Floats, before: tuple[int, int], after: tuple[int, int]) -> bool:
     """Whether the clock's level differs between two stretches of samples."""
-    left, right = logs[slice(*before)], logs[slice(*after)]
-    if min(len(left), len(right)) < SHORTEST - 1:
+    sides, drawn = ([v[slice(*part)] for part in (before, after)] for v in (logs, power))
+    if min(map(len, sides)) < SHORTEST - 1:
         return False
-    low, high = float(np.median(left)), float(np.median(right))
-    step = abs(high - low)
-    if step <= MOVE:
-        return False
-    if all(
-        np.mean(np.abs(side - level) <= HELD) >= HELD_SHARE
-        for side, level in ((left, low), (right, high))
-    ):
-        return True
-    spread = max(float(np.ptp(np.percentile(side, [10, 90]))) for side in (left, right))
-    drawn = [power[slice(*part)] for part in (before, after)]
-    if step <= 2 * spread or any(not np.isfinite(part).any() for part in drawn):
+    levels_ = [float(np.median(side)) for side in sides]
+    step = abs(levels_[1] - levels_[0])
+    off = [np.abs(side - level) for side, level in zip(sides, levels_, strict=True)]
+    if step <= MOVE or all(np.mean(part <= HELD) >= HELD_SHARE for part in off):
+        return bool(step > MOVE)
+    spread_ = max(float(np.ptp(np.percentile(side, [10, 90]))) for side in sides)
+    if step <= 2 * spread_ or any(not np.isfinite(part).any() for part in drawn):
         return False
     return bool(abs(np.log(np.nanmedian(drawn[1]) / np.nanmedian(drawn[0]))) > MOVE)
 
@@ -323,16 +307,14 @@ def _counted(times: Floats, power: Floats, by_power: bool, late: float, period: 
     return inside & known if np.any(inside & known) else known
 
 
-def _power(times: Floats, power: Floats, mean: Flags, counter: Floats | None, part: slice) -> float:
+def _power(times: Floats, counted: Floats, counter: Floats | None, part: slice) -> float:
     """Return the mean power of a run: by its energy counter, else of the samples that count."""
-    if counter is not None:
-        known = np.flatnonzero(np.isfinite(counter[part]))
-        spent = counter[part][known]
-        if len(known) > 1 and np.all(np.diff(spent) >= 0) and spent[-1] > spent[0]:
-            took = times[known[-1]] - times[known[0]]
-            if took >= 1.0:
-                return float((spent[-1] - spent[0]) / took)
-    return float(np.mean(power[mean]))
+    known = np.flatnonzero([] if counter is None else np.isfinite(counter[part]))
+    if counter is not None and len(known) > 1:
+        spent, took = counter[part][known], times[known[-1]] - times[known[0]]
+        if np.all(np.diff(spent) >= 0) and spent[-1] > spent[0] and took >= 1.0:
+            return float((spent[-1] - spent[0]) / took)
+    return float(np.mean(counted))
 
 
 def _at_rest(times: Floats, power: Floats, busy: Flags) -> float:
@@ -367,11 +349,8 @@ def two_levels(power: Floats) -> bool:
     means = sums / low, (ordered.sum() - sums) / (n - low)
     between = low * (n - low) / n * (means[1] - means[0]) ** 2
     k = int(np.argmax(between))
-    return bool(
-        between[k] > 0.8 * total
-        and means[1][k] > 1.15 * means[0][k]
-        and 0.1 * n <= low[k] <= 0.9 * n
-    )
+    apart = between[k] > 0.8 * total and means[1][k] > 1.15 * means[0][k]
+    return bool(apart and 0.1 * n <= low[k] <= 0.9 * n)
 
 
 def _timed(times: Floats) -> Cut:
@@ -422,25 +401,3 @@ def _spread_evenly(times: Floats) -> Floats:
         return times
     place = np.arange(len(times)) - np.repeat(first, count)
     return np.asarray(times + place / np.repeat(count, count))
-
-
-def together(starts: Sequence[float], alike: Sequence[tuple[float, float]]) -> list[int]:
-    """Return the runs that begin within 5 s of another one of like power and clock.
-
-    Parameters
-    ----------
-    starts: in s.
-    alike: power in W and clock in MHz of each run, NaN where not known.
-    """
-    order = np.argsort(starts, kind="stable")
-    found = set()
-    for place, k in enumerate(order):
-        for other in order[place + 1 :]:
-            if starts[other] - starts[k] > TOGETHER_S:
-                break
-            power, clock = (
-                abs(one / two - 1) for one, two in zip(alike[other], alike[k], strict=True)
-            )
-            if power < 0.1 and not clock > 0.03:
-                found |= {int(k), int(other)}
-    return sorted(found)

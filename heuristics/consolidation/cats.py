@@ -71,7 +71,7 @@ class Cats:
         return pick(state, task, scores, np.zeros(len(room), dtype=np.bool_))
 
     def score(self, state: State, task: int, gpus: np.ndarray) -> FloatArray:
-        """λ1·ρ − λ2·δμ of each GPU, infinite where a threshold is exceeded."""
+        """Return λ1·ρ − λ2·δμ of each GPU, infinite if a threshold is exceeded."""
         options = self.options
         own = state.problem.tasks[task].util_percent
         means, rhos, mean = np.zeros(len(gpus)), np.zeros(len(gpus)), float(own.mean())

@@ -61,7 +61,7 @@ class Engine:
         self.stopped: Termination | None = None
 
     def run(self) -> Outcome:
-        """All arrivals, and with a clock all ends."""
+        """Serve all arrivals, and with a clock all ends."""
         tasks, state = self.problem.tasks, self.state
         upcoming = 0
         while upcoming < len(tasks) or (self.timed and (state.present or self.queue)):

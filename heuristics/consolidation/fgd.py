@@ -28,7 +28,7 @@ COVERED = 0.95
 
 
 def typical(problem: ConsolidationProblem) -> tuple[IntArray, FloatArray]:
-    """(M, 2) classes of (share in milli-GPU, GPUs), shares to whole percents, and popularity."""
+    """Return (M, 2) classes of (share in milli-GPU, GPUs), in whole percents, and popularity."""
     counts = Counter(
         (max(10, round(int(mean) / 1e6) * 10), t.gpus)
         for mean, t in zip(problem.mean_micro, problem.tasks, strict=True)

@@ -55,7 +55,7 @@ def adaptation(delta_mhz: float, contention_aware: bool) -> ClockRule:
 def stepped(
     kind: GpuKind, present: float, bounds: Sequence[tuple[float, float]], delta_mhz: float
 ) -> list[float]:
-    """The clocks that Algorithm 4 goes through from `present` until it rests.
+    """Return the frequencies that Algorithm 4 goes through from `present` until it rests.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def _violated(kind: GpuKind, mhz: float, bounds: Sequence[tuple[float, float]]) 
 
 
 def _down(kind: GpuKind, mhz: float, delta_mhz: float) -> float:
-    """One step down; with discrete clocks at least to the next one."""
+    """Go one step down; with discrete frequencies at least to the next one."""
     wanted = kind.up_mhz(mhz - delta_mhz)
     if wanted < mhz - EQUAL_MHZ:
         return wanted

@@ -35,15 +35,15 @@ NEAR_S = 1e-9
 OVERDUE = 1 + 1e-6
 """Progress over what a task was thought to last beyond which it lasts longer than thought."""
 DIGITS = 6
-"""Of energies and times relative to the newcomer's own: what differs by less is a tie."""
+"""Digits of energies and times relative to the arriving task's own; the rest is a tie."""
 
 
 def least_added_energy(
     problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any
 ) -> Outcome:
-    """The least added energy, at f_max.
+    """Choose the least added energy, at f_max.
 
-    `given` as in `LeastAddedEnergyParams`.
+    `given` is as in `LeastAddedEnergyParams`.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def least_added_energy(
 
 
 def least_added(problem: ConsolidationProblem, lasting: FloatArray, u_max: float) -> Decide:
-    """The decision, by what each task is thought to last, (L,) s; `u_max` of 0 is no cap."""
+    """Return the rule for expected durations `lasting`, (L,) s; `u_max` of 0 is no cap."""
     watts = floats(
         [
             [problem.line(ell, k).watts(kind.f_max_mhz) for ell in range(len(problem))]
@@ -91,7 +91,7 @@ def least_added(problem: ConsolidationProblem, lasting: FloatArray, u_max: float
 def least(
     state: State, task: int, added: FloatArray, rest: FloatArray, end: FloatArray, own_s: float
 ) -> Choice:
-    """The GPUs for a task by what `scored` found; of a free gang each wakes its server alone."""
+    """Choose the GPUs for a task by `scored`; each GPU of a free gang wakes its own server."""
     problem = state.problem
     v = problem.tasks[task].gpus
     static = np.array([server.static_w for server in problem.servers])
@@ -130,7 +130,7 @@ def scored(
     task: int,
     lasting: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(G,) J that `task` adds, infinite without room; s until each GPU's end without and with it.
+    """Return the added energy of `task`, J, infinite without room, and ends before and after, (G,).
 
     Parameters
     ----------

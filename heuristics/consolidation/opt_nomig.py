@@ -22,17 +22,17 @@ from optgap.models.result import Outcome
 
 
 def opt_nomig(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> Outcome:
-    """The least added power, with clocks as low as κ allows."""
+    """Choose the least added power, with frequencies as low as κ allows."""
     return simulate(problem, decide, limits, lowest)
 
 
 def decide(state: State, task: int) -> Choice:
-    """The GPUs for a newcomer."""
+    """Choose the GPUs for an arriving task."""
     return cheapest(state, task, added_watts(state, task, state.fits(task)))[1]
 
 
 def added_watts(state: State, task: int, room: np.ndarray) -> FloatArray:
-    """(G,) what each GPU with room would draw more, its server's static power aside, W."""
+    """Return the added power of each GPU with room, without static power, W, shape (G,)."""
     problem = state.problem
     added = np.full(len(room), np.inf)
     empty: dict[int, float] = {}
@@ -52,7 +52,7 @@ def added_watts(state: State, task: int, room: np.ndarray) -> FloatArray:
 
 
 def cheapest(state: State, task: int, added: FloatArray) -> tuple[float, Choice]:
-    """The least added power, servers that wake included, and GPUs that reach it."""
+    """Return the least added power, servers that wake included, and GPUs that reach it."""
     problem = state.problem
     v = problem.tasks[task].gpus
     static = np.array([server.static_w for server in problem.servers])

@@ -59,7 +59,7 @@ def opt_repack(
 def _at_once(
     problem: ConsolidationProblem, limits: Limits, seed: int, options: OptRepackParams
 ) -> Outcome:
-    """All tasks are present: there is one event that counts."""
+    """Solve the one event that counts if all tasks are present."""
     ruled = problem
     if options.capacity:
         ruled = replace(problem, rules=replace(problem.rules, capacity=options.capacity))  # type: ignore[arg-type]
@@ -94,7 +94,7 @@ class Repacker:
         self.plan: dict[int, Gpus] = {}
 
     def decide(self, state: State, task: int) -> Choice:
-        """A newcomer's place in the optimum with it; the others move there afterwards."""
+        """Choose the arriving task's GPUs in the new optimum; other tasks migrate afterwards."""
         present = [*state.running[: state.present].tolist(), task]
         plan = self._solved(state, present)
         if plan is None:
@@ -139,7 +139,7 @@ class Repacker:
         return {present[a.task]: a.gpus for a in found.solution.assignments}
 
     def _snapshot(self, state: State, present: list[int]) -> ConsolidationProblem:
-        """The tasks that are present, as they are now."""
+        """Return the problem of the present tasks, with what is left of each."""
         problem = self.problem
         tasks = []
         for ell in present:

@@ -1,4 +1,4 @@
-"""What BestFit, DotProd and FGD share: sleeping GPUs are candidates like any other."""
+"""Parts that BestFit, DotProd and FGD share; GPUs that sleep are candidates like others."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Rank = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 def admitted(state: State, task: int, u_max: float) -> np.ndarray:
-    """(G,) memory fits, and means stay within u_max."""
+    """Tell for each GPU whether memory fits and means stay within u_max, shape (G,)."""
     own = state.problem.mean_micro[task]
     return np.asarray(state.fits(task) & (state.mean_micro + own <= round(u_max * 1e6)))
 
 
 def by_rank(rank: Rank, u_max: float) -> Decide:
-    """The server of least rank that has v GPUs for the task, then its GPUs of least rest."""
+    """Return a rule: the server of least rank with v GPUs, then its GPUs of least rest."""
 
     def decide(state: State, task: int) -> Choice:
         problem = state.problem

@@ -60,7 +60,7 @@ class State:
         return tuple(self.tables.place[start[task] : start[task + 1]].tolist())
 
     def util_now(self) -> FloatArray:
-        """(G,) Σ of the residents' utilisation at this instant, %."""
+        """Return the sum of utilisation of the tasks on each GPU at this instant, %, shape (G,)."""
         total = np.zeros(len(self.count))
         tasks = self.running[: self.present]
         for task in tasks.tolist():
@@ -68,7 +68,7 @@ class State:
         return total
 
     def fits(self, task: int) -> np.ndarray:
-        """(G,) whether memory and the problem's capacity rows leave room for `task`."""
+        """Tell for each GPU whether memory and capacity leave room for `task`, shape (G,)."""
         room = self.free_bytes >= self.problem.memory[task]
         if len(self.rows):
             limit = self.problem.limit_micro
@@ -145,6 +145,6 @@ class State:
             refresh(self.tables, g, self.time_s, True)
 
     def next_end(self, horizon: float) -> tuple[float, int]:
-        """The next task that ends up to `horizon` and when; −1 for none."""
+        """Return the time of the next end up to `horizon`, and the task; −1 for none."""
         when, k = advance(self.tables, self.running, self.present, self.time_s, horizon)
         return when, int(self.running[k]) if k >= 0 else -1

@@ -85,7 +85,7 @@ def run(
 
 
 def _checked(answer: list[Any], state: State, own: Own, where: str) -> list[tuple[int, int]]:
-    """The pairs, once each is known to fit beside those before it."""
+    """Return the pairs after a check that each fits beside those before it."""
     action: list[tuple[int, int]] = []
     free = state.free_gpus
     for pair in answer:

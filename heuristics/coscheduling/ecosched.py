@@ -68,7 +68,7 @@ def ecosched(problem: CoschedulingProblem, *, limits: Limits, seed: int, **given
 
 
 def _signal_of(problem: CoschedulingProblem) -> str:
-    """What ``auto`` is: fitted run times, else DRAM activity, else the true run times."""
+    """Resolve ``auto``: fitted run times, else DRAM activity, else the true run times."""
     modes = [mode for app in problem.applications for mode in app.modes]
     if any(mode.fitted_s is not None for mode in modes):
         return "auto"
@@ -94,11 +94,11 @@ def _require_signal(problem: CoschedulingProblem, signal: str) -> None:
 
 
 def weight_of(problem: CoschedulingProblem, given: float | None) -> float:
-    """λ: as given, or idle power over mean busy power per GPU, over all modes.
+    """Return λ as given, or idle power over mean busy power per GPU, over all modes.
 
     Raises
     ------
-    InputError: for one that is no weight.
+    InputError: for a number that is no weight.
     """
     if given is None:
         powers = [mode.power_per_gpu_w for app in problem.applications for mode in app.modes]
@@ -136,7 +136,7 @@ def phase_one(
 def regrets(
     app: Application, tau: float, times: Sequence[float], only_kept: bool = False
 ) -> Regrets:
-    """The modes within τ of the fastest by `times`, and how much more energy each takes.
+    """Return the modes within τ of the fastest by `times`, with the added energy of each.
 
     The energy of a mode is normalised by the least over *all* modes, so that its value is 1 at
     the best GPU count whether or not τ keeps that one; with `only_kept`, over those.

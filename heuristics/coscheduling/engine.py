@@ -16,17 +16,17 @@ from optgap.models.times import slack_s
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a policy sees.
+    """Node and jobs, as a policy sees them.
 
     Parameters
     ----------
     problem: the node, and the modes of every job.
-    time_s: now.
-    waiting: jobs that have come and not started, in queue order.
-    running: jobs that run, in order of their end.
-    free_gpus: GPUs that nobody holds.
-    free_domains: how many more jobs may start.
-    started: when each of `running` started and on how many GPUs, (s, GPU count), in that order.
+    time_s: current time, s.
+    waiting: jobs that have arrived and not started, in queue order.
+    running: running jobs, in order of their end.
+    free_gpus: number of idle GPUs.
+    free_domains: number of further jobs that may start.
+    started: start (s) and GPU count of each job in `running`, in that order.
     """
 
     problem: CoschedulingProblem
@@ -73,7 +73,7 @@ def replay(
 
 
 class _Clock:
-    """What waits, runs and is still to come, and the time."""
+    """Clock with the waiting, running and future jobs."""
 
     def __init__(self, problem: CoschedulingProblem) -> None:
         self.problem = problem
@@ -94,7 +94,7 @@ class _Clock:
 
     @property
     def state(self) -> State:
-        """What a policy sees now."""
+        """State that a policy sees now."""
         running = tuple(job for _, job in sorted(self.ends))
         started = tuple(self.begun[job] for job in running)
         free, places = len(self.node.free), len(self.node.domains)

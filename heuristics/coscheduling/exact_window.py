@@ -24,7 +24,7 @@ from optgap.solvers.coscheduling.oracle import best_schedule
 def exact_window(
     problem: CoschedulingProblem, *, limits: Limits, seed: int, **given: Any
 ) -> Outcome:
-    """The optimum of the window at each event; `given` as in `ExactWindowParams`.
+    """Solve the window exactly at each event; `given` is as in `ExactWindowParams`.
 
     Raises
     ------
@@ -65,7 +65,7 @@ class _Planner:
         self.plans = self.unproven = 0
 
     def due(self, jobs: tuple[int, ...], state: State) -> list[tuple[int, int]]:
-        """What the plan starts now."""
+        """Return the jobs and GPU counts that the plan starts now."""
         if set(jobs) != set(self.plan):
             self._make(jobs, state)
         now = state.time_s + 2 * slack_s(state.time_s)

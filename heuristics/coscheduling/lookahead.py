@@ -35,7 +35,7 @@ WINDOW, BREADTH = 20, 24
 EQUAL = 1e-9
 """Relative: energies this close count as equal, and the first action as the best."""
 LEAST_LEFT = 0.3
-"""Of its expected run time, what a running job is thought to have left at least."""
+"""Least share of its expected run time that a running job is assumed to have left."""
 
 Plan = tuple[tuple[int, int], ...]
 
@@ -99,11 +99,11 @@ class _Player:
         return self.modes[self.problem.jobs[job]][count]
 
     def offers(self, jobs: Sequence[int]) -> list[tuple[int, Regrets]]:
-        """The jobs with the modes that are kept."""
+        """Return the jobs with the modes that are kept."""
         return [(job, self.kept[self.problem.jobs[job]]) for job in jobs]
 
     def left(self, state: State) -> list[tuple[float, int]]:
-        """What each running job is thought to have left, s, and its GPUs."""
+        """Return the expected rest of each running job, s, and its GPUs."""
         found = []
         for job, (start, count) in zip(state.running, state.started, strict=True):
             expected = self.mode(job, count)[0] * self.mean_s
@@ -112,7 +112,7 @@ class _Player:
         return found
 
     def actions(self, offers: Sequence[tuple[int, Regrets]], state: State) -> list[Plan]:
-        """The actions of least score: each longer one extends one of the best shorter ones."""
+        """Return the actions of least score; longer ones extend the best of the shorter ones."""
         ranked: list[tuple[float, Plan]] = []
         level: list[tuple[float, int, Plan]] = [(0.0, 0, ())]
         for size in range(1, state.free_domains + 1):

@@ -64,7 +64,7 @@ class NodeSet:
         self.slots = len(self.places)
 
     def running(self) -> list[int]:
-        """The jobs that run now; each keeps its slot while it does."""
+        """Return the jobs that run now; each keeps its slot meanwhile."""
         now = self.jobs[: self.slots]
         if now == self.shown:
             return now
@@ -77,7 +77,7 @@ class NodeSet:
         return now
 
     def rotate(self) -> None:
-        """The next slice."""
+        """Begin the next time slice."""
         if len(self.jobs) > self.slots:
             self.jobs = self.jobs[self.slots :] + self.jobs[: self.slots]
 
@@ -185,10 +185,10 @@ class Gandiva:
         self.home[job] = item
 
     def _make_space(self, size: int) -> None:
-        """A class without a set gets one of those that a class with several can give up.
+        """Give a class without a set one from a class with several.
 
-        Otherwise a class that comes late would wait for others to end, however long they run. No
-        class gives up anything where all that they can spare is not enough.
+        Otherwise a class that arrives late would wait for the end of others, however long they
+        run. No class gives up a set if all spare sets together are not enough.
         """
         spare = sum((len(group) - 1) * self._nodes(s) for s, group in self.sets.items() if group)
         if len(self.free) + spare < self._nodes(size):
@@ -242,7 +242,7 @@ class Gandiva:
                 self._deal(size)
 
     def _deal(self, size: int) -> None:
-        """All jobs of a class anew, one by one, to the least loaded set."""
+        """Assign all jobs of a class anew, one by one, to the least loaded set."""
         group = self.sets[size]
         jobs = [job for item in group for job in item.jobs]
         for item in group:

@@ -35,9 +35,9 @@ Curve = Callable[[Floats], tuple[Floats, Floats]]
 STEPS = 8
 """Gauss-Newton steps at most."""
 DAMPINGS = (0.0, 0.03, 1.0, 30.0)
-"""What is tried in turn where a step does not help, as in Levenberg-Marquardt."""
+"""Dampings that are tried in turn if a step does not help, as in Levenberg-Marquardt."""
 LONGEST = 2.0
-"""Of a step in any logarithm: the curve is not linear further than that."""
+"""Longest step in any logarithm, because the curve is not linear further away."""
 SETTLED = 0.05
 """Least fall of the cost, in units of a squared standard deviation, worth another step."""
 
@@ -51,7 +51,7 @@ def most_probable(
     start: Floats,
     longest: float = LONGEST,
 ) -> Floats:
-    """z at the least of Σ((curve(z) − target)/noise)² + Σ((z − mean)/spread)².
+    """Return the z that minimises Σ((curve(z) − target)/noise)² + Σ((z − mean)/spread)².
 
     Parameters
     ----------
@@ -107,14 +107,14 @@ LEAST_NOISE = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """What a GPU's voltage does: breakpoint in MHz, slope above it in 1/GHz (form ``physical``)."""
+    """Voltage of a GPU: breakpoint in MHz, slope above it in 1/GHz (form ``physical``)."""
 
     f0_mhz: float
     kappa: float
 
 
 def board_of(clocks_mhz: Floats, power_w: Floats, rounds: int = 5) -> Board:
-    """The board whose voltage explains (applications, clocks) powers of one GPU best.
+    """Return the board whose voltage explains (applications, clocks) powers of one GPU best.
 
     A grid over f0 and κ that is drawn closer `rounds` times; given both, P(f) is linear.
     """
@@ -194,7 +194,7 @@ class Configurations:
 
 
 class OnlineModel:
-    """What is believed of one job; `update` with what was measured, `predict` the rest."""
+    """Model of one job: `update` takes measurements, `predict` returns all configurations."""
 
     def __init__(self, where: Configurations, noise_time: float, noise_power: float) -> None:
         self.where = where
@@ -231,7 +231,7 @@ class OnlineModel:
         )
 
     def predict(self) -> tuple[Floats, Floats]:
-        """(K, F) T_iter in s and power of all GPUs in W."""
+        """Return T_iter in s and the power of all GPUs in W, shape (K, F)."""
         shape = (len(self.where.gpus), len(self.where.clocks_mhz))
         log_t, _ = _log_time(self.z_time, *self.where.time)
         log_p, _ = _log_power(self.z_power, self._power_design(slice(None)))
@@ -239,7 +239,7 @@ class OnlineModel:
         return time_s, np.exp(log_p + self.scale_w).reshape(shape) * self.where.gpus[:, None]
 
     def _power_design(self, rows: Rows) -> dict[str, Any]:
-        """What `log_power` needs of these rows, with the times as they are believed now."""
+        """Return the arguments of `log_power` for these rows, with the times estimated so far."""
         io, grad, sync = (columns[rows] for columns in self.where.time)
         theta = _theta(self.z_time)
         log, _ = log_time(theta, {"io": io, "grad": grad, "sync": sync})
@@ -271,7 +271,7 @@ def _log_time(z: Floats, io: Floats, grad: Floats, sync: Floats) -> tuple[Floats
 
 
 def _log_power(z: Floats, design: Mapping[str, Any]) -> tuple[Floats, Floats]:
-    """ln power in ln of β, P_static, the two parts of φ on the fewest GPUs, and P_sync's share."""
+    """Return ln power in ln of β, P_static, φ's two parts on the fewest GPUs, P_sync's share."""
     beta, static, linear, voltage, wait = np.exp(z)
     level = design["level"] + beta
     grad = np.array([linear, voltage]) / level

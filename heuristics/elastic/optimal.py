@@ -24,16 +24,16 @@ from optgap.solvers.elastic.snapshot import solve
 GAP = 1e-4
 """The relative gap at which a decision counts as proven."""
 MOST_STATES = 60_000
-"""Of one decision; one that needs more is taken as far as it is proven, and counted."""
+"""Largest number of states of one decision; with more, the best state so far decides."""
 
 
 def optimal(problem: ElasticProblem, *, limits: Limits, seed: int) -> Outcome:
-    """The least Σ remaining time at each event."""
+    """Minimise Σ remaining time at each event."""
     return _run(problem, limits, by_slowdown=False)
 
 
 def optimal_slowdown(problem: ElasticProblem, *, limits: Limits, seed: int) -> Outcome:
-    """The least Σ slowdown at each event."""
+    """Minimise Σ slowdown at each event."""
     return _run(problem, limits, by_slowdown=True)
 
 

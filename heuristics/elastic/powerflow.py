@@ -91,12 +91,12 @@ class PowerFlow:
 
     @property
     def limit(self) -> Limit:
-        """What the steps may use."""
+        """GPUs and power that the steps may use."""
         problem = self.problem
         return Limit(problem.gpus, problem.gpus_per_node, self.limit_w, self.strict)
 
     def _first(self, state: State, steps: Steps, row: Ints) -> Ints:
-        """(A,) the order of the first GPUs: least energy first (Eq. 20)."""
+        """Return the order of the first GPUs, least energy first (Eq. 20), shape (A,)."""
         k = steps.least[row]
         energy_j = state.remaining * self.model.energy_j[row, k, steps.start[row, k]]
         return np.argsort(energy_j, kind="stable")
@@ -110,10 +110,10 @@ class PowerFlow:
         govern(state.of_class, count, clock, order, counted_w, held, self.fewer, self.limit_w)
 
     def _at_least_one(self, state: State, order: Ints, count: Ints, clock: Ints) -> None:
-        """f* alone may be above the limit: then the first job that fits runs below it.
+        """Run the first job that fits below f*, because f* alone may exceed the limit.
 
-        Where the limit planned with (η) is below what any of them needs, the first job at the
-        least power: within the problem's own limit it always is.
+        If the planned limit (η) is below the need of every job, run the first job at its least
+        power, which is always within the problem's own limit.
         """
         finite = np.isfinite(self.problem.time_s)
         watts = np.where(finite, self.model.counted_w, np.inf)

@@ -60,7 +60,7 @@ class Steps(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """What there is.
+    """Limits of the cluster.
 
     Parameters
     ----------
@@ -124,16 +124,16 @@ def _first_gpus(jobs: Any, steps: Any, limit: Any, chosen: Any, free: int, power
 
 @inner
 def _passed(limit: Any, before: int, free: int, power: float) -> int:
-    """Whether steps end, as printed: the limit is reached when a whole number of nodes has been
-    handed out, or a step has passed such a number."""
+    """Tell whether steps end, as printed: the limit is checked when a whole number of nodes has
+    been handed out, or a step has passed such a number."""
     crossed = free % limit.per_node == 0 or free // limit.per_node < before // limit.per_node
     return STOP if not limit.strict and crossed and power >= limit.watts else GO_ON
 
 
 @inner
 def _push(heap: Any, a: int, kind: int, value: float, remaining: float) -> None:
-    """A step of job a as a candidate: first those that cost no energy, by time saved; then by
-    ratio."""
+    """Add a step of job a as a candidate: steps without energy first, by time saved, then others
+    by ratio."""
     if kind == FREE:
         heapq.heappush(heap, (0, -remaining * value, a))
     elif kind == FINITE:

@@ -1,4 +1,4 @@
-"""What PowerFlow knows of its jobs: every step of Algorithm 1, from exact or predicted tables."""
+"""PowerFlow's knowledge of jobs: each step of Algorithm 1, from exact or predicted tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from optgap.models.elastic.simulation.protocol import State
 def steps_of(
     time_s: Floats, energy_j: Floats, counted_w: Floats, clock_policy: str, counts: Ints
 ) -> Steps:
-    """Every step's kind and value.
+    """Return every step's kind and value.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def steps_of(
 
 
 def _growth(time_s: Floats, energy_j: Floats, start: Ints, following: Ints) -> tuple[Ints, Floats]:
-    """(C, K) kind and value of the step to the following GPU count, at the clocks of `start`."""
+    """Return kind and value of the step to the next GPU count at frequencies `start`, (C, K)."""
     begin = np.take_along_axis(time_s, start[:, :, None], axis=2)[:, :, 0]
     spent = np.take_along_axis(energy_j, start[:, :, None], axis=2)[:, :, 0]
     after = np.maximum(following, 0)
@@ -46,7 +46,7 @@ def _growth(time_s: Floats, energy_j: Floats, start: Ints, following: Ints) -> t
 
 
 def _rises(time_s: Floats, energy_j: Floats) -> tuple[Ints, Floats]:
-    """(C, K, F) kind and value of the step to the next clock."""
+    """Return kind and value of the step to the next frequency, (C, K, F)."""
     kind, value = np.zeros(time_s.shape, dtype=np.int64), np.zeros(time_s.shape)
     with np.errstate(invalid="ignore"):
         saved = time_s[:, :, :-1] - time_s[:, :, 1:]
@@ -81,7 +81,7 @@ class Known:
         self._steps: Steps | None = None
 
     def steps(self, state: State, clock_policy: str) -> tuple[Steps, Ints]:
-        """The steps, and (A,) each active job's row in them."""
+        """Return the steps, and each active job's row in them, (A,)."""
         if self._steps is None:
             self._steps = steps_of(
                 self.time_s, self.energy_j, self.counted_w, clock_policy, self.problem.counts

@@ -38,7 +38,7 @@ def regrets(
 
 
 def moments(solution: ElasticSolution, most: int) -> Floats:
-    """When something starts, at most so many of them, spread evenly."""
+    """Return times at which something starts, at most `most` of them, spread evenly."""
     found = np.unique(solution.start_s[solution.kind != Kind.PRERUN])
     if len(found) > most:
         found = found[np.unique(np.linspace(0, len(found) - 1, most).astype(int))]
@@ -83,9 +83,9 @@ def _regret(
 def active(
     problem: ElasticProblem, solution: ElasticSolution, speed: Floats, t: float
 ) -> tuple[Ints, Floats]:
-    """The jobs that may run at a moment of a schedule, and the iterations that each has left.
+    """Return the jobs that may run at a time of a schedule, and the iterations that each has left.
 
-    `speed` is what `rates` says of the schedule.
+    `speed` is the result of `rates` for the schedule.
     """
     done = np.bincount(
         solution.job,
@@ -104,7 +104,7 @@ def active(
 def _taken(
     problem: ElasticProblem, solution: ElasticSolution, jobs: Ints, t: float
 ) -> tuple[Ints, Ints]:
-    """(A,) count and clock that each job has from t on; the next clock it runs at."""
+    """Return count and frequency of each job from t on, shape (A,), or its next frequency."""
     count = np.full(len(problem), -1, dtype=np.int64)
     clock = np.full(len(problem), len(problem.frequencies_mhz) - 1, dtype=np.int64)
     until = t + slack_s(t)

@@ -52,7 +52,7 @@ class Clock:
         self.wanted = np.full(len(problem), index, dtype=np.int64)
 
     def settle(self, state: State, count: Ints, order: Ints) -> Ints:
-        """(A,) clocks within the limit; `count` becomes −1 for jobs that have to wait."""
+        """Return frequencies within the limit, (A,); `count` becomes −1 for jobs that must wait."""
         jobs, of_class = state.jobs, state.of_class
         clock = self.wanted[jobs].copy()
         if math.isfinite(self.limit_w):
@@ -63,8 +63,9 @@ class Clock:
         return clock
 
     def _alone(self, state: State, asked: Ints, order: Ints, count: Ints, clock: Ints) -> None:
-        """The first job that asked for GPUs, at the most of them and of clocks that the limit
-        allows: power need not rise with either, so that lowering both may end with nothing."""
+        """Run the first job that asked for GPUs at the highest count and frequency that fit.
+
+        Power need not rise with either, so that lowering both may end with nothing."""
         a = next(a for a in order.tolist() if asked[a] >= 0)
         c, k = int(state.of_class[a]), int(asked[a])
         fits = np.isfinite(self.problem.time_s[c]) & (self.counted_w[c] <= self.limit_w)
@@ -76,10 +77,10 @@ class Clock:
         clock[a] = below[-1] if len(below) else clocks[0]
 
     def requested(self) -> Ints:
-        """(J,) index of the count that each job requests, or of the most that the limit allows.
+        """Return the index of the count that each job requests, or the highest allowed, shape (J,).
 
-        A job that needs more than the whole limit on the GPUs it asks for would never run: it
-        gets the most that it can run on.
+        A job that needs more than the whole limit on its requested GPUs would never run, so it
+        gets the most GPUs that it can run on.
         """
         problem = self.problem
         jobs = problem.jobs
@@ -130,9 +131,9 @@ def govern(
 
 
 def zeus_clocks(problem: ElasticProblem, zeus_eta: float) -> Ints:
-    """(J,) argmin over F of (η_z·P + (1 − η_z)·P_max)·T_iter at the GPUs requested.
+    """Return argmin over F of (η_z·P + (1 − η_z)·P_max)·T_iter at the requested GPUs, shape (J,).
 
-    MAXPOWER is the job's power at the highest clock; the higher clock of equals.
+    MAXPOWER is the job's power at the highest frequency. Ties go to the higher frequency.
     """
     jobs = problem.jobs
     k = np.searchsorted(problem.counts, jobs.requested)
@@ -143,7 +144,7 @@ def zeus_clocks(problem: ElasticProblem, zeus_eta: float) -> Ints:
 
 
 class Elastic(ABC):
-    """What elastic schedulers at a common clock share."""
+    """Base of elastic schedulers with a common frequency."""
 
     def __init__(self, problem: ElasticProblem, clock: Clock) -> None:
         self.problem, self.clock = problem, clock
@@ -155,17 +156,17 @@ class Elastic(ABC):
 
     @abstractmethod
     def shares(self, state: State) -> tuple[Ints, Ints]:
-        """(A,) count index, and the order in which jobs keep what they have under the limit."""
+        """Return count indices, (A,), and the order in which jobs keep GPUs under the limit."""
 
     def decide(self, state: State) -> Decision:
-        """From scratch at every event."""
+        """Decide from scratch at every event."""
         count, order = self.shares(state)
         clock = self.clock.settle(state, count, order)
         return Decision(count, clock)
 
 
 def neighbours(time_s: Floats) -> tuple[Ints, Ints, Ints]:
-    """(C,) the first count of each class, and (C, K) the next and the last one, −1 for none.
+    """Return the first count of each class, (C,), and the next and last, (C, K), −1 for none.
 
     time_s: (C, K, F), infinite where a class may not run on a count.
     """

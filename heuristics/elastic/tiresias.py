@@ -58,7 +58,7 @@ def _run(
 
 
 def gittins_index(services: Floats, attained: float) -> float:
-    """#{r ≤ Δ} / Σ min(r, Δ) over the remaining services r of past jobs that got further."""
+    """Return #{r ≤ Δ} / Σ min(r, Δ) over the remaining services r of past jobs that got further."""
     later = services[services > attained]
     if not len(later):
         return 0.0
@@ -114,7 +114,7 @@ class Tiresias:
         return Decision(count, clock, order, self._wake(state, gpus, held, count))
 
     def _queues(self, gpus: Ints, held: Floats) -> Ints:
-        """How many thresholds each has passed, an event at the threshold itself being past it."""
+        """Return the number of thresholds that each job has passed; one that is met counts."""
         return np.asarray(((gpus * held)[:, None] >= self.thresholds[None, :]).sum(axis=1))
 
     def _note_ends(self, state: State) -> None:
@@ -128,7 +128,7 @@ class Tiresias:
                 self.services.append(round(n * float(state.held_s[job]), 6))
 
     def _wake(self, state: State, gpus: Ints, held: Floats, count: Ints) -> float:
-        """The next threshold that a running job passes."""
+        """Return the time at which a running job passes its next threshold, s."""
         running = count >= 0
         attained = gpus * held
         wake = math.inf

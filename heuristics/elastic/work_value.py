@@ -28,7 +28,7 @@ from optgap.solvers.elastic.snapshot import solve
 
 
 def work_value(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """The most worth of work at each event; `given` as in `WorkValueParams`.
+    """Maximise the worth of work at each event; `given` is as in `WorkValueParams`.
 
     Raises
     ------

@@ -54,19 +54,19 @@ Answer = int | str | tuple[int | str, Iterable[int]] | None
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a policy gets to know about the arriving task.
+    """Arriving task, as a policy sees it.
 
     Parameters
     ----------
-    name: its name in the trace; a re-sampled task has its original's.
+    name: name in the trace; a re-sampled task has the name of its original.
     cpu_milli: request in milli-vCPU.
     memory_mib: request in MiB.
     num_gpu: number of GPUs, 0 for a CPU-only task.
     gpu_milli: request per GPU in milli-GPU, below 1000 for a share of one GPU.
     gpu_spec: accepted GPU models separated by ``|``, "" for any.
-    submit_s: when it was submitted, s from the horizon's begin; 0 where nothing leaves.
-    nodes: how many it takes, each of which gives what the others say. A policy is asked for one
-        after another; it gets all or none.
+    submit_s: submission, s from the horizon's begin; 0 if tasks never leave.
+    nodes: number of nodes, each with the requests above. The policy is asked for one node after
+        another; the task gets all of them or none.
     """
 
     name: str
@@ -80,12 +80,12 @@ class Task:
 
 
 class State:
-    """What a policy sees of the cluster, read-only.
+    """Cluster, as a policy sees it, read-only.
 
     Parameters
     ----------
-    problem: the problem, of which the policy gets to see what has happened so far.
-    rng: the run's own random numbers, made from its seed.
+    problem: the problem, with the arrivals so far.
+    rng: random number generator of the run, made from its seed.
     """
 
     def __init__(self, problem: PlacementProblem, rng: np.random.Generator) -> None:
@@ -162,10 +162,10 @@ class State:
         return found
 
     def gpus_for(self, task: Task, node: int) -> tuple[int, ...]:
-        """The GPUs used when a policy names only the node.
+        """Return the GPUs that a decision for a node alone stands for.
 
-        Whole GPUs: the lowest idle ones. A share: the GPU with the least free that suffices,
-        the lowest of equals.
+        Whole GPUs are the lowest idle ones. A share takes the GPU with the least free capacity that
+        suffices, and the lowest of equals.
         """
         free = self._gpus[node]
         fitting = np.flatnonzero(free >= max(1, task.gpu_milli))
@@ -180,7 +180,7 @@ class State:
         return self._accepting[spec]
 
     def _why_not(self, task: Task, node: int) -> tuple[str, str] | None:
-        """What node `node` has and what `task` would need; None when it fits."""
+        """Return what `node` has and what `task` needs, in words; None if the task fits."""
         cpu, memory = int(self._cpu[node]), int(self._memory[node])
         if cpu < task.cpu_milli:
             return f"{cpu} milli-vCPU free", f"at least {task.cpu_milli}"
@@ -261,7 +261,7 @@ def _tasks(problem: PlacementProblem) -> Iterable[Task]:
 
 
 def _asked(own: Own, task: Task, state: State, k: int) -> Decision | None:
-    """What the policy answers about arrival `k`."""
+    """Ask the policy about arrival `k`."""
     gang, where = state._whole.tasks.gang, f"arrival {k} (task {task.name})"
     whole = int(np.searchsorted(gang, gang[k], "right"))
     state._arrived = max(state._arrived, whole)  # with all rows of its task

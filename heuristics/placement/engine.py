@@ -1,4 +1,4 @@
-"""From a problem and a rule to an outcome: sets the compiled event loop up and drives it."""
+"""Driver of the compiled event loop, from a problem and a rule to an outcome."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def simulate(
 
 
 def arrived(label: str, flow: Flow) -> str:
-    """How far a run is, in words."""
+    """Say how far a run is."""
     return f"{label}: arrival {flow.counts[ARRIVED]} of {len(flow.node)}"
 
 
@@ -86,7 +86,7 @@ def outcome_of(
     ended: Termination,
     claimed: float | None = None,
 ) -> Outcome:
-    """What a run has decided so far, where nodes stood in this order."""
+    """Return the decisions of a run so far, with nodes in the given order."""
     node = np.where(flow.node >= 0, order[flow.node], -1)
     start_s = None if problem.over_time is None else flow.start_s
     done = int(flow.counts[ARRIVED])
@@ -104,9 +104,9 @@ def outcome_of(
 def set_up(
     problem: PlacementProblem, rule: Rule, order: IntArray, seed: int, scored: bool = True
 ) -> PlacementRun:
-    """An idle cluster, nodes in the given order, and the arrivals as tables.
+    """Return a run with an idle cluster, nodes in the given order, and the arrivals as tables.
 
-    Unless it is `scored`, fragmentation is not worked out.
+    Fragmentation is computed only if the run is `scored`.
     """
     nodes = node_table(problem, order)
     workload = workload_table(problem)[:, : len(problem.workload) if scored else 0]
@@ -183,7 +183,7 @@ def set_up_flow(problem: PlacementProblem, run: PlacementRun, picky: bool = Fals
 def _arrivals(
     problem: PlacementProblem, rule: Rule, seed: int
 ) -> tuple[Table, Table, tuple[str, ...]]:
-    """The arrivals, the distinct requests among them, and each one's GPU constraint.
+    """Return the arrivals, the distinct requests among them, and each one's GPU constraint.
 
     A CPU-only task may use any node, whatever its constraint says.
     """

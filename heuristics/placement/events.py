@@ -34,7 +34,7 @@ CHANGED = 6  # nodes that tasks left at this moment
 
 
 class Drawn(NamedTuple):
-    """What was counted so far.
+    """Counts and integrals so far.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def settle(
 
 @inner
 def fits_one(run: PlacementRun, k: int, nodes: IntArray) -> bool:
-    """Whether row `k` fits one of these nodes now."""
+    """Tell whether row `k` fits one of these nodes now."""
     r, memory = run.arrivals[k]["request"], run.arrivals[k]["memory_mib"]
     for n in nodes:
         now = run.state[n]

@@ -40,7 +40,7 @@ def fgd(problem: PlacementProblem, *, limits: Limits, seed: int, **given: Any) -
 
 @lru_cache(maxsize=1)
 def sigmoid_steps() -> FloatArray:
-    """(100,) the smallest x with trunc(100·sigmoid(x)) ≥ 1, 2, …, 100, by bisection.
+    """Return the smallest x with trunc(100·sigmoid(x)) ≥ 1, 2, …, 100, by bisection, (100,).
 
     FGD's points are a step function of the fragment change, and one wrong point alters every
     later placement. With the steps found once by Python's `math.exp`, no other exponential

@@ -1,4 +1,4 @@
-"""What a built-in policy decides about one row of tasks, compiled: its node and its GPUs.
+"""Decision of a built-in policy about one row of tasks, compiled: its node and its GPUs.
 
 Nodes stand in order of rank, so that the first of the best is the one that wins ties.
 """
@@ -37,7 +37,7 @@ def refresh(run: PlacementRun, first: int, stop: int) -> None:
 
 @inner
 def feasible(request: Row, memory_mib: int, now: Row) -> bool:
-    """Whether a node has what is requested, Eq. 6 as implemented; its GPU model apart."""
+    """Tell whether a node has the requested capacity, Eq. 6 as implemented, for any GPU model."""
     if now["free_cpu"] < request["cpu_milli"] or now["free_memory"] < memory_mib:
         return False
     if now["tasks"] >= TASKS_PER_NODE:
@@ -83,7 +83,7 @@ def candidates(run: PlacementRun, k: int) -> int:
 
 @inner
 def choose_node(run: PlacementRun, k: int) -> int:
-    """The node for arrival `k`: the highest total, the lowest rank of equals; -1 for none."""
+    """Return the node for arrival `k`: the highest total, then the lowest rank; -1 for none."""
     rule, found = run.rule, run.found
     size = candidates(run, k)
     if size == 0:
@@ -113,7 +113,7 @@ def choose_node(run: PlacementRun, k: int) -> int:
 
 @inner
 def choose_gpus(run: PlacementRun, k: int, n: int) -> int:
-    """The GPUs of node `n` for arrival `k`, as bits; whole GPUs are the lowest idle ones."""
+    """Return the GPUs of node `n` for arrival `k` as bits; whole GPUs are the lowest idle ones."""
     kind, gpu_free, gpus = run.rule.gpu, run.gpu_free[n], run.nodes[n]["gpus"]
     r = run.arrivals[k]["request"]
     wanted, left, skip = run.requests[r]["gpu_milli"], run.requests[r]["num_gpu"], 0

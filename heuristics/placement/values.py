@@ -1,4 +1,4 @@
-"""What is left of a node, in W: optimal stopping against the target workload M, and rent.
+"""Value of a node's free capacity, W: optimal stopping against the target workload M, and rent.
 
 Serving a task of class c is worth π_c = w_gpu·β_c + w_cpu·cpu_c, what its resources cost at the
 margin. w_cpu is a package's full less its idle power, over its vCPUs; w_gpu what waking a GPU of
@@ -99,7 +99,7 @@ NO_WORTH = NodeWorth(np.zeros((0, 0, 0, 0)), np.zeros(0, dtype=np.int64), 1, 1)
 
 
 def shares_worth(shares: IntArray, popularity: FloatArray) -> FloatArray:
-    """β of each share, GPUs: the duals of packing shares (milli-GPU) into fewest GPUs.
+    """Return β of each share, GPUs: the duals of packing shares (milli-GPU) into fewest GPUs.
 
     max Σ p·β with β·a ≤ 1 for every pattern a that fits one GPU; patterns are added as they
     are broken.
@@ -117,7 +117,7 @@ def shares_worth(shares: IntArray, popularity: FloatArray) -> FloatArray:
 
 
 def _best_pattern(shares: IntArray, worth: FloatArray) -> IntArray:
-    """How many of each share to put into one GPU for the most worth: a knapsack."""
+    """Return how many of each share fill one GPU with the most worth: a knapsack."""
     unit = int(np.gcd.reduce(shares, initial=1000))
     room, sizes = 1000 // unit, (shares // unit).tolist()
     best, last = [0.0] * (room + 1), [-1] * (room + 1)
@@ -159,7 +159,7 @@ def worth_of_nodes(problem: PlacementProblem, options: NodeValueParams, values: 
 
 
 def offers_of(problem: PlacementProblem, values: NodeWorth) -> tuple[Table, float]:
-    """The classes of the target workload as `OFFER`, and w_gpu."""
+    """Return the classes of the target workload as `OFFER`, and w_gpu."""
     cluster, power, workload = problem.cluster, problem.power, problem.workload
     counts: dict[str, int] = {}
     for model, gpus in zip(cluster.models, cluster.gpus.tolist(), strict=True):

@@ -21,7 +21,7 @@ WEIGHTS = (0.5, 0.2, 0.3, 0.3, 0.4, 0.3, 0.2, 0.6, 0.2)
 
 @inner
 def best_adaptive(run: QueueRun, now: float) -> int:
-    """The job with the highest S, rounded."""
+    """Return the job with the highest S, rounded."""
     online, waiting = run.online, run.online.tally[WAITING]
     low_work, high_work, low_size, high_size = INF, -INF, INF, -INF
     for p in range(waiting):

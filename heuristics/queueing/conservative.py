@@ -101,7 +101,7 @@ def _plan_of(problem: QueueingProblem) -> Plan:
 
 @inner
 def _split(plan: Plan, k: int, time: float) -> int:
-    """The segment that starts at `time`, which lies in segment k or at its start."""
+    """Return the segment that starts at `time`, which lies in segment k or at its start."""
     if plan.time[k] >= time - slack(time):
         return k
     new = plan.tally[USED]
@@ -134,7 +134,7 @@ def _hold(plan: Plan, j: int, node: IntArray, start: float, end: float) -> None:
 
 @inner
 def _earliest(plan: Plan, node: int, n: int, length: float, now: float) -> tuple[float, int]:
-    """When n GPUs of a node are first free for so long, and the fewest free in that time."""
+    """Return when n GPUs of a node are first free for `length`, and the fewest free then."""
     k = plan.first[node]
     start, least = INF, 0
     while k >= 0:

@@ -50,16 +50,16 @@ NEXT_EVENT, HAPPEN, UNQUEUE, BOOK = map(python_of, (next_event, happen, unqueue,
 
 @dataclass(frozen=True)
 class State:
-    """What a policy sees.
+    """Cluster and jobs, as a policy sees them.
 
     Parameters
     ----------
-    problem: the cluster and the jobs that have arrived; a policy that plays fair looks at
-        `estimate_s` rather than `duration_s`.
-    time_s: now.
+    problem: the cluster and the jobs that have arrived; a fair policy reads `estimate_s` rather
+        than `duration_s`.
+    time_s: current time, s.
     waiting: jobs that have arrived and not started, by arrival.
-    running: jobs that run, with the time each started, s.
-    cluster: `free` GPUs per node; a policy has a copy, which it may try things on.
+    running: running jobs, with their start times, s.
+    cluster: `free` GPUs per node; the policy may change its copy to try placements.
     """
 
     problem: QueueingProblem
@@ -74,11 +74,11 @@ class State:
         return int(self.cluster.free.sum())
 
     def wait_s(self, job: int) -> float:
-        """How long a job has waited, s."""
+        """Return how long a job has waited, s."""
         return self.time_s - float(self.problem.jobs.arrival_s[job])
 
     def fits(self, *jobs: int) -> bool:
-        """Whether these jobs can be placed one after another, in this order."""
+        """Tell whether these jobs can be placed one after another, in this order."""
         placed, good = [], True
         for job in jobs:
             n = int(self.problem.jobs.gpus[job])

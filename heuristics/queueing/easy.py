@@ -17,7 +17,7 @@ from optgap.solvers.queueing.online import INF, WAITING
 
 @inner
 def oldest_or_harmless(run: QueueRun, now: float) -> int:
-    """The oldest job, or the next that does not delay it; -1 for none."""
+    """Return the oldest job, or the next that does not delay it; -1 for none."""
     online, oldest = run.online, run.online.queue[0]
     if online.fit[online.cls[oldest]] != 0:
         return int(oldest)

@@ -1,4 +1,4 @@
-"""From a problem and a rule to an outcome: sets the compiled event loop up and drives it."""
+"""Driver of the compiled event loop, from a problem and a rule to an outcome."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def drive(
     weight: int = 1,
     rounds: str = "rounds",
 ) -> Outcome:
-    """The schedule after `step`, called with a number of events until it says that all are done.
+    """Call `step` with numbers of events until it says that all are done; return the schedule.
 
     Parameters
     ----------
-    weight: how much work a job is, beside one of a fixed rule.
+    weight: work of a job, relative to a job of a fixed rule.
     rounds: name of the rounds of decisions in the outcome; "" to leave them out.
     """
     events, more = max(1, EVENTS_A_LOOK // weight), True
@@ -68,7 +68,7 @@ def served(
     info: dict[str, int],
     why: str = "left",
 ) -> Outcome:
-    """The schedule of a stream that was served; `why` says what became of the other jobs."""
+    """Return the schedule of a served stream; `why` says why other jobs did not start."""
     tally, truth, start = online.tally, online.truth, online.start
     info = {**info, "events": int(tally[EVENTS]), "longest_queue": int(tally[LONGEST])}
     started = np.isfinite(start)
@@ -89,7 +89,7 @@ def served(
 
 
 def run_of(problem: QueueingProblem, rule: Rule, lookahead: int) -> QueueRun:
-    """An idle cluster and an empty queue."""
+    """Return a run with an idle cluster and an empty queue."""
     jobs, online = problem.jobs, online_of(problem)
     _, family = np.unique(np.array(jobs.families, dtype=object), return_inverse=True)
     number, keys = np.arange(len(problem)), (jobs.gpus, jobs.estimate_s)

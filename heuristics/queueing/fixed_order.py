@@ -54,6 +54,6 @@ def shortest_gpu(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outc
 def _in_order(
     problem: QueueingProblem, key: FloatArray | None, limits: Limits, label: str
 ) -> Outcome:
-    """The waiting jobs in order of `key`; by arrival, the first blocks the others."""
+    """Serve the waiting jobs in order of `key`; by arrival, the first blocks the others."""
     online = online_of(problem, key)
     return drive(problem, online, lambda n: serve_in_order(online, n, key is None), limits, label)

@@ -27,7 +27,7 @@ from optgap.solvers.queueing.online import INF, WAITING
 
 @inner
 def best_aged(run: QueueRun, now: float) -> int:
-    """The job with the highest score, rounded; with a reservation, of those that respect it."""
+    """Return the job with the highest score, rounded, among those that respect a reservation."""
     rule, online, longest = run.rule, run.online, INF
     oldest = online.queue[0]
     if now - online.truth.arrival[oldest] > rule.reserve + slack(now):

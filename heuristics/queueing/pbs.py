@@ -66,7 +66,7 @@ def pbs_picks(run: QueueRun) -> int:
 
 @inner
 def _ahead(efficiency: FloatArray, a: int, b: int) -> bool:
-    """Whether job a is more efficient than job b, or came before it."""
+    """Tell whether job a is more efficient than job b, or as efficient and earlier."""
     return bool(efficiency[a] > efficiency[b] or (efficiency[a] == efficiency[b] and a < b))
 
 

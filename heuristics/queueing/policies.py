@@ -34,7 +34,7 @@ WEIGHT = 100
 
 
 def adaptive(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
-    """The adaptive rule: see `adaptive`."""
+    """Run the adaptive rule; see `adaptive`."""
     return simulate(problem, Rule(ADAPTIVE), limits=limits, label="adaptive")
 
 
@@ -101,7 +101,7 @@ def sbs(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) ->
 
 
 def replan(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """The waiting jobs planned anew at every event; `given` as in `ReplanParams`.
+    """Plan the waiting jobs anew at every event; `given` is as in `ReplanParams`.
 
     A plan is a list schedule beside the running jobs for the problem's own objective, by estimates
     and without a job that is still to come, improved by annealing. Jobs that it starts now are
@@ -128,7 +128,7 @@ def replan(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any)
 def shortest_reserve(
     problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any
 ) -> Outcome:
-    """The least run time first, with bookings; `given` as in `ShortestReserveParams`.
+    """Run the shortest job first, with reservations; `given` is as in `ShortestReserveParams`.
 
     Jobs go to nodes that run as long anyway, so that nodes become free as a whole; the first wide
     job that has waited ``reserve_after_s`` and fits nowhere books the nodes with the earliest last

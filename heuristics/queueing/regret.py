@@ -40,7 +40,7 @@ def regrets(problem: QueueingProblem, solution: QueueingSolution) -> list[Regret
 
 
 def _last_two(solution: QueueingSolution, started: np.ndarray) -> tuple[float, float]:
-    """The latest end and the one before it, s."""
+    """Return the latest end and the one before it, s."""
     ends = np.sort(solution.end_s[started])
     return (float(ends[-1]), float(ends[-2]) if len(ends) > 1 else -math.inf)
 
@@ -59,7 +59,7 @@ def _saved(
 def _earliest(
     problem: QueueingProblem, solution: QueueingSolution, k: int, near: list[int]
 ) -> float:
-    """The earliest start of job k beside those `near` it in time, no later than its own."""
+    """Return the earliest start of job k beside those `near` it in time, no later than its own."""
     jobs, (nodes, g) = problem.jobs, problem.shape
     n, duration = int(jobs.gpus[k]), float(jobs.duration_s[k])
     arrival, start = float(jobs.arrival_s[k]), float(solution.start_s[k])

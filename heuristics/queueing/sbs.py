@@ -111,9 +111,9 @@ def _listed(run: QueueRun, family: int) -> int:
 def _better(
     run: QueueRun, recent: Batch, length: int, most: int, best: float, size: int
 ) -> tuple[float, int]:
-    """The last `length` jobs, left in `picks`, if they are a better batch than what is there.
+    """Leave the last `length` jobs in `picks` if they are a better batch than the one there.
 
-    That is one of a higher Eff·Sim, or with more jobs, or with those that came earlier.
+    A better batch has a higher Eff·Sim, or more jobs, or jobs that arrived earlier.
     """
     n, t, unit = run.online.truth.gpus, run.online.estimate, run.rule.unit
     gpus, work, longest, time = 0, 0.0, 0.0, 0.0
@@ -144,7 +144,7 @@ def _better(
 
 @inner
 def _together(run: QueueRun, recent: Batch, length: int) -> bool:
-    """Whether the jobs can be placed one after another, the largest first."""
+    """Tell whether the jobs can be placed one after another, the largest first."""
     gpus, g, left = run.online.truth.gpus, run.online.truth.g, length
     copy_free(run.online, run.free, run.level)
     for n in range(BATCH_GPUS, 0, -1):
@@ -157,7 +157,7 @@ def _together(run: QueueRun, recent: Batch, length: int) -> bool:
 
 @inner
 def _earlier(recent: Batch, picks: IntArray, size: int) -> bool:
-    """Whether a batch's jobs, sorted, come before those of another of the same size."""
+    """Tell whether a batch's jobs, sorted, come before those of another of the same size."""
     low = -1
     for _ in range(size):
         a = b = -1

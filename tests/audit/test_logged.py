@@ -38,7 +38,7 @@ def test_a_log_of_every_family_is_audited(
     log = table[-1] if table else "s.json"
     answer = cli("audit", family, "p.json", log, "--policies", str(policy))
     assert answer.code == 0, answer.err
-    assert "\nwhat happened comes to " in answer.out
+    assert "\nthe logged schedule comes to " in answer.out
 
 
 def test_what_does_not_belong_is_counted_and_violations_are_listed(

@@ -52,7 +52,7 @@ def test_a_group_of_placement_is_impossible_and_irreducible(problem: PlacementPr
 def test_a_group_of_consolidation_is_impossible_and_irreducible(
     problem: ConsolidationProblem,
 ) -> None:
-    told(problem, lambda part: exhaustive(part) is not None)
+    told(problem, lambda part: exhaustive(part).solution is not None)
 
 
 def test_three_tasks_for_two_pairs_of_gpus() -> None:

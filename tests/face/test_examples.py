@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import inspect
+from pathlib import Path
 
 import pytest
 
@@ -35,3 +37,24 @@ def test_a_function_has_types_sections_and_an_example_that_runs(name: str) -> No
 
 def test_the_packages_own_example_runs() -> None:
     assert not doctest.testmod(optgap).failed
+
+
+QUESTIONS = {"What", "Of", "Those", "By", "From", "Where", "How", "Which", "Why", "Who", "When"}
+ARTICLES = {"The", "A", "An", "Whether", "It", "Its", "All", "Every", "Each", "One", "JSON"}
+
+
+def test_docstrings_open_with_a_verb_or_a_noun(root: Path) -> None:
+    """Test that no docstring of the face needs the sentence before it."""
+    face, bad = root / "src" / "optgap", []
+    rooms = [room for room in face.iterdir() if room.is_dir() and not room.is_symlink()]
+    for path in [*face.glob("*.py"), *(path for room in rooms for path in room.rglob("*.py"))]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+                first = (ast.get_docstring(node) or "Verb").split()[0]
+                function = isinstance(node, ast.FunctionDef) and not any(
+                    isinstance(one, ast.Name) and one.id == "property"
+                    for one in node.decorator_list
+                )
+                if first in QUESTIONS or (function and first in ARTICLES):
+                    bad.append(f"{path.name}: {getattr(node, 'name', '')}: {first} …")
+    assert not bad

@@ -54,7 +54,7 @@ def test_a_path_stands_for_the_problem_in_it(name: str) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (3, "problem: found a int, expected a problem, or the path of a file with one"),
+        (3, "problem: found an int, expected a problem, or the path of a file with one"),
         ({"schema": "x"}, "problem: found a dict, expected a problem, or the path"),
         ("placement", r"found the family placement, expected .*optgap.generate\('placement'\)"),
         ("missing.json", "missing.json: no such file"),
@@ -77,7 +77,7 @@ def test_a_solution_may_be_itself_a_result_a_document_or_a_path() -> None:
 
 @pytest.mark.parametrize("wrong", [None, 3, [(0, [0])], optgap.generate("queueing", "small")])
 def test_what_is_no_solution_is_told_what_is_expected(wrong: Any) -> None:
-    with pytest.raises(InputError, match=r"solution: found a .*expected a solution of placement"):
+    with pytest.raises(InputError, match=r"solution: found an? .*expected a solution of placement"):
         optgap.check("problem.json", wrong)
     bound = optgap.bound("problem.json")
     with pytest.raises(InputError, match="found a result with no solution"):
@@ -89,12 +89,12 @@ CLOCKS = {"frequency_mhz": [600, 900], "power_w": [80.0, 110.0]}
 
 def test_other_arguments_of_a_wrong_type_are_told_what_is_expected() -> None:
     for call, said in (
-        (lambda: optgap.compare("problem.json", 3), "found a int, expected names"),
+        (lambda: optgap.compare("problem.json", 3), "found an int, expected names"),
         (lambda: optgap.compare("problem.json", "pwr", None), "found a NoneType, expected names"),
         (lambda: optgap.solve("problem.json", 3), "found 3, expected a name"),
         (lambda: optgap.run("problem.json", None), "a function, or a class"),
         (lambda: optgap.generate(["placement"]), "expected one of placement"),
-        (lambda: optgap.save(3, "x.json"), "save: found a int, expected a problem, a solution"),
+        (lambda: optgap.save(3, "x.json"), "save: found an int, expected a problem, a solution"),
         (lambda: optgap.save(optgap.load("solution.json", "problem.json"), "x.json"), "problem="),
         (lambda: optgap.plot_solution(3), "no problem"),
         (lambda: optgap.load(None), "found a NoneType, expected the path of a file"),
@@ -173,7 +173,7 @@ def test_a_frame_may_have_gaps_an_index_and_columns_of_numpy() -> None:
     [
         ({}, r"problem\('queueing'\): found nothing, expected a table jobs, of: jobs \(job,"),
         ({"tasks": "x.csv"}, "found tasks, expected a table jobs"),
-        ({"jobs": 3}, "jobs: found a int, expected a path, or a table: job,arrival_s"),
+        ({"jobs": 3}, "jobs: found an int, expected a path, or a table: job,arrival_s"),
         ({"jobs": "missing.csv"}, "missing.csv: no such file"),
         ({"jobs": {"job": ["a"], "gpus": [1, 2]}}, "jobs: found .*expected columns of one length"),
         ({"jobs": {"job": ["a"]}}, "jobs: columns: found job, expected a column arrival_s"),

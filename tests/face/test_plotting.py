@@ -42,6 +42,20 @@ def test_every_row_with_a_gap_has_a_dot_and_its_value_beside_it() -> None:
     assert "%" in axes.get_xlabel()
 
 
+@pytest.mark.parametrize(
+    ("policies", "names"),
+    [
+        ("pwr+fgd(alpha=0.2),fgd", {"pwr+fgd", "fgd"}),
+        ("pwr+fgd(alpha=0.2),pwr+fgd", {"pwr+fgd(alpha=0.2)", "pwr+fgd"}),
+    ],
+)
+def test_parameters_are_shown_only_where_they_tell_names_apart(
+    policies: str, names: set[str]
+) -> None:
+    axes = axes_of(compare(two_nodes_problem(), policies))
+    assert names < {label.get_text() for label in axes.get_yticklabels()}
+
+
 def test_gaps_for_the_accepted_part_are_hollow() -> None:
     item = compare(two_nodes_problem(), [half, "pwr", "random"])
     gaps = {row.result.method: row.gap_to_bound for row in item.rows}

@@ -161,8 +161,6 @@ TABLES: list[tuple[dict[str, Any], str, list[float]]] = [
     ({"clock": ["600 MHz", "900Mhz", "1200 mhz"]}, "frequency_mhz", [600, 900, 1200]),
     ({**ON_TWO, "clock": ["0.6 GHz", "", "1.2 GHz"]}, "frequency_mhz", [600, np.nan, 1200]),
     ({**SWEEP, "util": ["98%", "97%", "1%"]}, "util_percent", [98, 97, 1]),
-    ({**SWEEP, "power_w": [50, 60, 70], "ENERGY_MJ": [1e5, 9e4, 8.4e4]}, "energy_j",
-     [100, 90, 84]),
     ({**ON_TWO, "samples/s": [16, 64, 32]}, "time_s", [1, 0.5, 1]),
     ({**ON_TWO, "samples/s/GPU": [8, 32, 8]}, "time_s", [1, 0.5, 1]),
     ({**ON_TWO, "img_per_min": [960, 3840, 1920]}, "time_s", [1, 0.5, 1]),

@@ -79,10 +79,6 @@ def test_dcgmi_dmon_becomes_runs(tmp_path: Path) -> None:
     assert profile.numbers("time_s") == pytest.approx([40, 40])
 
 
-WINDOWS = """window_name,elapsed_time,gpu0_energy,gpu1_energy
-limit_250,10.0,2000,2200
-limit_200,12.0,1800,1900
-"""
 PUBLISHED: list[tuple[str, str, dict[str, list[float]], str]] = [
     ("x_placements.csv", "placement,local_bsz,step_time\n1,32,0.04\n1123,32,0.1\n",
      {"gpus": [1, 7], "nodes": [1, 4], "gpus_on_node": [1, 3]}, ""),
@@ -91,8 +87,6 @@ PUBLISHED: list[tuple[str, str, dict[str, list[float]], str]] = [
       "nodes": [1, 1, 1, 2]}, "2 cells"),
     ("gavel.csv", "model,local_batch_size,num_gpus,steps_per_s\nLM,20,4,8.0\nA3C,4,1,0.0\n",
      {"time_s": [0.5], "local_batch": [20]}, ""),
-    ("windows.csv", WINDOWS,
-     {"power_limit_w": [250, 200], "energy_j": [4200, 3700], "power_w": [210, 3700 / 24]}, ""),
     ("t.csv", "app,gpu_count,global_batch_size,nodes,step_time_s\nx,4,64,2,0.1\nx,8,64,2,0.07\n",
      {"local_batch": [16, 8], "gpus_on_node": [2, 4], "time_s": [0.1, 0.07]}, ""),
 ]  # fmt: skip
@@ -108,7 +102,7 @@ def test_a_published_table_comes_out_in_our_columns(
         assert profile.numbers(column) == pytest.approx(values), column
     assert note in "\n".join(profile.notes)
     apps = {"x_placements.csv": "x", "bert.csv": "bert", "gavel.csv": "LM", "t.csv": "x"}
-    assert set(profile["application"]) == {apps.get(name, "windows")}
+    assert set(profile["application"]) == {apps[name]}
 
 
 def test_placements_are_digits_per_node(tmp_path: Path) -> None:
@@ -227,14 +221,13 @@ def test_every_profile_of_the_collection_is_read(data_dir: Path) -> None:
             kinds[read_profile(file).kind] = file
     for name in (
         "zeus/summary_power_v100.csv",
-        "zeus/profile_data/V100+resnet50+gpu0-1.csv",
         "gavel/isolated_tidy.csv",
         "ecosched/h100_profiles.csv",
         "lucid/colocate_info.csv",
         "dlbench/titanX-caffe-fc.csv",
     ):
         kinds[read_profile(folder / name).kind] = folder / name
-    assert len(kinds) == 11
+    assert len(kinds) == 10
 
 
 # --- preparing --------------------------------------------------------------------------------

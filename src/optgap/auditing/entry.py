@@ -22,7 +22,7 @@ OPTIONS: dict[str, dict[str, type]] = {
     "slurm": {"gpus": int, "pool": str, "wait": str, "zone": str},
     "swf": {"gpus": int},
 }
-"""What ``--set`` knows, by kind."""
+"""Options that ``--set`` knows, by kind, with their types."""
 READERS = {
     "slurm": "optgap.models.queueing.slurm:read_slurm",
     "swf": "optgap.models.queueing.swf:read_swf_log",
@@ -131,11 +131,11 @@ def audit(
 
 
 def options_of(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a log of this kind, as text or as numbers.
+    """Return the options of a log of this kind, as text or as numbers.
 
     Raises
     ------
-    InputError: for a kind or an option that is none, or an option's value.
+    InputError: for an unknown kind or option, or a value of the wrong type.
     """
     if kind not in (*KINDS, *FAMILIES):
         raise InputError("audit", "", kind, one_of((*KINDS, *FAMILIES)))

@@ -1,4 +1,4 @@
-"""A Kubernetes cluster: what it draws now, what packing could save, and the moves that do it."""
+"""Audit of a Kubernetes cluster: its power, what packing could save, and the moves that do it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from optgap.render import number, percent, plural
 from optgap.solvers.placement.migrations import MigrationCurve, curve
 
 NAMED = 8
-"""Nodes that a line names."""
+"""Number of nodes that a line names."""
 NOT_CHECKED = (
     "not checked: quotas, webhooks, the queues and limits of KAI, Volcano or Kueue, the kubelet's "
     "topology manager, images. Kubernetes picks the node: cordon other nodes that fit, too."
@@ -77,7 +77,7 @@ def audit_kubernetes(
 
 
 def sentence(reading: KubernetesReading, found: MigrationCurve) -> str:
-    """What could be saved, what is reachable with how many moves, and what is not counted."""
+    """Say what could be saved, what is reachable with how many moves, and what is not counted."""
     now, last = found.points[0].power_w, found.points[-1]
     most = (now - last.bound_w) / now if now else 0.0
     reached = (now - last.power_w) / now if now else 0.0
@@ -121,13 +121,13 @@ def _pending(reading: KubernetesReading, found: MigrationCurve) -> Iterable[str]
 
 
 def _empty(reading: KubernetesReading, solution: PlacementSolution) -> list[str]:
-    """Nodes that run no pod but those that belong to them."""
+    """Return the nodes that run no pods except their own, which stay with the node."""
     used = {n for n, pod in zip(solution.node.tolist(), reading.pods, strict=True) if pod}
     return [node.name for n, node in enumerate(reading.nodes) if n not in used]
 
 
 def _busy(reading: KubernetesReading, solution: PlacementSolution) -> int:
-    """Cards in use."""
+    """Return the number of cards in use."""
     held: dict[int, int] = {}
     for n, mask in zip(solution.node.tolist(), solution.gpu_mask.tolist(), strict=True):
         held[n] = held.get(n, 0) | mask

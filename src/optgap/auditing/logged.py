@@ -1,4 +1,4 @@
-"""The row ``logged``: what really happened, held against policies, methods and bounds."""
+"""The row ``logged``: the schedule that really ran, beside policies, methods and bounds."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from optgap.models.shown import counted
 from optgap.versions import versions
 
 NAME = "logged"
-"""The row of what really happened."""
+"""Name of the row of the schedule that really ran."""
 Beside = Callable[[Problem], Comparison]
-"""Compares what is to stand beside what happened."""
+"""Function that compares policies and methods on the problem of a log."""
 
 
 def alone(problem: Problem) -> Comparison:
-    """A comparison in which nothing ran and nothing is proven."""
+    """Return a comparison in which nothing ran and nothing is proven."""
     goal = problem.objective.described
     name, summary = problem.name, problem.summary
     nothing = (None, None, None, None, ())
@@ -39,14 +39,14 @@ def alone(problem: Problem) -> Comparison:
 def judged(
     kind: str, source: str, problem: Problem, solution: Any, covered: Covered, beside: Beside
 ) -> Audit:
-    """The audit of what happened, as the first row of a comparison; its sentence is still to come.
+    """Return the audit with the logged schedule as the first row, but without a sentence.
 
-    A schedule that breaks a constraint keeps its row, which says so; it has no gap, as the bound
-    is one for schedules that break none, and it does not count as the best known.
+    A schedule that breaks a constraint keeps its row, which says so. It has no gap, as the bound
+    holds for schedules that break none, and it does not count as the best known.
 
     Raises
     ------
-    RefereeError: when what happened breaks no constraint and is better than the bound.
+    RefereeError: when the logged schedule breaks no constraint and is better than the bound.
     """
     violations = tuple(problem.check(solution))
     comparison = beside(problem)
@@ -84,7 +84,7 @@ def judged(
 def _result(
     problem: Problem, solution: Any, now: Evaluation, broken: Sequence[Violation], serves: bool
 ) -> Result:
-    """What happened, with the referee's numbers; its message says what it breaks (`broken`)."""
+    """Return the logged schedule as a result; its message counts the `broken` constraints."""
     goal = problem.objective.described
     message = f"breaks {counted(len(broken), 'constraint')}" if broken else ""
     if not serves:

@@ -1,4 +1,4 @@
-"""A logged solution of a family's problem: judged by the referee, listed and not refused."""
+"""Audit of a logged solution of a family's problem; broken constraints are listed, not refused."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ def audit_solution(
     seed: int,
     columns: Mapping[str, str] | None,
 ) -> Audit:
-    """Audit what somebody did with a problem.
+    """Audit a logged solution of a problem.
 
     Parameters
     ----------
     kind: the problem's family.
     log: a path, or a solution.
-    columns: what the log calls our columns.
-    moves: for placements, plan so many migrations from there, too, within `limits`.
+    columns: our names for the log's own columns.
+    moves: for placements the number of migrations to plan from there, within `limits`.
 
     Raises
     ------
-    InputError: for a problem of another family, or a log that is none of it.
+    InputError: for a problem of another family, or a file that is no log of the problem.
     """
     subject: Any = as_problem(problem)
     if subject.family != kind:
@@ -75,7 +75,7 @@ def audit_solution(
 
 
 def _served(problem: Any, solution: Any) -> tuple[Any, Any]:
-    """Problem and solution less what the solution does not serve, where that can be taken out."""
+    """Return problem and solution without the tasks not served, where these can be taken out."""
     if problem.serves_all(solution):
         return problem, solution
     if isinstance(solution, PlacementSolution) and (kept := solution.node >= 0).any():
@@ -90,10 +90,10 @@ def _served(problem: Any, solution: Any) -> tuple[Any, Any]:
 
 
 def _sentence(audit: Audit) -> str:
-    """How far what happened is from the bound."""
+    """Say how far the logged schedule is from the bound."""
     comparison: Any = audit.comparison
     unit = comparison.unit
-    text = f"what happened comes to {number(audit.now.objective)} {unit}"
+    text = f"the logged schedule comes to {number(audit.now.objective)} {unit}"
     if audit.violations:
         text += f" and breaks {counted(len(audit.violations), 'constraint')}"
     gap = comparison.rows[0].gap_to_bound

@@ -1,4 +1,4 @@
-"""Logs of placements and queues in CSV: what `optgap run` writes, and others in its place."""
+"""Reader of logs of placements and queues in CSV, as `optgap run` or others write them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNTOLD = "on GPUs that the log does not tell"
 
 @dataclass(frozen=True)
 class LoggedRows:
-    """A logged solution, how many rows the log has, and which were left out, by why."""
+    """Logged solution, the number of rows in the log, and of those left out by reason."""
 
     solution: Any
     records: int
@@ -32,16 +32,16 @@ class LoggedRows:
 
     @property
     def told(self) -> str:
-        """The rows that are left out, in words."""
+        """Reasons why rows are left out, in words."""
         return ", ".join(f"{count:,} {why}" for why, count in self.reasons.items())
 
 
 def read_log(path: Path, problem: Any, columns: Mapping[str, str] | None = None) -> LoggedRows:
-    """A logged solution of a problem: JSON, or a table in CSV of a placement or a queue.
+    """Read a logged solution of a problem: JSON, or a table in CSV of a placement or a queue.
 
     Parameters
     ----------
-    columns: what the table calls our columns, as ``{"begin": "start_s:min"}``.
+    columns: our names for the table's own columns, as ``{"begin": "start_s:min"}``.
 
     Rows about tasks, jobs or nodes that the problem does not have are left out and counted.
 
@@ -68,7 +68,7 @@ def read_log(path: Path, problem: Any, columns: Mapping[str, str] | None = None)
 
 
 def _named(path: Path, columns: Mapping[str, str], ours: Sequence[str]) -> Held:
-    """The table with its columns under our names and in our units."""
+    """Return the table with its columns under our names and in our units."""
     wanted, header = mapped(columns, list(ours)), read_header(path)
     for name in wanted:
         if name not in header:
@@ -77,12 +77,12 @@ def _named(path: Path, columns: Mapping[str, str], ours: Sequence[str]) -> Held:
 
 
 def _rows(table: Table) -> Iterator[tuple[Any, ...]]:
-    """Rows with their cells in the order of the columns, the row's number last."""
+    """Yield the rows with their cells in the order of the columns, and the row's number last."""
     return zip(*table.values(), strict=True)
 
 
 def _numbered(names: tuple[str, ...]) -> dict[str, list[int]]:
-    """Places by name; a name may stand for several arrivals, in their order."""
+    """Return the positions of each name; a name may stand for several arrivals, in their order."""
     found: dict[str, list[int]] = defaultdict(list)
     for k, name in enumerate(names):
         found[name].append(k)
@@ -90,7 +90,7 @@ def _numbered(names: tuple[str, ...]) -> dict[str, list[int]]:
 
 
 def _whole(text: str, name: str, row: int, source: str) -> list[int]:
-    """``0-2-3``, or nothing."""
+    """Read indices such as ``0-2-3``; an empty text has none."""
     parts = text.split("-") if text else []
     if not all(part.strip().isdigit() for part in parts):
         where = f"row {row}, column {name}"
@@ -99,7 +99,7 @@ def _whole(text: str, name: str, row: int, source: str) -> list[int]:
 
 
 def _placement(table: Table, problem: Any, source: str, reasons: Counter[str]) -> PlacementSolution:
-    """By arrival (``seq``) or by task; no node: not placed."""
+    """Read a placement by arrival (``seq``) or by task; a row without a node is not placed."""
     by_seq = "seq" in table
     places = _numbered(problem.tasks.names)
     node = np.full(len(problem.tasks), -1, dtype=np.int64)
@@ -132,7 +132,7 @@ def _placement(table: Table, problem: Any, source: str, reasons: Counter[str]) -
 def _seat(
     problem: Any, node: Any, mask: Any, told: Mapping[int, tuple[int, ...]], reasons: Counter[str]
 ) -> None:
-    """GPUs as the log says; else the fullest that have room, for the largest requests first."""
+    """Choose GPUs: those in the log, else the fullest with room, the largest requests first."""
     num, milli = problem.tasks.num_gpu, problem.tasks.gpu_milli
     room: dict[int, list[int]] = {}
     placed = np.flatnonzero((node >= 0) & (num > 0)).tolist()
@@ -151,7 +151,7 @@ def _seat(
 
 
 def _queueing(table: Table, problem: Any, source: str, reasons: Counter[str]) -> QueueingSolution:
-    """Nodes as ``0:8-1:4``, by best fit without."""
+    """Read a queue's schedule, with nodes as ``0:8-1:4``; without these choose them by best fit."""
     jobs = problem.jobs
     start, end = np.full(len(jobs), math.nan), np.full(len(jobs), math.nan)
     held: list[list[tuple[int, int]]] = [[] for _ in range(len(jobs))]
@@ -189,7 +189,7 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
         Column("nodes", required=False, empty=""),
     ),
 }
-"""The columns of each family's table; of ``seq`` and ``task`` one is enough."""
+"""Columns of each family's table; of ``seq`` and ``task`` one is enough."""
 
 
 def require_some(found: LoggedRows, source: str) -> None:

@@ -29,14 +29,14 @@ FORMATS = (".lp", ".mps")
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was written.
+    """Record of an exported file.
 
     Parameters
     ----------
-    problem: what it is about.
+    problem: the problem.
     method: the formulation, with its parameters.
-    file, format: where, and ``lp`` or ``mps``.
-    variables, integers, rows, nonzeros: how large it is.
+    file, format: the path, and ``lp`` or ``mps``.
+    variables, integers, rows, nonzeros: size of the formulation.
     """
 
     problem: Problem = field(repr=False)
@@ -49,7 +49,7 @@ class Exported:
     nonzeros: int
 
     def to_json(self) -> dict[str, Any]:
-        """JSON form, ``optgap.export/1``."""
+        """Return the JSON form, ``optgap.export/1``."""
         goal = self.problem.objective.described
         return {
             "schema": "optgap.export/1",
@@ -183,7 +183,7 @@ def export(
 
 
 def format_of(path: str | os.PathLike[str]) -> str:
-    """``lp`` or ``mps``, by the ending.
+    """Return ``lp`` or ``mps``, by the ending.
 
     Raises
     ------
@@ -199,11 +199,11 @@ def format_of(path: str | os.PathLike[str]) -> str:
 
 
 def choose_formulation(problem: Problem, text: str, params: Mapping[str, Any]) -> Runnable:
-    """The formulation of this name, or the family's first.
+    """Return the formulation of this name, or the family's first.
 
     Raises
     ------
-    InputError: for an unknown name or parameter, or a goal that it has no objective for.
+    InputError: for an unknown name or parameter, or an objective that it cannot express.
     """
     spec = family(problem.family)
     name = next(iter(spec.formulations)) if text == "auto" else text
@@ -213,7 +213,7 @@ def choose_formulation(problem: Problem, text: str, params: Mapping[str, Any]) -
 
 
 def written(problem: Problem, runnable: Runnable, limits: Limits) -> Formulation:
-    """The formulation by a clock that begins with the problem's first event."""
+    """Return the formulation, with times counted from the problem's first event."""
     params = dict(runnable.params)
     if "placed" in runnable.known:  # the one parameter that is a file
         path = params.pop("placed", "")

@@ -20,7 +20,7 @@ from optgap.registry import method as find_method
 from optgap.render import html_table
 
 MOST = 60
-"""Tasks; one exact proof is needed for every task and every one that stays."""
+"""Largest number of tasks; the search takes an exact proof for every one of them."""
 FITTING = "no capacity alone is short: it is how they fit together"
 
 
