@@ -126,7 +126,7 @@ def test_a_fit_shows_what_it_shows_in_a_notebook_and_its_curve(tmp_path: Path) -
     table = {"frequency_mhz": clocks, "power_w": [40 + 0.1 * clock for clock in clocks]}
     fitted = optgap.fit(table, "linear-power", cv=0)
     (section,) = make([fitted]).sections
-    assert section.title == "linear-power fitted to synthetic"
+    assert section.title == "linear-power fitted to table"
     assert section.schema == "optgap.fit/1"
     assert section.html == fitted._repr_html_()
     assert len(section.pictures) == 1
