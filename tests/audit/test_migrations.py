@@ -17,7 +17,6 @@ from optgap.models.placement import PlacementSolution
 from optgap.models.placement.migrations import Further, MigrationProblem
 from optgap.solvers.placement.aggregate import Aggregate
 from optgap.solvers.placement.migrations import curve
-from optgap.solvers.placement.migrations.bound import DepartureBound
 from optgap.solvers.placement.migrations.exact import MigrationModel
 from optgap.solvers.placement.nodes import counted
 from optgap.solvers.placement.patterns import bound_patterns
@@ -55,15 +54,13 @@ def least(migration: MigrationProblem, every: list[PlacementSolution], most: int
 
 @examples(15)
 @given(migrations())
-def test_exact_is_what_enumeration_finds_and_the_bound_of_departures_is_below(
+def test_exact_is_what_enumeration_finds(
     drawn: tuple[MigrationProblem, list[PlacementSolution]],
 ) -> None:
     migration, every = drawn
     model = MigrationModel(migration)
-    departures = DepartureBound(migration)
     for most in range(len(migration.problem.tasks) + 1):
         best = least(migration, every, most)
-        assert departures.at(most) <= best + 1e-6
         solution, bound = model.solve(most, Limits(None), 0)
         assert solution is not None
         assert bound == pytest.approx(best)
