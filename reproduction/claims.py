@@ -7,7 +7,8 @@ script of the paper gives our number for each claim. One rule gives all verdicts
 * ``yes``: the direction is the paper's, and the number, rounded as printed, is the paper's, lies
   within 10 % of it, or has it in its 95 % interval over ten seeds;
 * ``nearly``: the direction alone, where two things are compared;
-* ``open``: no by our choice of what the paper leaves open, but yes by another one;
+* ``open``: no by our choice of what the paper leaves open, but yes by another one,
+  or between two;
 * ``no``: anything else.
 """
 

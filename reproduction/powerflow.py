@@ -227,9 +227,9 @@ def fig7(study: Study) -> Iterator[Row]:
         yield Row(claim, f"{most.text(2)} x", (most.mean,), half=(most.half,))
         if least < 1:
             longer.append(f"{NAMES[name]} is the shorter, {least:.2f} x at its worst")
-    problem, points = days[0], over[0]
     words = "; ".join(longer) or "yes, where a baseline has a run"
     yield Row("PowerFlow has the shortest mean JCT at every energy", words, not longer)
+    problem, points = days[0], over[0]
     better, shown = False, []
     for name in ("gandiva", "tiresias", "afs"):
         (below,), least_clock = frontier(study, problem, name, (930.0,)), points[name][0]
@@ -261,13 +261,9 @@ def fig8(study: Study) -> Iterator[Row]:
     words = f"{spread(busy['powerflow']).text(0)} against {spread(most).text(0)} at most"
     yield Row(claim, words, exceeds(busy["powerflow"] - most))
     taken = watts["powerflow"]
-    ahead = {name: exceeds(taken - watts[name]) for name in RATED}
     words = ", ".join(f"{NAMES[name]} {spread(x).text()} kW" for name, x in watts.items())
     claim = "PowerFlow takes more energy than the baselines in the first few hours"
-    yield Row(claim, f"in 4 h {words}", worst(ahead.values()))
-    by_eta = [_in_use(days[0], "powerflow", eta)[1] for eta in ETAS]
-    words = ", ".join(f"{kw:.1f} kW at {eta:g}" for eta, kw in zip(ETAS, by_eta, strict=True))
-    yield Row("PowerFlow: power in 4 h by η, seed 42", words)
+    yield Row(claim, f"in 4 h {words}", worst(exceeds(taken - watts[name]) for name in RATED))
     for name, gpus in busy.items():
         words = f"{spread(gpus).text(0)} of 256"
         yield Row(f"{NAMES[name]}: GPUs in use in the first 24 h, mean", words)
@@ -287,8 +283,7 @@ def _in_use(problem: ElasticProblem, name: str, knob: float) -> tuple[float, flo
         times, level = step_function(*spans, value[shown])
         at = level[np.maximum(np.searchsorted(times, grid, side="right") - 1, 0)]
         means.append(float(np.mean(at[grid < upto_h * 3600])))
-    gpus, power = means
-    return gpus, power
+    return means[0], means[1]
 
 
 def fig9(study: Study) -> Iterator[Row]:
@@ -299,9 +294,8 @@ def fig9(study: Study) -> Iterator[Row]:
         "one factor, measuring free": {"profiles": "scaled", **FREE},
     }
     for label, params in modes.items():
-        judged = label == "online"
         equal, longer, more = [], [], []
-        for seed in study.seeds if judged else study.seeds[:1]:
+        for seed in study.seeds[: 1 if params else None]:  # the default's alone are judged
             problem = day(seed)
             known = frontier(study, problem, "powerflow", profiles="perfect")
             points = frontier(study, problem, "powerflow", **params)
@@ -310,9 +304,13 @@ def fig9(study: Study) -> Iterator[Row]:
             both = list(zip(points, known, strict=True))
             longer.append([100 * (p.jct_s / q.jct_s - 1) for p, q in both])
             more.append([100 * (p.energy_j / q.energy_j - 1) for p, q in both])
-        apart = spread(np.array([max(map(abs, each)) for each in equal]))
-        within = at_most(2, apart.mean - apart.half) if judged else ""
-        yield Row(f"{label}: difference of mean JCT at equal energy", _apart(equal), within)
+        at_every = spread(np.array([np.abs(each).max() for each in equal]))
+        middle = spread(np.array([np.median(each) for each in equal]))
+        within = at_most(2, at_every.mean - at_every.half)
+        if within == "no" and at_most(2, abs(middle.mean) - middle.half) == "yes":
+            within = "open"  # at every η, or of the whole curve
+        claim = f"{label}: difference of mean JCT at equal energy"
+        yield Row(claim, _apart(equal), "" if params else within)
         yield Row(f"{label}: longer mean JCT at the same η", _apart(longer))
         yield Row(f"{label}: more energy at the same η", _apart(more))
     for label, params in {"perfect": {"profiles": "perfect"}, **modes}.items():

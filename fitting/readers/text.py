@@ -266,6 +266,7 @@ _FOREIGN = (
     (r"==PROF==.*", "Nsight Compute's, without power"),
     (r"==\d+== (NVPROF|Profiling).*|.*Type.*Time\(%\).*Calls.*", "nvprof's, without power"),
     (r".*Time \(%\).*Total Time \(ns\).*", "Nsight Systems', without power"),
+    (r".*\"(resultType|errorType)\":.*", "an answer of Prometheus"),
     (r"# (HELP|TYPE) .*|[a-zA-Z_]\w*\{.*\} \S+.*", "Prometheus' exposition of one moment"),
     (r".*\| NVIDIA-SMI .*|.*NVSMI LOG.*", "nvidia-smi's screen"),
     (r"#\s*(Date\s+Time\s+)?gpu\s+(pwr|pid|sm)\b.*", "nvidia-smi dmon's or pmon's"),

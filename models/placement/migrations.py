@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -18,8 +17,6 @@ from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.placement.problem import PlacementProblem
 from optgap.models.placement.solution import PlacementSolution
 from optgap.models.result import Evaluation, Violation
-
-SCHEMA = "optgap.moves/1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,21 +253,3 @@ class MigrationProblem:
         room = self.further.units[n] - self.further.share[k]
         fits = [(-int(load), g) for g, load in enumerate(loads) if load <= room]
         return 1 << min(fits)[1] if fits else 0
-
-    def moves_json(self, moves: Iterable[Move], names: Sequence[str]) -> dict[str, Any]:
-        """JSON form of a list of moves, ``optgap.moves/1``; `names` (N,) are those of nodes."""
-        tasks = self.problem.tasks.names
-        return {
-            "schema": SCHEMA,
-            "moves": [
-                {
-                    "task": tasks[move.task],
-                    "from_node": names[move.from_node],
-                    "to_node": names[move.to_node],
-                    "gpu_index": [
-                        g for g in range(move.gpu_mask.bit_length()) if move.gpu_mask >> g & 1
-                    ],
-                }
-                for move in moves
-            ],
-        }

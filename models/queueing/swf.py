@@ -11,14 +11,13 @@ import math
 import os
 import re
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from optgap.models import tables
 from optgap.models.errors import InputError, NoQuote, shorten
-from optgap.models.queueing.arrays import FloatArray, IntArray, floats, integers
+from optgap.models.queueing.arrays import FloatArray, floats, integers
 from optgap.models.queueing.jobs import Jobs
 from optgap.models.queueing.log import AT_ONCE, Pool, QueueLog, happened, peak
 from optgap.models.queueing.problem import MOST_GPUS
@@ -26,7 +25,7 @@ from optgap.models.shown import counted
 from optgap.models.times import SHORTEST_S, shown
 
 if TYPE_CHECKING:
-    from optgap.models.queueing.readers import Read, Unusable
+    from optgap.models.queueing.readers import Rows
 
 FIELDS = 18
 MOST = 2.0**53
@@ -37,8 +36,7 @@ PARTS = (2, 3, 4)
 HEADER = re.compile(r";\s*(MaxProcs|MaxNodes)\s*:\s*(\d+)", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Log:
+class Log(NamedTuple):
     """The lines that are jobs.
 
     Parameters
@@ -54,56 +52,45 @@ class Log:
     reasons: Counter[str]
     header: Counter[str]
 
-    @property
-    def names(self) -> list[str]:
-        """The jobs' numbers."""
-        return [f"{number:.0f}" for number in self.values[:, NUMBER]]
 
-    @property
-    def queues(self) -> list[str]:
-        """Names of their queues; "" where the log tells none."""
-        return [f"queue-{queue:.0f}" if queue >= 0 else "" for queue in self.values[:, QUEUE]]
-
-    @property
-    def estimate_s(self) -> FloatArray:
-        """The times that were requested, or else the run times."""
-        limit = self.values[:, LIMIT]
-        return floats(np.where(limit > 0, limit, self.values[:, RUN]))
-
-    def notices(self, chosen: IntArray) -> list[str]:
-        """A notice where some of the jobs have no requested time."""
-        count = int((self.values[chosen, LIMIT] <= 0).sum())
-        what = counted(count, "job without a requested time")
-        return [f"{what}, the run time taken"] if count else []
+def _told(values: FloatArray) -> dict[str, Any]:
+    """Names of jobs and queues, and estimates: what was requested, or else the run times."""
+    number, run, limit, queue = values[:, [NUMBER, RUN, LIMIT, QUEUE]].T
+    return {
+        "names": [f"{one:.0f}" for one in number],
+        "kinds": [f"queue-{one:.0f}" if one >= 0 else "" for one in queue],
+        "estimate_s": floats(np.where(limit > 0, limit, run)),
+    }
 
 
-def read_swf(path: str | os.PathLike[str], most_gpus: int, unusable: Unusable = "auto") -> Read:
-    """Read a log; processors count as GPUs.
+def _guessed(values: FloatArray) -> list[str]:
+    """A notice where some of the jobs have no requested time."""
+    count = int((values[:, LIMIT] <= 0).sum())
+    what = counted(count, "job without a requested time")
+    return [f"{what}, the run time taken"] if count else []
+
+
+def swf_rows(path: str | os.PathLike[str]) -> Rows:
+    """Read a log as a stream of jobs; processors count as GPUs.
 
     Processors are those requested, or those used where no request is known; the requested
-    time is the scheduler's estimate, or the run time where none is known. Time starts with the
-    first job. Left out, and counted: parts of jobs with checkpoints (status 2 to 4), jobs whose
-    submit time is unknown, and, unless `unusable` is ``refuse``, jobs without a run time or
-    processors and jobs larger than the cluster.
+    time is the scheduler's estimate, or the run time where none is known. Left out, and counted:
+    parts of jobs with checkpoints (status 2 to 4), and jobs whose submit time is unknown.
 
     Raises
     ------
-    InputError: naming the row of a line that is not 18 numbers, or of a job number that is there
-        twice.
+    InputError: naming the row of a line that is not 18 numbers.
     """
-    from optgap.models.queueing.readers import _stream, usable
+    from optgap.models.queueing.readers import Rows
 
-    source, log = str(path), _read(path)
-    asked, used = log.values[:, ASKED], log.values[:, USED]
+    log = _read(path)
+    submit, run, used, asked = log.values[:, [SUBMIT, RUN, USED, ASKED]].T
     gpus = np.where(asked > 0, asked, used).astype(np.int64)
-    columns = {"run time": log.values[:, RUN], "processors": gpus}
-    kept, dropped = usable(columns, most_gpus, unusable != "refuse", log.rows, source)
-    notices = [counted(count, f"{what} left out") for what, count in log.reasons.items()]
-    notices += [*log.notices(integers(kept)), *dropped]
-    submit = log.values[:, SUBMIT]
-    arrival = (submit - min(submit[kept], default=0.0)).tolist()
-    rest = {"names": log.names, "kinds": log.queues, "estimate_s": log.estimate_s.tolist()}
-    return _stream(arrival, columns["run time"], gpus, rest, kept, log.rows, notices, source)
+    left = [counted(count, f"{what} left out") for what, count in log.reasons.items()]
+    return Rows(
+        str(path), log.rows, ("run time", "processors", "submit time"), run, gpus, submit,
+        _told(log.values), notices=lambda kept: left + _guessed(log.values[kept]),
+    )  # fmt: skip
 
 
 def read_swf_log(
@@ -142,10 +129,8 @@ def read_swf_log(
         submit[kept],
         run[kept],
         held[kept],
-        names=np.array(log.names)[kept].tolist(),
-        kinds=np.array(log.queues)[kept].tolist(),
-        estimate_s=log.estimate_s[kept],
-        places=np.array(log.rows)[kept].tolist(),
+        **_told(log.values[kept]),
+        places=[log.rows[k] for k in kept],
         source=source,
     )
     start = floats((submit + wait)[kept])
@@ -166,7 +151,7 @@ def read_swf_log(
         len(jobs) + reasons.total(),
         reasons,
         {"processors": (len(jobs), hours)},
-        tuple(log.notices(kept)),
+        tuple(_guessed(log.values[kept])),
         short,
     )
 

@@ -251,6 +251,7 @@ FOREIGN = [
     ("dmon's", "# gpu    pwr  gtemp     sm\n# Idx      W      C      %\n    0     25     40\n"),
     ("Prometheus' exposition", "# HELP DCGM_FI_DEV_POWER_USAGE W\n"),
     ("Prometheus' exposition", 'DCGM_FI_DEV_POWER_USAGE{gpu="0"} 25\n'),
+    ("an answer of Prometheus", '{\n "status": "success",\n "data": {\n  "resultType": "matrix"\n'),
     ("nvprof's", "==123== NVPROF is profiling process 123\n"),
     ("Nsight Systems'", "Time (%),Total Time (ns),Instances\n1,2,3\n"),
     ("nvidia-smi's screen", "| NVIDIA-SMI 550.54   Driver Version: 550.54 |\n"),

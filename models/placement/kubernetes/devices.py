@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from optgap.models.placement.cluster import MAX_GPUS_PER_NODE
 from optgap.models.placement.kubernetes.objects import Object
 from optgap.models.placement.kubernetes.power import Figures
-from optgap.models.placement.kubernetes.quantities import quantity
-from optgap.models.placement.kubernetes.requests import Amounts, Key, Pod, whole
+from optgap.models.placement.kubernetes.requests import Amounts, Key, Pod, quantity, whole
 
 Verdict = Literal["none", "exact", "unknown"]
 Items = Sequence[tuple[str, Any]]
@@ -49,7 +48,7 @@ PARTS = re.compile(r"gpu-fraction|gpu-memory|gpu-fraction-num-devices|runai-gpu-
 """Annotations and labels of KAI and Run:ai for parts of cards."""
 REGISTERS = re.compile(r"(hami\.io|volcano\.sh)/node-[\w-]*register")
 """Annotations in which programs register cards that they share."""
-MILLI = "alibabacloud.com/gpu-milli"
+MILLI, VISIBLE = "alibabacloud.com/gpu-milli", "NVIDIA_VISIBLE_DEVICES"
 SHARING = ("time-slicing", "mps", "time-sharing")
 FOUR_SLICES = re.compile(r"(?<![a-z0-9])a30|rtx.*pro.*6000", re.IGNORECASE)
 UNTOLD = "nothing says that these nodes' GPUs are not shared"
@@ -125,16 +124,9 @@ class Node:
     devices: Devices = field(default_factory=Devices)
     pods: list[Pod] = field(default_factory=list)
 
-    @property
-    def labels(self) -> Object:
-        found: Object = self.object["metadata"].get("labels") or {}
-        return found
-
-    @property
-    def notes(self) -> Object:
-        """Annotations."""
-        found: Object = self.object["metadata"].get("annotations") or {}
-        return found
+    def __post_init__(self) -> None:
+        self.labels: Object = self.object["metadata"].get("labels") or {}
+        self.notes: Object = self.object["metadata"].get("annotations") or {}
 
     def has(self, name: str) -> int:
         """The capacity of a resource; what may be given where that is not told."""
@@ -232,22 +224,21 @@ def _seen_in_pods(host: Node, kinds: Mapping[str, str], plain: Collection[str]) 
         said += [f"resourceClaim {name}".rstrip() for name in names]
         notes = {**pod.part("labels"), **pod.part("annotations")}
         said += [f"{key} {text}" for key, text in notes.items() if PARTS.fullmatch(key)]
-        if not (asked or said or pod.on_every_node) and (seen := _visible(pod)):
-            said.append(f"NVIDIA_VISIBLE_DEVICES {seen}")
+        if not (asked or said or pod.on_every_node):
+            said += [f"{VISIBLE} {seen}" for seen in _visible(spec)][:1]
         if MILLI in notes and "milli" not in kinds.values():
             said.append(f"{MILLI} {notes[MILLI]}")
         found += [(what, pod.name) for what in said]
     return found
 
 
-def _visible(pod: Pod) -> str:
-    """The GPUs that a pod takes through its environment; "" for none."""
-    for container in (pod.object.get("spec") or {}).get("containers") or []:
+def _visible(spec: Object) -> Iterator[str]:
+    """Yield the GPUs that containers take through their environment."""
+    for container in spec.get("containers") or []:
         for entry in container.get("env") or []:
-            if entry.get("name") == "NVIDIA_VISIBLE_DEVICES":
-                value = "of a reference" if "valueFrom" in entry else str(entry.get("value") or "")
-                return "" if value.lower() in ("", "none", "void") else value
-    return ""
+            value = "of a reference" if "valueFrom" in entry else str(entry.get("value") or "")
+            if entry.get("name") == VISIBLE and value.lower() not in ("", "none", "void"):
+                yield value
 
 
 # -- rows 1 to 5: NVIDIA's own plugin and GKE's -----------------------------------------------
@@ -289,11 +280,6 @@ def _nvidia(host: Node) -> Devices:
     return devices
 
 
-def _told(host: Node) -> int | None:
-    """How many cards the labels tell of, if any does."""
-    return next((host.number(label) for label in COUNT_LABELS if label in host.labels), None)
-
-
 def _whole_cards(host: Node, product: str) -> Devices:
     """Row 1: cards that pods hold whole."""
     cards, free = host.has(CARD), 0
@@ -309,6 +295,11 @@ def _whole_cards(host: Node, product: str) -> Devices:
     elif not any(family(name) == "mig" for name in host.capacity):
         _advertised(host, devices, cards)
     return devices
+
+
+def _told(host: Node) -> int | None:
+    """How many cards the labels tell of, if any does."""
+    return next((host.number(label) for label in COUNT_LABELS if label in host.labels), None)
 
 
 def _advertised(host: Node, devices: Devices, real: int) -> None:
@@ -356,13 +347,14 @@ def _beside(host: Node, cards: Devices, names: Sequence[str]) -> Devices:
 # -- rows 8 and 11: programs that write down the card ----------------------------------------
 
 
-def _indices(pod: Pod, note: str) -> tuple[int, ...]:
+def _indices(pod: Pod, note: str, cards: int, count: int) -> list[int]:
     """``"0"``, ``"0,2"`` or ``"0-1-2-3"``: the GPUs that an annotation names."""
-    text = str(pod.part("annotations").get(note, ""))
-    found = [part.strip() for part in re.split(r"[,-]", text)]
-    if not all(part.isdigit() and int(part) < MAX_GPUS_PER_NODE for part in found):
+    text = str(pod.part("annotations").get(note, "")) if cards > 1 else "0"
+    parts = [part.strip() for part in re.split(r"[,-]", text)]
+    found = {int(part) if part.isdigit() else MAX_GPUS_PER_NODE for part in parts}
+    if len(found) != count or max(found) >= MAX_GPUS_PER_NODE:
         raise Unclear("cards that no annotation names", [(f"{note} {text}".strip(), pod.name)])
-    return tuple(sorted({int(part) for part in found}))
+    return sorted(found)
 
 
 def _aliyun(host: Node) -> Devices:
@@ -375,39 +367,34 @@ def _aliyun(host: Node) -> Devices:
     devices = host.cards(host.product, cards, (memory,), fullest=True)
     _advertised(host, devices, cards)
     devices.units = total // cards
-    held = {p.name: p for p in host.pods if memory in p.asks}
-    at = {n: _indices(p, "ALIYUN_COM_GPU_MEM_IDX") if cards > 1 else (0,) for n, p in held.items()}
-    if any(len(gpus) != 1 for gpus in at.values()):
-        raise Unclear("cards that no annotation names", [(memory, total)])
-    for name, pod in held.items():
-        pod.cells = [(1, pod.asks[memory], 1 << at[name][0])]
-        pod.keys |= devices.keys
+    for pod in host.pods:
+        if memory in pod.asks:
+            (card,) = _indices(pod, "ALIYUN_COM_GPU_MEM_IDX", cards, 1)
+            pod.cells = [(1, pod.asks[memory], 1 << card)]
+            pod.keys |= devices.keys
     return devices
 
 
 def _milli(host: Node) -> Devices:
     """Row 11: thousandths of cards, as simulators write them."""
-    cards = host.has("alibabacloud.com/gpu-count")
+    number = "alibabacloud.com/gpu-count"
+    cards = host.has(number)
     if not cards:
         raise Unclear("no number of cards", [(MILLI, host.has(MILLI))])
     devices = host.cards(host.product, cards, (MILLI,))
     for pod in host.pods:
-        notes = pod.part("annotations")
-        text = notes.get(MILLI, pod.asks.get(MILLI))
-        if text is None:
+        told = {**pod.asks, **pod.part("annotations")}
+        if MILLI not in told:
             continue
-        count = notes.get("alibabacloud.com/gpu-count", pod.asks.get("alibabacloud.com/gpu-count"))
-        told = f"{text} × {count}"
-        if not str(text).isdigit() or not str(count or 1).isdigit():
-            raise Unclear("shares that are not understood", [(f"{MILLI} {told}", pod.name)])
-        part, number = int(text), int(count or 1)
-        gpus = (0,) if cards == 1 else _indices(pod, "alibabacloud.com/gpu-index")
-        if not 0 < part <= WHOLE or len(gpus) != number:
-            raise Unclear("shares that are not understood", [(f"{MILLI} {told}", pod.name)])
+        part, count = str(told[MILLI]), str(told.get(number) or 1)
+        if not part.isdigit() or not count.isdigit() or not 0 < int(part) <= WHOLE:
+            what = f"{MILLI} {part} × {count}"
+            raise Unclear("shares that are not understood", [(what, pod.name)])
+        gpus = _indices(pod, "alibabacloud.com/gpu-index", cards, int(count))
         pod.keys |= devices.keys
-        pod.cells = [(number, part, sum(1 << g for g in gpus))]
-        if number > 1 and part < WHOLE:
-            pod.cells = [(1, part, 1 << g) for g in gpus]
+        pod.cells = [(len(gpus), int(part), sum(1 << g for g in gpus))]
+        if len(gpus) > 1 and int(part) < WHOLE:
+            pod.cells = [(1, int(part), 1 << g) for g in gpus]
             pod.stays = "shares of several GPUs"
     return devices
 
@@ -455,16 +442,18 @@ def notes(nodes: Sequence[Node]) -> list[str]:
             for n in there
             for what, amount in n.devices.items
         )
-        stay = sum(len(node.pods) for node in there)
+        count = sum(len(node.pods) for node in there)
         have = "nodes have" if len(there) > 1 else "node has"
         lines.append(
             f"{len(there):,} {have} accelerators that are not understood"
             f"{f' ({why})' if why else ''}: {items}. "
-            f"Their {stay:,} {'pod stays' if stay == 1 else 'pods stay'}."
+            f"Their {count:,} {'pod stays' if count == 1 else 'pods stay'}."
         )
-    told = [(note, node.name) for node in nodes for note in node.devices.notes]
-    for note in dict.fromkeys(note for note, _ in told):
-        first, *more = [name for said, name in told if said == note]
+    told: dict[str, list[str]] = {}
+    for node in nodes:
+        for note in node.devices.notes:
+            told.setdefault(note, []).append(node.name)
+    for note, (first, *more) in told.items():
         where = f" ({first}{f' and {len(more):,} more' if more else ''})"
         lines.append(note if note == UNTOLD else note + where)
     return lines

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.queueing.arrays import FloatArray, floats
-from optgap.models.queueing.slurm.fields import NEVER, limit_s
-from optgap.models.queueing.slurm.table import COMMAND, Table
+from optgap.models.queueing.slurm.table import COMMAND, NEVER, Table, limit_s
 
 CHANGES_S = (1800.0, 3600.0)
 """By how much clocks are put back or forward, s."""
@@ -91,7 +90,7 @@ def read_times(table: Table, zone: str | None, source: str) -> Times:
         raise InputError(source, table.rows[k], found, expected)
     later = fits & (began >= read["submit"][0])
     fits = np.where(later.any(axis=0), later, fits)
-    chosen, row = np.argmax(fits, axis=0), np.arange(len(table))
+    chosen, row = np.argmax(fits, axis=0), np.arange(len(table.rows))
     start = np.where(over, began[chosen, row], began[0])
     end = np.where(over, ended[chosen, row], ended[0])
     other = fits & ((began != start) | (ended != end))

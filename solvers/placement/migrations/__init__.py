@@ -1,15 +1,14 @@
 """The best placement that at most K migrations reach, with a proven bound, for every K.
 
-Power only: groups of tasks leave greedily (`greedy`), the offline placement is laid over what is
-there (`target`), and small clusters are solved exactly (`exact`). Bounds are those of departures
-(`bound`), of node patterns with everything free to move, and of the integer program.
+Power only. Groups of tasks leave greedily (`greedy`), and the offline placement is laid over what
+is there (`target`). The bound is that of node patterns with everything but load free to move,
+whatever K; small clusters are solved exactly for each (`exact`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
@@ -19,7 +18,6 @@ from optgap.models.placement import PlacementSolution
 from optgap.models.placement.migrations import MigrationProblem, Move
 from optgap.models.result import Termination
 from optgap.solvers.formulation import Stopped
-from optgap.solvers.placement.migrations.bound import ROUNDING, DepartureBound
 from optgap.solvers.placement.migrations.exact import MigrationModel
 from optgap.solvers.placement.migrations.greedy import Descent
 from optgap.solvers.placement.migrations.state import NOTHING, State
@@ -33,8 +31,6 @@ from optgap.solvers.placement.migrations.target import (
 
 MOST_STEPS = 10
 """Steps per task after which a descent ends; each saves power, so that it is far from ever met."""
-
-
 EXACT_NODES, EXACT_TASKS = 40, 120
 """The integer program is solved up to these sizes."""
 EXACT_UNITS = 10.0
@@ -45,6 +41,8 @@ TOLERANCE = 4e-3
 """How far its bound may be from that of the linear program, relatively."""
 PATTERN_SHARE = 0.7
 """Of a budget of work, for the offline placement and its bound."""
+ROUNDING = 1e-9
+"""Relative: what floating-point sums may have added to a bound, taken off again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,32 +88,30 @@ class _Work:
     limits: Limits
     seed: int
     paths: list[tuple[list[Move], list[float]]] = field(default_factory=list)
-    followed: list[list[Move]] = field(default_factory=list)
 
-    @cached_property
-    def now_w(self) -> float:
-        """Power of the current placement, W."""
-        return float(self.migration.evaluate(self.migration.current).objective)
+    def add(self, moves: Sequence[Move], checked: int = 0) -> None:
+        """Keep a list of moves; so many steps at the beginning are known to fit (`checked`).
 
-    @cached_property
-    def start(self) -> State:
-        """The cluster before any move; to be copied."""
-        return State(self.migration)
-
-    def add(self, moves: Sequence[Move]) -> None:
-        """Keep a list of moves, each of which fits."""
-        state = self.start.copy()
-        power = self.now_w
-        watts = [power]
+        Raises
+        ------
+        RefereeError: when one does not fit.
+        """
+        _end, broken = self.migration.follow(moves, checked)
+        if broken:
+            raise RefereeError(f"a plan of {len(moves)} moves: {broken[0]}")
+        state, watts = State(self.migration), [self._power([])]
         for move in moves:
             touched = {move.from_node, move.to_node}
-            power -= sum(state.power(n) for n in touched)
+            before = sum(state.power(n) for n in touched)
             state.move(move)
-            power += sum(state.power(n) for n in touched)
-            watts.append(power)
+            watts.append(watts[-1] - before + sum(state.power(n) for n in touched))
         self.paths.append((list(moves), watts))
 
-    def best(self, most: int | None) -> tuple[list[Move], list[float]]:
+    def _power(self, moves: Sequence[Move]) -> float:
+        end, _ = self.migration.follow(moves, len(moves))
+        return float(self.migration.evaluate(end).objective)
+
+    def best(self, most: int | None = None) -> tuple[list[Move], list[float]]:
         """The list that ends with the least power within so many moves; None for any number."""
         chosen: tuple[list[Move], list[float]] = ([], self.paths[0][1][:1])
         for moves, watts in self.paths:
@@ -125,38 +121,20 @@ class _Work:
                 chosen = (moves[:stop], watts[: stop + 1])
         return chosen
 
-    def point(
-        self, most: int, any_number: bool, bound: float, by: str
-    ) -> tuple[CurvePoint, PlacementSolution]:
-        """The point of the curve and where it ends, with the referee's own power.
-
-        The first steps that it shares with moves that were followed need no second look.
+    def point(self, most: int, any_number: bool, bound: float, by: str) -> CurvePoint:
+        """The point of the curve, with the referee's own power.
 
         Raises
         ------
-        RefereeError: when a step does not fit, or leads to another power than it should.
+        RefereeError: for another power than the moves should lead to, or one below the bound.
         """
         moves, watts = self.best(None if any_number else most)
-        checked = max((_shared(moves, known) for known in self.followed), default=0)
-        final, broken = self.migration.follow(moves, checked)
-        self.followed.append(moves)
-        broken = broken or self.migration.check(final, len(moves))
-        power = self.migration.evaluate(final).objective
-        if broken or abs(power - watts[-1]) > 1e-6 * max(1.0, power):
-            what = str(broken[0]) if broken else f"{watts[-1]!r} W, the referee finds {power!r}"
-            raise RefereeError(f"moves to at most {most}: {what}")
-        if bound > power + 1e-6 * max(1.0, power):
-            raise RefereeError(
-                f"the bound {bound!r} is above the {power!r} W that {most} moves reach"
-            )
-        point = CurvePoint(most, power, min(bound, power), tuple(moves), by, tuple(watts))
-        return point, final
-
-
-def _shared(moves: Sequence[Move], known: Sequence[Move]) -> int:
-    """How many first moves two lists share."""
-    pairs = enumerate(zip(moves, known, strict=False))
-    return next((k for k, (a, b) in pairs if a != b), min(len(moves), len(known)))
+        power = self._power(moves)
+        slack = 1e-6 * max(1.0, power)
+        if abs(power - watts[-1]) > slack or bound > power + slack:
+            told = f"{watts[-1]!r} W and the bound {bound!r}, the referee finds {power!r}"
+            raise RefereeError(f"moves to at most {most}: {told}")
+        return CurvePoint(most, power, min(bound, power), tuple(moves), by, tuple(watts))
 
 
 def curve(
@@ -173,54 +151,38 @@ def curve(
     InputError: for another objective than power, or CPU power as printed in Eq. 1, which can
         fall when a task arrives.
     """
-    problem = migration.problem
+    problem, current = migration.problem, migration.current
     if problem.objective.goal != "power":
         raise InputError("problem", "field objective.goal", problem.objective.goal, "'power'")
     if problem.power.cpu_rule != "packages":
         raise InputError("problem", "field power.cpu_rule", problem.power.cpu_rule, "'packages'")
     work = _Work(migration, limits, seed)
-    every = Descent.of(migration)
-    every.run(MOST_STEPS * len(problem.tasks), limits)
-    work.add(every.moves)
-    free_bound, by = _patterns(work)
-    small = _small(work)
-    most = max(len(work.best(None)[0]), int(migration.movable.sum()) if small else 0, 1)
+    descent = Descent(migration)
+    descent.run(MOST_STEPS * len(problem.tasks), limits)
+    work.add(descent.moves)
+    # arrivals never lower the power of a node
+    stay = PlacementSolution.of_arrays(
+        np.where(migration.movable, -1, current.node),
+        np.where(migration.movable, 0, current.gpu_mask),
+    )
+    bounds = [(migration.evaluate(stay).objective, "what must stay"), _patterns(work)]
+    small = len(problem.cluster) <= EXACT_NODES and len(problem.tasks) <= EXACT_TASKS
+    most = max(len(work.best()[0]), int(migration.movable.sum()) if small else 0, 1)
     grid = _grid(most, wanted)
-    for k in grid[1:-1]:
-        descent = _on_the_way(work, every, k)
-        if descent is not None:
-            descent.run(k, limits)
-            work.add(descent.moves)
-    exact = _exact(work, grid) if small else {}
-    departures = DepartureBound(migration)
-    found: list[tuple[CurvePoint, PlacementSolution]] = []
-    for k in reversed(grid):
-        bounds = [
-            (departures.at(k), "departures, node by node"),
-            (free_bound + migration.fixed_w, by),
-            (exact.get(k, -np.inf) + migration.fixed_w, "integer program (HiGHS)"),
-        ]
-        found.append(work.point(k, k == grid[-1], *max(bounds)))
-    points = tuple(point for point, _final in reversed(found))
-    return MigrationCurve(points, found[0][1], limits.stop or Termination.COMPLETED)
-
-
-def _on_the_way(work: _Work, every: Descent, most: int) -> Descent | None:
-    """A descent that begins part of the way to the offline placement; None without a way.
-
-    The farther on the way, the fewer moves a descent finds: `most` are to be enough for both.
-    """
     way = max((moves for moves, _ in work.paths), key=len)
-    left = len(every.moves)
-    if not left < most < len(way):
-        return None
-    begun = round((most - left) * len(way) / (len(way) - left))
-    return Descent.of(work.migration, way[:begun])
-
-
-def _small(work: _Work) -> bool:
-    problem = work.migration.problem
-    return len(problem.cluster) <= EXACT_NODES and len(problem.tasks) <= EXACT_TASKS
+    for k in grid:
+        if len(descent.moves) < k < len(way):
+            # begin on the way to the offline placement: the farther, the fewer moves save the rest
+            left = len(descent.moves)
+            begun = round((k - left) * len(way) / (len(way) - left))
+            between = Descent(migration, way[:begun])
+            between.run(k, limits)
+            work.add(between.moves, begun)
+    exact = _exact(work, grid[1:]) if small else {}
+    exact[0] = work.paths[0][1][0], "no migration"
+    points = tuple(work.point(k, k == most, *max(*bounds, exact.get(k, bounds[0]))) for k in grid)
+    end, _ = migration.follow(points[-1].moves, len(points[-1].moves))
+    return MigrationCurve(points, end, limits.stop or Termination.COMPLETED)
 
 
 def _grid(most: int, wanted: Iterable[int]) -> list[int]:
@@ -257,7 +219,8 @@ def _patterns(work: _Work) -> tuple[float, str]:
             _lay(work, part, found.solution)
     if whole is None or bounded is None or bounded.bound is None:
         return -np.inf, ""
-    return bounded.bound + whole[1] - ROUNDING * abs(bounded.bound), bounded.bound_by or ""
+    bound = bounded.bound + whole[1] - ROUNDING * abs(bounded.bound)
+    return bound + migration.fixed_w, bounded.bound_by or ""
 
 
 def _lay(work: _Work, part: Part, found: PlacementSolution) -> None:
@@ -271,26 +234,25 @@ def _lay(work: _Work, part: Part, found: PlacementSolution) -> None:
     if migration.check(target):  # more tasks on a node than it may run
         return
     way = in_order(migration, target, work.limits)
-    descent = Descent.of(migration, way)
+    descent = Descent(migration, way)
     descent.run(len(way) + MOST_STEPS * len(part.tasks), work.limits)
     work.add(descent.moves)
 
 
-def _exact(work: _Work, grid: Sequence[int]) -> dict[int, float]:
+def _exact(work: _Work, grid: Sequence[int]) -> dict[int, tuple[float, str]]:
     """Bounds by number of migrations; the placements become paths where an order is found."""
-    bounds: dict[int, float] = {}
+    bounds: dict[int, tuple[float, str]] = {}
+    migration, limits = work.migration, work.limits
     try:
-        model = MigrationModel(work.migration, work.limits)
+        model = MigrationModel(migration, limits)
     except Stopped:
         return bounds
     for most in grid:
-        if work.limits.stop:
+        if limits.stop:
             break
-        solution, bound = model.solve(
-            most, work.limits.within(EXACT_UNITS * work.limits.effort), work.seed
-        )
+        solution, bound = model.solve(most, limits.within(EXACT_UNITS * limits.effort), work.seed)
         if bound is not None:
-            bounds[most] = bound
-        if solution is not None and not work.migration.check(solution, most):
-            work.add(in_order(work.migration, solution, work.limits))
+            bounds[most] = bound + migration.fixed_w, "integer program (HiGHS)"
+        if solution is not None and not migration.check(solution, most):
+            work.add(in_order(migration, solution, limits))
     return bounds

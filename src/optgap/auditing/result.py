@@ -21,7 +21,12 @@ if TYPE_CHECKING:
     from optgap.comparing.comparison import Comparison
     from optgap.solvers.placement.migrations import MigrationCurve
 
-SCHEMA = "optgap.audit/1"
+SCHEMA, MOVES = "optgap.audit/1", "optgap.moves/1"
+SAID = (
+    "kind", "source", "family", "sentence", "best_known", "known_by", "best_bound", "bound_by",
+    "gap_to_bound", "gap",
+)  # fmt: skip
+"""Attributes that the JSON form has under their own names."""
 SHOWN = 12
 """Number of violations, and of warnings, that a person is shown."""
 Records = Sequence[Mapping[str, Any]]
@@ -72,26 +77,39 @@ class MoveList(Answer):
     def __repr__(self) -> str:
         return f"<MoveList of {len(self)} moves>"
 
+    def _rows(self) -> list[dict[str, Any]]:
+        tasks = self.migration.problem.tasks.names
+        return [
+            {
+                "task": tasks[move.task],
+                "from_node": self.names[move.from_node],
+                "to_node": self.names[move.to_node],
+                "gpu_index": [
+                    g for g in range(move.gpu_mask.bit_length()) if move.gpu_mask >> g & 1
+                ],
+            }
+            for move in self.moves
+        ]
+
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form, ``optgap.moves/1``, with pods as ``namespace/name``."""
-        return self.migration.moves_json(self.moves, self.names)
+        return {"schema": MOVES, "moves": self._rows()}
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each step: task, from_node, to_node, gpu_index, and power_w after it."""
         import pandas as pd
 
         columns = ["task", "from_node", "to_node", "gpu_index"]
-        frame = pd.DataFrame(self.to_json()["moves"], columns=columns)
+        frame = pd.DataFrame(self._rows(), columns=columns)
         frame["power_w"] = list(self.power_w[1:])
         return frame
 
     def table(self) -> Table:
         """Return a line for each step."""
-        rows: list[Row] = []
-        for k, move in enumerate(self.to_json()["moves"]):
-            gpus = ", ".join(map(str, move["gpu_index"]))
-            where = (move["task"], move["from_node"], move["to_node"])
-            rows.append((str(k + 1), *where, gpus, number(self.power_w[k + 1])))
+        rows: list[Row] = [
+            (str(k), *map(str, where), ", ".join(map(str, gpus)), number(self.power_w[k]))
+            for k, (*where, gpus) in enumerate((move.values() for move in self._rows()), 1)
+        ]
         return ("step", "pod", "from", "to", "GPUs", "power (W)"), rows, (0, 5)
 
     def __str__(self) -> str:
@@ -188,24 +206,15 @@ class Audit(Answer):
         goal = self.problem.objective.described
         document: dict[str, Any] = {
             "schema": SCHEMA,
-            "kind": self.kind,
-            "source": self.source,
-            "family": self.family,
             "problem": {"name": self.problem.name, "summary": self.problem.summary},
             "unit": goal.unit,
             "sense": goal.sense,
-            "sentence": self.sentence,
+            **{name: getattr(self, name) for name in SAID},
             "now": {
                 "objective": self.now.objective,
                 "metrics": dict(self.now.metrics),
                 "violations": [asdict(violation) for violation in self.violations],
             },
-            "best_known": self.best_known,
-            "known_by": self.known_by,
-            "best_bound": self.best_bound,
-            "bound_by": self.bound_by,
-            "gap_to_bound": self.gap_to_bound,
-            "gap": self.gap,
             "covered": asdict(self.covered),
             "moves_curve": self._curve_rows(),
             "facts": [{"name": name, "value": value} for name, value in self.facts],
