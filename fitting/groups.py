@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -14,7 +15,7 @@ from optgap.fitting.optimise import Floats
 from optgap.fitting.profile import Profile, label
 from optgap.models.errors import InputError, NoQuote, one_of, shorten
 from optgap.models.quantities import warn
-from optgap.models.shown import Brief
+from optgap.models.shown import Brief, html_lines, html_table
 
 E = TypeVar("E", bound=Estimator)
 
@@ -34,6 +35,16 @@ class GroupedFit(Generic[E]):
         groups = ", ".join(filter(None, self.fits)) or "all rows"
         words = f"{self.estimator.name} of {self.source}: {groups}"
         return f"<GroupedFit {shorten(NoQuote(words), 200)}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (title, *(f"{value:.5g}" for value in one.params_.values()))
+            for title, one in self.fits.items()
+        ]
+        names = next((list(one.params_) for one in self.fits.values()), [])
+        told = [f"not fitted: {line}" for line in self.skipped]
+        lines = [escape(line) for line in (repr(self).strip("<>"), *told)]
+        return html_lines(lines) + html_table(("group", *names), rows, range(1, len(names) + 1))
 
     def __getitem__(self, group: str) -> E:
         return self.fits[group]

@@ -43,6 +43,15 @@ class FitReport(Generic[E]):
     split: what was held out, in words.
     notes: findings of the audit.
     covered: how many held-out points lie in the intervals drawn from the fit.
+
+    Examples
+    --------
+    >>> table = {"frequency_mhz": [600, 900, 1200, 1400], "power_w": [80, 107, 134, 152]}
+    >>> power = optgap.fit(table, "linear-power", cv=0)
+    >>> power.to_frame().set_index("parameter")["value"].round(3).to_dict()
+    {'P_gs': 26.0, 'alpha': 0.09}
+    >>> power.predict({"frequency_mhz": [700, 1000]}).round(3)
+    array([ 89., 116.])
     """
 
     fit: GroupedFit[E]

@@ -48,6 +48,14 @@ class InputError(ValueError):
     found: the value at that place, or with `Said` a clause about the problem.
     expected: a noun phrase for a right value, or the remedy. If it is from `one_of`, the message
         suggests the name that was probably meant.
+
+    Examples
+    --------
+    >>> try:
+    ...     optgap.policies("placement", "fdg")
+    ... except optgap.InputError as error:
+    ...     error.source, error.found
+    ('name', 'fdg')
     """
 
     def __init__(self, source: str, where: str, found: object, expected: str) -> None:
@@ -77,7 +85,16 @@ class InputError(ValueError):
 
 
 class RefereeError(RuntimeError):
-    """Claim of a solver or policy that the referee contradicts: a fault of optgap."""
+    """Claim of a solver or policy that the referee contradicts: a fault of optgap.
+
+    Examples
+    --------
+    >>> try:
+    ...     optgap.run(optgap.generate("coscheduling", size=4), "marble")
+    ... except optgap.RefereeError as error:
+    ...     print(f"please report this: {error}")
+    <Result coscheduling by marble: feasible, 125,993 J>
+    """
 
 
 def shorten(value: object, limit: int = 80) -> str:

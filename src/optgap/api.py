@@ -218,6 +218,13 @@ class Verdict:
         Whether the solution does all that the problem asks.
     metrics
         Further numbers of the referee; empty if a constraint is broken.
+
+    Examples
+    --------
+    >>> problem = optgap.generate("coscheduling", size=4)
+    >>> verdict = optgap.check(problem, optgap.run(problem, "marble"))
+    >>> verdict.feasible, verdict.violations, round(verdict.objective), verdict.unit
+    (True, (), 125993, 'J')
     """
 
     family: str

@@ -17,7 +17,17 @@ class Goal(Protocol):
 
 
 class Problem(Protocol):
-    """A problem and its referee: immutable plain data with a JSON form."""
+    """A problem and its referee: immutable plain data with a JSON form.
+
+    Examples
+    --------
+    >>> problem = optgap.generate("coscheduling", size=4)
+    >>> schedule = optgap.run(problem, "marble").solution
+    >>> problem.check(schedule), problem.serves_all(schedule), len(problem.to_frame()) > 0
+    ([], True, True)
+    >>> round(problem.evaluate(schedule).objective), problem.objective.described.unit
+    (125993, 'J')
+    """
 
     family: ClassVar[str]
 
@@ -46,7 +56,7 @@ class Problem(Protocol):
         """Return the problem reduced to the tasks or jobs that `solution` serves."""
 
     def to_frame(self) -> Any:
-        """Return a DataFrame with a row for each task or job."""
+        """Return a DataFrame of the tasks or jobs."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""

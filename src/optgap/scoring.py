@@ -92,6 +92,12 @@ class Score(Answer):
     policy: name of the policy, with parameters.
     family: family of the instances.
     rows: a row for each instance, in the order of the library.
+
+    Examples
+    --------
+    >>> score = optgap.score("marble", instances=["coscheduling-pool-8"])
+    >>> round(score.mean, 3), score.worst == score.mean, list(score.to_frame().index)
+    (0.208, True, ['coscheduling-pool-8'])
     """
 
     policy: str

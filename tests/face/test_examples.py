@@ -12,6 +12,7 @@ import pytest
 import optgap
 
 FUNCTIONS = [n for n in optgap.__all__ if inspect.isroutine(getattr(optgap, n))]
+CLASSES = [n for n in optgap.__all__ if inspect.isclass(getattr(optgap, n))]
 FREE = {"params", "settings", "options", "tables_and_settings"}
 """Names of parameters that a preset, policy, method or table brings along."""
 
@@ -29,10 +30,31 @@ def test_a_function_has_types_sections_and_an_example_that_runs(name: str) -> No
     wanted += ["Returns"] * (signature.return_annotation not in ("None", None))
     for section in (*wanted, "Examples"):
         assert f"\n{section}\n---" in text, section
+    run_examples(function, name)
+
+
+def run_examples(item: object, name: str) -> None:
     runner = doctest.DocTestRunner()
-    for example in doctest.DocTestFinder(recurse=False).find(function, name):
+    for example in doctest.DocTestFinder(recurse=False).find(
+        item, name, extraglobs={"optgap": optgap}
+    ):
         assert runner.run(example).attempted, "no example"
     assert not runner.failures
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_class_has_an_example_that_runs_and_methods_that_say_what_they_return(name: str) -> None:
+    kind = getattr(optgap, name)
+    assert "\nExamples\n---" in (inspect.getdoc(kind) or "")
+    run_examples(kind, name)
+    if issubclass(kind, (BaseException, str)):
+        return  # methods of Python's own
+    for method, function in inspect.getmembers(kind, inspect.isroutine):
+        if not method.startswith("_") and "Returns\n---" not in (inspect.getdoc(function) or ""):
+            signature = inspect.signature(function)
+            opening = (inspect.getdoc(function) or "").split(" ")[0]
+            said = opening in {"Return", "Tell", "Draw", "Read"}
+            assert said or signature.return_annotation in ("None", None), method
 
 
 def test_the_packages_own_example_runs() -> None:

@@ -299,11 +299,14 @@ def test_objects_show_themselves_briefly_and_safely(family: str, tmp_path: Path)
     assert len(result.to_frame())
 
 
-def test_what_a_notebook_shows_is_escaped() -> None:
+def test_what_a_notebook_shows_is_escaped(tmp_path: Path) -> None:
     table = clock_sweep().reset_index().replace("stencil", "<script>alert(1)</script>")
     fit = optgap.fit(table, "linear-power", by="application", cv=0)
     problem = optgap.generate("consolidation", size=3, models=fit)
-    for thing in (fit, problem, fit.profile):
+    page = optgap.report([fit], tmp_path / "page.html")
+    shown = optgap.export(optgap.generate("coscheduling", size=3), tmp_path / "<script>.lp")
+    assert "overflow-x:auto" in page._repr_html_()
+    for thing in (fit, problem, fit.profile, fit.fit, shown):
         assert "<script>" not in thing._repr_html_()
         assert "&lt;script&gt;" in thing._repr_html_()
         assert len(repr(thing)) < 3000

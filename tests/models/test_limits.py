@@ -16,6 +16,7 @@ import pytest
 
 from optgap.cli.work import interruptible
 from optgap.models.clock import COMPILING, CompileTimer
+from optgap.models.errors import InputError
 from optgap.models.limits import Limits, why_stopped
 from optgap.models.result import Termination
 from optgap.models.work import WORK
@@ -48,6 +49,12 @@ def test_the_whole_remembers_that_a_part_was_cut() -> None:
     assert part.stop is Termination.WORK_LIMIT
     assert whole.cut is Termination.WORK_LIMIT
     assert whole.each(None).cut is None
+
+
+@pytest.mark.parametrize("limit", [-3, float("nan"), "5"])
+def test_a_time_limit_is_a_number_of_seconds(limit: object) -> None:
+    with pytest.raises(InputError, match="^time_limit: found .*, expected a number of seconds"):
+        Limits(time_limit=limit)  # type: ignore[arg-type]
 
 
 def test_a_time_limit_cuts_and_leaves_the_budget_alone(monkeypatch: pytest.MonkeyPatch) -> None:

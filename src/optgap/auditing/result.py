@@ -140,6 +140,14 @@ class Audit(Answer):
         of moves, and the names of the nodes.
     asked: the number of moves that a plan was asked for, if one was.
     comparison: for logs every policy beside the schedule that ran.
+
+    Examples
+    --------
+    >>> problem = optgap.generate("coscheduling", size=4)
+    >>> log = optgap.run(problem, "marble").solution
+    >>> found = optgap.audit("coscheduling", problem, log, policies="marble")
+    >>> round(found.gap_to_bound, 3), list(found.to_frame().index)
+    (0.281, ['oracle', 'logged', 'marble'])
     """
 
     kind: str

@@ -42,6 +42,12 @@ class Overview:
     failures: error messages, by family.
     seconds: wall time of all comparisons.
     termination: whether the whole was interrupted, or stopped by a limit that the caller set.
+
+    Examples
+    --------
+    >>> overview = optgap.compare_all(["coscheduling"])
+    >>> round(overview.comparison("coscheduling").row("marble").gap_to_bound, 3), overview.failures
+    (0.179, {})
     """
 
     comparisons: tuple[Comparison, ...]

@@ -92,6 +92,15 @@ class UncertainComparison(Answer):
     drawn: description of each fit's draws, with the share of held-out points in its intervals.
     alike: the comparison at the fitted values by the methods and policies of the draws; None if
         `comparison` has the same.
+
+    Examples
+    --------
+    >>> table = {"frequency_mhz": [600, 900, 1200, 1400], "power_w": [80, 107, 134, 152]}
+    >>> fit = optgap.fit(table, "linear-power", cv=0)
+    >>> problem = optgap.generate("consolidation", size=3, models=[fit])
+    >>> gaps = optgap.compare(problem, "first", uncertainty=19)
+    >>> gaps.to_frame().loc["first", ["gap_to_bound", "low", "high"]].round(3).to_list()
+    [0.063, 0.063, 0.063]
     """
 
     comparison: Comparison

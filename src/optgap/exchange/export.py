@@ -19,6 +19,7 @@ from optgap.models.reading import as_path
 from optgap.models.times import Timed
 from optgap.registry import Runnable, family
 from optgap.registry import formulation as find_formulation
+from optgap.render import html_table, number
 from optgap.versions import versions
 
 if TYPE_CHECKING:
@@ -47,6 +48,12 @@ class Exported:
     integers: int
     rows: int
     nonzeros: int
+
+    def _repr_html_(self) -> str:
+        sizes = "variables", "integers", "rows", "nonzeros"
+        cells = [number(getattr(self, name)) for name in sizes]
+        head = [f"{self.file}: {self.method} of {self.problem.name}"]
+        return html_table(sizes, [cells], head, range(len(sizes)))
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form, ``optgap.export/1``."""

@@ -93,6 +93,12 @@ class Explanation:
     parts: from the bound to the policy; their amounts add up to |objective − bound|.
     regrets: every decision that was judged, in time order.
     notes: lines that a reader of the numbers needs.
+
+    Examples
+    --------
+    >>> why = optgap.explain(optgap.generate("coscheduling", size=4), "marble")
+    >>> round(why.gap, 3), round(why.of_bound(why.part("heuristic")), 3), len(why.costly)
+    (0.281, 0.281, 4)
     """
 
     family: str
@@ -134,7 +140,7 @@ class Explanation:
         return tuple(regret for regret in self.regrets if regret.cost > 0)
 
     def top(self, count: int = TOP) -> tuple[Regret, ...]:
-        """Costliest decisions, in time order."""
+        """Return the costliest decisions, in time order."""
         by_cost = sorted(self.costly, key=lambda regret: -regret.cost)[:count]
         return tuple(regret for regret in self.costly if any(regret is r for r in by_cost))
 

@@ -14,7 +14,7 @@ from optgap.contract import Problem
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.figures import image
 from optgap.models.jsonio import write_text
-from optgap.render import percents
+from optgap.render import html_table, percents
 from optgap.reporting.reading import Item, read
 from optgap.versions import versions
 
@@ -58,6 +58,10 @@ class Page:
     title: str
     html: str = field(repr=False)
     sections: tuple[Section, ...] = field(repr=False)
+
+    def _repr_html_(self) -> str:
+        rows = [(one.title, one.source, str(len(one.pictures))) for one in self.sections]
+        return html_table(("section", "source", "pictures"), rows, [self.title], (2,))
 
     def to_json(self) -> dict[str, Any]:
         """Return a list of the sections, ``optgap.report/1``."""
