@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from enumeration import feasible_solutions
+from enumeration import choices
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import placement_problems
@@ -27,7 +27,12 @@ def migrations(draw: st.DrawFn) -> tuple[MigrationProblem, list[PlacementSolutio
     """A small cluster with a current placement, and every placement of all its tasks."""
     problem = draw(placement_problems(goals=("power",), max_nodes=3, max_tasks=4))
     problem = replace(problem, power=replace(problem.power, cpu_rule="packages"))
-    every = [s for s in feasible_solutions(problem) if problem.serves_all(s)]
+    partial: list[list[tuple[int, tuple[int, ...]] | None]] = [[]]
+    for k in range(len(problem.tasks)):
+        rest = [None] * (len(problem.tasks) - k - 1)
+        longer = [[*p, choice] for p in partial for choice in choices(problem, k) if choice]
+        partial = [p for p in longer if not problem.check(PlacementSolution.of([*p, *rest]))]
+    every = [PlacementSolution.of(p) for p in partial]
     assume(0 < len(every) <= 400)
     current = draw(st.sampled_from(every))
     tasks, nodes = len(problem.tasks), len(problem.cluster)

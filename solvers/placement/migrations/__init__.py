@@ -89,14 +89,14 @@ class _Work:
     seed: int
     paths: list[tuple[list[Move], list[float]]] = field(default_factory=list)
 
-    def add(self, moves: Sequence[Move]) -> None:
-        """Keep a list of moves.
+    def add(self, moves: Sequence[Move], checked: int = 0) -> None:
+        """Keep a list of moves; so many steps at the beginning are known to fit (`checked`).
 
         Raises
         ------
         RefereeError: when one does not fit.
         """
-        _end, broken = self.migration.follow(moves)
+        _end, broken = self.migration.follow(moves, checked)
         if broken:
             raise RefereeError(f"a plan of {len(moves)} moves: {broken[0]}")
         state, watts = State(self.migration), [self._power([])]
@@ -169,6 +169,15 @@ def curve(
     small = len(problem.cluster) <= EXACT_NODES and len(problem.tasks) <= EXACT_TASKS
     most = max(len(work.best()[0]), int(migration.movable.sum()) if small else 0, 1)
     grid = _grid(most, wanted)
+    way = max((moves for moves, _ in work.paths), key=len)
+    for k in grid:
+        if len(descent.moves) < k < len(way):
+            # begin on the way to the offline placement: the farther, the fewer moves save the rest
+            left = len(descent.moves)
+            begun = round((k - left) * len(way) / (len(way) - left))
+            between = Descent(migration, way[:begun])
+            between.run(k, limits)
+            work.add(between.moves, begun)
     exact = _exact(work, grid[1:]) if small else {}
     exact[0] = work.paths[0][1][0], "no migration"
     points = tuple(work.point(k, k == most, *max(*bounds, exact.get(k, bounds[0]))) for k in grid)
