@@ -124,9 +124,10 @@ UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]
 
 @dataclass
 class Call:
-    """Options of one call that every command takes."""
+    """Options of one call that every command takes, and the words behind the command's name."""
 
     verbose: bool = False
+    words: tuple[str, ...] = ()
 
 
 class Command(TyperCommand):
@@ -135,6 +136,7 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         known = {name for option in self.params for name in option.opts}
         kept, rest = [], list(args)
+        ctx.obj.words = tuple(args)
         while rest:
             word = rest.pop(0)
             name, _, value = word.partition("=")

@@ -53,6 +53,7 @@ Parts = Annotated[
 
 
 def command(
+    context: typer.Context,
     subject: Subject = None,
     policies: Policies = "all",
     methods: opt.Methods = "auto",
@@ -115,7 +116,9 @@ def command(
     code = _deliver(answer, out, plot)
     proof = None if parts else _proof(answer)
     if proof is None or code in (FAILED, BAD_INPUT):
-        if code not in (FAILED, BAD_INPUT) and not models:
+        if code not in (FAILED, BAD_INPUT) and models:
+            _follow_fits(out, context.obj.words, plot)
+        elif code not in (FAILED, BAD_INPUT):
             _follow(out, subject, answer, subjects.chosen(preset, own, seed))
         return code
     return no_solution(proof, subject if of_file else "PROBLEM.json")
@@ -213,6 +216,16 @@ def _follow(out: Output, subject: str, answer: Any, options: list[str]) -> None:
     if policies:
         policy = policies[0].method
         out.following("explain", subject, *options, "--policy", policy, why="why its gap")
+
+
+def _follow_fits(out: Output, words: Sequence[str], plot: str | None) -> None:
+    """Print the command that shows intervals from fits in another form; `words` gave them."""
+    if out.json is not None:
+        out.following("report", out.json, "-o", "report.html", why="as a page")
+    elif plot is None:
+        out.following("compare", "--plot", "gaps.png", *words, why="as a picture")
+    else:
+        out.following("compare", "--json", "gaps.json", *words, why="for optgap report")
 
 
 def _complaints(parts: Sequence[Comparison]) -> int:

@@ -29,6 +29,7 @@ Arguments = Annotated[
 
 
 def command(
+    context: typer.Context,
     arguments: Arguments,
     by: Annotated[
         str | None, opt.option("--by", "COL[,COL]", "fit each value of these columns apart")
@@ -110,8 +111,10 @@ def command(
     out.line(str(report))
     out.document(report.to_json() if json is not None else {})
     out.wrote(output, plot, json)
-    if output is not None and not output.endswith(".csv"):
-        out.following("report", output, "-o", "report.html", why="as a page")
+    if (saved := output or json) is None:
+        out.following("fit", "-o", "fit.json", *context.obj.words, why="keeps the model")
+    elif not saved.endswith(".csv"):
+        out.following("report", saved, "-o", "report.html", why="as a page")
     return 0
 
 

@@ -18,6 +18,7 @@ from optgap.cli import DONE, FAILED, INFEASIBLE, PARTIAL, complain
 from optgap.models.clock import COMPILING
 from optgap.models.jsonio import dump_json
 from optgap.models.limits import Limits, Progress, silent
+from optgap.models.reading import STANDARD_INPUT
 from optgap.models.result import Result, Termination
 from optgap.progress import words
 from optgap.render import Answer, Row, filled, screen_width, text_table
@@ -190,8 +191,16 @@ class Output:
             self.line(f"\nwrote {', '.join(map(str, named))}")
 
     def following(self, *words: str | None, why: str = "") -> None:
+        """Print a command of optgap to copy as the last line; `why` is a comment behind it.
+
+        Print nothing if the command would read standard input, which is used up.
+        """
+        if STANDARD_INPUT not in words:
+            self.last("optgap", *words, why=why)
+
+    def last(self, *words: str | None, why: str = "") -> None:
         """Print a command to copy as the last line; `why` is a comment behind it."""
-        command = shlex.join(["optgap", *(word for word in words if word is not None)])
+        command = shlex.join([word for word in words if word is not None])
         self.line(f"\n{command}" + (f"  # {why}" if why else ""))
 
     def document(self, item: Any) -> None:
