@@ -228,7 +228,7 @@ def in_order(migration: MigrationProblem, target: PlacementSolution, limits: Lim
 
     def made_way() -> bool:
         """Whether a task that others wait for went to a third node, the smallest first."""
-        for k in smallest:
+        for k in sorted(smallest, key=hops.__getitem__):
             here = int(state.node[k])
             if (
                 hops[k] == MOST_HOPS
