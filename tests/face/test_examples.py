@@ -34,10 +34,8 @@ def test_a_function_has_types_sections_and_an_example_that_runs(name: str) -> No
 
 
 def run_examples(item: object, name: str) -> None:
-    runner = doctest.DocTestRunner()
-    for example in doctest.DocTestFinder(recurse=False).find(
-        item, name, extraglobs={"optgap": optgap}
-    ):
+    runner, known = doctest.DocTestRunner(), {"optgap": optgap}
+    for example in doctest.DocTestFinder(recurse=False).find(item, name, extraglobs=known):
         assert runner.run(example).attempted, "no example"
     assert not runner.failures
 

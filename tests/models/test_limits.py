@@ -53,7 +53,7 @@ def test_the_whole_remembers_that_a_part_was_cut() -> None:
 
 @pytest.mark.parametrize("limit", [-3, float("nan"), "5"])
 def test_a_time_limit_is_a_number_of_seconds(limit: object) -> None:
-    with pytest.raises(InputError, match="^time_limit: found .*, expected a number of seconds"):
+    with pytest.raises(InputError, match="expected a number of seconds"):
         Limits(time_limit=limit)  # type: ignore[arg-type]
 
 
