@@ -16,7 +16,7 @@ from optgap.models.errors import InputError, NoQuote
 
 
 class Overrun(BaseException):
-    """Raised in the thread of a policy that has not come back; no Exception, which it may catch."""
+    """Interruption of a policy that takes too long; no Exception, which the policy could catch."""
 
 
 class Own:
@@ -68,7 +68,7 @@ class Own:
             raise self.wrong(where, NoQuote(said(error)), expected) from error
 
     def ask_for_list(self, where: str, expected: str, *seen: Any) -> list[Any]:
-        """Return the list that it answers, empty for None.
+        """Return the list that the policy answers, empty for None.
 
         Raises
         ------

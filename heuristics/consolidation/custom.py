@@ -58,7 +58,7 @@ class View:
 
     @property
     def problem(self) -> ConsolidationProblem:
-        """Servers, rules and the tasks that have arrived; a copy."""
+        """Copy of the problem, with the tasks that have arrived."""
         return self._shown
 
     def __getattr__(self, name: str) -> Any:
@@ -123,7 +123,7 @@ def _gpus(answer: Any) -> list[Any] | None:
 
 
 def _checked(answer: list[Any], state: State, task: int, own: Own, where: str) -> Choice:
-    """Return the chosen GPUs after checks that they exist, suffice and have room."""
+    """Return the chosen GPUs after checks that these exist, suffice and have room."""
     problem = state.problem
     total = len(problem.places)
     if not all(map(whole, answer)) or not all(0 <= g < total for g in answer):

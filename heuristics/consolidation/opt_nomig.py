@@ -1,11 +1,11 @@
-"""The least added power for each newcomer while every resident stays where it is (no migration).
+"""Least added power for each arriving task, without migration of residents.
 
-With S_g the residents of GPU g and P_g(S) its power at the lowest clock that they bear (Eq. 1 at
-14'), task l gets the v GPUs of the least
+S_g are the residents of GPU g, and P_g(S) its power at the lowest clock that κ allows (Eq. 1 at
+14'). Task l gets the v GPUs of the least
 
     Σ_g [P_g(S_g ∪ {l}) − P_g(S_g)] + static power of the servers that wake,
 
-W, and of equal ones those with the least memory left.
+W; ties go to the GPUs with the least memory left.
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ def cheapest(state: State, task: int, added: FloatArray) -> tuple[float, Choice]
 def _spread(
     state: State, added: FloatArray, rank: np.ndarray, static: FloatArray, v: int
 ) -> tuple[float, Choice]:
-    """GPUs anywhere: awake servers first by added power, then whole servers as they wake.
+    """Choose GPUs on any servers: active ones by added power, then servers that wake.
 
-    With equal static power that is the least; with servers that differ the thriftiest wake
-    first.
+    This adds the least power if static powers are equal. Otherwise servers of low static power
+    wake first.
     """
     asleep = state.awake[state.problem.gpu_server] == 0
     share = static[state.problem.gpu_server]

@@ -10,7 +10,7 @@ from optgap.heuristics.consolidation.state import Choice, Decide, State
 from optgap.models.consolidation.tasks import FloatArray
 
 Score = Callable[[State, int, np.ndarray], FloatArray]
-"""(state, task, numbers of awake GPUs with room) → score each, infinite where not admissible."""
+"""Function of state, task and active GPUs with room that scores each; infinite forbids a GPU."""
 
 
 def awake_first(score: Score) -> Decide:
@@ -33,7 +33,7 @@ def awake_first(score: Score) -> Decide:
 
 
 def pick(state: State, task: int, scores: FloatArray, asleep: np.ndarray) -> Choice:
-    """Choose v GPUs by scores of the active ones, filled up with GPUs asleep."""
+    """Choose v GPUs by scores of the active ones, and add GPUs asleep if too few qualify."""
     v = state.problem.tasks[task].gpus
     if v == 1:
         best = int(np.argmin(scores))

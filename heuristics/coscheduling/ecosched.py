@@ -1,9 +1,9 @@
-"""EcoSched: per event, the jobs and GPU counts of least mean energy regret and idle share.
+"""EcoSched: at each event, the jobs and GPU counts of least mean energy regret and idle share.
 
-Phase I, `phase_one`: relative run times of every application on each of its GPU counts. Phase II,
-`regrets` and `best_action`: of the counts within τ of the fastest, the set of waiting jobs that
-minimises (1/|a|)·Σ regret + λ·(free − Σ g)/M (Eq. 1-2), regret = energy over the least of the
-application, less 1.
+Phase I, `phase_one`, finds the relative run times of every application on each GPU count. Phase II,
+`regrets` and `best_action`, keeps the counts within τ of the fastest, and starts the set of waiting
+jobs that minimises (1/|a|)·Σ regret + λ·(free − Σ g)/M (Eq. 1-2). The regret is the energy over the
+least energy of the application, less 1.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from optgap.models.result import Outcome
 from optgap.models.spec import chosen
 
 Regrets = tuple[tuple[int, float], ...]
-"""(GPU count, normalised energy − 1) of each mode that is kept."""
+"""Pairs (GPU count, normalised energy − 1), one for each mode that is kept."""
 EQUAL = 1e-12
-"""Scores this close count as equal."""
+"""Difference below which two scores count as equal."""
 
 
 def ecosched(problem: CoschedulingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """EcoSched's Phase I and Phase II; `given` as in `EcoSchedParams`.
+    """Run EcoSched's Phase I and Phase II; `given` is as in `EcoSchedParams`.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def phase_one(
     sigma: float,
     rng: np.random.Generator,
 ) -> list[list[float]]:
-    """Phase I: per application, run times of its modes up to a factor."""
+    """Return the run times of each application's modes up to a factor (Phase I)."""
     found = []
     for app in problem.applications:
         times: list[float] | None = [mode.runtime_s for mode in app.modes]
@@ -155,7 +155,7 @@ def regrets(
 def best_action(
     offers: list[tuple[int, Regrets]], free: int, places: int, weight: float, gpus: int
 ) -> list[tuple[int, int]]:
-    """Phase II: minimise (1/|a|)·Σ regret + λ·(free − Σ g)/M over the actions that fit (Eq. 1-2).
+    """Minimise (1/|a|)·Σ regret + λ·(free − Σ g)/M over the actions that fit (Phase II, Eq. 1-2).
 
     Ties go to the action with more GPUs, then more jobs, then the lexicographically smallest
     list of (place in the queue, GPU count). The score depends on an action only through its

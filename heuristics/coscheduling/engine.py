@@ -1,4 +1,4 @@
-"""The event loop: a policy is asked at time 0 and whenever a job has come or ended."""
+"""Event loop: a policy is asked at time 0 and whenever a job has come or ended."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class State:
 
 
 Action = Sequence[tuple[int, int]]
-"""(job, GPU count) pairs to start now."""
+"""Pairs (job, GPU count) to start now."""
 
 
 def replay(
@@ -89,7 +89,7 @@ class _Clock:
 
     @property
     def left(self) -> int:
-        """Jobs that have not started."""
+        """Number of jobs that have not started."""
         return len(self.waiting) + len(self.coming)
 
     @property
@@ -109,7 +109,7 @@ class _Clock:
         heapq.heappush(self.ends, (end, job))
 
     def proceed(self) -> None:
-        """To the next end or arrival, if any job is left to start."""
+        """Go to the next end or arrival, if any job is left to start."""
         if not self.left:
             return
         if self.waiting and not self.ends:
@@ -119,7 +119,7 @@ class _Clock:
         self._happen(min(ends + arrivals))
 
     def _happen(self, time: float) -> None:
-        """Ends and arrivals at the same time; the last of them is now."""
+        """Process the ends and arrivals up to `time`, which becomes the current time."""
         self.now = max(self.now, time)
         until = self.now + slack_s(self.now)
         while self.ends and self.ends[0][0] <= until:

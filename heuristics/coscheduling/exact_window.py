@@ -1,8 +1,8 @@
-"""A policy that solves its window exactly whenever it learns of a job it had not planned.
+"""Policy that solves its window exactly whenever an unplanned job enters the window.
 
-A plan for the same jobs stays optimal as time passes, so that it is made anew only when a job
-comes into the window. Run times are known, unlike to ``ecosched``; jobs outside the window, or
-not there yet, are not.
+A plan for the same jobs stays optimal as time passes, so the policy replans only if a job enters
+the window. Unlike ``ecosched`` the policy knows run times; it does not know jobs outside the window
+or jobs that have not arrived.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def exact_window(
 
 
 class _Planner:
-    """The plan in force: when each job of the window starts, and on how many GPUs."""
+    """Current plan: the start and GPU count of each job of the window."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The two baselines of EcoSched's paper that run one job at a time, in queue order."""
+"""Two baselines of EcoSched's paper, which run one job at a time, in queue order."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from optgap.models.elastic.simulation.protocol import State
 
 
 class Beliefs:
-    """A model of each job that has run, fitted to what was measured of it (PowerFlow, Sec. 5.2).
+    """Models of the jobs that have run, fitted to measurements (PowerFlow, Sec. 5.2).
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Beliefs:
         self.shown = np.zeros(len(problem), dtype=np.int64)  # configurations, when last asked
 
     def fresh(self, state: State, jobs: Ints) -> Ints:
-        """Return those of these jobs that ran in a new configuration, and forget completed jobs."""
+        """Return which of `jobs` ran in a new configuration, and forget completed jobs."""
         for job in self.jobs.keys() - set(state.jobs.tolist()):
             del self.jobs[job]
         seen = np.count_nonzero(state.seen[jobs], axis=(1, 2))

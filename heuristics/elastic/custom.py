@@ -1,4 +1,4 @@
-"""A user's own elastic policy: asked at every event for GPU counts and clocks."""
+"""Elastic policy of a user, which is asked at every event for GPU counts and clocks."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class View:
         return self.problem.classes[int(self.problem.jobs.of_class[job])]
 
     def time_per_iteration(self, job: int, gpus: int, frequency_mhz: float) -> float:
-        """T_iter, s."""
+        """Return the time per iteration T_iter, s."""
         return float(self.problem.time_s[self._index(job, gpus, frequency_mhz)])
 
     def power(self, job: int, gpus: int, frequency_mhz: float) -> float:
-        """Power of all GPUs of the job, W."""
+        """Return the power of all GPUs of the job, W."""
         return float(self.problem.power_w[self._index(job, gpus, frequency_mhz)])
 
     def _index(self, job: int, gpus: int, frequency_mhz: float) -> tuple[int, int, int]:
@@ -80,7 +80,7 @@ def run(
 
 
 class Adapter:
-    """Asks, checks, and hands over."""
+    """User's policy as a policy of the engine, with checks of its answers."""
 
     settings = Settings(making="least", switch_off=True)
 

@@ -1,8 +1,8 @@
-"""A training job's time and power as they are learnt while it runs: PowerFlow, Sec. 5.2.
+"""Model of a training job's time and power, learnt while the job runs (PowerFlow, Sec. 5.2).
 
 A pre-run on the fewest GPUs gives times and powers over the clocks; every further GPU count and
-clock adds rows. After each, the parameters of Eq. 2-5 and 12-15 are the most probable ones under
-the priors of published jobs (`priors`), so that what was never measured is predicted, too.
+clock adds rows. After each, the parameters of Eq. 2-5 and 12-15 become the most probable ones under
+the priors of published jobs (`priors`), so the model also predicts unmeasured configurations.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from optgap.models.performance.throughput import (
 
 Floats = NDArray[np.float64]
 Curve = Callable[[Floats], tuple[Floats, Floats]]
-"""``curve(z) -> (rows,) logarithms, (rows, parameters) Jacobian`` in z, the parameters' logs."""
+"""Function of z, the logs of parameters: (rows,) logarithms, (rows, parameters) Jacobian."""
 
 
 STEPS = 8
-"""Gauss-Newton steps at most."""
+"""Largest number of Gauss-Newton steps."""
 DAMPINGS = (0.0, 0.03, 1.0, 30.0)
 """Dampings that are tried in turn if a step does not help, as in Levenberg-Marquardt."""
 LONGEST = 2.0
@@ -56,9 +56,9 @@ def most_probable(
     Parameters
     ----------
     target: (rows,) logarithms that were measured.
-    noise: standard deviation of each.
-    mean, spread: (parameters,) of the prior.
-    start: (parameters,) where to begin. longest: see `LONGEST`.
+    noise: standard deviation of each logarithm.
+    mean, spread: (parameters,) mean and standard deviation of the prior.
+    start: (parameters,) initial z. longest: see `LONGEST`.
     """
     precise, tight = 1.0 / noise**2, 1.0 / spread**2
     z = start
@@ -96,13 +96,13 @@ SPREAD = np.array([TIME[name].spread for name in TIME_NAMES])
 MOST_GAMMA = float(np.log(9.0))
 
 DYNAMIC = (0.05, 0.3)
-"""Medians of the linear and the voltage part of φ as shares of the least power that was seen: the
-clocks of the pre-run tell them apart, so that little hangs on them."""
+"""Medians of the linear and the voltage part of φ, as shares of the least measured power. These
+matter little, because the clocks of the pre-run tell the two parts apart."""
 DYNAMIC_SPREAD = 1.5
 POWER_MEAN = np.log([BETA.median, STATIC.median, *DYNAMIC, SYNC.median])
 POWER_SPREAD = np.array([BETA.spread, STATIC.spread, DYNAMIC_SPREAD, DYNAMIC_SPREAD, SYNC.spread])
 LEAST_NOISE = 1e-4
-"""Measurements without noise count as this exact."""
+"""Least standard deviation that is assumed of a measurement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class Board:
 def board_of(clocks_mhz: Floats, power_w: Floats, rounds: int = 5) -> Board:
     """Return the board whose voltage explains (applications, clocks) powers of one GPU best.
 
-    A grid over f0 and κ that is drawn closer `rounds` times; given both, P(f) is linear.
+    The search refines a grid over f0 and κ `rounds` times; given both, P(f) is linear.
     """
     if len(clocks_mhz) < 4:
         return Board(float(clocks_mhz[-1]), 0.0)
@@ -144,14 +144,14 @@ def _misfit(clocks_mhz: Floats, curves: Floats, f0_mhz: float, log_kappa: float)
 
 @dataclass(frozen=True, eq=False)
 class Configurations:
-    """The GPU counts and clocks that a class of jobs may run at, as factors of its parameters.
+    """GPU counts and clocks that a class of jobs may run at, as factors of its parameters.
 
     Parameters
     ----------
     gpus: (K,) counts, the fewest first.
     batch: global batch.
     clocks_mhz: (F,) ascending.
-    gpus_per_node: of the cluster.
+    gpus_per_node: number of GPUs of each node.
     board: see `Board`.
     """
 
@@ -163,7 +163,7 @@ class Configurations:
 
     @cached_property
     def _grid(self) -> tuple[Floats, ...]:
-        """(K·F,) GPUs, nodes, GPUs on a node, clock, batch per GPU."""
+        """Return GPUs, nodes, GPUs on a node, clock and batch per GPU, each (K·F,)."""
         n, f = (g.reshape(-1) for g in np.meshgrid(self.gpus, self.clocks_mhz, indexing="ij"))
         return (
             n,
@@ -175,7 +175,7 @@ class Configurations:
 
     @cached_property
     def time(self) -> tuple[Floats, Floats, Floats]:
-        """(K·F, 2), (K·F, 3) and (K·F, 8) factors of shares of T on the fewest GPUs."""
+        """Factors of shares of T on the fewest GPUs, (K·F, 2), (K·F, 3) and (K·F, 8)."""
         n, nodes, on_node, f, bs = self._grid
         per_batch, per_clock = bs / bs[0], f / self.clocks_mhz[-1]
         io = io_columns(per_batch, on_node / on_node[0])
@@ -187,7 +187,7 @@ class Configurations:
 
     @cached_property
     def power(self) -> tuple[Floats, Floats, Floats]:
-        """(K·F, 2) linear and voltage part of φ, 1 at the lowest clock, P_static's, and bs."""
+        """Factors of φ's two parts, (K·F, 2), 1 at the lowest clock, those of P_static, and bs."""
         f = self._grid[3]
         columns = power_columns("physical", f, self.board.f0_mhz, self.board.kappa)[:, 1:]
         return columns / columns[0], static_factor("physical", f, self.board.f0_mhz), self._grid[4]
@@ -203,7 +203,7 @@ class OnlineModel:
         self.scale_s, self.scale_w = 0.0, 0.0
 
     def update(self, seen: Bools, log_time_s: Floats, log_power_w: Floats) -> None:
-        """Fit to all rows measured so far, from where the last fit ended.
+        """Fit the model to all rows measured so far, starting from the last fit.
 
         Parameters
         ----------
@@ -257,7 +257,7 @@ class OnlineModel:
 
 
 def _theta(z: Floats) -> Floats:
-    """Parameters of Eq. 2-5 from their logarithms, those of γ − 1 last."""
+    """Return the parameters of Eq. 2-5 from their logarithms; the last ones are of γ − 1."""
     theta = np.exp(z)
     theta[-2:] = 1.0 + np.exp(np.minimum(z[-2:], MOST_GAMMA))
     return theta
@@ -271,7 +271,7 @@ def _log_time(z: Floats, io: Floats, grad: Floats, sync: Floats) -> tuple[Floats
 
 
 def _log_power(z: Floats, design: Mapping[str, Any]) -> tuple[Floats, Floats]:
-    """Return ln power in ln of β, P_static, φ's two parts on the fewest GPUs, P_sync's share."""
+    """Return ln power from ln of β, P_static, φ's two parts on the fewest GPUs, P_sync's share."""
     beta, static, linear, voltage, wait = np.exp(z)
     level = design["level"] + beta
     grad = np.array([linear, voltage]) / level

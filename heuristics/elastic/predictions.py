@@ -57,7 +57,7 @@ def _rises(time_s: Floats, energy_j: Floats) -> tuple[Ints, Floats]:
 
 
 def _priority(saved: Floats, cost: Floats) -> tuple[Ints, Floats]:
-    """Kind and value of steps that save so many s and cost so many J per iteration (Eq. 20-21)."""
+    """Return kind and value of steps by s saved and J spent per iteration (Eq. 20-21)."""
     free = (saved > 0) & (cost <= 0)
     finite = (saved > 0) & (cost > 0)
     kind = np.where(free, FREE, np.where(finite, FINITE, NO_STEP))
@@ -67,7 +67,7 @@ def _priority(saved: Floats, cost: Floats) -> tuple[Ints, Floats]:
 
 
 class Known:
-    """Exact tables: one row per class."""
+    """Exact tables, with a row for each class."""
 
     def __init__(self, problem: ElasticProblem) -> None:
         self.problem = problem
@@ -92,7 +92,7 @@ class Known:
 class Scaled(Known):
     """Predictions that are off by a factor per class and GPU count, squared where not profiled.
 
-    The factor is the same at all clocks, so that no f* ever changes: for comparison only. Jobs of
+    The factor is the same at all clocks, so f* never changes; it serves comparisons only. Jobs of
     one class that have been profiled on the same GPU counts share a row of tables.
     """
 
@@ -135,7 +135,7 @@ class Scaled(Known):
 
 
 class Online(Known):
-    """Models fitted to what has been measured of each job: a row of tables per job."""
+    """Tables from models that are fitted to the measurements of each job, a row for each job."""
 
     def __init__(
         self, problem: ElasticProblem, seed: int, sigma_time: float, sigma_energy: float

@@ -1,4 +1,4 @@
-"""Cost of single decisions of a schedule, beside the exact optimum at the same moment."""
+"""Cost of single decisions of a schedule, compared with the exact optimum at that moment."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from optgap.models.times import slack_s
 from optgap.solvers.elastic.snapshot import solve
 
 MOST_EVENTS = 400
-"""Events that are judged: at most so many, spread evenly over the schedule."""
+"""Largest number of events that are judged, spread evenly over the schedule."""
 MOST_STATES = 60_000
-"""States of one search; an optimum that needs more is taken as far as it is proven."""
+"""Largest number of states of one search; beyond it, the bound proven so far counts."""
 
 
 def regrets(
@@ -25,8 +25,8 @@ def regrets(
 ) -> list[Regret]:
     """Return by how much decisions exceed Eq. 18 over the jobs then active, mean s.
 
-    At each moment in which something starts, what every job is about to do is held against the
-    optimum of that decision: jobs that wait count for twice the longest remaining time of any.
+    Whenever something starts, the state of every job is compared with the optimum of that
+    decision. Waiting jobs count for twice the longest remaining time of any job.
     """
     choices = Choices.of(problem)
     speed = rates(problem, solution)

@@ -1,8 +1,8 @@
-"""The clock of jobs whose scheduler chooses none, under the power limit; or Zeus's.
+"""Clock of jobs whose scheduler chooses none: a common one under the power limit, or Zeus's.
 
-Zeus (You et al., NSDI 2023) takes the clock of a job that costs least, in energy and time:
-η_z·energy + (1 − η_z)·MAXPOWER·time, per iteration at the GPUs requested. Elastic schedulers at a
-common clock also share that GPU counts are given from scratch at every event.
+Zeus (You et al., NSDI 2023) takes the clock of a job that costs least in energy and time:
+η_z·energy + (1 − η_z)·MAXPOWER·time, per iteration at the GPUs requested. The base of
+elastic schedulers at a common clock is here, too; these give GPU counts from scratch at each event.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from optgap.models.errors import InputError
 
 
 class Clock:
-    """The clock of jobs whose scheduler chooses none.
+    """Clock of jobs whose scheduler chooses none.
 
     Every job runs at the `frequency` of the options (0: the highest), or at the clock that
-    minimises Zeus's cost at the GPUs it requests. While the limit would be passed, all clocks are
-    cut to a common ceiling, and where the lowest is not enough, the last jobs of the order wait;
-    unless `capped` is off.
+    minimises Zeus's cost at the GPUs it requests. If the power limit would be passed, a common
+    ceiling cuts all clocks. If the lowest ceiling is not enough, the last jobs of the order wait.
+    Both need `capped`.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Clock:
     def _alone(self, state: State, asked: Ints, order: Ints, count: Ints, clock: Ints) -> None:
         """Run the first job that asked for GPUs at the highest count and frequency that fit.
 
-        Power need not rise with either, so that lowering both may end with nothing."""
+        Power need not rise with either, so lowering both may end with nothing."""
         a = next(a for a in order.tolist() if asked[a] >= 0)
         c, k = int(state.of_class[a]), int(asked[a])
         fits = np.isfinite(self.problem.time_s[c]) & (self.counted_w[c] <= self.limit_w)
@@ -98,10 +98,10 @@ def govern(
     of_class: Any, chosen: Any, wanted: Any, order: Any, watts: Any, locked: Any, fewer: Any,
     limit: float,
 ) -> Any:  # fmt: skip
-    """Clocks of at most a common ceiling, the highest under which the limit is kept.
+    """Cut clocks to a common ceiling, the highest under which the power limit holds.
 
-    Where the lowest ceiling is not enough, jobs get fewer GPUs, the last of `order` first, and
-    in the end none. `fewer`: (C, K) the next smaller count index, −1 for none. `locked`: (A,)
+    If the lowest ceiling is not enough, jobs get fewer GPUs, the last of `order` first, and in
+    the end none. `fewer`: (C, K) the next smaller count index, −1 for none. `locked`: (A,)
     power of jobs that keep theirs, −1 for the others. Changes `chosen` and `wanted` in place.
     """
     size = len(of_class)
@@ -168,7 +168,7 @@ class Elastic(ABC):
 def neighbours(time_s: Floats) -> tuple[Ints, Ints, Ints]:
     """Return the first count of each class, (C,), and the next and last, (C, K), −1 for none.
 
-    time_s: (C, K, F), infinite where a class may not run on a count.
+    `time_s` is (C, K, F), and infinite if a class may not run on a count.
     """
     allowed = np.isfinite(time_s[:, :, 0])
     following = np.full(allowed.shape, -1, dtype=np.int64)

@@ -46,7 +46,7 @@ from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.result import Outcome, Termination
 
 NEXT_ROW, DECIDE = map(python_of, (next_row, decide))
-"""The events of the built-in policies, run by Python as the policy is."""
+"""Event loop of the built-in policies, interpreted by Python as the policy is."""
 
 Decision = tuple[int, tuple[int, ...]]
 Answer = int | str | tuple[int | str, Iterable[int]] | None
@@ -105,7 +105,7 @@ class State:
 
     @property
     def problem(self) -> PlacementProblem:
-        """Power model, target workload, ranks, objective; its tasks are the arrivals so far."""
+        """Problem with its power model, workload and objective; tasks are the arrivals so far."""
         tasks, k = self._whole.tasks, self._arrived
         so_far = Tasks(
             tasks.names[:k],
@@ -122,31 +122,31 @@ class State:
 
     @property
     def cluster(self) -> Cluster:
-        """The nodes as they are when idle."""
+        """Nodes of the cluster, as they are when idle."""
         return self._whole.cluster
 
     @property
     def time_s(self) -> float:
-        """The time, s from the horizon's begin; 0 where nothing leaves."""
+        """Current time, s from the beginning of the horizon; 0 if tasks never leave."""
         return float(self._flow.now_s[0]) - self._whole.epoch_s
 
     @property
     def free_cpu_milli(self) -> IntArray:
-        """(N,) free milli-vCPU of each node."""
+        """Free milli-vCPU of each node, shape (N,)."""
         return self._views[0]
 
     @property
     def free_memory_mib(self) -> IntArray:
-        """(N,) free MiB of each node."""
+        """Free MiB of each node, shape (N,)."""
         return self._views[1]
 
     @property
     def gpu_free_milli(self) -> IntArray:
-        """(N, most GPUs of a node) free milli-GPU of each GPU; -1 where a node has no such GPU."""
+        """Free milli-GPU of each GPU, (N, most GPUs of a node); -1 if a node has no such GPU."""
         return self._views[2]
 
     def feasible(self, task: Task) -> IntArray:
-        """Indices of the nodes that could take `task` now, lowest rank first."""
+        """Return the indices of the nodes that fit `task` now, lowest rank first."""
         fits = (self._cpu >= task.cpu_milli) & (self._memory >= task.memory_mib)
         fits &= self._tasks < TASKS_PER_NODE
         if task.num_gpu:
@@ -180,7 +180,7 @@ class State:
         return self._accepting[spec]
 
     def _why_not(self, task: Task, node: int) -> tuple[str, str] | None:
-        """Return what `node` has and what `task` needs, in words; None if the task fits."""
+        """Return in words what `node` offers and what `task` needs; None if the task fits."""
         cpu, memory = int(self._cpu[node]), int(self._memory[node])
         if cpu < task.cpu_milli:
             return f"{cpu} milli-vCPU free", f"at least {task.cpu_milli}"

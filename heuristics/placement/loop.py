@@ -1,6 +1,6 @@
 """Decision of a built-in policy about one row of tasks, compiled: its node and its GPUs.
 
-Nodes stand in order of rank, so that the first of the best is the one that wins ties.
+Nodes are in order of rank, so the first of several best nodes wins ties.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from optgap.models.placement.kernels import Row, buckets, cpu_w, fragment, gpu_p
 
 @compiled
 def refresh(run: PlacementRun, first: int, stop: int) -> None:
-    """Recompute what is derived from the free amounts of nodes `first` to `stop` - 1."""
+    """Recompute the fields that follow from the free amounts of nodes `first` to `stop` - 1."""
     for n in range(first, stop):
         node, now, gpu_free = run.nodes[n], run.state[n], run.gpu_free[n]
         most = -1
@@ -51,9 +51,9 @@ def feasible(request: Row, memory_mib: int, now: Row) -> bool:
 
 @inner
 def candidates(run: PlacementRun, k: int) -> int:
-    """List the feasible nodes of arrival `k` with their scores; returns how many there are.
+    """List the feasible nodes of arrival `k` with their scores; return their number.
 
-    Without scores the first will do, unless one is to be drawn.
+    Without scores the search ends at the first feasible node, unless one is to be drawn.
     """
     # Taken out of `run` once: handing all of it to a function costs more than that does.
     first, second = run.rule.first, run.rule.second
@@ -140,7 +140,7 @@ def choose_gpus(run: PlacementRun, k: int, n: int) -> int:
 
 @inner
 def hold(run: PlacementRun, k: int, n: int, mask: int, sign: int) -> None:
-    """Give arrival `k` its resources; take them back with a `sign` of -1."""
+    """Give arrival `k` its resources; take these back with a `sign` of -1."""
     now = run.state[n]
     request = run.requests[run.arrivals[k]["request"]]
     now["free_cpu"] -= sign * request["cpu_milli"]

@@ -1,6 +1,6 @@
-"""Scores of a node, and of its GPUs, for a task under every policy; compiled.
+"""Compiled scores of a node and of its GPUs for a task, under every policy.
 
-Each policy's file defines its score.
+The file of each policy defines its score.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from optgap.models.placement.kernels import (
 )
 
 CPU_SCALE = 128_000.0
-"""The largest node's milli-vCPU, by which BestFit and DotProd scale."""
+"""Milli-vCPU of the largest node, by which BestFit and DotProd scale."""
 GPU_SCALE = 8000.0
-"""The largest node's milli-GPU."""
+"""Milli-GPU of the largest node."""
 
 
 @compiled
@@ -53,7 +53,7 @@ def fgd_points(steps: FloatArray, decrease: float) -> int:
 def value_of_rest(
     values: NodeWorth, n: int, gpu_free: IntArray, cpu_left: int, moved: int, old: int, new: int
 ) -> float:
-    """W of what is left of node `n`, `moved` of its GPUs going from `old` to `new` milli-GPU."""
+    """Return the worth (W) of node `n` after `moved` GPUs went from `old` to `new` milli-GPU."""
     idle = 0
     largest = 0
     for free in gpu_free:
@@ -72,9 +72,9 @@ def value_of_rest(
 def move_value(
     run: PlacementRun, kind: int, r: int, n: int, free: int, moved: int, old: int, new: int
 ) -> float:
-    """Return a PWR to VALUE score of request `r` on node `n`, `moved` GPUs going `old` to `new`.
+    """Return the score (PWR to VALUE) of request `r` if `moved` GPUs of node `n` go `old` to `new`.
 
-    `free` and `run.profile` describe the node's GPUs before that.
+    `free` and `run.profile` describe the GPUs of the node before the move.
     """
     rule, node, now, profile = run.rule, run.nodes[n], run.state[n], run.profile
     workload = run.workload[node["model"]]
@@ -106,7 +106,7 @@ def move_value(
 
 @inner
 def best_move(run: PlacementRun, kind: int, r: int, n: int) -> tuple[float, int]:
-    """Return the best PWR to VALUE score on node `n`, and the lowest GPU of a share that has it."""
+    """Return the best score (PWR to VALUE) on node `n`, and for a share the lowest GPU with it."""
     node, gpu_free = run.nodes[n], run.gpu_free[n]
     count, wanted = run.requests[r]["num_gpu"], run.requests[r]["gpu_milli"]
     free = 0
@@ -142,7 +142,7 @@ def best_fit_gpu(gpu_free: IntArray, gpus: int, wanted: int) -> int:
 
 @inner
 def baseline_score(kind: int, request: Row, now: Row, gpu_free: IntArray, gpus: int) -> float:
-    """Return the score of a node by one of `baselines`; higher is better."""
+    """Return the score of a node under a policy of `baselines`; higher is better."""
     wanted = request["num_gpu"] * request["gpu_milli"]
     if kind == BESTFIT:
         left = (now["free_cpu"] - request["cpu_milli"]) / CPU_SCALE * 0.5

@@ -36,7 +36,7 @@ def shadow(run: QueueRun, n: int, now: float) -> float:
 
 @inner
 def harmless(run: QueueRun, n: int, wanted: int) -> bool:
-    """Whether, after `shadow`, a job of n GPUs placed now leaves room for `wanted` then."""
+    """Tell, after `shadow`, whether a job of n GPUs placed now leaves room for `wanted` later."""
     online, g = run.online, run.online.truth.g
     used = place(online.free, online.level, n, g, run.spare, 0)
     for h in range(used):

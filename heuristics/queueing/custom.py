@@ -45,7 +45,7 @@ from optgap.solvers.queueing.online import (
 )
 
 NEXT_EVENT, HAPPEN, UNQUEUE, BOOK = map(python_of, (next_event, happen, unqueue, book))
-"""The events of the built-in policies, run by Python as the policy is."""
+"""Event loop of the built-in policies, interpreted by Python as the policy is."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class State:
 
     @property
     def free_gpus(self) -> int:
-        """GPUs that nobody holds."""
+        """Number of GPUs that no job holds."""
         return int(self.cluster.free.sum())
 
     def wait_s(self, job: int) -> float:
@@ -134,7 +134,7 @@ def run(
 def replay(
     problem: QueueingProblem, choose: Callable[[State], list[int]], limits: Limits
 ) -> Outcome:
-    """Ask a policy at every event, again until it starts nothing more."""
+    """Ask a policy at every event, repeatedly until it starts no more jobs."""
     online, cluster = online_of(problem), Cluster(problem)
     cluster.free, cluster.level = online.free, online.level  # one and the same
     tally, at, stopped = online.tally, online.truth.at, Termination.COMPLETED

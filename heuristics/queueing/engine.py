@@ -17,19 +17,19 @@ from optgap.solvers.queueing.list_schedule import held_gpus
 from optgap.solvers.queueing.online import EVENTS, LONGEST, ROUNDS, Online, online_of
 
 EVENTS_A_LOOK = 512
-"""Events of a fixed rule between two looks at the limits."""
+"""Events of a fixed rule between two checks of the limits."""
 
 
 def simulate(
     problem: QueueingProblem, rule: Rule, *, limits: Limits, lookahead: int = 0, label: str
 ) -> Outcome:
-    """Run a policy to the end of the stream, or until `limits` say stop.
+    """Run a policy to the end of the stream, or until `limits` stop the run.
 
-    A run that was stopped returns the schedule so far; the other jobs never start.
+    A stopped run returns the schedule so far; the other jobs never start.
 
     Parameters
     ----------
-    lookahead: how many waiting jobs of each family SBS looks at; 0 for all.
+    lookahead: number of waiting jobs of each family that SBS considers; 0 for all.
     """
     run = run_of(problem, rule, lookahead)
     return drive(problem, run.online, lambda events: advance(run, events), limits, label)
@@ -44,7 +44,7 @@ def drive(
     weight: int = 1,
     rounds: str = "rounds",
 ) -> Outcome:
-    """Call `step` with numbers of events until it says that all are done; return the schedule.
+    """Call `step` with numbers of events until it returns False; return the schedule.
 
     Parameters
     ----------
