@@ -1,8 +1,9 @@
 """The best placement that at most K migrations reach, with a proven bound, for every K.
 
 Power only. Groups of tasks leave greedily (`greedy`), and the offline placement is laid over what
-is there (`target`). The bound is that of node patterns with everything but load free to move,
-whatever K; small clusters are solved exactly for each (`exact`).
+is there (`target`). The better of two bounds counts: that of node patterns with everything but
+load free to move, whatever K, and that of K departures (`departures`). Small clusters are solved
+exactly for each K (`exact`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from optgap.models.placement import PlacementSolution
 from optgap.models.placement.migrations import MigrationProblem, Move
 from optgap.models.result import Termination
 from optgap.solvers.formulation import Stopped
+from optgap.solvers.placement.migrations.departures import saved_w
 from optgap.solvers.placement.migrations.exact import MigrationModel
 from optgap.solvers.placement.migrations.greedy import Descent
 from optgap.solvers.placement.migrations.state import NOTHING, State
@@ -178,9 +180,13 @@ def curve(
             between = Descent(migration, way[:begun])
             between.run(k, limits)
             work.add(between.moves, begun)
+    now, saved = work.paths[0][1][0], saved_w(State(migration)) * (1 + ROUNDING)
+    gone = {k: (now - saved[min(k, len(saved) - 1)], "departures, node by node") for k in grid}
     exact = _exact(work, grid[1:]) if small else {}
-    exact[0] = work.paths[0][1][0], "no migration"
-    points = tuple(work.point(k, k == most, *max(*bounds, exact.get(k, bounds[0]))) for k in grid)
+    exact[0] = now, "no migration"
+    points = tuple(
+        work.point(k, k == most, *max(*bounds, gone[k], exact.get(k, bounds[0]))) for k in grid
+    )
     end, _ = migration.follow(points[-1].moves, len(points[-1].moves))
     return MigrationCurve(points, end, limits.stop or Termination.COMPLETED)
 
