@@ -85,6 +85,7 @@ def _placement(table: Table, problem: Any, source: str, reasons: Counter[str]) -
         places[name].append(k)
     node = np.full(len(tasks), -1, dtype=np.int64)
     mask = np.zeros(len(tasks), dtype=np.int64)
+    untold: list[int] = []
     for name, where, text, row in zip(*table.values(), strict=True):
         parts = [part.strip() for part in text.split("-")] if text else []
         if not all(part.isdigit() for part in parts):
@@ -100,11 +101,18 @@ def _placement(table: Table, problem: Any, source: str, reasons: Counter[str]) -
             reasons["on a node that the problem does not have"] += 1
         elif node[places[name][0]] >= 0:
             reasons["stands twice"] += 1
-        elif not parts and tasks.num_gpu[places[name][0]]:
-            reasons[UNTOLD] += 1
         else:
             k = places[name].pop(0) if len(places[name]) > 1 else places[name][0]
             node[k], mask[k] = cluster.index[where], sum(1 << int(part) for part in {*parts})
+            untold += [k] if tasks.num_gpu[k] and not parts else []
+    for k in untold:  # whole cards of a node are alike: the lowest that no other row holds
+        held = int(np.bitwise_or.reduce(mask[node == node[k]]))
+        free = [g for g in range(cluster.gpus[node[k]]) if not held >> g & 1][: tasks.num_gpu[k]]
+        if len(free) == tasks.num_gpu[k] and tasks.gpu_milli[k] == 1000:
+            mask[k] = sum(1 << g for g in free)
+        else:
+            node[k] = -1
+            reasons[UNTOLD] += 1
     return PlacementSolution.of_arrays(node, mask)
 
 
