@@ -1,4 +1,4 @@
-"""What a profile holds, and which of its points are not to be trusted."""
+"""Audit of a profile: its contents, and its suspect points."""
 
 from __future__ import annotations
 
@@ -18,35 +18,34 @@ Rows = NDArray[np.int64]
 Index = list[tuple[str, Rows]]
 
 MOST_LINES = 12
-"""Findings that a screen shows; JSON has all."""
+"""Largest number of findings on a screen; JSON has all."""
 APART = 1.05
-"""Rows at one clock whose medians of a response differ by more are of several things."""
+"""Factor between medians of a response at one clock above which rows mix several things."""
 GROWS = 0.7
-"""Power that goes with the GPUs to more than this power is that of all of them."""
+"""Exponent of power over GPUs above which a column holds the power of all GPUs."""
 UNREAD = ("memory_mhz", "power_limit_w", "gpus", "nodes", "local_batch")
-"""Columns that rows at one clock may differ in."""
+"""Columns in which rows at one clock may differ."""
 CYCLES = 1.2
-"""time × clock may not fall when the clock rises; by more than this the clock was not held."""
+"""Fall of time × clock at a higher clock beyond which the GPU did not hold the clock."""
 GROUPS = 3
-"""Findings across groups need at least this many of them, and a third of all."""
+"""Least number of groups of a finding across groups, which also needs a third of all."""
 TOP, BELOW = 3, 4
-"""Clocks at which power is level, at least, and those below that tell how it rose."""
+"""Least numbers of clocks at which power is level, and of those below, where power rises."""
 LEVEL, RISE = 0.015, 5.0
-"""Power is level within this share, or 3 times its noise, and should have risen by 5 times that."""
+"""Share within which power is level (or 3 times its noise); 5 times that is a rise."""
 AGREE, MARGIN = 0.02, 1.003
-"""Groups agree on the highest clock within this; rows above it by this factor did not reach it."""
+"""Tolerance of groups' highest clocks; rows above it by this factor did not reach their clock."""
 ASKED, SHORT = {"target", "set", "requested", "applied", "locked", "nominal", "cap"}, 0.03
-"""Words in the name of a clock that was asked for; a row this far below it did not reach it."""
+"""Words in the name of a requested clock; a row this far below it did not reach it."""
 MEASURED = ("avg", "mean", "average", "actual", "measured", "effective", "current")
-"""Words in the name of a clock that was reached rather than asked for."""
+"""Words in the name of a clock that was reached rather than requested."""
 LIMITED, SPENT = 0.02, 0.05
-"""Power within the first of its limit is what the limit leaves; energy is power × time within the
-second."""
+"""Shares: power this close to its limit is limited, energy this close to power × time agrees."""
 
 
 @dataclass(frozen=True)
 class Suspect:
-    """One finding: the column and points it is about, and why, in words."""
+    """Finding with its column, its points and its reason in words."""
 
     column: str
     where: str
@@ -71,7 +70,7 @@ class Audit:
     suspects: tuple[Suspect, ...]
     notes: tuple[str, ...]
     advice: tuple[str, ...] = ()
-    """Groups that would explain why rows at one clock differ."""
+    """Groups that would explain the differences between rows at one clock."""
 
     def __str__(self) -> str:
         lines = [f"{self.source}: {self.kind}, {self.rows} rows, {self.groups} groups"]
@@ -87,7 +86,7 @@ class Audit:
         return "\n".join(lines + told)
 
     def to_json(self) -> dict[str, Any]:
-        """The schema ``optgap.audit/1``."""
+        """Return the JSON form, ``optgap.audit/1``."""
         ranges = {
             name: {"low": low, "high": high, "missing": missing, "unit": QUANTITIES[name].unit}
             for name, (low, high, missing) in self.ranges.items()
@@ -100,13 +99,13 @@ class Audit:
 
     @property
     def suspect_rows(self) -> Rows:
-        """Rows named by any suspect, sorted."""
+        """Return the rows that any finding names, sorted."""
         none = np.zeros(0, dtype=np.int64)
         return np.unique(np.concatenate([none, *(item.rows for item in self.suspects)]))
 
 
 def audit(profile: Profile, by: str | None = None) -> Audit:
-    """Look a profile over: `by` names the groups (default: application, when there is one)."""
+    """Audit a profile; `by` names the groups (default: the application, if there is one)."""
     index = list(profile.groups(by or ("application" if "application" in profile else None)))
     ranges = {}
     for name in QUANTITIES:
@@ -130,11 +129,11 @@ def _has(profile: Profile, *names: str) -> bool:
 
 
 def advice(profile: Profile, by: str | None, reads: Sequence[str] = ()) -> list[str]:
-    """Name what rows at one clock differ in, and the groups that would tell them apart.
+    """Name the differences of rows at one clock, and the groups that would separate the rows.
 
     Parameters
     ----------
-    by: the groups that there are.
+    by: columns that separate groups now.
     reads: columns that a model reads; rows may differ in these.
     """
     found = [*_of_all_gpus(profile, by), *_below(profile)]
@@ -160,7 +159,7 @@ def advice(profile: Profile, by: str | None, reads: Sequence[str] = ()) -> list[
 
 
 def _apart(profile: Profile, rows: Rows) -> bool:
-    """Whether rows at one clock measured different things."""
+    """Tell whether rows at one clock measured different things."""
     for name in ("time_s", "power_w"):
         values = profile.numbers(name)[rows] if name in profile else np.zeros(0)
         values = values[np.isfinite(values)]
@@ -170,7 +169,7 @@ def _apart(profile: Profile, rows: Rows) -> bool:
 
 
 def _of_all_gpus(profile: Profile, by: str | None) -> list[str]:
-    """Say so if power grows with the GPUs, as that of all of them does."""
+    """Warn if power grows with the GPU count, as the power of all GPUs together does."""
     growth = []
     for _, rows in profile.groups(by) if _has(profile, "power_w", "gpus") else ():
         gpus, power = profile.numbers("gpus")[rows], profile.numbers("power_w")[rows]
@@ -183,7 +182,7 @@ def _of_all_gpus(profile: Profile, by: str | None) -> list[str]:
 
 
 def _below(profile: Profile) -> list[str]:
-    """Say how many rows ran below a clock that was asked for, where both stand in the table."""
+    """Count the rows that ran below a requested clock, if the table has both clocks."""
     found = []
     for name, values in profile.columns.items() if "frequency_mhz" in profile else ():
         words = {*re.split(r"[^a-z]+", name.lower())}
@@ -197,7 +196,7 @@ def _below(profile: Profile) -> list[str]:
 
 
 def _gaps(profile: Profile, index: Index) -> list[str]:
-    """Grid points that most groups have and some lack."""
+    """Return sentences on grid points that most groups have and some lack."""
     gaps = []
     for name in ("frequency_mhz", "gpus", "local_batch", "power_limit_w"):
         if name not in profile or len(index) < 2:
@@ -214,7 +213,7 @@ def _gaps(profile: Profile, index: Index) -> list[str]:
 
 
 def _some(names: Iterable[str], most: int = 4) -> str:
-    """The first few names of a list."""
+    """Return the first few names of a list."""
     names = list(names)
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
@@ -224,7 +223,7 @@ def _some(names: Iterable[str], most: int = 4) -> str:
 
 
 def _energies(profile: Profile) -> list[Suspect]:
-    """Energy that is not power times time."""
+    """Find energies that differ from power × time."""
     if not _has(profile, "energy_j", "power_w", "time_s"):
         return []
     gpus = profile.numbers("gpus") if "gpus" in profile else 1.0
@@ -236,7 +235,7 @@ def _energies(profile: Profile) -> list[Suspect]:
 
 
 def _limited(profile: Profile) -> list[Suspect]:
-    """Rows at their power limit: the clock is what the limit leaves, not what was asked for."""
+    """Find rows at their power limit, where the limit decides the clock instead of the request."""
     name = profile.called.get("frequency_mhz", "").lower()
     reached = "clock_spread" in profile or any(word in name for word in MEASURED)
     if reached or not _has(profile, "power_w", "power_limit_w", "frequency_mhz"):
@@ -249,7 +248,7 @@ def _limited(profile: Profile) -> list[Suspect]:
 
 
 def _doubtful(profile: Profile) -> list[Suspect]:
-    """Runs cut from samples that are suspect by themselves, each reason once."""
+    """Find suspect runs that were cut from samples; each reason makes one finding."""
     rows: dict[str, list[int]] = {}
     cut = _has(profile, "suspect", "power_spread")
     for k, reasons in enumerate(profile["suspect"] if cut else ()):
@@ -269,8 +268,8 @@ def unheld(profile: Profile, index: Index) -> list[Suspect]:
     """Find clocks at which work takes more cycles than a slower or faster clock can explain.
 
     A run takes at most as many cycles (time × clock) at a low clock as at the next higher one,
-    since waiting for memory costs more cycles the faster the core runs. Where most groups
-    break that by a wide margin the core did not run at the clock it claims.
+    because waiting for memory costs more cycles at a faster clock. If most groups violate this
+    by a wide margin, the core did not run at the clock in the table.
     """
     excess: dict[float, list[float]] = {}
     for _, rows in index if _has(profile, "time_s", "frequency_mhz") else ():
@@ -296,8 +295,8 @@ def unheld(profile: Profile, index: Index) -> list[Suspect]:
 def unreached(profile: Profile, index: Index) -> list[Suspect]:
     """Find the top clocks between which neither power nor time changes, although power should.
 
-    Groups that agree on the highest clock make one finding. Where enough of them do, it holds for
-    every group. Level time alone says nothing: work may wait for memory.
+    Groups that agree on the highest clock make one finding. If enough groups agree, the finding
+    holds for every group. Level time alone proves nothing, because work may wait for memory.
     """
     if not _has(profile, "power_w", "frequency_mhz"):
         return []
@@ -321,7 +320,7 @@ def unreached(profile: Profile, index: Index) -> list[Suspect]:
 
 
 def _highest(profile: Profile, rows: Rows) -> float | None:
-    """Where the line below meets the level of the top clocks, in MHz; None without a level."""
+    """Return the clock (MHz) at which the rising line meets the top level; None without a level."""
     x, power = curve(profile, "power_w", rows)
     at, time = curve(profile, "time_s", rows) if "time_s" in profile else (x[:0], x[:0])
     level, still = (max(LEVEL, 3 * noise(*pair)) for pair in ((x, power), (at, time)))
@@ -341,7 +340,7 @@ def _highest(profile: Profile, rows: Rows) -> float | None:
 
 
 def curve(profile: Profile, name: str, rows: Rows) -> tuple[Floats, Floats]:
-    """ln of each distinct clock among the rows, ascending, and of the median of a column there."""
+    """Return ln of the rows' distinct clocks, ascending, and ln of a column's median there."""
     clock, values = profile.numbers("frequency_mhz")[rows], profile.numbers(name)[rows]
     with np.errstate(invalid="ignore"):
         known = (clock > 0) & (values > 0) & np.isfinite(clock) & np.isfinite(values)
@@ -353,7 +352,7 @@ def curve(profile: Profile, name: str, rows: Rows) -> tuple[Floats, Floats]:
 
 
 def noise(x: Floats, y: Floats) -> float:
-    """Robust standard deviation of points about a smooth curve, from second differences."""
+    """Return the robust standard deviation about a smooth curve, from second differences."""
     if len(x) < TOP:
         return 0.0
     share = (x[1:-1] - x[:-2]) / (x[2:] - x[:-2])

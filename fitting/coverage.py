@@ -1,4 +1,4 @@
-"""Whether 90 % intervals hold: how many held-out points lie in those drawn without them."""
+"""Coverage of 90 % intervals: the share of held-out points inside."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from optgap.fitting.uncertainty import (
 LEVEL = 0.9
 DRAWS = 100
 MOST_JUDGED = 2000
-"""Held-out rows of a fold and group that intervals are judged on, drawn at random."""
+"""Largest number of random held-out rows of a fold and group on which intervals are judged."""
 LEAST_ROWS, SCALES = 10, (0.5, 5.0)
-"""Held-out rows that a scale of intervals is taken from, and what it may be."""
+"""Least number of held-out rows for a scale of intervals, and the range of the scale."""
 LEAST_OTHERS = 3
-"""Applications that the interval of another one is drawn from, where it is judged."""
+"""Least number of applications for judging the interval of another one."""
 EXACT = 1e-9
-"""Relative error that is none."""
+"""Relative error that counts as zero."""
 OVER, KIN = "application", "workload"
-"""What draws are between; and what several of them may be of, as one network under several power
-limits, which are held out together."""
+"""Columns between whose values draws are made, and columns of the whole that several values
+belong to, such as one network under several power limits. The whole is held out together."""
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """Shares of held-out points within their intervals; None where none were held out.
+    """Shares of held-out points within their intervals; None if none were held out.
 
     Parameters
     ----------
-    rows, count: the share of rows of groups that were fitted to other rows, and how many rows.
-    others, applications: the mean share of the rows of an application that no row was fitted to,
-        and over how many; each held out once.
+    rows, count: share of held-out rows of fitted groups, and number of such rows.
+    others, applications: mean share of the rows of held-out applications, and number of these
+        applications; each is held out once.
     """
 
     rows: float | None = None
@@ -64,7 +64,7 @@ class Coverage:
         }
 
     def lines(self) -> list[str]:
-        """What was found, a sentence each."""
+        """Return the findings, a sentence each."""
         about, found = f"{100 * LEVEL:g} % intervals covered", []
         if self.others is not None:
             what = f"held-out {OVER}s' points ({self.applications}, one at a time)"
@@ -76,9 +76,9 @@ class Coverage:
 
 def places(fits: Mapping[str, tuple[Estimator, Profile]], held: Mapping[str, Profile],
            seed: int) -> dict[str, Floats]:  # fmt: skip
-    """How far held-out rows lie from the middle of the intervals of fits to others: 1 is an end.
+    """Return the distance of held-out rows from the middle of intervals; 1 is an end.
 
-    NaN where no parameter has a say in what is predicted.
+    A distance is NaN if no parameter affects the prediction.
     """
     found = {}
     rng, members = np.random.default_rng(seed), members_of(fits)
@@ -95,7 +95,7 @@ def places(fits: Mapping[str, tuple[Estimator, Profile]], held: Mapping[str, Pro
 
 
 def _places(fit: Estimator, table: Profile, rng: np.random.Generator) -> Floats:
-    """How far each row lies from the middle of its draws; 0 for exact rows, exactly predicted."""
+    """Return each row's distance from the middle of its draws; 0 for exact predictions."""
     measured = table.numbers(fit.response)
     low, high = interval(fit, DRAWS, rng, table, LEVEL)
     off, width = np.abs(np.log(measured**2 / (low * high))) / 2, np.log(high / low) / 2
@@ -104,9 +104,9 @@ def _places(fit: Estimator, table: Profile, rng: np.random.Generator) -> Floats:
 
 
 def judged(held: HeldOut | None, seed: int, scaled: bool = True) -> tuple[float, Coverage]:
-    """The scale that makes intervals hold on held-out rows, and how many they cover with it.
+    """Return the scale that makes intervals hold on held-out rows, and their coverage.
 
-    Each fifth of the rows is judged with the scale of the others; all without one if not `scaled`.
+    Each fifth of the rows is judged by the scale of the others; without `scaled` the scale is 1.
     """
     found = np.zeros(0) if held is None else held.places[~np.isnan(held.places)]
     if not len(found):
@@ -125,7 +125,7 @@ def _scale(found: Floats, scaled: bool) -> float:
 
 
 def _draw(fit: Any, predictive: Predictive, table: Profile) -> None:
-    """Say what a fit is drawn from, and what the iteration time inside an energy model is."""
+    """Store what a fit is drawn from, also for the iteration time inside an energy model."""
     fit.predictive_ = predictive
     time = fit.facts_.get(NESTED)
     if time is not None:
@@ -135,9 +135,9 @@ def _draw(fit: Any, predictive: Predictive, table: Profile) -> None:
 
 
 def drawn_from(fit: GroupedFit[Any], table: Profile, held: HeldOut | None, seed: int) -> Coverage:
-    """Give every fit what it is drawn from; how many held-out points that covers.
+    """Store what every fit is drawn from; return the coverage of held-out points.
 
-    Rows of several applications in one group: between these, too.
+    If a group has rows of several applications, draws are between applications, too.
     """
     parts = {title: (fit.fits[title], table.take(rows))
              for title, rows in table.groups(fit.by) if title in fit.fits}  # fmt: skip
@@ -156,7 +156,7 @@ def drawn_from(fit: GroupedFit[Any], table: Profile, held: HeldOut | None, seed:
 
 
 def _at_bounds(fit: Estimator, seed: int) -> list[str]:
-    """How far parameters at their bounds may be from these, by the draws."""
+    """Return sentences with the ends of the draws of parameters that are at their bounds."""
     held = [k for k, p in enumerate(fit.parameters_) if fit.at_bound_[k] and not p.fixed]
     if not held or np.array_equal(fit.scatter_.centre, fit.theta_):
         return []
@@ -171,15 +171,15 @@ def _at_bounds(fit: Estimator, seed: int) -> list[str]:
 
 
 def carried(fit: GroupedFit[Any]) -> list[str]:
-    """What intervals of the fits carry, in words."""
+    """Return in words the sources of uncertainty that intervals of the fits include."""
     known = (one.predictive_ for one in fit.fits.values() if not unknown(one))
     return list(dict.fromkeys(part for predictive in known for part in predictive.parts))
 
 
 def _of_several(fit: Any, table: Profile) -> dict[str, list[Profile]]:
-    """The rows of each application, where there are several and draws are between them.
+    """Return the rows of each application, if there are several and draws are between them.
 
-    Of one that is a part of a workload, the rows of each part.
+    A workload with several parts has a table for each part.
     """
     over = KIN if KIN in table else OVER
     if OVER not in table or len(set(table[over].tolist())) < 2:
@@ -202,7 +202,7 @@ def _of_several(fit: Any, table: Profile) -> dict[str, list[Profile]]:
 
 
 def _left_out(fit: Estimator, several: Mapping[str, list[Profile]], seed: int) -> list[float]:
-    """The share of each application's rows that lie in the interval drawn from the others."""
+    """Return the share of each application's rows in the interval drawn from the others."""
     told = {name: [table.take(np.flatnonzero(fit.told_apart(table))) for table in tables]
             for name, tables in several.items()}  # fmt: skip
     told = {name: tables for name, tables in told.items() if sum(map(len, tables))}
@@ -217,7 +217,7 @@ def _left_out(fit: Estimator, several: Mapping[str, list[Profile]], seed: int) -
 
 
 def _without(fit: Any, name: str) -> Any:
-    """The fit as it is drawn from when one application has not been measured."""
+    """Return the fit with draws as if one application had not been measured."""
     copy = fit.with_theta(fit.theta_)
     copy.predictive_ = copy.predictive_.without(name)
     time = fit.facts_.get(NESTED)

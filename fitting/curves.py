@@ -15,7 +15,7 @@ from optgap.models.errors import InputError
 
 
 def weighted_fit(columns: Floats, power: Floats, positive: bool = False) -> Floats:
-    """Coefficients of least relative squares."""
+    """Return the coefficients of least relative squares."""
     size = np.maximum(np.abs(columns).max(axis=0), 1e-300)
     scaled = columns / size / power[:, None]
     if positive:
@@ -26,7 +26,7 @@ def weighted_fit(columns: Floats, power: Floats, positive: bool = False) -> Floa
 
 
 class Linear(Estimator):
-    """A power that is linear in the coefficients which come last among its parameters."""
+    """Base of powers that are linear in their last parameters."""
 
     response = "power_w"
     needs = ("frequency_mhz",)
@@ -48,7 +48,7 @@ class LinearPower(Linear):
 
     Parameters
     ----------
-    P_gs: static power that was measured, W, which is then not fitted; or ``idle_w``, the median of
+    P_gs: measured static power, W, which is then not fitted; or ``idle_w`` for the median of
         that column.
     """
 
@@ -61,7 +61,7 @@ class LinearPower(Linear):
         self.P_gs = P_gs
 
     def settle(self, table: Profile) -> Design:
-        """The static power, where it is given."""
+        """Return the static power if it is given."""
         if self.P_gs is None:
             return {}
         given = self.P_gs
@@ -98,7 +98,7 @@ def _highest(table: Profile) -> Design:
 
 
 class PowerLawPower(Estimator):
-    """P(f) = P_s + c·(f/f_ref)^k in W, with 0.2 ≤ k ≤ 6 and f_ref the highest clock seen."""
+    """P(f) = P_s + c·(f/f_ref)^k in W, with 0.2 ≤ k ≤ 6 and f_ref the highest clock."""
 
     name = "power-law-power"
     response = "power_w"
@@ -130,10 +130,10 @@ class PowerLawPower(Estimator):
 
 
 class PowerLawJct(Estimator):
-    """e(f) = e_min·(f_max/f)^β in s (CATS, Eq. 5), f_max the highest clock seen.
+    """e(f) = e_min·(f_max/f)^β in s (CATS, Eq. 5), f_max the highest clock in the table.
 
-    β lies in [0, 1] for work that the clock drives (0: bound by memory, 1: by the core); up to
-    2 is allowed so that clocks that were not held show instead of being forced to 1.
+    β lies in [0, 1] if the clock drives the work (0: bound by memory, 1: by the core). Values up to
+    2 are allowed, because they reveal clocks that the GPU did not hold.
     """
 
     name = "power-law-jct"
@@ -180,8 +180,8 @@ class BatchPower(Estimator):
     Parameters
     ----------
     form: ``paper`` is the logarithm alone. ``saturating`` (default) keeps power constant below
-        a batch ``low`` (the GPU waits for its host) and above a batch ``high`` (it is full, or
-        at its power limit), both among the batches measured; θ = 0.
+        a batch ``low`` (the GPU waits for its host) and above a batch ``high`` (the GPU is full
+        or at its power limit), both among the measured batches; θ = 0.
     """
 
     name = "batch-power"
@@ -194,7 +194,7 @@ class BatchPower(Estimator):
         self.form = self.one_of("form", form, ("saturating", "paper"))
 
     def settle(self, table: Profile) -> Design:
-        """The batches between which power moves (all of them in the printed form)."""
+        """Return the batches between which power varies (all batches in the printed form)."""
         batch, power = table.numbers("local_batch"), table.numbers("power_w")
         knots = np.unique(batch)
         if self.form == "paper" or len(knots) < 3:
@@ -238,7 +238,7 @@ class BatchPower(Estimator):
 
 
 def _columns(batch: Floats, low: float, high: float, theta: float) -> Floats:
-    """ln(bs + θ), its derivative in θ, and 1; the batch held within [low, high]."""
+    """Return ln(bs + θ), its derivative in θ, and 1, with the batch cut to [low, high]."""
     shifted = np.clip(batch, low, high) + theta
     return np.stack([np.log(shifted), 1 / shifted, np.ones_like(batch)], axis=1)
 
@@ -248,7 +248,7 @@ class Contention(Estimator):
 
     Parameters
     ----------
-    knee_percent: U₀, where slowing starts; None (default) fits it between 50 and 200.
+    knee_percent: U₀, above which tasks slow down; None (default) fits it between 50 and 200.
     """
 
     name = "contention"

@@ -1,4 +1,4 @@
-"""One estimator fitted to every group of a table, and its error on rows held out."""
+"""Estimator fitted to every group of a table, and its error on held-out rows."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class GroupedFit(Generic[E]):
         return self.fits[group]
 
     def rows(self, table: Profile) -> NDArray[np.int64]:
-        """The rows of `table` whose group was fitted."""
+        """Return the rows of `table` whose group was fitted."""
         found = [rows for title, rows in table.groups(self.by) if title in self.fits]
         return np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *found]))
 
@@ -59,8 +59,8 @@ class GroupedFit(Generic[E]):
 
         Parameters
         ----------
-        table: Profile, DataFrame or mapping of columns; a number in it is that of every row.
-        group: which fit serves all rows; by the columns of the groups where it is not given.
+        table: Profile, DataFrame or mapping of columns; a number in it holds for every row.
+        group: group whose fit serves all rows. Default: the columns of the groups decide.
 
         Raises
         ------
@@ -91,7 +91,7 @@ class GroupedFit(Generic[E]):
 def fit_groups(estimator: E, table: object, by: str | None = None) -> GroupedFit[E]:
     """Fit a copy of `estimator` to each group of `table` (Profile, mapping or DataFrame).
 
-    What the groups share (a board's voltage curve) is found over all of them first.
+    Facts that groups share (a board's voltage curve) come from all groups together, first.
 
     Groups that have too little to be fitted (too few rows, one clock, a constant response)
     are left out and named in ``skipped``.
@@ -121,7 +121,7 @@ def fit_groups(estimator: E, table: object, by: str | None = None) -> GroupedFit
 
 
 def reason(error: InputError) -> str:
-    """The error without its file: what was found and what was expected."""
+    """Return an error without its file: the found value and the expected one."""
     place = f"{error.where}: " if error.where else ""
     return f"{place}found {shorten(error.found)}, expected {error.expected}"
 
@@ -131,14 +131,14 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Split:
-    """Which rows are held out: random folds, one value of a column at a time, or all above one.
+    """Held-out rows: random folds, one value of a column at a time, or all above a value.
 
     Parameters
     ----------
-    folds: dealt within each group so that every fold has all groups; groups with fewer rows than
-        folds are left out one row at a time.
-    column: within each group, every value of it is held out once (a batch, a GPU count).
-    upto: of the column; what is larger is held out.
+    folds: number of folds, dealt within each group so that every fold has all groups; groups with
+        fewer rows than folds are left out one row at a time.
+    column: column of which every value is held out once within each group (a GPU count).
+    upto: largest value of the column that is not held out.
     """
 
     folds: int = 10
@@ -158,7 +158,7 @@ class Split:
         return f"{self.folds} folds"
 
     def pairs(self, table: Profile, by: str | None) -> Iterator[tuple[Rows, Rows]]:
-        """Pairs of training and held-out rows of a table whose groups are fitted apart."""
+        """Yield training and held-out rows of a table whose groups are fitted separately."""
         if self.upto is not None:
             held = table.numbers(self.column) > self.upto
             if held.all() or not held.any():
@@ -183,10 +183,10 @@ class Split:
 
 @dataclass(frozen=True, repr=False)
 class HeldOut(Brief):
-    """Predictions of rows that the fit had not seen, with their measurements.
+    """Predictions of held-out rows, with the measurements.
 
     `groups` names the group of each row; `mape` is the mean over groups of each group's mean.
-    `places` says how far rows lie from the middle of their intervals, if that was asked for.
+    `places` has the distances of rows from the middle of their intervals, if requested.
     """
 
     measured: Floats
@@ -198,7 +198,7 @@ class HeldOut(Brief):
 
     @property
     def errors(self) -> Floats:
-        """|predicted − measured| / measured of each row."""
+        """Relative error |predicted − measured| / measured of each row."""
         return np.asarray(np.abs(self.predicted - self.measured) / np.abs(self.measured))
 
     def by_group(self) -> dict[str, float]:
@@ -220,7 +220,7 @@ class HeldOut(Brief):
 
 
 Judge = Callable[[Mapping[str, tuple[E, Profile]], Mapping[str, Profile]], Mapping[str, Floats]]
-"""How far held-out rows of each group lie from the middle of intervals; 1 is an end."""
+"""Function that returns distances of held-out rows from the middle of intervals; 1 is an end."""
 
 
 def cross_validate(
@@ -233,12 +233,12 @@ def cross_validate(
 ) -> HeldOut:
     """Predict every held-out row from the others; `split` defaults to ten folds.
 
-    `judge` is told the fits of each fold with their rows, and the rows held out. Folds begin at
-    the guess and at a solution for nearly the same rows: that of `near`, the groups' fits to all
-    rows, or of the first fold, which then takes every start.
+    `judge` gets the fits of each fold with their rows, and the held-out rows. Folds begin at the
+    guess and at a solution for nearly the same rows: the one of `near` (the groups' fits to all
+    rows), else that of the first fold, which then takes every start.
 
-    Groups that a training part leaves with too few rows to fit are skipped, and named in
-    ``skipped``; a table of which nothing can be predicted is an error.
+    Groups with too few training rows are skipped, and named in ``skipped``. A table of which
+    nothing can be predicted is an error.
     """
     profile = estimator.prepare(table)
     predicted, placed = np.full(len(profile), np.nan), np.full(len(profile), np.nan)

@@ -18,20 +18,20 @@ Residuals = Callable[[Floats], tuple[Floats, Floats]]
 """``f(theta) -> (residuals (rows,), jacobian (rows, parameters))``."""
 
 MOST_STEPS = 300
-"""Evaluations of one descent."""
+"""Largest number of evaluations of one descent."""
 TOLERANCE = 1e-10
 """Relative fall of the cost at which a descent ends."""
 LEAST_NOISE = 1e-6
-"""Relative error below which measurements are not believed, where a prior is weighed."""
+"""Least relative error of measurements that is assumed when priors are weighed."""
 PRIOR_NOISE = 0.03
-"""Relative error of a measurement that priors are weighed against."""
+"""Relative error of a measurement against which priors are weighed."""
 ACCEPTED, TRIED = 0.01, 1000
-"""Draws that have to lie within the bounds, as a share, and how many are tried."""
+"""Least share of draws that must lie within the bounds, and the number of draws tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter with its unit, physical bounds and meaning; fixed when the bounds meet."""
+    """Parameter with unit, physical bounds and meaning; it is fixed if the bounds are equal."""
 
     name: str
     unit: str
@@ -39,9 +39,9 @@ class Parameter:
     upper: float
     meaning: str
     measure: str = ""
-    """What to measure when the data cannot tell it."""
+    """Advice on what to measure if the data cannot determine the parameter."""
     prior: Prior | None = None
-    """Where the data cannot tell it: what published jobs say."""
+    """Prior from published jobs, for data that cannot determine the parameter."""
 
     @property
     def fixed(self) -> bool:
@@ -49,7 +49,7 @@ class Parameter:
 
 
 def bounds(params: Sequence[Parameter]) -> tuple[Floats, Floats]:
-    """Lower and upper bounds of the parameters."""
+    """Return the lower and upper bounds of the parameters."""
     lower, upper = np.array([[p.lower, p.upper] for p in params], dtype=float).reshape(-1, 2).T
     return lower, upper
 
@@ -61,7 +61,7 @@ class Fit:
     Parameters
     ----------
     weights: ρ' of each residual; the gradient is Jᵀ(ρ'·r).
-    start: where the descent began.
+    start: parameters at which the descent began.
     """
 
     theta: Floats
@@ -84,8 +84,8 @@ def solved(
 
     Parameters
     ----------
-    evaluate: residuals, of which `rows` are of measurements and the others of priors.
-    starts: (starts, parameters); of equal ends the first counts.
+    evaluate: residuals; the first `rows` belong to measurements, the others to priors.
+    starts: (starts, parameters); of several equal ends the first wins.
     loss, scale: the loss, and the residual at which it turns linear.
     """
     from scipy.optimize import least_squares
@@ -160,15 +160,15 @@ def _threads() -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Covariance of the free parameters (zero rows and columns elsewhere) and what it cannot say.
+    """Covariance of the free parameters (zero rows and columns elsewhere), with its limits.
 
     Parameters
     ----------
-    covariance, stderr: of the parameters that are at no bound; NaN with no row to spare.
-    loose: groups of parameters of which the data fix fewer combinations than there are.
-    centre, drawn: what parameters are drawn around, and their covariance there: of the fit without
-        bounds, whose draws outside them are rejected. With no row to spare, over the noise's
-        variance.
+    covariance, stderr: of the parameters at no bound; NaN if no row is left for the noise.
+    loose: groups of parameters of which the data determine too few combinations.
+    centre, drawn: mean and covariance of draws, from the fit without bounds; draws outside the
+        bounds are rejected. If no row is left for the noise, the covariance is relative to the
+        variance of the noise.
     """
 
     covariance: Floats
@@ -179,7 +179,7 @@ class Spread:
 
     @classmethod
     def of(cls, theta: Floats, covariance: Floats) -> Spread:
-        """Return the spread of parameters that a covariance says all of."""
+        """Return the spread of parameters that a covariance describes completely."""
         return cls(covariance, np.sqrt(np.diag(covariance)), (), theta, covariance)
 
 
@@ -190,14 +190,14 @@ def _spread(
     rows: int,
     cost: Callable[[Floats], float],
 ) -> Spread:
-    """Standard errors from the Jacobian at the solution; NaN for what cannot be identified.
+    """Return standard errors from the Jacobian at the solution; NaN if not identifiable.
 
     Parameters
     ----------
-    held: parameters at a bound or fixed; of one at a bound the error is unknown.
-    rows: how many of the residuals are measurements (priors follow them).
-    cost: of parameters, beyond their bounds, too; the step there has to lower it, or the curve is
-        too bent for one.
+    held: parameters at a bound or fixed; the error of a parameter at a bound is unknown.
+    rows: number of residuals of measurements (those of priors follow).
+    cost: cost of parameters, beyond their bounds, too; a step there must lower the cost, or the
+        curve is too bent for the step.
     """
     lower, upper = bounds(params)
     prior, fixed = prior_rows(params, fit.theta), lower == upper
@@ -236,7 +236,7 @@ def within(drawn: Floats, centre: Floats, lower: Floats, upper: Floats) -> NDArr
 
 
 def root(covariance: Floats) -> Floats:
-    """A matrix whose product with its transpose is the covariance."""
+    """Return a matrix whose product with its transpose is the covariance."""
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))
 
@@ -244,7 +244,7 @@ def root(covariance: Floats) -> Floats:
 def _errors(
     fit: Fit, held: NDArray[np.bool_], rows: int, prior: Floats
 ) -> tuple[Floats, float, tuple[tuple[int, ...], ...]]:
-    """Covariance over the noise's variance, the noise, and what is not identifiable."""
+    """Return covariance over the noise's variance, the noise, and unidentifiable groups."""
     shape, free = np.zeros((len(fit.theta),) * 2), np.flatnonzero(~held)
     if not len(free):
         return shape, 0.0, ()
@@ -273,7 +273,7 @@ def _errors(
 
 
 def towards(theta: Floats, params: Sequence[Parameter]) -> tuple[Floats, Floats]:
-    """Residuals (ln θ − ln median) / spread of the priors, made independent, and their Jacobian."""
+    """Return independent residuals (ln θ − ln median) / spread of priors, and their Jacobian."""
     jacobian = PRIOR_NOISE * prior_rows(params, theta)
     logs = np.zeros(len(theta))
     for k, p in enumerate(params):
@@ -284,7 +284,7 @@ def towards(theta: Floats, params: Sequence[Parameter]) -> tuple[Floats, Floats]
 
 
 def prior_rows(params: Sequence[Parameter], theta: Floats) -> Floats:
-    """(priors, parameters) how each prior, made independent of the others, goes with θ."""
+    """Return the Jacobian (priors, parameters) of the independent priors in θ."""
     held = [(k, p.prior) for k, p in enumerate(params) if p.prior is not None]
     together = np.array([prior.together for _, prior in held])
     correlated = np.outer(together, together) + np.diag(1 - together**2)
@@ -295,21 +295,21 @@ def prior_rows(params: Sequence[Parameter], theta: Floats) -> Floats:
 
 
 def moved(theta: Floats, moves: Floats, params: Sequence[Parameter]) -> Floats:
-    """(draws, parameters) values `moves` away; of parameters with a prior, in their logarithms."""
+    """Return (draws, parameters) values `moves` away, in logarithms if there is a prior."""
     held, above, more = _held(theta, params)
     in_logs = above + more * np.exp(np.clip(moves / more, -50, 50))
     return np.asarray(np.where(held, in_logs, theta + moves))
 
 
 def movement(theta: Floats, values: Floats, params: Sequence[Parameter]) -> Floats:
-    """(draws, parameters) what `moved` was given for these values."""
+    """Return the (draws, parameters) moves for which `moved` returns these values."""
     held, above, more = _held(theta, params)
     in_logs = more * np.log(np.maximum(values - above, 1e-22 * more) / more)
     return np.asarray(np.where(held, in_logs, values - theta))
 
 
 def _held(theta: Floats, params: Sequence[Parameter]) -> tuple[NDArray[np.bool_], Floats, Floats]:
-    """Which parameters have a prior, above what, and how far above (1 for the others)."""
+    """Return which parameters have a prior, its lower end, and their distance (1 for others)."""
     held = np.array([p.prior is not None for p in params], dtype=bool)
     above = np.array([p.prior.above if p.prior else 0.0 for p in params])
     return held, above, np.where(held, theta - above, 1.0)

@@ -1,4 +1,4 @@
-"""Pictures of a fit: measured against predicted, the curve with its band, the samples behind."""
+"""Pictures of a fit: predicted against measured, the curve with its band, and the samples."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ BAND_SAMPLES = 200
 MANY_LINES = 6
 MANY_SAMPLES = 20_000
 MANY_GROUPS = 20
-"""With more groups than this, lines share colours and there is no legend."""
+"""Largest number of groups with colours of their own and a legend."""
 LEGEND: dict[str, Any] = {
     "fontsize": "x-small", "title_fontsize": "x-small", "frameon": False, "loc": "upper left",
     "bbox_to_anchor": (1, 1),
 }  # fmt: skip
-"""A legend beside the axes."""
+"""Arguments of a legend beside the axes."""
 
 
 def _axes(ax: Axes | None) -> Axes:
@@ -39,7 +39,7 @@ def _axes(ax: Axes | None) -> Axes:
 
 
 def _unit(name: str) -> str:
-    """A column as an axis names it: ``frequency (MHz)`` for ``frequency_mhz``, ``GPUs``."""
+    """Return the name of a column on an axis: ``frequency (MHz)`` for ``frequency_mhz``."""
     quantity = QUANTITIES.get(name)
     if quantity is None or quantity.unit.lower() == name:
         return quantity.unit if quantity else name
@@ -47,7 +47,7 @@ def _unit(name: str) -> str:
 
 
 def _words(name: str) -> str:
-    """``frequency`` for ``frequency_mhz``, ``local batch`` for ``local_batch``."""
+    """Return a column's name in words: ``frequency`` for ``frequency_mhz``."""
     unit = QUANTITIES[name].unit.lower() if name in QUANTITIES else ""
     return name.removesuffix(f"_{unit}").removesuffix("_percent").replace("_", " ")
 
@@ -66,7 +66,7 @@ def _colour(many: int, k: int) -> Any:
 
 
 def plot_measured(report: FitReport[Any], ax: Axes | None = None) -> Axes:
-    """Predicted over measured, held out where the report has it."""
+    """Plot predicted over measured values, those of held-out rows if the report has these."""
     axes, title = _axes(ax), "rows held out"
     response = report.fit.estimator.response
     if report.held_out is not None:
@@ -83,12 +83,12 @@ def plot_measured(report: FitReport[Any], ax: Axes | None = None) -> Axes:
 
 
 def plot_curve(report: FitReport[Any], ax: Axes | None = None, seed: int = 0) -> Axes:
-    """Each group's fitted curve over its first input, with the 90 % band of the parameters.
+    """Plot each group's fitted curve over its first input, with the 90 % band of the parameters.
 
-    A model of one input is drawn on a fine grid, the columns it may use besides held at the
-    values of the group's middle row. A model of several is drawn through the rows measured,
-    one line per value of its second input: of one group each in a colour of its own, of several
-    all in the group's.
+    A model of one input is drawn on a fine grid; optional columns stay at the values of the
+    group's middle row. A model of several inputs is drawn through the measured rows, with a line
+    for each value of its second input. Each line of a single group has its own colour; with
+    several groups, each group has one.
     """
     axes = _axes(ax)
     estimator, fits = report.fit.estimator, report.fit.fits
@@ -119,7 +119,7 @@ def plot_curve(report: FitReport[Any], ax: Axes | None = None, seed: int = 0) ->
 
 
 def _grid(part: Profile, over: str) -> Profile:
-    """A hundred points over one input, everything else as in its middle row."""
+    """Return a hundred points over one input; the other columns are as in the middle row."""
     values = part.numbers(over)
     middle = int(np.argsort(values, kind="stable")[len(values) // 2])
     points = np.linspace(values.min(), values.max(), 100)
@@ -127,7 +127,7 @@ def _grid(part: Profile, over: str) -> Profile:
 
 
 def _lines(part: Profile, fit: Estimator) -> list[tuple[str, Profile]]:
-    """Rows with the same second input, and its value; a few values out of many."""
+    """Return rows with the same second input and its value, for a few of many values."""
     second = part.numbers(fit.needs[1])
     values = np.unique(second)
     chosen = values[np.unique(np.linspace(0, len(values) - 1, MANY_LINES).astype(int))]
@@ -135,7 +135,7 @@ def _lines(part: Profile, fit: Estimator) -> list[tuple[str, Profile]]:
 
 
 def plot_samples(profile: Profile, ax: Axes | None = None) -> Axes:
-    """Power over time of each device, with its runs marked."""
+    """Plot the power of each device over time, with its runs marked."""
     axes = _axes(ax)
     many = len(profile.traces)
     for k, trace in enumerate(profile.traces):
@@ -170,9 +170,9 @@ def save_samples(path: str | os.PathLike[str], profile: Profile) -> None:
 
 
 def drawn_report(report: FitReport[Any], path: str | os.PathLike[str] | None = None) -> Figure:
-    """The curve beside measured against predicted, above the samples that the rows were cut from.
+    """Draw the curve beside predicted against measured values, above the samples of the rows.
 
-    A notebook shows them without further ado; they are written to `path`, too.
+    A notebook shows the figure; it is also written to `path`.
 
     Raises
     ------

@@ -1,9 +1,9 @@
 """Power of one GPU against its clock in PowerFlow's forms (Eq. 13-15 with one batch).
 
-What a board's applications share is the breakpoint f0, the voltage slope κ, the form of P(f).
+The applications of a board share the breakpoint f0, the voltage slope κ and the form of P(f).
 
-Given these, P(f) is linear in its coefficients, so a candidate costs one small weighted least
-squares per application and the search can afford to look everywhere.
+Given these, P(f) is linear in its coefficients. A candidate therefore costs one small weighted
+least squares per application, so the search covers the whole range.
 """
 
 from __future__ import annotations
@@ -28,37 +28,37 @@ FORMS: tuple[PowerForm, ...] = ("physical", "continuous", "printed")
 KAPPAS = (0.3, 1.0, 3.0, 10.0, 25.0)
 """Candidate slopes of the voltage, 1/GHz."""
 MOST_KNOTS, MOST_STEPS = 12, 200
-"""Candidate breakpoints, and evaluations of the simplex search."""
+"""Number of candidate breakpoints, and of evaluations of the simplex search."""
 SCALE = 0.02
-"""Where the search's robust loss turns linear, as a relative error."""
+"""Relative error at which the robust loss of the search turns linear."""
 FOLDS = 5
-"""In which forms are compared, dealt round robin along the clock."""
+"""Number of folds for the comparison of forms, dealt round robin along the clock."""
 
 Shape = dict[str, Any]
-"""What is shared: ``form``, ``f0_mhz``, and ``kappa`` in 1/GHz (0 where the form has none)."""
+"""Shared facts: ``form``, ``f0_mhz``, and ``kappa`` in 1/GHz (0 if the form has none)."""
 Curves = list[tuple[Floats, Floats]]
-"""(clocks in MHz, power in W) of each application."""
+"""Clocks (MHz) and power (W) of each application."""
 
 
 def lower_bounds(form: PowerForm) -> Floats:
-    """Coefficients that physics keeps at 0 or above: all of V(f)'s, the low branch's elsewhere."""
+    """Return lower bounds: 0 for all coefficients of V(f), and else for the low branch."""
     fixed = 3 if form == "physical" else 2
     return np.array([0.0] * fixed + [-np.inf] * (len(COLUMN_NAMES[form]) - fixed))
 
 
 def coefficients(form: PowerForm, columns: Floats, power: Floats) -> Floats:
-    """Coefficients of a form: none below 0 in the physical one."""
+    """Return the coefficients of a form; those of the physical form are at least 0."""
     return weighted_fit(columns, power, positive=form == "physical")
 
 
 def started(form: PowerForm, columns: Floats, power: Floats) -> Floats:
-    """Coefficients to begin at: inside their bounds."""
+    """Return initial coefficients inside their bounds."""
     weights, lower = coefficients(form, columns, power), lower_bounds(form)
     return np.where(np.isfinite(lower), np.maximum(weights, 1e-3), weights)
 
 
 def _errors(curves: Curves, shape: Shape, folds: int = 0) -> Floats:
-    """Relative errors of the best coefficients of each application, by `folds` on rows held out."""
+    """Return relative errors of each application's best coefficients, held out by `folds`."""
     found = [np.zeros(0)]
     for clock, power in curves:
         columns = power_columns(shape["form"], clock, shape["f0_mhz"], shape["kappa"])
@@ -72,16 +72,16 @@ def _errors(curves: Curves, shape: Shape, folds: int = 0) -> Floats:
 
 
 def search(curves: Curves, choice: FormChoice, f0_mhz: float | None, kappa: float | None) -> Shape:
-    """The shape with the least error; the form itself by folds when it is to be chosen.
+    """Return the shape with the least error; folds decide on the form if it is not given.
 
-    A shape that is given whole is taken as it is.
+    A complete given shape is returned unchanged.
 
-    Applications at a single clock say nothing about the shape; forms with more coefficients
-    than the smallest of the others has clocks are left out.
+    Applications at a single clock do not count. Forms with more coefficients than the smallest
+    other application has clocks are left out.
 
     Raises
     ------
-    InputError: when no application ran at two clocks.
+    InputError: if no application ran at two clocks.
     """
     if choice != "auto" and f0_mhz is not None and kappa is not None:
         return {"form": choice, "f0_mhz": f0_mhz, "kappa": kappa}
@@ -101,7 +101,7 @@ def search(curves: Curves, choice: FormChoice, f0_mhz: float | None, kappa: floa
 def _best_shape(
     curves: Curves, form: PowerForm, f0_mhz: float | None, kappa: float | None
 ) -> Shape:
-    """The best of a grid, moved off it by a simplex search where that lowers the cost."""
+    """Return the best shape of a grid, improved by a simplex search if that lowers the cost."""
     from scipy.optimize import minimize
 
     clocks = np.unique(np.concatenate([clock for clock, _ in curves]))
@@ -136,7 +136,7 @@ def _best_shape(
 
 
 class Shaped(Estimator):
-    """A power whose form, f0 and κ belong to the board: given, or searched over all its rows.
+    """Base of powers whose form, f0 and κ belong to the board: given, or found from all rows.
 
     Parameters
     ----------
@@ -144,8 +144,8 @@ class Shaped(Estimator):
         (joined at f0), ``physical`` (static + linear + f·V², V flat up to f0 and rising by κ
         above; coefficients at least 0), or ``auto`` (default): the one that predicts held-out
         clocks best over the board's applications.
-    f0_mhz, kappa: the breakpoint and the voltage's slope in 1/GHz; None (default) searches
-        them. In a grouped fit all groups share them.
+    f0_mhz, kappa: breakpoint, and slope of the voltage in 1/GHz; None (default) fits these.
+        In a grouped fit all groups share the values.
     """
 
     def __init__(
@@ -163,18 +163,18 @@ class Shaped(Estimator):
 
     @abstractmethod
     def sweeps(self, table: Profile, by: str | None) -> Curves:
-        """Clocks and power of the rows that differ in nothing but the clock."""
+        """Return clocks and power of the rows that differ only in the clock."""
 
     def shape(self, table: Profile, by: str | None = None) -> Shape:
-        """The facts that all groups share."""
+        """Return the facts that all groups share."""
         return search(self.sweeps(table, by), self.form, self.f0_mhz, self.kappa)
 
     def share(self, table: Profile, by: str | None) -> Self:
-        """A copy whose form, f0 and κ are those of all groups together."""
+        """Return a copy whose form, f0 and κ come from all groups together."""
         return self.clone(**self.shape(self.prepare(table), by))
 
     def held(self, facts: Design) -> tuple[Parameter, Parameter]:
-        """The parameters f0 and κ, which no group moves."""
+        """Return the parameters f0 and κ, which are fixed within each group."""
         f0, kappa = facts["f0_mhz"], facts["kappa"]
         return (
             Parameter("f0_mhz", "MHz", f0, f0, "where the voltage starts to rise"),
@@ -185,7 +185,7 @@ class Shaped(Estimator):
 class PowerFlowPower(Shaped, Linear):
     """P(f) of a busy GPU at one batch: printed piecewise, continuous, or from V(f).
 
-    No prediction is below a quarter of the least power measured.
+    No prediction is below a quarter of the least measured power.
     """
 
     name = "powerflow-power"

@@ -1,4 +1,4 @@
-"""The tidy profile table that every reader gives and every estimator takes."""
+"""Profile, the tidy table that every reader returns and every estimator takes."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ NO_LINE = -1
 
 @dataclass(frozen=True)
 class Trace:
-    """The samples behind rows, for pictures.
+    """Samples behind rows, for pictures.
 
     Parameters
     ----------
-    device: whose they are.
-    times, power_w: in s and W.
-    runs: first sample of each run, and the first behind it.
+    device: name of the sampled device.
+    times, power_w: times, s, and powers, W.
+    runs: first sample of each run, and the first one after it.
     """
 
     device: str
@@ -47,21 +47,20 @@ class Trace:
 
 @dataclass(frozen=True, repr=False)
 class Profile:
-    """A profile table: equally long columns, text as objects and numbers as float64.
+    """Profile table of equally long columns, text as objects and numbers as float64.
 
     Parameters
     ----------
-    columns: by name; canonical names as in `QUANTITIES`, others are carried along.
-    source: the file or what stands for it.
-    kind: which reader gave it.
-    lines: line number of each row in the source (`NO_LINE` where there is none).
+    columns: columns by name; canonical names are those of `QUANTITIES`, others are carried along.
+    source: the file, or a name in its place.
+    kind: name of the reader.
+    lines: line number of each row in the source (`NO_LINE` if there is none).
     notes: what the reader changed or left out, one line each.
-    published: the source's own columns, by the names they have there, where the reader gave them
-        another name or folded them into one. They can be asked for, to group by for instance,
-        but no model looks at them.
-    called: what the source calls columns that have been given our names.
-    refused: why columns that the source has are not there: an error for whoever asks for them.
-    traces: the samples that the rows were cut from, where there were any.
+    published: columns of the source under their own names, if the reader renamed or joined them.
+        These serve grouping, for instance, but no model reads them.
+    called: names in the source of columns that have our names here.
+    refused: by column of the source that was not read, the error that its use raises.
+    traces: samples from which the rows were cut, if there were any.
     """
 
     columns: Mapping[str, Column]
@@ -83,13 +82,13 @@ class Profile:
         strict: bool = True,
         reads: Collection[str] = QUANTITIES,
     ) -> Profile:
-        """A Profile from a Profile, a mapping of columns, or a pandas DataFrame.
+        """Return a Profile from a Profile, a mapping of columns, or a pandas DataFrame.
 
         Parameters
         ----------
-        reads: the columns that matter; the magnitudes of others are nobody's business.
-        strict: refuse a column whose magnitudes suggest another unit; without it one line of
-            warning says so. A Profile is taken as it is.
+        reads: columns that matter; the magnitudes of others are not checked.
+        strict: whether to refuse a column whose magnitudes suggest another unit rather than
+            warn in one line. A Profile is taken as it is.
 
         Raises
         ------
@@ -142,7 +141,7 @@ class Profile:
         raise InputError(self.source, "columns", NoQuote(names or "nothing"), _missing(name))
 
     def numbers(self, name: str) -> NDArray[np.float64]:
-        """A numeric column; text in it is an error."""
+        """Return a numeric column; text in it is an error."""
         values = self[name]
         if values.dtype.kind not in "fiub":
             where = f"column {theirs(name, self.called)}"
@@ -150,7 +149,7 @@ class Profile:
         return values.astype(float)
 
     def where(self, row: int, name: str) -> str:
-        """The place of a cell, for messages."""
+        """Return the place of a cell, for messages."""
         line = int(self.lines[row]) if len(self.lines) else NO_LINE
         shown = theirs(name, self.called)
         return f"row {row + 1 if line == NO_LINE else line}, column {shown}"
@@ -160,7 +159,7 @@ class Profile:
 
         Raises
         ------
-        InputError: with what is found, else the value of the column there.
+        InputError: with `found`, or by default the value of the column there.
         """
         for row in np.flatnonzero(~good)[:1]:
             value = float(self[name][row])
@@ -168,7 +167,7 @@ class Profile:
             raise InputError(self.source, self.where(int(row), name), told, expected)
 
     def take(self, rows: NDArray[Any]) -> Profile:
-        """The rows of an index or mask."""
+        """Return the rows of an index or mask."""
         columns = {name: values[rows] for name, values in self.columns.items()}
         published = {name: values[rows] for name, values in self.published.items()}
         lines = self.lines[rows] if len(self.lines) else self.lines
@@ -181,7 +180,7 @@ class Profile:
         return replace(self, notes=(*self.notes, *notes))
 
     def groups(self, by: str | Sequence[str] | None) -> Iterator[tuple[str, NDArray[np.int64]]]:
-        """(label, row indices) per distinct value of the columns `by`, in order of appearance."""
+        """Yield (label, row indices) of each value of the columns `by`, in order of appearance."""
         if not by:
             yield "", np.arange(len(self))
             return
@@ -202,26 +201,26 @@ class Profile:
         yield from sorted(zip(titles, parts, strict=True), key=lambda item: int(item[1][0]))
 
     def has(self, name: str) -> bool:
-        """Whether there is a column of this name of ours or of the table's own."""
+        """Tell whether there is a column of this name, canonical or the table's own."""
         return bool({name, self._ours(name)} & self.columns.keys()) or name in self.published
 
     def _ours(self, name: str) -> str:
-        """Our name for a column that the table calls so; "" where it has none."""
+        """Return the canonical name of the table's column `name`; "" if it has none."""
         return next((ours for ours, own in self.called.items() if own == name), "")
 
     def split(self, by: str) -> list[str]:
-        """The columns of ``a,b``; a column of just that name is one."""
+        """Return the columns of ``a,b``; a column of exactly that name is one column."""
         return [by] if self.has(by) else [name.strip() for name in by.split(",")]
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame with the same columns."""
+        """Return a pandas DataFrame with the same columns."""
         import pandas as pd
 
         return pd.DataFrame(dict(self.columns))
 
 
 def theirs(name: str, called: Mapping[str, str]) -> str:
-    """A column as its table calls it, and our name for it where that is another.
+    """Return the table's name of a column, with the canonical name if that differs.
 
     >>> theirs("power_w", {"power_w": "watts"}), theirs("gpus", {})
     ('watts (power_w)', 'gpus')
@@ -230,7 +229,7 @@ def theirs(name: str, called: Mapping[str, str]) -> str:
 
 
 def _missing(name: str) -> str:
-    """What a column that is not there would hold, and how to name one that is."""
+    """Say what a missing column would hold, and how to name one that is there."""
     quantity = QUANTITIES.get(name)
     if quantity is None:
         return f"a column {name}"
@@ -239,7 +238,7 @@ def _missing(name: str) -> str:
 
 
 def as_column(values: Any) -> Column:
-    """Numbers as float64, everything else as text objects."""
+    """Return numbers as float64, and everything else as text objects."""
     array = np.asarray(values)
     try:
         return array.astype(float)
@@ -248,7 +247,7 @@ def as_column(values: Any) -> Column:
 
 
 def _coded(values: Column) -> tuple[NDArray[np.int64], list[str]]:
-    """A column as numbers of its labels, and these."""
+    """Return a column as numbers of its labels, and the labels."""
     if values.dtype.kind == "f":
         distinct, codes = np.unique(values, return_inverse=True)
         return codes, [label(value) for value in distinct.tolist()]
@@ -258,7 +257,7 @@ def _coded(values: Column) -> tuple[NDArray[np.int64], list[str]]:
 
 
 def label(value: object) -> str:
-    """A group's name: whole numbers without a decimal point."""
+    """Return a group's name; whole numbers have no decimal point."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
@@ -277,7 +276,7 @@ _CONDITION = re.compile(r"\s*([^<>=!]+?)\s*(>=|<=|!=|==|>|<|=)\s*(.+?)\s*")
 
 
 def where(profile: Profile, condition: str) -> Profile:
-    """The rows that satisfy ``column>=value`` (also <=, >, <, =, !=); text compares as text.
+    """Return the rows that satisfy ``column>=value`` (also <=, >, <, =, !=); text compares as text.
 
     Raises
     ------
@@ -304,7 +303,7 @@ def where(profile: Profile, condition: str) -> Profile:
 
 
 def drop_missing(profile: Profile, columns: Sequence[str]) -> Profile:
-    """The rows in which all of the named columns that exist hold finite numbers."""
+    """Return the rows in which all named columns that exist hold finite numbers."""
     good = np.ones(len(profile), dtype=bool)
     for name in columns:
         if name in profile and profile[name].dtype.kind == "f":
@@ -320,22 +319,22 @@ def drop_missing(profile: Profile, columns: Sequence[str]) -> Profile:
 
 
 MIXED_DECADES = 2.3
-"""A gap this wide (in powers of ten) within one group splits a column into two units."""
+"""Gap (in powers of ten) within one group that shows two units in a column."""
 EACH_GROUP = ("frequency_mhz", "power_w", "energy_j")
-"""What is judged in every group, and row by row `FAR` times beyond the range."""
+"""Columns that are checked in every group, and row by row at `FAR` times the range."""
 FAR = 10.0
 STATED = 0.05
-"""The lowest value that is believed, in shares of a range's lower end, where a unit was told."""
+"""Least plausible value of a column with a stated unit, as a share of the range's lower end."""
 
 Groups = list[tuple[str, NDArray[np.int64]]]
 
 
 def answered(units: Mapping[str, str]) -> dict[str, str]:
-    """``{"power_w": "milliwatts"}`` as the symbols of the units, by canonical column.
+    """Return the symbols of units such as ``{"power_w": "milliwatts"}``, by canonical column.
 
     Raises
     ------
-    InputError: for a column that is not known or a unit that is none of it.
+    InputError: for an unknown column, or a unit that does not fit it.
     """
     found = {}
     for name, unit in units.items():
@@ -360,14 +359,14 @@ def check_magnitudes(
     reads: Collection[str] = QUANTITIES,
     stated: Collection[str] = (),
 ) -> None:
-    """Ask about columns whose magnitudes suggest another unit, or two units in one column.
+    """Question columns whose magnitudes suggest another unit, or two units in one column.
 
     Parameters
     ----------
-    by: the columns that tell groups apart; the application without.
-    strict: refuse; without it one line of warning per finding stands in for the question.
-    reads: the columns that matter.
-    stated: columns whose unit the user said: an answer, so that they get a warning at most.
+    by: columns that separate groups. Default: the application.
+    strict: whether to refuse rather than warn in one line per finding.
+    reads: columns that matter.
+    stated: columns whose unit the user has stated; these get a warning at most.
 
     Raises
     ------
@@ -387,7 +386,7 @@ def check_magnitudes(
 
 
 def _doubts(profile: Profile, name: str, groups: Groups, stated: bool) -> Iterator[InputError]:
-    """Say what about a column is not believed."""
+    """Yield an error for each implausible property of a column."""
     values, quantity = profile.numbers(name), QUANTITIES[name]
     header = quantity.units.get(parsed(profile.called.get(name, "")).unit, 1.0)
     told = stated or header != 1  # by the user or by the header, and not our own

@@ -28,21 +28,21 @@ E = TypeVar("E", bound=Estimator)
 MOST_ROWS, MOST_NOTES = 60, 12
 """Largest numbers of rows of a table of parameters in a notebook, and of notes below it."""
 OVERFIT = 2.5
-"""A held-out error this many times the one in sample says that the fit follows its noise."""
+"""Ratio of held-out to in-sample error above which the fit follows noise."""
 
 
 @dataclass(frozen=True, repr=False)
 class FitReport(Generic[E]):
-    """A grouped fit with its errors, held out ones included where they were taken.
+    """Grouped fit with its errors, on held-out rows, too, if there are any.
 
     Parameters
     ----------
     fit: the estimators by group.
-    profile: the rows they were fitted to.
-    held_out: predictions of rows not seen, or None.
-    split: what was held out, in words.
+    profile: the fitted rows.
+    held_out: predictions of held-out rows, or None.
+    split: description of the held-out rows.
     notes: findings of the audit.
-    covered: how many held-out points lie in the intervals drawn from the fit.
+    covered: share of held-out points in the intervals drawn from the fit.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class FitReport(Generic[E]):
         Parameters
         ----------
         table: DataFrame or mapping of columns, ``{"frequency_mhz": 900}`` or lists of numbers.
-        group: the fit that serves, where several were fitted and the table does not say.
+        group: group whose fit serves, if there are several and the table does not decide.
 
         Raises
         ------
@@ -131,7 +131,7 @@ class FitReport(Generic[E]):
 
     @cached_property
     def _held(self) -> dict[str, float]:
-        """Held-out error of each group that has one."""
+        """Return the held-out error of each group that has one."""
         return {} if self.held_out is None else self.held_out.by_group()
 
     def to_json(self) -> dict[str, Any]:
@@ -249,7 +249,7 @@ def described(estimator: Estimator) -> dict[str, Any]:
 
 
 def params_json(estimator: Estimator) -> dict[str, dict[str, Any]]:
-    """Value, standard error, start, bounds and flags of each parameter, by name."""
+    """Return value, standard error, start, bounds and flags of each parameter, by name."""
     return {
         p.name: {
             "value": float(estimator.theta_[k]),
@@ -267,7 +267,7 @@ def params_json(estimator: Estimator) -> dict[str, dict[str, Any]]:
 
 
 def _told(estimator: Estimator) -> list[tuple[str, ...]]:
-    """Name, value, error, bounds, unit and meaning of each parameter, as tables show them."""
+    """Return name, value, error, bounds, unit and meaning of each parameter as text."""
     found: list[tuple[str, ...]] = []
     for name, item in params_json(estimator).items():
         flag = " fixed" if item["fixed"] else " at bound" if item["at_bound"] else ""

@@ -1,4 +1,4 @@
-"""Fitted models as JSON (``optgap.fit/1``) and back; no pickle, and nothing is executed."""
+"""Writer and reader of fitted models as JSON (``optgap.fit/1``), without pickle or code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from optgap.models.performance.saved import SCHEMA
 
 
 def save(path: str | os.PathLike[str], report: FitReport[Any]) -> None:
-    """Write a fit with everything needed to predict with it and to judge it."""
+    """Write a fit with everything that predictions and judgements need."""
     dump_json(path, report.to_json())
 
 
@@ -31,14 +31,14 @@ def load(path: str | os.PathLike[str]) -> GroupedFit[Estimator]:
 
     Raises
     ------
-    InputError: for a file that is not an ``optgap.fit/1``, a model that is not known, or
-        fields that do not belong together.
+    InputError: for a file that is no ``optgap.fit/1``, an unknown model, or fields that do not
+        belong together.
     """
     return from_document(load_json(path), str(path))
 
 
 def from_document(document: Mapping[str, Any], source: str) -> GroupedFit[Estimator]:
-    """A fit from its JSON form."""
+    """Return a fit from its JSON form."""
     fields = Fields(document, source)
     fields.schema(SCHEMA)
     base = _estimator(fields)
@@ -60,7 +60,7 @@ def drawn(
     rng: np.random.Generator,
     which: Floats | None = None,
 ) -> list[dict[str, Any]]:
-    """JSON forms of a fit with parameters drawn as `uncertainty.samples` draws them.
+    """Return JSON forms of a fit with parameters that `uncertainty.samples` draws.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def drawn(
 
 
 def _with_values(group: Mapping[str, Any], one: Estimator) -> dict[str, Any]:
-    """A group, or an estimator inside one, with the values of `one`."""
+    """Return the JSON form of a group, or of an estimator in it, with the values of `one`."""
     params = {name: {**group["params"][name], "value": v} for name, v in one.params_.items()}
     facts, nested = group["state"]["facts"], one.facts_.get(NESTED)
     if nested is not None:
@@ -102,7 +102,7 @@ def _estimator(fields: Fields) -> Estimator:
 
 
 def restore(base: Estimator, group: Fields) -> Estimator:
-    """One fitted estimator from its group's JSON."""
+    """Return a fitted estimator from the JSON form of its group."""
     estimator, state = base.clone(), group.object("state")
     estimator.facts_ = _facts(state.object("facts"))
     params = estimator.parameters_ = _parameters(estimator, group)
@@ -128,7 +128,7 @@ def restore(base: Estimator, group: Fields) -> Estimator:
 
 
 def _parameters(estimator: Estimator, group: Fields) -> tuple[Parameter, ...]:
-    """The parameters that the facts call for; those found must be these, in their order."""
+    """Return the parameters that the facts require; the file must have these in order."""
     try:
         known = tuple(estimator.parameters(Profile({}), estimator.facts_))
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -1,4 +1,4 @@
-"""Iteration time of data-parallel training: PowerFlow, Eq. 1-5."""
+"""Model of the iteration time of data-parallel training (PowerFlow, Eq. 1-5)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from optgap.models.performance.throughput import (
 IoForm = Literal["full", "none"]
 
 LEAST_SHARE = 1e-3
-"""Of its prior's median: no parameter that has one goes below."""
+"""Least value of a parameter with a prior, as a share of the prior's median."""
 
 GAMMAS = ("gamma1", "gamma2")
 
 _STARTS = ((9.0, 1.1), (1.1, 3.0), (9.0, 3.0), (1.1, 1.1), (9.0, 1.5), (2.0, 3.0))
-"""Where the starts' (γ1, γ2) lie."""
+"""Values of (γ1, γ2) at the starts."""
 
 _MEASURE = {
     "local": "several GPUs on one node, at 2, 4 and more GPUs",
@@ -40,16 +40,16 @@ _MEASURE = {
 
 
 class PowerFlowThroughput(Estimator):
-    """T_iter of PowerFlow, Eq. 1-5, with the outer exponent 1/γ2; T_sync in one of several forms.
+    """T_iter of PowerFlow, Eq. 1-5, with outer exponent 1/γ2 and a choice of forms for T_sync.
 
     Parameters
     ----------
-    sync: how T_sync is written, see `models.performance.throughput.sync_columns`: ``paper``
-        (Eq. 4), ``ring`` or ``topology``.
+    sync: form of T_sync, see `models.performance.throughput.sync_columns`: ``paper`` (Eq. 4),
+        ``ring`` or ``topology``.
     io: ``full`` (Eq. 2) or ``none`` (T_IO = 0, when loading is hidden or cannot be told).
 
     A table needs ``gpus`` and ``local_batch``; ``nodes``, ``gpus_on_node`` and
-    ``frequency_mhz`` are used where present (one node; n / nodes; no clock term).
+    ``frequency_mhz`` are optional (defaults: one node; n / nodes; no clock term).
     """
 
     name = "powerflow-throughput"
@@ -64,7 +64,7 @@ class PowerFlowThroughput(Estimator):
         self.io = self.one_of("io", io, ("full", "none"))
 
     def settle(self, table: Profile) -> Design:
-        """Whether the clock is known and varies, and in which scopes synchronisation was seen."""
+        """Return whether the clock is known and varies, and the scopes of synchronisation."""
         gpus, batch, nodes, on_node, clock = layout(table)
         local, node = (nodes <= 1) & (gpus > 1), nodes > 1
         facts = {
@@ -113,7 +113,7 @@ class PowerFlowThroughput(Estimator):
         return found
 
     def guess(self, table: Profile, facts: Design) -> Floats:
-        """Each part a share of the median time, spread evenly over its terms."""
+        """Return a start whose parts are shares of the median time, spread evenly over terms."""
         design, time = self.design(table, facts), float(np.median(table.numbers("time_s")))
         parts = []
         for key, share in (("io", 0.3), ("grad", 0.5), ("sync", 0.3)):
@@ -122,10 +122,10 @@ class PowerFlowThroughput(Estimator):
         return np.concatenate([*parts, [1.5, 2.0]])
 
     def _starts(self, first: Floats, params: tuple[Parameter, ...]) -> Floats:
-        """The guess, and starts whose parts take random shares of the median time.
+        """Return the guess, and starts whose parts take random shares of the median time.
 
-        The p-norms have separate valleys near adding (γ = 1) and near the maximum (γ = 10), so
-        the starts take turns among them.
+        The p-norms have separate minima near the sum (γ = 1) and near the maximum (γ = 10), so
+        the starts alternate between these.
         """
         rng = np.random.default_rng(self.seed)
         lower, upper = bounds(params)
@@ -149,7 +149,7 @@ class PowerFlowThroughput(Estimator):
         return log_time(theta, design)
 
     def reference(self) -> tuple[Profile, tuple[int, ...]]:
-        """The run that priors are shares of; T_iter is as long as all parameters but γ are."""
+        """Return the run to which priors refer; T_iter is proportional to all but γ."""
         return reference_run(self.facts_), tuple(range(len(self.theta_) - 2))
 
     def remarks(self, table: Profile) -> list[str]:
@@ -164,7 +164,7 @@ class PowerFlowThroughput(Estimator):
 
     @property
     def model_(self) -> ThroughputModel:
-        """The fitted model, for solvers and policies."""
+        """Fitted model, for solvers and policies."""
         self._check_fitted()
         return ThroughputModel(self.params_, self.sync)
 
@@ -177,7 +177,7 @@ def _unit(name: str) -> str:
 
 
 def _reference(table: Profile) -> Design:
-    """The run that priors are shares of: the fewest GPUs, at the highest clock."""
+    """Return the run to which priors refer: the fewest GPUs, at the highest clock."""
     gpus, batch, nodes, on_node, clock = layout(table)
     rows = gpus == gpus.min()
     if clock is not None:
@@ -193,20 +193,20 @@ def _reference(table: Profile) -> Design:
 
 
 def reference_run(facts: Design) -> Profile:
-    """The one row of `_reference`."""
+    """Return the only row of `_reference` as a Profile."""
     names = {"gpus": "gpus_ref", "nodes": "nodes_ref", "gpus_on_node": "on_node_ref",
              "local_batch": "batch_ref", "frequency_mhz": "clock_ref_mhz"}  # fmt: skip
     return Profile({name: np.array([facts[of]]) for name, of in names.items() if facts[of]})
 
 
 def _priors_of(facts: Design) -> dict[str, Prior]:
-    """Priors of the parameters, for the rows that `facts` are of."""
+    """Return the priors of the parameters, for the rows that `facts` describe."""
     clock = facts["clock_ref_mhz"] if facts["clock"] else None
     return time_priors(facts["t_ref_s"], facts["batch_ref"], facts["on_node_ref"], clock)
 
 
 def _seen(name: str, facts: Design) -> bool:
-    """Whether the data hold what the T_sync parameter `name` acts on."""
+    """Tell whether the data determine the T_sync parameter `name`."""
     scope = "local" if "local" in name else "node" if "node" in name or "pair" in name else "any"
     if scope == "any":
         seen = facts["local"] + facts["node"] > 0
@@ -221,7 +221,7 @@ def _seen(name: str, facts: Design) -> bool:
 
 
 def layout(table: Profile) -> tuple[Floats, Floats, Floats, Floats, Floats | None]:
-    """(gpus, local batch, nodes, GPUs on a node, clock or None) of each row.
+    """Return GPUs, local batch, nodes, GPUs on a node, and clock or None of each row.
 
     Raises
     ------

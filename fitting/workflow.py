@@ -1,4 +1,4 @@
-"""From a table to a report: read, fit, hold out, say what the audit found."""
+"""Workflow from a table to a report: read, fit, hold out rows, and audit."""
 
 from __future__ import annotations
 

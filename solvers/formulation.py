@@ -71,11 +71,11 @@ class Program:
         self.terms = 0
         self._one: Any = None
 
-    def binary(self, name: str, upper: int = 1) -> Any:
-        """Add a variable that is 0 or 1, or a whole number up to `upper`."""
+    def binary(self, name: str) -> Any:
+        """Add a variable that is 0 or 1."""
         import pulp
 
-        return self._variable(name, 0, upper, pulp.LpInteger)
+        return self._variable(name, 0, 1, pulp.LpInteger)
 
     def continuous(self, name: str, lower: float = 0, upper: float | None = None) -> Any:
         """Add a variable from `lower` to `upper`."""

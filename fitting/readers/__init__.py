@@ -1,4 +1,4 @@
-"""Profiler output into one tidy table; the source is recognised by its header."""
+"""Readers of profiler output into one tidy table; its header identifies the source."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def read_profile(
     strict
         Whether to refuse, rather than warn of, values that suggest another unit. Default True.
     by
-        Columns by which groups are told apart; each is judged by its magnitudes.
+        Columns that separate groups; the magnitudes of each group are checked.
     reads
         Columns that matter, such as ``estimator.reads()``. Default: all.
 
@@ -119,11 +119,11 @@ def _read(
     sampled: bool,
     interval_s: float | None,
 ) -> Profile:
-    """The table under our names, by the reader of its kind.
+    """Return the table under canonical names, from the reader of its kind.
 
     Raises
     ------
-    InputError: for a column that is to be renamed and is not there, and a table of no known kind.
+    InputError: for a missing column that the user renames, and a table of no known kind.
     """
     own = {n: by_name(n)[0].name for n in units if n in raw.cells and n not in columns}
     own = {name: ours for name, ours in own.items() if ours in QUANTITIES}
@@ -156,11 +156,11 @@ def _read(
 
 
 def read_profiles(paths: Sequence[str | os.PathLike[str]], **how: Any) -> Profile:
-    """Several files one below the other, with the columns they share and a ``file`` column.
+    """Read several files one below the other, with common columns and a ``file`` column.
 
     Parameters
     ----------
-    how: as `read_profile` takes it.
+    how: arguments of `read_profile`.
     """
     tables = [read_profile(path, **how) for path in paths]
     notes = tuple(note for table in tables for note in table.notes)
@@ -184,13 +184,13 @@ def read_profiles(paths: Sequence[str | os.PathLike[str]], **how: Any) -> Profil
 
 
 def _stacked(tables: Sequence[Mapping[str, Column]]) -> dict[str, Column]:
-    """The columns that all tables have, one table below the other."""
+    """Return the columns that all tables have, one table below the other."""
     shared = [name for name in tables[0] if all(name in table for table in tables)]
     return {name: np.concatenate([table[name] for table in tables]) for name in shared}
 
 
 def without_copies(raw: RawTable) -> RawTable:
-    """The table with each exactly repeated row kept once, and a note when there was one."""
+    """Return the table with each exactly repeated row once, and a note if there was one."""
     first: dict[tuple[str, ...], int] = {}
     rows = list(zip(*raw.cells.values(), strict=True))
     same = [first.setdefault(row, k) != k for k, row in enumerate(rows)]

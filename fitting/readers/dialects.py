@@ -1,7 +1,7 @@
 """Published kinds of CSV: sweeps of clocks and limits, training throughput, co-locations.
 
-A dialect turns a table into one that `tidy` reads: it says what columns are, and computes those
-that take more than a name.
+A dialect turns a table into one that `tidy` reads: it names the columns, and computes those that
+need more than a name.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.reading import read_text
 
 SERVER = 8
-"""GPUs on a node of ElasticFlow's testbed and of Gavel's consolidated jobs."""
+"""GPUs of a node of ElasticFlow's testbed, and of a node of Gavel's consolidated jobs."""
 
 
 def _positive(raw: RawTable, name: str) -> Floats:
-    """A column without a zero or a negative number; raises InputError naming the first."""
+    """Return a positive column; raise InputError for the first other number."""
     values = raw.numbers(name)
     for row in np.flatnonzero(values <= 0)[:1]:
         where = f"row {raw.lines[row]}, column {name}"
@@ -31,13 +31,13 @@ def _positive(raw: RawTable, name: str) -> Floats:
 
 
 def _joined(raw: RawTable, names: str) -> list[str]:
-    """Join text columns by a slash, row by row; empty parts are left out."""
+    """Join text columns by a slash, row by row, without empty parts."""
     parts = [raw.text(name) for name in names.split() if name in raw.cells]
     return ["/".join(filter(None, row)) for row in zip(*parts, strict=True)]
 
 
 def _offsets(raw: RawTable) -> RawTable:
-    """Keep clocks that are offsets from a base clock, and so not all above 0, from being clocks."""
+    """Rename clocks that are offsets from a base clock, which are not all above 0."""
     if np.all(raw.numbers("coreF") > 0):
         return raw
     offsets = {"coreF": "frequency_offset_mhz", "memF": "memory_offset_mhz"}
@@ -45,7 +45,7 @@ def _offsets(raw: RawTable) -> RawTable:
 
 
 def _adaptdl(raw: RawTable) -> RawTable:
-    """Step time by nodes and replicas, or by placement, a digit for each node.
+    """Read step time by nodes and replicas, or by placement, with a digit for each node.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def _adaptdl(raw: RawTable) -> RawTable:
 
 
 def _elasticflow(raw: RawTable) -> RawTable:
-    """Iterations per second by global batch (rows) and GPUs (columns); 0 and empty are not runs."""
+    """Read iterations per second by global batch (rows) and GPUs (columns); 0 is no run."""
     counts = [name for name in raw.cells if name.isdigit()]
     rates = np.array([raw.numbers(name) for name in counts])
     for column, row in np.argwhere(rates < 0)[:1]:
@@ -84,9 +84,9 @@ def _elasticflow(raw: RawTable) -> RawTable:
 
 
 def _gavel(raw: RawTable) -> RawTable:
-    """Isolated jobs; steps are summed over workers, so T = n / steps_per_s.
+    """Read isolated jobs; steps are summed over workers, so T = n / steps_per_s.
 
-    Unconsolidated jobs sit one GPU to a node, others fill nodes of eight.
+    Unconsolidated jobs have one GPU on each node; others fill nodes of eight.
     """
     raw = raw.take(raw.numbers("steps_per_s") > 0)
     gpus = _positive(raw, "num_gpus")
@@ -99,7 +99,7 @@ def _gavel(raw: RawTable) -> RawTable:
 
 
 def _per_gpu(raw: RawTable) -> RawTable:
-    """EcoSched's counters are summed over the GPUs."""
+    """Read EcoSched's counters, which are summed over the GPUs, per GPU."""
     sums = {"frequency_mhz": "sm_clock_sum_mhz", "fp_active": "fp_active_sum"}
     gpus = _positive(raw, "gpu_count")
     return raw.having(**{ours: raw.numbers(name) / gpus for ours, name in sums.items()
@@ -107,9 +107,9 @@ def _per_gpu(raw: RawTable) -> RawTable:
 
 
 def _pairs(raw: RawTable) -> RawTable:
-    """Lucid's pairs: two rows per pair, speed (1 = alone) against the summed solo utilisation.
+    """Read Lucid's pairs as two rows per pair: speed (1 = alone) and summed solo utilisation.
 
-    Solo utilisations are read from ``single_data.csv`` beside the file.
+    Solo utilisations come from ``single_data.csv`` beside the file.
     """
     beside = Path(raw.source).with_name("single_data.csv")
     if not beside.exists():
@@ -134,14 +134,14 @@ def _pairs(raw: RawTable) -> RawTable:
 
 @dataclass(frozen=True)
 class Dialect:
-    """One kind of CSV.
+    """Kind of CSV.
 
     Parameters
     ----------
-    needs: the columns by which it is recognised, or a test of them.
-    columns: what its columns are, as a user would say it.
-    change: computes what takes more than a name.
-    joined: text columns of ours, and those that they are joined from.
+    needs: columns that identify the kind, or a test of the columns.
+    columns: canonical names of columns, as a user would give them.
+    change: function that computes columns that need more than a name.
+    joined: canonical text columns, and the columns that are joined to make them.
     """
 
     name: str
@@ -151,12 +151,12 @@ class Dialect:
     joined: Mapping[str, str] = field(default_factory=dict)
 
     def matches(self, header: Set[str]) -> bool:
-        """Whether a table with these columns is of this kind."""
+        """Tell whether a table with these columns is of this kind."""
         needs = self.needs
         return {*needs.split()} <= header if isinstance(needs, str) else needs(header)
 
     def rewritten(self, raw: RawTable) -> RawTable:
-        """The table as `tidy` reads it."""
+        """Return the table in a form that `tidy` reads."""
         found = self.change(raw)
         return found.having(**{ours: _joined(raw, theirs) for ours, theirs in self.joined.items()})
 
@@ -188,4 +188,4 @@ DIALECTS: Sequence[Dialect] = (
             {"platform": "gpu_model"}, _per_gpu),
     Dialect("lucid-colocation", "model1 speed1 model2 speed2", {}, _pairs),
 )  # fmt: skip
-"""In the order in which they are tried; what is of none is a log of samples or a tidy table."""
+"""Dialects in the order of trial; any other table is a log of samples or a tidy table."""

@@ -1,4 +1,4 @@
-"""Monitors whose output is no CSV: dcgmi and tegrastats; their samples as tables."""
+"""Readers of monitors whose output is no CSV: dcgmi and tegrastats."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DCGM = {
     "GPUTL": Wanted("util_percent"),
     "TOTEC": Wanted("energy_j", "mJ"),
 }
-"""Short names of ``dcgmi dmon`` as our columns."""
+"""Canonical columns by short names of ``dcgmi dmon``."""
 _DMON = re.compile(r"\s*([^#\n]*\n)?#\s*Entity\b")
 _TEGRA = re.compile(r"GR3D_FREQ (\d+)%(?:@\[?(\d+))?")
 _RAIL = re.compile(r"(VDD_GPU\w*|VDD_SYS_GPU|POM_5V_GPU) (\d+)(?:mW)?/")
@@ -28,12 +28,12 @@ _RAIL = re.compile(r"(VDD_GPU\w*|VDD_SYS_GPU|POM_5V_GPU) (\d+)(?:mW)?/")
 def read(
     text: str, source: str, interval_s: float | None, units: Mapping[str, str]
 ) -> Samples | None:
-    """Samples of a monitor's output, by its first lines; None for what is of none.
+    """Read samples of a monitor, which the first lines identify; None for other text.
 
     Parameters
     ----------
     interval_s: time between samples of a log without times; 1 s by default.
-    units: what the user says that quantities are measured in.
+    units: units that the user states.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def read(
 
 
 def _dcgmi(text: str, source: str) -> RawTable:
-    """Table of ``dcgmi dmon``, one line per GPU and tick; a line without times.
+    """Read ``dcgmi dmon``, which prints a line without times for each GPU and tick.
 
     Raises
     ------
@@ -78,11 +78,11 @@ def _dcgmi(text: str, source: str) -> RawTable:
 
 
 def _tegrastats(text: str, source: str) -> RawTable:
-    """Table of ``tegrastats``: the rail of the GPU in mW, its clock and its utilisation.
+    """Read ``tegrastats``: the rail of the GPU in mW, its clock and its utilisation.
 
     Raises
     ------
-    InputError: for a log without a rail of the GPU.
+    InputError: for a log without a power rail of the GPU.
     """
     read = [(k, line, _TEGRA.search(line)) for k, line in enumerate(text.splitlines(), start=1)]
     rows = [(k, line, gpu) for k, line, gpu in read if gpu]

@@ -1,4 +1,4 @@
-"""Samples of one GPU into runs: what is busy, where a run ends, and what it draws."""
+"""Division of one GPU's samples into runs: busy samples, ends of runs, and their power."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ Flags = NDArray[np.bool_]
 Index = NDArray[np.int64]
 
 SHORTEST, SHORTEST_S = 5, 2.0
-"""The fewest samples that make a run, and its least length."""
+"""Least number of samples of a run, and its least length."""
 PAUSE, PAUSE_S = 2, 1.0
-"""A pause of no more samples, or no longer, is bridged: sensors average over a second."""
+"""Longest pause that is bridged (samples, s), because sensors average over a second."""
 HOLE_PERIODS, HOLE_S = 10, 5.0
-"""A log without a sample for longer than both has a hole."""
+"""Times without a sample above both of which a log has a hole."""
 LASTS, LASTS_S = 5, 3.0
-"""A level lasts when it is the median of so many updates in a row, or one reading for so long."""
+"""Number of updates whose median is a lasting level, or time of a single reading."""
 SLIP_LOW, SLIP_HIGH, SLIP = 1 / 6, 1.5, 2
-"""Up to `SLIP` updates below or above these shares of the levels that last are slips."""
+"""Shares of lasting levels; up to `SLIP` updates below or above these are slips."""
 UTIL, UTIL_SHARE, UTIL_KNOWN, UTIL_DEAD = 10.0, 0.3, 0.9, 5.0
-"""Busy is what reaches `UTIL` percent or this share of the 95th percentile."""
+"""Thresholds of busy samples: `UTIL` percent, or a share of the 95th percentile."""
 MOVE, HELD, HELD_SHARE = np.log(1.03), 0.01, 0.9
-"""A clock moves by more than `MOVE`; it is held when most samples are within `HELD`."""
+"""Changes of a clock exceed `MOVE`; a clock is held if most samples are within `HELD`."""
 UNSTEADY, UNHELD, BRIEF_S = 0.25, 0.05, 5.0
-"""Spreads of power and clock, and run times, that make a run suspect."""
+"""Thresholds of power spread, clock spread and run time of a suspect run."""
 
 
 @dataclass
 class Run:
-    """One run of a device.
+    """Run of a device.
 
     Parameters
     ----------
-    span: its samples.
-    mean: those of them that count in its means.
-    time_s: how long it took; NaN where its beginning or end was not seen.
-    power_w: its mean power.
-    spreads: of its power and its clock, the 10th to the 90th percentile over the mean.
-    doubts: why it is suspect.
+    span: samples of the run.
+    mean: samples that count in its means.
+    time_s: duration, s; NaN if its beginning or end is missing.
+    power_w: mean power, W.
+    spreads: of power and clock, the 10th to the 90th percentile over the mean.
+    doubts: reasons why the run is suspect.
     """
 
     span: slice
@@ -56,15 +56,15 @@ class Run:
 
 @dataclass
 class Cut:
-    """The runs of a device, its power at rest, and what was left out or noticed.
+    """Runs of a device, its power at rest, and remarks.
 
     Parameters
     ----------
     order: the samples by time.
-    seen: their times without what lies in holes, s; `period` is the usual step.
-    holes: the first sample behind each hole, or step back of the clock, and the step there, s.
-    idle_w: power at rest, NaN where it was not seen.
-    told: how busy was told from idle, where not by utilisation.
+    seen: their times without holes, s; `period` is the usual step.
+    holes: the first sample after each hole or step back of the clock, and that step, s.
+    idle_w: power at rest, W; NaN if unknown.
+    told: criterion of busy samples, if not utilisation.
     """
 
     order: NDArray[np.int64]
@@ -86,12 +86,12 @@ def cut_device(times: Floats, series: Mapping[str, Floats]) -> Cut:
 
     Parameters
     ----------
-    times: in s, as they stand in the log.
-    series: ``power_w`` and whatever else was sampled; ``counter_j`` is an energy counter.
+    times: times of the log, s.
+    series: ``power_w`` and other samples; ``counter_j`` is an energy counter.
 
     Raises
     ------
-    ValueError: where samples of several devices must be among them.
+    ValueError: if the samples must be of several devices.
     """
     found = _timed(times)
     times, period = found.seen, found.period
@@ -151,7 +151,7 @@ IDLE = "idle throughout"
 def busy_samples(
     times: Floats, power: Floats, util: Floats | None, period: float
 ) -> tuple[Flags, str]:
-    """Return which samples are busy, and how that was told where it was not by utilisation."""
+    """Return which samples are busy, and the criterion if it is not utilisation."""
     why = "no utilisation"
     if util is not None and np.mean(np.isfinite(util)) >= UTIL_KNOWN:
         if np.count_nonzero(util >= UTIL_DEAD) >= SHORTEST:
@@ -187,7 +187,7 @@ def levels(times: Floats, power: Floats, period: float) -> tuple[float, float]:
 
 
 def without_slips(times: Floats, power: Floats, period: float) -> tuple[Floats, Floats]:
-    """Return power without readings that the sensor cannot have meant, and those readings."""
+    """Return power without impossible readings of the sensor, and these readings."""
     value, start, lasts = _updates(times, power, period)
     low, high = levels(times, power, period)
     bad = (value <= 0) | (value < SLIP_LOW * low) | (value > SLIP_HIGH * high)
@@ -215,7 +215,7 @@ def _stretches(flags: Flags) -> tuple[Index, Index]:
 
 
 def _filled(values: Floats) -> Floats:
-    """Return a series with each missing value as the one before, or the first that is known."""
+    """Return a series with each missing value replaced by the one before, or the first known."""
     known = np.isfinite(values)
     place = np.maximum.accumulate(np.where(known, np.arange(len(values)), -1))
     return values[np.where(place < 0, int(np.argmax(known)), place)]
@@ -224,7 +224,7 @@ def _filled(values: Floats) -> Floats:
 def _spans(
     times: Floats, busy: Flags, cuts: Index, period: float, bridged: list[float]
 ) -> list[tuple[int, int]]:
-    """Return where runs begin and end; the pauses that they bridge are added to `bridged`."""
+    """Return where runs begin and end; add the bridged pauses to `bridged`."""
     edges = np.unique(np.concatenate([*_stretches(busy), cuts[busy[cuts]]]))
     inside = np.append(busy, False)[edges]
     starts, stops = edges[inside], edges[np.flatnonzero(inside) + 1]
@@ -282,7 +282,7 @@ def moves(times: Floats, clock: Floats, power: Floats, period: float) -> list[in
 
 
 def _moved(logs: Floats, power: Floats, before: tuple[int, int], after: tuple[int, int]) -> bool:
-    """Whether the clock's level differs between two stretches of samples."""
+    """Tell whether the clock's level differs between two stretches of samples."""
     sides, drawn = ([v[slice(*part)] for part in (before, after)] for v in (logs, power))
     if min(map(len, sides)) < SHORTEST - 1:
         return False
@@ -298,7 +298,7 @@ def _moved(logs: Floats, power: Floats, before: tuple[int, int], after: tuple[in
 
 
 def _counted(times: Floats, power: Floats, by_power: bool, late: float, period: float) -> Flags:
-    """Return the samples that count in a run's means: sensors average over the second before."""
+    """Return the samples that count in means, because sensors average the second before."""
     length = times[-1] - times[0] + period
     first = late or (min(0.5, 0.1 * length) if by_power else min(1.0, 0.2 * length))
     last = min(0.5, 0.1 * length) if by_power else 0.0
@@ -308,7 +308,7 @@ def _counted(times: Floats, power: Floats, by_power: bool, late: float, period: 
 
 
 def _power(times: Floats, counted: Floats, counter: Floats | None, part: slice) -> float:
-    """Return the mean power of a run: by its energy counter, else of the samples that count."""
+    """Return a run's mean power by its energy counter, else from the counted samples."""
     known = np.flatnonzero([] if counter is None else np.isfinite(counter[part]))
     if counter is not None and len(known) > 1:
         spent, took = counter[part][known], times[known[-1]] - times[known[0]]
@@ -338,7 +338,7 @@ def spread(values: Floats) -> float:
 
 
 def two_levels(power: Floats) -> bool:
-    """Whether power is at two levels (Otsu), more than 15 % apart, a tenth of the time each."""
+    """Tell whether power has two levels (Otsu), over 15 % apart, a tenth of the time each."""
     ordered = np.sort(power[np.isfinite(power)])
     n = len(ordered)
     total = float(np.var(ordered)) * n
@@ -354,11 +354,11 @@ def two_levels(power: Floats) -> bool:
 
 
 def _timed(times: Floats) -> Cut:
-    """Put a device's samples in order, and take the holes out of their times.
+    """Sort a device's samples, and take the holes out of their times.
 
     Raises
     ------
-    ValueError: where samples of several devices must be among them.
+    ValueError: if the samples must be of several devices.
     """
     order = np.arange(len(times))
     if len(times) < 2:
@@ -389,7 +389,7 @@ def _timed(times: Floats) -> Cut:
 def _spread_evenly(times: Floats) -> Floats:
     """Spread stamps of whole seconds, three or more a second in varying number, over the second.
 
-    Several devices would give a multiple of their number every time.
+    Samples of several devices would come in multiples of the number of devices.
     """
     if np.any(times != np.floor(times)) or np.any(np.diff(times) < 0):
         return times

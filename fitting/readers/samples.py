@@ -1,4 +1,4 @@
-"""Logs of samples: nvidia-smi, NVML loggers, dcgmi, tegrastats and the like; runs come out."""
+"""Reader of logs of samples (nvidia-smi, NVML loggers, dcgmi, tegrastats) into runs."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _FIRST: Mapping[str, tuple[str, ...]] = {
     "util_percent": ("utilization_gpu", "gpu_use", "gpu_load"),
     "energy_j": ("total_energy_consumption",),
 }  # fmt: skip
-"""What loggers call quantities, in words; the first that holds numbers is taken."""
+"""Loggers' names of quantities, in words; the first one with numbers is read."""
 _LAST = {"power_consumption": "power_w", "enforced_power_limit": "power_limit_w",
          "name": "gpu_model"}  # fmt: skip
-"""What is taken where nothing else is there."""
+"""Names that are read only if there is no other."""
 FIELDS = {words: (ours, k - 8) for ours, names in _FIRST.items() for k, words in enumerate(names)}
 FIELDS |= {words: (ours, 2) for words, ours in _LAST.items()}
 SURE = {"power_draw", "power_draw_instant", "power_draw_average", "sclk_clock_speed"}
@@ -44,7 +44,7 @@ DEVICES = (
     "uuid", "gpu_uuid", "index", "gpu_index", "pci_bus_id", "gpu_bus_id", "serial", "gpu_serial",
     "gpu", "gpu_id", "device_id", "deviceid", "card", "device",
 )  # fmt: skip
-"""Columns that tell devices apart, the best first; a product's name does not."""
+"""Columns that separate devices, the best first; a product's name does not."""
 HOSTS = ("hostname", "host")
 KEYS = ("application", "workload")
 """Columns whose values belong to series of their own."""
@@ -55,10 +55,10 @@ _STAMP = re.compile(r"(.*_)?(timestamp|time_?stamp|date_?time|date|time|elapsed|
 _OF_DEVICE = re.compile(r"(?i)(?<![a-z])gpu[\W_]?(\d+)(?!\d)")
 
 ROWS, ROWS_UNTIMED, STEP_S, EVEN, BACK, DISTINCT = 20, 50, 60.0, 0.8, 0.05, 0.25
-"""What makes a table one of samples: rows of a device, seconds between them, the share of even
-steps, of steps back, and of distinct clocks."""
+"""Thresholds for a table of samples: rows of a device, seconds between these, and the shares of
+even steps, of steps back and of distinct clocks."""
 UNREADABLE = 0.01
-"""The largest share of lines that do not fit."""
+"""Largest share of lines that do not fit the header."""
 DAY_S = 86_400.0
 
 
@@ -69,10 +69,10 @@ class Samples:
     Parameters
     ----------
     series: measured columns by our names, one value a sample; ``counter_j`` counts energy.
-    device: whose each sample is.
-    texts: what a run has one of, by column: ``application``, ``gpu_model``.
-    times: in s, where known.
-    interval_s: the step between samples without times; 0 where it was not told.
+    device: device of each sample.
+    texts: columns with one text per run: ``application``, ``gpu_model``.
+    times: times, s, if known.
+    interval_s: step between samples without times, s; 0 if unknown.
     """
 
     source: str
@@ -86,7 +86,7 @@ class Samples:
     notes: tuple[str, ...] = field(default=())
 
     def apart(self) -> Iterator[tuple[str, NDArray[np.int64]]]:
-        """The device and the samples of each series, in the order of their appearance."""
+        """Yield the device and the samples of each series, in order of appearance."""
         labels = zip(self.device, *(self.texts[n] for n in KEYS if n in self.texts), strict=True)
         codes: dict[Any, int] = {}
         code = np.array([codes.setdefault(label, len(codes)) for label in labels], dtype=np.int64)
@@ -101,14 +101,14 @@ def of_table(
     interval_s: float | None = None,
     kind: str = "",
 ) -> Samples | None:
-    """Return a table's samples; None for a table that is none of samples.
+    """Return the samples of a table; None for a table of another kind.
 
     Parameters
     ----------
-    named: what the user says that columns are.
-    units: what the user says that quantities are measured in.
+    named: columns that the user names.
+    units: units that the user states.
     interval_s: time between samples; with it a table without times is one of samples.
-    kind: whose log it is, where that is known.
+    kind: name of the logger, if known.
 
     Raises
     ------
@@ -175,7 +175,7 @@ def of_table(
 
 
 def _melted(raw: RawTable) -> RawTable:
-    """A table with a column for each GPU, ``gpu_1_power``, with its rows one GPU at a time."""
+    """Return a table with a column for each GPU (``gpu_1_power``) as rows of single GPUs."""
     own: dict[str, dict[str, str]] = {}
     for name in raw.cells:
         if found := _OF_DEVICE.search(name):
@@ -195,11 +195,11 @@ def _melted(raw: RawTable) -> RawTable:
 
 
 def _fitting(raw: RawTable) -> list[str]:
-    """Say what lines of another length a log has: an error message, a cut end.
+    """Describe lines of another length in a log: an error message, a cut end.
 
     Raises
     ------
-    InputError: where there are many.
+    InputError: if there are many.
     """
     notes = [*raw.notes, *([f"the header again {raw.again} times"] if raw.again else [])]
     inner = [line for line, _ in raw.odd if line < raw.lines[-1]]
@@ -213,12 +213,12 @@ def _fitting(raw: RawTable) -> list[str]:
 
 
 def called(header: Sequence[str]) -> dict[str, str]:
-    """What a log calls quantities, by our names."""
+    """Return a log's names of quantities, by canonical name."""
     return {_quantity(parsed(name).words)[0]: name for name in reversed(header)}
 
 
 def _quantity(words: str) -> tuple[str, int]:
-    """Our name for what a log calls so, and its rank."""
+    """Return the canonical name for a log's words, and its rank."""
     ours, rank, scope = quantity_of(words)
     return FIELDS.get(words) or ("" if (ours, scope) == ("power_w", "total") else ours, rank)
 
@@ -230,7 +230,7 @@ def _columns(
     stamp: str,
     units: Mapping[str, str],
 ) -> list[tuple[str, str, str]]:
-    """Our name, the log's and the unit of its columns, those to be preferred first."""
+    """Return canonical name, log's name and unit of the columns, the preferred ones first."""
     taken = {want.name for want in named.values()}
     ranked = []
     for name in filter(None, raw.cells):
@@ -267,12 +267,12 @@ def _times(
 
 
 _SIZES = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))
-"""From which size on a Unix time is one of nanoseconds, microseconds, milliseconds."""
+"""Least Unix times in nanoseconds, microseconds and milliseconds."""
 _FORMS = ("", "%m-%d-%Y %H:%M:%S", "%a %b %d %H:%M:%S %Y", "%Y-%m-%d %H:%M:%S,%f")
 
 
 def parse_times(cells: Texts, unit: str = "") -> Floats:
-    """Read dates, Unix times or elapsed seconds; NaN for what is none.
+    """Read dates, Unix times or elapsed seconds; NaN for other texts.
 
     A time of day that steps back by more than half a day has passed midnight.
     """
@@ -310,7 +310,7 @@ def _seconds(cell: str, of_day: bool) -> float:
 
 
 def _sampled(whole: Samples, stamp: str, durations: bool) -> bool:
-    """Whether a user's table is one of samples rather than of runs."""
+    """Tell whether a user's table has samples rather than runs."""
     series, parts = whole.series, [index for _, index in whole.apart()]
     util = series.get("util_percent")
     rows = np.median([len(index) for index in parts])
@@ -341,7 +341,7 @@ def cut(samples: Samples) -> Profile:
 
     Raises
     ------
-    InputError: where several devices without a number must be among the samples.
+    InputError: if the samples must be of several devices without numbers.
     """
     rows: list[dict[str, Any]] = []
     cuts: list[Cut] = []
@@ -397,7 +397,7 @@ def cut(samples: Samples) -> Profile:
 def _rows(
     samples: Samples, index: NDArray[np.int64], device: str, own: Cut, first: int
 ) -> Iterator[dict[str, Any]]:
-    """The rows of a device's runs, numbered from `first`."""
+    """Yield the rows of a device's runs, numbered from `first`."""
     known = samples.interval_s or samples.times is not None
     for number, run in enumerate(own.runs, start=first):
         inside = {n: v[index[run.span]][run.mean] for n, v in samples.series.items()}
@@ -435,7 +435,7 @@ def _slope(times: Floats, counter: Floats) -> Floats:
 def _notes(
     samples: Samples, times: Floats, runs: int, cuts: list[Cut], rest: list[str], marks: list[str]
 ) -> tuple[str, ...]:
-    """What became of the samples, in three lines at most."""
+    """Describe the use of the samples in at most three lines."""
     devices, busy = len(set(samples.device.tolist())), float(np.nansum(times))
     apart = f", {np.median([own.period for own in cuts]):.3g} s apart" if cuts else ""
     whole = f"{_count(len(samples.device), 'sample')} of {_count(devices, 'GPU')}{apart}, cut into "
@@ -465,7 +465,7 @@ def _count(number: int, what: str, plural: str = "s") -> str:
 
 
 def _few(items: list[str], most: int = 3) -> list[str]:
-    """The first of several remarks, and how many more there are."""
+    """Return the first of several remarks, and the number of others."""
     items = list(dict.fromkeys(items))
     more = [f"and {len(items) - most} more of the kind"] if len(items) > most else []
     return items[:most] + more

@@ -1,4 +1,4 @@
-"""From a file to columns of cells, refusing whatever is not plain comma-separated UTF-8."""
+"""Reader of plain comma-separated UTF-8 into columns of cells; other text is refused."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from optgap.models.units import parsed, spelt, units_of
 Floats = NDArray[np.float64]
 Texts = NDArray[Any]
 SMALLEST, LARGEST = 1e-30, 1e16
-"""Sizes that a measurement can have; products of a few of them are still numbers."""
+"""Range of a measurement's size, in which products of a few numbers stay finite."""
 MISSING = {"", "nan", "na", "n/a", "none", "null", "-", "err!"}
 _BRACKETED = re.compile(r"\[[^\]]*\]")
-"""A tool's word for why there is no number: ``[N/A]``, ``[GPU is lost]``."""
+"""Pattern of a tool's reason for a missing number: ``[N/A]``, ``[GPU is lost]``."""
 _PLAIN_LETTERS = frozenset("0123456789.+-eE")
 _PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _LOCALE = re.compile(
@@ -36,7 +36,7 @@ _LOCALE = re.compile(
 )
 _UNIT = re.compile(r"(.*[\d.])\s*([^\W\d]+|%)")
 _DATA = re.compile(r"[-+]?[\d.]+([-:/T .\d]*\d)?(e[-+]?\d+)? ?(%|[mkMG]?[WJ]|[MG]?Hz|Z)?|\[.*\]")
-"""A cell that is a number or a date rather than a name."""
+"""Pattern of a cell that is a number or a date rather than a name."""
 _INFINITE = {"inf", "-inf", "+inf", "infinity", "-infinity"}
 
 
@@ -46,12 +46,12 @@ class RawTable:
 
     Parameters
     ----------
-    lines: the line number of each row.
-    called: what the table calls columns that have been given our names.
+    lines: line number of each row.
+    called: the table's names of columns that have canonical names here.
     odd: line number and number of cells of each row that does not fit the header.
-    again: how often the header stands below itself, as in a log that was appended to.
-    top: the line of the header.
-    notes: what was left out or changed.
+    again: number of repeated headers, as in a log with appended parts.
+    top: line of the header.
+    notes: remarks about omissions and changes.
     """
 
     source: str
@@ -79,19 +79,19 @@ class RawTable:
         return replace(self, cells=cells, lines=self.lines[rows])
 
     def having(self, **columns: Any) -> RawTable:
-        """Return the table with more columns, or others under the names of some."""
+        """Return the table with further or replaced columns."""
         kept = {name: cells for name, cells in self.cells.items() if name not in columns}
         filled = {name: np.broadcast_to(values, len(self)) for name, values in columns.items()}
         more = {n: np.array(list(map(str, v.tolist())), object) for n, v in filled.items()}
         return replace(self, cells={**kept, **more})
 
     def naming(self, wanted: Mapping[str, Wanted]) -> RawTable:
-        """Return the table under our names, as far as these columns have some."""
+        """Return the table with the canonical names that `wanted` gives."""
         header = renamed(list(self.cells), wanted)
         return replace(self, cells=dict(zip(header, self.cells.values(), strict=True)))
 
     def noting(self, count: int, what: str) -> RawTable:
-        """Return the table with a note of how many things were left out, if any were."""
+        """Return the table with a note of the number of omissions, if there are any."""
         return replace(self, notes=(*self.notes, f"{count} {what}")) if count else self
 
     def require_regular(self) -> None:
@@ -108,15 +108,15 @@ class RawTable:
             raise InputError(self.source, f"row {line}", NoQuote(f"{cells} cells"), expected)
 
     def text(self, name: str) -> Texts:
-        """A column as it stands, on one line and with single spaces."""
+        """Return the texts of a column, on one line and with single spaces."""
         return np.array([" ".join(cell.split()) for cell in self.cells[name]], dtype=object)
 
     def first(self, name: str) -> str:
-        """The first cell of a column that holds something."""
+        """Return the first cell of a column that is not empty."""
         return next((c for c in self.cells[name] if c.lower() not in MISSING), "")
 
     def numbers(self, name: str, unit: str = "") -> Floats:
-        """A numeric column; cells may end in `unit`; what is missing is NaN.
+        """Return a numeric column; cells may end in `unit`, and missing ones are NaN.
 
         Raises
         ------
@@ -140,7 +140,7 @@ class RawTable:
 
 
 def number(cell: str, source: str, where: str, unit: str = "") -> float:
-    """The number in a cell, NaN when nothing is there."""
+    """Return the number in a cell, NaN if it is empty."""
     text = cell.strip()
     if text.lower() in MISSING or _BRACKETED.fullmatch(text):
         return math.nan
@@ -160,7 +160,7 @@ def number(cell: str, source: str, where: str, unit: str = "") -> float:
 
 
 def measured(raw: RawTable, name: str, ours: str, unit: str) -> tuple[Floats, Floats]:
-    """A column as it stands and in our unit; without a `unit` its cells may carry one.
+    """Return a column as written and in the canonical unit; cells may carry a unit of their own.
 
     Raises
     ------
@@ -179,7 +179,7 @@ def measured(raw: RawTable, name: str, ours: str, unit: str) -> tuple[Floats, Fl
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Read without the collector of garbage, which doubles the time of 1e6 rows."""
+    """Suspend garbage collection, which doubles the time of reading 1e6 rows."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -190,15 +190,15 @@ def uncollected() -> Iterator[None]:
 
 
 def parse_csv(text: str, source: str, fields: Sequence[str] = ()) -> RawTable:
-    """Header and columns of a comma-separated text; `fields` is the header of one without.
+    """Read header and columns of a comma-separated text; `fields` replaces a missing header.
 
-    Comments above the header are skipped, and so is the header where it stands again. A row of
+    Comments above the header are skipped, and so are repeated headers. A row of
     units below the header becomes part of it. Rows of another length are kept apart.
 
     Raises
     ------
-    InputError: for an empty file, a repeated or unnamed column, another separator, what another
-        tool wrote, or no row at all.
+    InputError: for an empty file, a repeated or unnamed column, another separator, the output of
+        another tool, or no row at all.
     """
     refuse_foreign(text, source)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=True)
@@ -236,11 +236,11 @@ def parse_csv(text: str, source: str, fields: Sequence[str] = ()) -> RawTable:
 
 
 def _header(row: list[str], source: str, line: int) -> list[str]:
-    """The names of the columns.
+    """Return the names of the columns.
 
     Raises
     ------
-    InputError: for another separator, a name that stands twice, or data in the header's place, as
+    InputError: for another separator, a repeated name, or data in place of the header, as
         ``--format=csv,noheader`` writes.
     """
     header = [cell.strip() for cell in row]
@@ -260,7 +260,7 @@ WRITES = (
     "nvidia-smi --query-gpu=timestamp,index,power.draw,clocks.sm,utilization.gpu --format=csv "
     "-lms 500 > log.csv"
 )
-"""The command whose output is read best."""
+"""Command whose output is read best."""
 _FOREIGN = (
     (r".*Kernel Name.*Metric (Name|Value).*", "Nsight Compute's, without power"),
     (r"==PROF==.*", "Nsight Compute's, without power"),
@@ -274,11 +274,11 @@ _FOREIGN = (
     (r".*\bepoch\b[^,]*\bloss\b.*", "a training log"),
     (r"(?=.*\brun_id\b).*\bgpu_energy\b.*", "codecarbon's, a total of each run without clocks"),
 )  # fmt: skip
-"""A line that gives another tool's output away, and whose it is."""
+"""Patterns of lines that identify another tool's output, and the tools."""
 
 
 def refuse_foreign(text: str, source: str) -> None:
-    """Refuse what a tool wrote that is not read.
+    """Refuse the output of tools that are not supported.
 
     Raises
     ------
@@ -293,5 +293,5 @@ def refuse_foreign(text: str, source: str) -> None:
 
 
 def stem(source: str) -> str:
-    """The file's name without its endings, to name an application by."""
+    """Return the file's name without its endings, as the name of an application."""
     return Path(source).name.split(".")[0]

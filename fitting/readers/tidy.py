@@ -1,4 +1,4 @@
-"""A plain tidy CSV: canonical column names, or the ones people commonly use for them."""
+"""Reader of a plain tidy CSV with canonical or common column names."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.units import TABLE
 
 AGREE = 0.05
-"""A time and a rate in one table should agree within this."""
+"""Relative difference within which a time and a rate in one table agree."""
 FROM = {"local_batch": ("global_batch", BATCH), "time_s": (RATE,), "gpus_on_node": ("nodes",)}
-"""What a column that is not there follows from."""
+"""Columns from which a missing column follows."""
 
 
 def is_tidy(header: Collection[str]) -> bool:
-    """Whether some column is a quantity by its name."""
+    """Tell whether some column is a quantity by its name."""
     seen, refused = recognised(sorted(header), "")
     return bool(refused) or any(want.name not in TEXTS for want in seen.values())
 
@@ -34,19 +34,19 @@ def read_tidy(
     units: Mapping[str, str],
     reads: Collection[str] | None = None,
 ) -> Profile:
-    """Canonical columns checked as numbers, everything else carried along.
+    """Read canonical columns as checked numbers, and carry all other columns along.
 
     Parameters
     ----------
-    named: what the user says that columns are.
-    units: what the user says that quantities are measured in.
-    reads: the columns that matter, those under our names without: what is wrong with others is
-        kept for whoever asks for them.
+    named: columns that the user names.
+    units: units that the user states.
+    reads: columns that matter. Default: the canonical ones. An error in another column is kept
+        until the column is used.
 
     Raises
     ------
-    InputError: when a column that matters holds no numbers, or it is not clear which column is
-        meant, or in which unit it is.
+    InputError: if a column that matters has no numbers, or if the column or its unit is
+        ambiguous.
     """
     texts = [  # and dates
         name for name in raw.cells if re.match(r"(?![-+.]?\d).|\d+[-:/]\d", raw.first(name))
@@ -89,7 +89,7 @@ def read_tidy(
 
 
 def _values(raw: RawTable, theirs: str, want: Seen) -> tuple[Any, Any]:
-    """A column as it stands, and in our unit."""
+    """Return a column as written, and in the canonical unit."""
     if want.name in TEXTS:
         return (raw.text(theirs),) * 2
     one = RawTable(raw.source, {want.name: raw.cells[theirs]}, raw.lines,
@@ -101,7 +101,7 @@ def _values(raw: RawTable, theirs: str, want: Seen) -> tuple[Any, Any]:
 def _derive(
     held: dict[str, Any], seen: Mapping[str, Seen], refused: dict[str, InputError], source: str
 ) -> list[str]:
-    """Fill in what follows from the other columns, and say what cannot be."""
+    """Add columns that follow from others, and return notes."""
     theirs = {want.name: name for name, want in seen.items()}
     gpus, notes = held.get("gpus"), []
 

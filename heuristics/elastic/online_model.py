@@ -49,7 +49,6 @@ def most_probable(
     mean: Floats,
     spread: Floats,
     start: Floats,
-    longest: float = LONGEST,
 ) -> Floats:
     """Return the z that minimises Σ((curve(z) − target)/noise)² + Σ((z − mean)/spread)².
 
@@ -58,7 +57,7 @@ def most_probable(
     target: (rows,) logarithms that were measured.
     noise: standard deviation of each logarithm.
     mean, spread: (parameters,) mean and standard deviation of the prior.
-    start: (parameters,) initial z. longest: see `LONGEST`.
+    start: (parameters,) initial z.
     """
     precise, tight = 1.0 / noise**2, 1.0 / spread**2
     z = start
@@ -73,7 +72,7 @@ def most_probable(
         for damping in DAMPINGS:
             diagonal[:] = size * (1.0 + damping)
             move = -np.linalg.solve(normal, pull)
-            there = z + move * min(1.0, longest / max(float(np.abs(move).max()), 1e-300))
+            there = z + move * min(1.0, LONGEST / max(float(np.abs(move).max()), 1e-300))
             log, ahead = curve(there)
             missed, away = log - target, there - mean
             lower = precise * float(missed @ missed) + float(away @ (tight * away))
@@ -113,10 +112,10 @@ class Board:
     kappa: float
 
 
-def board_of(clocks_mhz: Floats, power_w: Floats, rounds: int = 5) -> Board:
+def board_of(clocks_mhz: Floats, power_w: Floats) -> Board:
     """Return the board whose voltage explains (applications, clocks) powers of one GPU best.
 
-    The search refines a grid over f0 and κ `rounds` times; given both, P(f) is linear.
+    The search refines a grid over f0 and κ five times; given both, P(f) is linear.
     """
     if len(clocks_mhz) < 4:
         return Board(float(clocks_mhz[-1]), 0.0)
@@ -124,7 +123,7 @@ def board_of(clocks_mhz: Floats, power_w: Floats, rounds: int = 5) -> Board:
     low, high = float(clocks_mhz[0]), float(clocks_mhz[-1])
     f0, log_kappa = 0.5 * (low + high), 0.0
     wide, steep = 0.45 * (high - low), 3.0
-    for _ in range(rounds):
+    for _ in range(5):
         grid = [
             (f, k)
             for f in np.clip(np.linspace(f0 - wide, f0 + wide, 7), low, high).tolist()

@@ -1,4 +1,4 @@
-"""Job streams from files: the tidy table, Philly's table, and the Standard Workload Format."""
+"""Readers of job streams: the tidy table, Philly's table, and the Standard Workload Format."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ PHILLY = (
 
 @dataclass(frozen=True)
 class Read:
-    """Jobs, and what was changed or left out on the way."""
+    """Jobs, with notices about changes and omissions."""
 
     jobs: Jobs
     notices: tuple[str, ...]
@@ -53,16 +53,16 @@ class Read:
 
 @dataclass
 class Rows:
-    """Jobs as a file has them, in its order.
+    """Jobs of a file, in the order of the file.
 
     Parameters
     ----------
-    source, where: the file, and where each job stands in it.
+    source, where: the file, and the place of each job in it.
     called: the file's names for run times, GPU counts and arrivals.
-    duration, gpus, arrival: these, (J,); an arrival that is unknown is NaN.
+    duration, gpus, arrival: run times, GPU counts and arrivals, (J,); NaN is unknown.
     rest: further columns of `Jobs`.
     from_first: whether time starts with the first job.
-    notices: what was odd so far.
+    notices: remarks about odd values.
     """
 
     source: str
@@ -84,14 +84,14 @@ def read_jobs(
     times: Mapping[str, Iterations] | None = None,
     gpus_per_node: int = 8,
 ) -> Read:
-    """Jobs from a file, whose format its name and header tell; see `presets.from_csv`.
+    """Read jobs from a file, whose name and header decide the format; see `presets.from_csv`.
 
     Unless `unusable` is ``refuse``, jobs of a log (SWF, Philly's table) that cannot be run are left
-    out and counted; those of the tidy table only if it is ``drop``.
+    out and counted; jobs of the tidy table are left out only with ``drop``.
 
     Raises
     ------
-    InputError: naming file, row and column of what cannot be used.
+    InputError: naming file, row and column of a value that cannot be used.
     """
     if unusable not in get_args(Unusable):
         expected = one_of(get_args(Unusable))
@@ -112,10 +112,9 @@ def _tidy(
 ) -> Rows:
     """Read ``job,arrival_s,duration_s,gpus[,type,family,iterations,estimate_s,patience_s]``.
 
-    Arrivals may be dates; with `strict`, values that are not believed are refused. With the
-    `times` of iterations by family, jobs that tell a batch and iterations last as long as these
-    take. Empty cells of the optional columns mean unknown; iterations are then duration × GPUs and
-    the estimate is the duration.
+    Arrivals may be dates; `strict` refuses implausible values. With the `times` of iterations by
+    family, a job with a batch and iterations lasts as long as these take. Empty cells of optional
+    columns mean unknown; iterations are then duration × GPUs, and the estimate is the duration.
     """
     table = read_table(path, _lenient(TIDY) if drop else TIDY, strict=strict)
     where = [f"row {row}" for row in table["#"]]
@@ -136,7 +135,7 @@ def _tidy(
 
 
 def _lenient(columns: Sequence[Column]) -> list[Column]:
-    """The columns, with what stands for cells that tell nothing."""
+    """Return the columns with values for empty cells."""
 
     def unknown(column: Column) -> Any:
         if column.kind == "text":
@@ -156,11 +155,11 @@ def _timed(
     source: str,
     drop: bool,
 ) -> Any:
-    """Run times in s: those given, and iterations × T_iter where a fit knows the family.
+    """Return run times, s: the given ones, and iterations × T_iter if a fit has the family.
 
     Raises
     ------
-    InputError: for a job with neither that is not to be dropped: what it says and what is missing.
+    InputError: for a job with neither that may not be dropped, with what is missing.
     """
     found = np.array(table["duration_s"], dtype=float)
     for k, place in enumerate(where):
@@ -195,11 +194,11 @@ def _philly(path: Path, drop: bool) -> Rows:
 
 
 def _usable(rows: Rows, most_gpus: int, drop: bool) -> Read:
-    """The jobs that can be run, by arrival; notices say what was left out, and what was sorted.
+    """Return the jobs that can be run, by arrival, with notices of omissions and sorting.
 
     Raises
     ------
-    InputError: for the first job that cannot be run, unless they are to be dropped; when none is
+    InputError: for the first job that cannot be run, unless such jobs are dropped; if none is
         left.
     """
     time, size, when = rows.called

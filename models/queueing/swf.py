@@ -1,8 +1,8 @@
-"""The Standard Workload Format of the Parallel Workloads Archive, version 2.2.
+"""Reader of the Standard Workload Format of the Parallel Workloads Archive, version 2.2.
 
-One job per line, 18 numbers separated by spaces, -1 for what is unknown; lines that start with a
-semicolon are the header or comments. Defined by Chapin et al., "Benchmarks and Standards for the
-Evaluation of Parallel Job Schedulers", JSSPP 1999.
+A line has one job as 18 numbers separated by spaces, -1 for unknown ones. Lines that start with a
+semicolon are the header or comments. Chapin et al. define the format in "Benchmarks and Standards
+for the Evaluation of Parallel Job Schedulers", JSSPP 1999.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 
 FIELDS = 18
 MOST = 2.0**53
-"""From here on a float does not tell neighbouring integers apart."""
+"""Least integer from which on floats cannot represent all integers."""
 NUMBER, SUBMIT, WAIT, RUN, USED, ASKED, LIMIT, STATUS, USER, QUEUE = 0, 1, 2, 3, 4, 7, 8, 10, 11, 14
 PARTS = (2, 3, 4)
-"""Status of a line that is one part of a job with checkpoints; a line of its own sums it up."""
+"""Status of a part of a job with checkpoints; another line has the whole job."""
 HEADER = re.compile(r";\s*(MaxProcs|MaxNodes)\s*:\s*(\d+)", re.IGNORECASE)
 
 
 class Log(NamedTuple):
-    """The lines that are jobs.
+    """Lines of a log that are jobs.
 
     Parameters
     ----------
-    values: (J, 18) their numbers; -1 is what the log does not tell.
-    rows: where each stands.
-    reasons: how many lines are left out, by why.
+    values: (J, 18) numbers of the lines; -1 is unknown.
+    rows: place of each line.
+    reasons: number of lines left out, by reason.
     header: numbers of processors by the name of the comment.
     """
 
@@ -54,7 +54,7 @@ class Log(NamedTuple):
 
 
 def _told(values: FloatArray) -> dict[str, Any]:
-    """Names of jobs and queues, and estimates: what was requested, or else the run times."""
+    """Return names of jobs and queues, and estimates: requested times, else run times."""
     number, run, limit, queue = values[:, [NUMBER, RUN, LIMIT, QUEUE]].T
     return {
         "names": [f"{one:.0f}" for one in number],
@@ -64,7 +64,7 @@ def _told(values: FloatArray) -> dict[str, Any]:
 
 
 def _guessed(values: FloatArray) -> list[str]:
-    """A notice where some of the jobs have no requested time."""
+    """Return a notice if some jobs have no requested time."""
     count = int((values[:, LIMIT] <= 0).sum())
     what = counted(count, "job without a requested time")
     return [f"{what}, the run time taken"] if count else []
@@ -73,9 +73,9 @@ def _guessed(values: FloatArray) -> list[str]:
 def swf_rows(path: str | os.PathLike[str]) -> Rows:
     """Read a log as a stream of jobs; processors count as GPUs.
 
-    Processors are those requested, or those used where no request is known; the requested
-    time is the scheduler's estimate, or the run time where none is known. Left out, and counted:
-    parts of jobs with checkpoints (status 2 to 4), and jobs whose submit time is unknown.
+    Processors are the requested ones, or the used ones if no request is known. The scheduler's
+    estimate is the requested time, or the run time if that is unknown. Parts of jobs with
+    checkpoints (status 2 to 4) and jobs without a submit time are left out and counted.
 
     Raises
     ------
@@ -102,12 +102,12 @@ def read_swf_log(
 
     Parameters
     ----------
-    gpus: the cluster's; without it ``MaxProcs`` of the header, else the most processors held at
-        once, or ``MaxNodes`` if that is more.
+    gpus: GPUs of the cluster. Default: ``MaxProcs`` of the header, else the most processors held
+        at once, or ``MaxNodes`` if that is more.
 
     Raises
     ------
-    InputError: as for `read_swf`; when no job held processors from a known start.
+    InputError: as for `swf_rows`; if no job held processors from a known start.
     """
     source, log = str(path), _read(path)
     submit, wait, run, used = log.values[:, [SUBMIT, WAIT, RUN, USED]].T

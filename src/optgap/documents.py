@@ -20,7 +20,7 @@ ProblemLike = Problem | str | os.PathLike[str]
 """A problem, or the path of a file with one."""
 
 
-def as_problem(given: ProblemLike, source: str = "problem") -> Problem:
+def as_problem(given: ProblemLike) -> Problem:
     """Return the problem itself, or the one in the file.
 
     Raises
@@ -29,12 +29,12 @@ def as_problem(given: ProblemLike, source: str = "problem") -> Problem:
     """
     if isinstance(given, str) and given in FAMILIES:
         expected = f"a problem, such as optgap.generate({given!r}), or the path of a file with one"
-        raise InputError(source, "", NoQuote(f"the family {given}"), expected)
+        raise InputError("problem", "", NoQuote(f"the family {given}"), expected)
     if isinstance(given, (str, os.PathLike)):
         return load_problem(given)
     if not all(hasattr(given, name) for name in ("family", "objective", "check", "evaluate")):
         found = type_of(given)
-        raise InputError(source, "", found, "a problem, or the path of a file with one")
+        raise InputError("problem", "", found, "a problem, or the path of a file with one")
     if given.family in FAMILIES:
         FAMILIES[given.family].judge(given, given.name, strict=False)
     return given

@@ -193,11 +193,11 @@ def number(value: float | int | None, digits: int = 6) -> str:
     return f"{value:,.{max(0, digits - magnitude)}f}"
 
 
-def in_column(values: Iterable[float | None], digits: int = 6) -> list[str]:
+def in_column(values: Iterable[float | None]) -> list[str]:
     """Write numbers with one number of decimals, as `number` gives the largest of them."""
     known = list(values)
     largest = max((abs(x) for x in known if x is not None and math.isfinite(x)), default=0.0)
-    decimals = max(0, digits - len(str(int(largest))))
+    decimals = max(0, 6 - len(str(int(largest))))
     return ["" if x is None else f"{x:,.{decimals}f}" for x in known]
 
 

@@ -1,4 +1,4 @@
-"""Full power of GPU products as node labels name them."""
+"""Power of GPU products, by their names in node labels."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from optgap.models.placement.openb import DeviceTable
 from optgap.models.placement.power import GPU_FULL_W, GPU_IDLE_W
 
 IDLE_SHARE = 0.125
-"""Idle over full power where only the latter is known: that of T4, A100 and P100 in Table II lies
-between 0.1 and 0.14."""
+"""Assumed ratio of idle to full power; T4, A100 and P100 of Table II have ratios from 0.1 to
+0.14."""
 UNKNOWN_W = 300.0
-"""Full power of a product that nothing is known of; always with a warning."""
+"""Assumed full power of an unknown product; always with a warning."""
 
 # A model of Table II, or the thermal design power from the makers' data sheets, W; the first that
 # fits, form factors first.
@@ -31,7 +31,7 @@ class Figures:
 
     Parameters
     ----------
-    devices: a table that comes before the figures that are built in.
+    devices: table that takes precedence over the built-in figures.
     """
 
     def __init__(self, devices: DeviceTable | None) -> None:
@@ -39,7 +39,7 @@ class Figures:
         self.assumed: dict[str, None] = {}
 
     def watts(self, product: str) -> tuple[float, float]:
-        """(idle W, full W) of a card: told, by its name in Table II, or by the maker's name."""
+        """Return (idle W, full W) of a card: as given, from Table II, or by the maker's name."""
         if self.devices is not None and product in self.devices.full_w:
             return self.devices.idle_w[product], self.devices.full_w[product]
         found: str | float | None = product if product in GPU_FULL_W else None

@@ -1,4 +1,4 @@
-"""From the objects of a cluster to a placement problem and where its pods are now."""
+"""Reader that turns the objects of a cluster into a placement problem and the pods' nodes."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ PART = "part of its node"
 
 @dataclass
 class KubernetesReading:
-    """A cluster as it was read.
+    """Cluster as it was read.
 
     Parameters
     ----------
-    records: pods in the file; `used` of them are in the problem.
-    warnings: what was odd.
-    nodes: those that are ready with their pods, in the order of the file and of the problem's.
-    reasons: how many pods are left out, by why.
-    violations: what nodes hold more of than can be allocated.
-    migration: the problem, where every pod is now, and what may move.
-    stays: how many pods must stay where they are, by why.
-    assumed: GPU products whose power nobody has told.
-    pods: (T,) the pod of each task; "" for the pods that belong to a node, together.
+    records: number of pods in the file; `used` of them are in the problem.
+    warnings: remarks about odd values.
+    nodes: ready nodes with their pods, in the order of the file and of the problem.
+    reasons: number of pods left out, by reason.
+    violations: resources of which nodes hold more than can be allocated.
+    migration: the problem, the present node of every pod, and which pods may move.
+    stays: number of pods that must stay, by reason.
+    assumed: GPU products of unknown power.
+    pods: (T,) the pod of each task; "" for all pods that belong to a node together.
     """
 
     records: int
@@ -71,17 +71,17 @@ class KubernetesReading:
 def read_kubernetes(
     path: Path, devices: DeviceTable | None = None, plain: Collection[str] = ()
 ) -> KubernetesReading:
-    """Read what ``kubectl get nodes,pods -A -o json`` prints; ``-`` is standard input.
+    """Read the output of ``kubectl get nodes,pods -A -o json``; ``-`` is standard input.
 
     Parameters
     ----------
-    path: the file; disruption budgets are respected where they are in it, too.
-    devices: power by GPU product, before the figures that are built in.
+    path: the file; disruption budgets are respected if the file has these, too.
+    devices: power by GPU product, which takes precedence over the built-in figures.
     plain: further resources that draw no power.
 
     Raises
     ------
-    InputError: for a file that is none of these, or a quantity that is none; when no pod runs.
+    InputError: for a file of another kind, or a text that is no quantity; if no pod runs.
     """
     source = str(path)
     objects = read_objects(path)
@@ -124,7 +124,7 @@ def _lay_out(
 
     Raises
     ------
-    ValueError: for a quantity that is none, naming the node or pod.
+    ValueError: for a text that is no quantity, naming the node or pod.
     """
     said, strange = reading.warnings, set[str]()
     lost = {name for name, node in objects.nodes.items() if not _ready(node)}
@@ -201,7 +201,7 @@ def _node(name: str, node: Object, figures: Figures, warnings: list[str]) -> Nod
 
 
 def _not_running(pod: Object) -> str:
-    """Why a pod holds nothing on a node; "" when it does."""
+    """Return why a pod holds nothing on a node; "" if it holds something."""
     status = pod.get("status") or {}
     if status.get("phase") in ("Succeeded", "Failed"):
         return "finished"
@@ -214,14 +214,14 @@ def _not_running(pod: Object) -> str:
 
 
 class Overfull(Violation):
-    """More is held on a node than can be allocated."""
+    """Violation: pods hold more on a node than can be allocated."""
 
     def __str__(self) -> str:
         return f"{self.where}: {self.found} held, {self.limit} allocatable"
 
 
 def _over(node: Node) -> list[Violation]:
-    """What a node holds more of than can be allocated; such a node takes nothing."""
+    """Return the resources of which a node holds too much; such a node takes no pods."""
     devices, found = node.devices, list[tuple[str, int, int]]()
     for name in {name: None for pod in node.pods for name in pod.asks}:
         kind, held, limit = family(name), node.held(name), node.allocatable.get(name, 0)
@@ -233,7 +233,7 @@ def _over(node: Node) -> list[Violation]:
 
 
 def _stays(pod: Pod, node: Node, other: Sequence[str]) -> str:
-    """Why a pod must stay, by its node and its devices; "" where these let it go."""
+    """Return why node or devices make a pod stay; "" if these let it go."""
     if pod.on_every_node:
         return PART
     if node.devices.verdict == "unknown":
@@ -252,17 +252,17 @@ def _stays(pod: Pod, node: Node, other: Sequence[str]) -> str:
 
 @dataclass
 class _Row:
-    """A task: a pod, a share of a card of one, or all that belongs to a node.
+    """Task: a pod, a pod's share of a card, or everything that belongs to a node.
 
     Parameters
     ----------
-    name: of the task.
-    pod: the pod; None for all that belongs to a node.
-    node: the index of its node.
-    asks: what it asks for, with the pod's first share only.
+    name: name of the task.
+    pod: the pod; None for everything that belongs to a node.
+    node: index of its node.
+    asks: requested amounts, which only the first share of a pod has.
     cell: (GPUs, units of each, bits) on cards of the problem.
-    allowed: (N,) where it may go.
-    movable: whether it may go anywhere.
+    allowed: (N,) nodes that the task may go to.
+    movable: whether the task may move at all.
     """
 
     name: str
@@ -296,7 +296,7 @@ def _rows(nodes: Sequence[Node], rules: Rules) -> list[_Row]:
 
 
 def _relaxed(nodes: Sequence[Node], rows: Sequence[_Row]) -> list[int]:
-    """Thousandths of a card for the problem: what fits in units, fits in these, too.
+    """Return thousandths of a card for the problem; tasks that fit in units fit in these.
 
     Moves and the referee add up the units themselves.
     """
@@ -379,7 +379,7 @@ def _migration(source: str, nodes: Sequence[Node], rows: Sequence[_Row]) -> Migr
 
 
 def _models(row: _Row, models: Sequence[str], devices: Sequence[Devices]) -> tuple[str, bool]:
-    """The models of cards that a task may have, and whether these say all about where it may go."""
+    """Return card models that a task may use, and whether these alone decide on its nodes."""
     names = {models[n] for n in np.flatnonzero(row.allowed).tolist()} | {models[row.node]}
     told = all(
         inside or model not in names or one.cards < row.cell[0]
@@ -389,7 +389,7 @@ def _models(row: _Row, models: Sequence[str], devices: Sequence[Devices]) -> tup
 
 
 def _cpu(nodes: Sequence[Node], rows: Sequence[_Row]) -> list[int]:
-    """Milli-vCPU of every task; a node that carries more than it has is full and stays so."""
+    """Return milli-vCPU of every task; an overfull node counts as full and stays so."""
     found = [row.asks.get("cpu", 0) for row in rows]
     left = [node.capacity["cpu"] for node in nodes]
     for k, row in enumerate(rows):
@@ -399,7 +399,7 @@ def _cpu(nodes: Sequence[Node], rows: Sequence[_Row]) -> list[int]:
 
 
 def _further(nodes: Sequence[Node], rows: Sequence[_Row]) -> Further:
-    """What moves must heed beside the problem: resources to the last unit, and units of cards."""
+    """Return further limits on moves: exact amounts of resources, and units of cards."""
     names = tuple({name: None for row in rows if row.movable for name in row.asks})
 
     def table(amounts: Sequence[Mapping[str, int]]) -> IntArray:

@@ -1,4 +1,4 @@
-"""Amounts of every resource that a pod asks for, as the scheduler adds them up."""
+"""Amounts of every resource that a pod requests, by the scheduler's own sums."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 from optgap.models.placement.kubernetes.objects import Object
 
 Amounts = dict[str, int]
-"""CPU in milli-vCPU, every other resource in its own unit (memory in bytes), rounded up."""
+"""Amounts by resource: CPU in milli-vCPU, others in their own unit, rounded up."""
 Key = tuple[str, ...]
-"""A kind of device: a pod may only go to nodes that have the same kinds."""
+"""Kind of device; a pod may only go to nodes that have the same kinds."""
 _FORM = re.compile(
     r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE])([+-]?\d+)|(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]?))"
 )
@@ -28,17 +28,17 @@ _SUFFIX = {
 
 @dataclass
 class Pod:
-    """A pod on a node of the file.
+    """Pod on a node of the file.
 
     Parameters
     ----------
     name: ``namespace/name``.
-    object: the API's object.
-    asks: what it asks for.
-    on_every_node: whether it belongs to its node (DaemonSet, static pod).
+    object: object of the API.
+    asks: requested amounts.
+    on_every_node: whether the pod belongs to its node (DaemonSet, static pod).
     cells: (GPUs, units of each, bits) of the cards it holds, an entry for each share of a card.
-    keys: the kinds of device that it asks for.
-    stays: why it must stay where it is, "" where it may move.
+    keys: kinds of device that the pod requests.
+    stays: reason why the pod must stay; "" if it may move.
     """
 
     name: str
@@ -50,18 +50,18 @@ class Pod:
     stays: str = ""
 
     def part(self, name: str) -> Mapping[str, Any]:
-        """``labels`` or ``annotations``."""
+        """Return the ``labels`` or ``annotations``."""
         found: Mapping[str, Any] = self.object["metadata"].get(name) or {}
         return found
 
 
 @lru_cache(maxsize=65536)
 def quantity(text: str | int | float) -> Fraction:
-    """The number that ``500m``, ``1536Mi`` or ``1e3`` stands for, exactly, by the API's own rule.
+    """Return the exact number that ``500m``, ``1536Mi`` or ``1e3`` stands for in the API.
 
     Raises
     ------
-    ValueError: for what is no quantity.
+    ValueError: for a text that is no quantity.
     """
     found = _FORM.fullmatch(str(text))
     if found is None or len(found[1]) > 40 or (found[3] and abs(int(found[3])) > 40):
@@ -71,19 +71,19 @@ def quantity(text: str | int | float) -> Fraction:
 
 
 def whole(name: str, value: Fraction) -> int:
-    """The amount in whole units, rounded up."""
+    """Return the amount in whole units, rounded up."""
     return -int(-value * (1000 if name == "cpu" else 1) // 1)
 
 
 def requested(pod: Object) -> Amounts:
-    """What a pod asks for.
+    """Return the amounts that a pod requests.
 
-    Containers and sidecars add up; an init container counts with the sidecars before it, by the
-    maximum; requests of the pod itself replace CPU, memory and huge pages; the overhead is added.
+    Containers and sidecars add up. An init container counts with the sidecars before it, by the
+    maximum. Requests of the pod itself replace CPU, memory and huge pages; overhead is added.
 
     Raises
     ------
-    ValueError: for a quantity that is none.
+    ValueError: for a text that is no quantity.
     """
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     told = {
@@ -116,7 +116,7 @@ def requested(pod: Object) -> Amounts:
 
 
 def _container(container: Object, state: Object | None) -> dict[str, Fraction]:
-    """A container's requests; a limit alone is one, and so is what a resize has not freed yet."""
+    """Return a container's requests, with lone limits and what a resize has not freed yet."""
     asked = container.get("resources") or {}
     found = _amounts({**(asked.get("limits") or {}), **(asked.get("requests") or {})})
     if state:

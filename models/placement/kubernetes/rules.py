@@ -1,4 +1,4 @@
-"""Where each pod may go, as the placement problem and the moves know it, and which pods stay."""
+"""Rules on the nodes that each pod may go to, and on the pods that stay."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from optgap.models.placement.kubernetes.requests import Pod
 
 SAME = ("kubernetes.io/arch", "kubernetes.io/os")
 CONDITION_TAINTS = "node.kubernetes.io/"
-"""Taints that the control plane sets by a node's condition: such nodes are closed instead."""
+"""Taints that the control plane sets for a node's condition; such nodes are closed."""
 SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 KEEP = ("karpenter.sh/do-not-disrupt", "karpenter.sh/do-not-evict")
 FREE_VOLUMES = {"configMap", "secret", "projected", "downwardAPI", "nfs"}
@@ -25,7 +25,7 @@ OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 class Rules:
-    """The nodes that pods may go to: by labels, taints, other pods, devices and resources.
+    """Nodes that pods may go to, by labels, taints, other pods, devices and resources.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Rules:
         self._repelling = list(_repelling(objects))
 
     def allowed(self, pod: Pod, node: Node) -> BoolArray:
-        """(N,) where a pod may go, whatever else is there; `node` is where it is."""
+        """Return the nodes (N,) that a pod may go to, however full; `node` is its present one."""
         spec, meta = pod.object.get("spec") or {}, pod.object["metadata"]
         affinity = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED) or {}
         selector, tolerations = spec.get("nodeSelector") or {}, spec.get("tolerations") or []
@@ -65,14 +65,14 @@ class Rules:
         )
 
     def _where(self, key: list[Any], test: Callable[[Node], bool]) -> BoolArray:
-        """(N,) the nodes that pass a test, which the key stands for."""
+        """Return the nodes (N,) that pass a test; `key` identifies the test."""
         name = json.dumps(key, sort_keys=True)
         if name not in self._known:
             self._known[name] = np.array([test(node) for node in self.nodes], dtype=bool)
         return self._known[name]
 
     def _barred(self, namespace: str, labels: Object) -> dict[str, set[str]]:
-        """The topology domains that pods keep such a pod out of, by key."""
+        """Return the topology domains that other pods close to such a pod, by key."""
         name = json.dumps([namespace, labels], sort_keys=True) if self._repelling else ""
         if name in self._domains:
             return self._domains[name]
@@ -84,9 +84,9 @@ class Rules:
 
 
 def _repelling(objects: Objects) -> Iterator[tuple[set[str] | None, Any, str, str]]:
-    """Required anti-affinity of pods that are there: namespaces, selector, topology domain.
+    """Yield namespaces, selector and topology domain of the pods' required anti-affinity.
 
-    Pods with such terms stay, so the domains are always the same.
+    Pods with such terms stay, so the domains never change.
     """
     for pod in objects.pods.values():
         spec, status = pod.get("spec") or {}, pod.get("status") or {}
@@ -107,7 +107,7 @@ def _repelling(objects: Objects) -> Iterator[tuple[set[str] | None, Any, str, st
 
 
 def _let_in(node: Node, selector: Object, affinity: Object) -> bool:
-    """Whether a node's name and labels satisfy a selector and required node affinity."""
+    """Tell whether a node's name and labels satisfy a selector and required node affinity."""
     terms = affinity.get("nodeSelectorTerms") or []
     return selected(node.labels, {"matchLabels": selector}) and (
         not affinity or any(_term(node, term) for term in terms)
@@ -115,7 +115,7 @@ def _let_in(node: Node, selector: Object, affinity: Object) -> bool:
 
 
 def _term(node: Node, term: Object) -> bool:
-    """All expressions of a term; an empty term matches nothing."""
+    """Tell whether a node satisfies all expressions of a term; an empty term matches nothing."""
     fields = term.get("matchFields") or []
     return (
         bool(term.get("matchExpressions") or fields)
@@ -128,7 +128,7 @@ def _term(node: Node, term: Object) -> bool:
 
 
 def _label_matches(value: str | None, expression: Object) -> bool:
-    """Whether a label's value (None: not there) satisfies a selector requirement."""
+    """Tell whether a label's value (None if missing) satisfies a selector requirement."""
     operator, values = expression.get("operator"), expression.get("values") or []
     if operator in OPERATORS:
         there = value is not None and (value in values or operator in OPERATORS[2:])
@@ -141,7 +141,7 @@ def _label_matches(value: str | None, expression: Object) -> bool:
 
 
 def selected(labels: Object, selector: Object) -> bool:
-    """Whether a label selector chooses an object."""
+    """Tell whether a label selector chooses an object."""
     wanted = selector.get("matchLabels") or {}
     return all(labels.get(key) == value for key, value in wanted.items()) and all(
         _label_matches(labels.get(str(e.get("key", ""))), e)
@@ -150,7 +150,7 @@ def selected(labels: Object, selector: Object) -> bool:
 
 
 def _repels(selector: Any, labels: Object) -> bool:
-    """Whether an anti-affinity term selects a pod; one that cannot be read selects every pod."""
+    """Tell whether an anti-affinity term selects a pod; an unreadable term selects every pod."""
     if selector is None:
         return False
     if not isinstance(selector, dict):
@@ -161,7 +161,7 @@ def _repels(selector: Any, labels: Object) -> bool:
 
 
 def _tolerated(node: Object, tolerations: Sequence[Object]) -> bool:
-    """Whether tolerations answer all taints of a node that keep pods out."""
+    """Tell whether tolerations cover all taints of a node that keep pods out."""
 
     def answers(taint: Object, toleration: Object) -> bool:
         key = toleration.get("key")
@@ -189,7 +189,7 @@ def spent(budgets: Iterable[Object]) -> list[Object]:
 
 
 def on_every_node(pod: Object) -> bool:
-    """Whether a pod is part of its node: of a DaemonSet, or a static pod's mirror."""
+    """Tell whether a pod is part of its node: of a DaemonSet, or a static pod's mirror."""
     meta = pod["metadata"]
     owners = [o.get("kind") for o in meta.get("ownerReferences") or []]
     mirrored = "kubernetes.io/config.mirror" in (meta.get("annotations") or {})
@@ -197,7 +197,7 @@ def on_every_node(pod: Object) -> bool:
 
 
 def why_stays(pod: Object, budgets: Iterable[Object]) -> str:
-    """Why a pod must stay where it is; "" when it may move."""
+    """Return why a pod must stay; "" if it may move."""
     meta, spec = pod["metadata"], pod.get("spec") or {}
     notes = {key: str(text).lower() for key, text in (meta.get("annotations") or {}).items()}
     budgeted = any(
@@ -221,7 +221,7 @@ def why_stays(pod: Object, budgets: Iterable[Object]) -> str:
 
 
 def _volumes(spec: Object, safe: bool) -> str:
-    """Why a pod's volumes keep it where it is: only the volumes themselves say where they are."""
+    """Return why a pod's volumes keep it on its node, or ""; volumes alone know their place."""
     found = ""
     for volume in spec.get("volumes") or []:
         kinds = {key for key in volume if key != "name"}
@@ -235,7 +235,7 @@ def _volumes(spec: Object, safe: bool) -> str:
 
 
 def _needs_others(spec: Object) -> str:
-    """Rules about other pods and ports, which the problem does not know."""
+    """Return the pod's rules about other pods and ports, which the problem cannot express."""
     affinity = spec.get("affinity") or {}
     if any((affinity.get(k) or {}).get(REQUIRED) for k in ("podAffinity", "podAntiAffinity")):
         return "affinity to other pods"

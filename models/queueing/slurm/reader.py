@@ -1,16 +1,16 @@
-"""From rows of accounting to jobs, the cluster they ran on, and when they ran.
+"""Reader that turns rows of accounting into jobs, their cluster, and the times when they ran.
 
-What counts, by a job's row:
+A row of accounting counts as follows:
 
-* it ran (it has a start) and held GPUs: a job, from start to end, whatever its state (completed,
-  failed, cancelled, timed out, preempted, node failure): its GPUs were taken all the same;
-* it still runs: a job that ends when the log does;
-* every run of a requeued job (``sacct -D``) is a job; one row that stands twice is one;
-* steps repeat their job and are passed over;
-* left out, and counted: jobs that never started, ran no second, asked for no GPU or held parts of
-  GPUs, parts of heterogeneous jobs, and rows whose times do not fit each other.
+* a row that has a start and held GPUs is a job from start to end, whatever its state (completed,
+  failed, cancelled, timed out, preempted, node failure), because it occupied its GPUs;
+* a row that still runs is a job that ends with the log;
+* every run of a requeued job (``sacct -D``) is a job; a repeated row counts once;
+* steps repeat their job and are skipped;
+* left out, and counted: jobs that never started, ran for no second, requested no GPU or held parts
+  of GPUs, parts of heterogeneous jobs, and rows whose times contradict each other.
 
-Suspended time counts, as the allocation is kept.
+Suspended time counts, because the job keeps its allocation.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from optgap.models.shown import counted
 from optgap.models.times import SHORTEST_S
 
 ANY = "gpu"
-"""The pool of GPUs whose type is not told."""
+"""Name of the pool of GPUs of unknown type."""
 BY_NODE = "the most that each node held, added up (--set gpus=N)"
 
 
 @dataclass
 class _Run:
-    """A run that held GPUs, before it is a job; `row` is its place in the table."""
+    """Run that held GPUs, before it becomes a job; `row` is its row in the table."""
 
     name: str
     row: int
@@ -62,19 +62,19 @@ def read_slurm(
     zone: str | None = None,
     gpus: int | None = None,
 ) -> QueueLog:
-    """Read what ``sacct -P`` prints; ``-`` is standard input.
+    """Read the output of ``sacct -P``; ``-`` is standard input.
 
     Parameters
     ----------
-    pool: the GPU type to look at; the one with the most GPU time without it.
-    wait: what a wait counts from: ``eligible``, when the job could have started, or ``submit``.
-    zone: whose local time the file has, such as ``Europe/Berlin``; UTC without it.
-    gpus: the pool's size; the most that each node was seen to hold, added up, without it.
+    pool: GPU type to read. Default: the one with the most GPU time.
+    wait: begin of a wait: ``eligible``, when the job could have started, or ``submit``.
+    zone: time zone whose local time the file has, such as ``Europe/Berlin``. Default: UTC.
+    gpus: size of the pool. Default: the sum of the most GPUs ever held on each node.
 
     Raises
     ------
-    InputError: for a file that is none of these, a column that is missing, dates in a form that
-        cannot be told, clocks that were changed, an unknown pool, or no job that held GPUs.
+    InputError: for a file of another kind, a missing column, dates of an ambiguous form, changed
+        clocks, an unknown pool, or no job that held GPUs.
     """
     source = str(path)
     if wait not in ("eligible", "submit"):
@@ -127,7 +127,7 @@ def read_slurm(
 
 
 def _runs(table: Table, times: Times, source: str) -> tuple[list[_Run], Counter[str]]:
-    """The rows that are runs, with their GPUs and nodes; how many are left out, by why."""
+    """Return the runs with their GPUs and nodes, and counts of rows left out by reason."""
     asked, states = table.column("reqtres"), table.column("state")
     # what was held counts; what was asked for only where the other is not in the file
     held = table.columns.get("alloctres", asked)
@@ -192,7 +192,7 @@ def _never(state: str) -> str:
 def _pool(
     runs: Sequence[_Run], start_s: FloatArray, lasted_s: FloatArray, told: int | None
 ) -> Pool:
-    """The pool as told, else the most that each node was seen to hold, added up."""
+    """Return the pool as given, else the sum of the most GPUs ever held on each node."""
     end_s, held = start_s + lasted_s, integers([run.gpus for run in runs])
     most = peak(start_s, end_s, held)[0]
     names = {node: k for k, node in enumerate(dict.fromkeys(n for run in runs for n in run.nodes))}
@@ -208,7 +208,7 @@ def _pool(
 
 
 def _warnings(table: Table, times: Times, runs: Sequence[_Run], pool: str) -> list[str]:
-    """What is odd about the rows."""
+    """Return warnings about odd rows."""
     told = table.unread[:5]
     early = sum(bool(times.early[run.row]) for run in runs)
     if early:
@@ -232,7 +232,7 @@ def _warnings(table: Table, times: Times, runs: Sequence[_Run], pool: str) -> li
 def _estimates(
     table: Table, lasted: FloatArray, rows: Sequence[int], warnings: list[str]
 ) -> FloatArray:
-    """Time limits in s; the longest where there is none, with a warning."""
+    """Return time limits, s; a missing limit becomes the longest one, with a warning."""
     texts = table.column("timelimit")
     limit = np.array([limit_s(texts[row]) for row in rows])
     known = limit[np.isfinite(limit)]

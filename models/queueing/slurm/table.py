@@ -1,4 +1,4 @@
-"""The rows of ``sacct -P``, and values as it prints them: host lists, TRES, time limits."""
+"""Reader of the rows of ``sacct -P`` and their values: host lists, TRES, time limits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COMMAND = (
     "TZ=UTC sacct -a -X -P -D -S now-30days -o JobID,JobIDRaw,User,Partition,State,Submit,Eligible,"
     "Start,End,ElapsedRaw,Suspended,Timelimit,ReqTRES,AllocTRES,NodeList"
 )
-"""What prints all that is used, on a clock that nobody changes."""
+"""Command that prints all necessary columns, on a clock without changes."""
 OTHERS = (
     (r"[{\[].*\"job_state\"|.*NODELIST\(REASON\)", "output of squeue, whose ends are time limits"),
     (r"JobId=", "output of scontrol, whose ends are time limits"),
@@ -22,15 +22,15 @@ OTHERS = (
     (r"---\n|[\w-]+:\n", "YAML"),
     (r"[^\n]*\n[- +]+\n", "columns of fixed width, with values cut (1+); -P keeps values whole"),
 )
-"""What Slurm prints beside such a table."""
+"""Lines that Slurm prints beside such a table."""
 JOB = re.compile(r"\d+([_+.].*)?")
 NEEDED = ("submit", "start", "end")
 
 
 MOST_HOSTS = 100_000
-"""Nodes that one host list may stand for."""
+"""Largest number of nodes in one host list."""
 NEVER = frozenset({"", "none", "unknown", "n/a", "none assigned", "invalid"})
-"""What stands where a job has not started, or has no node."""
+"""Texts of a missing start or node."""
 _HOSTS = re.compile(r"([^\[\]]*)(?:\[([^\[\]]+)\](.*))?")
 _LIMIT = re.compile(r"(?:(\d+)-)?(\d+(?::\d+){0,2})(?:\.\d+)?")
 _GPU = re.compile(r"gres/gpu(?::([^=,]+))?=(\d+)")
@@ -44,9 +44,9 @@ class Table:
 
     Parameters
     ----------
-    columns: one text per row each.
-    rows: where each row stands in the file.
-    unread: rows that could not be read, and why.
+    columns: texts of each column, one per row.
+    rows: place of each row in the file.
+    unread: rows that could not be read, with reasons.
     """
 
     columns: dict[str, list[str]]
@@ -54,18 +54,18 @@ class Table:
     unread: list[str] = field(default_factory=list)
 
     def column(self, name: str) -> list[str]:
-        """A column's texts; empty ones where the file does not have it."""
+        """Return the texts of a column, which are empty if the file lacks it."""
         return self.columns.get(name, [""] * len(self.rows))
 
 
 def read_table(text: str, source: str) -> Table:
-    """Read what ``sacct -P`` (or ``-p``) prints.
+    """Read the output of ``sacct -P`` (or ``-p``).
 
     Rows that a bar or a line end in a job's name has broken are counted, not guessed.
 
     Raises
     ------
-    InputError: for what is no such table, was cut to columns, or lacks a column that is needed,
+    InputError: for text that is no such table, was cut to a width, or lacks a necessary column,
         with the command to use.
     """
     text = text.replace("\r\n", "\n").lstrip()
@@ -97,11 +97,11 @@ def read_table(text: str, source: str) -> Table:
 
 @lru_cache(maxsize=65536)
 def hosts(text: str) -> tuple[str, ...]:
-    """The nodes of a host list: ``gpu[01-04,07]`` is gpu01 to gpu04 and gpu07.
+    """Return the nodes of a host list: ``gpu[01-04,07]`` is gpu01 to gpu04 and gpu07.
 
     Raises
     ------
-    ValueError: for brackets that do not close, or what is no range.
+    ValueError: for brackets that do not close, or a text that is no range.
     """
     if text.strip().lower() in NEVER:
         return ()
@@ -135,9 +135,9 @@ def _unfolded(part: str) -> list[str]:
 
 @lru_cache(maxsize=65536)
 def gpus(tres: str) -> tuple[int, str]:
-    """(GPUs, their type) of a TRES text; the total and the typed counts are the same GPUs.
+    """Return GPUs and their type from a TRES text; the total and typed counts are the same GPUs.
 
-    Types that stand together are joined by ``+``; "" where no type is named.
+    Several types are joined by ``+``; "" stands for no type.
     """
     total, typed = 0, 0
     kinds: list[str] = []
@@ -151,14 +151,14 @@ def gpus(tres: str) -> tuple[int, str]:
 
 
 def shares(tres: str) -> str:
-    """What parts of GPUs a TRES text names, in words; "" for none."""
+    """Return in words the parts of GPUs that a TRES text names; "" for none."""
     found = _SHARE.search(tres)
     return f"{_SHARES[found[1]]} (gres/{found[1]})" if found else ""
 
 
 @lru_cache(maxsize=65536)
 def limit_s(text: str) -> float:
-    """A time limit in s: ``1-02:04:00``, ``00:05:00``, minutes; infinite for none."""
+    """Return a time limit, s, from ``1-02:04:00``, ``00:05:00`` or minutes; infinite for none."""
     found = _LIMIT.fullmatch(text.strip())
     if found is None:  # UNLIMITED, Partition_Limit, nothing
         return math.inf

@@ -1,9 +1,9 @@
-"""The best placement that at most K migrations reach, with a proven bound, for every K.
+"""Best placement that at most K migrations reach, with a proven bound, for every K.
 
-Power only. Groups of tasks leave greedily (`greedy`), and the offline placement is laid over what
-is there (`target`). The better of two bounds counts: that of node patterns with everything but
-load free to move, whatever K, and that of K departures (`departures`). Small clusters are solved
-exactly for each K (`exact`).
+The objective is power. Groups of tasks leave greedily (`greedy`), and the offline placement is
+matched to the present one (`target`). The better of two bounds counts: that of node patterns with
+everything but load free to move, for any K, and that of K departures (`departures`). Small clusters
+are solved exactly for each K (`exact`).
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from optgap.solvers.placement.migrations.target import (
 )
 
 MOST_STEPS = 10
-"""Steps per task after which a descent ends; each saves power, so that it is far from ever met."""
+"""Steps per task after which a descent ends; each saves power, so the limit is never met."""
 EXACT_NODES, EXACT_TASKS = 40, 120
-"""The integer program is solved up to these sizes."""
+"""Largest sizes at which the integer program is solved."""
 EXACT_UNITS = 10.0
-"""Work for it, for each number of migrations."""
+"""Work for the integer program, for each number of migrations."""
 ROUNDS = 10
-"""Neighbourhoods that the offline placement re-solves."""
+"""Number of neighbourhoods that the offline placement re-solves."""
 TOLERANCE = 4e-3
-"""How far its bound may be from that of the linear program, relatively."""
+"""Relative tolerance between the offline placement's bound and the linear program's."""
 PATTERN_SHARE = 0.7
-"""Of a budget of work, for the offline placement and its bound."""
+"""Share of a budget of work for the offline placement and its bound."""
 ROUNDING = 1e-9
-"""Relative: what floating-point sums may have added to a bound, taken off again."""
+"""Relative margin that is subtracted from a bound for rounding errors of sums."""
 
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """At most `most` migrations: the power reached (W), a proven bound (W), and the moves.
+    """Result for at most `most` migrations: power (W), a proven bound (W), and the moves.
 
     `path_w` is the power now and after each move, W.
     """
@@ -64,13 +64,13 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class MigrationCurve:
-    """What migrations save, by how many there may be.
+    """Saving by number of migrations.
 
     Parameters
     ----------
-    points: by ascending `most`; the last is for any number of migrations.
-    solution: the placement that the last one's moves lead to.
-    termination: why the work stopped.
+    points: results by ascending `most`; the last is for any number of migrations.
+    solution: placement after the moves of the last point.
+    termination: reason why the work stopped.
     """
 
     points: tuple[CurvePoint, ...]
@@ -78,13 +78,13 @@ class MigrationCurve:
     termination: Termination
 
     def at(self, most: int) -> CurvePoint:
-        """The best point that needs no more migrations than this."""
+        """Return the best point that needs at most `most` migrations."""
         return max((p for p in self.points if p.most <= most), key=lambda p: p.most)
 
 
 @dataclass
 class _Work:
-    """What is known so far: lists of moves, with the power (W) before the first and after each."""
+    """Lists of moves found so far, with the power (W) before the first move and after each."""
 
     migration: MigrationProblem
     limits: Limits
@@ -92,11 +92,11 @@ class _Work:
     paths: list[tuple[list[Move], list[float]]] = field(default_factory=list)
 
     def add(self, moves: Sequence[Move], checked: int = 0) -> None:
-        """Keep a list of moves; so many steps at the beginning are known to fit (`checked`).
+        """Store a list of moves, of which the first `checked` are known to fit.
 
         Raises
         ------
-        RefereeError: when one does not fit.
+        RefereeError: if a move does not fit.
         """
         _end, broken = self.migration.follow(moves, checked)
         if broken:
@@ -114,7 +114,7 @@ class _Work:
         return float(self.migration.evaluate(end).objective)
 
     def best(self, most: int | None = None) -> tuple[list[Move], list[float]]:
-        """The list that ends with the least power within so many moves; None for any number."""
+        """Return the list of least final power within `most` moves; None for any number."""
         chosen: tuple[list[Move], list[float]] = ([], self.paths[0][1][:1])
         for moves, watts in self.paths:
             within = watts if most is None else watts[: most + 1]
@@ -124,11 +124,11 @@ class _Work:
         return chosen
 
     def point(self, most: int, any_number: bool, bound: float, by: str) -> CurvePoint:
-        """The point of the curve, with the referee's own power.
+        """Return the point of the curve, with the referee's own power.
 
         Raises
         ------
-        RefereeError: for another power than the moves should lead to, or one below the bound.
+        RefereeError: if this power differs from that of the moves, or is below the bound.
         """
         moves, watts = self.best(None if any_number else most)
         power = self._power(moves)
@@ -146,7 +146,7 @@ def curve(
     seed: int = 0,
     wanted: Iterable[int] = (),
 ) -> MigrationCurve:
-    """The saving by number of migrations: 0, 1, 2, 5, 10, … and the `wanted`, up to any number.
+    """Return the saving by number of migrations: 0, 1, 2, 5, 10, …, the `wanted`, and any number.
 
     Raises
     ------
@@ -192,7 +192,7 @@ def curve(
 
 
 def _grid(most: int, wanted: Iterable[int]) -> list[int]:
-    """0, 1, 2, 5, 10, … below the most, the wanted ones, and the most."""
+    """Return 0, 1, 2, 5, 10, … below `most`, the wanted numbers, and `most`."""
     steps = {0, most, *(k for k in wanted if 0 <= k <= most)}
     scale = 1
     while scale <= most:
@@ -202,7 +202,7 @@ def _grid(most: int, wanted: Iterable[int]) -> list[int]:
 
 
 def _patterns(work: _Work) -> tuple[float, str]:
-    """The bound with everything but load free to move; the offline placement becomes a path."""
+    """Return the bound if all but load may move; store the moves to the offline placement."""
     from optgap.solvers.placement.patterns import bound_patterns, patterns
 
     migration = work.migration
@@ -230,7 +230,7 @@ def _patterns(work: _Work) -> tuple[float, str]:
 
 
 def _lay(work: _Work, part: Part, found: PlacementSolution) -> None:
-    """Make a path of an offline placement of a part, and descend from its end."""
+    """Store the moves to an offline placement of a part, and a descent from there."""
     migration = work.migration
     near = laid_over(part, found)
     node, mask = migration.current.node.copy(), migration.current.gpu_mask.copy()
@@ -246,7 +246,7 @@ def _lay(work: _Work, part: Part, found: PlacementSolution) -> None:
 
 
 def _exact(work: _Work, grid: Sequence[int]) -> dict[int, tuple[float, str]]:
-    """Bounds by number of migrations; the placements become paths where an order is found."""
+    """Return exact bounds by number of migrations; store the moves if an order is found."""
     bounds: dict[int, tuple[float, str]] = {}
     migration, limits = work.migration, work.limits
     try:

@@ -1,4 +1,4 @@
-"""A bound on the power that at most K migrations can reach, for every K at once.
+"""Bound on the power that at most K migrations can reach, for every K at once.
 
 Arrivals never lower a node's power, and a task of c whole GPUs needs c idle ones wherever it goes:
 c w_k W at least, with w_k the least that a GPU costs more than an idle one where k may go. So node
@@ -18,7 +18,7 @@ from optgap.solvers.placement.migrations.state import State
 
 
 def saved_w(state: State) -> FloatArray:
-    """Return what 0, 1, 2, … migrations save at most, W, up to as many as there are tasks."""
+    """Return the most that 0, 1, 2, … migrations can save, W, up to the number of tasks."""
     slopes = [slope for n in range(len(state.on)) for slope in _majorant(_savings(state, n))]
     saved = np.zeros(len(state.tasks) + 1)
     saved[1 : len(slopes) + 1] = sorted(slopes, reverse=True)

@@ -1,8 +1,8 @@
-"""Moves one group after another, always the group that saves the most per migration.
+"""Descent that always moves the group of tasks with the largest saving per migration.
 
-A group is all that runs on a GPU, or a CPU package's worth of a node: less than that saves nothing
-(Eq. 1-2). Its tasks go where they cost the fewest watts at that moment, so that
-every step fits by construction.
+A group is everything on a GPU, or a CPU package's worth of a node, because less saves nothing
+(Eq. 1-2). Its tasks go to the nodes where they cost the fewest watts at that moment, so every step
+fits by construction.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from optgap.models.placement.migrations import MigrationProblem, Move
 from optgap.solvers.placement.migrations.state import NOTHING, State
 
 Unit = tuple[int, tuple[int, ...], int]
-"""A node, tasks of it that must all leave before anything is saved (those that are hardest to place
-first), and the GPUs that they must not come back to (bits), -1 for all of the node."""
+"""Node, tasks that must all leave it before power is saved (the hardest to place first), and GPUs
+(bits) to which they must not come back, -1 for the whole node."""
 
 
 class Descent:
-    """A greedy descent from the current placement, after the moves that are `begun`."""
+    """Greedy descent from the current placement, after the moves `begun`."""
 
     def __init__(self, migration: MigrationProblem, begun: Sequence[Move] = ()) -> None:
         self.migration, self.state, self.moves = migration, State(migration), list(begun)
@@ -37,7 +37,7 @@ class Descent:
             self._value(n)
 
     def run(self, most: int, limits: Limits) -> None:
-        """Move until `most` migrations are used up or nothing saves any more."""
+        """Move until `most` migrations are used up, or no group saves power."""
         while self._heap and len(self.moves) < most and not limits.stop:
             _, _, age, unit = heapq.heappop(self._heap)
             if age != self._age[unit[0]] or len(self.moves) + len(unit[1]) > most:
@@ -55,7 +55,7 @@ class Descent:
                 self._value(n)
 
     def _value(self, n: int) -> None:
-        """Value the groups of node `n` afresh."""
+        """Evaluate the groups of node `n` again."""
         self._age[n] += 1
         for unit in self._units(n):
             saved, moves = self._evaluated(unit)
@@ -68,7 +68,7 @@ class Descent:
         heapq.heappush(self._heap, entry)
 
     def _units(self, n: int) -> Iterator[Unit]:
-        """What could leave node `n` together: all of a GPU, or a CPU package's worth of others."""
+        """Yield the groups of node `n`: all tasks of a GPU, or a CPU package's worth of others."""
         movable, tasks, state = self.migration.movable, self.state.tasks, self.state
         here = sorted(state.on[n])
 
@@ -97,9 +97,9 @@ class Descent:
                 return
 
     def _evaluated(self, unit: Unit) -> tuple[float, list[Move]]:
-        """What the unit's leaving saves (W), and its moves: none where nothing is saved.
+        """Return the saving (W) if the unit leaves, and its moves; none without a saving.
 
-        The state is as before.
+        The state is unchanged.
         """
         state, (node, tasks, barred) = self.state, unit
         before = state.power(node)

@@ -1,4 +1,4 @@
-"""A cluster as it changes move by move, and where one more task costs the least."""
+"""Cluster that changes move by move, and the search for a task's cheapest place."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from optgap.models.placement.kernels import Table, cpu_w, node_table
 from optgap.models.placement.migrations import MigrationProblem, Move
 
 NOTHING = 1e-9
-"""W: a saving up to this is rounding."""
+"""Saving up to which a difference is rounding, W."""
 
 
 @compiled
@@ -28,9 +28,9 @@ def landing(
     barred_node: int,
     barred: int,
 ) -> tuple[int, int, float]:
-    """The node and GPUs (bits) where a task costs the fewest W more, and these W; node -1 if none.
+    """Return the node and GPUs (bits) of a task's least added W, and these W; node -1 for none.
 
-    Ties go to the GPU that is left with the least, then to the node left with the least CPU.
+    Ties go to the GPU with least left, then to the node with least CPU left.
     """
     best, best_mask, best_w, best_left, best_cpu = -1, 0, np.inf, 0, 0
     for n in range(len(nodes)):
@@ -75,7 +75,7 @@ def _bits(mask: int) -> list[int]:
 
 
 class State:
-    """Where every task is, what is free on every node, and the power of all.
+    """Places of all tasks, free amounts of all nodes, and their power.
 
     Parameters
     ----------
@@ -104,13 +104,13 @@ class State:
             self.put(k, int(migration.current.node[k]), int(migration.current.gpu_mask[k]))
 
     def put(self, k: int, n: int, mask: int) -> None:
-        """Task `k`, which is nowhere, starts on node `n`."""
+        """Put task `k`, which has no place, on node `n`."""
         self._change(k, n, mask, 1)
         self.node[k], self.mask[k] = n, mask
         self.on[n].add(k)
 
     def take(self, k: int) -> tuple[int, int]:
-        """Task `k` leaves; returns where it was."""
+        """Take task `k` off its node, and return its place."""
         n, mask = int(self.node[k]), int(self.mask[k])
         self._change(k, n, mask, -1)
         self.node[k], self.mask[k] = -1, 0
@@ -132,7 +132,7 @@ class State:
         self.put(move.task, move.to_node, move.gpu_mask)
 
     def power(self, n: int) -> float:
-        """Power of node `n`, W."""
+        """Return the power of node `n`, W."""
         node = self.nodes[n]
         gpus = int(node["gpus"])
         busy = int((self.gpu_free[n, :gpus] < self.gpu_full[n]).sum())
@@ -140,12 +140,12 @@ class State:
         return busy * full_w + (gpus - busy) * idle_w + self.cpu_power(n, int(self.free_cpu[n]))
 
     def cpu_power(self, n: int, free_milli: int) -> float:
-        """Power of the CPUs of node `n` with so many milli-vCPU free, W."""
+        """Return the power of node `n`'s CPUs with so many milli-vCPU free, W."""
         problem = self.migration.problem
         return problem.power.cpu_w(int(problem.cluster.cpu_milli[n]), free_milli)
 
     def allowed(self, k: int) -> BoolArray:
-        """(N,) the nodes that task `k` may go to, whatever is on them."""
+        """Return the nodes (N,) that task `k` may go to, however full."""
         spec = self.tasks.gpu_specs[k] if self.tasks.num_gpu[k] else ""
         key = (spec, int(self.migration.node_set_of[k]))
         if key not in self._allowed:
@@ -158,7 +158,7 @@ class State:
         return self._allowed[key]
 
     def best(self, k: int, barred_node: int, barred: int) -> tuple[int, int, float]:
-        """`landing` of task `k`, which is nowhere at the moment."""
+        """Return the `landing` of task `k`, which has no place at the moment."""
         tasks, further = self.tasks, self.migration.further
         allowed = self.allowed(k)
         for r in self.short[k]:
@@ -171,7 +171,7 @@ class State:
         return int(n), int(mask), float(watts)
 
     def fits(self, k: int, n: int, mask: int) -> bool:
-        """Whether task `k`, which is nowhere at the moment, can start there."""
+        """Tell whether task `k`, which has no place at the moment, fits there."""
         tasks, further = self.tasks, self.migration.further
         return bool(
             self.free_cpu[n] >= tasks.cpu_milli[k]

@@ -1,8 +1,8 @@
-"""A far better placement, laid over the one that is there so that few tasks move, and its order.
+"""Offline placement matched to the present one so that few tasks move, and the order of moves.
 
-What the offline method finds says which contents nodes of a type have, not which node has which:
-an assignment puts the contents where most of them are already. The way there is a list of
-moves each of which fits; where tasks block one another, one of them waits on a third node.
+The offline method finds contents for the nodes of a type, and any such node can have any of these.
+An assignment therefore puts each content on the node that has most of it already. The result is a
+list of moves that all fit. If tasks block one another, one of them waits on a third node.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from optgap.models.placement.power import CORE_MILLI
 from optgap.solvers.placement.migrations.state import State
 
 MOST_HOPS = 3
-"""How often a task may make way for others before it comes to where it belongs."""
+"""Largest number of times that a task makes way before it reaches its target."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some nodes of a cluster, and those of their tasks that are not load of a node.
+    """Part of a cluster: some nodes, and their tasks that are not load.
 
     Parameters
     ----------
-    problem: these nodes and tasks; the load takes its CPU and memory off the nodes.
+    problem: these nodes, less the CPU and memory of their load, and these tasks.
     nodes, tasks: their indices in the cluster.
-    here: where the tasks are now.
+    here: present nodes of the tasks.
     """
 
     problem: PlacementProblem
@@ -42,15 +42,15 @@ class Part:
 
 
 def _load(migration: MigrationProblem) -> BoolArray:
-    """(T,) the tasks without GPUs that must stay: nothing but load of their nodes."""
+    """Return the tasks (T,) without GPUs that must stay, the load of their nodes."""
     load: BoolArray = ~migration.movable & (migration.problem.tasks.num_gpu == 0)
     return load
 
 
 def free_part(migration: MigrationProblem) -> Part | None:
-    """The nodes on which every task may be exchanged for any like it, with their tasks.
+    """Return the nodes on which any equal tasks may be exchanged, with their tasks.
 
-    None where no task is on such a node.
+    The result is None if no task is on such a node.
     """
     load = _load(migration)
     held = migration.closed.copy()
@@ -60,10 +60,10 @@ def free_part(migration: MigrationProblem) -> Part | None:
 
 
 def without_load(migration: MigrationProblem) -> tuple[Part, float] | None:
-    """All nodes without the load that stays on them, and W that this load adds at least.
+    """Return all nodes without their load, and the least W that the load adds.
 
-    All other tasks may go anywhere. The least that a node draws more with its load, whatever else
-    is on it, may be added to a bound. None where the load is all there is.
+    All other tasks may go anywhere. The least further power that a node draws with its load may be
+    added to a bound. The result is None if there is nothing but load.
     """
     cluster, power = migration.problem.cluster, migration.problem.power
     load = _held(migration, migration.problem.tasks.cpu_milli)
@@ -86,7 +86,7 @@ def without_load(migration: MigrationProblem) -> tuple[Part, float] | None:
 
 
 def _held(migration: MigrationProblem, of: IntArray) -> IntArray:
-    """(N,) what load takes of something of each node."""
+    """Return what load takes on each node, (N,), given the amounts `of` all tasks."""
     load = _load(migration)
     held = np.zeros(len(migration.problem.cluster), dtype=np.int64)
     np.add.at(held, migration.current.node[load], of[load])
@@ -94,10 +94,10 @@ def _held(migration: MigrationProblem, of: IntArray) -> IntArray:
 
 
 def _part(migration: MigrationProblem, nodes: IntArray) -> Part | None:
-    """These nodes less their load, with their tasks; None without tasks.
+    """Return these nodes less their load, with their tasks; None without tasks.
 
-    A node of whole cores has a milli-vCPU more than is left of it: so that its CPU packages are
-    those of the node with its load, whose cores are counted from what is free.
+    A node of whole cores gets a milli-vCPU more than is left. Its CPU packages then equal those of
+    the node with its load, whose cores are counted from the free amount.
     """
     problem, current = migration.problem, migration.current
     cluster, of, load = problem.cluster, problem.tasks, _load(migration)
@@ -119,9 +119,9 @@ def _part(migration: MigrationProblem, nodes: IntArray) -> Part | None:
 
 
 def laid_over(part: Part, found: PlacementSolution) -> PlacementSolution:
-    """`found` with nodes, GPUs and tasks that nothing tells apart exchanged to resemble `here`.
+    """Return `found` with equal nodes, GPUs and tasks exchanged to resemble `here`.
 
-    Costs exactly what `found` costs, and moves fewer tasks.
+    The result costs exactly what `found` costs, and moves fewer tasks.
     """
     problem, here = part.problem, part.here
     class_of, num_gpu = problem.tasks.class_of.tolist(), problem.tasks.num_gpu.tolist()
@@ -170,7 +170,7 @@ def laid_over(part: Part, found: PlacementSolution) -> PlacementSolution:
 def _gpu_pairs(
     want: dict[int, Counter[int]], have: dict[int, Counter[int]], known: dict[int, int]
 ) -> dict[int, int]:
-    """Which GPU of a node takes what `found` has on which of its, to keep the most."""
+    """Return, for each GPU in `found`, the GPU of the node that keeps most of its tasks."""
     from scipy.optimize import linear_sum_assignment
 
     rows = [g for g in want if g not in known]
@@ -184,7 +184,7 @@ def _gpu_pairs(
 def _matched(
     problem: PlacementProblem, current: PlacementSolution, found: PlacementSolution
 ) -> list[tuple[int, int]]:
-    """Pairs of nodes of one type: the first is to carry what `found` has on the second."""
+    """Return pairs of nodes of one type: the first gets the tasks of `found` on the second."""
     from scipy.optimize import linear_sum_assignment
 
     cluster, classes = problem.cluster, len(problem.tasks.classes)
@@ -206,10 +206,10 @@ def _matched(
 
 
 def in_order(migration: MigrationProblem, target: PlacementSolution, limits: Limits) -> list[Move]:
-    """Moves from the current placement towards `target`, each of which fits.
+    """Return moves from the current placement towards `target`, each of which fits.
 
-    A task that must make way first and has no place yet waits on other nodes, `MOST_HOPS` times at
-    most. Where tasks block one another all the same, the moves end on the way.
+    A task that must make way and has no place yet waits on other nodes, at most `MOST_HOPS` times.
+    If tasks still block one another, the moves end before the target.
     """
     state, moves = State(migration), list[Move]()
     tasks, hops = state.tasks, Counter[int]()
@@ -227,7 +227,7 @@ def in_order(migration: MigrationProblem, target: PlacementSolution, limits: Lim
             changed.append(was)
 
     def made_way() -> bool:
-        """Whether a task that others wait for went to a third node, the smallest first."""
+        """Move a blocking task to a third node, the smallest first; return whether one moved."""
         for k in sorted(smallest, key=hops.__getitem__):
             here = int(state.node[k])
             if (

@@ -1,4 +1,4 @@
-"""The one function behind ``optgap audit``."""
+"""Function behind ``optgap audit``."""
 
 from __future__ import annotations
 

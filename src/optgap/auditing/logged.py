@@ -1,4 +1,4 @@
-"""The row ``logged``: the schedule that really ran, beside policies, methods and bounds."""
+"""Row ``logged``, the schedule that really ran, beside policies, methods and bounds."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def audit_solution(
 
 
 def _served(problem: Any, solution: Any) -> tuple[Any, Any]:
-    """Return problem and solution without the tasks not served, where these can be taken out."""
+    """Return problem and solution without unserved tasks, if these can be taken out."""
     if problem.serves_all(solution):
         return problem, solution
     if isinstance(solution, PlacementSolution) and (kept := solution.node >= 0).any():

@@ -18,9 +18,9 @@ from optgap.render import number, percent
 
 MOST_USERS = 20
 SIZES = ((1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (17, 64), (65, 10**9))
-"""Classes of jobs by the GPUs that they hold, from and to."""
+"""Classes of jobs by GPU count, from and to."""
 IDLE = 0.5
-"""Share of idle waiting from which on a log does not show what could be saved."""
+"""Share of idle waiting above which a log does not show the possible saving."""
 
 
 def audit_queue(kind: str, source: str, log: QueueLog, beside: Beside) -> Audit:

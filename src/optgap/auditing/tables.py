@@ -47,7 +47,7 @@ def read_log(path: Path, problem: Any, columns: Mapping[str, str] | None = None)
 
     Raises
     ------
-    InputError: for a table without the columns it must have, or cells that are no numbers.
+    InputError: for a table that lacks a necessary column, or cells that are no numbers.
     """
     is_table = str(path).removesuffix(".gz").endswith(".csv")
     if not is_table or problem.family == "coscheduling":  # whose solutions are tables, too
@@ -159,13 +159,13 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
 
 
 def require_some(found: LoggedRows, source: str) -> None:
-    """Raise InputError where nothing of the log belongs to the problem."""
+    """Raise InputError if no row of the log belongs to the problem."""
     left = sum(found.reasons.values())
     if found.records and left == found.records:
         raise InputError(source, "", NoQuote(found.told), "a log of this problem")
 
 
 def require_all(found: LoggedRows, source: str) -> None:
-    """Raise InputError where anything of the log does not belong to the problem."""
+    """Raise InputError if any row of the log does not belong to the problem."""
     if found.reasons:
         raise InputError(source, "", NoQuote(found.told), "a log of this problem alone")

@@ -16,6 +16,7 @@ from optgap.heuristics.elastic.parameters import PowerFlowParams
 from optgap.heuristics.elastic.powerflow import PowerFlow, powerflow
 from optgap.heuristics.elastic.predictions import Known
 from optgap.heuristics.elastic.regret import regrets
+from optgap.heuristics.elastic.tiresias import gittins_index
 from optgap.models.elastic import ElasticProblem, Kind, Overhead, presets
 from optgap.models.elastic.simulation.engine import Simulation
 from optgap.models.elastic.simulation.protocol import Settings, State
@@ -44,6 +45,14 @@ def test_policies_without_a_cap_keep_every_other_rule(problem: ElasticProblem) -
 def test_a_job_is_demoted_at_its_threshold_and_comes_back() -> None:
     problem = rigid([(0, 2000, 4), (100, 300, 2)])
     assert jct(problem, run(problem, "tiresias")) == pytest.approx([2300, 1012.5])
+
+
+@pytest.mark.parametrize(
+    ("attained", "index"), [(0, 3.2e-4), (1500, 1 / 3750), (2500, 0.0), (5000, 1 / 3000)]
+)
+def test_the_gittins_index_is_that_of_the_remaining_services(attained: float, index: float) -> None:
+    past = np.array([1000.0, 2000.0, 8000.0])
+    assert gittins_index(past, attained) == pytest.approx(index)
 
 
 # -- Gandiva -------------------------------------------------------------------------------

@@ -205,6 +205,26 @@ def test_no_placement_that_keeps_an_assignment_costs_less_than_the_bound_under_i
     assert whole.bound == pytest.approx(whole.value, rel=1e-6, abs=1e-6)
 
 
+def test_sizes_are_rounded_down_to_the_cells_of_a_table() -> None:
+    """Rows of memory and capacities: the first, the mean of the others, and the mean of both."""
+    one = np.array([[3, 4096]])
+    for limit, sizes, cells in ((4096, [3, 4096], 4096), (8192, [1, 2047], 4096)):
+        found, room = coarse_sizes(one, np.array([limit]))
+        assert found.tolist() == [sizes]
+        assert room.tolist() == [cells]
+    rows, limits = np.array([[5000, 2500], [30, 90]]), np.array([10_000, 100])
+    found, room = coarse_sizes(rows, limits)
+    assert found.tolist() == [[399, 199], [239, 719], [319, 459]]
+    assert room.tolist() == [800] * 3
+    found, _ = coarse_sizes(np.vstack([rows, [[50, 10]]]), np.array([10_000, 100, 100]))
+    assert found[1].tolist() == [319, 399]
+    assert coarse_sizes(np.zeros((2, 1), int), np.array([0, 100]))[0].tolist() == [[0]] * 3
+    many = np.full((2, 100_000), 5)
+    assert coarse_sizes(many, np.array([10, 10]))[1].tolist() == [53] * 3
+    few = coarse_sizes(np.full((2, 1_000_000), 5), np.array([10, 10]))
+    assert few[1].tolist() == [50] * 3
+
+
 @examples(26)
 @given(seed=st.integers(0, 10**6), rows=st.integers(1, 3), most=st.sampled_from((0, 3, 10**6)))
 def test_no_column_is_worth_more_than_pricing_says(seed: int, rows: int, most: int) -> None:
