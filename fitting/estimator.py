@@ -353,7 +353,7 @@ class Estimator(ABC):
         for members in self.scatter_.loose:
             loose = [self.parameters_[k] for k in members]
             names = ", ".join(p.name for p in loose)
-            words = f"only a combination of {names} is identifiable"
+            words = f"only combinations of {names} are identifiable"
             if len(loose) == 1:
                 words = f"{names} does not affect these data"
             found.append(words + _advice(loose))

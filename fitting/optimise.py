@@ -261,6 +261,8 @@ def _errors(
     padded = np.concatenate([jacobian / safe, np.zeros((short, len(free)))])
     _, values, right = np.linalg.svd(padded, full_matrices=False)
     weak = values <= 1e-7 * max(float(values[0]), 1e-300)
+    if not believed:  # what the rows do not tell takes no degree of freedom from the noise
+        noise = float(np.sqrt(square / max(rows - int(np.sum(~weak)), 1)))
     inverse = np.where(weak, 0.0, 1 / np.where(weak, 1.0, values) ** 2)
     shape[np.ix_(free, free)] = (right.T * inverse) @ right / np.outer(safe, safe)
     share = np.linalg.norm(right[weak], axis=0)  # of each parameter that no row tells

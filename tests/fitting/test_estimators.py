@@ -14,6 +14,7 @@ from optgap.fitting import ESTIMATORS, make_estimator
 from optgap.fitting.curves import LinearPower
 from optgap.fitting.estimator import NotFittedError
 from optgap.fitting.groups import Split, cross_validate, fit_groups
+from optgap.fitting.optimise import Floats, Parameter, solved
 from optgap.fitting.plots import plot_curve, plot_measured
 from optgap.fitting.profile import Profile
 from optgap.fitting.report import FitReport
@@ -356,3 +357,18 @@ def test_a_legend_names_each_group_once_though_it_has_several_lines(job: FitRepo
     title, batches = named(job)
     assert title == "local batch"
     assert len(set(batches)) == len(batches) > 1
+
+
+def test_a_direction_that_no_row_tells_takes_no_degree_of_freedom() -> None:
+    slope = np.stack([np.ones(6), np.arange(6.0), np.arange(6.0)], axis=1)  # b and c are one
+    params = [Parameter(name, "", -9, 9, name) for name in "abc"]
+    errors = np.array([1.0, -2, 1, -1, 2, -1]) / 100
+
+    def evaluate(theta: Floats) -> tuple[Floats, Floats]:
+        return slope @ theta - errors, slope
+
+    fit, _, spread = solved(evaluate, params, np.ones((1, 3)), 6, "linear", 1.0)
+    assert spread.loose == ((1, 2),)
+    noise = np.sqrt(np.sum(fit.residuals**2) / 4)
+    told = np.linalg.inv(slope[:, :2].T @ slope[:, :2])
+    assert spread.stderr[0] == pytest.approx(noise * np.sqrt(told[0, 0]), rel=1e-3)
