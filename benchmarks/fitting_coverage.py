@@ -27,7 +27,7 @@ from optgap.fitting.coverage import judged, places
 from optgap.fitting.groups import cross_validate
 from optgap.fitting.profile import Profile, where
 from optgap.fitting.readers import read_profile
-from optgap.fitting.uncertainty import drawn_interval
+from optgap.fitting.uncertainty import interval
 from optgap.fitting.workflow import report_of
 from optgap.models.errors import InputError
 
@@ -89,18 +89,18 @@ def covered(model: str, table: Profile, settings: dict[str, str]) -> tuple[float
     others = None
     with suppress(InputError):  # of a model that says nothing of several applications together
         others = report_of(estimator, table, None, None).covered.others
-    held = cross_validate(estimator, table, "application", places=partial(places, seed=0))
+    held = cross_validate(estimator, table, "application", judge=partial(places, seed=0))
     rows = judged(held, 0, scaled=model != "device-power")[1].rows
-    alone = cross_validate(estimator, table, "application", places=_of_parameters)
-    return others, rows, float(np.mean(np.abs(alone.places) <= 1))
+    alone = cross_validate(estimator, table, "application", judge=_of_parameters)
+    return others, rows, float(np.mean(alone.places <= 1))
 
 
-def _of_parameters(fits, held):  # type: ignore[no-untyped-def]  # as `groups.Placed`
+def _of_parameters(fits, held):  # type: ignore[no-untyped-def]  # as `groups.Judge`
     """Where rows lie in intervals of the parameters' covariance."""
     found, rng = {}, np.random.default_rng(0)
     for name, table in held.items():
         fit = fits[name][0]
-        low, high = drawn_interval(fit, 100, rng, table)
+        low, high = interval(fit, 100, rng, table)
         measured = table.numbers(fit.response)
         found[name] = np.where((low <= measured) & (measured <= high), 0.0, 2.0)
     return found

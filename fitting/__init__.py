@@ -1,8 +1,8 @@
-"""Profiling data in, documented models out.
+"""Fitters that turn profiling data into documented models.
 
 `ESTIMATORS` lists the models by name without importing them; `readers.read_profile` turns a
 profiler's file into a tidy `Profile`, `groups.fit_groups` fits a model to each of its groups,
-`report.report_of` says how far it can be trusted, and `saved` keeps it as JSON.
+`report` says how far the fit can be trusted, and `saved` keeps it as JSON.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["ESTIMATORS", "ModelEntry", "make_estimator"]
 
 
 class ModelEntry(NamedTuple):
-    """One model: where its class is, and a line for tables."""
+    """Entry of a model: the place of its class, and a line for tables."""
 
     target: str
     summary: str
@@ -54,15 +54,15 @@ ESTIMATORS: Mapping[str, ModelEntry] = {
         "devices:DevicePower", "idle and full power by GPU model (PWR, Eq. 1-2)"
     ),
 }
-"""Models by name, in the order of tables; classes are imported when they are asked for."""
+"""Models by name, in the order of tables; a class is imported on its first use."""
 
 
 def make_estimator(name: str, **settings: Any) -> Estimator:
-    """An unfitted estimator.
+    """Return an unfitted estimator.
 
     Raises
     ------
-    InputError: for a model that is not there, or a setting it does not have.
+    InputError: for an unknown model, or a setting that the model does not have.
     """
     from optgap.models.errors import InputError, one_of
 
@@ -81,9 +81,7 @@ def make_estimator(name: str, **settings: Any) -> Estimator:
 
 
 def _doubt(value: object, default: object) -> str:
-    """What a setting should be, where it is of another type than its default."""
-    if isinstance(default, bool):
-        return "" if isinstance(value, bool) else "true or false"
+    """Return the expected value of a setting if its type is not that of the default, else ""."""
     if isinstance(default, str) or value is None or (default is None and isinstance(value, str)):
         return "" if isinstance(value, str) or default is None else "text"
     kinds = int if isinstance(default, int) else (int, float)

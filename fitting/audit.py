@@ -1,11 +1,11 @@
-"""What a profile holds, and which of its points are not to be trusted."""
+"""Audit of a profile: its contents, and its suspect points."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,39 +18,39 @@ Rows = NDArray[np.int64]
 Index = list[tuple[str, Rows]]
 
 MOST_LINES = 12
-"""Findings that a screen shows; JSON has all."""
+"""Largest number of findings on a screen; JSON has all."""
 APART = 1.05
-"""Rows at one clock whose medians of a response differ by more are of several things."""
+"""Factor between medians of a response at one clock above which rows mix several things."""
 GROWS = 0.7
-"""Power that goes with the GPUs to more than this power is that of all of them."""
+"""Exponent of power over GPUs above which a column holds the power of all GPUs."""
 UNREAD = ("memory_mhz", "power_limit_w", "gpus", "nodes", "local_batch")
-"""Columns that rows at one clock may differ in."""
-
-
+"""Columns in which rows at one clock may differ."""
 CYCLES = 1.2
-"""time × clock may not fall when the clock rises; by more than this the clock was not held."""
+"""Fall of time × clock at a higher clock beyond which the GPU did not hold the clock."""
 GROUPS = 3
-"""Findings across groups need at least this many of them, and a third of all."""
+"""Least number of groups of a finding across groups, which also needs a third of all."""
 TOP, BELOW = 3, 4
-"""Clocks at which power is level, at least, and those below that tell how it rose."""
+"""Least numbers of clocks at which power is level, and of those below, where power rises."""
 LEVEL, RISE = 0.015, 5.0
-"""Power is level within this share, or 3 times its noise, and should have risen by 5 times that."""
+"""Share within which power is level (or 3 times its noise); 5 times that is a rise."""
 AGREE, MARGIN = 0.02, 1.003
-"""Groups agree on the highest clock within this; rows above it by this factor did not reach it."""
-FAR, ERRORS = float(np.log(1.15)), 6.0
-"""A point is off by at least 15 %, and by this many robust standard errors."""
-REACH, FEWEST = 0.25, 6
-"""An end is judged by a neighbour this close in ln f; a line takes this many clocks."""
+"""Tolerance of groups' highest clocks; rows above it by this factor did not reach their clock."""
+ASKED, SHORT = {"target", "set", "requested", "applied", "locked", "nominal", "cap"}, 0.03
+"""Words in the name of a requested clock; a row this far below it did not reach it."""
+MEASURED = ("avg", "mean", "average", "actual", "measured", "effective", "current")
+"""Words in the name of a clock that was reached rather than requested."""
+LIMITED, SPENT = 0.02, 0.05
+"""Shares: power this close to its limit is limited, energy this close to power × time agrees."""
 
 
 @dataclass(frozen=True)
 class Suspect:
-    """One finding: the column and points it is about, and why, in words."""
+    """Finding with its column, its points and its reason in words."""
 
     column: str
     where: str
     reason: str
-    rows: NDArray[np.int64] = field(repr=False, default_factory=lambda: np.zeros(0, np.int64))
+    rows: Rows
 
     def __str__(self) -> str:
         return f"{self.column} at {self.where}: {self.reason}"
@@ -70,58 +70,43 @@ class Audit:
     suspects: tuple[Suspect, ...]
     notes: tuple[str, ...]
     advice: tuple[str, ...] = ()
-    """Groups that would explain why rows at one clock differ."""
+    """Groups that would explain the differences between rows at one clock."""
 
     def __str__(self) -> str:
         lines = [f"{self.source}: {self.kind}, {self.rows} rows, {self.groups} groups"]
         for name, (low, high, missing) in self.ranges.items():
-            unit = QUANTITIES[name].unit
             extra = f", {missing} missing" if missing else ""
+            unit = QUANTITIES[name].unit
             lines.append(f"  {name:<18} {low:>12.6g} … {high:<12.6g} {unit}{extra}")
-        told = [f"  suspect: {suspect}" for suspect in self.suspects]
-        told += [f"  advice: {advice}" for advice in self.advice]
-        told += [f"  note: {note}" for note in self.notes]
-        told += [f"  gap: {gap}" for gap in self.gaps]
+        kinds = {"suspect": self.suspects, "advice": self.advice, "note": self.notes,
+                 "gap": self.gaps}  # fmt: skip
+        told = [f"  {kind}: {item}" for kind, items in kinds.items() for item in items]
         if len(told) > MOST_LINES:
             told[MOST_LINES:] = [f"  and {len(told) - MOST_LINES} more: --json - has all of them"]
         return "\n".join(lines + told)
 
     def to_json(self) -> dict[str, Any]:
-        """The schema ``optgap.audit/1``."""
-        return {
-            "schema": "optgap.audit/1",
-            "source": self.source,
-            "kind": self.kind,
-            "rows": self.rows,
-            "groups": self.groups,
-            "ranges": {
-                name: {"low": low, "high": high, "missing": missing, "unit": QUANTITIES[name].unit}
-                for name, (low, high, missing) in self.ranges.items()
-            },
-            "gaps": list(self.gaps),
-            "suspects": [
-                {"column": s.column, "where": s.where, "reason": s.reason, "rows": s.rows.tolist()}
-                for s in self.suspects
-            ],
-            "notes": list(self.notes),
-            "advice": list(self.advice),
+        """Return the JSON form, ``optgap.audit/1``."""
+        ranges = {
+            name: {"low": low, "high": high, "missing": missing, "unit": QUANTITIES[name].unit}
+            for name, (low, high, missing) in self.ranges.items()
         }
+        suspects = [{**vars(item), "rows": item.rows.tolist()} for item in self.suspects]
+        lists = {"gaps": self.gaps, "suspects": suspects, "notes": self.notes,
+                 "advice": self.advice}  # fmt: skip
+        told = {"schema": "optgap.audit/1", **vars(self), "ranges": ranges}
+        return {**told, **{name: list(items) for name, items in lists.items()}}
 
     @property
-    def suspect_rows(self) -> NDArray[np.int64]:
-        """Rows named by any suspect, sorted."""
-        return _rows(self.suspects)
-
-
-def _rows(suspects: Sequence[Suspect]) -> NDArray[np.int64]:
-    none = np.zeros(0, dtype=np.int64)
-    return np.unique(np.concatenate([none, *(item.rows for item in suspects)]))
+    def suspect_rows(self) -> Rows:
+        """Return the rows that any finding names, sorted."""
+        none = np.zeros(0, dtype=np.int64)
+        return np.unique(np.concatenate([none, *(item.rows for item in self.suspects)]))
 
 
 def audit(profile: Profile, by: str | None = None) -> Audit:
-    """Look a profile over: `by` names the groups (default: application, when there is one)."""
-    group = by or ("application" if "application" in profile else None)
-    index = list(profile.groups(group))
+    """Audit a profile; `by` names the groups (default: the application, if there is one)."""
+    index = list(profile.groups(by or ("application" if "application" in profile else None)))
     ranges = {}
     for name in QUANTITIES:
         if name in profile and profile[name].dtype.kind == "f":
@@ -129,30 +114,26 @@ def audit(profile: Profile, by: str | None = None) -> Audit:
             known = values[np.isfinite(values)]
             if len(known):
                 ranges[name] = float(known.min()), float(known.max()), len(values) - len(known)
-    suspects = [*_copied_columns(profile, index), *_energies(profile)]
-    if "frequency_mhz" in profile:
-        suspects[:0] = [*unheld(profile, index), *unreached(profile, index)]
-        suspects += off_the_line(profile, index, _rows(suspects))
+    suspects = [*unheld(profile, index), *unreached(profile, index), *_energies(profile)]
     suspects += [*_limited(profile), *_doubtful(profile)]
-    return Audit(
-        profile.source,
-        profile.kind,
-        len(profile),
-        len(index),
-        ranges,
-        tuple(_gaps(profile, index)),
-        tuple(suspects),
-        profile.notes,
-        tuple(advice(profile, by)),
-    )
+    gaps = tuple(_gaps(profile, index))
+    return Audit(profile.source, profile.kind, len(profile), len(index), ranges, gaps,
+                 tuple(suspects), profile.notes, tuple(advice(profile, by)))  # fmt: skip
+
+
+def _has(profile: Profile, *names: str) -> bool:
+    return all(name in profile for name in names)
+
+
+# --- what rows at one clock differ in ------------------------------------------------------------
 
 
 def advice(profile: Profile, by: str | None, reads: Sequence[str] = ()) -> list[str]:
-    """Name what rows at one clock differ in, and the groups that would tell them apart.
+    """Name the differences of rows at one clock, and the groups that would separate the rows.
 
     Parameters
     ----------
-    by: the groups that there are.
+    by: columns that separate groups now.
     reads: columns that a model reads; rows may differ in these.
     """
     found = [*_of_all_gpus(profile, by), *_below(profile)]
@@ -177,39 +158,8 @@ def advice(profile: Profile, by: str | None, reads: Sequence[str] = ()) -> list[
     return found + [f"rows at one clock {by_how_much}: --by {name}?" for name in words[:1]]
 
 
-def _of_all_gpus(profile: Profile, by: str | None) -> list[str]:
-    """Say so if power grows with the GPUs, as that of all of them does."""
-    if "power_w" not in profile or "gpus" not in profile:
-        return []
-    growth = []
-    for _, rows in profile.groups(by):
-        gpus, power = profile.numbers("gpus")[rows], profile.numbers("power_w")[rows]
-        fewest, most = gpus == np.min(gpus), gpus == np.max(gpus)
-        if np.ptp(gpus) > 0:
-            more = np.median(power[most]) / np.median(power[fewest])
-            growth.append(np.log(more) / np.log(np.max(gpus) / np.min(gpus)))
-    if not growth or not np.median(growth) > GROWS:
-        return []
-    return ["power_w grows with the GPUs as that of all of them does: it has to be that of one"]
-
-
-def _below(profile: Profile) -> list[str]:
-    """Say how many rows ran below a clock that was asked for, where both stand in the table."""
-    reached = profile.numbers("frequency_mhz") if "frequency_mhz" in profile else np.zeros(0)
-    found = []
-    for name, values in profile.columns.items():
-        words = re.split(r"[^a-z]+", name.lower())
-        clock = {"clock", "freq", "frequency", "mhz"} & {*words} and "mem" not in name.lower()
-        if clock and {*ASKED} & {*words} and values.dtype.kind == "f":
-            share = reached / values
-            many = int(np.sum(share < 1 - SHORT))
-            if many and 0.5 < np.median(share) < 2:  # in MHz, too
-                found.append(f"{many} rows ran more than {100 * SHORT:.0f} % below their {name}")
-    return found
-
-
-def _apart(profile: Profile, rows: NDArray[np.int64]) -> bool:
-    """Whether rows at one clock measured different things."""
+def _apart(profile: Profile, rows: Rows) -> bool:
+    """Tell whether rows at one clock measured different things."""
     for name in ("time_s", "power_w"):
         values = profile.numbers(name)[rows] if name in profile else np.zeros(0)
         values = values[np.isfinite(values)]
@@ -218,83 +168,35 @@ def _apart(profile: Profile, rows: NDArray[np.int64]) -> bool:
     return False
 
 
-def _copied_columns(profile: Profile, index: Index) -> list[Suspect]:
-    """Groups whose measured column repeats another group's, value by value."""
+def _of_all_gpus(profile: Profile, by: str | None) -> list[str]:
+    """Warn if power grows with the GPU count, as the power of all GPUs together does."""
+    growth = []
+    for _, rows in profile.groups(by) if _has(profile, "power_w", "gpus") else ():
+        gpus, power = profile.numbers("gpus")[rows], profile.numbers("power_w")[rows]
+        if np.ptp(gpus) > 0:
+            ends = [np.median(power[gpus == end]) for end in (gpus.min(), gpus.max())]
+            growth.append(np.log(ends[1] / ends[0]) / np.log(gpus.max() / gpus.min()))
+    if not growth or not np.median(growth) > GROWS:
+        return []
+    return ["power_w grows with the GPUs as that of all of them does: it has to be that of one"]
+
+
+def _below(profile: Profile) -> list[str]:
+    """Count the rows that ran below a requested clock, if the table has both clocks."""
     found = []
-    for name in ("time_s", "power_w", "energy_j"):
-        if name not in profile:
-            continue
-        values = profile.numbers(name)
-        seen: dict[bytes, str] = {}
-        for title, rows in index:
-            if len(rows) < 5 or len(np.unique(values[rows])) < 3:
-                continue
-            first = seen.setdefault(values[rows].tobytes(), title)
-            if first != title:
-                reason = f"every value equals that of {first}: one column may have been copied"
-                found.append(Suspect(name, title, reason, rows))
+    for name, values in profile.columns.items() if "frequency_mhz" in profile else ():
+        words = {*re.split(r"[^a-z]+", name.lower())}
+        clock = {"clock", "freq", "frequency", "mhz"} & words and "mem" not in name.lower()
+        if clock and ASKED & words and values.dtype.kind == "f":
+            share = profile.numbers("frequency_mhz") / values
+            many = int(np.sum(share < 1 - SHORT))
+            if many and 0.5 < np.median(share) < 2:  # in MHz, too
+                found.append(f"{many} rows ran more than {100 * SHORT:.0f} % below their {name}")
     return found
 
 
-def _energies(profile: Profile) -> list[Suspect]:
-    """Energy that is not power times time."""
-    if not all(name in profile for name in ("energy_j", "power_w", "time_s")):
-        return []
-    gpus = profile.numbers("gpus") if "gpus" in profile else 1.0
-    product = profile.numbers("power_w") * profile.numbers("time_s") * gpus
-    # a product of 0 is compared without dividing by it
-    off = np.flatnonzero(np.abs(profile.numbers("energy_j") - product) > 0.05 * np.abs(product))
-    if not len(off):
-        return []
-    reason = f"differs from power x time by more than 5 % in {len(off)} of {len(profile)} rows"
-    return [Suspect("energy_j", "the table", reason, off)]
-
-
-ASKED, SHORT = ("target", "set", "requested", "applied", "locked", "nominal", "cap"), 0.03
-"""Words in the name of a clock that was asked for; a row this far below it did not reach it."""
-LIMITED = 0.02
-"""Power within this of its limit is what the limit leaves."""
-MEASURED = ("avg", "mean", "average", "actual", "measured", "effective", "current")
-"""Words in the name of a clock that was reached rather than asked for."""
-
-
-def _limited(profile: Profile) -> list[Suspect]:
-    """Rows at their power limit: the clock is what the limit leaves, not what was asked for."""
-    if not all(name in profile for name in ("power_w", "power_limit_w", "frequency_mhz")):
-        return []
-    name = profile.called.get("frequency_mhz", "").lower()
-    if "clock_spread" in profile or any(word in name for word in MEASURED):
-        return []
-    with np.errstate(divide="ignore", invalid="ignore"):
-        off = profile.numbers("power_w") / profile.numbers("power_limit_w") - 1
-    rows = np.flatnonzero(np.abs(off) <= LIMITED)
-    if not len(rows):
-        return []
-    reason = f"{len(rows)} rows draw their power limit: the clock was lower than asked for"
-    return [Suspect("frequency_mhz", "the power limit", reason, rows)]
-
-
-def _doubtful(profile: Profile) -> list[Suspect]:
-    """Runs cut from samples that are suspect by themselves, each reason once."""
-    if "suspect" not in profile or "power_spread" not in profile:
-        return []
-    rows: dict[str, list[int]] = {}
-    for k, reasons in enumerate(profile["suspect"]):
-        for reason in filter(None, str(reasons).split("; ")):
-            rows.setdefault(reason, []).append(k)
-    return [
-        Suspect(
-            "run",
-            some([f"{k:g}" for k in profile["run"][found]]),
-            reason,
-            np.array(found, dtype=np.int64),
-        )
-        for reason, found in rows.items()
-    ]
-
-
 def _gaps(profile: Profile, index: Index) -> list[str]:
-    """Grid points that most groups have and some lack."""
+    """Return sentences on grid points that most groups have and some lack."""
     gaps = []
     for name in ("frequency_mhz", "gpus", "local_batch", "power_limit_w"):
         if name not in profile or len(index) < 2:
@@ -306,33 +208,75 @@ def _gaps(profile: Profile, index: Index) -> list[str]:
         for title, found in own.items():
             missing = sorted(common - found)
             if missing and len(missing) < len(common):
-                gaps.append(f"{title} lacks {name} {some([f'{v:g}' for v in missing])}")
+                gaps.append(f"{title} lacks {name} {_some(f'{v:g}' for v in missing)}")
     return gaps
 
 
-# --- points of a sweep of the clock that are not to be believed ----------------------------------
-#
-# A sweep lists clocks that were asked for. Three findings tell which of them the core did not run
-# at, or what was measured wrongly: cycles that cannot be, power that no longer follows the clock,
-# and points off the line through their neighbours.
+def _some(names: Iterable[str], most: int = 4) -> str:
+    """Return the first few names of a list."""
+    names = list(names)
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+# --- rows that are not to be believed ------------------------------------------------------------
+
+
+def _energies(profile: Profile) -> list[Suspect]:
+    """Find energies that differ from power × time."""
+    if not _has(profile, "energy_j", "power_w", "time_s"):
+        return []
+    gpus = profile.numbers("gpus") if "gpus" in profile else 1.0
+    product = profile.numbers("power_w") * profile.numbers("time_s") * gpus
+    # a product of 0 is compared without dividing by it
+    off = np.flatnonzero(np.abs(profile.numbers("energy_j") - product) > SPENT * np.abs(product))
+    reason = f"differs from power x time by more than 5 % in {len(off)} of {len(profile)} rows"
+    return [Suspect("energy_j", "the table", reason, off)] if len(off) else []
+
+
+def _limited(profile: Profile) -> list[Suspect]:
+    """Find rows at their power limit, where the limit decides the clock instead of the request."""
+    name = profile.called.get("frequency_mhz", "").lower()
+    reached = "clock_spread" in profile or any(word in name for word in MEASURED)
+    if reached or not _has(profile, "power_w", "power_limit_w", "frequency_mhz"):
+        return []
+    with np.errstate(divide="ignore", invalid="ignore"):
+        off = profile.numbers("power_w") / profile.numbers("power_limit_w") - 1
+    rows = np.flatnonzero(np.abs(off) <= LIMITED)
+    reason = f"{len(rows)} rows draw their power limit: the clock was lower than asked for"
+    return [Suspect("frequency_mhz", "the power limit", reason, rows)] if len(rows) else []
+
+
+def _doubtful(profile: Profile) -> list[Suspect]:
+    """Find suspect runs that were cut from samples; each reason makes one finding."""
+    rows: dict[str, list[int]] = {}
+    cut = _has(profile, "suspect", "power_spread")
+    for k, reasons in enumerate(profile["suspect"] if cut else ()):
+        for reason in filter(None, str(reasons).split("; ")):
+            rows.setdefault(reason, []).append(k)
+    return [
+        Suspect("run", _some(f"{k:g}" for k in profile["run"][own]), reason, np.array(own))
+        for reason, own in rows.items()
+    ]
+
+
+# A sweep lists clocks that were asked for. Two findings tell which of them the core did not run at:
+# cycles that cannot be, and power that no longer follows the clock.
 
 
 def unheld(profile: Profile, index: Index) -> list[Suspect]:
     """Find clocks at which work takes more cycles than a slower or faster clock can explain.
 
     A run takes at most as many cycles (time × clock) at a low clock as at the next higher one,
-    since waiting for memory costs more cycles the faster the core runs. Where most groups
-    break that by a wide margin the core did not run at the clock it claims.
+    because waiting for memory costs more cycles at a faster clock. If most groups violate this
+    by a wide margin, the core did not run at the clock in the table.
     """
-    if "time_s" not in profile:
-        return []
-    clock, excess = profile.numbers("frequency_mhz"), dict[float, list[float]]()
-    for _, rows in index:
+    excess: dict[float, list[float]] = {}
+    for _, rows in index if _has(profile, "time_s", "frequency_mhz") else ():
         x, time = curve(profile, "time_s", rows)
-        if len(x) < GROUPS:
-            continue
-        for value, ratio in zip(np.exp(x[:-1]), np.exp(-np.diff(time + x)), strict=True):
-            excess.setdefault(round(float(value), 6), []).append(float(ratio))
+        if len(x) >= GROUPS:
+            for value, ratio in zip(np.exp(x), np.exp(-np.diff(time + x)), strict=False):
+                excess.setdefault(round(float(value), 6), []).append(float(ratio))
     found = []
     for value, ratios in sorted(excess.items()):
         middle = float(np.median(ratios))
@@ -343,7 +287,7 @@ def unheld(profile: Profile, index: Index) -> list[Suspect]:
                 f"time x clock is {middle:.2f} times that of the next higher clock "
                 f"({many} of {len(ratios)} groups): the core ran near {value / most:.0f} MHz"
             )
-            rows = np.flatnonzero(np.abs(clock / value - 1) < 1e-6)
+            rows = np.flatnonzero(np.abs(profile.numbers("frequency_mhz") / value - 1) < 1e-6)
             found.append(Suspect("frequency_mhz", f"{value:g} MHz", reason, rows))
     return found
 
@@ -351,16 +295,13 @@ def unheld(profile: Profile, index: Index) -> list[Suspect]:
 def unreached(profile: Profile, index: Index) -> list[Suspect]:
     """Find the top clocks between which neither power nor time changes, although power should.
 
-    Groups that agree on the highest clock make one finding. Where enough of them do, it holds for
-    every group. Level time alone says nothing: work may wait for memory.
+    Groups that agree on the highest clock make one finding. If enough groups agree, the finding
+    holds for every group. Level time alone proves nothing, because work may wait for memory.
     """
-    if "power_w" not in profile:
+    if not _has(profile, "power_w", "frequency_mhz"):
         return []
-    highest: dict[str, float] = {}
-    for title, rows in index:
-        found = _highest(profile, rows)
-        if found is not None:
-            highest[title] = found
+    each = {title: _highest(profile, rows) for title, rows in index}
+    highest = {title: value for title, value in each.items() if value is not None}
     clock, rows_of = profile.numbers("frequency_mhz"), dict(index)
     findings: list[Suspect] = []
     while highest:
@@ -379,19 +320,16 @@ def unreached(profile: Profile, index: Index) -> list[Suspect]:
 
 
 def _highest(profile: Profile, rows: Rows) -> float | None:
-    """Where the line below meets the level of the top clocks, in MHz; None without a level."""
+    """Return the clock (MHz) at which the rising line meets the top level; None without a level."""
     x, power = curve(profile, "power_w", rows)
-    level = max(LEVEL, 3 * noise(x, power))
+    at, time = curve(profile, "time_s", rows) if "time_s" in profile else (x[:0], x[:0])
+    level, still = (max(LEVEL, 3 * noise(*pair)) for pair in ((x, power), (at, time)))
     for first in range(BELOW, len(x) - TOP + 1):
-        top = float(np.median(power[first:]))
+        top, upper = float(np.median(power[first:])), time[at >= x[first]]
         if np.abs(power[first:] - top).max() > level:
             continue
-        if "time_s" in profile:
-            at, time = curve(profile, "time_s", rows)
-            upper = time[at >= x[first]]
-            known = len(upper) > 1
-            if known and np.abs(upper - np.median(upper)).max() > max(LEVEL, 3 * noise(at, time)):
-                return None
+        if len(upper) > 1 and np.abs(upper - np.median(upper)).max() > still:
+            return None
         lower = slice(first - BELOW, first)
         slope, start = np.polyfit(x[lower], power[lower], 1)
         error = noise(x, power) / (np.std(x[lower]) * np.sqrt(BELOW))
@@ -401,98 +339,22 @@ def _highest(profile: Profile, rows: Rows) -> float | None:
     return None
 
 
-def off_the_line(profile: Profile, index: Index, left_out: Rows) -> list[Suspect]:
-    """Find points far from the line through their two neighbours and the parabola through four.
-
-    The closer of both counts, in units of how it scales the points' noise. The worst point is left
-    out, and the others are judged anew.
-    """
-    clock = profile.numbers("frequency_mhz")
-    found: list[Suspect] = []
-    for name in ("power_w", "time_s"):
-        places: dict[float, list[str]] = {}
-        rows_off: list[Rows] = []
-        most = 0.0
-        for title, rows in index if name in profile else ():
-            whole, _ = curve(profile, name, rows)
-            rows = np.setdiff1d(rows, left_out)
-            x, y = curve(profile, name, rows)
-            for k, off in _off(x, y, whole).items():
-                value = round(float(np.exp(x[k])), 6)
-                places.setdefault(value, []).append(title)
-                rows_off.append(rows[np.abs(clock[rows] / value - 1) < 1e-6])
-                most = off if abs(off) > abs(most) else most
-        if places:
-            of = {v: f"{len(t)} groups" if len(t) > 1 else t[0] for v, t in sorted(places.items())}
-            where = some([f"{v:g} MHz ({t})" if t else f"{v:g} MHz" for v, t in of.items()])
-            words = "up to " if len(rows_off) > 1 else ""
-            reason = f"{words}{100 * np.expm1(most):+.0f} % off its neighbours"
-            found.append(Suspect(name, where, reason, np.sort(np.concatenate(rows_off))))
-    return found
-
-
-def _off(x: Floats, y: Floats, whole: Floats) -> dict[int, float]:
-    """How far points are off, by their place.
-
-    An end is judged if it is that of the whole sweep: what was left out beyond it may be its cause.
-    """
-    found: dict[int, float] = {}
-    kept = np.arange(len(x))
-    while len(kept) >= FEWEST:
-        off, scale = _distances(x[kept], y[kept])
-        noise = 1.4826 * float(np.median(np.abs(off / scale)))
-        beyond = np.abs(off) / np.maximum(FAR, ERRORS * noise * scale)
-        for end, next_ in ((0, 1), (-1, -2)):
-            here = x[kept[end]]
-            if abs(here - x[kept[next_]]) > REACH or here != whole[end]:
-                beyond[end] = 0.0  # an extrapolation that far tells nothing
-        worst = int(np.argmax(beyond))
-        if beyond[worst] <= 1:
-            break
-        found[int(kept[worst])] = float(off[worst])
-        kept = np.delete(kept, worst)
-    return found
-
-
-def _distances(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Distance of each point from the closer of line and parabola, and how that scales noise."""
-    places = np.arange(len(x))[:, None] + np.array([-4, -3, -2, -1, 1, 2, 3, 4])
-    inside = np.clip(places, 0, len(x) - 1)
-    apart = np.where(places == inside, x[inside] - x[:, None], np.inf)
-    nearest = np.argsort(np.abs(apart), axis=1, kind="stable")[:, :4]
-    apart = np.take_along_axis(apart, nearest, axis=1)
-    near = y[np.take_along_axis(inside, nearest, axis=1)]
-    one, two = apart[:, 0], apart[:, 1]
-    line = np.stack([two, -one], axis=1) / (two - one)[:, None]
-    parabola = np.linalg.pinv(np.stack([np.ones_like(apart), apart, apart**2], axis=2))[:, 0]
-    off = [y - np.sum(w * near[:, : w.shape[1]], axis=1) for w in (line, parabola)]
-    scale = [np.sqrt(1 + np.sum(w**2, axis=1)) for w in (line, parabola)]
-    closer = np.abs(off[0] / scale[0]) <= np.abs(off[1] / scale[1])
-    return np.where(closer, off[0], off[1]), np.where(closer, scale[0], scale[1])
-
-
 def curve(profile: Profile, name: str, rows: Rows) -> tuple[Floats, Floats]:
-    """ln of each distinct clock among the rows, ascending, and of the median of a column there."""
+    """Return ln of the rows' distinct clocks, ascending, and ln of a column's median there."""
     clock, values = profile.numbers("frequency_mhz")[rows], profile.numbers(name)[rows]
     with np.errstate(invalid="ignore"):
         known = (clock > 0) & (values > 0) & np.isfinite(clock) & np.isfinite(values)
     distinct, place = np.unique(clock[known], return_inverse=True)
     order = np.argsort(place, kind="stable")
     parts = np.split(values[known][order], np.cumsum(np.bincount(place))[:-1])
-    medians = values[known][order] if len(distinct) == len(order) else [*map(np.median, parts)]
-    return np.log(distinct), np.log(np.asarray(medians if len(distinct) else [], dtype=float))
+    medians = [float(np.median(part)) for part in parts[: len(distinct)]]
+    return np.log(distinct), np.log(np.array(medians))
 
 
 def noise(x: Floats, y: Floats) -> float:
-    """Robust standard deviation of points about a smooth curve, from second differences."""
+    """Return the robust standard deviation about a smooth curve, from second differences."""
     if len(x) < TOP:
         return 0.0
     share = (x[1:-1] - x[:-2]) / (x[2:] - x[:-2])
     off = y[1:-1] - (1 - share) * y[:-2] - share * y[2:]
     return 1.4826 * float(np.median(np.abs(off) / np.sqrt(1 + (1 - share) ** 2 + share**2)))
-
-
-def some(names: Sequence[str], most: int = 4) -> str:
-    """The first few names of a list."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more

@@ -1,4 +1,4 @@
-"""Whether 90 % intervals hold: how many held-out points lie in those drawn without them."""
+"""Coverage of 90 % intervals: the share of held-out points inside."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from optgap.fitting.uncertainty import (
     NESTED,
     Predictive,
     between,
-    drawn_interval,
+    interval,
     members_of,
     thetas,
     unknown,
@@ -25,28 +25,27 @@ from optgap.fitting.uncertainty import (
 LEVEL = 0.9
 DRAWS = 100
 MOST_JUDGED = 2000
-"""Held-out rows of a fold and group that intervals are judged on, drawn at random."""
-LEAST_ROWS = 10
-"""Held-out rows that a scale of intervals is taken from."""
+"""Largest number of random held-out rows of a fold and group on which intervals are judged."""
+LEAST_ROWS, SCALES = 10, (0.5, 5.0)
+"""Least number of held-out rows for a scale of intervals, and the range of the scale."""
 LEAST_OTHERS = 3
-"""Applications that the interval of another one is drawn from, where it is judged."""
+"""Least number of applications for judging the interval of another one."""
 EXACT = 1e-9
-"""Relative error that is none."""
-SCALES = (0.5, 5.0)
+"""Relative error that counts as zero."""
 OVER, KIN = "application", "workload"
-"""What draws are between; and what several of them may be of, as one network under several power
-limits, which are held out together."""
+"""Columns between whose values draws are made, and columns of the whole that several values
+belong to, such as one network under several power limits. The whole is held out together."""
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """Shares of held-out points within their intervals; None where none were held out.
+    """Shares of held-out points within their intervals; None if none were held out.
 
     Parameters
     ----------
-    rows, count: the share of rows of groups that were fitted to other rows, and how many rows.
-    others, applications: the mean share of the rows of an application that no row was fitted to,
-        and over how many; each held out once.
+    rows, count: share of held-out rows of fitted groups, and number of such rows.
+    others, applications: mean share of the rows of held-out applications, and number of these
+        applications; each is held out once.
     """
 
     rows: float | None = None
@@ -65,7 +64,7 @@ class Coverage:
         }
 
     def lines(self) -> list[str]:
-        """What was found, a sentence each."""
+        """Return the findings, a sentence each."""
         about, found = f"{100 * LEVEL:g} % intervals covered", []
         if self.others is not None:
             what = f"held-out {OVER}s' points ({self.applications}, one at a time)"
@@ -77,97 +76,87 @@ class Coverage:
 
 def places(fits: Mapping[str, tuple[Estimator, Profile]], held: Mapping[str, Profile],
            seed: int) -> dict[str, Floats]:  # fmt: skip
-    """Where held-out rows lie in the intervals of fits to others: 1 and −1 are their ends.
+    """Return the distance of held-out rows from the middle of intervals; 1 is an end.
 
-    NaN where no parameter has a say in what is predicted.
+    A distance is NaN if no parameter affects the prediction.
     """
     found = {}
-    rng = np.random.default_rng(seed)
-    members = members_of(fits)
+    rng, members = np.random.default_rng(seed), members_of(fits)
     for name, table in held.items():
-        fit = fits[name][0]
-        if name not in members:
-            found[name] = np.full(len(table), np.nan)
-            continue
-        fit.predictive_ = Predictive(members[name])  # type: ignore[attr-defined]
-        _nested(fit, fits[name][1])
-        some = rng.permutation(len(table))[:MOST_JUDGED]
-        judged = table.take(np.sort(some))
-        low, high = drawn_interval(fit, DRAWS, rng, judged, LEVEL)
-        place = _place(judged.numbers(fit.response), low, high)
+        fit, part = fits[name]
         found[name] = np.full(len(table), np.nan)
-        found[name][np.sort(some)] = np.where(fit.told_apart(judged), place, np.nan)
+        if name not in members:
+            continue
+        _draw(fit, Predictive(members[name]), part)
+        some = np.sort(rng.permutation(len(table))[:MOST_JUDGED])
+        judged = table.take(some)
+        found[name][some] = np.where(fit.told_apart(judged), _places(fit, judged, rng), np.nan)
     return found
 
 
-def _place(measured: Floats, low: Floats, high: Floats) -> Floats:
-    """How far from the middle of an interval: 1 and −1 are the ends.
-
-    The middle is that of the draws: where some are rejected, the prediction may lie outside.
-    """
-    off, width = np.log(measured**2 / (low * high)) / 2, np.log(high / low) / 2
+def _places(fit: Estimator, table: Profile, rng: np.random.Generator) -> Floats:
+    """Return each row's distance from the middle of its draws; 0 for exact predictions."""
+    measured = table.numbers(fit.response)
+    low, high = interval(fit, DRAWS, rng, table, LEVEL)
+    off, width = np.abs(np.log(measured**2 / (low * high))) / 2, np.log(high / low) / 2
     found = np.divide(off, width, out=np.full(len(off), np.inf), where=width > 1e-12)
-    return np.where(np.abs(off) < EXACT, 0.0, found)  # exact rows, exactly predicted
-
-
-def _nested(fit: Estimator, table: Profile) -> None:
-    """What the iteration time inside an energy model is drawn from."""
-    time = fit.facts_.get(NESTED)
-    if isinstance(time, Estimator):
-        members = members_of({"": (time, time.prepare(table))})
-        if members:
-            time.predictive_ = Predictive(members[""])  # type: ignore[attr-defined]
+    return np.where(off < EXACT, 0.0, found)
 
 
 def judged(held: HeldOut | None, seed: int, scaled: bool = True) -> tuple[float, Coverage]:
-    """The scale that makes intervals hold on held-out rows, and how many they cover with it.
+    """Return the scale that makes intervals hold on held-out rows, and their coverage.
 
-    Each fifth of the rows is judged with the scale of the others; all without one if not `scaled`.
+    Each fifth of the rows is judged by the scale of the others; without `scaled` the scale is 1.
     """
-    found = np.zeros(0) if held is None else np.abs(held.places)
-    found = found[~np.isnan(found)]
+    found = np.zeros(0) if held is None else held.places[~np.isnan(held.places)]
     if not len(found):
         return 1.0, Coverage()
-    if not scaled:
-        return 1.0, Coverage(float((found <= 1).mean()), len(found))
     part = np.random.default_rng(seed).integers(5, size=len(found))
-    inside = [found[part == k] <= _scale(found[part != k]) for k in range(5)]
-    return _scale(found), Coverage(float(np.concatenate(inside).mean()), len(found))
+    inside = [found[part == k] <= _scale(found[part != k], scaled) for k in range(5)]
+    return _scale(found, scaled), Coverage(float(np.concatenate(inside).mean()), len(found))
 
 
-def _scale(found: Floats) -> float:
+def _scale(found: Floats, scaled: bool) -> float:
     known = found[np.isfinite(found)]
-    if len(known) < LEAST_ROWS:
+    if len(known) < LEAST_ROWS or not scaled:
         return 1.0
     share = min(np.ceil((len(known) + 1) * LEVEL) / len(known), 1.0)
     return float(np.clip(np.quantile(known, share, method="higher"), *SCALES))
 
 
-def drawn_from(fit: GroupedFit[Any], table: Profile, held: HeldOut | None, seed: int) -> Coverage:
-    """Give every fit what it is drawn from; how many held-out points that covers.
+def _draw(fit: Any, predictive: Predictive, table: Profile) -> None:
+    """Store what a fit is drawn from, also for the iteration time inside an energy model."""
+    fit.predictive_ = predictive
+    time = fit.facts_.get(NESTED)
+    if time is not None:
+        members = members_of({"": (time, time.prepare(table))})
+        if members:
+            time.predictive_ = Predictive(members[""])
 
-    Rows of several applications in one group: between these, too.
+
+def drawn_from(fit: GroupedFit[Any], table: Profile, held: HeldOut | None, seed: int) -> Coverage:
+    """Store what every fit is drawn from; return the coverage of held-out points.
+
+    If a group has rows of several applications, draws are between applications, too.
     """
     parts = {title: (fit.fits[title], table.take(rows))
              for title, rows in table.groups(fit.by) if title in fit.fits}  # fmt: skip
     members = members_of(parts)
-    parts = {title: part for title, part in parts.items() if title in members}
-    drawn = any(len(own) > 1 for own in members.values())
-    scale, coverage = judged(held, seed, scaled=not drawn)
+    scale, coverage = judged(held, seed, scaled=all(len(own) == 1 for own in members.values()))
     shares: list[float] = []
-    for title, (one, part) in parts.items():
+    for title, own in members.items():
+        one, part = parts[title]
         several = _of_several(one, part) if fit.by != OVER else {}
         if several:
             shares += _left_out(one, several, seed)
         else:
-            one.predictive_ = Predictive(members[title], None, scale)
-            _nested(one, part)
+            _draw(one, Predictive(own, None, scale), part)
         one.warnings_ += _at_bounds(one, seed)
     return Coverage(None, 0, float(np.mean(shares)), len(shares)) if shares else coverage
 
 
 def _at_bounds(fit: Estimator, seed: int) -> list[str]:
-    """How far parameters at their bounds may be from these, by the draws."""
+    """Return sentences with the ends of the draws of parameters that are at their bounds."""
     held = [k for k, p in enumerate(fit.parameters_) if fit.at_bound_[k] and not p.fixed]
     if not held or np.array_equal(fit.scatter_.centre, fit.theta_):
         return []
@@ -182,38 +171,38 @@ def _at_bounds(fit: Estimator, seed: int) -> list[str]:
 
 
 def carried(fit: GroupedFit[Any]) -> list[str]:
-    """What intervals of the fits carry, in words."""
-    known = (one for one in fit.fits.values() if not unknown(one))
-    found: list[Predictive] = [one.predictive_ for one in known]
-    return list(dict.fromkeys(part for one in found for part in one.parts))
+    """Return in words the sources of uncertainty that intervals of the fits include."""
+    known = (one.predictive_ for one in fit.fits.values() if not unknown(one))
+    return list(dict.fromkeys(part for predictive in known for part in predictive.parts))
 
 
-def _of_several(fit: Estimator, table: Profile) -> dict[str, list[Profile]]:
-    """The rows of each application, where there are several and draws are between them.
+def _of_several(fit: Any, table: Profile) -> dict[str, list[Profile]]:
+    """Return the rows of each application, if there are several and draws are between them.
 
-    Of one that is a part of a workload, the rows of each part.
+    A workload with several parts has a table for each part.
     """
     over = KIN if KIN in table else OVER
     if OVER not in table or len(set(table[over].tolist())) < 2:
         return {}
     several = between(fit, table, OVER)
-    kin = {name: str(part[KIN][0]) if KIN in table else name for name, (_, part) in several.items()}
+    kin = {name: str(part[over][0]) for name, (_, part) in several.items()}
     found: dict[str, list[Profile]] = {}
     for name, (_, part) in several.items():
         found.setdefault(kin[name], []).append(part)
     if len(found) < 2:
         return {}
     each = members_of(several, table, kin).values()
-    members = tuple(member for own in each for member in own)
-    fit.predictive_ = Predictive(members, over)  # type: ignore[attr-defined]
+    members = Predictive(tuple(member for own in each for member in own), over)
     time = fit.facts_.get(NESTED)
-    if isinstance(time, Estimator) and not _of_several(time, time.prepare(table)):
-        _nested(fit, table)
+    if time is None or _of_several(time, time.prepare(table)):
+        fit.predictive_ = members
+    else:
+        _draw(fit, members, table)
     return found
 
 
 def _left_out(fit: Estimator, several: Mapping[str, list[Profile]], seed: int) -> list[float]:
-    """The share of each application's rows that lie in the interval drawn from the others."""
+    """Return the share of each application's rows in the interval drawn from the others."""
     told = {name: [table.take(np.flatnonzero(fit.told_apart(table))) for table in tables]
             for name, tables in several.items()}  # fmt: skip
     told = {name: tables for name, tables in told.items() if sum(map(len, tables))}
@@ -221,19 +210,17 @@ def _left_out(fit: Estimator, several: Mapping[str, list[Profile]], seed: int) -
         return []
     shares = []
     for name, tables in told.items():
-        rng, others, found = np.random.default_rng(seed), _without(fit, name), []
-        for table in filter(len, tables):
-            low, high = drawn_interval(others, DRAWS, rng, table, LEVEL)
-            found.append(np.abs(_place(table.numbers(fit.response), low, high)) <= 1)
-        shares.append(float(np.concatenate(found).mean()))
+        rng, others = np.random.default_rng(seed), _without(fit, name)
+        found = [_places(others, table, rng) for table in tables if len(table)]
+        shares.append(float(np.mean(np.concatenate(found) <= 1)))
     return shares
 
 
-def _without(fit: Estimator, name: str) -> Estimator:
-    """The fit as it is drawn from when one application has not been measured."""
-    copy: Any = fit.with_theta(fit.theta_)
+def _without(fit: Any, name: str) -> Any:
+    """Return the fit with draws as if one application had not been measured."""
+    copy = fit.with_theta(fit.theta_)
     copy.predictive_ = copy.predictive_.without(name)
     time = fit.facts_.get(NESTED)
-    if isinstance(time, Estimator):
+    if time is not None:
         copy.facts_ = {**fit.facts_, NESTED: _without(time, name)}
-    return copy  # type: ignore[no-any-return]  # an estimator with an attribute of reports
+    return copy

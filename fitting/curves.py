@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optgap.fitting.estimator import Design, Estimator, number
-from optgap.fitting.optimise import Fit, Floats, Parameter, bounds, spread
+from optgap.fitting.optimise import Floats, Parameter, bounds
 from optgap.fitting.profile import Profile
-from optgap.models.errors import InputError, NoQuote
-
-GRID = 60
-"""Clocks between the lowest and the highest at which the constraints hold."""
-LEAST = 1e-3
-"""Least power on them, of the mean one."""
+from optgap.models.errors import InputError
 
 
 def weighted_fit(columns: Floats, power: Floats, positive: bool = False) -> Floats:
-    """Coefficients of least relative squares."""
+    """Return the coefficients of least relative squares."""
     size = np.maximum(np.abs(columns).max(axis=0), 1e-300)
     scaled = columns / size / power[:, None]
     if positive:
@@ -32,19 +26,13 @@ def weighted_fit(columns: Floats, power: Floats, positive: bool = False) -> Floa
 
 
 class Linear(Estimator):
-    """A power that is linear in the coefficients which come last among its parameters.
-
-    Parameters
-    ----------
-    robust: coefficients by a convex program with Huber's loss.
-    """
+    """Base of powers that are linear in their last parameters."""
 
     response = "power_w"
     needs = ("frequency_mhz",)
 
-    def __init__(self, *, robust: bool = False, **shared: Any) -> None:
+    def __init__(self, **shared: Any) -> None:
         super().__init__(**(dict[str, Any](starts=1) | shared))
-        self.robust = robust
 
     def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
         columns = design["columns"]
@@ -54,64 +42,13 @@ class Linear(Estimator):
         held = np.zeros((len(power), len(theta) - size))
         return np.log(power), np.append(held, jacobian, axis=1) if held.size else jacobian
 
-    def _solve(
-        self, profile: Profile, facts: Design, params: tuple[Parameter, ...], starts: Floats
-    ) -> Self:
-        if self.robust:
-            return self._constrained(profile, facts, params)
-        return super()._solve(profile, facts, params, starts)
-
-    def _constrained(self, profile: Profile, facts: Design, params: tuple[Parameter, ...]) -> Self:
-        """Fit by the convex program; raise InputError where the solver finds nothing."""
-        design = self.design(profile, facts)
-        columns, power = design["columns"], profile.numbers(self.response)
-        clock = profile.numbers("frequency_mhz")
-        between = Profile({"frequency_mhz": np.linspace(clock.min(), clock.max(), GRID)})
-        grid = self.design(between, facts)["columns"]
-        lower, upper = bounds(params)
-        theta = np.where(lower == upper, lower, 0.0)
-        last = slice(-columns.shape[1], None)
-        theta[last] = _weights(columns, power, grid, lower[last], self.loss_scale, profile.source)
-        log, jacobian = self.curve(theta, design)
-        residuals = log - self.target(profile)
-        trust = np.minimum(1.0, self.loss_scale / np.maximum(np.abs(residuals), 1e-300))
-        held = (lower == upper) | (theta <= lower + 1e-9 * np.abs(theta).max())
-        found = Fit(theta, 0.0, residuals, jacobian, trust, theta)
-        self.start_, self.residuals_ = theta, residuals
-        scatter = spread(found, held, len(residuals), lower, upper)
-        return self._found(profile, facts, params, theta, held, scatter)
-
-
-def _weights(
-    columns: Floats, power: Floats, grid: Floats, lower: Floats, scale: float, source: str
-) -> Floats:
-    """min Σ huber(columns·w/power − 1) with power on the grid above 0 and rising."""
-    cp: Any = import_module("cvxpy")  # whose functions carry no types
-    size = np.maximum(np.abs(columns).max(axis=0), 1e-300)
-    w = cp.Variable(columns.shape[1])
-    error = (columns / size / power[:, None]) @ w - 1
-    curve = (grid / size / power.mean()) @ w
-    rules = [curve >= LEAST, cp.diff(curve) >= 0]
-    held = np.flatnonzero(np.isfinite(lower))
-    if len(held):
-        rules.append(w[held] >= 0)
-    loss = cp.sum(cp.huber(error / scale, 1.0))
-    try:
-        cp.Problem(cp.Minimize(loss), rules).solve(solver="CLARABEL")
-    except cp.error.SolverError:
-        w.value = None
-    if w.value is None:
-        found = NoQuote("no rising power that fits")
-        raise InputError(source, "robust", found, "powers that rise with the clock")
-    return np.asarray(np.where(np.isfinite(lower), np.maximum(w.value, 0), w.value) / size)
-
 
 class LinearPower(Linear):
     """P(f) = P_gs + α·f in W (CATS, Eq. 1), P_gs and α at least 0.
 
     Parameters
     ----------
-    P_gs: static power that was measured, W, which is then not fitted; or ``idle_w``, the median of
+    P_gs: measured static power, W, which is then not fitted; or ``idle_w`` for the median of
         that column.
     """
 
@@ -121,12 +58,10 @@ class LinearPower(Linear):
 
     def __init__(self, *, P_gs: float | str | None = None, **shared: Any) -> None:
         super().__init__(**shared)
-        if self.robust and P_gs is not None:
-            raise InputError(self.name, "P_gs", P_gs, "robust=false beside it")
         self.P_gs = P_gs
 
     def settle(self, table: Profile) -> Design:
-        """The static power, where it is given."""
+        """Return the static power if it is given."""
         if self.P_gs is None:
             return {}
         given = self.P_gs
@@ -163,7 +98,7 @@ def _highest(table: Profile) -> Design:
 
 
 class PowerLawPower(Estimator):
-    """P(f) = P_s + c·(f/f_ref)^k in W, with 0.2 ≤ k ≤ 6 and f_ref the highest clock seen."""
+    """P(f) = P_s + c·(f/f_ref)^k in W, with 0.2 ≤ k ≤ 6 and f_ref the highest clock."""
 
     name = "power-law-power"
     response = "power_w"
@@ -195,10 +130,10 @@ class PowerLawPower(Estimator):
 
 
 class PowerLawJct(Estimator):
-    """e(f) = e_min·(f_max/f)^β in s (CATS, Eq. 5), f_max the highest clock seen.
+    """e(f) = e_min·(f_max/f)^β in s (CATS, Eq. 5), f_max the highest clock in the table.
 
-    β lies in [0, 1] for work that the clock drives (0: bound by memory, 1: by the core); up to
-    2 is allowed so that clocks that were not held show instead of being forced to 1.
+    β lies in [0, 1] if the clock drives the work (0: bound by memory, 1: by the core). Values up to
+    2 are allowed, because they reveal clocks that the GPU did not hold.
     """
 
     name = "power-law-jct"
@@ -245,8 +180,8 @@ class BatchPower(Estimator):
     Parameters
     ----------
     form: ``paper`` is the logarithm alone. ``saturating`` (default) keeps power constant below
-        a batch ``low`` (the GPU waits for its host) and above a batch ``high`` (it is full, or
-        at its power limit), both among the batches measured; θ = 0.
+        a batch ``low`` (the GPU waits for its host) and above a batch ``high`` (the GPU is full
+        or at its power limit), both among the measured batches; θ = 0.
     """
 
     name = "batch-power"
@@ -259,7 +194,7 @@ class BatchPower(Estimator):
         self.form = self.one_of("form", form, ("saturating", "paper"))
 
     def settle(self, table: Profile) -> Design:
-        """The batches between which power moves (all of them in the printed form)."""
+        """Return the batches between which power varies (all batches in the printed form)."""
         batch, power = table.numbers("local_batch"), table.numbers("power_w")
         knots = np.unique(batch)
         if self.form == "paper" or len(knots) < 3:
@@ -303,7 +238,7 @@ class BatchPower(Estimator):
 
 
 def _columns(batch: Floats, low: float, high: float, theta: float) -> Floats:
-    """ln(bs + θ), its derivative in θ, and 1; the batch held within [low, high]."""
+    """Return ln(bs + θ), its derivative in θ, and 1, with the batch cut to [low, high]."""
     shifted = np.clip(batch, low, high) + theta
     return np.stack([np.log(shifted), 1 / shifted, np.ones_like(batch)], axis=1)
 
@@ -313,7 +248,7 @@ class Contention(Estimator):
 
     Parameters
     ----------
-    knee_percent: U₀, where slowing starts; None (default) fits it between 50 and 200.
+    knee_percent: U₀, above which tasks slow down; None (default) fits it between 50 and 200.
     """
 
     name = "contention"

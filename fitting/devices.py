@@ -1,4 +1,4 @@
-"""Idle and full power by device: the table that PWR's node power needs."""
+"""Idle and full power by device, which PWR's node power needs."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from optgap.models.errors import InputError, NoQuote
 
 NAME = "device-power"
 IDLE_PERCENT = 1.0
-"""Up to this utilisation a row counts as idle."""
+"""Largest utilisation of an idle row."""
 DRAWS = 200
-"""Resamples behind a standard error."""
+"""Number of resamples for a standard error."""
 LEAST_ROWS = 19
-"""Whose quantiles are taken as they are."""
+"""Least number of rows whose quantiles are taken directly."""
 
 
 class DevicePower(Estimator):
-    """P = P_idle of a device at rest, P_full of one that is used at all (PWR, Eq. 1 and 2), in W.
+    """Power P_idle of a device at rest and P_full of a device in use (PWR, Eq. 1 and 2), in W.
 
-    Idle is the median power of idle rows; full the power limit where it was sampled, else the
-    99th percentile of busy rows. Errors are by resampling rows; a limit has none. Busy rows lie
-    below full power, so that draws are of what they draw instead: quantiles of the rows.
+    P_idle is the median power of idle rows. P_full is the power limit if it was sampled, else the
+    99th percentile of busy rows. Errors come from resampling rows; a limit has no error. Busy rows
+    lie below full power, so draws are quantiles of the rows.
 
-    A table needs ``power_w``, and says what is idle by ``idle_w`` (runs cut from raw samples have
-    it) or by rows at 0 in ``util_percent``. Groups are by ``gpu_model``; one named CPU is the
-    CPU package.
+    A table needs ``power_w``, and marks idle power by ``idle_w`` (as runs cut from raw samples do)
+    or by rows at 0 in ``util_percent``. Groups are by ``gpu_model``; a group named CPU is the CPU
+    package.
     """
 
     name = NAME
@@ -46,7 +46,7 @@ class DevicePower(Estimator):
         super().__init__(**(dict[str, Any](loss="linear", loss_scale=0.05, starts=1) | shared))
 
     def prepare(self, table: object) -> Profile:
-        """Rows that are busy (1) or idle (0)."""
+        """Return the table with rows marked busy (1) or idle (0)."""
         profile = self.table(table)
         if "busy" not in profile:
             profile = _marked(profile)
@@ -84,12 +84,11 @@ class DevicePower(Estimator):
         covariance = np.diag(np.var(draws, axis=0))
         log, _ = self.curve(theta, self.design(profile, facts))
         self.start_, self.residuals_ = theta, log - self.target(profile)
-        scatter = Spread(covariance, np.sqrt(np.diag(covariance)), (), theta, covariance)
         at_bound: NDArray[np.bool_] = np.zeros(2, dtype=bool)
-        return self._found(profile, facts, params, theta, at_bound, scatter)
+        return self._found(profile, facts, params, theta, at_bound, Spread.of(theta, covariance))
 
     def own_draws(self, table: Profile, count: int) -> Floats:
-        """Quantiles of idle and of busy rows' power, each paired with any of the other's."""
+        """Return random pairs of a quantile of idle rows' power and one of busy rows'."""
         busy, power = table.numbers("busy") > 0, table.numbers("power_w")
         at = (np.arange(count) + 0.5) / count
         idle, used = (_not_yet_seen(power[rows], at) for rows in (~busy, busy))
@@ -112,9 +111,9 @@ class DevicePower(Estimator):
 
 
 def _not_yet_seen(power: Floats, at: Floats) -> Floats:
-    """Quantiles of one row more: of n rows, 1 in n + 1 lies beyond the last of n.
+    """Return quantiles of one further row; it lies beyond the last of n rows once in n + 1.
 
-    Fewer than `LEAST_ROWS` do not reach the ends of a 90 % interval: then of a log-normal.
+    Fewer than `LEAST_ROWS` do not reach the ends of a 90 % interval; a log-normal then serves.
     """
     n = len(power)
     if n >= LEAST_ROWS or n < 2:
@@ -125,7 +124,7 @@ def _not_yet_seen(power: Floats, at: Floats) -> Floats:
 
 
 def _marked(profile: Profile) -> Profile:
-    """The profile with a column ``busy``; what is idle stands in rows of its own."""
+    """Return the profile with a column ``busy``; idle power gets rows of its own."""
     power = profile.numbers("power_w")
     if "idle_w" in profile:
         idle = profile.numbers("idle_w")
@@ -147,7 +146,7 @@ def _marked(profile: Profile) -> Profile:
 
 
 def device_csv(fit: GroupedFit[Any]) -> str:
-    """The table as the CSV that placement problems read: ``model,idle_w,full_w``."""
+    """Return the CSV that placement problems read: ``model,idle_w,full_w``."""
     rows = [
         f"{json.dumps(name) if ',' in name else name or 'GPU'},{idle:g},{full:g}"
         for name, (idle, full) in ((name, one.theta_) for name, one in fit.fits.items())

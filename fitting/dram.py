@@ -1,4 +1,4 @@
-"""Run time from DRAM activity: EcoSched, Phase I."""
+"""Model of run time from DRAM activity (EcoSched, Phase I)."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote
 
 EXPONENT = (0.0, 1.5)
-"""Bounds of k: run time does not rise with traffic, nor fall much faster than it grows."""
+"""Bounds of k: run time never rises with traffic, and falls little faster than traffic grows."""
 
 FALLBACKS = ("fp_active", "frequency_mhz")
-"""Counters used, summed over the GPUs, where a job shows no DRAM traffic."""
+"""Counters, summed over the GPUs, that replace DRAM traffic if a job shows none."""
 
 
 class DramRuntime(Estimator):
     """Run time of one application over its GPU counts, from its summed DRAM-active share x.
 
     T is the geometric mean of 1/(a + b·x) and c·x^−k, each fitted by itself with a, b, c ≥ 0 and
-    0 ≤ k ≤ 1.5. Three or four GPU counts cannot tell the two apart, and each errs where the other
-    does not.
+    0 ≤ k ≤ 1.5. Three or four GPU counts cannot decide between the two forms, and the errors of the
+    forms differ.
 
-    Where any row shows no traffic at all, the first of `FALLBACKS` that the table has stands in
-    for x, summed over the GPUs; if that is missing too, fitting is refused.
+    If any row shows no traffic at all, the first of `FALLBACKS` in the table replaces x, summed
+    over the GPUs. Without any of these the fit is refused.
     """
 
     name = "dram-runtime"
@@ -41,7 +41,7 @@ class DramRuntime(Estimator):
         super().__init__(**(dict[str, Any](loss="linear", loss_scale=0.05, starts=1) | shared))
 
     def settle(self, table: Profile) -> Design:
-        """Which counter is used."""
+        """Return the counter that the fit uses."""
         counter = "dram_sum"
         if np.any(table.numbers("dram_sum") <= 0):
             counter = _fallback(table)
@@ -57,7 +57,7 @@ class DramRuntime(Estimator):
         )
 
     def guess(self, table: Profile, facts: Design) -> Floats:
-        """Both forms by linear least squares: of relative errors, and in logarithms."""
+        """Return both forms' parameters by linear least squares (relative errors, logarithms)."""
         signal, time = _signal(table, facts["counter"]), table.numbers("time_s")
         log, target = np.log(signal), np.log(time)
         columns = np.stack([np.ones_like(signal), signal], axis=1)
@@ -71,7 +71,7 @@ class DramRuntime(Estimator):
         return {"signal": _signal(table, facts["counter"])}
 
     def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
-        """ln T, the mean of the two forms'."""
+        """Return ln T, the mean of both forms, with its Jacobian."""
         a, b, c, k = theta
         signal, scale = design["signal"], max(float(c), 1e-300)
         rate, log = np.maximum(a + b * signal, 1e-300), np.log(np.maximum(signal, 1e-300))
@@ -81,7 +81,7 @@ class DramRuntime(Estimator):
     def _solve(
         self, profile: Profile, facts: Design, params: tuple[Parameter, ...], starts: Floats
     ) -> Self:
-        """The guess is the solution; both forms' errors are those of the same rows."""
+        """Take the guess as the solution; the errors of both forms come from the same rows."""
         theta = self.guess(profile, facts)
         at_bound = np.append(theta[:3] <= 0, theta[3] in EXPONENT)
         log, jacobian = self.curve(theta, self.design(profile, facts))
@@ -90,7 +90,7 @@ class DramRuntime(Estimator):
         how = np.concatenate([np.linalg.pinv(slope[:, :2]), np.linalg.pinv(slope[:, 2:])])
         noise = self.residuals_ @ self.residuals_ / max(len(profile) - 2, 1)
         covariance = noise * (how @ how.T)
-        scatter = Spread(covariance, np.sqrt(np.diag(covariance)), (), theta, covariance)
+        scatter = Spread.of(theta, covariance)
         return self._found(profile, facts, params, theta, at_bound, scatter)
 
     def _enough(self, profile: Profile, params: Sequence[Parameter]) -> None:
@@ -111,9 +111,9 @@ class DramRuntime(Estimator):
 
 
 def _measured(table: Profile, counter: str) -> Design:
-    """The rows by GPU count, so that a problem can count what was measured beside what is fitted.
+    """Return the rows by GPU count, so that a problem can prefer measured run times.
 
-    Empty where a GPU count stands in several rows, or none is given.
+    The result is empty if a GPU count occurs in several rows, or no count is given.
     """
     if "gpus" not in table or len(np.unique(table["gpus"])) < len(table):
         return {}

@@ -1,8 +1,8 @@
-"""What every fitted model has in common: settings, bounds, starts, errors.
+"""Base of every fitted model: settings, bounds, starts and errors.
 
 An estimator names its parameters with physical bounds, guesses starts from the data and gives
-the logarithm of its prediction with an analytic Jacobian; fitting and judging the fit are done
-here. Residuals are ln(predicted) − ln(measured).
+the logarithm of its prediction with an analytic Jacobian. This file fits it and judges the
+fit. Residuals are ln(predicted) − ln(measured).
 """
 
 from __future__ import annotations
@@ -20,12 +20,9 @@ from optgap.fitting.optimise import (
     Floats,
     Loss,
     Parameter,
-    Robust,
     Spread,
-    at_priors,
     bounds,
-    prior_rows,
-    spread,
+    solved,
     towards,
 )
 from optgap.fitting.profile import QUANTITIES, Profile
@@ -33,16 +30,16 @@ from optgap.models.errors import InputError, NoQuote, one_of
 
 T = TypeVar("T")
 Design = Mapping[str, Any]
-"""What a model computes once from a table: columns, reference values."""
+"""Values that a model computes once from a table: columns and reference values."""
 MOST_LEVELS = 200
-"""An input with more distinct values than this is taken to be continuous."""
+"""Largest number of distinct values of an input that is not continuous."""
 LOSSES = ("linear", "soft_l1")
 NOT_NEGATIVE = ("dram_sum", "dram_active", "fp_active", "util_percent", "util_sum_percent")
-"""Inputs that may be 0; the others are above."""
+"""Inputs that may be 0; the others must be positive."""
 
 
 class NotFittedError(RuntimeError):
-    """An estimator was asked for what only a fit can give."""
+    """Error for use of an estimator before it was fitted."""
 
 
 class Estimator(ABC):
@@ -51,9 +48,9 @@ class Estimator(ABC):
     Parameters
     ----------
     loss: ``soft_l1`` (quadratic near zero, linear in the tails) or ``linear`` (least squares).
-    loss_scale: where ``soft_l1`` turns from one to the other, as a relative error.
-    starts: how many starts to try.
-    seed: for the random ones among them.
+    loss_scale: relative error at which ``soft_l1`` turns linear.
+    starts: number of starts.
+    seed: seed of the random starts.
 
     After `fit`: ``params_`` by name, ``theta_``, ``stderr_`` and ``covariance_`` in the order of
     ``parameters_``, ``start_`` (the start that won), ``residuals_`` (relative, log),
@@ -65,11 +62,11 @@ class Estimator(ABC):
     response: ClassVar[str]
     needs: ClassVar[tuple[str, ...]]
     swept: ClassVar[bool] = True
-    """Whether the columns that it needs must take more than one value."""
+    """Whether each needed column must take more than one value."""
     uses: ClassVar[tuple[str, ...]] = ()
-    """Columns that it reads where they are there."""
+    """Columns that the model reads if the table has them."""
     near_: Self | None = None
-    """A fit to nearly the same rows, to begin at."""
+    """Fit to nearly the same rows, which serves as a start."""
 
     def __init__(
         self,
@@ -87,67 +84,67 @@ class Estimator(ABC):
         self.seed = seed
 
     def one_of(self, setting: str, value: T, known: Collection[str]) -> T:
-        """A setting that takes some texts alone; raises InputError for another."""
+        """Return a setting that must be one of some texts; raise InputError for another."""
         if value not in known:
             raise InputError(self.name, setting, value, one_of(known))
         return value
 
     @classmethod
     def reads(cls) -> tuple[str, ...]:
-        """Every column that it looks at: a missing value elsewhere is none of its business."""
+        """Return every column that the model reads; missing values elsewhere do not matter."""
         return (*cls.needs, cls.response, *cls.uses)
 
     # --- what a model says about itself -------------------------------------------------
 
     def settle(self, table: Profile) -> Design:
-        """Facts taken from the training data that predictions need too (references, knots)."""
+        """Return facts of the training data that predictions need, too (references, knots)."""
         return {}
 
     @abstractmethod
     def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
-        """The parameters, given what the data can tell."""
+        """Return the parameters, given which of them the data can determine."""
 
     @abstractmethod
     def guess(self, table: Profile, facts: Design) -> Floats:
-        """A start from the data, in the order of `parameters`."""
+        """Return a start from the data, in the order of `parameters`."""
 
     def design(self, table: Profile, facts: Design) -> Design:
-        """What `curve` needs, computed once per table; the facts and the needed columns."""
+        """Return the input of `curve`, computed once per table: facts and needed columns."""
         return {**facts, **{name: table.numbers(name) for name in self.needs}}
 
     @abstractmethod
     def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
-        """ln(prediction), shape (rows,), and its Jacobian, shape (rows, parameters)."""
+        """Return ln(prediction), (rows,), and its Jacobian, (rows, parameters)."""
 
     def target(self, table: Profile) -> Floats:
-        """What `curve` is fitted to: ln(response)."""
+        """Return ln(response), to which `curve` is fitted."""
         return np.log(table.numbers(self.response))
 
     def output(self, log: Floats, design: Design) -> Floats:
-        """The response from `curve`'s logarithm."""
+        """Return the response from the logarithm of `curve`."""
         return np.exp(log)
 
     def reference(self) -> tuple[Profile, tuple[int, ...]] | None:
-        """A row that was measured, and the parameters that the prediction there goes with.
+        """Return a measured row, and the parameters to which its prediction is proportional.
 
-        For models with priors: what is drawn of their parameters keeps to that row.
+        Draws of models with priors keep the prediction at that row.
         """
         return None
 
     def own_draws(self, table: Profile, count: int) -> Floats | None:
-        """(count, parameters) draws where covariance and residuals do not serve; None: they do."""
+        """Return (count, parameters) draws; None if covariance and residuals serve for draws."""
         return None
 
     def told_apart(self, table: Profile) -> NDArray[np.bool_]:
-        """The rows whose response hangs on the parameters at all: intervals are judged on these."""
+        """Return the rows whose response depends on parameters; only these judge intervals."""
         return np.ones(len(table), dtype=bool)
 
     def share(self, table: Profile, by: str | None) -> Self:
-        """A copy that holds what all groups of a table share, such as a board's voltage curve."""
+        """Return a copy with what all groups of a table share, such as a voltage curve."""
         return self
 
     def remarks(self, table: Profile) -> list[str]:
-        """Warnings of the model's own about the data."""
+        """Return the model's own warnings about the data."""
         return []
 
     # --- its settings, fitting and predicting --------------------------------------------
@@ -161,11 +158,11 @@ class Estimator(ABC):
         return tuple(dict.fromkeys(p.name for p in found if p.kind is p.KEYWORD_ONLY))
 
     def get_params(self) -> dict[str, Any]:
-        """The settings, as given to the constructor."""
+        """Return the settings, as given to the constructor."""
         return {name: getattr(self, name) for name in self._names()}
 
     def clone(self, **settings: Any) -> Self:
-        """An unfitted copy, with `settings` changed."""
+        """Return an unfitted copy with `settings` changed."""
         return type(self)(**{**self.get_params(), **settings})
 
     def __repr__(self) -> str:
@@ -178,17 +175,17 @@ class Estimator(ABC):
 
     @property
     def params_(self) -> dict[str, float]:
-        """The values that were found, by name."""
+        """Fitted values by name."""
         return {p.name: float(v) for p, v in zip(self.parameters_, self.theta_, strict=True)}
 
     def fit(self, table: object, *, strict: bool = True, near: Self | None = None) -> Self:
-        """Fit to a table (Profile, mapping or DataFrame).
+        """Fit the model to a table (Profile, mapping or DataFrame).
 
         Parameters
         ----------
-        strict: refuse a mapping or DataFrame whose magnitudes suggest another unit (kW for W),
-            rather than warn of it in one line.
-        near: a fit to nearly the same rows, whose parameters stand in for the random starts.
+        strict: whether to refuse a mapping or DataFrame whose magnitudes suggest another unit
+            (kW for W) rather than warn in one line.
+        near: fit to nearly the same rows, whose parameters replace the random starts.
 
         Raises
         ------
@@ -200,14 +197,17 @@ class Estimator(ABC):
         facts = self.settle(profile)
         params = tuple(self.parameters(profile, facts))
         self._enough(profile, params)
-        first = at_priors(self.guess(profile, facts), params)
+        first = self.guess(profile, facts)
+        for k, p in enumerate(params):
+            if p.prior is not None:
+                first[k] = p.prior.above + p.prior.median
         starts = self._starts(first, params)
         if near is not None and len(near.theta_) == len(first):
             starts = np.clip([starts[0], near.theta_], *bounds(params))
         return self._solve(profile, facts, params, starts)
 
     def predict(self, table: object) -> Floats:
-        """The response at each row, in its canonical unit.
+        """Return the response at each row, in its canonical unit.
 
         Raises
         ------
@@ -222,7 +222,7 @@ class Estimator(ABC):
         return self.output(log, design)
 
     def beyond(self, table: Profile) -> list[str]:
-        """Say which inputs lie outside the range of the rows fitted to."""
+        """Return sentences on inputs outside the range of the fitted rows."""
         found = []
         for name, (low, high) in self.validity_.items():
             values = table.numbers(name) if name in table else np.zeros(0)
@@ -236,30 +236,21 @@ class Estimator(ABC):
     def _solve(
         self, profile: Profile, facts: Design, params: tuple[Parameter, ...], starts: Floats
     ) -> Self:
-        lower, upper = bounds(params)
         target, design = self.target(profile), self.design(profile, facts)
+        believed = any(p.prior is not None for p in params)
 
         def evaluate(theta: Floats) -> tuple[Floats, Floats]:
             log, jacobian = self.curve(theta, design)
-            more = towards(theta, params)
-            if more is None:
+            if not believed:
                 return log - target, jacobian
-            return np.append(log - target, more[0]), np.append(jacobian, more[1], axis=0)
+            more, slope = towards(theta, params)
+            return np.append(log - target, more), np.append(jacobian, slope, axis=0)
 
-        problem = Robust(evaluate, lower, upper, self.loss, self.loss_scale)
-        fit = problem.best(starts)
-        edge = 1e-9 * np.maximum(np.abs(fit.theta), 1e-12)
-        at_bound = ((fit.theta <= lower + edge) & np.isfinite(lower)) | (
-            (fit.theta >= upper - edge) & np.isfinite(upper)
-        )
-        priors = prior_rows(params, fit.theta)
-        scatter = spread(
-            fit, at_bound, len(target), lower, upper, priors,
-            lambda theta: problem.at(theta, theta).cost,
-        )  # fmt: skip
-        self.start_ = np.clip(fit.start, lower, upper)
-        self.residuals_ = fit.residuals[: len(target)]
-        return self._found(profile, facts, params, fit.theta, at_bound, scatter)
+        rows = len(target)
+        fit, held, spread = solved(evaluate, params, starts, rows, self.loss, self.loss_scale)
+        self.start_ = np.clip(fit.start, *bounds(params))
+        self.residuals_ = fit.residuals[:rows]
+        return self._found(profile, facts, params, fit.theta, held, spread)
 
     def _found(
         self,
@@ -270,13 +261,10 @@ class Estimator(ABC):
         at_bound: NDArray[np.bool_],
         scatter: Spread,
     ) -> Self:
-        """Keep what was found, and judge it; `start_` and `residuals_` are there already."""
-        self.facts_, self.parameters_ = facts, params
-        self.theta_, self.at_bound_ = theta, at_bound
+        """Store and judge the solution; `start_` and `residuals_` are stored already."""
+        self.facts_, self.parameters_, self.scatter_ = facts, params, scatter
+        self.theta_, self.at_bound_, self.n_ = theta, at_bound, len(self.residuals_)
         self.covariance_, self.stderr_ = scatter.covariance, scatter.stderr
-        self.scatter_ = scatter
-        self.loose_ = scatter.loose
-        self.n_ = len(self.residuals_)
         inputs = self._inputs(profile)
         self.validity_ = {name: (float(v[0]), float(v[-1])) for name, v in inputs.items()}
         self.levels_ = {n: v.tolist() for n, v in inputs.items() if len(v) <= MOST_LEVELS}
@@ -288,31 +276,24 @@ class Estimator(ABC):
         return self
 
     def _told(self) -> int:
-        """How many parameters the rows themselves tell."""
+        """Return the number of parameters that the rows themselves determine."""
         priors = [p.prior is not None for p in self.parameters_]
         return int(np.sum(~self.at_bound_ & ~np.array(priors, dtype=bool)))
 
     def _starts(self, first: Floats, params: tuple[Parameter, ...]) -> Floats:
-        """The guess, and random ones around it within the bounds."""
+        """Return the guess, and random starts around it within the bounds."""
         rng = np.random.default_rng(self.seed)
         lower, upper = bounds(params)
-        rows = [first]
-        for _ in range(max(self.starts, 1) - 1):
-            factor = np.exp(rng.normal(0.0, 1.0, len(first)))
-            rows.append(np.where(first == 0, 0.0, first * factor))
-        bounded = np.isfinite(upper) & (upper > lower) & (upper <= 100 * np.maximum(lower, 1e-300))
-        for row in rows[1:]:
-            row[bounded] = lower[bounded] + rng.beta(1, 2, int(bounded.sum())) * (
-                upper[bounded] - lower[bounded]
-            )
-        return np.clip(np.array(rows), lower, upper)
+        factors = np.exp(rng.standard_normal((max(self.starts, 1), len(first))))
+        factors[0] = 1.0
+        return np.clip(first * factors, lower, upper)
 
     def table(self, table: object, *, strict: bool = True) -> Profile:
-        """The table as a Profile."""
+        """Return the table as a Profile."""
         return Profile.of(table, self.name, strict=strict, reads=self.reads())
 
     def prepare(self, table: object) -> Profile:
-        """The table with everything that fitting needs, checked."""
+        """Return the checked table with everything that fitting needs."""
         profile = self.table(table)
         self._columns(profile, (*self.needs, self.response))
         values = profile.numbers(self.response)
@@ -355,7 +336,7 @@ class Estimator(ABC):
             raise InputError(profile.source, f"column {self.response}", found, expected)
 
     def _inputs(self, profile: Profile) -> dict[str, Floats]:
-        """The distinct numbers that it goes by, of complete columns only."""
+        """Return the distinct values of each complete numeric input."""
         found = {
             name: np.unique(profile.numbers(name))
             for name in (*self.needs, *self.uses)
@@ -369,7 +350,7 @@ class Estimator(ABC):
             if bound and not p.fixed:
                 hint = f"; where it should not be, measure {p.measure}" if p.measure else ""
                 found.append(f"{p.name} is at its bound {value:g}{hint}")
-        for members in self.loose_:
+        for members in self.scatter_.loose:
             loose = [self.parameters_[k] for k in members]
             names = ", ".join(p.name for p in loose)
             words = f"only a combination of {names} is identifiable"
@@ -393,20 +374,18 @@ class Estimator(ABC):
             raise NotFittedError(f"{type(self).__name__} is not fitted: call fit first")
 
     def correlations(self, threshold: float = 0.9) -> list[tuple[str, str, float]]:
-        """Pairs of parameters whose estimates correlate by at least `threshold`."""
+        """Return the pairs of parameters whose estimates correlate by at least `threshold`."""
         self._check_fitted()
-        known = np.flatnonzero(np.isfinite(self.stderr_) & (self.stderr_ > 0))
-        found = []
-        for k, i in enumerate(known):
-            for j in known[k + 1 :]:
-                value = self.covariance_[i, j] / (self.stderr_[i] * self.stderr_[j])
-                if abs(value) >= threshold:
-                    names = self.parameters_[i].name, self.parameters_[j].name
-                    found.append((*names, float(np.clip(value, -1, 1))))
+        known = np.isfinite(self.stderr_) & (self.stderr_ > 0)
+        size = np.where(known, self.stderr_, np.inf)
+        values = np.clip(np.triu(self.covariance_ / np.outer(size, size), 1), -1, 1)
+        names = [p.name for p in self.parameters_]
+        found = [(names[i], names[j], float(values[i, j]))
+                 for i, j in np.argwhere(np.abs(values) >= threshold)]  # fmt: skip
         return sorted(found, key=lambda item: -abs(item[2]))
 
     def with_theta(self, theta: NDArray[np.float64]) -> Self:
-        """A fitted copy with other parameter values (within the bounds)."""
+        """Return a fitted copy with other parameter values (within the bounds)."""
         self._check_fitted()
         copy = self.clone()
         copy.__dict__.update(self.__dict__)
@@ -416,24 +395,24 @@ class Estimator(ABC):
 
 
 def _advice(params: Sequence[Parameter]) -> str:
-    """What to measure, by the first of these parameters that says so."""
+    """Return what to measure, from the first of these parameters that has such advice."""
     return next((f"; measure {p.measure}" for p in params if p.measure), "")
 
 
 def number(model: str, name: str, value: float | None, expected: str) -> float | None:
-    """A setting that is a number, or None to have it found; raises InputError for anything else."""
+    """Return a setting that is a number, or None to fit it; raise InputError for others."""
     if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
         return value
     raise InputError(model, name, value, f"{expected}, or none to have it found")
 
 
 def mape(measured: Floats, predicted: Floats) -> float:
-    """Mean of |predicted − measured| / measured."""
+    """Return the mean of |predicted − measured| / measured."""
     return float(np.mean(np.abs(predicted - measured) / np.abs(measured)))
 
 
 def r2(measured: Floats, predicted: Floats) -> float:
-    """1 − residual / total sum of squares; NaN when nothing varies."""
+    """Return 1 − residual / total sum of squares; NaN if nothing varies."""
     total = float(np.sum((measured - measured.mean()) ** 2))
     if total == 0:
         return float("nan")
@@ -441,7 +420,7 @@ def r2(measured: Floats, predicted: Floats) -> float:
 
 
 def aicc(residuals: Floats, parameters: int) -> float:
-    """Akaike's criterion with its small-sample term; infinite when too few rows are left."""
+    """Return Akaike's criterion with its small-sample term; infinite with too few rows."""
     rows = len(residuals)
     count = parameters + 1  # and the variance
     if rows - count - 1 <= 0:

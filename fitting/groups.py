@@ -1,9 +1,10 @@
-"""One estimator fitted to every group of a table, and its error on rows held out."""
+"""Estimator fitted to every group of a table, and its error on held-out rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -14,13 +15,13 @@ from optgap.fitting.optimise import Floats
 from optgap.fitting.profile import Profile, label
 from optgap.models.errors import InputError, NoQuote, one_of, shorten
 from optgap.models.quantities import warn
-from optgap.models.shown import Brief
+from optgap.models.shown import Brief, html_lines, html_table
 
 E = TypeVar("E", bound=Estimator)
 
 
 @dataclass(frozen=True, repr=False)
-class GroupedFit(Brief, Generic[E]):
+class GroupedFit(Generic[E]):
     """Fitted estimators by group; the group of a fit without groups is ``""``."""
 
     estimator: E
@@ -30,21 +31,36 @@ class GroupedFit(Brief, Generic[E]):
     skipped: tuple[str, ...] = ()
     """Groups that could not be fitted, each with the reason."""
 
+    def __repr__(self) -> str:
+        groups = ", ".join(filter(None, self.fits)) or "all rows"
+        words = f"{self.estimator.name} of {self.source}: {groups}"
+        return f"<GroupedFit {shorten(NoQuote(words), 200)}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (title, *(f"{value:.5g}" for value in one.params_.values()))
+            for title, one in self.fits.items()
+        ]
+        names = next((list(one.params_) for one in self.fits.values()), [])
+        told = [f"not fitted: {line}" for line in self.skipped]
+        lines = [escape(line) for line in (repr(self).strip("<>"), *told)]
+        return html_lines(lines) + html_table(("group", *names), rows, range(1, len(names) + 1))
+
     def __getitem__(self, group: str) -> E:
         return self.fits[group]
 
     def rows(self, table: Profile) -> NDArray[np.int64]:
-        """The rows of `table` whose group was fitted."""
+        """Return the rows of `table` whose group was fitted."""
         found = [rows for title, rows in table.groups(self.by) if title in self.fits]
-        return np.sort(np.concatenate(found)) if found else np.zeros(0, dtype=np.int64)
+        return np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *found]))
 
     def predict(self, table: object, group: str | None = None) -> Floats:
         """Return the response at each row by its group's fit; warn outside the range measured.
 
         Parameters
         ----------
-        table: Profile, DataFrame or mapping of columns; a number in it is that of every row.
-        group: which fit serves all rows; by the columns of the groups where it is not given.
+        table: Profile, DataFrame or mapping of columns; a number in it holds for every row.
+        group: group whose fit serves all rows. Default: the columns of the groups decide.
 
         Raises
         ------
@@ -75,7 +91,7 @@ class GroupedFit(Brief, Generic[E]):
 def fit_groups(estimator: E, table: object, by: str | None = None) -> GroupedFit[E]:
     """Fit a copy of `estimator` to each group of `table` (Profile, mapping or DataFrame).
 
-    What the groups share (a board's voltage curve) is found over all of them first.
+    Facts that groups share (a board's voltage curve) come from all groups together, first.
 
     Groups that have too little to be fitted (too few rows, one clock, a constant response)
     are left out and named in ``skipped``.
@@ -105,7 +121,7 @@ def fit_groups(estimator: E, table: object, by: str | None = None) -> GroupedFit
 
 
 def reason(error: InputError) -> str:
-    """The error without its file: what was found and what was expected."""
+    """Return an error without its file: the found value and the expected one."""
     place = f"{error.where}: " if error.where else ""
     return f"{place}found {shorten(error.found)}, expected {error.expected}"
 
@@ -115,14 +131,14 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Split:
-    """Which rows are held out: random folds, one value of a column at a time, or all above one.
+    """Held-out rows: random folds, one value of a column at a time, or all above a value.
 
     Parameters
     ----------
-    folds: dealt within each group so that every fold has all groups; groups with fewer rows than
-        folds are left out one row at a time.
-    column: within each group, every value of it is held out once (a batch, a GPU count).
-    upto: of the column; what is larger is held out.
+    folds: number of folds, dealt within each group so that every fold has all groups; groups with
+        fewer rows than folds are left out one row at a time.
+    column: column of which every value is held out once within each group (a GPU count).
+    upto: largest value of the column that is not held out.
     """
 
     folds: int = 10
@@ -142,7 +158,7 @@ class Split:
         return f"{self.folds} folds"
 
     def pairs(self, table: Profile, by: str | None) -> Iterator[tuple[Rows, Rows]]:
-        """Pairs of training and held-out rows of a table whose groups are fitted apart."""
+        """Yield training and held-out rows of a table whose groups are fitted separately."""
         if self.upto is not None:
             held = table.numbers(self.column) > self.upto
             if held.all() or not held.any():
@@ -167,10 +183,10 @@ class Split:
 
 @dataclass(frozen=True, repr=False)
 class HeldOut(Brief):
-    """Predictions of rows that the fit had not seen, with their measurements.
+    """Predictions of held-out rows, with the measurements.
 
     `groups` names the group of each row; `mape` is the mean over groups of each group's mean.
-    `places` says where rows lie in their intervals, whose ends are 1 and −1, if that was asked for.
+    `places` has the distances of rows from the middle of their intervals, if requested.
     """
 
     measured: Floats
@@ -182,7 +198,7 @@ class HeldOut(Brief):
 
     @property
     def errors(self) -> Floats:
-        """|predicted − measured| / measured of each row."""
+        """Relative error |predicted − measured| / measured of each row."""
         return np.asarray(np.abs(self.predicted - self.measured) / np.abs(self.measured))
 
     def by_group(self) -> dict[str, float]:
@@ -203,8 +219,8 @@ class HeldOut(Brief):
         return r2(self.measured, self.predicted)
 
 
-Placed = Callable[[Mapping[str, tuple[E, Profile]], Mapping[str, Profile]], Mapping[str, Floats]]
-"""Where held-out rows of each group lie in the intervals of fits to others."""
+Judge = Callable[[Mapping[str, tuple[E, Profile]], Mapping[str, Profile]], Mapping[str, Floats]]
+"""Function that returns distances of held-out rows from the middle of intervals; 1 is an end."""
 
 
 def cross_validate(
@@ -212,32 +228,29 @@ def cross_validate(
     table: object,
     by: str | None = None,
     split: Split | None = None,
-    places: Placed[E] | None = None,
+    judge: Judge[E] | None = None,
     near: Mapping[str, E] | None = None,
 ) -> HeldOut:
     """Predict every held-out row from the others; `split` defaults to ten folds.
 
-    `places` is told the fits of each fold with their rows, and the rows held out. Folds begin at
-    the guess and at a solution for nearly the same rows: that of `near`, the groups' fits to all
-    rows, or of the first fold, which then takes every start.
+    `judge` gets the fits of each fold with their rows, and the held-out rows. Folds begin at the
+    guess and at a solution for nearly the same rows: the one of `near` (the groups' fits to all
+    rows), else that of the first fold, which then takes every start.
 
-    Groups that a training part leaves with too few rows to fit are skipped, and named in
-    ``skipped``; a table of which nothing can be predicted is an error.
+    Groups with too few training rows are skipped, and named in ``skipped``. A table of which
+    nothing can be predicted is an error.
     """
     profile = estimator.prepare(table)
     predicted, placed = np.full(len(profile), np.nan), np.full(len(profile), np.nan)
     skipped: dict[str, str] = {}
-    known = dict(near or {})
+    known, parts = dict(near or {}), list(profile.groups(by))
     for train, held in (split or Split()).pairs(profile, by):
         base = estimator.share(profile.take(train), by)
-        inside = np.zeros(len(profile), dtype=bool)
-        inside[train] = True
-        out = np.zeros(len(profile), dtype=bool)
-        out[held] = True
+        out = np.isin(np.arange(len(profile)), held, kind="table")
         fits: dict[str, tuple[E, Profile]] = {}
         tests: dict[str, NDArray[np.int64]] = {}
-        for title, rows in profile.groups(by):
-            test, seen = rows[out[rows]], profile.take(rows[inside[rows]])
+        for title, rows in parts:
+            test, seen = rows[out[rows]], profile.take(rows[~out[rows]])
             if not len(test):
                 continue
             try:
@@ -247,18 +260,17 @@ def cross_validate(
                 fits[title], tests[title] = (fit, seen), test
             except InputError as error:
                 skipped.setdefault(title, reason(error))
-        if places is not None:
-            found = places(fits, {title: profile.take(test) for title, test in tests.items()})
+        if judge is not None:
+            found = judge(fits, {title: profile.take(test) for title, test in tests.items()})
             for title, test in tests.items():
                 placed[test] = found[title]
-    seen_rows = np.flatnonzero(np.isfinite(predicted))
-    if not len(seen_rows):
+    kept = np.flatnonzero(np.isfinite(predicted))
+    if not len(kept):
         why = next(iter(skipped.values()), "no row was held out")
         raise InputError(profile.source, "", NoQuote(why), "enough rows to hold some out")
     titles = np.empty(len(profile), dtype=object)
-    for title, rows in profile.groups(by):
+    for title, rows in parts:
         titles[rows] = label(title)
-    measured = profile.numbers(estimator.response)[seen_rows]
+    measured = profile.numbers(estimator.response)[kept]
     notes = tuple(f"{title or 'all'}: {why}" for title, why in skipped.items())
-    kept = placed[seen_rows] if places is not None else np.zeros(0)
-    return HeldOut(measured, predicted[seen_rows], titles[seen_rows], seen_rows, notes, kept)
+    return HeldOut(measured, predicted[kept], titles[kept], kept, notes, placed[kept])

@@ -1,4 +1,4 @@
-"""Energy of an iteration: PowerFlow, Eq. 6-15, on top of a fitted iteration time."""
+"""Model of an iteration's energy (PowerFlow, Eq. 6-15), on top of a fitted iteration time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from optgap.fitting.estimator import Design
 from optgap.fitting.optimise import Floats, Parameter
-from optgap.fitting.powerflow_power import Curves, Shaped, coefficients, lower_bounds
+from optgap.fitting.powerflow_power import Curves, Shaped, lower_bounds, started
 from optgap.fitting.profile import Profile
 from optgap.fitting.throughput import IoForm, PowerFlowThroughput, layout, reference_run
 from optgap.models.performance.energy import (
@@ -27,19 +27,19 @@ class PowerFlowEnergy(Shaped):
     """E_iter = n·(P_grad·T_grad + P_sync·T_sync + P_static·T_iter) in J (PowerFlow, Eq. 6-15).
 
     The times come from a `PowerFlowThroughput` fitted to the same rows; the powers are fitted
-    to the mean power E / (n·T_iter), so that errors in time are not paid for in power.
+    to the mean power E / (n·T_iter), so errors in time do not distort the powers.
 
     Parameters
     ----------
-    form, f0_mhz, kappa: of φ (Eq. 13) and P_sync (Eq. 14), see `Shaped`.
-    sync, io: the forms of the iteration time.
+    form, f0_mhz, kappa: shape of φ (Eq. 13) and P_sync (Eq. 14), see `Shaped`.
+    sync, io: forms of the iteration time.
 
     A table needs ``frequency_mhz``, ``time_s`` and ``energy_j`` (or ``power_w``, per GPU, from
     which the energy follows); ``gpus``, ``nodes``, ``gpus_on_node`` and ``local_batch`` default
-    to one GPU at one batch. What the rows cannot tell comes from published jobs
-    (`models.performance.priors`) and is said: with one batch how power grows with it, on one GPU
-    P_sync, and P_static where T_grad fills every iteration alike. No prediction is below a
-    quarter of the least power measured.
+    to one GPU at one batch. Parameters that the rows cannot determine come from published jobs
+    (`models.performance.priors`), with a note: the growth of power with the batch if there is one
+    batch, P_sync on one GPU, and P_static if T_grad fills every iteration alike. No prediction
+    is below a quarter of the least measured power.
     """
 
     name = "powerflow-energy"
@@ -57,7 +57,7 @@ class PowerFlowEnergy(Shaped):
     # --- the table -----------------------------------------------------------------------
 
     def prepare(self, table: object) -> Profile:
-        """The table as one GPU at one batch where it says nothing else, with its energy."""
+        """Return the table with its energy, and by default with one GPU at one batch."""
         profile = _filled(Profile.of(table, self.name))
         self._columns(profile, ("time_s",))
         if "energy_j" not in profile:
@@ -66,11 +66,11 @@ class PowerFlowEnergy(Shaped):
         return super().prepare(profile)
 
     def predict(self, table: object) -> Floats:
-        """E_iter in J over all GPUs of each row."""
+        """Return E_iter of each row over all GPUs, J."""
         return super().predict(_filled(Profile.of(table, self.name)))
 
     def target(self, table: Profile) -> Floats:
-        """ln of the mean power per GPU, E / (n·T_iter)."""
+        """Return ln of the mean power per GPU, E / (n·T_iter)."""
         return np.log(_mean_power(table))
 
     def output(self, log: Floats, design: Design) -> Floats:
@@ -86,7 +86,7 @@ class PowerFlowEnergy(Shaped):
     # --- the model -----------------------------------------------------------------------
 
     def settle(self, table: Profile) -> Design:
-        """The fitted iteration time, the board's shape, and what the rows can tell apart."""
+        """Return the fitted iteration time, the board's shape, and what the rows can separate."""
         power, shape = _mean_power(table), self.shape(table)
         near = None if self.near_ is None else self.near_.facts_["time"]
         time = PowerFlowThroughput(sync=self.sync, io=self.io, seed=self.seed)
@@ -107,8 +107,7 @@ class PowerFlowEnergy(Shaped):
         }
 
     def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
-        form, f0, kappa = facts["form"], facts["f0_mhz"], facts["kappa"]
-        names, lower = COLUMN_NAMES[form], lower_bounds(form)
+        names, lower = COLUMN_NAMES[facts["form"]], lower_bounds(facts["form"]).tolist()
         floor, low_w = facts["floor_w"], facts["low_w"]
         held = None if facts["static"] else Prior(STATIC.median * low_w, STATIC.spread)
         slope, waits = BETA if facts["batches"] < 2 else None, None if facts["sync"] else SYNC
@@ -119,19 +118,18 @@ class PowerFlowEnergy(Shaped):
         static = "runs in which computing fills different shares of the iteration"
         several = "clocks on several GPUs"
         return (
-            Parameter("f0_mhz", "MHz", f0, f0, "where the voltage starts to rise"),
-            Parameter("kappa", "1/GHz", kappa, kappa, "slope of the voltage above f0"),
+            *self.held(facts),
             Parameter("theta", "samples", shift, most_shift, "θ of Eq. 12", batches),
             Parameter("beta", "", least, np.inf, "β of Eq. 12, α being 1", batches, slope),
             Parameter("static_w", "W", 0.0, np.inf, "S_l of Eq. 15", static, held),
             Parameter("wait_share", "", 0.0, 0.0 if waits is None else np.inf,
                       "P_sync over P_grad, on top of Eq. 14", several, waits),
             *(
-                Parameter(f"grad_{name}", "W", float(low), np.inf, "φ of Eq. 13", clocks)
+                Parameter(f"grad_{name}", "W", low, np.inf, "φ of Eq. 13", clocks)
                 for name, low in zip(names, lower, strict=True)
             ),
             *(
-                Parameter(f"sync_{name}", "W", float(low) if top else 0.0, top, "P_sync, Eq. 14")
+                Parameter(f"sync_{name}", "W", low if top else 0.0, top, "P_sync, Eq. 14")
                 for name, low in zip(names, lower, strict=True)
             ),
             Parameter("floor_w", "W", floor, floor, "the least that a GPU in training draws"),
@@ -146,9 +144,7 @@ class PowerFlowEnergy(Shaped):
         level = float(np.mean(np.log(design["batch"] + shift) + beta))
         level *= float(np.mean(design["grad_share"])) if not facts["static"] else 1.0
         rest = power if facts["static"] else np.maximum(power - static * design["static"], 1e-3)
-        weights = coefficients(facts["form"], design["columns"], rest / level)
-        lower = lower_bounds(facts["form"])
-        grad = np.where(np.isfinite(lower), np.maximum(weights, 1e-3), weights)
+        grad = started(facts["form"], design["columns"], rest / level)
         sync = 0.3 * grad if facts["sync"] else np.zeros(len(grad))
         head = [facts["f0_mhz"], facts["kappa"], shift, beta, static, 0.0]
         scale = 0.7 if facts["static"] else 1.0
@@ -175,7 +171,7 @@ class PowerFlowEnergy(Shaped):
         return log, jacobian
 
     def reference(self) -> tuple[Profile, tuple[int, ...]]:
-        """As that of the time; power is as high as S_l and the coefficients of φ are."""
+        """Return the reference of the time; power is proportional to S_l and φ's coefficients."""
         size = len(COLUMN_NAMES[self.facts_["form"]])
         return reference_run(self.facts_["time"].facts_), (4, *range(6, 6 + 2 * size))
 
@@ -192,13 +188,13 @@ class PowerFlowEnergy(Shaped):
 
     @property
     def model_(self) -> EnergyModel:
-        """The fitted powers, for solvers and policies."""
+        """Fitted powers, for solvers and policies."""
         self._check_fitted()
         return EnergyModel(self.params_, self.facts_["form"])
 
 
 def _filled(profile: Profile) -> Profile:
-    """The profile as one GPU at one batch, where it does not say otherwise."""
+    """Return the profile with one GPU at one batch as defaults."""
     ones = np.ones(len(profile))
     missing = {name: ones for name in ("gpus", "local_batch") if name not in profile}
     return profile.with_columns(**missing) if missing else profile

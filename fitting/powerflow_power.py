@@ -1,16 +1,15 @@
 """Power of one GPU against its clock in PowerFlow's forms (Eq. 13-15 with one batch).
 
-What a board's applications share is the breakpoint f0, the voltage slope κ, the form of P(f).
+The applications of a board share the breakpoint f0, the voltage slope κ and the form of P(f).
 
-Given these, P(f) is linear in its coefficients, so a candidate costs one small weighted least
-squares per application and the search can afford to look everywhere.
+Given these, P(f) is linear in its coefficients. A candidate therefore costs one small weighted
+least squares per application, so the search covers the whole range.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -29,61 +28,63 @@ FORMS: tuple[PowerForm, ...] = ("physical", "continuous", "printed")
 KAPPAS = (0.3, 1.0, 3.0, 10.0, 25.0)
 """Candidate slopes of the voltage, 1/GHz."""
 MOST_KNOTS, MOST_STEPS = 12, 200
-"""Candidate breakpoints, and evaluations of the simplex search."""
-
+"""Number of candidate breakpoints, and of evaluations of the simplex search."""
 SCALE = 0.02
-"""Where the search's robust loss turns linear, as a relative error."""
+"""Relative error at which the robust loss of the search turns linear."""
+FOLDS = 5
+"""Number of folds for the comparison of forms, dealt round robin along the clock."""
 
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What is shared: form, f0 in MHz, κ in 1/GHz (0 where the form has none)."""
-
-    form: PowerForm
-    f0_mhz: float
-    kappa: float
-
-
+Shape = dict[str, Any]
+"""Shared facts: ``form``, ``f0_mhz``, and ``kappa`` in 1/GHz (0 if the form has none)."""
 Curves = list[tuple[Floats, Floats]]
-"""(clocks in MHz, power in W) of each application."""
+"""Clocks (MHz) and power (W) of each application."""
 
 
 def lower_bounds(form: PowerForm) -> Floats:
-    """Coefficients that physics keeps at 0 or above: all of V(f)'s, the low branch's elsewhere."""
-    free = {"printed": 4, "continuous": 3, "physical": 0}[form]
-    fixed = {"printed": 2, "continuous": 2, "physical": 3}[form]
-    return np.array([0.0] * fixed + [-np.inf] * free)
+    """Return lower bounds: 0 for all coefficients of V(f), and else for the low branch."""
+    fixed = 3 if form == "physical" else 2
+    return np.array([0.0] * fixed + [-np.inf] * (len(COLUMN_NAMES[form]) - fixed))
 
 
 def coefficients(form: PowerForm, columns: Floats, power: Floats) -> Floats:
-    """Coefficients of a form: none below 0 in the physical one."""
+    """Return the coefficients of a form; those of the physical form are at least 0."""
     return weighted_fit(columns, power, positive=form == "physical")
 
 
-def cost(shape: Shape, curves: Curves) -> float:
-    """Robust relative error of the best coefficients, summed over the applications."""
-    total = 0.0
+def started(form: PowerForm, columns: Floats, power: Floats) -> Floats:
+    """Return initial coefficients inside their bounds."""
+    weights, lower = coefficients(form, columns, power), lower_bounds(form)
+    return np.where(np.isfinite(lower), np.maximum(weights, 1e-3), weights)
+
+
+def _errors(curves: Curves, shape: Shape, folds: int = 0) -> Floats:
+    """Return relative errors of each application's best coefficients, held out by `folds`."""
+    found = [np.zeros(0)]
     for clock, power in curves:
-        columns = power_columns(shape.form, clock, shape.f0_mhz, shape.kappa)
-        error = columns @ coefficients(shape.form, columns, power) / power - 1
-        total += float(np.sum(np.sqrt(1 + (error / SCALE) ** 2) - 1))
-    return total
+        columns = power_columns(shape["form"], clock, shape["f0_mhz"], shape["kappa"])
+        place = np.argsort(np.argsort(clock, kind="stable"), kind="stable") % max(folds, 1)
+        for k in range(max(folds, 1)):
+            held, train = place == k, (place != k) | (not folds)
+            if held.any() and (not folds or train.sum() >= columns.shape[1]):
+                weights = coefficients(shape["form"], columns[train], power[train])
+                found.append(columns[held] @ weights / power[held] - 1)
+    return np.concatenate(found)
 
 
 def search(curves: Curves, choice: FormChoice, f0_mhz: float | None, kappa: float | None) -> Shape:
-    """The shape with the least error; the form itself by folds when it is to be chosen.
+    """Return the shape with the least error; folds decide on the form if it is not given.
 
-    A shape that is given whole is taken as it is.
+    A complete given shape is returned unchanged.
 
-    Applications at a single clock say nothing about the shape; forms with more coefficients
-    than the smallest of the others has clocks are left out.
+    Applications at a single clock do not count. Forms with more coefficients than the smallest
+    other application has clocks are left out.
 
     Raises
     ------
-    InputError: when no application ran at two clocks.
+    InputError: if no application ran at two clocks.
     """
     if choice != "auto" and f0_mhz is not None and kappa is not None:
-        return Shape(choice, f0_mhz, kappa)
+        return {"form": choice, "f0_mhz": f0_mhz, "kappa": kappa}
     curves = [(clock, power) for clock, power in curves if len(np.unique(clock)) > 1]
     if not curves:
         found = NoQuote("no job at two clocks with everything else equal")
@@ -92,61 +93,50 @@ def search(curves: Curves, choice: FormChoice, f0_mhz: float | None, kappa: floa
     forms = FORMS if choice == "auto" else (choice,)
     usable = [form for form in forms if len(COLUMN_NAMES[form]) < fewest] or ["physical"]
     shapes = [_best_shape(curves, form, f0_mhz, kappa) for form in usable]
-    return shapes[0] if len(shapes) == 1 else min(shapes, key=lambda s: _held_out(curves, s))
+    if len(shapes) == 1:
+        return shapes[0]
+    return min(shapes, key=lambda shape: float(np.sum(np.abs(_errors(curves, shape, FOLDS)))))
 
 
 def _best_shape(
     curves: Curves, form: PowerForm, f0_mhz: float | None, kappa: float | None
 ) -> Shape:
-    """The best of a grid, moved off it by a simplex search where that lowers the cost."""
+    """Return the best shape of a grid, improved by a simplex search if that lowers the cost."""
+    from scipy.optimize import minimize
+
     clocks = np.unique(np.concatenate([clock for clock, _ in curves]))
     inner = clocks[1:-1] if len(clocks) > 3 else clocks
     places = np.unique(np.linspace(0, len(inner) - 1, min(len(inner), MOST_KNOTS)).astype(int))
     knots = inner[places] if f0_mhz is None else [f0_mhz]
     slopes = (0.0,) if form != "physical" else KAPPAS if kappa is None else (kappa,)
-    shapes = [Shape(form, float(f0), slope) for f0 in knots for slope in slopes]
-    best = min(shapes, key=lambda shape: cost(shape, curves))
-    if form == "printed" or (f0_mhz is not None and form == "continuous"):
-        return best  # f0 of the printed form only decides which clock belongs to which branch
 
-    def shaped(point: Floats) -> Shape:
-        f0 = float(np.clip(point[0] * 1000, clocks[0], clocks[-1])) if f0_mhz is None else f0_mhz
-        free = form == "physical" and kappa is None
-        return Shape(form, f0, float(np.exp(np.clip(point[1], -6, 5))) if free else best.kappa)
+    def cost(f0: float, slope: float) -> float:
+        shape = {"form": form, "f0_mhz": f0, "kappa": slope}
+        return float(np.sum(np.sqrt(1 + (_errors(curves, shape) / SCALE) ** 2) - 1))
 
-    from scipy.optimize import minimize
-
-    least = cost(best, curves)
+    def at(point: Floats) -> tuple[float, float]:
+        f0 = float(np.clip(point[0] * 1000, clocks[0], clocks[-1]))
+        slope = float(np.exp(np.clip(point[1], -6, 5)))
+        return f0 if f0_mhz is None else f0_mhz, slope if len(slopes) > 1 else slopes[0]
 
     def objective(point: Floats) -> float:
-        return cost(shaped(point), curves)
+        return cost(*at(point))
 
-    found = minimize(
-        objective,
-        np.array([best.f0_mhz / 1000, np.log(max(best.kappa, 1e-2))]),
-        method="Nelder-Mead",
-        options={"xatol": 1e-8, "fatol": 1e-6 * least, "maxfev": MOST_STEPS},
-    )
-    return shaped(found.x) if found.fun < least else best
-
-
-def _held_out(curves: Curves, shape: Shape, folds: int = 5) -> float:
-    """Summed absolute relative error over folds dealt round robin along the clock."""
-    total = 0.0
-    for clock, power in curves:
-        columns = power_columns(shape.form, clock, shape.f0_mhz, shape.kappa)
-        place = np.argsort(np.argsort(clock, kind="stable"), kind="stable") % folds
-        for k in range(folds):
-            train, held = place != k, place == k
-            if not held.any() or train.sum() < columns.shape[1]:
-                continue
-            weights = coefficients(shape.form, columns[train], power[train])
-            total += float(np.sum(np.abs(columns[held] @ weights / power[held] - 1)))
-    return total
+    least, f0, slope = min((cost(f, s), float(f), s) for f in knots for s in slopes)
+    # f0 of the printed form only decides which clock belongs to which branch
+    if form != "printed" and (f0_mhz is None or len(slopes) > 1):
+        found = minimize(
+            objective,
+            np.array([f0 / 1000, np.log(max(slope, 1e-2))]),
+            method="Nelder-Mead",
+            options={"xatol": 1e-8, "fatol": 1e-6 * least, "maxfev": MOST_STEPS},
+        )
+        f0, slope = at(found.x) if found.fun < least else (f0, slope)
+    return {"form": form, "f0_mhz": f0, "kappa": slope}
 
 
 class Shaped(Estimator):
-    """A power whose form, f0 and κ belong to the board: given, or searched over all its rows.
+    """Base of powers whose form, f0 and κ belong to the board: given, or found from all rows.
 
     Parameters
     ----------
@@ -154,8 +144,8 @@ class Shaped(Estimator):
         (joined at f0), ``physical`` (static + linear + f·V², V flat up to f0 and rising by κ
         above; coefficients at least 0), or ``auto`` (default): the one that predicts held-out
         clocks best over the board's applications.
-    f0_mhz, kappa: the breakpoint and the voltage's slope in 1/GHz; None (default) searches
-        them. In a grouped fit all groups share them.
+    f0_mhz, kappa: breakpoint, and slope of the voltage in 1/GHz; None (default) fits these.
+        In a grouped fit all groups share the values.
     """
 
     def __init__(
@@ -173,22 +163,29 @@ class Shaped(Estimator):
 
     @abstractmethod
     def sweeps(self, table: Profile, by: str | None) -> Curves:
-        """Clocks and power of the rows that differ in nothing but the clock."""
+        """Return clocks and power of the rows that differ only in the clock."""
 
-    def shape(self, table: Profile, by: str | None = None) -> dict[str, Any]:
-        """The facts that all groups share."""
-        found = search(self.sweeps(table, by), self.form, self.f0_mhz, self.kappa)
-        return {"form": found.form, "f0_mhz": found.f0_mhz, "kappa": found.kappa}
+    def shape(self, table: Profile, by: str | None = None) -> Shape:
+        """Return the facts that all groups share."""
+        return search(self.sweeps(table, by), self.form, self.f0_mhz, self.kappa)
 
     def share(self, table: Profile, by: str | None) -> Self:
-        """A copy whose form, f0 and κ are those of all groups together."""
+        """Return a copy whose form, f0 and κ come from all groups together."""
         return self.clone(**self.shape(self.prepare(table), by))
+
+    def held(self, facts: Design) -> tuple[Parameter, Parameter]:
+        """Return the parameters f0 and κ, which are fixed within each group."""
+        f0, kappa = facts["f0_mhz"], facts["kappa"]
+        return (
+            Parameter("f0_mhz", "MHz", f0, f0, "where the voltage starts to rise"),
+            Parameter("kappa", "1/GHz", kappa, kappa, "slope of the voltage above f0"),
+        )
 
 
 class PowerFlowPower(Shaped, Linear):
     """P(f) of a busy GPU at one batch: printed piecewise, continuous, or from V(f).
 
-    No prediction is below a quarter of the least power measured.
+    No prediction is below a quarter of the least measured power.
     """
 
     name = "powerflow-power"
@@ -201,23 +198,17 @@ class PowerFlowPower(Shaped, Linear):
         return {**self.shape(table), "floor_w": FLOOR * float(table.numbers("power_w").min())}
 
     def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
-        form, f0, kappa = facts["form"], facts["f0_mhz"], facts["kappa"]
-        more = "more clocks on either side of f0"
-        lower = lower_bounds(form)
+        form, more = facts["form"], "more clocks on either side of f0"
+        own = zip(COLUMN_NAMES[form], lower_bounds(form).tolist(), strict=True)
+        meaning = f"coefficient of P(f), {form} form"
         return (
-            Parameter("f0_mhz", "MHz", f0, f0, "where the voltage starts to rise"),
-            Parameter("kappa", "1/GHz", kappa, kappa, "slope of the voltage above f0"),
-            *(
-                Parameter(name, "W", float(low), np.inf, f"coefficient of P(f), {form} form", more)
-                for name, low in zip(COLUMN_NAMES[form], lower, strict=True)
-            ),
+            *self.held(facts),
+            *(Parameter(name, "W", low, np.inf, meaning, more) for name, low in own),
         )
 
     def guess(self, table: Profile, facts: Design) -> Floats:
         columns = self.design(table, facts)["columns"]
-        weights = coefficients(facts["form"], columns, table.numbers("power_w"))
-        lower = lower_bounds(facts["form"])
-        start = np.where(np.isfinite(lower), np.maximum(weights, 1e-3), weights)
+        start = started(facts["form"], columns, table.numbers("power_w"))
         return np.concatenate([[facts["f0_mhz"], facts["kappa"]], start])
 
     def design(self, table: Profile, facts: Design) -> Design:

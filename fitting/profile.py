@@ -1,4 +1,4 @@
-"""The tidy profile table that every reader gives and every estimator takes."""
+"""Profile, the tidy table that every reader returns and every estimator takes."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ NO_LINE = -1
 
 @dataclass(frozen=True)
 class Trace:
-    """The samples behind rows, for pictures.
+    """Samples behind rows, for pictures.
 
     Parameters
     ----------
-    device: whose they are.
-    times, power_w: in s and W.
-    runs: first sample of each run, and the first behind it.
+    device: name of the sampled device.
+    times, power_w: times, s, and powers, W.
+    runs: first sample of each run, and the first one after it.
     """
 
     device: str
@@ -47,21 +47,20 @@ class Trace:
 
 @dataclass(frozen=True, repr=False)
 class Profile:
-    """A profile table: equally long columns, text as objects and numbers as float64.
+    """Profile table of equally long columns, text as objects and numbers as float64.
 
     Parameters
     ----------
-    columns: by name; canonical names as in `QUANTITIES`, others are carried along.
-    source: the file or what stands for it.
-    kind: which reader gave it.
-    lines: line number of each row in the source (`NO_LINE` where there is none).
+    columns: columns by name; canonical names are those of `QUANTITIES`, others are carried along.
+    source: the file, or a name in its place.
+    kind: name of the reader.
+    lines: line number of each row in the source (`NO_LINE` if there is none).
     notes: what the reader changed or left out, one line each.
-    published: the source's own columns, by the names they have there, where the reader gave them
-        another name or folded them into one. They can be asked for, to group by for instance,
-        but no model looks at them.
-    called: what the source calls columns that have been given our names.
-    refused: why columns that the source has are not there: an error for whoever asks for them.
-    traces: the samples that the rows were cut from, where there were any.
+    published: columns of the source under their own names, if the reader renamed or joined them.
+        These serve grouping, for instance, but no model reads them.
+    called: names in the source of columns that have our names here.
+    refused: by column of the source that was not read, the error that its use raises.
+    traces: samples from which the rows were cut, if there were any.
     """
 
     columns: Mapping[str, Column]
@@ -83,13 +82,13 @@ class Profile:
         strict: bool = True,
         reads: Collection[str] = QUANTITIES,
     ) -> Profile:
-        """A Profile from a Profile, a mapping of columns, or a pandas DataFrame.
+        """Return a Profile from a Profile, a mapping of columns, or a pandas DataFrame.
 
         Parameters
         ----------
-        reads: the columns that matter; the magnitudes of others are nobody's business.
-        strict: refuse a column whose magnitudes suggest another unit; without it one line of
-            warning says so. A Profile is taken as it is.
+        reads: columns that matter; the magnitudes of others are not checked.
+        strict: whether to refuse a column whose magnitudes suggest another unit rather than
+            warn in one line. A Profile is taken as it is.
 
         Raises
         ------
@@ -99,16 +98,14 @@ class Profile:
             return table
         if hasattr(table, "columns") and hasattr(table, "__getitem__"):
             frame: Any = table
-            items = {str(name): frame[name].to_numpy() for name in frame.columns}
+            given = {str(name): frame[name].to_numpy() for name in frame.columns}
         elif isinstance(table, Mapping):
             given = {str(name): np.asarray(values) for name, values in table.items()}
-            count = next((len(v) for v in given.values() if v.ndim), 1)  # a number is of each row
-            items = {n: v if v.ndim else np.full(count, v[()]) for n, v in given.items()}
         else:
             raise InputError(source, "", NoQuote(type(table).__name__), "a table of columns")
-        columns = {name: as_column(values) for name, values in items.items()}
-        lengths = {len(values) for values in columns.values()}
-        if len(lengths) > 1:
+        count = next((len(v) for v in given.values() if v.ndim), 1)  # a number is of each row
+        columns = {n: as_column(v if v.ndim else np.full(count, v[()])) for n, v in given.items()}
+        if any(len(values) != count for values in columns.values()):
             found = ", ".join(f"{name} {len(values)}" for name, values in columns.items())
             raise InputError(source, "", NoQuote(found), "columns of one length")
         profile = cls(columns, source)
@@ -138,23 +135,21 @@ class Profile:
             raise self.refused[name]
         if name in self.published:
             return self.published[name]
-        ours = next((own for own, name_ in self.called.items() if name_ == name), "")
-        if ours in self.columns:
-            return self.columns[ours]
+        if self._ours(name) in self.columns:
+            return self.columns[self._ours(name)]
         names = ", ".join(theirs(known, self.called) for known in self.columns)
         raise InputError(self.source, "columns", NoQuote(names or "nothing"), _missing(name))
 
     def numbers(self, name: str) -> NDArray[np.float64]:
-        """A numeric column; text in it is an error."""
+        """Return a numeric column; text in it is an error."""
         values = self[name]
         if values.dtype.kind not in "fiub":
-            raise InputError(
-                self.source, f"column {theirs(name, self.called)}", NoQuote("text"), "numbers"
-            )
+            where = f"column {theirs(name, self.called)}"
+            raise InputError(self.source, where, NoQuote("text"), "numbers")
         return values.astype(float)
 
     def where(self, row: int, name: str) -> str:
-        """The place of a cell, for messages."""
+        """Return the place of a cell, for messages."""
         line = int(self.lines[row]) if len(self.lines) else NO_LINE
         shown = theirs(name, self.called)
         return f"row {row + 1 if line == NO_LINE else line}, column {shown}"
@@ -164,7 +159,7 @@ class Profile:
 
         Raises
         ------
-        InputError: with what is found, else the value of the column there.
+        InputError: with `found`, or by default the value of the column there.
         """
         for row in np.flatnonzero(~good)[:1]:
             value = float(self[name][row])
@@ -172,7 +167,7 @@ class Profile:
             raise InputError(self.source, self.where(int(row), name), told, expected)
 
     def take(self, rows: NDArray[Any]) -> Profile:
-        """The rows of an index or mask."""
+        """Return the rows of an index or mask."""
         columns = {name: values[rows] for name, values in self.columns.items()}
         published = {name: values[rows] for name, values in self.published.items()}
         lines = self.lines[rows] if len(self.lines) else self.lines
@@ -185,7 +180,7 @@ class Profile:
         return replace(self, notes=(*self.notes, *notes))
 
     def groups(self, by: str | Sequence[str] | None) -> Iterator[tuple[str, NDArray[np.int64]]]:
-        """(label, row indices) per distinct value of the columns `by`, in order of appearance."""
+        """Yield (label, row indices) of each value of the columns `by`, in order of appearance."""
         if not by:
             yield "", np.arange(len(self))
             return
@@ -206,23 +201,26 @@ class Profile:
         yield from sorted(zip(titles, parts, strict=True), key=lambda item: int(item[1][0]))
 
     def has(self, name: str) -> bool:
-        """Whether there is a column of this name of ours or of the table's own."""
-        renamed = any(own in self.columns for own, name_ in self.called.items() if name_ == name)
-        return name in self.columns or name in self.published or renamed
+        """Tell whether there is a column of this name, canonical or the table's own."""
+        return bool({name, self._ours(name)} & self.columns.keys()) or name in self.published
+
+    def _ours(self, name: str) -> str:
+        """Return the canonical name of the table's column `name`; "" if it has none."""
+        return next((ours for ours, own in self.called.items() if own == name), "")
 
     def split(self, by: str) -> list[str]:
-        """The columns of ``a,b``; a column of just that name is one."""
+        """Return the columns of ``a,b``; a column of exactly that name is one column."""
         return [by] if self.has(by) else [name.strip() for name in by.split(",")]
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame with the same columns."""
+        """Return a pandas DataFrame with the same columns."""
         import pandas as pd
 
         return pd.DataFrame(dict(self.columns))
 
 
 def theirs(name: str, called: Mapping[str, str]) -> str:
-    """A column as its table calls it, and our name for it where that is another.
+    """Return the table's name of a column, with the canonical name if that differs.
 
     >>> theirs("power_w", {"power_w": "watts"}), theirs("gpus", {})
     ('watts (power_w)', 'gpus')
@@ -231,7 +229,7 @@ def theirs(name: str, called: Mapping[str, str]) -> str:
 
 
 def _missing(name: str) -> str:
-    """What a column that is not there would hold, and how to name one that is."""
+    """Say what a missing column would hold, and how to name one that is there."""
     quantity = QUANTITIES.get(name)
     if quantity is None:
         return f"a column {name}"
@@ -240,10 +238,8 @@ def _missing(name: str) -> str:
 
 
 def as_column(values: Any) -> Column:
-    """Numbers as float64, everything else as text objects."""
+    """Return numbers as float64, and everything else as text objects."""
     array = np.asarray(values)
-    if array.dtype.kind in "fiub":
-        return array.astype(float)
     try:
         return array.astype(float)
     except (TypeError, ValueError):
@@ -251,17 +247,17 @@ def as_column(values: Any) -> Column:
 
 
 def _coded(values: Column) -> tuple[NDArray[np.int64], list[str]]:
-    """A column as numbers of its labels, and these."""
+    """Return a column as numbers of its labels, and the labels."""
     if values.dtype.kind == "f":
         distinct, codes = np.unique(values, return_inverse=True)
         return codes, [label(value) for value in distinct.tolist()]
     seen: dict[str, int] = {}
-    codes = np.array([seen.setdefault(label(v), len(seen)) for v in values.tolist()], np.int64)
+    codes = np.array([seen.setdefault(value, len(seen)) for value in values.tolist()], np.int64)
     return codes, list(seen)
 
 
 def label(value: object) -> str:
-    """A group's name: whole numbers without a decimal point."""
+    """Return a group's name; whole numbers have no decimal point."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
@@ -280,7 +276,7 @@ _CONDITION = re.compile(r"\s*([^<>=!]+?)\s*(>=|<=|!=|==|>|<|=)\s*(.+?)\s*")
 
 
 def where(profile: Profile, condition: str) -> Profile:
-    """The rows that satisfy ``column>=value`` (also <=, >, <, =, !=); text compares as text.
+    """Return the rows that satisfy ``column>=value`` (also <=, >, <, =, !=); text compares as text.
 
     Raises
     ------
@@ -307,7 +303,7 @@ def where(profile: Profile, condition: str) -> Profile:
 
 
 def drop_missing(profile: Profile, columns: Sequence[str]) -> Profile:
-    """The rows in which all of the named columns that exist hold finite numbers."""
+    """Return the rows in which all named columns that exist hold finite numbers."""
     good = np.ones(len(profile), dtype=bool)
     for name in columns:
         if name in profile and profile[name].dtype.kind == "f":
@@ -323,22 +319,22 @@ def drop_missing(profile: Profile, columns: Sequence[str]) -> Profile:
 
 
 MIXED_DECADES = 2.3
-"""A gap this wide (in powers of ten) within one group splits a column into two units."""
+"""Gap (in powers of ten) within one group that shows two units in a column."""
 EACH_GROUP = ("frequency_mhz", "power_w", "energy_j")
-"""What is judged in every group, and row by row `FAR` times beyond the range."""
+"""Columns that are checked in every group, and row by row at `FAR` times the range."""
 FAR = 10.0
 STATED = 0.05
-"""The lowest value that is believed, in shares of a range's lower end, where a unit was told."""
+"""Least plausible value of a column with a stated unit, as a share of the range's lower end."""
 
 Groups = list[tuple[str, NDArray[np.int64]]]
 
 
 def answered(units: Mapping[str, str]) -> dict[str, str]:
-    """``{"power_w": "milliwatts"}`` as the symbols of the units, by canonical column.
+    """Return the symbols of units such as ``{"power_w": "milliwatts"}``, by canonical column.
 
     Raises
     ------
-    InputError: for a column that is not known or a unit that is none of it.
+    InputError: for an unknown column, or a unit that does not fit it.
     """
     found = {}
     for name, unit in units.items():
@@ -363,14 +359,14 @@ def check_magnitudes(
     reads: Collection[str] = QUANTITIES,
     stated: Collection[str] = (),
 ) -> None:
-    """Ask about columns whose magnitudes suggest another unit, or two units in one column.
+    """Question columns whose magnitudes suggest another unit, or two units in one column.
 
     Parameters
     ----------
-    by: the columns that tell groups apart; the application without.
-    strict: refuse; without it one line of warning per finding stands in for the question.
-    reads: the columns that matter.
-    stated: columns whose unit the user said: an answer, so that they get a warning at most.
+    by: columns that separate groups. Default: the application.
+    strict: whether to refuse rather than warn in one line per finding.
+    reads: columns that matter.
+    stated: columns whose unit the user has stated; these get a warning at most.
 
     Raises
     ------
@@ -382,77 +378,62 @@ def check_magnitudes(
     for name in QUANTITIES:
         if name not in reads or name not in profile or profile[name].dtype.kind != "f":
             continue
-        error = _doubt(profile, name, groups, name in stated)
+        error = next(_doubts(profile, name, groups, name in stated), None)
         if error is not None and strict and name not in stated:
             raise error
         if error is not None:
             warn(str(error).removesuffix(f"; {GO_ON}"))
 
 
-def _doubt(profile: Profile, name: str, groups: Groups, stated: bool) -> InputError | None:
-    """The first thing about a column that is not believed."""
+def _doubts(profile: Profile, name: str, groups: Groups, stated: bool) -> Iterator[InputError]:
+    """Yield an error for each implausible property of a column."""
     values, quantity = profile.numbers(name), QUANTITIES[name]
     header = quantity.units.get(parsed(profile.called.get(name, "")).unit, 1.0)
     told = stated or header != 1  # by the user or by the header, and not our own
-    low = quantity.low * STATED if told else quantity.low
+    low, high = quantity.low * (STATED if told else 1), quantity.high
+    by_group, column = name in EACH_GROUP, f"column {theirs(name, profile.called)}"
 
-    def doubt(where: str, found: str, value: float) -> InputError:
-        expected = f"{quantity.unit} between {low:g} and {quantity.high:g}"
+    def doubt(where: str, found: str, expected: str) -> InputError:
+        return InputError(profile.source, where, NoQuote(found), f"{expected}; {GO_ON}")
+
+    def within(value: float) -> str:
         unit = "" if told else quantity.meant(value)
         hint = f"; if the column is in {unit}, say so: --unit {name}={unit}" if unit else ""
-        return InputError(profile.source, where, NoQuote(found), f"{expected}{hint}; {GO_ON}")
+        return f"{quantity.unit} between {low:g} and {high:g}{hint}"
 
-    by_group = name in EACH_GROUP
     for title, rows in [("", np.arange(len(profile))), *(groups if by_group else ())]:
         known = values[rows][np.isfinite(values[rows])]
         middle = float(np.median(known)) if len(known) else low
-        if not low <= middle <= quantity.high:
-            where = f"column {theirs(name, profile.called)}" + (f" ({title})" if title else "")
-            return doubt(where, f"a median of {middle:g}", middle)
+        if not low <= middle <= high:
+            where = column + (f" ({title})" if title else "")
+            yield doubt(where, f"a median of {middle:g}", within(middle))
     with np.errstate(invalid="ignore"):
-        far = ((values > 0) & (values < low / FAR)) | (values > quantity.high * FAR)
-    for row in np.flatnonzero(far)[:1] if by_group else ():
-        return doubt(profile.where(row, name), f"{values[row]:g}", float(values[row]))
-    mixed = _about_mixed(profile, name, groups) if by_group or name == "time_s" else None
-    return mixed or (_about_energy(profile) if name == "energy_j" else None)
-
-
-def _about_mixed(profile: Profile, name: str, groups: Groups) -> InputError | None:
-    """Two clusters of values in one group, far apart."""
-    values = profile.numbers(name)
-    for title, rows in groups:
+        far = by_group & (((values > 0) & (values < low / FAR)) | (values > high * FAR))
+    for row in np.flatnonzero(far).tolist():
+        yield doubt(profile.where(row, name), f"{values[row]:g}", within(float(values[row])))
+    for title, rows in groups if by_group or name == "time_s" else ():
         known = rows[np.isfinite(values[rows]) & (values[rows] > 0)]
-        if len(known) < 4:
-            continue
         order = known[np.argsort(values[known], kind="stable")]
-        decades = np.log10(values[order])
-        gaps = np.diff(decades)
-        cut = int(np.argmax(gaps))
-        spread = max(decades[cut] - decades[0], decades[-1] - decades[cut + 1])
-        if gaps[cut] >= MIXED_DECADES and spread < gaps[cut] - 0.5:
-            low, high = values[order[cut]], values[order[cut + 1]]
-            row = int(order[cut + 1] if cut + 1 > len(order) / 2 else order[cut])
-            where = profile.where(row, name) + (f" ({title})" if title else "")
-            found = NoQuote(f"{low:g} and {high:g} side by side")
-            expected = f"one unit, {QUANTITIES[name].unit}; {GO_ON}"
-            return InputError(profile.source, where, found, expected)
-    return None
-
-
-def _about_energy(profile: Profile) -> InputError | None:
-    """Energy that is not power times time, and the unit in which it would be."""
-    if not all(name in profile for name in ("energy_j", "power_w", "time_s")):
-        return None
-    gpus = profile.numbers("gpus") if "gpus" in profile else 1.0
-    product = profile.numbers("power_w") * profile.numbers("time_s") * gpus
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = profile.numbers("energy_j") / product
-    known = ratio[np.isfinite(ratio) & (ratio > 0)]
-    middle = float(np.median(known)) if len(known) else 1.0
-    if 0.02 < middle < 50:
-        return None
-    unit = next((u for u, size in factors("J").items() if 0.5 < middle * size < 2), "")
-    hint = f"; if energy is in {unit}: --unit energy_j={unit}" if unit else ""
-    found = NoQuote(f"energy {middle:g} times power x time")
-    expected = f"J, W and s that belong together{hint}; {GO_ON}"
-    return InputError(profile.source, "columns energy_j, power_w, time_s", found, expected)
+        if len(order) < 4:
+            continue
+        decades = np.log10(values[order])  # two clusters of values, far apart?
+        cut = int(np.argmax(np.diff(decades)))
+        gap = decades[cut + 1] - decades[cut]
+        spread = max(np.ptp(decades[: cut + 1]), np.ptp(decades[cut + 1 :]))
+        if gap >= MIXED_DECADES and spread < gap - 0.5:
+            odd = int(order[cut + 1] if cut + 1 > len(order) / 2 else order[cut])
+            where = profile.where(odd, name) + (f" ({title})" if title else "")
+            found = f"{values[order[cut]]:g} and {values[order[cut + 1]]:g} side by side"
+            yield doubt(where, found, f"one unit, {quantity.unit}")
+    if name == "energy_j" and {"power_w", "time_s"} <= profile.columns.keys():
+        gpus = profile.numbers("gpus") if "gpus" in profile else 1.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = values / (profile.numbers("power_w") * profile.numbers("time_s") * gpus)
+        ratio = ratio[np.isfinite(ratio) & (ratio > 0)]
+        middle = float(np.median(ratio)) if len(ratio) else 1.0
+        if not 0.02 < middle < 50:
+            unit = next((u for u, size in factors("J").items() if 0.5 < middle * size < 2), "")
+            hint = f"; if energy is in {unit}: --unit energy_j={unit}" if unit else ""
+            found = f"energy {middle:g} times power x time"
+            expected = f"J, W and s that belong together{hint}"
+            yield doubt("columns energy_j, power_w, time_s", found, expected)

@@ -1,4 +1,4 @@
-"""What a fit found and how far it can be trusted: text, HTML and ``optgap.fit/1``."""
+"""Report of a fit, with its errors and warnings: text, HTML and ``optgap.fit/1``."""
 
 from __future__ import annotations
 
@@ -26,24 +26,32 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound=Estimator)
 
 MOST_ROWS, MOST_NOTES = 60, 12
-"""Of a table of parameters in a notebook, and of the notes below it."""
-
+"""Largest numbers of rows of a table of parameters in a notebook, and of notes below it."""
 OVERFIT = 2.5
-"""A held-out error this many times the one in sample says that the fit follows its noise."""
+"""Ratio of held-out to in-sample error above which the fit follows noise."""
 
 
 @dataclass(frozen=True, repr=False)
 class FitReport(Generic[E]):
-    """A grouped fit with its errors, held out ones included where they were taken.
+    """Grouped fit with its errors, on held-out rows, too, if there are any.
 
     Parameters
     ----------
     fit: the estimators by group.
-    profile: the rows they were fitted to.
-    held_out: predictions of rows not seen, or None.
-    split: what was held out, in words.
+    profile: the fitted rows.
+    held_out: predictions of held-out rows, or None.
+    split: description of the held-out rows.
     notes: findings of the audit.
-    covered: how many held-out points lie in the intervals drawn from the fit.
+    covered: share of held-out points in the intervals drawn from the fit.
+
+    Examples
+    --------
+    >>> table = {"frequency_mhz": [600, 900, 1200, 1400], "power_w": [80, 107, 134, 152]}
+    >>> power = optgap.fit(table, "linear-power", cv=0)
+    >>> power.to_frame().set_index("parameter")["value"].round(3).to_dict()
+    {'P_gs': 26.0, 'alpha': 0.09}
+    >>> power.predict({"frequency_mhz": [700, 1000]}).round(3)
+    array([ 89., 116.])
     """
 
     fit: GroupedFit[E]
@@ -53,20 +61,22 @@ class FitReport(Generic[E]):
     notes: tuple[str, ...] = field(default=())
     covered: Coverage = field(default_factory=Coverage)
 
+    def fitted_rows(self) -> Profile:
+        """Return the rows of the groups that were fitted."""
+        table: Profile = self.fit.estimator.prepare(self.profile)
+        return table.take(self.fit.rows(table))
+
     def overall(self) -> dict[str, float | int | None]:
-        """n, R² and MAPE over all groups; the held-out MAPE is the mean of the groups'."""
-        table = self.fit.estimator.prepare(self.profile)
-        rows = self.fit.rows(table)
-        measured = table.numbers(self.fit.estimator.response)[rows]
-        predicted = self.fit.predict(table.take(rows))
-        mapes = [fit.mape_ for fit in self.fit.fits.values()]
+        """Return n, R² and MAPE over all groups; the held-out MAPE is the mean of the groups'."""
+        table, held = self.fitted_rows(), self.held_out
+        measured = table.numbers(self.fit.estimator.response)
         return {
-            "n": len(rows),
-            "r2": r2(measured, predicted),
-            "mape": float(np.mean(mapes)),
-            "cv_mape": None if self.held_out is None else self.held_out.mape,
-            "cv_r2": None if self.held_out is None else self.held_out.r2,
-            "cv_median": None if self.held_out is None else self.held_out.median,
+            "n": len(table),
+            "r2": r2(measured, self.fit.predict(table)),
+            "mape": float(np.mean([fit.mape_ for fit in self.fit.fits.values()])),
+            "cv_mape": None if held is None else held.mape,
+            "cv_r2": None if held is None else held.r2,
+            "cv_median": None if held is None else held.median,
         }
 
     def predict(self, table: Any, group: str | None = None) -> Any:
@@ -75,7 +85,7 @@ class FitReport(Generic[E]):
         Parameters
         ----------
         table: DataFrame or mapping of columns, ``{"frequency_mhz": 900}`` or lists of numbers.
-        group: the fit that serves, where several were fitted and the table does not say.
+        group: group whose fit serves, if there are several and the table does not decide.
 
         Raises
         ------
@@ -96,8 +106,19 @@ class FitReport(Generic[E]):
         ]
         return pd.DataFrame(rows)
 
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Return a figure of curves with bands, and measured against predicted; write to `path`.
+
+        Raises
+        ------
+        InputError: for an ending that cannot be drawn, or a place that cannot be written to.
+        """
+        from optgap.fitting.plots import drawn_report
+
+        return drawn_report(self, path)
+
     def warnings(self, group: str) -> list[str]:
-        """What stands in the way of trusting a group's fit."""
+        """Return warnings against trust in a group's fit."""
         estimator = self.fit.fits[group]
         found = list(dict.fromkeys(estimator.warnings_))
         error = self._held.get(group)
@@ -110,18 +131,20 @@ class FitReport(Generic[E]):
 
     @cached_property
     def _held(self) -> dict[str, float]:
-        """The held-out error of each group that has one."""
+        """Return the held-out error of each group that has one."""
         return {} if self.held_out is None else self.held_out.by_group()
 
     def to_json(self) -> dict[str, Any]:
-        """The schema ``optgap.fit/1``, which `saved.load` reads back."""
+        """Return the JSON form, ``optgap.fit/1``, which `saved.load` reads back."""
         groups = [
             {
                 "group": title,
                 **described(one),
                 "cv_mape": self._held.get(title),
                 "correlations": [list(item) for item in one.correlations()],
-                "not_identifiable": [[one.parameters_[k].name for k in m] for m in one.loose_],
+                "not_identifiable": [
+                    [one.parameters_[k].name for k in m] for m in one.scatter_.loose
+                ],
                 "warnings": self.warnings(title),
             }
             for title, one in self.fit.fits.items()
@@ -141,101 +164,67 @@ class FitReport(Generic[E]):
             "notes": list(self.notes),
         }
 
+    def title(self) -> str:
+        """Return two lines on the model, its table, the number of rows, and the errors."""
+        overall, source = self.overall(), self.profile.source
+        words = f"{self.fit.estimator.name} fitted to {source}\n{overall['n']} rows, "
+        words += f"R² {overall['r2']:.4f}, MAPE {overall['mape']:.2%}"
+        if overall["cv_mape"] is None:
+            return words
+        held = f"held out {overall['cv_mape']:.2%}, median {overall['cv_median']:.2%}"
+        return f"{words}, {held} ({self.split})"
+
+    def _head(self) -> list[str]:
+        lines = [*self.title().split("\n"), *self.covered.lines()]
+        if self.held_out is not None:
+            lines += [f"! not held out: {note}" for note in self.held_out.skipped]
+        return lines + [f"! {note}" for note in (*self.profile.notes, *self.notes)]
+
+    def _own(self, group: str) -> list[str]:
+        """Return a group's warnings without those about the whole table."""
+        return [note for note in self.warnings(group) if note not in self.profile.notes]
+
     def __str__(self) -> str:
         return "\n".join([*self._head(), *(self._group(title) for title in self.fit.fits)])
 
-    def _head(self) -> list[str]:
-        overall = self.overall()
-        lines = [f"{self.fit.estimator.name} fitted to {self.profile.source}"]
-        parts = [f"{overall['n']} rows", f"R² {overall['r2']:.4f}", f"MAPE {overall['mape']:.2%}"]
-        if overall["cv_mape"] is not None:
-            mean, middle = overall["cv_mape"], overall["cv_median"]
-            parts.append(f"held out {mean:.2%}, median {middle:.2%} ({self.split})")
-        lines.append(", ".join(parts))
-        lines += self.covered.lines()
-        if self.held_out is not None:
-            lines += [f"! not held out: {note}" for note in self.held_out.skipped]
-        lines += [f"! {note}" for note in (*self.profile.notes, *self.notes)]
-        return lines
-
-    def _own(self, group: str) -> list[str]:
-        """A group's warnings without what is said of the whole table."""
-        return [note for note in self.warnings(group) if note not in self.profile.notes]
-
     def _group(self, title: str) -> str:
-        estimator = self.fit.fits[title]
+        one = self.fit.fits[title]
         error = self._held.get(title)
         held = "" if error is None else f", held out {error:.2%}"
-        head = f"\n{title or 'all rows'}: n = {estimator.n_}, R² {estimator.r2_:.4f}, "
-        head += f"MAPE {estimator.mape_:.2%}{held}, AICc {estimator.aicc_:.1f}"
-        starts = (_short(float(start)) for start in estimator.start_)
-        rows: list[tuple[str, ...]] = [("", "value", "± stderr", "start", "bounds", "unit")]
-        rows += [
-            (*told[:3], start, *told[3:5])
-            for told, start in zip(_told(estimator), starts, strict=True)
-        ]
+        head = f"\n{title or 'all rows'}: n = {one.n_}, R² {one.r2_:.4f}, "
+        head += f"MAPE {one.mape_:.2%}{held}, AICc {one.aicc_:.1f}"
+        rows = [("", "value", "± stderr", "bounds", "unit"), *(told[:5] for told in _told(one))]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [head]
         lines += ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-        lines += [f"  correlation {a}, {b}: {r:+.3f}" for a, b, r in estimator.correlations()]
-        ranges = [f"{k} {v[0]:g}…{v[1]:g}" for k, v in estimator.validity_.items()]
+        lines += [f"  correlation {a}, {b}: {r:+.3f}" for a, b, r in one.correlations()]
+        ranges = [f"{k} {v[0]:g}…{v[1]:g}" for k, v in one.validity_.items()]
         lines += [f"  valid for {', '.join(ranges)}"] if ranges else []
-        lines += [f"  ! {note}" for note in self._own(title)]
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  ! {note}" for note in self._own(title))])
 
     def __repr__(self) -> str:
         by = f" by {self.fit.by}" if self.fit.by else ""
         words = f"{self.fit.estimator.name}{by}: {'; '.join(self._head()[:2])}"
         return shorten(NoQuote(f"<FitReport {words}>"), MOST)
 
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Curves with their bands, measured against predicted, residuals; written to `path`, too.
-
-        Raises
-        ------
-        InputError: for an ending that cannot be drawn, or a place that cannot be written to.
-        """
-        from optgap.fitting.plots import drawn_report
-
-        return drawn_report(self, path)
-
     def _repr_html_(self) -> str:
-        head = list(map(escape, self._head()))
-        several = len(self.fit.fits) > 1
-        header = ("group", "parameter", "value", "± stderr", "bounds", "unit", "meaning")
-        rows: list[tuple[str, ...]] = []
-        notes: list[str] = []
-        for title, estimator in self.fit.fits.items():
-            rows += [(title or "all rows", *told)[not several :] for told in _told(estimator)]
-            notes += [f"{title}: {note}" if several else note for note in self._own(title)]
-        right = (2, 3) if several else (1, 2)
-        parts = [html_lines([f"<b>{head[0]}</b>", *head[1:]])]
-        parts.append(html_table(header[not several :], rows[:MOST_ROWS], right))
+        fits, first = self.fit.fits, int(len(self.fit.fits) == 1)
+        head, *more = list(map(escape, self._head()))
+        rows = [(title, *told)[first:] for title, one in fits.items() for told in _told(one)]
+        notes = [f"{title}: {note}" if title and not first else note
+                 for title in fits for note in self._own(title)]  # fmt: skip
+        header = ("group", "parameter", "value", "± stderr", "bounds", "unit", "meaning")[first:]
+        table = html_table(header, rows[:MOST_ROWS], (2 - first, 3 - first))
         if len(rows) > MOST_ROWS:
-            parts.append(f"<div>… and {len(rows) - MOST_ROWS} more rows: print() has them</div>")
-        parts.append(html_lines([f"! {escape(note)}" for note in notes[:MOST_NOTES]]))
+            table += f"<div>… and {len(rows) - MOST_ROWS} more rows: print() has them</div>"
+        below = [f"! {escape(note)}" for note in notes[:MOST_NOTES]]
         if len(notes) > MOST_NOTES:
-            parts.append(f"<div>… and {len(notes) - MOST_NOTES} more notes</div>")
-        return "".join(parts)
+            below.append(f"… and {len(notes) - MOST_NOTES} more notes")
+        return html_lines([f"<b>{head}</b>", *more]) + table + html_lines(below)
 
 
 def described(estimator: Estimator) -> dict[str, Any]:
-    """A fitted estimator in JSON's terms, as it stands in a group or inside another's facts."""
-    return {
-        "n": estimator.n_,
-        "params": params_json(estimator),
-        "r2": estimator.r2_,
-        "mape": estimator.mape_,
-        "aicc": estimator.aicc_,
-        "validity": {k: list(v) for k, v in estimator.validity_.items()},
-        "levels": estimator.levels_,
-        "warnings": list(estimator.warnings_),
-        "state": _state(estimator),
-    }
-
-
-def _state(estimator: Estimator) -> dict[str, Any]:
-    """What prediction needs beyond the parameters: facts from the data, and what is drawn from."""
+    """Return the JSON form of a fitted estimator, for a group or the facts of another."""
     facts: dict[str, Any] = {}
     for name, value in estimator.facts_.items():
         if isinstance(value, Estimator):
@@ -245,11 +234,22 @@ def _state(estimator: Estimator) -> dict[str, Any]:
             facts[name] = value if not isinstance(value, float) or math.isfinite(value) else "inf"
     state = {"facts": facts, "covariance": estimator.covariance_.tolist()}
     predictive = getattr(estimator, "predictive_", None)
-    return state if predictive is None else {**state, "predictive": predictive.to_json()}
+    return {
+        "n": estimator.n_,
+        "params": params_json(estimator),
+        "r2": estimator.r2_,
+        "mape": estimator.mape_,
+        "aicc": estimator.aicc_,
+        "validity": {k: list(v) for k, v in estimator.validity_.items()},
+        "levels": estimator.levels_,
+        "warnings": list(estimator.warnings_),
+        # what prediction needs beyond the parameters, and what is drawn from
+        "state": state if predictive is None else {**state, "predictive": predictive.to_json()},
+    }
 
 
 def params_json(estimator: Estimator) -> dict[str, dict[str, Any]]:
-    """Value, standard error, start, bounds and flags of each parameter, by name."""
+    """Return value, standard error, start, bounds and flags of each parameter, by name."""
     return {
         p.name: {
             "value": float(estimator.theta_[k]),
@@ -267,20 +267,16 @@ def params_json(estimator: Estimator) -> dict[str, dict[str, Any]]:
 
 
 def _told(estimator: Estimator) -> list[tuple[str, ...]]:
-    """Name, value, error, bounds, unit and meaning of each parameter, as tables show them."""
+    """Return name, value, error, bounds, unit and meaning of each parameter as text."""
     found: list[tuple[str, ...]] = []
     for name, item in params_json(estimator).items():
         flag = " fixed" if item["fixed"] else " at bound" if item["at_bound"] else ""
-        bounds = f"[{_bound(item['lower'])}, {_bound(item['upper'])}]{flag}"
+        ends = [f"{v:.4g}".replace("inf", "∞") for v in (item["lower"], item["upper"])]
         error = "—" if item["fixed"] else _short(item["stderr"])
-        value = _short(item["value"])
-        found.append((name, value, error, bounds, item["unit"], item["meaning"]))
+        bounds = f"[{', '.join(ends)}]{flag}"
+        found.append((name, _short(item["value"]), error, bounds, item["unit"], item["meaning"]))
     return found
 
 
 def _short(value: float) -> str:
     return f"{value:.5g}" if math.isfinite(value) else "unknown"
-
-
-def _bound(value: float) -> str:
-    return f"{value:.4g}" if math.isfinite(value) else ("∞" if value > 0 else "−∞")

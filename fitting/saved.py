@@ -1,4 +1,4 @@
-"""Fitted models as JSON (``optgap.fit/1``) and back; no pickle, and nothing is executed."""
+"""Writer and reader of fitted models as JSON (``optgap.fit/1``), without pickle or code."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from optgap.fitting.groups import GroupedFit
 from optgap.fitting.optimise import Floats, Parameter
 from optgap.fitting.profile import Profile
 from optgap.fitting.report import FitReport
-from optgap.fitting.uncertainty import NESTED, Predictive, samples
+from optgap.fitting.uncertainty import NESTED, Predictive, matrix, samples
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields, dump_json, load_json
 from optgap.models.performance.saved import SCHEMA
 
 
 def save(path: str | os.PathLike[str], report: FitReport[Any]) -> None:
-    """Write a fit with everything needed to predict with it and to judge it."""
+    """Write a fit with everything that predictions and judgements need."""
     dump_json(path, report.to_json())
 
 
@@ -31,14 +31,14 @@ def load(path: str | os.PathLike[str]) -> GroupedFit[Estimator]:
 
     Raises
     ------
-    InputError: for a file that is not an ``optgap.fit/1``, a model that is not known, or
-        fields that do not belong together.
+    InputError: for a file that is no ``optgap.fit/1``, an unknown model, or fields that do not
+        belong together.
     """
     return from_document(load_json(path), str(path))
 
 
 def from_document(document: Mapping[str, Any], source: str) -> GroupedFit[Estimator]:
-    """A fit from its JSON form."""
+    """Return a fit from its JSON form."""
     fields = Fields(document, source)
     fields.schema(SCHEMA)
     base = _estimator(fields)
@@ -60,7 +60,7 @@ def drawn(
     rng: np.random.Generator,
     which: Floats | None = None,
 ) -> list[dict[str, Any]]:
-    """JSON forms of a fit with parameters drawn as `uncertainty.samples` draws them.
+    """Return JSON forms of a fit with parameters that `uncertainty.samples` draws.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def drawn(
 
 
 def _with_values(group: Mapping[str, Any], one: Estimator) -> dict[str, Any]:
-    """A group, or an estimator inside one, with the values of `one`."""
+    """Return the JSON form of a group, or of an estimator in it, with the values of `one`."""
     params = {name: {**group["params"][name], "value": v} for name, v in one.params_.items()}
     facts, nested = group["state"]["facts"], one.facts_.get(NESTED)
     if nested is not None:
@@ -90,10 +90,7 @@ def _with_values(group: Mapping[str, Any], one: Estimator) -> dict[str, Any]:
 
 def _estimator(fields: Fields) -> Estimator:
     settings = {**fields.object("settings").document}
-    for gone in ("regularise", "noise"):  # of files from before
-        settings.pop(gone, None)
-    if settings.get("io") == "weak":
-        settings["io"] = "full"
+    settings.pop("robust", None)  # of files from before
     if settings.get("form") == "blend":
         del settings["form"]
     try:
@@ -105,7 +102,7 @@ def _estimator(fields: Fields) -> Estimator:
 
 
 def restore(base: Estimator, group: Fields) -> Estimator:
-    """One fitted estimator from its group's JSON."""
+    """Return a fitted estimator from the JSON form of its group."""
     estimator, state = base.clone(), group.object("state")
     estimator.facts_ = _facts(state.object("facts"))
     params = estimator.parameters_ = _parameters(estimator, group)
@@ -114,24 +111,15 @@ def restore(base: Estimator, group: Fields) -> Estimator:
         item.number("value", minimum=p.lower, maximum=p.upper)
         for item, p in zip(items, params, strict=True)
     ]
-    covariance = np.array([_row(row, state) for row in state.array("covariance")], dtype=float)
-    if covariance.shape != (len(params), len(params)):
-        expected = f"{len(params)} rows of {len(params)} numbers"
-        raise state.fail("covariance", NoQuote(f"shape {covariance.shape}"), expected)
+    covariance = matrix(state, len(params), unknown=True)
     estimator.theta_, estimator.covariance_ = np.array(values), covariance
-    estimator.stderr_ = np.array([_number(item, "stderr", math.nan) for item in items])
-    estimator.start_ = np.array([_number(item, "start", math.nan) for item in items])
-    estimator.at_bound_ = np.array([bool(item.document.get("at_bound")) for item in items])
-    estimator.loose_ = ()
     estimator.n_ = group.integer("n")
-    for name in ("r2", "mape", "aicc"):
-        setattr(estimator, f"{name}_", _number(group, name, math.nan))
+    for name in ("r2", "mape"):
+        value = group.document.get(name)  # NaN in a report that was not in a file
+        unknown = value is None or (isinstance(value, float) and math.isnan(value))
+        setattr(estimator, f"{name}_", math.nan if unknown else group.number(name, -math.inf))
     validity = group.object("validity")
     estimator.validity_ = {name: _pair(validity, name) for name in validity.document}
-    if "levels" in group.document:
-        levels = group.object("levels")
-        found = {name: levels.numbers(name, minimum=-math.inf) for name in levels.document}
-        estimator.levels_ = found
     estimator.warnings_ = group.texts("warnings")
     if "predictive" in state.document:  # files from before have none: parameter error alone
         predictive = Predictive.from_json(state.object("predictive"), len(params))
@@ -140,7 +128,7 @@ def restore(base: Estimator, group: Fields) -> Estimator:
 
 
 def _parameters(estimator: Estimator, group: Fields) -> tuple[Parameter, ...]:
-    """The parameters that the facts call for; those found must be these, in their order."""
+    """Return the parameters that the facts require; the file must have these in order."""
     try:
         known = tuple(estimator.parameters(Profile({}), estimator.facts_))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -166,20 +154,6 @@ def _facts(facts: Fields) -> dict[str, Any]:
         else:
             raise facts.fail(name, value, "a number, text or true/false")
     return found
-
-
-def _number(fields: Fields, name: str, missing: float) -> float:
-    given = fields.document.get(name)
-    if isinstance(given, float) and math.isnan(given):  # a report that was not in a file
-        return missing
-    value = fields.known_number(name)
-    return missing if value is None else value
-
-
-def _row(row: object, fields: Fields) -> list[float]:
-    if not isinstance(row, list):
-        raise fields.fail("covariance", row, "rows of numbers")
-    return [math.nan if value is None else float(value) for value in row]
 
 
 def _pair(fields: Fields, name: str) -> tuple[float, float]:

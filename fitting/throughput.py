@@ -1,4 +1,4 @@
-"""Iteration time of data-parallel training: PowerFlow, Eq. 1-5."""
+"""Model of the iteration time of data-parallel training (PowerFlow, Eq. 1-5)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from optgap.models.performance.throughput import (
 IoForm = Literal["full", "none"]
 
 LEAST_SHARE = 1e-3
-"""Of its prior's median: no parameter that has one goes below."""
+"""Least value of a parameter with a prior, as a share of the prior's median."""
 
 GAMMAS = ("gamma1", "gamma2")
 
 _STARTS = ((9.0, 1.1), (1.1, 3.0), (9.0, 3.0), (1.1, 1.1), (9.0, 1.5), (2.0, 3.0))
-"""Where the starts' (γ1, γ2) lie."""
+"""Values of (γ1, γ2) at the starts."""
 
 _MEASURE = {
     "local": "several GPUs on one node, at 2, 4 and more GPUs",
@@ -40,16 +40,16 @@ _MEASURE = {
 
 
 class PowerFlowThroughput(Estimator):
-    """T_iter of PowerFlow, Eq. 1-5, with the outer exponent 1/γ2; T_sync in one of several forms.
+    """T_iter of PowerFlow, Eq. 1-5, with outer exponent 1/γ2 and a choice of forms for T_sync.
 
     Parameters
     ----------
-    sync: how T_sync is written, see `models.performance.throughput.sync_columns`: ``paper``
-        (Eq. 4), ``ring`` or ``topology``.
+    sync: form of T_sync, see `models.performance.throughput.sync_columns`: ``paper`` (Eq. 4),
+        ``ring`` or ``topology``.
     io: ``full`` (Eq. 2) or ``none`` (T_IO = 0, when loading is hidden or cannot be told).
 
     A table needs ``gpus`` and ``local_batch``; ``nodes``, ``gpus_on_node`` and
-    ``frequency_mhz`` are used where present (one node; n / nodes; no clock term).
+    ``frequency_mhz`` are optional (defaults: one node; n / nodes; no clock term).
     """
 
     name = "powerflow-throughput"
@@ -64,7 +64,7 @@ class PowerFlowThroughput(Estimator):
         self.io = self.one_of("io", io, ("full", "none"))
 
     def settle(self, table: Profile) -> Design:
-        """Whether the clock is known and varies, and in which scopes synchronisation was seen."""
+        """Return whether the clock is known and varies, and the scopes of synchronisation."""
         gpus, batch, nodes, on_node, clock = layout(table)
         local, node = (nodes <= 1) & (gpus > 1), nodes > 1
         facts = {
@@ -84,45 +84,36 @@ class PowerFlowThroughput(Estimator):
         return facts
 
     def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
-        priors = _priors_of(facts)
-
-        def free(
-            name: str, meaning: str, seen: bool, measure: str, guessed: bool = True
-        ) -> Parameter:
-            """A parameter from the rows; else from its prior, if it is `guessed`; else none."""
+        priors, batch = _priors_of(facts), _MEASURE["batch"]
+        loads, several, clock = self.io != "none", facts["batch"], facts["clock"]
+        io, syncs = loads and facts["io"], facts["local"] + facts["node"] > 0
+        over = "several batches on more than one GPU"
+        told = [  # name, meaning, whether the rows tell it, what to measure, whether it is guessed
+            ("a_io_s", "T_IO, constant part", io, batch, loads),
+            ("b_io_s", "T_IO per sample on the node", io, batch, loads),
+            ("a_grad_s", "T_grad, constant part", several, batch, True),
+            ("b_grad_s", "T_grad per sample", several, batch, True),
+            ("k_grad_s_mhz", "T_grad per sample and 1/f", clock, _MEASURE["clock"], False),
+        ]
+        for name in SYNC_NAMES[self.sync]:
+            scope = "clock" if name.endswith("_mhz") else "local" if "local" in name else "node"
+            seen, guessed = _seen(name, facts), clock or scope != "clock"
+            told.append((name, f"T_sync, {name}", seen, _MEASURE[scope], guessed))
+        told.append(("gamma1", "overlap of T_IO and T_grad", io, batch, loads))
+        told.append(("gamma2", "overlap of computing and synchronising", syncs, over, True))
+        found = []
+        for name, meaning, seen, measure, guessed in told:
             prior = priors.get(name) if guessed and not seen else None
             least, most = (1.0, 10.0) if name in GAMMAS else (0.0, np.inf)
             if prior is not None:
                 least += LEAST_SHARE * prior.median
             elif not seen:
                 most = least
-            return Parameter(name, _unit(name), least, most, meaning, measure, prior)
-
-        loads = self.io != "none"
-        io, several = loads and facts["io"], facts["batch"]
-        batch, clock = _MEASURE["batch"], _MEASURE["clock"]
-        syncs = facts["local"] + facts["node"] > 0
-        over = "several batches on more than one GPU"
-        params = [
-            free("a_io_s", "T_IO, constant part", io, batch, loads),
-            free("b_io_s", "T_IO per sample on the node", io, batch, loads),
-            free("a_grad_s", "T_grad, constant part", several, batch),
-            free("b_grad_s", "T_grad per sample", several, batch),
-            free("k_grad_s_mhz", "T_grad per sample and 1/f", facts["clock"], clock, False),
-        ]
-        for name in SYNC_NAMES[self.sync]:
-            clocked = name.endswith("_mhz")
-            measure = clock if clocked else _MEASURE["local" if "local" in name else "node"]
-            guessed = facts["clock"] or not clocked
-            params.append(free(name, f"T_sync, {name}", _seen(name, facts), measure, guessed))
-        return [
-            *params,
-            free("gamma1", "overlap of T_IO and T_grad", io, batch, loads),
-            free("gamma2", "overlap of computing and synchronising", syncs, over),
-        ]
+            found.append(Parameter(name, _unit(name), least, most, meaning, measure, prior))
+        return found
 
     def guess(self, table: Profile, facts: Design) -> Floats:
-        """Each part a share of the median time, spread evenly over its terms."""
+        """Return a start whose parts are shares of the median time, spread evenly over terms."""
         design, time = self.design(table, facts), float(np.median(table.numbers("time_s")))
         parts = []
         for key, share in (("io", 0.3), ("grad", 0.5), ("sync", 0.3)):
@@ -131,10 +122,10 @@ class PowerFlowThroughput(Estimator):
         return np.concatenate([*parts, [1.5, 2.0]])
 
     def _starts(self, first: Floats, params: tuple[Parameter, ...]) -> Floats:
-        """The guess, and starts whose parts take random shares of the median time.
+        """Return the guess, and starts whose parts take random shares of the median time.
 
-        The p-norms have separate valleys near adding (γ = 1) and near the maximum (γ = 10), so
-        the starts take turns among them.
+        The p-norms have separate minima near the sum (γ = 1) and near the maximum (γ = 10), so
+        the starts alternate between these.
         """
         rng = np.random.default_rng(self.seed)
         lower, upper = bounds(params)
@@ -158,7 +149,7 @@ class PowerFlowThroughput(Estimator):
         return log_time(theta, design)
 
     def reference(self) -> tuple[Profile, tuple[int, ...]]:
-        """The run that priors are shares of; T_iter is as long as all parameters but γ are."""
+        """Return the run to which priors refer; T_iter is proportional to all but γ."""
         return reference_run(self.facts_), tuple(range(len(self.theta_) - 2))
 
     def remarks(self, table: Profile) -> list[str]:
@@ -173,7 +164,7 @@ class PowerFlowThroughput(Estimator):
 
     @property
     def model_(self) -> ThroughputModel:
-        """The fitted model, for solvers and policies."""
+        """Fitted model, for solvers and policies."""
         self._check_fitted()
         return ThroughputModel(self.params_, self.sync)
 
@@ -186,7 +177,7 @@ def _unit(name: str) -> str:
 
 
 def _reference(table: Profile) -> Design:
-    """The run that priors are shares of: the fewest GPUs, at the highest clock."""
+    """Return the run to which priors refer: the fewest GPUs, at the highest clock."""
     gpus, batch, nodes, on_node, clock = layout(table)
     rows = gpus == gpus.min()
     if clock is not None:
@@ -202,21 +193,20 @@ def _reference(table: Profile) -> Design:
 
 
 def reference_run(facts: Design) -> Profile:
-    """The one row of `_reference`."""
-    row = {"gpus": facts["gpus_ref"], "nodes": facts["nodes_ref"],
-           "gpus_on_node": facts["on_node_ref"], "local_batch": facts["batch_ref"]}  # fmt: skip
-    clock = {"frequency_mhz": facts["clock_ref_mhz"]} if facts["clock_ref_mhz"] else {}
-    return Profile({name: np.array([value]) for name, value in {**row, **clock}.items()})
+    """Return the only row of `_reference` as a Profile."""
+    names = {"gpus": "gpus_ref", "nodes": "nodes_ref", "gpus_on_node": "on_node_ref",
+             "local_batch": "batch_ref", "frequency_mhz": "clock_ref_mhz"}  # fmt: skip
+    return Profile({name: np.array([facts[of]]) for name, of in names.items() if facts[of]})
 
 
 def _priors_of(facts: Design) -> dict[str, Prior]:
-    """Priors of the parameters, for the rows that `facts` are of."""
+    """Return the priors of the parameters, for the rows that `facts` describe."""
     clock = facts["clock_ref_mhz"] if facts["clock"] else None
     return time_priors(facts["t_ref_s"], facts["batch_ref"], facts["on_node_ref"], clock)
 
 
 def _seen(name: str, facts: Design) -> bool:
-    """Whether the data hold what the T_sync parameter `name` acts on."""
+    """Tell whether the data determine the T_sync parameter `name`."""
     scope = "local" if "local" in name else "node" if "node" in name or "pair" in name else "any"
     if scope == "any":
         seen = facts["local"] + facts["node"] > 0
@@ -231,7 +221,7 @@ def _seen(name: str, facts: Design) -> bool:
 
 
 def layout(table: Profile) -> tuple[Floats, Floats, Floats, Floats, Floats | None]:
-    """(gpus, local batch, nodes, GPUs on a node, clock or None) of each row.
+    """Return GPUs, local batch, nodes, GPUs on a node, and clock or None of each row.
 
     Raises
     ------

@@ -1,11 +1,10 @@
-"""Draws of a fitted model: its parameters, its residuals, the applications that it was fitted to.
+"""Draws of a fitted model: from its parameters, its residuals and its applications.
 
-One way to draw serves bands in plots, the coverage that a report states and the draws of a
-comparison. A fit to rows of several applications is drawn by resampling them: one application's
-parameters, with their own error, times a factor for the level that makes up for there being few
-(the sample's variance is (k−1)/k of the population's, an application not seen is (k+1)/k of it
-away). Residuals are drawn as a factor on the response, which every model has parameters for, or as
-its shape.
+The same draws serve bands in plots, the coverage in a report and comparisons. Draws of a fit to
+several applications resample the applications: each draw takes one application's parameters, with
+their own error, times a factor on the level that corrects for few applications (the sample's
+variance is (k−1)/k of the population's, and a new application is (k+1)/k of it away). Residuals are
+drawn as a factor on the response, for which every model has parameters, or as its shape.
 """
 
 from __future__ import annotations
@@ -16,44 +15,43 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from optgap.fitting.estimator import Estimator
-from optgap.fitting.optimise import Floats, Parameter, bounds, moved, movement, root
+from optgap.fitting.optimise import Floats, Parameter, bounds, moved, movement, root, within
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields
 
 E = TypeVar("E", bound=Estimator)
 NESTED = "time"
-"""The fact that is itself a fitted estimator: the iteration time inside an energy model."""
+"""Fact that is itself a fitted estimator: the iteration time inside an energy model."""
 LEVEL_SHARE: Mapping[str, float] = {"power-law-jct": 0.5}
-"""Of the residuals' variance, what is drawn as a factor on the response; all of it elsewhere.
+"""Share of the residuals' variance that is drawn as a factor on the response; 1 by default.
 
-A run time's level is measured in a problem and only its slope is fitted: there half is its shape.
+Problems measure the level of a run time and fit only its slope, so half is drawn as its shape.
 """
 NORMAL = 1e9
-"""Degrees of freedom of a normal."""
+"""Degrees of freedom that stand for a normal distribution."""
 RANKS, FEWEST = 60, 10
-"""Draws that stand for what no covariance says: of one fit, and of each of several at least."""
+"""Number of draws in place of a covariance, for one fit, and at least for each of several."""
 MOST_ROUNDS = 25
-"""Of draws, 4 times as many as are wanted each, for those within the bounds: 1 in 100 will do."""
+"""Rounds of draws, each 4 times the wanted number, until enough lie within the bounds."""
 MOST_HALVINGS = 60
-"""Of a step in a direction that the rows hardly tell; then it is not drawn in."""
+"""Largest number of halvings of a step in a direction that the rows hardly determine."""
 PRIOR_DEGREES = 4.0
-"""What the residuals of all groups together count for in the variance of each one's."""
+"""Weight of the residuals of all groups in the variance of each group's residuals."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """One application, or all rows; or one draw of a model that has its own.
+    """Application, or all rows; or a draw of a model that has its own draws.
 
     Parameters
     ----------
-    theta, covariance: of the parameters, residuals counted in.
-    degrees: of freedom of the covariance.
-    level: median ln of the response that it predicts for the whole table.
-    kin: what it is measured of with others, as a workload under several power limits.
+    theta, covariance: parameters, and their covariance with residuals included.
+    degrees: degrees of freedom of the covariance.
+    level: median ln of the predicted response over the whole table.
+    kin: common whole of several members, such as a workload under several power limits.
     """
 
     name: str
@@ -65,19 +63,19 @@ class Member:
 
     @property
     def whose(self) -> str:
-        """What is held out together, and told apart."""
+        """Name of the whole or application that is held out together."""
         return self.kin or self.name
 
 
 @dataclass(frozen=True)
 class Predictive:
-    """What parameters are drawn from.
+    """Distribution from which parameters are drawn.
 
     Parameters
     ----------
-    members: the applications resampled; one where all rows are of one.
-    over: the column that tells them apart; None for no draw between applications.
-    scale: that makes 90 % intervals cover 90 % of held-out rows; 1 where none were.
+    members: applications to resample; a single one if all rows belong together.
+    over: column that separates the applications; None for no draws between applications.
+    scale: factor with which 90 % intervals cover 90 % of held-out rows; 1 without such rows.
     """
 
     members: tuple[Member, ...]
@@ -86,14 +84,14 @@ class Predictive:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What is drawn, in words."""
+        """Sources of uncertainty that are drawn, in words."""
         found = ["parameters", "residual"]
         if self.over is not None:
             found.append(f"between {len({m.whose for m in self.members})} of {self.over}")
         return tuple(found)
 
     def without(self, whose: str) -> Predictive:
-        """The same as if one application, or all that a workload has, had not been measured."""
+        """Return the distribution without one application, or without a workload's whole."""
         return replace(self, members=tuple(m for m in self.members if m.whose != whose))
 
     def draws(
@@ -103,56 +101,42 @@ class Predictive:
         rng: np.random.Generator,
         which: Floats | None = None,
     ) -> Floats:
-        """(count, parameters) values, within their bounds.
+        """Return (count, parameters) values within the bounds.
 
-        `which`, (count,) from 0 to 1, is the application of each draw by its place in the table,
-        so that models of one table may be drawn for the same.
+        `which`, (count,) from 0 to 1, is the position in the table of each draw's application,
+        so that several models of one table can use the same application.
         """
-        lower, upper = bounds(parameters)
         chosen = ((rng.random(count) if which is None else which) * len(self.members)).astype(int)
         found = np.zeros((count, len(parameters)))
         for k, member in enumerate(self.members):
             rows = np.flatnonzero(chosen == k)
             found[rows] = self._of(member, parameters, len(rows), rng)
         if self.over is not None:
-            found *= np.exp(self._level(parameters, chosen, rng))
-        return np.asarray(np.clip(found, lower, upper))
+            # ln of a factor on the response: √(2/k) of the applications' spread, t-distributed
+            apart: dict[str, list[float]] = {}
+            for member in self.members:
+                apart.setdefault(member.whose, []).append(member.level)
+            k = len(apart)
+            spread = math.sqrt(2 / k) * float(np.std([*map(np.mean, apart.values())], ddof=1))
+            moves = self.scale * spread * _student(rng, k - 1, (count, 1))
+            found *= np.exp(moves * levels(parameters))
+        return np.asarray(np.clip(found, *bounds(parameters)))
 
     def _of(
         self, member: Member, parameters: Sequence[Parameter], count: int, rng: np.random.Generator
     ) -> Floats:
-        """Draws of one member; those outside the bounds are rejected, as long as some are not."""
+        """Return draws of one member; draws outside the bounds are rejected unless all are."""
         lower, upper = bounds(parameters)
-        slack = 1e-9 * np.abs(member.theta)
         kept, made, turned = np.zeros((0, len(parameters))), count, root(member.covariance)
         drawn = kept
         for _ in range(MOST_ROUNDS):
             normal = _student(rng, member.degrees, (made, len(parameters)))
             drawn = moved(member.theta, self.scale * normal @ turned.T, parameters)
-            inside = np.all((drawn >= lower - slack) & (drawn <= upper + slack), axis=1)
-            kept = np.concatenate([kept, drawn[inside]])[:count]
+            kept = np.concatenate([kept, drawn[within(drawn, member.theta, lower, upper)]])[:count]
             if len(kept) == count:
                 break
             made = 4 * count
-        rest = drawn[: count - len(kept)]
-        return np.asarray(np.clip(np.concatenate([kept, rest]), lower, upper))
-
-    def _level(
-        self, parameters: Sequence[Parameter], chosen: NDArray[np.int64], rng: np.random.Generator
-    ) -> Floats:
-        """ln of the factor on each parameter: √(2/k) of the applications' spread, t-distributed.
-
-        And, where a file from before scales these draws, the member's own distance from the mean.
-        """
-        apart: dict[str, list[float]] = {}
-        for member in self.members:
-            apart.setdefault(member.whose, []).append(member.level)
-        means = [float(np.mean(own)) for own in apart.values()]
-        k, own = len(means), np.array([m.level for m in self.members])
-        spread = math.sqrt(2 / k) * float(np.std(means, ddof=1))
-        moves = self.scale * spread * _student(rng, k - 1, (len(chosen), 1))
-        moves += (self.scale - 1) * (own[chosen] - np.mean(means))[:, None]
-        return np.asarray(moves * levels(parameters))
+        return np.asarray(np.concatenate([kept, drawn[: count - len(kept)]]))
 
     def to_json(self) -> dict[str, Any]:
         """As a saved fit keeps it."""
@@ -166,20 +150,15 @@ class Predictive:
 
     @classmethod
     def from_json(cls, fields: Fields, size: int) -> Predictive:
-        """Read `to_json` back; raises InputError naming the field."""
+        """Read the JSON form; raise InputError that names the field."""
         members = []
         for item in fields.objects("members"):
             theta = np.array(item.numbers("theta", minimum=-math.inf))
-            try:
-                covariance = np.array(item.array("covariance") or np.zeros((size, size)), float)
-            except (TypeError, ValueError):
-                covariance = np.zeros(0)
-            if theta.shape != (size,) or covariance.shape != (size, size):
-                expected = f"{size} values, and {size} rows of {size} numbers"
-                found = NoQuote(f"shapes {theta.shape} and {covariance.shape}")
-                raise item.fail("covariance", found, expected)
-            if not np.isfinite(covariance).all():
-                raise item.fail("covariance", NoQuote("a number that is not finite"), "numbers")
+            if len(theta) != size:
+                raise item.fail("theta", NoQuote(f"{len(theta)} values"), f"{size} values")
+            covariance = np.zeros((size, size))
+            if item.array("covariance"):
+                covariance = matrix(item, size)
             degrees = item.number("degrees", minimum=1e-6)
             level = item.number("level", minimum=-math.inf)
             kin = item.text("kin", "")
@@ -190,14 +169,28 @@ class Predictive:
         return cls(tuple(members), over, fields.number("scale", minimum=0))
 
 
+def matrix(fields: Fields, size: int, unknown: bool = False) -> Floats:
+    """Read a covariance; null is an unknown number, if `unknown` allows it."""
+    expected = f"{size} rows of {size} numbers"
+    try:
+        found = np.array(fields.array("covariance"), dtype=float)
+    except (TypeError, ValueError):
+        raise fields.fail("covariance", NoQuote("something else"), expected) from None
+    if found.shape != (size, size):
+        raise fields.fail("covariance", NoQuote(f"shape {found.shape}"), expected)
+    if not unknown and not np.isfinite(found).all():
+        raise fields.fail("covariance", NoQuote("a number that is not finite"), expected)
+    return found
+
+
 def _student(rng: np.random.Generator, degrees: float, shape: tuple[int, int]) -> Floats:
-    """t-distributed numbers, one draw of their scale for each row."""
+    """Return t-distributed numbers, with one draw of the scale for each row."""
     normal = rng.standard_normal(shape)
     return np.asarray(normal / np.sqrt(rng.chisquare(degrees, (shape[0], 1)) / degrees))
 
 
 def levels(parameters: Sequence[Parameter]) -> Floats:
-    """How each parameter goes with the response: 1 in proportion, −1 inversely, 0 not at all."""
+    """Return each parameter's exponent in the response: 1, −1 for inverse, or 0 for neither."""
 
     def exponent(unit: str) -> float:
         if unit.startswith("1/s"):
@@ -207,100 +200,86 @@ def levels(parameters: Sequence[Parameter]) -> Floats:
     return np.array([exponent(p.unit) for p in parameters])
 
 
-def _residual(fit: Estimator, table: Profile) -> tuple[float, int, float]:
-    """Sum of squared residuals, their degrees of freedom, and the mean variance that parameters'
-    errors give to predictions of the rows.
-    """
-    _, jacobian = fit.curve(fit.theta_, fit.design(table, fit.facts_))
-    drawn = fit.scatter_.drawn
-    told = np.array([p.prior is None for p in fit.parameters_]) & (np.diag(drawn) > 0)
-    leverage = float(np.mean(np.sum(jacobian @ drawn * jacobian, axis=1)))
-    return float(fit.residuals_ @ fit.residuals_), len(fit.residuals_) - int(told.sum()), leverage
-
-
 def members_of(
     fits: Mapping[str, tuple[Estimator, Profile]],
     whole: Profile | None = None,
     kin: Mapping[str, str] | None = None,
 ) -> dict[str, tuple[Member, ...]]:
-    """What each of several fits of one model is drawn from, with the rows it was fitted to.
+    """Return the members of several fits of one model, given with their rows.
 
-    `whole` is the table that their levels are compared on, `kin` what some of them have in common.
-    Residual variances are drawn towards that of all together, which also serves a fit with no row
-    to spare. A model that has draws of its own is drawn from these instead.
+    `whole` is the table on which levels are compared, and `kin` the common whole of some fits.
+    Residual variances shrink towards the pooled one, which also serves a fit without spare rows.
+    A model that has draws of its own uses these instead.
     """
-    residuals = {name: _residual(fit, rows) for name, (fit, rows) in fits.items()}
-    spare = sum(max(degrees, 0) for _, degrees, _ in residuals.values())
-    common = sum(sq for sq, degrees, _ in residuals.values() if degrees > 0) / max(spare, 1)
+    squares = {name: float(fit.residuals_ @ fit.residuals_) for name, (fit, _) in fits.items()}
+    free = {name: _free(fit) for name, (fit, _) in fits.items()}
+    spare = sum(free.values())
+    common = sum(squares[name] for name in fits if free[name]) / max(spare, 1)
     prior = PRIOR_DEGREES if len(fits) > 1 and spare else 0.0
     found: dict[str, tuple[Member, ...]] = {}
     for name, (fit, rows) in fits.items():
         level = 0.0 if whole is None else float(np.median(np.log(fit.predict(whole))))
         whose = "" if kin is None else kin.get(name, "")
-        count = RANKS if whole is None else max(RANKS // len(fits), FEWEST)
-        own_draws = fit.own_draws(rows, count)
+        own_draws = fit.own_draws(rows, RANKS if whole is None else max(RANKS // len(fits), FEWEST))
         if own_draws is not None:
             none = np.zeros_like(fit.covariance_)
             found[name] = tuple(Member(name, t, none, 1.0, level, whose) for t in own_draws)
             continue
-        (squares, free, leverage), known = residuals[name], np.isfinite(fit.covariance_).all()
-        own = max(free, 0) if known else 0
+        known = bool(np.isfinite(fit.covariance_).all())
+        own = free[name] if known else 0
         degrees = max(own + prior, 1.0)
-        variance = (prior * common + (squares if own else 0.0)) / degrees
+        variance = (prior * common + (squares[name] if own else 0.0)) / degrees
         if not known and not common:
             continue  # no row to spare, here or in any other group: errors are unknown
-        size = 1.0 if known else variance
-        shape = fit.scatter_.drawn * size
-        covariance = _tamed(fit, rows, shape, math.sqrt(variance))
-        covariance = covariance + _of_residual(fit, variance, leverage * size, shape)
+        covariance = _covariance(fit, rows, variance, 1.0 if known else variance)
         found[name] = (Member(name, fit.scatter_.centre, covariance, degrees, level, whose),)
     return found
 
 
-def _tamed(fit: Estimator, table: Profile, covariance: Floats, sd: float) -> Floats:
-    """The parameters' covariance, shorter where the rows' predictions would not bear it.
+def _free(fit: Estimator) -> int:
+    """Return the number of rows left for the residuals' variance."""
+    told = [p.prior is None and fit.scatter_.drawn[k, k] > 0 for k, p in enumerate(fit.parameters_)]
+    return max(len(fit.residuals_) - int(sum(told)), 0)
 
-    In a direction that the rows hardly tell, a step of one standard error ends far beyond where the
-    curve is straight, or at bounds. It is halved until it moves predictions by no more than twice
-    what its slope says, or than the residuals are.
+
+def _covariance(fit: Estimator, table: Profile, variance: float, size: float) -> Floats:
+    """Return the parameters' covariance plus a part that moves predictions by the residuals.
+
+    In a direction that the rows hardly determine, a step of one standard error leaves the range
+    where the curve is straight, or the bounds. The step is halved until it moves predictions by no
+    more than twice what its slope says, or by no more than the residuals.
     """
-    design = fit.design(table, fit.facts_)
+    design, drawn = fit.design(table, fit.facts_), size * fit.scatter_.drawn
     here, jacobian = fit.curve(fit.theta_, design)
     lower, upper = bounds(fit.parameters_)
-    size = np.sqrt(np.maximum(np.diag(covariance), 0))
-    safe = np.where(size > 0, size, 1.0)
-    values, vectors = np.linalg.eigh(covariance / np.outer(safe, safe))
-    found = np.zeros_like(covariance)
-    for value, vector in zip(values, vectors.T, strict=True):
-        step = math.sqrt(max(value, 0.0)) * vector * safe
+    scale = np.sqrt(np.maximum(np.diag(drawn), 0))
+    safe = np.where(scale > 0, scale, 1.0)
+    values, vectors = np.linalg.eigh(drawn / np.outer(safe, safe))
+    found = np.zeros_like(drawn)
+    for step in (np.sqrt(np.maximum(values, 0)) * vectors).T * safe:
         for _ in range(MOST_HALVINGS):
             ends = (np.clip(fit.theta_ + sign * step, lower, upper) for sign in (-1, 1))
-            moved = max(_rms(fit.curve(end, design)[0] - here) for end in ends)
-            if moved <= 2 * _rms(jacobian @ step) + sd:
+            moves = max(_rms(fit.curve(end, design)[0] - here) for end in ends)
+            if moves <= 2 * _rms(jacobian @ step) + math.sqrt(variance):
                 found += np.outer(step, step)
                 break
             step = step / 2
-    return found
+    # residuals: a factor on the response, which every model has parameters for, or its shape
+    direction = levels(fit.parameters_) * fit.theta_
+    leverage = float(np.mean(np.sum(jacobian @ drawn * jacobian, axis=1)))
+    share = LEVEL_SHARE.get(fit.name, 1.0) if direction.any() else 0.0
+    share = share if leverage > 0 else 1.0
+    if share < 1:
+        found += (1 - share) * variance / leverage * drawn
+    return np.asarray(found + share * variance * np.outer(direction, direction))
 
 
 def _rms(values: Floats) -> float:
     return math.sqrt(float(np.mean(values**2)))
 
 
-def _of_residual(fit: Estimator, variance: float, leverage: float, covariance: Floats) -> Floats:
-    """The covariance that moves predictions by the residuals' variance, on average over rows."""
-    direction = levels(fit.parameters_) * fit.theta_
-    share = LEVEL_SHARE.get(fit.name, 1.0) if direction.any() else 0.0
-    found = np.zeros_like(covariance)
-    if share < 1 and leverage > 0:
-        found += (1 - share) * variance / leverage * covariance
-    elif share < 1:
-        share = 1.0
-    return found + share * variance * np.outer(direction, direction)
-
-
 def between(fit: Estimator, table: Profile, over: str) -> dict[str, tuple[Estimator, Profile]]:
-    """The same model fitted to each value of a column, with what the whole table settled."""
+    """Return the model fitted to each value of a column, with the facts of the whole table."""
     found = {}
     for name, rows in table.groups(over):
         part, copy = table.take(rows), fit.clone()
@@ -322,14 +301,13 @@ def samples(
 ) -> list[E]:
     """Return fitted copies of `estimator` whose parameters scatter as the data leave them open.
 
-    Draws are from what a report found (`Predictive`: parameters, residuals, applications) or, for
-    an estimator of none and in a file from before, from a normal with the fit's covariance:
-    parameter error alone. Both are cut at the bounds. The iteration time inside an energy model is
-    drawn, too.
+    Draws come from the `Predictive` of a report (parameters, residuals, applications). Without one,
+    as in an old file, they come from a normal with the fit's covariance, the parameter error alone.
+    Both are cut at the bounds. The iteration time inside an energy model is drawn, too.
 
     Parameters
     ----------
-    which: (count,) from 0 to 1, the application of each draw, see `Predictive.draws`.
+    which: (count,) from 0 to 1, application of each draw, see `Predictive.draws`.
 
     Raises
     ------
@@ -346,10 +324,10 @@ def samples(
 
 
 def _with_time(estimator: E, time: Estimator) -> E:
-    """The draw of an energy model with the draw of its iteration time.
+    """Return the draw of an energy model with the draw of its iteration time.
 
-    Where rows leave open what part of an iteration computes, power as measured goes with the time
-    as fitted: coefficients are brought to where both give the same at a measured row.
+    If rows leave open which part of an iteration computes, measured power belongs to the fitted
+    time. Coefficients are therefore scaled until both times give the same at a measured row.
     """
     facts = {**estimator.facts_, NESTED: time}
     reference = estimator.reference()
@@ -367,7 +345,7 @@ def _with_time(estimator: E, time: Estimator) -> E:
 def thetas(
     estimator: Estimator, count: int, rng: np.random.Generator, which: Floats | None = None
 ) -> Floats:
-    """(count, parameters) values drawn for a fitted estimator."""
+    """Return (count, parameters) values drawn for a fitted estimator."""
     found = getattr(estimator, "predictive_", None)
     if found is None:
         why = unknown(estimator)
@@ -379,7 +357,7 @@ def thetas(
 
 
 def unknown(estimator: Estimator) -> str:
-    """Why nothing can be drawn of a fit, in words; "" where something can."""
+    """Return in words why a fit has no draws; "" if it has draws."""
     if hasattr(estimator, "predictive_") or np.isfinite(estimator.covariance_).all():
         return ""
     free = sum(1 for p in estimator.parameters_ if not p.fixed and p.prior is None)
@@ -387,10 +365,10 @@ def unknown(estimator: Estimator) -> str:
 
 
 def _levelled(estimator: Estimator, drawn: Floats) -> Floats:
-    """Draws of parameters with priors that keep to what was measured.
+    """Return draws of parameters with priors, scaled to agree with a measured row.
 
-    The logarithms of such parameters are drawn, and a sum of log-normals lies above that of their
-    medians. So the prediction at a measured row is brought to where the linear draw has it.
+    The logarithms of such parameters are drawn, and a sum of log-normals lies above the sum of the
+    medians. The prediction at a measured row is therefore scaled to that of the linear draw.
     """
     reference = estimator.reference()
     if reference is None or all(p.prior is None for p in estimator.parameters_):
@@ -407,25 +385,17 @@ def _levelled(estimator: Estimator, drawn: Floats) -> Floats:
     return np.asarray(found)
 
 
-def interval(fits: list[E], table: object, level: float = 0.9) -> tuple[Floats, Floats]:
-    """Lower and upper end of the central `level` interval of the predictions at each row."""
-    return _ends([fit.predict(table) for fit in fits], level)
-
-
-def drawn_interval(
+def interval(
     estimator: Estimator, count: int, rng: np.random.Generator, table: Profile, level: float = 0.9
 ) -> tuple[Floats, Floats]:
-    """`interval` of `samples`, which differ in parameters alone where nothing is nested: quick."""
-    if NESTED in estimator.facts_:
-        return interval(samples(estimator, count, rng), table, level)
-    design = estimator.design(table, estimator.facts_)
-    drawn = thetas(estimator, count, rng)
-    logs = (estimator.curve(theta, design)[0] for theta in drawn)
-    return _ends([estimator.output(log, design) for log in logs], level)
-
-
-def _ends(predictions: list[Floats], level: float) -> tuple[Floats, Floats]:
+    """Return the ends of the central `level` interval of predictions at each row."""
     if not 0 < level < 1:
         raise InputError("interval", "level", level, "a share between 0 and 1")
-    low, high = np.quantile(np.array(predictions), [(1 - level) / 2, (1 + level) / 2], axis=0)
+    if NESTED in estimator.facts_:
+        found = [one.predict(table) for one in samples(estimator, count, rng)]
+    else:  # draws differ in parameters alone: quick
+        design = estimator.design(table, estimator.facts_)
+        logs = (estimator.curve(theta, design)[0] for theta in thetas(estimator, count, rng))
+        found = [estimator.output(log, design) for log in logs]
+    low, high = np.quantile(np.array(found), [(1 - level) / 2, (1 + level) / 2], axis=0)
     return low, high

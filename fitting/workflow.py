@@ -1,4 +1,4 @@
-"""From a table to a report: read, fit, hold out, say what the audit found."""
+"""Workflow from a table to a report: read, fit, hold out rows, and audit."""
 
 from __future__ import annotations
 
@@ -91,37 +91,35 @@ def fit(
             raise InputError("fit", name, given, 'a mapping, such as {"clock": "frequency_mhz"}')
     if not isinstance(cv, int) or isinstance(cv, bool):
         raise InputError("fit", "cv", cv, "how many folds, or 0 for none")
-    if isinstance(by, (list, tuple)):
-        by = ",".join(map(str, by))
+    by = ",".join(map(str, by)) if isinstance(by, (list, tuple)) else by
     if by is not None and not isinstance(by, str):
         raise InputError("fit", "by", by, "a column, or several as 'a,b'")
-    if isinstance(table, Profile):
-        if columns or units:
-            found = NoQuote("columns or units beside a profile")
-            raise InputError("fit", "columns", found, "them where the profile is read")
-        profile = table
-    else:
-        only = estimator.reads()
+    if not isinstance(table, Profile):
         profile = read_profile(
-            table, columns=columns, units=units, strict=strict, by=by, reads=only
+            table, columns=columns, units=units, strict=strict, by=by, reads=estimator.reads()
         )
+    elif columns or units:
+        found = NoQuote("columns or units beside a profile")
+        raise InputError("fit", "columns", found, "them where the profile is read")
+    else:
+        profile = table
     if drop_missing:
         profile = without_missing(profile, estimator.reads())
-    asked = [("by", name) for name in ([] if by is None else profile.split(by))]
-    asked += [("leave_out", name) for name in ([] if leave_out is None else [leave_out])]
-    asked += [("extrapolate", name) for name in extrapolate or ()]
-    for what, name in asked:
+    splits: list[tuple[str, str, float | None]]
+    splits = [("leave_out", name, None) for name in ([] if leave_out is None else [leave_out])]
+    splits += [("extrapolate", name, upto) for name, upto in (extrapolate or {}).items()]
+    groups: list[tuple[str, str, float | None]]
+    groups = [("by", name, None) for name in ([] if by is None else profile.split(by))]
+    for what, name, _ in (*groups, *splits):
         if not profile.has(name):
             raise InputError(profile.source, what, name, one_of(profile.columns))
-    if by is None and model == DEVICES and DEVICE in profile:
-        by = DEVICE
-    if len(extrapolate or ()) + (leave_out is not None) > 1:
+    if len(splits) > 1:
         found = NoQuote("several ways")
         raise InputError("leave_out, extrapolate", "", found, "one column to hold rows out by")
+    if by is None and model == DEVICES and DEVICE in profile:
+        by = DEVICE
     split = Split(cv, seed) if cv else None
-    if leave_out is not None:
-        split = Split(column=leave_out)
-    for column, upto in (extrapolate or {}).items():
+    for _, column, upto in splits:
         split = Split(column=column, upto=upto)
     return report_of(estimator, profile, by, split)
 
@@ -154,8 +152,8 @@ def report_of(
     words = ""
     if split is not None:
         try:
-            drawn = partial(places, seed=estimator.seed)
-            held = cross_validate(estimator, profile, by, split, drawn, fit.fits)
+            judge = partial(places, seed=estimator.seed)
+            held = cross_validate(estimator, profile, by, split, judge, fit.fits)
             words = str(split)
         except InputError as error:
             if split.column:

@@ -1,4 +1,4 @@
-"""What the policies of your own of all families share: how one is made, asked, and blamed."""
+"""Parts that users' own policies of all families share: making, asking and blaming one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from optgap.models.errors import InputError, NoQuote
 
 
 class Overrun(BaseException):
-    """Raised in the thread of a policy that has not come back; no Exception, which it may catch."""
+    """Interruption of a policy that takes too long; no Exception, which the policy could catch."""
 
 
 class Own:
@@ -49,12 +49,12 @@ class Own:
     def ask(
         self, where: str, expected: str, *seen: Any, read: Callable[[Any], Any] | None = None
     ) -> Any:
-        """What it answers to what it is shown, turned by `read` into what was `expected`.
+        """Show the policy the arguments `seen`, and return its answer as `read` turns it.
 
         Raises
         ------
-        InputError: naming `where`, for whatever the policy or `read` raises; one that the policy
-            raises itself goes through as it is.
+        InputError: for any exception of the policy or of `read`, with the place `where`; an
+            InputError of the policy itself stays as it is.
         """
 
         given = self._tried(where, expected, lambda: self.method(*seen, **self.params))
@@ -68,7 +68,7 @@ class Own:
             raise self.wrong(where, NoQuote(said(error)), expected) from error
 
     def ask_for_list(self, where: str, expected: str, *seen: Any) -> list[Any]:
-        """Return the list that it answers, empty for None.
+        """Return the list that the policy answers, empty for None.
 
         Raises
         ------
@@ -86,7 +86,7 @@ class Own:
         return answer
 
     def wrong(self, where: str, found: Any, expected: str) -> InputError:
-        """The error that an answer is."""
+        """Return the error for a wrong answer."""
         return InputError(self.name, where, found, expected)
 
     def _tried(self, where: str, expected: str, call: Callable[[], Any]) -> Any:
@@ -133,19 +133,19 @@ def _first(column: Any, count: int) -> Any:
 
 
 def whole(value: Any) -> bool:
-    """Whether a value is a whole number, numpy's included."""
+    """Tell whether a value is a whole number, numpy's included."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def said(error: BaseException) -> str:
-    """An exception by its name and words; SystemExit by what it would have done."""
+    """Return the name and words of an exception; for SystemExit, its effect."""
     if isinstance(error, SystemExit):
         return "SystemExit, an end of the interpreter"
     return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
 def _shown(error: BaseException) -> NoQuote:
-    """A user's exception in one line, with the last line of the user's own file on its way."""
+    """Return a user's exception in one line, with the last line of the user's file that it left."""
     steps = [
         (frame.f_code.co_filename, line)
         for frame, line in walk_tb(error.__traceback__)

@@ -11,11 +11,11 @@ Tell = Callable[[str], None]
 
 
 class CompileTimer:
-    """How long the process has been compiling, told of every function as it begins and ends.
+    """Time that the process has spent compiling, measured as each function begins and ends.
 
-    Compiling a function compiles those that it calls: only the outermost counts. numba compiles
-    under a lock of the whole process, so that threads wait for one another; the clock stands still
-    for all of them. One that needs nothing compiled gains as much time, none ever loses any.
+    Compiling a function compiles those that it calls, so only the outermost counts. numba compiles
+    under a lock of the whole process, so threads wait for one another, and the clock stands still
+    for all of them. A thread that needs nothing compiled gains this time, but none ever loses any.
     """
 
     def __init__(self) -> None:
@@ -28,12 +28,12 @@ class CompileTimer:
         self._tell: Tell | None = None
 
     def begin(self, function: Hashable = None, calls: Iterable[Hashable] = ()) -> None:
-        """A function begins to be compiled, and with it those that it calls.
+        """Note that the compilation of a function begins, and with it those that it calls.
 
         Parameters
         ----------
-        function: which one, or None for what nobody counts.
-        calls: all that it calls, however deep, and that no earlier run has left compiled.
+        function: the function, or None for one that is not counted.
+        calls: functions that it calls at any depth and that no earlier run has left compiled.
         """
         with self._lock:
             if self._open == 0:
@@ -47,7 +47,7 @@ class CompileTimer:
             tell(f"compiling, once: {begun} of {needed} kernels")
 
     def end(self) -> None:
-        """It is compiled, or cannot be."""
+        """Note that the function is compiled, or cannot be."""
         with self._lock:
             self._open -= 1
             if self._open == 0:
@@ -78,7 +78,7 @@ class CompileTimer:
 
 
 COMPILING = CompileTimer()
-"""Of this process; `optgap.models.compiled` keeps it, and without that nothing is compiled."""
+"""Timer of this process, which `optgap.models.compiled` keeps; nothing else compiles."""
 
 
 def working_time() -> float:

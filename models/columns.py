@@ -14,29 +14,29 @@ from optgap.models.units import parsed, spelt, units_of
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a column of a user's table is to be: our name for it, and the unit it comes in."""
+    """Meaning of a column of a user's table: our name for it, and the unit of its cells."""
 
     name: str
     unit: str = ""
 
     @property
     def factor(self) -> float:
-        """From its unit to ours."""
+        """Factor from its unit to ours."""
         return units_of(self.name).get(self.unit, 1.0)
 
 
 def mapped(
     columns: Mapping[str, str], known: Sequence[str] = (), source: str = "columns"
 ) -> dict[str, Wanted]:
-    """``{"watts": "power_w:kW"}`` as what each column is to be.
+    """Read a mapping such as ``{"watts": "power_w:kW"}`` as the meaning of each column.
 
     Parameters
     ----------
-    known: the names that there are; any name will do without.
+    known: the known names; without any, every name is accepted.
 
     Raises
     ------
-    InputError: for a name that is not there, two columns for one, or a unit that is none of it.
+    InputError: for an unknown name, two columns for one name, or a unit of another quantity.
     """
     if not isinstance(columns, Mapping):
         raise InputError(source, "", columns, "a mapping, such as {'watts': 'power_w:kW'}")
@@ -56,7 +56,7 @@ def mapped(
 
 
 def _unit_of(name: str, text: str, source: str, theirs: str) -> str:
-    """The unit that `text` is for our column `name`; a time may come as a rate, ``images/s``."""
+    """Return the unit that `text` means for our column `name`; ``images/s`` may be a time."""
     units = units_of(name)
     found = [unit for unit in spelt(text) if unit in units]
     if name == "time_s" and not found and parsed(f"({text})").rate:
@@ -88,7 +88,7 @@ def converted_names(
 
 
 def said(wanted: Mapping[str, Wanted]) -> str:
-    """One line: which columns were taken for which, and what was converted."""
+    """Say in one line which columns were renamed and converted."""
     parts = [
         f"{theirs} → {want.name}" + (f" (from {want.unit})" if want.factor != 1 else "")
         for theirs, want in wanted.items()
@@ -97,7 +97,7 @@ def said(wanted: Mapping[str, Wanted]) -> str:
 
 
 def converted(cell: str, factor: float) -> str:
-    """A cell in our unit; what is no number stays for the reader to complain about."""
+    """Return a cell in our unit; text that is no number stays for the reader's error."""
     try:
         value = float(cell)
     except ValueError:
@@ -110,7 +110,7 @@ def converted(cell: str, factor: float) -> str:
 
 
 def renamed(header: Sequence[str], wanted: Mapping[str, Wanted]) -> list[str]:
-    """A header under our names; a column of the user's own that bears one of them steps aside.
+    """Return a header under our names; a user's other column of such a name gets another name.
 
     >>> renamed(["watts", "power_w"], {"watts": Wanted("power_w")})
     ['power_w', 'own power_w']
@@ -123,11 +123,11 @@ def renamed(header: Sequence[str], wanted: Mapping[str, Wanted]) -> list[str]:
 
 
 def rewritten(text: str, wanted: Mapping[str, Wanted], source: str = "table") -> str:
-    """A CSV text with its columns renamed and converted; columns it lacks are passed over.
+    """Return a CSV text with columns renamed and converted; missing columns are ignored.
 
     Raises
     ------
-    InputError: for what is no CSV text.
+    InputError: for text that is no CSV.
     """
     try:
         rows = list(csv.reader(io.StringIO(text, newline="")))

@@ -46,8 +46,9 @@ UP_TO = Interpreted()
 
 
 def floats(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """An array as kernels are compiled for. Whole numbers, or an array in another order of memory,
-    would make them compile once more.
+    """Return an array of the type that kernels are compiled for.
+
+    Whole numbers, or an array in another order of memory, would make them compile once more.
     """
     return np.ascontiguousarray(values, dtype=np.float64)
 
@@ -98,7 +99,7 @@ class Kernel(CPUDispatcher):
         return super().__call__(*args, **kwargs)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """The type of a call: one for all integers, where numba makes one for each literal."""
+        """Return the type of a call: one for all integers, where numba has one per literal."""
         whole: Any = types.unliteral
         return super().get_call_template(
             [whole(a) for a in args], {name: whole(a) for name, a in kws.items()}
@@ -106,7 +107,7 @@ class Kernel(CPUDispatcher):
 
 
 def loaded(kernel: Kernel, args: tuple[Any, ...]) -> bool:
-    """Whether this process has the machine code of a kernel for such arguments."""
+    """Tell whether this process has the machine code of a kernel for such arguments."""
     return tuple(map(kernel.typeof_pyval, args)) in kernel.overloads
 
 
@@ -126,7 +127,7 @@ def interpreted(small: bool) -> Iterator[None]:
 
 
 def python_of(kernel: Any) -> Callable[..., Any]:
-    """The kernel as an ordinary function, which calls others of its kind as such, too."""
+    """Return the kernel as an ordinary function, which calls other kernels as such, too."""
     if not isinstance(kernel, Kernel):  # numba is switched off
         plain: Callable[..., Any] = kernel
         return plain
@@ -140,14 +141,14 @@ def python_of(kernel: Any) -> Callable[..., Any]:
 
 
 def _called(kernel: Kernel) -> dict[str, Kernel]:
-    """The kernels that a kernel calls, by the names it has for them."""
+    """Return the kernels that a kernel calls, by the names it has for them."""
     names = kernel.py_func.__globals__
     found = {name: names.get(name) for name in kernel.py_func.__code__.co_names}
     return {name: item for name, item in found.items() if isinstance(item, Kernel)}
 
 
 def _below(kernel: Kernel) -> set[Kernel]:
-    """All kernels that one calls, and those that these call, and so on."""
+    """Return all kernels that one calls at any depth."""
     found: set[Kernel] = set()
     left = [kernel]
     while left:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 EXPECTED_LENGTH = 400
-"""What is expected may list names that a file chose, however long."""
+"""Largest length of the expected value in a message, which may list names from a file."""
 PLACE = "name a place that can be written to"
 """The remedy for output that cannot be written."""
 ALIKE = 0.65
@@ -42,12 +42,20 @@ class InputError(ValueError):
 
     Parameters
     ----------
-    source: the file, or what stands for it (``"problem"``, ``"--policies"``); an option is shown as
-        the argument of that name, unless a command line is at work.
+    source: the file, argument or option (``"problem"``, ``"--policies"``). Outside the command
+        line an option is shown as the argument of that name.
     where: the place inside it (``"row 7, column gpu_milli"``, ``"field nodes.model[3]"``).
     found: the value at that place, or with `Said` a clause about the problem.
-    expected: a noun phrase for a right value, or the remedy; of the names of `one_of` the message
-        suggests the one that was probably meant.
+    expected: a noun phrase for a right value, or the remedy. If it is from `one_of`, the message
+        suggests the name that was probably meant.
+
+    Examples
+    --------
+    >>> try:
+    ...     optgap.policies("placement", "fdg")
+    ... except optgap.InputError as error:
+    ...     error.source, error.found
+    ('name', 'fdg')
     """
 
     def __init__(self, source: str, where: str, found: object, expected: str) -> None:
@@ -77,7 +85,16 @@ class InputError(ValueError):
 
 
 class RefereeError(RuntimeError):
-    """A solver's or policy's own claim disagrees with the referee: a fault of ours."""
+    """Claim of a solver or policy that the referee contradicts: a fault of optgap.
+
+    Examples
+    --------
+    >>> try:
+    ...     optgap.run(optgap.generate("coscheduling", size=4), "marble")
+    ... except optgap.RefereeError as error:
+    ...     print(f"please report this: {error}")
+    <Result coscheduling by marble: feasible, 125,993 J>
+    """
 
 
 def shorten(value: object, limit: int = 80) -> str:
@@ -109,6 +126,12 @@ class OneOf(NoQuote):
     names: tuple[str, ...]
 
 
+def type_of(value: object) -> NoQuote:
+    """Return the type of a value, as a message has found it: "a list", "an int"."""
+    name = type(value).__name__
+    return NoQuote(f"a{'n' * name.lower().startswith(tuple('aeiou'))} {name}")
+
+
 def said(error: OSError) -> Said:
     """Return the reason of a failure of the system: "no such file or directory"."""
     reason = str(error.strerror or error)
@@ -116,7 +139,7 @@ def said(error: OSError) -> Said:
 
 
 def one_of(names: Iterable[str], words: str = "one of {}") -> OneOf:
-    """What is expected where a name is to be chosen; `words` with the names in place of ``{}``.
+    """Return the expected choice of names: `words` with the names in place of ``{}``.
 
     >>> str(InputError("--policy", "", "fdg", one_of(["pwr", "fgd"])))
     "policy: found 'fdg', expected one of pwr, fgd; did you mean 'fgd'?"
@@ -128,7 +151,7 @@ def one_of(names: Iterable[str], words: str = "one of {}") -> OneOf:
 
 
 def meant(name: str, names: Iterable[str]) -> str:
-    """The one of `names` that is most like `name`, or else the only one that contains it; or "".
+    """Return the one of `names` that is most like `name`, else the only one with it inside, or "".
 
     >>> meant("gpu_packing", ["gpupacking", "gpuclustering"])
     'gpupacking'

@@ -20,9 +20,9 @@ LONGEST = 80
 LONGEST_TICK = 48
 """Characters of a line, and of a name at an axis: longer ones would leave no room for the data."""
 MOST_LINES = 8
-"""Of one text."""
+"""Largest number of lines of one text."""
 NOTEBOOK_DPI = 100
-"""Of a figure that a notebook keeps."""
+"""Resolution of a figure in a notebook."""
 MISSING = "□"
 """Stands for a character that no installed font has."""
 FONTS = (
@@ -46,7 +46,7 @@ FONTS = (
 
 
 def image(figure: Figure, kind: str, *, dpi: int = 150) -> bytes:
-    """A figure as a PNG, SVG or PDF file; the same figure makes the same file."""
+    """Return a figure as a PNG, SVG or PDF file; the same figure makes the same file."""
     import matplotlib as mpl
 
     make_legible(figure)
@@ -61,7 +61,7 @@ ENDINGS = (".png", ".svg", ".pdf")
 
 
 def is_picture(path: str | os.PathLike[str]) -> bool:
-    """Whether a file's ending is one of `ENDINGS`."""
+    """Tell whether a file's ending is one of `ENDINGS`."""
     return Path(as_path(path)).suffix.lower() in ENDINGS
 
 
@@ -89,7 +89,7 @@ def save_figure(path: str | os.PathLike[str], figure: Figure) -> None:
 
 
 def delivered(figure: Figure, path: str | os.PathLike[str] | None = None) -> Figure:
-    """The figure, which a notebook shows without further ado; written to `path`, too.
+    """Return the figure in a form that a notebook shows, and write it to `path` if given.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def make_legible(figure: Figure) -> None:
 
 
 def labelled(name: str) -> str:
-    """`name` as a legend's text: matplotlib leaves out what is empty or begins with ``_``."""
+    """Return `name` for a legend; matplotlib drops empty names and those that begin with ``_``."""
     return f" {name}" if not name or name.startswith("_") else name
 
 
@@ -137,7 +137,7 @@ def _drawable_ticks(formatter: Callable[[float, int | None], str]) -> Callable[.
 
 
 def drawable(text: str, longest: int = LONGEST) -> str:
-    """`text` cut to what has room, with boxes for characters that no installed font has."""
+    """Cut `text` to `longest`, with boxes for characters that no installed font has."""
     if len(text) > longest:
         text = text[: longest - 1] + "…"
     if text.isascii():
@@ -155,7 +155,7 @@ def _installed() -> list[str]:
 
 @cache
 def _glyphs() -> frozenset[int]:
-    """The characters that the installed fonts have together."""
+    """Return the characters that the installed fonts have together."""
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
     def of(name: str) -> Iterable[int]:

@@ -83,7 +83,7 @@ def dump_json(path: Path, document: Mapping[str, Any]) -> None:
 
 
 def finite(value: Any) -> Any:
-    """`value` with every NaN and infinity replaced by None, and numpy scalars by Python's."""
+    """Return `value` with NaN and infinity replaced by None, and numpy scalars by Python's."""
     if isinstance(value, Mapping):
         return {str(key): finite(item) for key, item in value.items()}
     if isinstance(value, (str, bool)) or value is None:
@@ -158,7 +158,7 @@ def load_any(path: Path, *, lenient: bool = False) -> Any:
 
 
 def documents(text: str, source: str) -> list[Any]:
-    """The JSON documents of a text, as Python reads them: one, or several one behind another.
+    """Read the JSON documents of a text: one, or several one behind another.
 
     Raises
     ------
@@ -186,7 +186,7 @@ def documents(text: str, source: str) -> list[Any]:
 
 
 def _blank(text: str, at: int) -> int:
-    """Where the next thing stands behind spaces and line ends."""
+    """Return the position after spaces and line ends."""
     while at < len(text) and text[at].isspace():
         at += 1
     return at
@@ -203,11 +203,11 @@ EXPECTED = {
     "Invalid \\": r"an escape such as \n, \" or \u00e9 behind a backslash",
     "Extra data": "nothing behind the end of the document",
 }
-"""What should stand there, by how the message of Python's decoder begins."""
+"""Expected text, by the beginning of the message of Python's decoder."""
 
 
 def _broken(error: json.JSONDecodeError, source: str) -> InputError:
-    """What is wrong with a document, where, and what was expected there."""
+    """Return the error of a broken document, with the place and the expected text."""
     expected = next((v for k, v in EXPECTED.items() if error.msg.startswith(k)), error.msg)
     there = error.doc[error.pos : error.pos + SHOWN].splitlines()
     found = there[0].strip() if there and there[0].strip() else NoQuote("the end of the line")
@@ -301,9 +301,9 @@ class Fields:
         return bool(self.get(name, bool, "true or false")) if known else default
 
     def like(self, known: object, *names: str) -> dict[str, Any]:
-        """The values of these fields, of the kind and by default with the value that `known` has.
+        """Return the values of these fields, with kinds and defaults as in `known`.
 
-        A text, a truth, a whole number or a number of at least 0, or several of these numbers.
+        A value is a text, a truth, a whole number, a number of at least 0, or several numbers.
         """
         found: dict[str, Any] = {}
         for name in names:
@@ -317,15 +317,15 @@ class Fields:
         return found
 
     def known(self, name: str) -> bool:
-        """Whether there is a value, and it is not null."""
+        """Tell whether there is a value that is not null."""
         return self.document.get(name) is not None
 
     def known_text(self, name: str) -> str | None:
-        """A text, or None where none is known."""
+        """Return a text, or None without one."""
         return self.text(name) if self.known(name) else None
 
     def known_number(self, name: str, minimum: float = -math.inf) -> float | None:
-        """A number, or None where none is known."""
+        """Return a number, or None without one."""
         return self.number(name, minimum) if self.known(name) else None
 
     def object(self, name: str) -> Fields:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from optgap.models.clock import working_time
+from optgap.models.errors import InputError
 from optgap.models.result import Termination
 
 Progress = Callable[[str, float | None, float | None], None]
@@ -103,6 +104,13 @@ class Limits:
         Meter of the work done under these limits.
     whole
         Limits of which these are a part; the work counts there, too.
+
+    Examples
+    --------
+    >>> limits = optgap.Limits(time_limit=60)
+    >>> result = optgap.solve(optgap.generate("coscheduling", size=4), limits=limits)
+    >>> limits.elapsed < 60, limits.spent > 0, limits.cut is None
+    (True, True, True)
     """
 
     time_limit: float | None = None
@@ -113,6 +121,11 @@ class Limits:
     effort: float = 1.0
     meter: Meter = field(default_factory=Meter)
     whole: Limits | None = None
+
+    def __post_init__(self) -> None:
+        limit = self.time_limit
+        if limit is not None and not (isinstance(limit, (int, float)) and limit >= 0):
+            raise InputError("time_limit", "", limit, "a number of seconds, at least 0")
 
     @property
     def elapsed(self) -> float:

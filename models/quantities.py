@@ -43,7 +43,7 @@ class Quantity:
     median: float = math.inf
 
     def expected(self, value: float) -> str:
-        """The range in words, and the unit that `value` is probably in."""
+        """Return the range in words, and the unit that `value` probably has."""
         range_ = f"{self.low:,.10g} to {self.high:,.10g} {self.unit}"
         if self.low <= value <= self.high:
             range_ = f"a median of at most {self.median:,.10g} {self.unit}"
@@ -53,7 +53,7 @@ class Quantity:
         return f"{range_} ({value:,.10g} {unit} would be {value * self.units[unit]:,.10g})"
 
     def meant(self, value: float) -> str:
-        """The unit that `value` is probably in; "" where no other would do."""
+        """Return the unit that `value` probably has; "" if no other unit fits."""
         high = min(self.high, self.median)
         fits = (
             u for u, size in self.units.items() if size != 1 and self.low <= value * size <= high
@@ -62,7 +62,7 @@ class Quantity:
 
 
 def _offered(*symbols: str) -> Mapping[str, float]:
-    """The units that are offered for a quantity whose own is the first."""
+    """Return the units that are offered for a quantity; the first is its own."""
     return {symbol: factors(symbols[0])[symbol] for symbol in symbols}
 
 
@@ -140,7 +140,7 @@ GIVEN: Mapping[str, Quantity] = {
         "GPU utilisation", "%", 1, 100, _PERCENT, "not all of a table is below 1 %", "largest"
     ),
 }
-"""What problems are made of, by the names of columns and settings; every value is judged."""
+"""Quantities of problems, by the names of columns and settings; every value is judged."""
 
 
 Believed = tuple[str, Any, Callable[[int], str]]
@@ -165,7 +165,7 @@ class Doubt:
     more: int = 0
 
     def error(self, source: str) -> InputError:
-        """The same as an error that says how to go on."""
+        """Return an error that says how to go on."""
         expected = f"{self.quantity.expected(self.value)}; {GO_ON}"
         return InputError(source, self.where, NoQuote(self.found), expected)
 
@@ -176,13 +176,13 @@ class Doubt:
 
 
 def doubts(name: str, values: Any, where: Callable[[int], str]) -> list[Doubt]:
-    """The first of the values that is not believed, or the middle one of all, or nothing.
+    """Return the first implausible value, or the median of all if that is implausible, or nothing.
 
     Parameters
     ----------
     name: the key of `GIVEN`.
-    values: numbers; what is NaN or 0 is passed over.
-    where: whose the k-th value is.
+    values: numbers; NaN and 0 do not count.
+    where: function that names the place of the k-th value.
     """
     import numpy as np  # here, so that the table alone is light
 
@@ -209,7 +209,7 @@ def doubted(problem: Any) -> list[Doubt]:
 
 
 def settings_doubted(settings: Mapping[str, Any]) -> list[Doubt]:
-    """Those of the settings that are not believed, by their names."""
+    """Return the implausible ones of the settings, by their names."""
     return [
         doubt
         for name, value in settings.items()
@@ -234,5 +234,5 @@ def judge(found: Sequence[Doubt], source: str, strict: bool) -> None:
 
 @cache  # one line, however often a problem is handed over
 def warn(text: str) -> None:
-    """One line about what was read, once."""
+    """Log one line about values that were read."""
     LOGGER.warning("warning: %s", text)

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
-from optgap.models.errors import InputError, NoQuote, Said, said
+from optgap.models.errors import InputError, NoQuote, Said, said, type_of
 
 Path = str | os.PathLike[str]
 
@@ -30,14 +30,14 @@ FREE = 1 << 26
 """Bytes that any gzip file may hold."""
 STANDARD_INPUT = "-"
 MAGIC = b"\x1f\x8b"
-"""How a gzip file begins."""
+"""First bytes of a gzip file."""
 CHUNK = 1 << 20
 NO_TEXT = {
     b"PK\x03\x04": "a zip archive, as .xlsx files are",
     b"\xd0\xcf\x11\xe0": "an .xls file",
     b"PAR1": "a Parquet file",
 }
-"""How files begin that hold a table, but not as text."""
+"""First bytes of files that hold a table, but not as text."""
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
 _KINDS = {
@@ -71,17 +71,17 @@ class Held(os.PathLike[str]):
 
 
 def file_sha256(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def held_table(name: str, table: Any) -> Held:
-    """A DataFrame or a mapping of columns as a CSV text; a named index counts as a column.
+    """Return a DataFrame or a mapping of columns as CSV; a named index counts as a column.
 
     Raises
     ------
-    InputError: for what is neither, or columns of different lengths.
+    InputError: for another object, or columns of different lengths.
     """
     if isinstance(table, Mapping):
         import pandas as pd
@@ -91,7 +91,7 @@ def held_table(name: str, table: Any) -> Held:
         except ValueError as error:
             raise InputError(name, "", NoQuote(error), "columns of one length") from None
     if not hasattr(table, "to_csv"):
-        found = NoQuote(f"a {type(table).__name__}")
+        found = type_of(table)
         raise InputError(name, "", found, "a path, a DataFrame, or a mapping of columns")
     named = any(part is not None for part in table.index.names)
     frame = table.reset_index() if named else table
@@ -100,7 +100,7 @@ def held_table(name: str, table: Any) -> Held:
 
 
 def read_limit() -> int:
-    """How many bytes of a file are read at most.
+    """Return the largest number of bytes that are read of a file.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def read_limit() -> int:
 
 
 def read_bytes(path: Path, *, stdin: bool = False) -> bytes:
-    """The content of a file, unpacked when it is gzip.
+    """Return the content of a file, unpacked if it is gzip.
 
     Parameters
     ----------
@@ -154,23 +154,23 @@ def read_bytes(path: Path, *, stdin: bool = False) -> bytes:
 
 
 def as_path(path: Path) -> str:
-    """The name of a file.
+    """Return the name of a file.
 
     Raises
     ------
-    InputError: for what names none: None, a number, an open file.
+    InputError: for an object that names no file: None, a number, an open file.
     """
     if not isinstance(path, (str, os.PathLike)):
-        raise InputError("file", "", NoQuote(f"a {type(path).__name__}"), "the path of a file")
+        raise InputError("file", "", type_of(path), "the path of a file")
     return os.fspath(path)
 
 
 def read_text(path: Path, *, stdin: bool = False) -> str:
-    """The content of a file as text, as `read_bytes` has it.
+    """Return the content of a file as text; parameters are as for `read_bytes`.
 
     Raises
     ------
-    InputError: as `read_bytes`, and for what is no UTF-8 text.
+    InputError: as `read_bytes`, and for content that is no UTF-8 text.
     """
     return decode(read_bytes(path, stdin=stdin), as_path(path))
 
@@ -208,7 +208,7 @@ def _open(path: str, flags: int) -> int:
 
 
 def _size(file: IO[bytes], source: str) -> int:
-    """The size of an open regular file within the limit."""
+    """Return the size of an open regular file within the limit."""
     status = os.fstat(file.fileno())
     if not stat.S_ISREG(status.st_mode):
         kind = next((text for test, text in _KINDS.items() if test(status.st_mode)), "no file")
@@ -221,11 +221,11 @@ def _size(file: IO[bytes], source: str) -> int:
 def _chunks(
     file: IO[bytes] | gzip.GzipFile, source: str, known: str = "", limit: int | None = None
 ) -> Iterator[bytes]:
-    """What is left of a stream, piece by piece.
+    """Yield the rest of a stream, piece by piece.
 
     Raises
     ------
-    InputError: once it is more than the limit.
+    InputError: if the stream is longer than the limit.
     """
     limit, total = read_limit() if limit is None else limit, 0
     while chunk := file.read(CHUNK):
@@ -236,7 +236,7 @@ def _chunks(
 
 
 def _unpacked(data: bytes, source: str) -> bytes:
-    """The content of a gzip file; whatever does not begin like one stays as it is."""
+    """Return the content of a gzip file, and other content as it is."""
     if not data.startswith(MAGIC):
         return data
     try:

@@ -1,4 +1,4 @@
-"""What single decisions of a policy cost, measured at the moment they were taken."""
+"""Cost of single decisions of a policy, measured at the time of each decision."""
 
 from __future__ import annotations
 

@@ -34,7 +34,14 @@ Kind = Literal["exact", "bound", "offline", "policy"]
 
 
 class Status(StrEnum):
-    """Content of a result: a solution, a bound, a proof, or none of these."""
+    """Content of a result: a solution, a bound, a proof, or none of these.
+
+    Examples
+    --------
+    >>> result = optgap.solve(optgap.generate("coscheduling", size=4))
+    >>> result.status is optgap.Status.OPTIMAL, str(result.status)
+    (True, 'optimal')
+    """
 
     OPTIMAL = "optimal"
     """A solution that the referee accepts, proven best."""
@@ -51,7 +58,14 @@ class Status(StrEnum):
 
 
 class Termination(StrEnum):
-    """Reason why the work stopped."""
+    """Reason why the work stopped.
+
+    Examples
+    --------
+    >>> result = optgap.solve(optgap.generate("coscheduling", size=4))
+    >>> result.termination is optgap.Termination.COMPLETED, str(result.termination)
+    (True, 'completed')
+    """
 
     COMPLETED = "completed"
     """Nothing was cut short."""
@@ -127,6 +141,14 @@ class Result:
     time of the method alone, without reading files, compiling or refereeing. `problem` is the
     solved problem, if known: the JSON form needs its names. `repeatable` says that
     another run, on any number of cores, gives the same result.
+
+    Examples
+    --------
+    >>> result = optgap.solve(optgap.generate("coscheduling", size=4))
+    >>> round(result.objective), round(result.bound), result.unit, round(result.gap, 6)
+    (98349, 98349, 'J', 0.0)
+    >>> len(result.to_frame())
+    4
     """
 
     family: str
@@ -263,7 +285,7 @@ class Result:
 
 
 def _face(name: str) -> Any:
-    """A function of the face, which knows pictures and tables; it is looked up when asked for."""
+    """Import a function of the face, which draws pictures and makes tables."""
     return getattr(import_module(VIEWS), name)
 
 

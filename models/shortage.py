@@ -1,4 +1,4 @@
-"""What is short, and by how much, in the words of every family."""
+"""Lines on insufficient capacity, for every family."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ WAITING = (
     "jobs may wait for as long as it takes, and one that is too large "
     "is refused when the problem is read"
 )
-"""Why some problems always have a solution."""
+"""Reason why some problems always have a solution."""
 SLACK = 1e-9
 """Relative: sums of numbers that are no decimals may be off by this."""
 
 
 Asked = tuple[str, float, float, str]
-"""What is asked for, how much of it, how much there is, and the unit."""
+"""Requested resource, the requested and the available amount, and the unit."""
 
 
 class Limited:
@@ -25,7 +25,7 @@ class Limited:
         raise NotImplementedError
 
     def why_not(self, chosen: Sequence[int]) -> str:
-        """What is short for these tasks together, in one line; "" where no capacity alone is."""
+        """Say in one line what these tasks together lack; "" if no capacity alone is short."""
         return "; ".join(
             f"{what}: {asked:,.10g} {unit} asked for, {there:,.10g} there, "
             f"short by {asked - there:,.10g} {unit}"

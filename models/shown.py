@@ -1,4 +1,4 @@
-"""How objects show themselves: a short repr, and a card in a notebook."""
+"""Forms in which objects show themselves: a short repr, and a card in a notebook."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VIEWS = "optgap.views"
 ROWS = 8
 """Rows of a table that a notebook shows."""
 LARGE = 1e6
-"""From here on a number is shown to the last whole: Unix seconds, say."""
+"""Least number that is shown as a whole number, such as Unix seconds."""
 _BOX = "max-width:100%;overflow-x:auto;margin:.3em 0"
 _CELL = "padding:.15em .6em;white-space:nowrap"
 _RULE = ";border-top:1px solid currentColor"
@@ -35,7 +35,7 @@ PLURALS = {
 
 
 def counted(count: int, what: str) -> str:
-    """A count before a phrase in the singular, which is put into the plural where it has to be.
+    """Write a count before a phrase in the singular, in the plural if the count asks for it.
 
     >>> counted(1, "job still runs"), counted(2, "asks for no GPU")
     ('1 job still runs', '2 ask for no GPU')
@@ -59,7 +59,7 @@ class Brief:
 
 
 def brief(value: Any) -> str:
-    """A value in few characters; of what is long its size."""
+    """Write a value in few characters; a long value is given by its size."""
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return f"array{tuple(value.shape)}" if value.size > 6 else str(value.tolist())
     if isinstance(value, (tuple, list, Mapping)) and len(value) > 3:
@@ -68,7 +68,7 @@ def brief(value: Any) -> str:
 
 
 class Shown:
-    """What has a name, a summary and fits: its repr, its table, its card."""
+    """Base of objects with a name, a summary and fits, which gives repr, table and card."""
 
     if TYPE_CHECKING:
         family: ClassVar[str]
@@ -87,7 +87,7 @@ class Shown:
         return f"<{type(self).__name__} {text}>"
 
     def to_frame(self) -> DataFrame:
-        """What is to be served, one row each, as a DataFrame."""
+        """Return a DataFrame with a row for each task or job."""
         frame: DataFrame = import_module(f"{VIEWS}.instances").frame(self)
         return frame
 
@@ -111,7 +111,7 @@ def _cell(value: Any) -> str:
 
 
 def html_lines(lines: Sequence[str]) -> str:
-    """Lines of HTML, one below the other."""
+    """Return lines of HTML, one below the other."""
     return "".join(f"<div>{line}</div>" for line in lines)
 
 

@@ -48,7 +48,7 @@ def parameter(
     choices: tuple[str, ...] = (),
     within: tuple[float, float] | None = None,
 ) -> Any:
-    """A field of a dataclass of options: its default, and a `Parameter` that says what it means."""
+    """Return a field of a dataclass of options, with default and meaning, a `Parameter`."""
     means = Parameter(meaning, unit, source, choices, within)
     return field(default=default, metadata={"means": means})
 
@@ -136,13 +136,13 @@ def defaults(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def imported(target: str) -> Any:
-    """The object that ``module:attribute`` names."""
+    """Import the object that ``module:attribute`` names."""
     module, _, name = target.partition(":")
     return getattr(import_module(module), name)
 
 
 def entries(functions: Functions, *items: Entry) -> dict[str, Entry]:
-    """A table of entries by name, in the order given; `functions` imports what they stand for."""
+    """Return a table of entries by name, in the given order; `functions` imports for them."""
     table = {item.name: replace(item, functions=functions) for item in items}
     if len(table) != len(items):
         raise ValueError("two entries share a name")

@@ -19,11 +19,11 @@ MAX_LINE = 1 << 20
 """Longest line accepted, in characters: a longer one is not a table of ours."""
 DATE = "2026-03-01T12:00:00Z"
 MILLISECONDS = 1e11
-"""From here on a time is taken for Unix milliseconds: as seconds it is after the year 5000."""
+"""Least time that counts as Unix milliseconds; in seconds it would be after the year 5000."""
 UNKNOWN = frozenset({"", "-1", "-1.0", "nan", "none", "null"})
 """Cells that tell nothing, in small letters."""
 _COMPUTED = re.compile(r"'*[=+\-@\t\r]")
-"""How text begins that a spreadsheet would compute, and text that `guarded` has changed."""
+"""Beginning of text that a spreadsheet would compute, or that `guarded` has changed."""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
@@ -92,7 +92,7 @@ def require_commas(header: Sequence[str], source: str, where: str) -> None:
 
 
 def read_header(path: Path) -> list[str]:
-    """The columns of a CSV file, for those that are told apart by them.
+    """Return the columns of a CSV file.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def read_table(
 
 
 def _doubts(table: dict[str, list[Any]], column: Column) -> list[Doubt]:
-    """What is not believed of a column; what stands for empty cells is passed over."""
+    """Return the implausible values of a column; values for empty cells do not count."""
     name = column.quantity or column.name
     if name not in GIVEN:
         return []
@@ -178,7 +178,7 @@ class Date:
 
 
 def lines(path: Path) -> Iterator[str]:
-    """The lines of a text file with their ends, none above `MAX_LINE` characters.
+    """Yield the lines of a text file with their ends, none above `MAX_LINE` characters.
 
     Raises
     ------
@@ -202,7 +202,7 @@ class _Rows:
         self.top = "columns" if isinstance(path, Held) else "row 1"
 
     def header(self, columns: Sequence[Column]) -> list[str]:
-        """The first row; `columns` are those that must be there, or may be once."""
+        """Return the first row; `columns` are those that must be there, or may be once."""
         names = ", ".join(column.name for column in columns if column.required)
         try:
             header = [cell.strip() for cell in next(self.reader)]
@@ -223,7 +223,7 @@ class _Rows:
         return header
 
     def below(self, cells: int) -> Iterator[tuple[int, list[str]]]:
-        """The number and the cells of every row below the header."""
+        """Yield the number and the cells of every row below the header."""
         while True:
             try:
                 row = next(self.reader)

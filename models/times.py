@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 TOLERANCE_S = 1e-6
-"""By how much times that are the same may differ, s."""
+"""Largest difference between times that count as equal, s."""
 ROUNDING = 2.0**-51
 """The same relative to the time itself: two to four of the last digits that a float has."""
 SHORTEST_S = TOLERANCE_S
@@ -29,16 +29,16 @@ Seconds = TypeVar("Seconds", float, NDArray[np.float64])
 
 
 def slack_s(time_s: Seconds) -> Seconds:
-    """How far from `time_s`, the larger of two numbers compared, is still the same time, s."""
+    """Return the largest difference from `time_s`, the later time, that counts as equal, s."""
     slack: Seconds = TOLERANCE_S + ROUNDING * abs(time_s)
     return slack
 
 
 def freed_s(start_s: Seconds, end_s: Seconds) -> Seconds:
-    """When what runs from `start_s` to `end_s` has made room for what starts at its end.
+    """Return when a run from `start_s` to `end_s` has made room for a run that starts at its end.
 
-    Earlier by as much as is the same time, but by no more than half of the time it runs: two that
-    run at once are seen to, however short they are, and nothing ends before it has started.
+    This is earlier by the slack of equal times, but by no more than half of the run. So two short
+    runs at the same time are noticed, and nothing ends before it has started.
     """
     freed = end_s - np.minimum(slack_s(end_s), (end_s - start_s) / 2)
     later: Seconds = np.maximum(freed, np.nextafter(start_s, end_s))
@@ -46,21 +46,21 @@ def freed_s(start_s: Seconds, end_s: Seconds) -> Seconds:
 
 
 def shown(time_s: float) -> str:
-    """A time in s for a person: six digits, or the seconds of a clock that counts from 1970."""
+    """Write a time in s: six digits, or the seconds of a clock that counts from 1970."""
     return f"{time_s:g}" if abs(time_s) < 1e6 else f"{time_s:.10g}"
 
 
 UNITS = ((2 * 86_400.0, 86_400.0, "days"), (2 * 3600.0, 3600.0, "h"), (0.0, 1.0, "s"))
-"""From so many seconds on, time is shown in units of so many, called so."""
+"""Units of time: least seconds for the unit, seconds in the unit, and its name."""
 
 
 def unit_of(time_s: float) -> tuple[float, str]:
-    """The unit that times of up to so long are shown in: how many seconds it has, and its name."""
+    """Return the unit for times of up to `time_s`: its seconds and its name."""
     return next((unit_s, unit) for least, unit_s, unit in UNITS if time_s >= least)
 
 
 def span(time_s: float) -> str:
-    """How long something lasts, for a person: in s, h or days."""
+    """Write a duration in s, h or days."""
     unit_s, unit = unit_of(time_s)
     return f"{time_s / unit_s:,.4g} {unit}"
 
@@ -71,14 +71,14 @@ class Timed(Protocol):
 
     @property
     def epoch_s(self) -> float:
-        """When the first job comes, s."""
+        """Time of the first event, s."""
 
     def moved(self, by_s: float) -> Self:
-        """The same problem, everything so much later."""
+        """Return the problem with every time later by `by_s`."""
 
 
 def from_first_event(problem: Any, solution: Any) -> tuple[Any, Any]:
-    """A problem and its solution by a clock that begins with the problem's first event."""
+    """Return problem and solution with times counted from the problem's first event."""
     if not isinstance(problem, Timed) or not problem.epoch_s:
         return problem, solution
     return problem.moved(-problem.epoch_s), solution.moved(-problem.epoch_s)

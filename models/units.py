@@ -113,7 +113,7 @@ _COUNTED = {
     **dict.fromkeys(("token", "tok"), "tokens"),
     **dict.fromkeys(("request", "req", "querie", "query", "epoch"), "others"),
 }  # fmt: skip
-"""What is counted per unit of time, in the singular."""
+"""Things that are counted per unit of time, in the singular."""
 _BRACKETS = re.compile(r"\s*[\[(]\s*([^\])]+?)\s*[\])]\s*$")
 _PIECES = re.compile(r"[pP]\d\d(?!\d)|[A-Z]{2,}s(?![a-z])|[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|%")
 _SYMBOL = re.compile(r"(?<=[a-z])[numkKMG]?(?:W|J|Wh|Hz)$")
@@ -123,7 +123,7 @@ _PER_GPU = (["per", "gpu"], ["per", "gpus"], ["per", "device"])
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a column's name says.
+    """Meaning of a column's name.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a piece of work counts, in units: about a second of one quiet core each.
+"""Units of work for pieces of work: about a second of one quiet core each.
 
 The constants were measured once and are never calibrated when the package runs, so that a budget
 ends at the same place on every machine. They predict the CPU time within a factor of two.

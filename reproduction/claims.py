@@ -7,6 +7,8 @@ script of the paper gives our number for each claim. One rule gives all verdicts
 * ``yes``: the direction is the paper's, and the number, rounded as printed, is the paper's, lies
   within 10 % of it, or has it in its 95 % interval over ten seeds;
 * ``nearly``: the direction alone, where two things are compared;
+* ``open``: no by our choice of what the paper leaves open, but yes by another one,
+  or between two;
 * ``no``: anything else.
 """
 
@@ -31,7 +33,7 @@ PAPERS = ("pwr_fgd", "cats", "ecosched", "powerflow", "queues")
 SEEDS = tuple(range(42, 52))
 
 FloatArray = NDArray[np.float64]
-Verdict = Literal["yes", "nearly", "no", ""]
+Verdict = Literal["yes", "nearly", "open", "no", ""]
 """Whether ours is what the paper states; "" where there is nothing to agree with."""
 NUMBER = re.compile(r"-?\d[\d.]*|–")
 SLACK = 0.1
@@ -89,6 +91,8 @@ class Item:
     most_seeds: Number of seeds that it uses at most; None for all.
     zero: Which value means no difference, where numbers compare two things: 1 for ratios, 0 for
         savings. Their direction is the side of it on which they are.
+    open: Claims whose no hangs on a choice of ours: by another one, which `why` names, ours is the
+        paper's.
     inputs: Whether it checks what goes in, not what comes out: its rows are not counted.
     why: The reason for differences, or for the lack of a verdict.
     listed: The beginning of rows that the page shows, a regular expression.
@@ -102,6 +106,7 @@ class Item:
     stand_in: str = ""
     most_seeds: int | None = None
     zero: float | None = None
+    open: tuple[str, ...] = ()
     inputs: bool = False
     why: str = ""
     listed: str = ""
@@ -133,6 +138,7 @@ class Item:
             agrees = worst(agreement(*one, self.zero) for one in each if one[0] != "–")
         else:
             agrees = row.found if isinstance(row.found, str) else holds(bool(row.found))
+        agrees = "open" if agrees == "no" and row.claim in self.open else agrees
         return replace(row, paper=paper, agrees=agrees, note=note)
 
 
@@ -179,7 +185,7 @@ def spread(values: FloatArray) -> Spread:
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the least favourable verdict."""
-    return max(verdicts, key=("yes", "nearly", "no").index)
+    return max(verdicts, key=("yes", "nearly", "open", "no").index)
 
 
 @dataclass(frozen=True)
@@ -274,5 +280,6 @@ def paper(name: str) -> Paper:
     about = given.pop("paper")
     items = {}
     for key, told in given.items():
-        items[key] = Item(key, **{**told, "needs": tuple(told.get("needs", ()))})
+        lists = {name: tuple(told.get(name, ())) for name in ("needs", "open")}
+        items[key] = Item(key, **{**told, **lists})
     return Paper(name, items=items, **about)

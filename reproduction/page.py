@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from reproduction.claims import FOLDER, Item, Paper, paper
 
 PAGE = Path(__file__).parent.parent / "docs" / "reproduction.md"
-WORDS = ("yes", "nearly", "no")
+WORDS = ("yes", "nearly", "open", "no")
 BEYOND = " (not in the paper)"
 NUMBERED = re.compile(r"^(Fig\.|Table) \w+, ")
 
@@ -20,7 +20,7 @@ Results = Mapping[str, Any]
 
 
 def counts(rows: Iterable[Mapping[str, str]]) -> tuple[int, ...]:
-    """Return how many rows agree, nearly, and do not."""
+    """Return how many rows have each of `WORDS`."""
     found = Counter(row.get("agrees") for row in rows)
     return tuple(found[word] for word in WORDS)
 
@@ -29,6 +29,12 @@ def of_paper(of: Paper, results: Results) -> tuple[int, ...]:
     """Return the counts of a paper's statements: those of inputs are none."""
     kept = [found["rows"] for name, found in results.items() if not of.items[name].inputs]
     return counts(row for rows in kept for row in rows)
+
+
+def in_words(found: Sequence[int]) -> str:
+    """Return counts with their sum."""
+    each = ", ".join(f"{n} {word}" for n, word in zip(found, WORDS, strict=True))
+    return f"{sum(found)} statements: {each}."
 
 
 def _named(item: Item) -> str:
@@ -52,21 +58,21 @@ def section(of: Paper, results: Results) -> str:
         line = _named(item)
         if told and not item.inputs:
             line += f": {', '.join(map(str, counts(told)))}"
-            refused = [row for row in told if row["agrees"] == "no"]
-            words = "; ".join(f"{r['claim']}: {r['paper']} ({r['ours']})" for r in refused)
-            differ += [f"- `{name}`: {words}"] if refused else []
+            for verdict in WORDS[:1:-1]:
+                refused = [row for row in told if row["agrees"] == verdict]
+                form = "{claim}: {paper} ({ours})" if verdict == "no" else "{claim}: {paper}"
+                words = "; ".join(form.format_map(row) for row in refused)
+                differ += [f"- `{name}`, {verdict}: {words}"] if refused else []
         line += f"; {item.why}" if item.why else ""
         (inputs if item.inputs else judged if told else without).append(line)
-    agree, nearly, no = of_paper(of, results)
-    told_all = f"{agree + nearly + no} statements: {agree} yes, {nearly} nearly, {no} no."
     parts = (
-        ("Statements, *yes, nearly, no*:", judged),
-        ("*No*, with ours in brackets:", differ),
+        ("Statements, *yes, nearly, open, no*:", judged),
+        ("*No*, with ours in brackets, and *open*:", differ),
         ("Other settings:", listed),
         ("Inputs, not counted:", inputs),
         ("No verdict:", without),
     )
-    lines = [f"## {of.title}", "", told_all, "", of.text.strip(), ""]
+    lines = [f"## {of.title}", "", in_words(of_paper(of, results)), "", of.text.strip(), ""]
     for heading, each in parts:
         lines += [heading, "", *each, ""] if each else []
     return "\n".join(lines)
@@ -77,7 +83,6 @@ def page(results: Mapping[str, Results]) -> str:
     intro = (FOLDER / "page.md").read_text(encoding="utf-8")
     papers = [paper(name) for name in results]
     each = [of_paper(of, results[of.name]) for of in papers]
-    agree, nearly, no = (sum(c) for c in zip(*each, strict=True))
-    total = f"Of {agree + nearly + no} statements {agree} agree, {nearly} nearly, {no} do not."
-    intro = intro.replace("TOTAL", total)
+    total = in_words([sum(c) for c in zip(*each, strict=True)])
+    intro = intro.replace("TOTAL", f"**{total}**")
     return "\n".join([intro, *(section(of, results[of.name]) for of in papers)])

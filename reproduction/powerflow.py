@@ -27,6 +27,7 @@ from reproduction.claims import (
     at_most,
     holds,
     spread,
+    worst,
 )
 
 ETAS = (0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
@@ -39,7 +40,6 @@ NAMES = {
     "gandiva": "Gandiva",
     "tiresias+zeus": "Tiresias+Zeus",
     "gandiva+zeus": "Gandiva+Zeus",
-    "fifo": "FIFO",
 }
 RATED = ("gandiva", "tiresias", "gandiva+zeus", "tiresias+zeus", "afs")
 """Whose mean JCT over PowerFlow's Section 6.2 states."""
@@ -104,6 +104,12 @@ def frontier(
         study.shared[key] = points
     found: list[Point] = study.shared[key]
     return found
+
+
+def exceeds(differences: FloatArray) -> Verdict:
+    """Return whether differences, one a seed, are above 0 beyond their interval, or in the mean."""
+    found = spread(differences)
+    return holds(found.mean > found.half, found.mean > 0)
 
 
 def at_energy(points: Sequence[Point], energy_j: float) -> float | None:
@@ -221,9 +227,9 @@ def fig7(study: Study) -> Iterator[Row]:
         yield Row(claim, f"{most.text(2)} x", (most.mean,), half=(most.half,))
         if least < 1:
             longer.append(f"{NAMES[name]} is the shorter, {least:.2f} x at its worst")
-    problem, points = days[0], over[0]
     words = "; ".join(longer) or "yes, where a baseline has a run"
     yield Row("PowerFlow has the shortest mean JCT at every energy", words, not longer)
+    problem, points = days[0], over[0]
     better, shown = False, []
     for name in ("gandiva", "tiresias", "afs"):
         (below,), least_clock = frontier(study, problem, name, (930.0,)), points[name][0]
@@ -242,80 +248,85 @@ def fig7(study: Study) -> Iterator[Row]:
 
 def fig8(study: Study) -> Iterator[Row]:
     """GPUs in use and power over time, each at about the energy of Gandiva+Zeus."""
-    problem = day(study.seeds[0])
-    target = frontier(study, problem, "gandiva+zeus")[0].energy_j
-    grid = np.arange(0.0, 36 * 3600.0, 600.0)
-    busy: dict[str, float] = {}
-    watts: dict[str, float] = {}
-    rows = []
-    for name, label in NAMES.items():
-        near = min(frontier(study, problem, name), key=lambda p: abs(p.energy_j - target))
-        solution: Any = finished(problem, name, **knobs(name, near.knob)).solution
-        inside = solution.kind != Kind.PRERUN
-        for means, upto_h, shown, value in (
-            (busy, 24, inside, solution.gpus.astype(float)),
-            (watts, 4, np.ones_like(inside), powers(problem, solution) / 1000),
-        ):
-            spans = (solution.start_s[shown], solution.end_s[shown])
-            times, level = step_function(*spans, value[shown])
-            at = level[np.maximum(np.searchsorted(times, grid, side="right") - 1, 0)]
-            means[label] = float(np.mean(at[grid < upto_h * 3600]))
-        note = f"at {near.energy_j / 1e9:.2f} GJ"
-        claim = f"{label}: GPUs in use in the first 24 h, mean"
-        rows.append(Row(claim, f"{busy[label]:.0f} of 256", note=note))
-    own, most = round(busy["PowerFlow"]), max(round(busy[NAMES[name]]) for name in RATED[:4])
+    days = [day(seed) for seed in study.seeds]
+    every: dict[str, list[tuple[float, float]]] = {name: [] for name in NAMES}
+    for problem in days:
+        target = frontier(study, problem, "gandiva+zeus")[0].energy_j
+        for name, found in every.items():
+            near = min(frontier(study, problem, name), key=lambda p: abs(p.energy_j - target))
+            found.append(_in_use(problem, name, near.knob))
+    busy, watts = ({name: np.array(found)[:, k] for name, found in every.items()} for k in range(2))
+    most = np.max([busy[name] for name in RATED[:4]], axis=0)
     claim = "PowerFlow uses GPUs that schedulers without elasticity leave idle"
-    yield Row(claim, f"{own} against {most} at most", own >= most)
-    taken = watts.pop("PowerFlow")
-    ahead = [f"{label} takes {value:.1f} kW" for label, value in watts.items() if value >= taken]
-    behind = max(value for value in watts.values() if value < taken)
+    words = f"{spread(busy['powerflow']).text(0)} against {spread(most).text(0)} at most"
+    yield Row(claim, words, exceeds(busy["powerflow"] - most))
+    taken = watts["powerflow"]
+    words = ", ".join(f"{NAMES[name]} {spread(x).text()} kW" for name, x in watts.items())
     claim = "PowerFlow takes more energy than the baselines in the first few hours"
-    words = f"{taken:.1f} kW in 4 h, {behind:.1f} at most of those below it"
-    yield Row(claim, words, not ahead, "; ".join(ahead))
-    yield from rows
+    yield Row(claim, f"in 4 h {words}", worst(exceeds(taken - watts[name]) for name in RATED))
+    for name, gpus in busy.items():
+        words = f"{spread(gpus).text(0)} of 256"
+        yield Row(f"{NAMES[name]}: GPUs in use in the first 24 h, mean", words)
+
+
+def _in_use(problem: ElasticProblem, name: str, knob: float) -> tuple[float, float]:
+    """Return GPUs in use, mean of 24 h, and power, kW, mean of 4 h."""
+    solution: Any = finished(problem, name, **knobs(name, knob)).solution
+    inside = solution.kind != Kind.PRERUN
+    grid = np.arange(0.0, 24 * 3600.0, 600.0)
+    means = []
+    for upto_h, shown, value in (
+        (24, inside, solution.gpus.astype(float)),
+        (4, np.ones_like(inside), powers(problem, solution) / 1000),
+    ):
+        spans = (solution.start_s[shown], solution.end_s[shown])
+        times, level = step_function(*spans, value[shown])
+        at = level[np.maximum(np.searchsorted(times, grid, side="right") - 1, 0)]
+        means.append(float(np.mean(at[grid < upto_h * 3600])))
+    return means[0], means[1]
 
 
 def fig9(study: Study) -> Iterator[Row]:
     """Models learnt in the loop against profiles known beforehand, and against one factor."""
-    problem = day(study.seeds[0])
-
-    def over_eta(of: ElasticProblem, **params: Any) -> list[Point]:
-        return frontier(study, of, "powerflow", **params)
-
-    runs = {
-        "perfect": over_eta(problem, profiles="perfect"),
-        "online": over_eta(problem),
-        "online, measuring free": over_eta(problem, **FREE),
-        "one factor, measuring free": over_eta(problem, profiles="scaled", **FREE),
+    modes: dict[str, dict[str, Any]] = {
+        "online": {},
+        "online, measuring free": FREE,
+        "one factor, measuring free": {"profiles": "scaled", **FREE},
     }
-    known = runs["perfect"]
-    for label, points in list(runs.items())[1:]:
-        others = [at_energy(known, p.energy_j) for p in points]
-        pairs = [(p, other) for p, other in zip(points, others, strict=True) if other]
-        apart = [100 * (p.jct_s / other - 1) for p, other in pairs]
-        claim = f"{label}: longer mean JCT at equal energy"
-        yield _apart(claim, apart, label == "online")
-        both = list(zip(points, known, strict=True))
-        longer = [100 * (p.jct_s / q.jct_s - 1) for p, q in both]
-        yield _apart(f"{label}: longer mean JCT at the same η", longer)
-        more = [100 * (p.energy_j / q.energy_j - 1) for p, q in both]
-        yield _apart(f"{label}: more energy at the same η", more)
-    for label, points in runs.items():
-        for p in points:
+    for label, params in modes.items():
+        equal, longer, more = [], [], []
+        for seed in study.seeds[: 1 if params else None]:  # the default's alone are judged
+            problem = day(seed)
+            known = frontier(study, problem, "powerflow", profiles="perfect")
+            points = frontier(study, problem, "powerflow", **params)
+            others = [(p, at_energy(known, p.energy_j)) for p in points]
+            equal.append([100 * (p.jct_s / other - 1) for p, other in others if other])
+            both = list(zip(points, known, strict=True))
+            longer.append([100 * (p.jct_s / q.jct_s - 1) for p, q in both])
+            more.append([100 * (p.energy_j / q.energy_j - 1) for p, q in both])
+        at_every = spread(np.array([np.abs(each).max() for each in equal]))
+        middle = spread(np.array([np.median(each) for each in equal]))
+        within = at_most(2, at_every.mean - at_every.half)
+        if within == "no" and at_most(2, abs(middle.mean) - middle.half) == "yes":
+            within = "open"  # at every η, or of the whole curve
+        claim = f"{label}: difference of mean JCT at equal energy"
+        yield Row(claim, _apart(equal), "" if params else within)
+        yield Row(f"{label}: longer mean JCT at the same η", _apart(longer))
+        yield Row(f"{label}: more energy at the same η", _apart(more))
+    for label, params in {"perfect": {"profiles": "perfect"}, **modes}.items():
+        for p in frontier(study, day(study.seeds[0]), "powerflow", **params):
             words = f"{p.jct_s:,.0f} s, {p.energy_j / 1e9:.2f} GJ"
             yield Row(f"{label}, η = {p.knob:g}", words)
 
 
-def _apart(claim: str, percent: Sequence[float], judged: bool = False) -> Row:
-    """Return median and worst of differences, %."""
-    most, median = max(percent), float(np.median(percent))
-    words = f"{median:.1f} % in the median, {most:.1f} % at most"
-    return Row(claim, words, at_most(2, most) if judged else "")
+def _apart(percent: Sequence[Sequence[float]]) -> str:
+    """Return least, median and largest of each seed's differences, %."""
+    found = (spread(np.array([f(each) for each in percent])) for f in (min, np.median, max))
+    return "{} % least, {} % in the median, {} % at most".format(*(one.text() for one in found))
 
 
 # -- Fig. 10, traces of 100 jobs --------------------------------------------------------------
 
-COMPARED = ("powerflow", "afs", "tiresias", "gandiva", "tiresias+zeus", "gandiva+zeus")
 INTERVALS_S = (60, 120, 240, 480)
 Factor = tuple[str, Sequence[float], Callable[[float], ElasticProblem]]
 
@@ -343,7 +354,7 @@ def compared(study: Study, problem: ElasticProblem, key: str, **powerflow: Any) 
     named = replace(problem, name=f"{problem.name} {key}")
     target = frontier(study, named, "gandiva+zeus")[0].energy_j
     found = {}
-    for name in COMPARED:
+    for name in NAMES:
         points = frontier(study, named, name, **(powerflow if name == "powerflow" else {}))
         value = points[0].jct_s if name.endswith("+zeus") else at_energy(points, target)
         if value is None:  # it always takes more: the point of least energy
@@ -355,12 +366,6 @@ def compared(study: Study, problem: ElasticProblem, key: str, **powerflow: Any) 
 def gain(jct: Mapping[str, float], pick: Callable[..., float] = max) -> float:
     """Return how many times PowerFlow's mean JCT the longest of the others is, or another."""
     return pick(x for name, x in jct.items() if name != "powerflow") / jct["powerflow"]
-
-
-def trend(gains: FloatArray) -> Verdict:
-    """Return whether gains, (seeds, values), rise from the first value to the last."""
-    found = spread(gains[:, -1] - gains[:, 0])
-    return holds(found.mean > found.half, found.mean > 0)
 
 
 def fig10(study: Study) -> Iterator[Row]:
@@ -377,27 +382,31 @@ def fig10(study: Study) -> Iterator[Row]:
                     frontier(study, named, f"{n}+zeus")[0].energy_j for n in ("gandiva", "tiresias")
                 ]
                 apart.append(100 * abs(zeus[1] / zeus[0] - 1))
-        others = COMPARED[1:]
+        others = list(NAMES)[1:]
         gains = np.array([[[j[o] / j["powerflow"] for o in others] for j in row] for row in jct])
-        ends = [[spread(gains[:, k, n]) for n in range(len(others))] for k in range(len(values))]
+        means = gains.mean(axis=0)
         words = ", ".join(
-            f"{min(row).mean:.2f} to {max(row).mean:.2f} x at {v}"
-            for v, row in zip(values, ends, strict=True)
+            f"{row.min():.2f} to {row.max():.2f} x at {v}"
+            for v, row in zip(values, means, strict=True)
         )
-        short = at_most(1, 1 / min(one.mean for row in ends for one in row))
+        short = at_most(1, 1 / means.min()) if title == "arrival interval" else ""
+        if short == "no" and means.mean(axis=1).min() > 1:
+            short = "open"  # "short", not "shortest": shorter than the mean of the baselines
         first, second = (c for c in study.item.claims if c.startswith(f"{title}: "))
-        asked = title != "job size as duration"
-        yield Row(first, f"over ours: {words}", short if title == "arrival interval" else "")
-        rises = title.startswith("job size")
-        for claim, each in (
-            (second, gains.mean(axis=2)),
-            (f"{second}: AFS alone", gains[:, :, others.index("afs")]),
-            (f"{second}: the slowest alone", gains.max(axis=2)),
-        ):
+        yield Row(first, f"over ours: {words}", short)
+        against = {
+            second: gains.mean(axis=2),
+            f"{second}: AFS alone": gains[:, :, others.index("afs")],
+            f"{second}: the slowest alone": gains.max(axis=2),
+        }
+        sign = 1 if title.startswith("job size") else -1
+        rises = [exceeds(sign * (each[:, -1] - each[:, 0])) for each in against.values()]
+        rising = "open" if rises[0] == "no" and "yes" in rises else rises[0]
+        for claim, each in against.items():
             over = [spread(column) for column in each.T]
             words = ", ".join(f"{g.text(2)} x at {v}" for v, g in zip(values, over, strict=True))
-            ordered = each if rises else each[:, ::-1]
-            yield Row(claim, words, trend(ordered) if asked and claim == second else "")
+            judged = claim == second and title != "job size as duration"
+            yield Row(claim, words, rising if judged else "")
     claim = "Gandiva+Zeus and Tiresias+Zeus take about the same energy"
     found = spread(np.array(apart))
     words = f"{found.text()} % apart, {max(apart):.1f} % at most"

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from optgap.solvers.backends.linear import LinearModel
 
 MOST_VARIABLES, MOST_TERMS = 1_000_000, 5_000_000
-"""Of a program, and entries of all its rows together: gigabytes of PuLP's expressions."""
+"""Largest numbers of variables and of entries in all rows; PuLP's objects take gigabytes."""
 GAP, UNSURE = 1e-7, 5e-7
-"""How far from the optimum a solver may stop, and how far its proofs are trusted; relative."""
+"""Relative gap at which a solver may stop, and relative error of its proofs that is assumed."""
 BACKEND = Parameter(
     "the MILP solver; `optgap --version` shows which are usable", choices=("highs", "cbc")
 )
@@ -71,14 +71,14 @@ class Program:
         self.terms = 0
         self._one: Any = None
 
-    def binary(self, name: str, upper: int = 1) -> Any:
-        """A variable that is 0 or 1, or a whole number up to `upper`."""
+    def binary(self, name: str) -> Any:
+        """Add a variable that is 0 or 1."""
         import pulp
 
-        return self._variable(name, 0, upper, pulp.LpInteger)
+        return self._variable(name, 0, 1, pulp.LpInteger)
 
     def continuous(self, name: str, lower: float = 0, upper: float | None = None) -> Any:
-        """A variable from `lower` to `upper`."""
+        """Add a variable from `lower` to `upper`."""
         import pulp
 
         return self._variable(name, lower, upper, pulp.LpContinuous)
@@ -167,7 +167,7 @@ class Program:
         self, what: str, held: Sequence[Any], most: Sequence[float], there: float,
         o: Mapping[tuple[int, int], Any],
     ) -> None:  # fmt: skip
-        """What jobs hold they have from what was free, or from jobs that have ended.
+        """Add rows by which jobs take resources from the free ones or from jobs that have ended.
 
         No more than `there` is held at any time exactly if every unit of it can be handed from job
         to job: what_i_j of them go from i to j, and what_start_j are free until j starts.
@@ -232,7 +232,7 @@ class Formulation:
         return [row.name for row in rows_of(self.program.problem)]
 
     def solution(self, values: Sequence[float]) -> Any:
-        """The solution behind values in the order of `names`."""
+        """Return the solution behind values in the order of `names`."""
         return self.decode(dict(zip(self.names, values, strict=True)))
 
     def write(self, path: str | os.PathLike[str], mps: bool = False) -> None:
@@ -248,16 +248,16 @@ class Formulation:
 
 
 def chosen(values: Mapping[str, float], variables: Mapping[Any, Any]) -> list[Any]:
-    """The keys of the binaries that are 1."""
+    """Return the keys of the binaries that are 1."""
     return [key for key, variable in variables.items() if values[variable.name] > 0.5]
 
 
 def earliest_starts(
     release: Sequence[float], length: Sequence[float], after: Iterable[tuple[int, int]]
 ) -> list[float]:
-    """When each job starts if none waits but for its release and for those it comes after, s.
+    """Return each job's start if it waits only for its release and for the jobs before it, s.
 
-    Files have few digits and solvers tolerances; which job waits for which is exact.
+    Files have few digits and solvers have tolerances, but the order of jobs is exact.
 
     Raises
     ------
@@ -287,15 +287,15 @@ def solved(
     backend: str,
     tolerance: float = 0.0,
 ) -> Outcome:
-    """The best solution of a formulation by a general MILP solver: the reference for fast methods.
+    """Solve a formulation by a general MILP solver: the reference for fast methods.
 
-    The referee looks at what the solver calls feasible, and values it.
+    The referee checks and values the solver's solution.
 
     Parameters
     ----------
-    make: writes the formulation of `problem`; called with ``limits``.
-    tolerance: told the solver, and all that its bound is lowered by; 0 for the solver's own, by
-        which its bounds are trusted up to `UNSURE`.
+    make: function that writes the formulation of `problem`; it is called with ``limits``.
+    tolerance: tolerance for the solver, by which alone its bound is lowered; 0 for the solver's
+        own, whose bounds are lowered by `UNSURE`.
 
     Raises
     ------

@@ -1,9 +1,11 @@
-"""Every placement of a tiny problem, one after another: the optimum by definition."""
+"""Methods of placement whose answers are known, and broken ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import combinations
+
+from slow_placement import exhaustive
 
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
@@ -26,66 +28,28 @@ def choices(problem: PlacementProblem, k: int) -> list[Choice]:
     return [*found, None]
 
 
-def feasible_solutions(problem: PlacementProblem) -> Iterator[PlacementSolution]:
-    """Every solution that the referee accepts, partial ones included."""
-    options = [choices(problem, k) for k in range(len(problem.tasks))]
-    size = len(options)
-
-    def extend(placements: list[Choice]) -> Iterator[PlacementSolution]:
-        k = len(placements)
-        solution = PlacementSolution.of([*placements, *([None] * (size - k))])
-        if problem.check(solution):
-            return
-        if k == size:
-            yield solution
-            return
-        for choice in options[k]:
-            yield from extend([*placements, choice])
-
-    yield from extend([])
-
-
 def optimum(problem: PlacementProblem) -> tuple[float, PlacementSolution] | None:
     """The best objective and a solution that has it; None when there is none."""
-    minimise = problem.objective.described.sense == "min"
-    best: tuple[float, PlacementSolution] | None = None
-    for solution in feasible_solutions(problem):
-        if minimise and not problem.serves_all(solution):
-            continue
-        value = problem.evaluate(solution).objective
-        if best is None or (value < best[0] if minimise else value > best[0]):
-            best = value, solution
-    return best
-
-
-# -- the same, and broken things, as methods ---------------------------------------------
-
-
-def enumerate_all(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
-    """An exact method."""
-    best = optimum(problem)
-    if best is None:
-        return Outcome(None, Status.INFEASIBLE)
-    return Outcome(best[1], Status.OPTIMAL, claimed=best[0], bound=best[0], bound_by="enumeration")
+    best = exhaustive(problem)
+    return None if best.claimed is None else (best.claimed, best.solution)
 
 
 def loose(problem: PlacementProblem, *, limits: Limits, seed: int, scale: float = 0.9) -> Outcome:
     """A bound that is `scale` times the optimum."""
-    best = optimum(problem)
+    best = exhaustive(problem).claimed
     if best is None:
         return Outcome(None, Status.NO_SOLUTION)
-    return Outcome(None, Status.BOUND_ONLY, bound=scale * best[0], bound_by="a share")
+    return Outcome(None, Status.BOUND_ONLY, bound=scale * best, bound_by="a share")
+
+
+def guess(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
+    """The optimum without its proof."""
+    return Outcome(exhaustive(problem).solution, Status.FEASIBLE)
 
 
 def nothing(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
     """A method that proves nothing."""
     return Outcome(None, Status.NO_SOLUTION)
-
-
-def guess(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
-    """The optimum without its proof."""
-    best = optimum(problem)
-    return Outcome(None if best is None else best[1], Status.FEASIBLE)
 
 
 def partial(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
@@ -104,8 +68,8 @@ def broken(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
 
 
 def _functions() -> dict[str, Callable[..., Outcome]]:
-    methods = enumerate_all, loose, guess, partial, nothing, liar, broken
-    others = {"enumerate": enumerate_all, "narrow": loose, "found": enumerate_all, "none": nothing}
+    methods = loose, guess, partial, nothing, liar, broken
+    others = {"enumerate": exhaustive, "narrow": loose, "found": exhaustive, "none": nothing}
     return {**{method.__name__: method for method in methods}, **others}
 
 

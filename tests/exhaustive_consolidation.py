@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from optgap.models.consolidation import ConsolidationProblem, ConsolidationSolution
+from optgap.models.consolidation import ConsolidationProblem
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome, Status
 from optgap.solvers.consolidation.instance import Instance, instance_of
 
 
@@ -62,8 +64,14 @@ class Enumeration:
         return (float(self.instance.server_w[server]), tuple(sorted(state)))
 
 
-def exhaustive(problem: ConsolidationProblem) -> ConsolidationSolution | None:
-    """Return the best of all placements of a tiny problem; None if there is no placement."""
+def exhaustive(
+    problem: ConsolidationProblem, *, limits: Limits | None = None, seed: int = 0
+) -> Outcome:
+    """Return the best of all placements of a tiny problem."""
     search = Enumeration(instance_of(problem))
     search.run()
-    return None if search.best is None else search.instance.solution(search.found)
+    if search.best is None:
+        return Outcome(None, Status.INFEASIBLE, message="all placements were tried")
+    solution = search.instance.solution(search.found)
+    best = problem.evaluate(solution).objective
+    return Outcome(solution, Status.OPTIMAL, claimed=best, bound=best, bound_by="enumeration")

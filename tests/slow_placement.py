@@ -138,9 +138,7 @@ def exhaustive(
         return Outcome(None, Status.INFEASIBLE, message="all placements were tried")
     value, placed = best
     solution = PlacementSolution.of(list(placed))
-    return Outcome(
-        solution, Status.OPTIMAL, claimed=value, bound=value, bound_by="exhaustive search"
-    )
+    return Outcome(solution, Status.OPTIMAL, claimed=value, bound=value, bound_by="enumeration")
 
 
 def _value(problem: PlacementProblem, nodes: list[Node], placed: Sequence[Place]) -> float:

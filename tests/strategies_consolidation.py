@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -82,6 +83,26 @@ def consolidation_problems(
         name="random",
         origin="synthetic",
     )
+
+
+EVEN = GpuKind(
+    memory_gb=10.0, power=PowerLine(10.0, 0.1), f_min_mhz=500.0, f_max_mhz=1000.0, beta=1.0
+)
+"""Stretch is 1000/f, power 10 W + 0.1 W per MHz: κ = 1 costs 110 W, 1.25 90 W and 2 60 W."""
+STEPS = [
+    Task("a", 6.0, kappa=1.0), Task("b", 6.0, kappa=1.25), Task("c", 6.0, kappa=2.0),
+    Task("d", 3.0, kappa=2.0),
+]  # fmt: skip
+"""The last fits beside any other: three GPUs at 110, 90 and 60 W in two servers."""
+
+
+def on_even_gpus(
+    tasks: list[Task], kinds: Any = (EVEN,), servers: Any = None, **more: Any
+) -> ConsolidationProblem:
+    """Eight servers of two GPUs and 100 W, unless told."""
+    rules = {k: more.pop(k) for k in list(more) if k in Rules.__dataclass_fields__}
+    servers = [Server((0, 0), 100.0)] * 8 if servers is None else servers
+    return ConsolidationProblem.of(list(kinds), servers, tasks, rules=Rules(**rules), **more)
 
 
 def micro(**changes: object) -> ConsolidationProblem:

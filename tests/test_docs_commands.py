@@ -30,7 +30,6 @@ PARSED = {
     r"optgap generate --fetch (NAME|openb)": "needs a network; tests/face/test_datasets",
     r"optgap fit powerflow-energy .*": "needs a profile over clocks and GPUs; tests/fitting",
     r"optgap audit swf .*": "needs a log in that format; tests/audit",
-    r"optgap fit linear-power power\.json .*": "needs what Prometheus answered; tests/audit",
     r"optgap fit --audit gpu\.csv .*": "needs a log of a GPU; tests/fitting",
 }
 """Commands that are not run, and why."""

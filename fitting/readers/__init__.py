@@ -1,4 +1,4 @@
-"""Profiler output into one tidy table; the source is recognised by its header."""
+"""Readers of profiler output into one tidy table; its header identifies the source."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def read_profile(
     strict
         Whether to refuse, rather than warn of, values that suggest another unit. Default True.
     by
-        Columns by which groups are told apart; each is judged by its magnitudes.
+        Columns that separate groups; the magnitudes of each group are checked.
     reads
         Columns that matter, such as ``estimator.reads()``. Default: all.
 
@@ -90,20 +90,20 @@ def read_profile(
         if not isinstance(given or {}, Mapping):
             raise InputError(name, "", given, "a mapping, such as {'power': 'power_w:kW'}")
     held = path if isinstance(path, (str, os.PathLike)) else held_table("table", path)
-    source = str(held)
-    text = read_text(held)
+    source, text = str(held), read_text(held)
+    columns, units = columns or {}, units or {}
     if interval_s is not None and not 0 < interval_s < 86_400:
         raise InputError("interval_s", "", interval_s, "seconds between samples, above 0")
-    log = monitors.read(text, source, interval_s, units or {})
+    log = monitors.read(text, source, interval_s, units)
     if log is not None:
         profile = samples.cut(log)
     else:
         raw = parse_csv(text, source, fields)
         if isinstance(held, Held):
-            raw = replace(raw, lines=[line - 2 for line in raw.lines])
-        profile = _read(raw, columns or {}, units or {}, reads, sampled, interval_s)
-    stated = {text.partition(":")[0] for text in (columns or {}).values() if ":" in text}
-    stated |= {by_name(name).name for name in units or {}}
+            raw = replace(raw, lines=raw.lines - 2)
+        profile = _read(raw, columns, units, reads, sampled, interval_s)
+    stated = {told.partition(":")[0] for told in columns.values() if ":" in told}
+    stated |= {by_name(name)[0].name for name in units}
     if profile.traces and profile.kind != "samples":  # the tool's own units
         stated |= {"power_w", "power_limit_w"}
     stated |= {"idle_w"} & set(profile.columns) if "power_w" in stated else set()
@@ -119,25 +119,25 @@ def _read(
     sampled: bool,
     interval_s: float | None,
 ) -> Profile:
-    """The table under our names, by the reader of its kind.
+    """Return the table under canonical names, from the reader of its kind.
 
     Raises
     ------
-    InputError: for a column that is to be renamed and is not there, and a table of no known kind.
+    InputError: for a missing column that the user renames, and a table of no known kind.
     """
-    own = {n: by_name(n).name for n in units if n in raw.header and n not in columns}
+    own = {n: by_name(n)[0].name for n in units if n in raw.cells and n not in columns}
     own = {name: ours for name, ours in own.items() if ours in QUANTITIES}
     named = mapped({**columns, **{n: f"{ours}:{units[n]}" for n, ours in own.items()}}, CANONICAL)
     units = answered({name: unit for name, unit in units.items() if name not in own})
     for name in named:
-        if name not in raw.header:
-            raise InputError(raw.source, "columns", name, one_of(raw.header))
-    found = next((item for item in DIALECTS if item.matches(set(raw.header))), None)
+        if name not in raw.cells:
+            raise InputError(raw.source, "columns", name, one_of(raw.cells))
+    found = next((item for item in DIALECTS if item.matches(raw.cells.keys())), None)
     log = None
     if sampled and found is None:
         log = samples.of_table(raw, named, units, interval_s)
     if log is not None:
-        names = {**samples.called(raw.header), **{w.name: n for n, w in named.items()}}
+        names = {**samples.called(list(raw.cells)), **{w.name: n for n, w in named.items()}}
         return replace(samples.cut(log), called=names).noting(*filter(None, [said(named)]))
     raw.require_regular()
     raw = without_copies(raw).noting(raw.again, "times the header stands below itself: left out")
@@ -145,57 +145,56 @@ def _read(
         known = {want.name for want in named.values()}
         theirs = {n: w for n, w in mapped(found.columns).items() if w.name not in known}
         raw = found.rewritten(raw)
-        named = {**{n: w for n, w in theirs.items() if n in raw.header}, **named}
-    elif not named and not tidy.is_tidy(set(raw.header)):
+        named = {**{n: w for n, w in theirs.items() if n in raw.cells}, **named}
+    elif not named and not tidy.is_tidy(raw.cells):
         expected = "columns of a known profiler, or canonical ones (frequency_mhz, power_w, …)"
         more = "; columns= (--column theirs=ours) names them"
-        shown = NoQuote(", ".join(raw.header))
+        shown = NoQuote(", ".join(raw.cells))
         raise InputError(raw.source, f"row {raw.top}", shown, expected + more)
     profile = tidy.read_tidy(raw, named, units, reads)
     return profile if found is None else replace(profile, kind=found.name)
 
 
 def read_profiles(paths: Sequence[str | os.PathLike[str]], **how: Any) -> Profile:
-    """Several files one below the other, with the columns they share and a ``file`` column.
+    """Read several files one below the other, with common columns and a ``file`` column.
 
     Parameters
     ----------
-    how: as `read_profile` takes it.
+    how: arguments of `read_profile`.
     """
     tables = [read_profile(path, **how) for path in paths]
     notes = tuple(note for table in tables for note in table.notes)
     # a log of an idle GPU has no row, and no columns to share
     tables = [table for table in tables if len(table)] or tables[:1]
+    first = replace(tables[0], notes=notes)
     if len(tables) == 1:
-        return replace(tables[0], notes=notes)
+        return first
     files = [np.full(len(table), table.source, dtype=object) for table in tables]
-    joined = _stacked([table.columns for table in tables]) | {"file": np.concatenate(files)}
-    published = _stacked([table.published for table in tables])
-    lines = np.concatenate(
-        [table.lines if len(table.lines) else np.full(len(table), NO_LINE) for table in tables]
+    lines = [t.lines if len(t.lines) else np.full(len(t), NO_LINE) for t in tables]
+    return replace(
+        first,
+        columns=_stacked([table.columns for table in tables]) | {"file": np.concatenate(files)},
+        source=", ".join(table.source for table in tables),
+        kind="+".join(dict.fromkeys(table.kind for table in tables)),
+        lines=np.concatenate(lines),
+        published=_stacked([table.published for table in tables]),
+        refused={name: why for table in tables for name, why in table.refused.items()},
+        traces=tuple(trace for table in tables for trace in table.traces),
     )
-    source = ", ".join(table.source for table in tables)
-    kinds = "+".join(dict.fromkeys(table.kind for table in tables))
-    refused = {name: why for table in tables for name, why in table.refused.items()}
-    first = tables[0].called
-    traces = tuple(trace for table in tables for trace in table.traces)
-    return Profile(joined, source, kinds, lines, notes, published, first, refused, traces)
 
 
 def _stacked(tables: Sequence[Mapping[str, Column]]) -> dict[str, Column]:
-    """The columns that all tables have, one table below the other."""
+    """Return the columns that all tables have, one table below the other."""
     shared = [name for name in tables[0] if all(name in table for table in tables)]
     return {name: np.concatenate([table[name] for table in tables]) for name in shared}
 
 
 def without_copies(raw: RawTable) -> RawTable:
-    """The table with each exactly repeated row kept once, and a note when there was one."""
+    """Return the table with each exactly repeated row once, and a note if there was one."""
     first: dict[tuple[str, ...], int] = {}
-    for k, row in enumerate(raw.rows):
-        first.setdefault(tuple(row), k)
-    copies = len(raw.rows) - len(first)
-    if not copies:
+    rows = list(zip(*raw.cells.values(), strict=True))
+    same = [first.setdefault(row, k) != k for k, row in enumerate(rows)]
+    if not any(same):
         return raw
-    kept = sorted(first.values())
-    line = next(raw.lines[k] for k, row in enumerate(raw.rows) if first[tuple(row)] != k)
-    return raw.noting(copies, f"repeated rows left out (the first is row {line})").take(kept)
+    note = f"repeated rows left out (the first is row {raw.lines[same.index(True)]})"
+    return raw.noting(sum(same), note).take(~np.array(same))

@@ -1,7 +1,7 @@
 """Published kinds of CSV: sweeps of clocks and limits, training throughput, co-locations.
 
-A dialect turns a table into one that `tidy` reads: it says what columns are, and computes those
-that take more than a name.
+A dialect turns a table into one that `tidy` reads: it names the columns, and computes those that
+need more than a name.
 """
 
 from __future__ import annotations
@@ -10,22 +10,19 @@ import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from optgap.fitting.readers.text import RawTable, parse_csv, stem
+from optgap.fitting.readers.text import Floats, RawTable, parse_csv, stem
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.reading import read_text
 
 SERVER = 8
-"""GPUs on a node of ElasticFlow's testbed and of Gavel's consolidated jobs."""
-_ENERGY = re.compile(r"gpu\d+_energy")
+"""GPUs of a node of ElasticFlow's testbed, and of a node of Gavel's consolidated jobs."""
 
 
-def _positive(raw: RawTable, name: str) -> NDArray[np.float64]:
-    """A column without a zero or a negative number; raises InputError naming the first."""
+def _positive(raw: RawTable, name: str) -> Floats:
+    """Return a positive column; raise InputError for the first other number."""
     values = raw.numbers(name)
     for row in np.flatnonzero(values <= 0)[:1]:
         where = f"row {raw.lines[row]}, column {name}"
@@ -33,45 +30,22 @@ def _positive(raw: RawTable, name: str) -> NDArray[np.float64]:
     return values
 
 
-def _with(raw: RawTable, **columns: Any) -> RawTable:
-    """Add columns, or put them in the place of those that have their names."""
-    header = [name for name in raw.header if name not in columns]
-    kept, count = [raw.index(name) for name in header], len(raw.rows)
-    cells = [map(str, np.broadcast_to(values, count).tolist()) for values in columns.values()]
-    rows = [
-        [*(row[k] for k in kept), *more]
-        for row, more in zip(raw.rows, zip(*cells, strict=True), strict=True)
-    ]
-    return replace(raw, header=[*header, *columns], rows=rows)
-
-
-def _joined(raw: RawTable, names: str) -> Sequence[str]:
-    """Join text columns by a slash, row by row; empty parts are left out."""
-    parts = [raw.text(name) for name in names.split() if name in raw.header]
+def _joined(raw: RawTable, names: str) -> list[str]:
+    """Join text columns by a slash, row by row, without empty parts."""
+    parts = [raw.text(name) for name in names.split() if name in raw.cells]
     return ["/".join(filter(None, row)) for row in zip(*parts, strict=True)]
 
 
 def _offsets(raw: RawTable) -> RawTable:
-    """Keep clocks that are offsets from a base clock, and so not all above 0, from being clocks."""
+    """Rename clocks that are offsets from a base clock, which are not all above 0."""
     if np.all(raw.numbers("coreF") > 0):
         return raw
     offsets = {"coreF": "frequency_offset_mhz", "memF": "memory_offset_mhz"}
-    return replace(raw, header=[offsets.get(name, name) for name in raw.header])
-
-
-def _windows(raw: RawTable) -> RawTable:
-    """Energy per GPU over windows; a number at the end of a window's name is the limit in W."""
-    names = [name for name in raw.header if _ENERGY.fullmatch(name)]
-    energy = np.sum([raw.numbers(name) for name in names], axis=0)
-    power = energy / _positive(raw, "elapsed_time") / len(names)
-    limits = [re.search(r"(\d+(?:\.\d+)?)$", cell) for cell in raw.text("window_name")]
-    more = {"power_limit_w": [found[1] for found in limits if found]} if all(limits) else {}
-    return _with(raw, application=stem(raw.source), gpus=len(names), energy_j=energy,
-                 power_w=power, **more)  # fmt: skip
+    return replace(raw, cells={offsets.get(n, n): cells for n, cells in raw.cells.items()})
 
 
 def _adaptdl(raw: RawTable) -> RawTable:
-    """Step time by nodes and replicas, or by placement, a digit for each node.
+    """Read step time by nodes and replicas, or by placement, with a digit for each node.
 
     Raises
     ------
@@ -79,63 +53,63 @@ def _adaptdl(raw: RawTable) -> RawTable:
         into a number).
     """
     name = re.split("_placements|_scalab", stem(raw.source))[0]
-    if "placement" not in raw.header:
-        return _with(raw, application=name)
-    digits = []
-    for line, text in zip(raw.lines, raw.text("placement"), strict=True):
+    places = raw.text("placement") if "placement" in raw.cells else ()
+    for line, text in zip(raw.lines, places, strict=False):
         if not re.fullmatch(r"[1-9]+", text):
             expected = "digits from 1 to 9, the GPUs on each node"
             raise InputError(raw.source, f"row {line}, column placement", text, expected)
-        digits.append([int(digit) for digit in text])
-    gpus, nodes, most = ([of(d) for d in digits] for of in (sum, len, max))
-    return _with(raw, application=name, gpus=gpus, nodes=nodes, gpus_on_node=most)
+    digits = [list(map(int, text)) for text in places]
+    parts = {"gpus": [*map(sum, digits)], "nodes": [*map(len, digits)],
+             "gpus_on_node": [*map(max, digits)]}  # fmt: skip
+    return raw.having(application=name, **(parts if digits else {}))
 
 
 def _elasticflow(raw: RawTable) -> RawTable:
-    """Iterations per second by global batch (rows) and GPUs (columns); 0 and empty are not runs."""
-    counts = [name for name in raw.header if name.isdigit()]
+    """Read iterations per second by global batch (rows) and GPUs (columns); 0 is no run."""
+    counts = [name for name in raw.cells if name.isdigit()]
     rates = np.array([raw.numbers(name) for name in counts])
     for column, row in np.argwhere(rates < 0)[:1]:
         where = f"row {raw.lines[row]}, column {counts[column]}"
         raise InputError(raw.source, where, float(rates[column, row]), "iterations per second")
     column, row = np.nonzero(rates > 0)
     gpus = np.array(counts, dtype=float)[column]
-    batch = _positive(raw, "global_batch_size")[row].tolist()
+    batch = _positive(raw, "global_batch_size")[row]
     raw = raw.noting(
         rates.size - len(row), "cells of 0 or nothing are combinations that were not run"
     )
-    found = replace(raw.take(row), header=["global_batch"], rows=[[repr(b)] for b in batch])
-    return _with(found, application=stem(raw.source), gpus=gpus, nodes=np.ceil(gpus / SERVER),
-                 gpus_on_node=np.minimum(gpus, SERVER), time_s=1 / rates[column, row])  # fmt: skip
+    return replace(raw.take(row), cells={}).having(
+        global_batch=batch, application=stem(raw.source), gpus=gpus, nodes=np.ceil(gpus / SERVER),
+        gpus_on_node=np.minimum(gpus, SERVER), time_s=1 / rates[column, row],
+    )  # fmt: skip
 
 
 def _gavel(raw: RawTable) -> RawTable:
-    """Isolated jobs; steps are summed over workers, so T = n / steps_per_s.
+    """Read isolated jobs; steps are summed over workers, so T = n / steps_per_s.
 
-    Unconsolidated jobs sit one GPU to a node, others fill nodes of eight.
+    Unconsolidated jobs have one GPU on each node; others fill nodes of eight.
     """
-    raw = raw.take(np.flatnonzero(raw.numbers("steps_per_s") > 0))
+    raw = raw.take(raw.numbers("steps_per_s") > 0)
     gpus = _positive(raw, "num_gpus")
-    place = raw.text("placement") if "placement" in raw.header else [""] * len(gpus)
+    place = raw.text("placement") if "placement" in raw.cells else [""] * len(gpus)
     apart = np.array(["unconsolidated" in text for text in place], dtype=bool)
     nodes = np.where(apart, gpus, np.ceil(gpus / SERVER))
-    return _with(raw, placement=np.where(apart, "unconsolidated", "consolidated"), nodes=nodes,
-                 gpus_on_node=np.ceil(gpus / nodes), time_s=gpus / raw.numbers("steps_per_s"),
-                 steps_per_s="")  # fmt: skip
+    return raw.having(placement=np.where(apart, "unconsolidated", "consolidated"), nodes=nodes,
+                      gpus_on_node=np.ceil(gpus / nodes), time_s=gpus / raw.numbers("steps_per_s"),
+                      steps_per_s="")  # fmt: skip
 
 
 def _per_gpu(raw: RawTable) -> RawTable:
-    """EcoSched's counters are summed over the GPUs."""
+    """Read EcoSched's counters, which are summed over the GPUs, per GPU."""
     sums = {"frequency_mhz": "sm_clock_sum_mhz", "fp_active": "fp_active_sum"}
     gpus = _positive(raw, "gpu_count")
-    return _with(raw, **{ours: raw.numbers(theirs) / gpus
-                         for ours, theirs in sums.items() if theirs in raw.header})  # fmt: skip
+    return raw.having(**{ours: raw.numbers(name) / gpus for ours, name in sums.items()
+                         if name in raw.cells})  # fmt: skip
 
 
 def _pairs(raw: RawTable) -> RawTable:
-    """Lucid's pairs: two rows per pair, speed (1 = alone) against the summed solo utilisation.
+    """Read Lucid's pairs as two rows per pair: speed (1 = alone) and summed solo utilisation.
 
-    Solo utilisations are read from ``single_data.csv`` beside the file.
+    Solo utilisations come from ``single_data.csv`` beside the file.
     """
     beside = Path(raw.source).with_name("single_data.csv")
     if not beside.exists():
@@ -145,68 +119,46 @@ def _pairs(raw: RawTable) -> RawTable:
         parse_csv(read_text(beside), str(beside)),
         "model{0} dataset{0} batchsize{0} amp{0}",
     )
-    util = dict(
-        zip(_joined(alone, job.format("")), alone.numbers("gpu_util").tolist(), strict=True)
-    )
-    one, two = (_joined(raw, job.format(k)) for k in "12")
-    known = [k for k, pair in enumerate(zip(one, two, strict=True)) if util.keys() >= {*pair}]
+    util = dict(zip(_joined(alone, job.format("")), alone.numbers("gpu_util"), strict=True))
+    sides = [_joined(raw, job.format(k)) for k in "12"]
+    known = [k for k, pair in enumerate(zip(*sides, strict=True)) if util.keys() >= {*pair}]
     if not known:
         raise InputError(raw.source, "", NoQuote("no pair known alone"), "pairs of known jobs")
-    speeds = [raw.numbers(f"speed{k}").tolist() for k in "12"]
-    rows = [  # each side of a pair, one below the other
-        [side[k], repr(util[one[k]] + util[two[k]]), repr(speed[k])]
-        for k in known
-        for side, speed in zip((one, two), speeds, strict=True)
-    ]
-    raw = raw.noting(len(raw.rows) - len(known), "pairs without solo utilisation left out")
-    header = ["application", "util_sum_percent", "speed"]
-    return replace(raw.take(np.repeat(known, 2)), header=header, rows=rows)
-
-
-def _last_of_runs(raw: RawTable) -> RawTable:
-    """Runs of ``emissions.csv``; its energies are cumulative, so last rows count.
-
-    Power is energy over time: the column ``gpu_power`` is a last reading, not a mean.
-    """
-    kept = sorted({run: k for k, run in enumerate(raw.text("run_id"))}.values())
-    what = "rows left out: energies are cumulative, the last row of a run counts"
-    raw = raw.noting(len(raw.rows) - len(kept), what).take(kept)
-    spent = 3.6e6 * raw.numbers("gpu_energy")
-    watts = spent / _positive(raw, "duration") / _positive(raw, "gpu_count")
-    models = raw.text("gpu_model") if "gpu_model" in raw.header else [""] * len(watts)
-    return _with(raw, energy_j=spent, power_w=watts,
-                 gpu_model=[re.sub(r"^\d+ x ", "", text) for text in models])  # fmt: skip
+    raw = raw.noting(len(raw) - len(known), "pairs without solo utilisation left out").take(known)
+    names = [side[k] for k in known for side in sides]  # each side of a pair, one below the other
+    speeds = np.stack([raw.numbers(f"speed{k}") for k in "12"], axis=1).ravel()
+    sums = np.repeat([sum(util[side[k]] for side in sides) for k in known], 2)
+    twice = replace(raw.take(np.repeat(np.arange(len(raw)), 2)), cells={})
+    return twice.having(application=names, util_sum_percent=sums, speed=speeds)
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """One kind of CSV.
+    """Kind of CSV.
 
     Parameters
     ----------
-    needs: the columns by which it is recognised, or a test of them.
-    columns: what its columns are, as a user would say it.
-    change: computes what takes more than a name.
-    joined: text columns of ours, and those that they are joined from.
+    needs: columns that identify the kind, or a test of the columns.
+    columns: canonical names of columns, as a user would give them.
+    change: function that computes columns that need more than a name.
+    joined: canonical text columns, and the columns that are joined to make them.
     """
 
     name: str
     needs: str | Callable[[Set[str]], bool]
     columns: Mapping[str, str] = field(default_factory=dict)
-    change: Callable[[RawTable], RawTable] | None = None
+    change: Callable[[RawTable], RawTable] = replace
     joined: Mapping[str, str] = field(default_factory=dict)
 
     def matches(self, header: Set[str]) -> bool:
-        """Whether a table with these columns is of this kind."""
-        if callable(self.needs):
-            return self.needs(header)
-        return {*self.needs.split()} <= header
+        """Tell whether a table with these columns is of this kind."""
+        needs = self.needs
+        return {*needs.split()} <= header if isinstance(needs, str) else needs(header)
 
     def rewritten(self, raw: RawTable) -> RawTable:
-        """The table as `tidy` reads it."""
-        found = raw if self.change is None else self.change(raw)
-        texts = {ours: _joined(raw, theirs) for ours, theirs in self.joined.items()}
-        return _with(found, **texts) if texts else found
+        """Return the table in a form that `tidy` reads."""
+        found = self.change(raw)
+        return found.having(**{ours: _joined(raw, theirs) for ours, theirs in self.joined.items()})
 
 
 def _by_gpus(header: Set[str]) -> bool:
@@ -214,14 +166,8 @@ def _by_gpus(header: Set[str]) -> bool:
     return len(rest) < len(header) and bool(rest) and all(name.isdigit() for name in rest)
 
 
-def _by_window(header: Set[str]) -> bool:
-    return {"window_name", "elapsed_time"} <= header and any(map(_ENERGY.fullmatch, header))
-
-
 _ZEUS = "dataset network optimizer"
 DIALECTS: Sequence[Dialect] = (
-    Dialect("codecarbon", "run_id duration gpu_energy gpu_count",
-            {"project_name": "application"}, _last_of_runs),
     Dialect("nv-dvfs", "benchmark core_frequency time average_power",
             {"time": "time_s:ms", "DRAMA": "dram_active"},
             joined={"application": "benchmark argNo kernel"}),
@@ -231,7 +177,6 @@ DIALECTS: Sequence[Dialect] = (
     Dialect("zeus-summary", "network batch_size power_limit time_per_epoch average_power",
             {"batch_size": "local_batch", "time_per_epoch": "time_s"},
             joined={"workload": _ZEUS, "application": f"{_ZEUS} power_limit"}),
-    Dialect("zeus-windows", _by_window, {}, _windows),
     Dialect("adaptdl-placements", "placement local_bsz step_time", {}, _adaptdl),
     Dialect("adaptdl-scalability", "num_nodes num_replicas local_bsz step_time",
             {"num_replicas": "gpus"}, _adaptdl),
@@ -243,4 +188,4 @@ DIALECTS: Sequence[Dialect] = (
             {"platform": "gpu_model"}, _per_gpu),
     Dialect("lucid-colocation", "model1 speed1 model2 speed2", {}, _pairs),
 )  # fmt: skip
-"""In the order in which they are tried; what is of none is a log of samples or a tidy table."""
+"""Dialects in the order of trial; any other table is a log of samples or a tidy table."""

@@ -1,4 +1,4 @@
-"""What people call the columns of a profile: which is which of our quantities, and its unit."""
+"""Recognition of canonical quantities and units in the column names of a profile."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "gpu_model": ("gpu_name", "gpu_type", "device", "device_name"),
     "rate": ("throughput", "training_throughput", "train_throughput"),
 }  # fmt: skip
-"""Names that are recognised, in words joined by underscores, without a unit or a statistic."""
+"""Recognised names, as words joined by underscores, without unit and statistic."""
 
 CANONICAL = (*QUANTITIES, *TEXTS)
 RATE, BATCH = "rate", "batch"
@@ -63,24 +63,24 @@ _OURS = {name: ours for ours, names in NAMES.items() for name in (*names, ours)}
 _OURS |= {name: name for name in CANONICAL}
 _STEMS = {name.rpartition("_")[0]: name for name in CANONICAL}
 _STEMS |= {"p": "power_w", "f": "frequency_mhz", "t": "time_s", "e": "energy_j"}
-"""Names that take a unit to tell: memory_ghz is a clock, memory_mib is not."""
+"""Names that need a unit for recognition: memory_ghz is a clock, memory_mib is not."""
 _SCOPED = ("power_w", "energy_j", "gpus", "time_s", BATCH)
 """Quantities that may be called total, or per GPU."""
 NEVER, ASKED = 9, 3
 _KINDS = ("steps", "samples", "tokens", "others")
-"""Rates, by how little else it takes to make a time of them."""
+"""Rates; the first need the fewest further columns for a time."""
 FORMULA = "time_s = local_batch x gpus / (samples/s), global_batch / (samples/s) or 1 / (steps/s)"
 
 
 @dataclass(frozen=True, slots=True)
 class Seen(Wanted):
-    """A column of the user's table, as far as its name or the user tells.
+    """Column of the user's table, as far as its name or the user describes it.
 
     Parameters
     ----------
-    rate: what is counted per unit of time (see `Header`); the name is `RATE` then.
-    scope: ``total`` over all GPUs, ``each`` of them, or nothing said.
-    either: units that its name may mean, where it does not tell.
+    rate: things counted per unit of time (see `Header`); the name is then `RATE`.
+    scope: ``total`` over all GPUs, ``each`` of them, or "" if unknown.
+    either: units that an ambiguous name may mean.
     """
 
     rate: str = ""
@@ -89,7 +89,7 @@ class Seen(Wanted):
 
 
 def quantity_of(words: str) -> tuple[str, int, str]:
-    """Return our name for a column's words ("" for none), its rank and its scope.
+    """Return the canonical name for a column's words ("" for none), its rank and its scope.
 
     >>> quantity_of("avg_power_per_gpu"), quantity_of("power_std"), quantity_of("colour")
     (('power_w', 0, 'each'), ('power_w', 9, ''), ('', 1, ''))
@@ -117,22 +117,22 @@ def recognised(
     units: Mapping[str, str] = MappingProxyType({}),
     texts: Collection[str] = (),
 ) -> tuple[dict[str, Seen], dict[str, InputError]]:
-    """Return what the columns are, and why a quantity that some column could be is not read.
+    """Return the recognised columns, and errors for quantities that no column surely has.
 
     Parameters
     ----------
-    named: what the user says that columns are; no other column is taken for the same.
-    units: what the user says that quantities are measured in.
-    texts: columns without numbers: another of the same name is preferred.
+    named: columns that the user names; no other column is taken for the same quantity.
+    units: units that the user states.
+    texts: columns without numbers; another column of the same name is preferred.
     """
+    told = {theirs: _told(want, parsed(theirs)) for theirs, want in named.items()}
+    taken = {seen.name for seen in told.values()}
     found: dict[str, list[tuple[float, str, Seen]]] = {}
-    said = {theirs: _said(want, parsed(theirs)) for theirs, want in named.items()}
-    taken = {seen.name for seen in said.values()}
     for theirs in header:
-        seen, rank = _by_name(theirs)
+        seen, rank = by_name(theirs)
         rank += (theirs in texts and rank >= 0 and seen.name not in TEXTS) * NEVER / 2
-        if theirs in said:
-            found[said[theirs].name] = [(0, theirs, said[theirs])]
+        if theirs in told:
+            found[told[theirs].name] = [(0, theirs, told[theirs])]
         elif seen.name and rank < NEVER and seen.name not in taken:
             found.setdefault(seen.name, []).append((rank, theirs, seen))
     refused: dict[str, InputError] = {}
@@ -143,28 +143,20 @@ def recognised(
         # our own name beside another with our unit: as good a claim
         alike = [name for level, name, other in several
                  if level == rank or (rank < 0 and (level, other.unit) == (1, own))]  # fmt: skip
+        seen = replace(seen, unit=units.get(ours, seen.unit))
+        error = _unclear(theirs, seen, source)
         if len(alike) > 1:
             expected = f"one column for {ours}; --column '{alike[0]}={ours}' says which"
-            refused[ours] = InputError(source, "columns", NoQuote(" and ".join(alike)), expected)
-            continue
-        if ours in units:
-            seen = replace(seen, unit=units[ours])
-        result[theirs] = seen
-        error = _unclear(theirs, seen, source)
-        if error is not None:
+            error = InputError(source, "columns", NoQuote(" and ".join(alike)), expected)
+        if error is None:
+            result[theirs] = seen
+        else:
             refused[ours] = error
-            if not seen.either:
-                del result[theirs]
     return result, refused
 
 
-def by_name(theirs: str) -> Seen:
-    """What a column is by its name alone; without a name of ours where that says nothing."""
-    return _by_name(theirs)[0]
-
-
-def _by_name(theirs: str) -> tuple[Seen, float]:
-    """What a column is by its name, and its rank among those that are the same."""
+def by_name(theirs: str) -> tuple[Seen, float]:
+    """Recognise a column by its name alone; return it with its rank among equal ones."""
     if theirs in CANONICAL:
         return Seen(theirs), -1
     header = parsed(theirs)
@@ -183,12 +175,11 @@ def _by_name(theirs: str) -> tuple[Seen, float]:
     return Seen(ours, header.unit, "", scope, header.units if len(header.units) > 1 else ()), rank
 
 
-def _said(want: Wanted, header: Header) -> Seen:
-    """What the user says that a column is; where no unit is said, that in its name."""
+def _told(want: Wanted, header: Header) -> Seen:
+    """Return the column as the user names it, by default with the unit in its name."""
     rate = parsed(f"({want.unit})")
     if want.unit and rate.rate:
-        each = "each" if "per_gpu" in rate.words else ""
-        return Seen(RATE, rate.unit, rate.rate, each)
+        return Seen(RATE, rate.unit, rate.rate, "each" if "per_gpu" in rate.words else "")
     units = tuple(unit for unit in header.units if unit in units_of(want.name))
     if want.unit or not units or header.rate:
         return Seen(want.name, want.unit)
@@ -196,26 +187,23 @@ def _said(want: Wanted, header: Header) -> Seen:
 
 
 def _unclear(theirs: str, seen: Seen, source: str) -> InputError | None:
-    """Why a column is not read: its unit is unknown, ambiguous or one of something else."""
-    header, units = parsed(theirs), units_of(seen.name)
-    named, where = f"--column '{theirs}={seen.name}", f"column {theirs}"
-    if seen.name == RATE:
-        if seen.rate in _KINDS[:-1]:
-            return None
-        found = NoQuote("a rate of what is not told" if not seen.rate else "no rate of training")
-        expected = f"samples, steps or tokens per s: --column '{theirs}=time_s:images/s'; {FORMULA}"
-        return InputError(source, where, found, expected)
-    if seen.name == "time_s" and not seen.unit and by_name(theirs).name == RATE:
-        found = NoQuote(f"{header.rate} per {header.unit}, a rate" if header.rate else "a rate")
-        return InputError(source, where, found, f"a time ({FORMULA} is taken without --column)")
-    if seen.unit in units or not units or theirs == seen.name:
+    """Return the error for a column whose unit is unknown, ambiguous or of another quantity."""
+    header, units, column = parsed(theirs), units_of(seen.name), f"--column '{theirs}="
+    if seen.name == RATE and seen.rate not in _KINDS[:-1]:
+        found = "a rate of what is not told" if not seen.rate else "no rate of training"
+        expected = f"samples, steps or tokens per s: {column}time_s:images/s'; {FORMULA}"
+    elif seen.name == "time_s" and not seen.unit and by_name(theirs)[0].name == RATE:
+        found = f"{header.rate} per {header.unit}, a rate" if header.rate else "a rate"
+        expected = f"a time ({FORMULA} is taken without --column)"
+    elif seen.name == RATE or seen.unit in units or not units or theirs == seen.name:
         return None
-    if seen.either:
-        both = [f"{named}:{unit.replace('minimum', 's')}'" for unit in seen.either]
-        found = NoQuote(f"a unit that may be {' or '.join(seen.either)}")
-        return InputError(source, where, found, " or ".join(both))
-    if header.unknown or header.units:
-        found = NoQuote(f"unit {header.unknown or header.units[0]!r}")
-        expected = f"one of {', '.join(units)}; {named}:{next(iter(units))}' says otherwise"
-        return InputError(source, where, found, expected)
-    return None
+    elif seen.either:
+        both = [f"{column}{seen.name}:{u.replace('minimum', 's')}'" for u in seen.either]
+        found, expected = f"a unit that may be {' or '.join(seen.either)}", " or ".join(both)
+    elif header.unknown or header.units:
+        found = f"unit {header.unknown or header.units[0]!r}"
+        says = f"{column}{seen.name}:{next(iter(units))}' says otherwise"
+        expected = f"one of {', '.join(units)}; {says}"
+    else:
+        return None
+    return InputError(source, f"column {theirs}", NoQuote(found), expected)

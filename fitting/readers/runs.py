@@ -1,47 +1,49 @@
-"""Samples of one GPU into runs: what is busy, where a run ends, and what it draws."""
+"""Division of one GPU's samples into runs: busy samples, ends of runs, and their power."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from optgap.fitting.readers.text import Floats
+
 Flags = NDArray[np.bool_]
+Index = NDArray[np.int64]
 
 SHORTEST, SHORTEST_S = 5, 2.0
-"""The fewest samples that make a run, and its least length."""
+"""Least number of samples of a run, and its least length."""
 PAUSE, PAUSE_S = 2, 1.0
-"""A pause of no more samples, or no longer, is bridged: sensors average over a second."""
+"""Longest pause that is bridged (samples, s), because sensors average over a second."""
 HOLE_PERIODS, HOLE_S = 10, 5.0
-"""A log without a sample for longer than both has a hole."""
+"""Times without a sample above both of which a log has a hole."""
 LASTS, LASTS_S = 5, 3.0
-"""A level lasts when it is the median of so many updates in a row, or one reading for so long."""
+"""Number of updates whose median is a lasting level, or time of a single reading."""
 SLIP_LOW, SLIP_HIGH, SLIP = 1 / 6, 1.5, 2
-"""Up to `SLIP` updates below or above these shares of the levels that last are slips."""
+"""Shares of lasting levels; up to `SLIP` updates below or above these are slips."""
 UTIL, UTIL_SHARE, UTIL_KNOWN, UTIL_DEAD = 10.0, 0.3, 0.9, 5.0
-"""Busy is what reaches `UTIL` percent or this share of the 95th percentile."""
+"""Thresholds of busy samples: `UTIL` percent, or a share of the 95th percentile."""
 MOVE, HELD, HELD_SHARE = np.log(1.03), 0.01, 0.9
-"""A clock moves by more than `MOVE`; it is held when most samples are within `HELD`."""
-UNSTEADY, UNHELD, BRIEF_S, TOGETHER_S = 0.25, 0.05, 5.0, 5.0
-"""Spreads of power and clock, run times and common starts that make a run suspect."""
+"""Changes of a clock exceed `MOVE`; a clock is held if most samples are within `HELD`."""
+UNSTEADY, UNHELD, BRIEF_S = 0.25, 0.05, 5.0
+"""Thresholds of power spread, clock spread and run time of a suspect run."""
 
 
 @dataclass
 class Run:
-    """One run of a device.
+    """Run of a device.
 
     Parameters
     ----------
-    span: its samples.
-    mean: those of them that count in its means.
-    time_s: how long it took; NaN where its beginning or end was not seen.
-    power_w: its mean power.
-    spreads: of its power and its clock, the 10th to the 90th percentile over the mean.
-    doubts: why it is suspect.
+    span: samples of the run.
+    mean: samples that count in its means.
+    time_s: duration, s; NaN if its beginning or end is missing.
+    power_w: mean power, W.
+    spreads: of power and clock, the 10th to the 90th percentile over the mean.
+    doubts: reasons why the run is suspect.
     """
 
     span: slice
@@ -54,15 +56,15 @@ class Run:
 
 @dataclass
 class Cut:
-    """The runs of a device, its power at rest, and what was left out or noticed.
+    """Runs of a device, its power at rest, and remarks.
 
     Parameters
     ----------
     order: the samples by time.
-    seen: their times without what lies in holes, s; `period` is the usual step.
-    holes: the first sample behind each hole, or step back of the clock, and the step there, s.
-    idle_w: power at rest, NaN where it was not seen.
-    told: how busy was told from idle, where not by utilisation.
+    seen: their times without holes, s; `period` is the usual step.
+    holes: the first sample after each hole or step back of the clock, and that step, s.
+    idle_w: power at rest, W; NaN if unknown.
+    told: criterion of busy samples, if not utilisation.
     """
 
     order: NDArray[np.int64]
@@ -84,20 +86,20 @@ def cut_device(times: Floats, series: Mapping[str, Floats]) -> Cut:
 
     Parameters
     ----------
-    times: in s, as they stand in the log.
-    series: ``power_w`` and whatever else was sampled; ``counter_j`` is an energy counter.
+    times: times of the log, s.
+    series: ``power_w`` and other samples; ``counter_j`` is an energy counter.
 
     Raises
     ------
-    ValueError: where samples of several devices must be among them.
+    ValueError: if the samples must be of several devices.
     """
     found = _timed(times)
     times, period = found.seen, found.period
     series = {name: values[found.order] for name, values in series.items()}
     cuts = np.array([k for k, _ in found.holes], dtype=np.int64)
-    util, clock = series.get("util_percent"), series.get("frequency_mhz")
+    clock = series.get("frequency_mhz", np.full(len(times), np.nan))
     power, found.slips = without_slips(times, series["power_w"], period)
-    busy, found.told = busy_samples(times, power, util, period)
+    busy, found.told = busy_samples(times, power, series.get("util_percent"), period)
     found.idle_w = _at_rest(times, power, busy)
     resting = power[~busy & np.isfinite(power)]
     if len(resting):
@@ -105,6 +107,7 @@ def cut_device(times: Floats, series: Mapping[str, Floats]) -> Cut:
         if high > 1.5 * low:
             found.remarks.append(f"power at rest is {low:.3g} to {high:.3g} W, not one level")
     by_power = found.told not in ("", IDLE)
+    outside, lasted = ~busy, 0.0
     for start, stop in _spans(times, busy, cuts, period, found.bridged_s):
         length = float(times[stop - 1] - times[start] + period)
         if stop - start < SHORTEST or length < SHORTEST_S - 1e-6:
@@ -113,36 +116,31 @@ def cut_device(times: Floats, series: Mapping[str, Floats]) -> Cut:
         if np.count_nonzero(np.isfinite(power[start:stop])) < 2:
             continue
         inside = slice(start, stop)
-        edges = [] if clock is None else moves(times[inside], clock[inside], power[inside], period)
+        outside[inside] = False
+        edges = moves(times[inside], clock[inside], power[inside], period)
         edges = [start, *(start + k for k in edges), stop]
         seen = not (np.isin(start, cuts) or np.isin(stop, cuts)) and len(edges) == 2
         for first, last in pairwise(edges):
             part = slice(first, last)
             late = PAUSE_S if first > start else 0.0
             mean = _counted(times[part], power[part], by_power, late, period)
-            watts = _power(times[part], power[part], mean, series.get("counter_j"), part)
-            steady = spread(power[part][mean])
-            held = float("nan") if clock is None else spread(clock[part][mean])
-            doubts = []
-            if steady > UNSTEADY:
-                doubts.append("its power spreads over more than 25 %: not one steady load")
-            if held > UNHELD:
-                doubts.append("its clock spreads over more than 5 %: not held")
-            if by_power and two_levels(power[part]):
-                doubts.append("its power has two levels: part of it may be idle")
-            if times[last - 1] - times[first] + period < BRIEF_S:
-                doubts.append("shorter than 5 s: its mean power may be 16 % off")
+            spreads = spread(power[part][mean]), spread(clock[part][mean])
+            lasts = float(times[last - 1] - times[first] + period)
+            lasted += lasts
+            doubts = {
+                "its power spreads over more than 25 %: not one steady load": spreads[0] > UNSTEADY,
+                "its clock spreads over more than 5 %: not held": spreads[1] > UNHELD,
+                "its power has two levels: part of it may be idle": by_power
+                and two_levels(power[part]),
+                "shorter than 5 s: its mean power may be 16 % off": lasts < BRIEF_S,
+            }
+            watts = _power(times[part], power[part][mean], series.get("counter_j"), part)
+            reasons = [words for words, holds in doubts.items() if holds]
             took = length if seen else float("nan")
-            found.runs.append(Run(part, mean, took, watts, (steady, held), doubts))
-    outside = ~busy
-    for run in found.runs:
-        outside[run.span] = False
+            found.runs.append(Run(part, mean, took, watts, spreads, reasons))
     found.at_rest = int(np.count_nonzero(outside))
-    short = sum(found.short_s)
-    if short > 0.25 * sum(
-        times[r.span.stop - 1] - times[r.span.start] + period for r in found.runs
-    ):
-        for run in found.runs:  # a fifth of the sum of both
+    if sum(found.short_s) > 0.25 * lasted:  # a fifth of the sum of both
+        for run in found.runs:
             run.doubts.append("an intermittent load: a fifth of what is busy was too short")
     return found
 
@@ -153,7 +151,7 @@ IDLE = "idle throughout"
 def busy_samples(
     times: Floats, power: Floats, util: Floats | None, period: float
 ) -> tuple[Flags, str]:
-    """Return which samples are busy, and how that was told where it was not by utilisation."""
+    """Return which samples are busy, and the criterion if it is not utilisation."""
     why = "no utilisation"
     if util is not None and np.mean(np.isfinite(util)) >= UTIL_KNOWN:
         if np.count_nonzero(util >= UTIL_DEAD) >= SHORTEST:
@@ -177,23 +175,19 @@ def busy_samples(
 def levels(times: Floats, power: Floats, period: float) -> tuple[float, float]:
     """Return the lowest and the highest level of power that lasts, in W."""
     value, _, lasts = _updates(times, power, period)
-    found = np.concatenate([_medians(value), value[lasts >= LASTS_S]])
-    if len(value) < LASTS:  # a few constant levels: those that make up a run's length
+    found = value[lasts >= LASTS_S]
+    if len(value) >= LASTS:
+        rows = np.lib.stride_tricks.sliding_window_view(value, LASTS)
+        found = np.append(found, np.median(rows, axis=1))
+    else:  # a few constant levels: those that make up a run's length
         level, which = np.unique(value, return_inverse=True)
         found = np.append(found, level[np.bincount(which, lasts) >= SHORTEST_S - 1e-6])
     found = found if len(found) else np.median(value, keepdims=True)
     return float(found.min()), float(found.max())
 
 
-def _medians(values: Floats) -> Floats:
-    """Return the medians of `LASTS` values in a row."""
-    if len(values) < LASTS:
-        return np.zeros(0)
-    return np.median(np.lib.stride_tricks.sliding_window_view(values, LASTS), axis=1)
-
-
 def without_slips(times: Floats, power: Floats, period: float) -> tuple[Floats, Floats]:
-    """Return power without readings that the sensor cannot have meant, and those readings."""
+    """Return power without impossible readings of the sensor, and these readings."""
     value, start, lasts = _updates(times, power, period)
     low, high = levels(times, power, period)
     bad = (value <= 0) | (value < SLIP_LOW * low) | (value > SLIP_HIGH * high)
@@ -207,36 +201,33 @@ def without_slips(times: Floats, power: Floats, period: float) -> tuple[Floats, 
     return clean, power[np.isfinite(power) & ~np.isfinite(clean)]
 
 
-def _updates(
-    times: Floats, power: Floats, period: float
-) -> tuple[Floats, NDArray[np.int64], Floats]:
+def _updates(times: Floats, power: Floats, period: float) -> tuple[Floats, Index, Floats]:
     """Return the sensor's readings, each as often as it changed: value, first sample, seconds."""
     known = np.flatnonzero(np.isfinite(power))
     start = known[np.append(0, np.flatnonzero(np.diff(power[known])) + 1)]
     return power[start], start, np.diff(np.append(times[start], times[-1] + period))
 
 
-def _stretches(flags: Flags) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _stretches(flags: Flags) -> tuple[Index, Index]:
     """Return where stretches of true begin and end."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]])))
     return edges[::2], edges[1::2]
 
 
 def _filled(values: Floats) -> Floats:
-    """Return a series with each missing value as the one before, or the first that is known."""
+    """Return a series with each missing value replaced by the one before, or the first known."""
     known = np.isfinite(values)
     place = np.maximum.accumulate(np.where(known, np.arange(len(values)), -1))
     return values[np.where(place < 0, int(np.argmax(known)), place)]
 
 
 def _spans(
-    times: Floats, busy: Flags, cuts: NDArray[np.int64], period: float, bridged: list[float]
+    times: Floats, busy: Flags, cuts: Index, period: float, bridged: list[float]
 ) -> list[tuple[int, int]]:
-    """Return where runs begin and end; the pauses that they bridge are added to `bridged`."""
+    """Return where runs begin and end; add the bridged pauses to `bridged`."""
     edges = np.unique(np.concatenate([*_stretches(busy), cuts[busy[cuts]]]))
-    inside = busy[np.minimum(edges, len(busy) - 1)] & (edges < len(busy))
-    starts = edges[inside]
-    stops = edges[np.flatnonzero(inside) + 1]
+    inside = np.append(busy, False)[edges]
+    starts, stops = edges[inside], edges[np.flatnonzero(inside) + 1]
     if not len(starts):
         return []
     idle, pause = starts[1:] - stops[:-1], times[starts[1:]] - times[stops[:-1]]
@@ -265,56 +256,49 @@ def moves(times: Floats, clock: Floats, power: Floats, period: float) -> list[in
 
     middle = median_filter(logs, width, mode="nearest")[width // 2 : len(logs) - (width - 1) // 2]
     starts, stops = _stretches(np.abs(middle[width:] - middle[:-width]) > MOVE)
+    late = int(np.ceil(PAUSE_S / period - 1e-6))
     cuts = []
     for first, last in zip(starts, stops, strict=True):
         near = logs[first + width : last + width]
         new = np.abs(near - middle[last - 1 + width]) < np.abs(near - middle[first])
         # the split with the fewest samples on the wrong side
         wrong = np.cumsum(np.append(0, np.where(new, 1, -1)))
-        cuts.append(int(first + width + np.argmin(wrong)))
-    late = int(np.ceil(PAUSE_S / period - 1e-6))
-    near_by = [
-        k for k in cuts if _moved(logs, power, (max(0, k - width), k), (k + late, k + late + width))
-    ]
-    while near_by:  # then judged by the whole pieces; the least convincing goes first
-        edges = [0, *near_by, len(logs)]
+        k = int(first + width + np.argmin(wrong))
+        if _moved(logs, power, (max(0, k - width), k), (k + late, k + late + width)):
+            step = abs(middle[min(k, len(middle) - 1)] - middle[max(0, k - width)])
+            cuts.append((float(step), k))
+    while cuts:  # then judged by the whole pieces; the least convincing goes first
+        edges = [0, *(k for _, k in cuts), len(logs)]
         failed = [
-            k
-            for a, k, b in zip(edges, near_by, edges[2:], strict=False)
-            if b - k < width
-            or k - a < width
-            or not _moved(logs, power, (a + late if a else 0, k), (k + late, b))
+            cut
+            for a, cut, b in zip(edges, cuts, edges[2:], strict=False)
+            if min(b - cut[1], cut[1] - a) < width
+            or not _moved(logs, power, (a + late if a else 0, cut[1]), (cut[1] + late, b))
         ]
         if not failed:
             break
-        step = [abs(middle[min(k, len(middle) - 1)] - middle[max(0, k - width)]) for k in failed]
-        near_by.remove(failed[int(np.argmin(step))])
-    return near_by
+        cuts.remove(min(failed))
+    return [k for _, k in cuts]
 
 
 def _moved(logs: Floats, power: Floats, before: tuple[int, int], after: tuple[int, int]) -> bool:
-    """Whether the clock's level differs between two stretches of samples."""
-    left, right = logs[slice(*before)], logs[slice(*after)]
-    if min(len(left), len(right)) < SHORTEST - 1:
+    """Tell whether the clock's level differs between two stretches of samples."""
+    sides, drawn = ([v[slice(*part)] for part in (before, after)] for v in (logs, power))
+    if min(map(len, sides)) < SHORTEST - 1:
         return False
-    low, high = float(np.median(left)), float(np.median(right))
-    step = abs(high - low)
-    if step <= MOVE:
-        return False
-    if all(
-        np.mean(np.abs(side - level) <= HELD) >= HELD_SHARE
-        for side, level in ((left, low), (right, high))
-    ):
-        return True
-    spread = max(float(np.ptp(np.percentile(side, [10, 90]))) for side in (left, right))
-    drawn = [power[slice(*part)] for part in (before, after)]
-    if step <= 2 * spread or any(not np.isfinite(part).any() for part in drawn):
+    levels_ = [float(np.median(side)) for side in sides]
+    step = abs(levels_[1] - levels_[0])
+    off = [np.abs(side - level) for side, level in zip(sides, levels_, strict=True)]
+    if step <= MOVE or all(np.mean(part <= HELD) >= HELD_SHARE for part in off):
+        return bool(step > MOVE)
+    spread_ = max(float(np.ptp(np.percentile(side, [10, 90]))) for side in sides)
+    if step <= 2 * spread_ or any(not np.isfinite(part).any() for part in drawn):
         return False
     return bool(abs(np.log(np.nanmedian(drawn[1]) / np.nanmedian(drawn[0]))) > MOVE)
 
 
 def _counted(times: Floats, power: Floats, by_power: bool, late: float, period: float) -> Flags:
-    """Return the samples that count in a run's means: sensors average over the second before."""
+    """Return the samples that count in means, because sensors average the second before."""
     length = times[-1] - times[0] + period
     first = late or (min(0.5, 0.1 * length) if by_power else min(1.0, 0.2 * length))
     last = min(0.5, 0.1 * length) if by_power else 0.0
@@ -323,16 +307,14 @@ def _counted(times: Floats, power: Floats, by_power: bool, late: float, period: 
     return inside & known if np.any(inside & known) else known
 
 
-def _power(times: Floats, power: Floats, mean: Flags, counter: Floats | None, part: slice) -> float:
-    """Return the mean power of a run: by its energy counter, else of the samples that count."""
-    if counter is not None:
-        known = np.flatnonzero(np.isfinite(counter[part]))
-        spent = counter[part][known]
-        if len(known) > 1 and np.all(np.diff(spent) >= 0) and spent[-1] > spent[0]:
-            took = times[known[-1]] - times[known[0]]
-            if took >= 1.0:
-                return float((spent[-1] - spent[0]) / took)
-    return float(np.mean(power[mean]))
+def _power(times: Floats, counted: Floats, counter: Floats | None, part: slice) -> float:
+    """Return a run's mean power by its energy counter, else from the counted samples."""
+    known = np.flatnonzero([] if counter is None else np.isfinite(counter[part]))
+    if counter is not None and len(known) > 1:
+        spent, took = counter[part][known], times[known[-1]] - times[known[0]]
+        if np.all(np.diff(spent) >= 0) and spent[-1] > spent[0] and took >= 1.0:
+            return float((spent[-1] - spent[0]) / took)
+    return float(np.mean(counted))
 
 
 def _at_rest(times: Floats, power: Floats, busy: Flags) -> float:
@@ -356,7 +338,7 @@ def spread(values: Floats) -> float:
 
 
 def two_levels(power: Floats) -> bool:
-    """Whether power is at two levels (Otsu), more than 15 % apart, a tenth of the time each."""
+    """Tell whether power has two levels (Otsu), over 15 % apart, a tenth of the time each."""
     ordered = np.sort(power[np.isfinite(power)])
     n = len(ordered)
     total = float(np.var(ordered)) * n
@@ -367,19 +349,16 @@ def two_levels(power: Floats) -> bool:
     means = sums / low, (ordered.sum() - sums) / (n - low)
     between = low * (n - low) / n * (means[1] - means[0]) ** 2
     k = int(np.argmax(between))
-    return bool(
-        between[k] > 0.8 * total
-        and means[1][k] > 1.15 * means[0][k]
-        and 0.1 * n <= low[k] <= 0.9 * n
-    )
+    apart = between[k] > 0.8 * total and means[1][k] > 1.15 * means[0][k]
+    return bool(apart and 0.1 * n <= low[k] <= 0.9 * n)
 
 
 def _timed(times: Floats) -> Cut:
-    """Put a device's samples in order, and take the holes out of their times.
+    """Sort a device's samples, and take the holes out of their times.
 
     Raises
     ------
-    ValueError: where samples of several devices must be among them.
+    ValueError: if the samples must be of several devices.
     """
     order = np.arange(len(times))
     if len(times) < 2:
@@ -410,7 +389,7 @@ def _timed(times: Floats) -> Cut:
 def _spread_evenly(times: Floats) -> Floats:
     """Spread stamps of whole seconds, three or more a second in varying number, over the second.
 
-    Several devices would give a multiple of their number every time.
+    Samples of several devices would come in multiples of the number of devices.
     """
     if np.any(times != np.floor(times)) or np.any(np.diff(times) < 0):
         return times
@@ -422,25 +401,3 @@ def _spread_evenly(times: Floats) -> Floats:
         return times
     place = np.arange(len(times)) - np.repeat(first, count)
     return np.asarray(times + place / np.repeat(count, count))
-
-
-def together(starts: Sequence[float], alike: Sequence[tuple[float, float]]) -> list[int]:
-    """Return the runs that begin within 5 s of another one of like power and clock.
-
-    Parameters
-    ----------
-    starts: in s.
-    alike: power in W and clock in MHz of each run, NaN where not known.
-    """
-    order = np.argsort(starts, kind="stable")
-    found = set()
-    for place, k in enumerate(order):
-        for other in order[place + 1 :]:
-            if starts[other] - starts[k] > TOGETHER_S:
-                break
-            power, clock = (
-                abs(one / two - 1) for one, two in zip(alike[other], alike[k], strict=True)
-            )
-            if power < 0.1 and not clock > 0.03:
-                found |= {int(k), int(other)}
-    return sorted(found)

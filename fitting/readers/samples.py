@@ -1,4 +1,4 @@
-"""Logs of samples: nvidia-smi, NVML loggers, dcgmi, tegrastats and the like; runs come out."""
+"""Reader of logs of samples (nvidia-smi, NVML loggers, dcgmi, tegrastats) into runs."""
 
 from __future__ import annotations
 
@@ -13,45 +13,38 @@ from numpy.typing import NDArray
 
 from optgap.fitting.profile import Profile, Trace
 from optgap.fitting.readers.naming import NEVER, quantity_of
-from optgap.fitting.readers.runs import IDLE, Cut, Run, cut_device, together
-from optgap.fitting.readers.text import WRITES, RawTable, measured, stem
+from optgap.fitting.readers.runs import IDLE, Cut, cut_device
+from optgap.fitting.readers.text import WRITES, Floats, RawTable, Texts, measured, stem
 from optgap.models.columns import Wanted
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.units import parsed, units_of
 
-Floats = NDArray[np.float64]
-Texts = NDArray[Any]
-
-FIELDS: Mapping[str, tuple[str, int]] = {
-    "power_draw_instant": ("power_w", -3),
-    "power_draw": ("power_w", -2),
-    "power_draw_average": ("power_w", -1),
-    "board_power_draw": ("power_w", -1),
-    "power_consumption": ("power_w", 2),
-    "average_graphics_package_power": ("power_w", -1),
-    "current_socket_graphics_package_power": ("power_w", -1),
-    "clocks_current_sm": ("frequency_mhz", -3),
-    "clocks_sm": ("frequency_mhz", -3),
-    "clocks_current_graphics": ("frequency_mhz", -2),
-    "clocks_gr": ("frequency_mhz", -2),
-    "sclk_clock_speed": ("frequency_mhz", -1),
-    "clocks_current_memory": ("memory_mhz", -1),
-    "clocks_mem": ("memory_mhz", -1),
-    "utilization_gpu": ("util_percent", -1),
-    "gpu_use": ("util_percent", -1),
-    "gpu_load": ("util_percent", -1),
-    "enforced_power_limit": ("power_limit_w", 2),
-    "total_energy_consumption": ("energy_j", -1),
-    "name": ("gpu_model", 2),
-}
-"""What loggers call quantities, in words, with a rank: the lowest that holds numbers is taken."""
+_FIRST: Mapping[str, tuple[str, ...]] = {
+    "power_w": (
+        "power_draw_instant", "power_draw", "power_draw_average", "board_power_draw",
+        "average_graphics_package_power", "current_socket_graphics_package_power",
+    ),
+    "frequency_mhz": (
+        "clocks_current_sm", "clocks_sm", "clocks_current_graphics", "clocks_gr",
+        "sclk_clock_speed",
+    ),
+    "memory_mhz": ("clocks_current_memory", "clocks_mem"),
+    "util_percent": ("utilization_gpu", "gpu_use", "gpu_load"),
+    "energy_j": ("total_energy_consumption",),
+}  # fmt: skip
+"""Loggers' names of quantities, in words; the first one with numbers is read."""
+_LAST = {"power_consumption": "power_w", "enforced_power_limit": "power_limit_w",
+         "name": "gpu_model"}  # fmt: skip
+"""Names that are read only if there is no other."""
+FIELDS = {words: (ours, k - 8) for ours, names in _FIRST.items() for k, words in enumerate(names)}
+FIELDS |= {words: (ours, 2) for words, ours in _LAST.items()}
 SURE = {"power_draw", "power_draw_instant", "power_draw_average", "sclk_clock_speed"}
 """Names that only logs of samples have."""
 DEVICES = (
     "uuid", "gpu_uuid", "index", "gpu_index", "pci_bus_id", "gpu_bus_id", "serial", "gpu_serial",
     "gpu", "gpu_id", "device_id", "deviceid", "card", "device",
 )  # fmt: skip
-"""Columns that tell devices apart, the best first; a product's name does not."""
+"""Columns that separate devices, the best first; a product's name does not."""
 HOSTS = ("hostname", "host")
 KEYS = ("application", "workload")
 """Columns whose values belong to series of their own."""
@@ -62,10 +55,10 @@ _STAMP = re.compile(r"(.*_)?(timestamp|time_?stamp|date_?time|date|time|elapsed|
 _OF_DEVICE = re.compile(r"(?i)(?<![a-z])gpu[\W_]?(\d+)(?!\d)")
 
 ROWS, ROWS_UNTIMED, STEP_S, EVEN, BACK, DISTINCT = 20, 50, 60.0, 0.8, 0.05, 0.25
-"""What makes a table one of samples: rows of a device, seconds between them, the share of even
-steps, of steps back, and of distinct clocks."""
+"""Thresholds for a table of samples: rows of a device, seconds between these, and the shares of
+even steps, of steps back and of distinct clocks."""
 UNREADABLE = 0.01
-"""The largest share of lines that do not fit."""
+"""Largest share of lines that do not fit the header."""
 DAY_S = 86_400.0
 
 
@@ -76,23 +69,29 @@ class Samples:
     Parameters
     ----------
     series: measured columns by our names, one value a sample; ``counter_j`` counts energy.
-    device: whose each sample is.
-    texts: what a run has one of, by column: ``application``, ``gpu_model``.
-    keys: those of them that, beside the device, tell one series from another.
-    times: in s, where known.
-    interval_s: the step between samples without times; 0 where it was not told.
+    device: device of each sample.
+    texts: columns with one text per run: ``application``, ``gpu_model``.
+    times: times, s, if known.
+    interval_s: step between samples without times, s; 0 if unknown.
     """
 
     source: str
     kind: str
     series: dict[str, Floats]
     device: Texts
-    texts: Mapping[str, Texts] = field(default_factory=dict)
-    keys: tuple[str, ...] = ()
-    times: Floats | None = None
-    interval_s: float = 1.0
-    lines: Sequence[int] = ()
-    notes: tuple[str, ...] = ()
+    texts: Mapping[str, Texts]
+    times: Floats | None
+    interval_s: float
+    lines: NDArray[np.int64]
+    notes: tuple[str, ...] = field(default=())
+
+    def apart(self) -> Iterator[tuple[str, NDArray[np.int64]]]:
+        """Yield the device and the samples of each series, in order of appearance."""
+        labels = zip(self.device, *(self.texts[n] for n in KEYS if n in self.texts), strict=True)
+        codes: dict[Any, int] = {}
+        code = np.array([codes.setdefault(label, len(codes)) for label in labels], dtype=np.int64)
+        for label, k in codes.items():
+            yield str(label[0]), np.flatnonzero(code == k)
 
 
 def of_table(
@@ -102,31 +101,33 @@ def of_table(
     interval_s: float | None = None,
     kind: str = "",
 ) -> Samples | None:
-    """Return a table's samples; None for a table that is none of samples.
+    """Return the samples of a table; None for a table of another kind.
 
     Parameters
     ----------
-    named: what the user says that columns are.
-    units: what the user says that quantities are measured in.
+    named: columns that the user names.
+    units: units that the user states.
     interval_s: time between samples; with it a table without times is one of samples.
-    kind: whose log it is, where that is known.
+    kind: name of the logger, if known.
 
     Raises
     ------
     InputError: for a log without power or readable times, or with many lines that do not fit.
     """
     raw = _melted(raw)
-    words = {name: parsed(name).words for name in raw.header}
-    sure = interval_s is not None or bool(kind) or bool(SURE & set(words.values()))
-    if not sure and len(raw.rows) < ROWS:
+    words = {name: parsed(name).words for name in raw.cells}
+    tool = bool(SURE & set(words.values()))
+    sure = interval_s is not None or bool(kind) or tool
+    if not sure and len(raw) < ROWS:
         return None
-    raw, notes = _fitting(raw, sure)
+    notes = _fitting(raw) if sure else list(raw.notes)
     stamp, times = _times(raw, words, named, sure)
     if not (sure or stamp or any("util" in name for name in words.values())):
         return None
-    if stamp and np.isnan(times).any():
-        kept = np.flatnonzero(np.isfinite(times))
-        notes.append(f"{_count(len(times) - len(kept), 'line')} without a readable time left out")
+    kept = np.isfinite(times)
+    if stamp and not kept.all():
+        lost = int(np.sum(~kept))
+        notes.append(f"{_count(lost, 'line')} without a readable time left out")
         raw, times = raw.take(kept), times[kept]
     columns = _columns(raw, words, named, stamp, units)
     series: dict[str, Floats] = {}
@@ -135,34 +136,30 @@ def of_table(
         if ours in (*series, *TEXTS, *NO_SERIES):
             continue
         _, values = measured(raw, name, ours, unit)
-        known = np.isfinite(values)
-        if not known.any():
-            empty.append(
-                f"{name} is {raw.rows[0][raw.index(name)].strip() or 'empty'} in every row"
-            )
+        known = values[np.isfinite(values)]
+        if not len(known):
+            empty.append(f"{name} is {raw.cells[name][0] or 'empty'} in every row")
         elif ours != "energy_j":
             series[ours] = values
-        elif sure or np.all(np.diff(values[known]) >= 0):
+        elif sure or np.all(np.diff(known) >= 0):
             series["counter_j"] = values
-        if ours == "power_w" and known.any() and sum(o == ours for o, *_ in columns) > 1:
+        if ours == "power_w" and len(known) and sum(o == ours for o, *_ in columns) > 1:
             notes.append(f"power is {name}")
     if not {"power_w", "counter_j"} & series.keys():
         if not sure:
             return None
-        lost = next((text for text in empty if "power" in text.lower()), "")
-        found = NoQuote(lost or ", ".join(raw.header))
-        raise InputError(raw.source, "", found, f"power in some sample, as {WRITES} writes")
-    texts = {ours: raw.text(name) for ours, name, _ in columns if ours in TEXTS}
-    who = [next((n for w in DEVICES for n in raw.header if words[n] == w), "")]
-    parts = [raw.text(n) for n in [*(n for n in raw.header if words[n] in HOSTS), *who] if n]
+        lost_ = next((text for text in empty if "power" in text.lower()), ", ".join(raw.cells))
+        expected = f"power in some sample, as {WRITES} writes"
+        raise InputError(raw.source, "", NoQuote(lost_), expected)
+    who = [n for w in DEVICES for n in raw.cells if words[n] == w][:1]
+    parts = [raw.text(n) for n in [*(n for n in raw.cells if words[n] in HOSTS), *who]]
     names = ["/".join(filter(None, row)) for row in zip(*parts, strict=True)]
     whole = Samples(
         raw.source,
-        kind or ("nvidia-smi" if SURE & set(words.values()) else "samples"),
+        kind or ("nvidia-smi" if tool else "samples"),
         series,
-        np.array(names or ["0"] * len(raw.rows), dtype=object),
-        texts,
-        tuple(name for name in KEYS if name in texts),
+        np.array(names or ["0"] * len(raw), dtype=object),
+        {ours: raw.text(name) for ours, name, _ in columns if ours in TEXTS},
         times if stamp else None,
         interval_s or 0.0,
         raw.lines,
@@ -178,53 +175,52 @@ def of_table(
 
 
 def _melted(raw: RawTable) -> RawTable:
-    """A table with a column for each GPU, ``gpu_1_power``, with its rows one GPU at a time."""
-    numbers = [_OF_DEVICE.search(name) for name in raw.header]
-    names = [_OF_DEVICE.sub("", name).strip(" _.-") or "power" for name in raw.header]
-    powers = [n for n, number in zip(names, numbers, strict=True) if number]
-    if not any(_quantity(parsed(name).words)[0] in ("power_w", "energy_j") for name in powers):
+    """Return a table with a column for each GPU (``gpu_1_power``) as rows of single GPUs."""
+    own: dict[str, dict[str, str]] = {}
+    for name in raw.cells:
+        if found := _OF_DEVICE.search(name):
+            quantity = _OF_DEVICE.sub("", name).strip(" _.-") or "power"
+            own.setdefault(found[1], {})[quantity] = name
+    names = dict.fromkeys(name for columns in own.values() for name in columns)
+    if not any(_quantity(parsed(name).words)[0] in ("power_w", "energy_j") for name in names):
         return raw
-    shared = [k for k, number in enumerate(numbers) if not number]
-    own = list(dict.fromkeys(powers))
-    place = {(number[1], n): k for k, (number, n) in enumerate(zip(numbers, names, strict=True))
-             if number}  # fmt: skip
-    devices = list(dict.fromkeys(number[1] for number in numbers if number))
-    rows = [
-        [*(row[k] for k in shared), device,
-         *(row[place[device, n]] if (device, n) in place else "" for n in own)]
-        for device in devices
-        for row in raw.rows
-    ]  # fmt: skip
-    header = [*(raw.header[k] for k in shared), "gpu", *own]
-    return replace(raw, header=header, rows=rows, lines=raw.lines * len(devices))
+    nothing = np.full(len(raw), "", dtype=object)
+    cells = {n: np.tile(column, len(own)) for n, column in raw.cells.items()
+             if not _OF_DEVICE.search(n)}  # fmt: skip
+    cells["gpu"] = np.repeat(np.array(list(own), dtype=object), len(raw))
+    for name in names:
+        parts = [raw.cells.get(columns.get(name, ""), nothing) for columns in own.values()]
+        cells[name] = np.concatenate(parts)
+    return replace(raw, cells=cells, lines=np.tile(raw.lines, len(own)))
 
 
-def _fitting(raw: RawTable, sure: bool) -> tuple[RawTable, list[str]]:
-    """Pass over lines of another length in a log, and say so: an error message, a cut end."""
+def _fitting(raw: RawTable) -> list[str]:
+    """Describe lines of another length in a log: an error message, a cut end.
+
+    Raises
+    ------
+    InputError: if there are many.
+    """
     notes = [*raw.notes, *([f"the header again {raw.again} times"] if raw.again else [])]
-    if not sure or not raw.odd:
-        return raw, notes
     inner = [line for line, _ in raw.odd if line < raw.lines[-1]]
-    if len(inner) > max(1.0, UNREADABLE * len(raw.rows)):
+    if len(inner) > max(1.0, UNREADABLE * len(raw)):
         raw.require_regular()
     if inner:
         notes.append(f"{_count(len(inner), 'line')} left out, no samples (row {inner[0]})")
     if len(inner) < len(raw.odd):
         notes.append(f"the last, cut line (row {raw.odd[-1][0]}) left out")
-    return replace(raw, odd=()), notes
+    return notes
 
 
 def called(header: Sequence[str]) -> dict[str, str]:
-    """What a log calls quantities, by our names."""
+    """Return a log's names of quantities, by canonical name."""
     return {_quantity(parsed(name).words)[0]: name for name in reversed(header)}
 
 
 def _quantity(words: str) -> tuple[str, int]:
-    """Our name for what a log calls so, and its rank."""
+    """Return the canonical name for a log's words, and its rank."""
     ours, rank, scope = quantity_of(words)
-    return FIELDS.get(words) or (
-        ("", rank) if (ours, scope) == ("power_w", "total") else (ours, rank)
-    )
+    return FIELDS.get(words) or ("" if (ours, scope) == ("power_w", "total") else ours, rank)
 
 
 def _columns(
@@ -234,17 +230,15 @@ def _columns(
     stamp: str,
     units: Mapping[str, str],
 ) -> list[tuple[str, str, str]]:
-    """Our name, the log's and the unit of its columns, those to be preferred first."""
+    """Return canonical name, log's name and unit of the columns, the preferred ones first."""
     taken = {want.name for want in named.values()}
     ranked = []
-    for name in raw.header:
-        if name == stamp or not name:
-            continue
+    for name in filter(None, raw.cells):
         said, header = named.get(name), parsed(name)
         ours, rank = (said.name, -9) if said else _quantity(words[name])
         unit = units.get(ours, said.unit if said else header.unit)
         known = not header.unknown and (not unit or unit in units_of(ours))
-        if said or (ours and rank < NEVER and ours not in taken and known):
+        if name != stamp and (said or (ours and rank < NEVER and ours not in taken and known)):
             ranked.append((rank, (ours, name, unit)))
     return [item for _, item in sorted(ranked, key=lambda pair: pair[0])]
 
@@ -253,35 +247,32 @@ def _times(
     raw: RawTable, words: Mapping[str, str], named: Mapping[str, Wanted], sure: bool
 ) -> tuple[str, Floats]:
     """Find the column of times, and read it."""
-    for name in raw.header:
+    for name in raw.cells:
         said = named[name].name if name in named else ""
-        if said not in ("", "time_s") or not (said or _STAMP.fullmatch(words[name])
-                                             or name in ("sample_s", "t_s")):  # fmt: skip
+        stamp = _STAMP.fullmatch(words[name]) or name in ("sample_s", "t_s")
+        if said not in ("", "time_s") or not (said or stamp):
             continue
         times = parse_times(raw.text(name), parsed(name).unit or "")
         bad = np.flatnonzero(~np.isfinite(times))
-        if sure and len(bad) > UNREADABLE * len(times):
+        if len(bad) > UNREADABLE * len(times):
+            if not sure:
+                continue
             where = f"row {raw.lines[bad[0]]}, column {name}"
-            found = raw.rows[bad[0]][raw.index(name)]
+            found = raw.cells[name][bad[0]]
             raise InputError(raw.source, where, found, "a time like 2023/11/21 04:00:00.000")
         stamped = said != "time_s" and quantity_of(words[name])[0] != "time_s"
-        if len(bad) <= UNREADABLE * len(times) and (sure or stamped or _climbs(times)):
+        if sure or stamped or np.sum(np.diff(times) > 0) > len(times) / 2:
             return name, times
     return "", np.zeros(0)
 
 
-def _climbs(times: Floats) -> bool:
-    steps = np.diff(times)
-    return len(steps) > 0 and bool(np.mean(steps > 0) > 0.5)
-
-
 _SIZES = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))
-"""From which size on a Unix time is one of nanoseconds, microseconds, milliseconds."""
+"""Least Unix times in nanoseconds, microseconds and milliseconds."""
 _FORMS = ("", "%m-%d-%Y %H:%M:%S", "%a %b %d %H:%M:%S %Y", "%Y-%m-%d %H:%M:%S,%f")
 
 
 def parse_times(cells: Texts, unit: str = "") -> Floats:
-    """Read dates, Unix times or elapsed seconds; NaN for what is none.
+    """Read dates, Unix times or elapsed seconds; NaN for other texts.
 
     A time of day that steps back by more than half a day has passed midnight.
     """
@@ -289,9 +280,8 @@ def parse_times(cells: Texts, unit: str = "") -> Floats:
     if re.fullmatch(r"[-+.\deE]+", first):
         values = np.array([_number(cell) for cell in cells])
         middle = float(np.nanmedian(values)) if np.isfinite(values).any() else 0.0
-        factor = next((factor for size, factor in _SIZES if middle > size), 1.0)
-        factor = units_of("time_s").get(unit, 1.0) if factor == 1.0 else factor
-        return values * factor
+        factor = next((factor for size, factor in _SIZES if middle > size), None)
+        return values * (factor or units_of("time_s").get(unit, 1.0))
     of_day = re.match(r"\d{1,2}:\d\d", first) is not None
     values = np.array([_seconds(cell, of_day) for cell in cells])
     if of_day:
@@ -320,44 +310,27 @@ def _seconds(cell: str, of_day: bool) -> float:
 
 
 def _sampled(whole: Samples, stamp: str, durations: bool) -> bool:
-    """Whether a user's table is one of samples rather than of runs."""
-    series = whole.series
+    """Tell whether a user's table has samples rather than runs."""
+    series, parts = whole.series, [index for _, index in whole.apart()]
     util = series.get("util_percent")
-    rows = np.array([len(index) for _, index in _series_of(whole)])
-    for name in SWEPT:
-        if name in series:
-            distinct = len(np.unique(series[name][np.isfinite(series[name])]))
-            if distinct > max(1.0, DISTINCT * len(whole.device)):
-                return False
-    if not stamp or whole.times is None:
+    rows = np.median([len(index) for index in parts])
+    for name in series.keys() & {*SWEPT}:
+        distinct = len(np.unique(series[name][np.isfinite(series[name])]))
+        if distinct > max(1.0, DISTINCT * len(whole.device)):
+            return False
+    if whole.times is None:
         idle = util is not None and np.mean(util < 5) >= 0.05
-        return bool(idle and np.median(rows) >= ROWS_UNTIMED and not durations)
-    if durations or np.median(rows) < ROWS:
-        return False
+        return bool(idle and rows >= ROWS_UNTIMED and not durations)
     held = quantity_of(parsed(stamp).words)[0] == "time_s"
-    if held and util is None and "frequency_mhz" not in series:
+    if durations or rows < ROWS or (held and not {"util_percent", "frequency_mhz"} & series.keys()):
         return False
-    for _, index in _series_of(whole):
-        steps = np.diff(whole.times[index])
-        if not len(steps):
-            continue
-        if not held and np.mean(steps < 0) > 0.5:
-            steps = -steps  # newest first
-        middle = float(np.median(steps))
-        even = np.mean(np.abs(steps - middle) <= 0.5 * middle)
-        if np.mean(steps < 0) > BACK or not 0 < middle <= STEP_S or even < EVEN:
+    for steps in (np.diff(whole.times[index]) for index in parts if len(index) > 1):
+        ahead = -steps if not held and np.mean(steps < 0) > 0.5 else steps  # newest first
+        middle = float(np.median(ahead))
+        even = np.mean(np.abs(ahead - middle) <= 0.5 * middle)
+        if np.mean(ahead < 0) > BACK or not 0 < middle <= STEP_S or even < EVEN:
             return False
     return True
-
-
-def _series_of(samples: Samples) -> Iterator[tuple[str, NDArray[np.int64]]]:
-    """The device and the samples of each series, in the order of their appearance."""
-    apart = [samples.texts[name] for name in samples.keys]
-    codes: dict[Any, int] = {}
-    labels = zip(samples.device, *apart, strict=True) if apart else samples.device
-    code = np.array([codes.setdefault(label, len(codes)) for label in labels], dtype=np.int64)
-    for label, k in codes.items():
-        yield str(label[0] if apart else label), np.flatnonzero(code == k)
 
 
 # --- from samples to a profile ---------------------------------------------------------------
@@ -368,16 +341,15 @@ def cut(samples: Samples) -> Profile:
 
     Raises
     ------
-    InputError: where several devices without a number must be among the samples.
+    InputError: if the samples must be of several devices without numbers.
     """
     rows: list[dict[str, Any]] = []
-    starts: list[float] = []
     cuts: list[Cut] = []
     rest: list[str] = []
     marks: list[str] = []
     traces: list[Trace] = []
     stamps = samples.times
-    for device, index in _series_of(samples):
+    for device, index in samples.apart():
         ticks = np.arange(len(index), dtype=np.float64) * (samples.interval_s or 1.0)
         times: Floats = ticks if stamps is None else stamps[index]
         series = {name: values[index] for name, values in samples.series.items()}
@@ -394,67 +366,58 @@ def cut(samples: Samples) -> Profile:
             expected = f"a column that tells GPUs apart (index): {WRITES}"
             raise InputError(samples.source, "", found, expected) from None
         cuts.append(own)
-        index, times = index[own.order], times[own.order]
-        marks += [*own.remarks, *(_mark(samples, index[k], step) for k, step in own.holes)]
-        if not own.runs:
+        index, times, spans = index[own.order], times[own.order], [run.span for run in own.runs]
+        marks += own.remarks
+        for k, step in own.holes:
+            row = f" (row {samples.lines[index[k]]})" if samples.lines[index[k]] else ""
+            what = "the clock goes back by" if step < 0 else "no sample for"
+            marks.append(f"{what} {_long(abs(step))} s{row}: cut there")
+        if not spans:
             short = f": {len(own.short_s)} busy stretches, all below 2 s or 5 samples"
             middle = np.nanmedian(series["power_w"])
             rest.append(f"{label}{short if own.short_s else f' {IDLE}'} ({middle:.3g} W)")
-        elif own.runs[0].span.start == 0:
+        elif spans[0].start == 0:
             marks.append(f"the log begins inside run {len(rows) + 1}")
-        for run in own.runs:
-            rows.append(_row(samples, index, device, own, run, len(rows) + 1))
-            starts.append(float(times[run.span.start]))
-        if own.runs and own.runs[-1].span.stop == len(index):
+        rows += _rows(samples, index, device, own, len(rows) + 1)
+        if spans and spans[-1].stop == len(index):
             marks.append(f"the log ends inside run {len(rows)}")
-        begin = 0.0 if stamps is None else float(times[0] - stamps.min())
-        spans = tuple((run.span.start, run.span.stop) for run in own.runs)
-        traces.append(Trace(device, begin + own.seen, series["power_w"][own.order], spans))
-    alike = [(row["power_w"], row.get("frequency_mhz", np.nan)) for row in rows]
-    for k in together(starts, alike):
-        rows[k]["suspect"] = "; ".join(filter(None, [rows[k]["suspect"], TOGETHER]))
-    notes = _notes(samples, rows, cuts, rest, marks)
-    return Profile(_table(rows), samples.source, samples.kind, notes=notes, traces=tuple(traces))
+        seen = own.seen + (0.0 if stamps is None else float(times[0] - stamps.min()))
+        ends = tuple((span.start, span.stop) for span in spans)
+        traces.append(Trace(device, seen, series["power_w"][own.order], ends))
+    columns: dict[str, Any] = {name: np.zeros(0) for name in ("power_w", "frequency_mhz", "time_s")}
+    if rows:
+        columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+        columns = {n: v if v.dtype.kind == "f" else v.astype(object) for n, v in columns.items()}
+        if np.isnan(columns["time_s"]).all():
+            del columns["time_s"]
+    notes = _notes(samples, columns.get("time_s", np.zeros(0)), len(rows), cuts, rest, marks)
+    return Profile(columns, samples.source, samples.kind, notes=notes, traces=tuple(traces))
 
 
-TOGETHER = "begins within 5 s of another of like power: parts of one job"
-
-
-def _row(
-    samples: Samples, index: NDArray[np.int64], device: str, own: Cut, run: Run, number: int
-) -> dict[str, Any]:
-    inside = {
-        n: v[index[run.span]][run.mean] for n, v in samples.series.items() if n != "counter_j"
-    }
-    row: dict[str, Any] = {
-        "application": stem(samples.source),
-        "gpu": device.strip(),
-        **{name: str(values[index[run.span.start]]) for name, values in samples.texts.items()},
-        "run": float(number),
-        "samples": float(run.span.stop - run.span.start),
-        "time_s": run.time_s if samples.interval_s or samples.times is not None else float("nan"),
-        **{n: float(np.nanmean(v)) if np.isfinite(v).any() else np.nan for n, v in inside.items()},
-        "power_w": run.power_w,
-        "idle_w": own.idle_w,
-        "power_spread": run.spreads[0],
-    }
-    if "frequency_mhz" in inside:
-        row["clock_spread"] = run.spreads[1]
-    return {**row, "suspect": "; ".join(run.doubts)}
-
-
-def _table(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Rows as columns; times that no row has are left out."""
-    if not rows:
-        names = ("power_w", "frequency_mhz", "time_s")
-        return {name: np.zeros(0) for name in names}
-    columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    for name, values in columns.items():
-        if values.dtype.kind not in "fiub":
-            columns[name] = values.astype(object)
-    if np.isnan(columns["time_s"]).all():
-        del columns["time_s"]
-    return columns
+def _rows(
+    samples: Samples, index: NDArray[np.int64], device: str, own: Cut, first: int
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a device's runs, numbered from `first`."""
+    known = samples.interval_s or samples.times is not None
+    for number, run in enumerate(own.runs, start=first):
+        inside = {n: v[index[run.span]][run.mean] for n, v in samples.series.items()}
+        inside.pop("counter_j", None)
+        clock = {"clock_spread": run.spreads[1]} if "frequency_mhz" in inside else {}
+        yield {
+            "application": stem(samples.source),
+            "gpu": device.strip(),
+            **{name: str(values[index[run.span.start]]) for name, values in samples.texts.items()},
+            "run": float(number),
+            "samples": float(run.span.stop - run.span.start),
+            "time_s": run.time_s if known else np.nan,
+            **{n: float(np.nanmean(v)) if np.isfinite(v).any() else np.nan
+               for n, v in inside.items()},
+            "power_w": run.power_w,
+            "idle_w": own.idle_w,
+            "power_spread": run.spreads[0],
+            **clock,
+            "suspect": "; ".join(run.doubts),
+        }  # fmt: skip
 
 
 def _slope(times: Floats, counter: Floats) -> Floats:
@@ -469,36 +432,23 @@ def _slope(times: Floats, counter: Floats) -> Floats:
     return power
 
 
-def _mark(samples: Samples, sample: int, step: float) -> str:
-    line = samples.lines[sample]
-    row = f" (row {line})" if line else ""
-    what = "the clock goes back by" if step < 0 else "no sample for"
-    return f"{what} {_long(abs(step))} s{row}: cut there"
-
-
-def _long(seconds: float) -> str:
-    return f"{seconds:,.0f}" if seconds >= 100 else f"{seconds:.3g}"
-
-
 def _notes(
-    samples: Samples, rows: list[dict[str, Any]], cuts: list[Cut], rest: list[str], marks: list[str]
+    samples: Samples, times: Floats, runs: int, cuts: list[Cut], rest: list[str], marks: list[str]
 ) -> tuple[str, ...]:
-    """What became of the samples, in three lines at most."""
-    devices = len(set(samples.device.tolist()))
+    """Describe the use of the samples in at most three lines."""
+    devices, busy = len(set(samples.device.tolist())), float(np.nansum(times))
     apart = f", {np.median([own.period for own in cuts]):.3g} s apart" if cuts else ""
     whole = f"{_count(len(samples.device), 'sample')} of {_count(devices, 'GPU')}{apart}, cut into "
-    busy = sum(row["time_s"] for row in rows if np.isfinite(row["time_s"]))
-    whole += _count(len(rows), "run") if rows else "no run"
-    first = [whole + (f" ({_long(busy)} s)" if busy else ""), *_few(rest)]
+    whole += (_count(runs, "run") if runs else "no run") + (f" ({_long(busy)} s)" if busy else "")
     idle = sum(own.at_rest for own in cuts)
-    slips = [watts for own in cuts for watts in own.slips]
+    slips = [float(watts) for own in cuts for watts in own.slips]
     short = [length for own in cuts for length in own.short_s]
     bridged = [length for own in cuts for length in own.bridged_s]
     out = [_count(idle, "idle sample")] if idle else []
     out += [f"{_count(len(slips), 'reading')} of {_range(slips)} W"] if slips else []
     if short:
         out.append(f"{_count(len(short), 'short busy stretch', 'es')} of {_range(short)} s")
-    first += ["left out: " + ", ".join(out)] if out else []
+    first = [whole, *_few(rest), *(["left out: " + ", ".join(out)] if out else [])]
     if bridged:
         first.append(f"{_count(len(bridged), 'pause')} of {_range(bridged)} s bridged")
     how = [own.told for own in cuts if own.told not in ("", IDLE)]
@@ -506,12 +456,16 @@ def _notes(
     return tuple("; ".join(line) for line in lines if line)
 
 
+def _long(seconds: float) -> str:
+    return f"{seconds:,.0f}" if seconds >= 100 else f"{seconds:.3g}"
+
+
 def _count(number: int, what: str, plural: str = "s") -> str:
     return f"{number:,} {what}{plural if number != 1 else ''}"
 
 
 def _few(items: list[str], most: int = 3) -> list[str]:
-    """The first of several remarks, and how many more there are."""
+    """Return the first of several remarks, and the number of others."""
     items = list(dict.fromkeys(items))
     more = [f"and {len(items) - most} more of the kind"] if len(items) > most else []
     return items[:most] + more

@@ -1,4 +1,4 @@
-"""From a file to header and cells, refusing whatever is not plain comma-separated UTF-8."""
+"""Reader of plain comma-separated UTF-8 into columns of cells; other text is refused."""
 
 from __future__ import annotations
 
@@ -7,25 +7,28 @@ import gc
 import io
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optgap.fitting.profile import theirs
+from optgap.models.columns import Wanted, renamed
 from optgap.models.errors import InputError, NoQuote, Said
 from optgap.models.tables import require_commas
 from optgap.models.units import parsed, spelt, units_of
 
+Floats = NDArray[np.float64]
+Texts = NDArray[Any]
 SMALLEST, LARGEST = 1e-30, 1e16
-"""Sizes that a measurement can have; products of a few of them are still numbers."""
-
+"""Range of a measurement's size, in which products of a few numbers stay finite."""
 MISSING = {"", "nan", "na", "n/a", "none", "null", "-", "err!"}
 _BRACKETED = re.compile(r"\[[^\]]*\]")
-"""A tool's word for why there is no number: ``[N/A]``, ``[GPU is lost]``."""
+"""Pattern of a tool's reason for a missing number: ``[N/A]``, ``[GPU is lost]``."""
 _PLAIN_LETTERS = frozenset("0123456789.+-eE")
 _PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _LOCALE = re.compile(
@@ -33,42 +36,62 @@ _LOCALE = re.compile(
 )
 _UNIT = re.compile(r"(.*[\d.])\s*([^\W\d]+|%)")
 _DATA = re.compile(r"[-+]?[\d.]+([-:/T .\d]*\d)?(e[-+]?\d+)? ?(%|[mkMG]?[WJ]|[MG]?Hz|Z)?|\[.*\]")
-"""A cell that is a number or a date rather than a name."""
+"""Pattern of a cell that is a number or a date rather than a name."""
 _INFINITE = {"inf", "-inf", "+inf", "infinity", "-infinity"}
 
 
 @dataclass(frozen=True)
 class RawTable:
-    """Cells as text.
+    """Columns of cells as text.
 
     Parameters
     ----------
-    lines: the line number of each row.
-    called: what the table calls columns that have been given our names.
+    lines: line number of each row.
+    called: the table's names of columns that have canonical names here.
     odd: line number and number of cells of each row that does not fit the header.
-    again: how often the header stands below itself, as in a log that was appended to.
-    top: the line of the header.
-    notes: what was left out or changed.
+    again: number of repeated headers, as in a log with appended parts.
+    top: line of the header.
+    notes: remarks about omissions and changes.
     """
 
     source: str
-    header: list[str]
-    rows: list[list[str]]
-    lines: list[int]
+    cells: Mapping[str, Texts]
+    lines: NDArray[np.int64]
     called: Mapping[str, str] = field(default_factory=dict)
     odd: tuple[tuple[int, int], ...] = ()
     again: int = 0
     top: int = 1
     notes: tuple[str, ...] = ()
 
-    def take(self, kept: Iterable[int]) -> RawTable:
+    @classmethod
+    def of(cls, source: str, header: Sequence[str], rows: Any, lines: Any, **more: Any) -> RawTable:
+        """Return the table with these rows, each as long as the header."""
+        columns = list(zip(*rows, strict=True)) or [()] * len(header)
+        cells = [np.array([cell.strip() for cell in column], object) for column in columns]
+        return cls(source, dict(zip(header, cells, strict=True)), np.array(lines, int), **more)
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def take(self, rows: Any) -> RawTable:
         """Return the table with these rows alone."""
-        index = list(kept)
-        rows, lines = [self.rows[k] for k in index], [self.lines[k] for k in index]
-        return replace(self, rows=rows, lines=lines)
+        cells = {name: column[rows] for name, column in self.cells.items()}
+        return replace(self, cells=cells, lines=self.lines[rows])
+
+    def having(self, **columns: Any) -> RawTable:
+        """Return the table with further or replaced columns."""
+        kept = {name: cells for name, cells in self.cells.items() if name not in columns}
+        filled = {name: np.broadcast_to(values, len(self)) for name, values in columns.items()}
+        more = {n: np.array(list(map(str, v.tolist())), object) for n, v in filled.items()}
+        return replace(self, cells={**kept, **more})
+
+    def naming(self, wanted: Mapping[str, Wanted]) -> RawTable:
+        """Return the table with the canonical names that `wanted` gives."""
+        header = renamed(list(self.cells), wanted)
+        return replace(self, cells=dict(zip(header, self.cells.values(), strict=True)))
 
     def noting(self, count: int, what: str) -> RawTable:
-        """Return the table with a note of how many things were left out, if any were."""
+        """Return the table with a note of the number of omissions, if there are any."""
         return replace(self, notes=(*self.notes, f"{count} {what}")) if count else self
 
     def require_regular(self) -> None:
@@ -79,42 +102,36 @@ class RawTable:
         InputError: naming the first such row.
         """
         for line, cells in self.odd[:1]:
-            expected = f"{len(self.header)} as in the header"
-            if self.top > 1 or cells > len(self.header):
-                expected += f" (row {self.top}: {', '.join(self.header)})"
+            expected = f"{len(self.cells)} as in the header"
+            if self.top > 1 or cells > len(self.cells):
+                expected += f" (row {self.top}: {', '.join(self.cells)})"
             raise InputError(self.source, f"row {line}", NoQuote(f"{cells} cells"), expected)
 
-    def index(self, name: str) -> int:
-        if name not in self.header:
-            shown = NoQuote(", ".join(self.header) or "nothing")
-            raise InputError(self.source, "row 1", shown, f"a column {name}")
-        return self.header.index(name)
+    def text(self, name: str) -> Texts:
+        """Return the texts of a column, on one line and with single spaces."""
+        return np.array([" ".join(cell.split()) for cell in self.cells[name]], dtype=object)
 
-    def text(self, name: str) -> NDArray[np.object_]:
-        """A column as it stands, on one line and with single spaces."""
-        k = self.index(name)
-        return np.array([" ".join(row[k].split()) for row in self.rows], dtype=object)
+    def first(self, name: str) -> str:
+        """Return the first cell of a column that is not empty."""
+        return next((c for c in self.cells[name] if c.lower() not in MISSING), "")
 
-    def numbers(self, name: str, unit: str = "") -> NDArray[np.float64]:
-        """A numeric column; cells may end in `unit`; what is missing is NaN.
+    def numbers(self, name: str, unit: str = "") -> Floats:
+        """Return a numeric column; cells may end in `unit`, and missing ones are NaN.
 
         Raises
         ------
         InputError: for a cell that is no number, is infinite, or carries another unit.
         """
-        k = self.index(name)
-        cells = [row[k].strip() for row in self.rows]
-        known: dict[str, float] = {}
-        if _PLAIN_LETTERS.issuperset("".join(cells[:1000])):  # mostly plain: all at once
+        cells = self.cells[name]
+        if _PLAIN_LETTERS.issuperset("".join(cells.tolist())):  # mostly plain: all at once
             try:
-                values = np.array(list(map(float, cells)))
+                values = cells.astype(float)
             except ValueError:
                 values = np.full(1, np.nan)
             size = np.abs(values[values != 0])
-            if _PLAIN_LETTERS.issuperset("".join(cells)) and np.all(
-                (size >= SMALLEST) & (size < LARGEST)
-            ):
+            if np.all((size >= SMALLEST) & (size < LARGEST)):
                 return values
+        known: dict[str, float] = {}
         for cell, line in zip(cells, self.lines, strict=True):
             if cell not in known:  # samples repeat
                 where = f"row {line}, column {theirs(name, self.called)}"
@@ -123,7 +140,7 @@ class RawTable:
 
 
 def number(cell: str, source: str, where: str, unit: str = "") -> float:
-    """The number in a cell, NaN when nothing is there."""
+    """Return the number in a cell, NaN if it is empty."""
     text = cell.strip()
     if text.lower() in MISSING or _BRACKETED.fullmatch(text):
         return math.nan
@@ -134,17 +151,35 @@ def number(cell: str, source: str, where: str, unit: str = "") -> float:
         if value == 0 or SMALLEST <= abs(value) < LARGEST:
             return value
         raise InputError(source, where, cell, f"0, or between {SMALLEST:g} and {LARGEST:g}")
+    expected = f"a number{f' in {unit}' if unit else ''}"
     if text.lower() in _INFINITE:
-        raise InputError(source, where, cell, "a finite number")
-    if _LOCALE.fullmatch(text):
+        expected = "a finite number"
+    elif _LOCALE.fullmatch(text):
         expected = "a number with a decimal point and no thousands separator"
-        raise InputError(source, where, cell, expected)
-    raise InputError(source, where, cell, f"a number{f' in {unit}' if unit else ''}")
+    raise InputError(source, where, cell, expected)
+
+
+def measured(raw: RawTable, name: str, ours: str, unit: str) -> tuple[Floats, Floats]:
+    """Return a column as written and in the canonical unit; cells may carry a unit of their own.
+
+    Raises
+    ------
+    InputError: for a cell that is no number, or is in another unit than the first.
+    """
+    units = units_of(ours)
+    first = next((cell for cell in raw.cells[name] if re.search(r"\d", cell)), "")
+    if first.startswith("("):  # (800Mhz)
+        raw = raw.having(**{name: [cell.strip("()") for cell in raw.cells[name]]})
+    own = None if unit else re.fullmatch(r"[-+.\deE]*\d\s*([^\W\d]+|%)", first.strip("()"))
+    if own is not None:
+        unit = next((symbol for symbol in spelt(own[1]) if symbol in units), "")
+    values = raw.numbers(name, unit)
+    return values, values * units[unit] if units.get(unit, 1.0) != 1 else values
 
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Read without the collector of garbage, which doubles the time of 1e6 rows."""
+    """Suspend garbage collection, which doubles the time of reading 1e6 rows."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -155,20 +190,19 @@ def uncollected() -> Iterator[None]:
 
 
 def parse_csv(text: str, source: str, fields: Sequence[str] = ()) -> RawTable:
-    """Header and rows of a comma-separated text; `fields` is the header of one without.
+    """Read header and columns of a comma-separated text; `fields` replaces a missing header.
 
-    Comments above the header are skipped, and so is the header where it stands again. A row of
+    Comments above the header are skipped, and so are repeated headers. A row of
     units below the header becomes part of it. Rows of another length are kept apart.
 
     Raises
     ------
-    InputError: for an empty file, a repeated or unnamed column, another separator, what another
-        tool wrote, or no row at all.
+    InputError: for an empty file, a repeated or unnamed column, another separator, the output of
+        another tool, or no row at all.
     """
     refuse_foreign(text, source)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=True)
-    header = _header([*fields], "fields", 1) if fields else []
-    top = 0
+    header, top = _header([*fields], "fields", 1) if fields else [], 0
     try:
         for row in reader if not header else ():
             if any(cell.strip() for cell in row) and not row[0].lstrip().startswith(("#", "==")):
@@ -181,61 +215,70 @@ def parse_csv(text: str, source: str, fields: Sequence[str] = ()) -> RawTable:
         raise InputError(source, where, NoQuote(error), "comma-separated cells") from None
     if not header:
         raise InputError(source, "row 1", NoQuote("nothing"), "a header")
-    count, first = len(header), header[0]
-    fitting = [(line, row) for line, row in below if len(row) == count and row[0] != first]
-    odd = [(line, len(row)) for line, row in below if len(row) != count and "".join(row).strip()]
-    again = len(below) - len(fitting) - sum(len(row) != count for _, row in below)
-    rows, lines = [row for _, row in fitting], [line for line, _ in fitting]
-    raw = RawTable(source, header, rows, lines, {}, tuple(odd), again, top)
-    if not rows:
-        raw.require_regular()
+    whole = [(line, row) for line, row in below if len(row) == len(header)]
+    odd = tuple((line, len(row)) for line, row in below
+                if len(row) != len(header) and "".join(row).strip())  # fmt: skip
+    fitting = [(line, row) for line, row in whole if row[0] != header[0]]
+    told: dict[str, Any] = {"odd": odd, "again": len(whole) - len(fitting), "top": top}
+    if not fitting:
+        RawTable.of(source, header, (), (), **told).require_regular()
         where = f"row {top + 1}"
         raise InputError(source, where, NoQuote("nothing"), "at least one row below the header")
-    return _with_units(raw)
+    lines, rows = zip(*fitting, strict=True)
+    units = [cell.strip().strip("[]()") for cell in rows[0]]
+    if any(units) and all(spelt(unit) for unit in units if unit):  # a row of units, MHz,W
+        header = [
+            f"{name} [{unit}]" if unit and parsed(name).unit not in spelt(unit) else name
+            for name, unit in zip(header, units, strict=True)
+        ]
+        lines, rows = lines[1:], rows[1:]
+    return RawTable.of(source, header, rows, lines, **told)
 
 
-def _require_names(header: list[str], source: str, line: int) -> None:
-    """Refuse data in the header's place, as ``--format=csv,noheader`` writes."""
+def _header(row: list[str], source: str, line: int) -> list[str]:
+    """Return the names of the columns.
+
+    Raises
+    ------
+    InputError: for another separator, a repeated name, or data in place of the header, as
+        ``--format=csv,noheader`` writes.
+    """
+    header = [cell.strip() for cell in row]
+    require_commas(header, source, f"row {line}")
     data = [_DATA.fullmatch(cell) is not None for cell in header]
     if data[0] and 2 * sum(data) > len(data):
         expected = "a header; fields= (--set fields=timestamp,power.draw,…) names the columns"
         raise InputError(source, f"row {line}", NoQuote(f"data, {', '.join(header)}"), expected)
-
-
-def _with_units(raw: RawTable) -> RawTable:
-    """Take a first row of units, ``MHz,W``, into the header."""
-    units = [cell.strip().strip("[]()") for cell in raw.rows[0]]
-    named = [bool(spelt(unit)) for unit in units]
-    if not any(named) or any(unit and not n for unit, n in zip(units, named, strict=True)):
-        return raw
-    header = [
-        f"{name} [{unit}]" if unit and parsed(name).unit not in spelt(unit) else name
-        for name, unit in zip(raw.header, units, strict=True)
-    ]
-    return replace(raw, header=header, rows=raw.rows[1:], lines=raw.lines[1:])
+    for name in header:
+        if header.count(name) > 1:
+            where = f"row {line}, column {name or '(unnamed)'}"
+            raise InputError(source, where, Said("stands twice"), "leave one out")
+    return header
 
 
 WRITES = (
     "nvidia-smi --query-gpu=timestamp,index,power.draw,clocks.sm,utilization.gpu --format=csv "
     "-lms 500 > log.csv"
 )
-"""The command whose output is read best."""
+"""Command whose output is read best."""
 _FOREIGN = (
     (r".*Kernel Name.*Metric (Name|Value).*", "Nsight Compute's, without power"),
     (r"==PROF==.*", "Nsight Compute's, without power"),
     (r"==\d+== (NVPROF|Profiling).*|.*Type.*Time\(%\).*Calls.*", "nvprof's, without power"),
     (r".*Time \(%\).*Total Time \(ns\).*", "Nsight Systems', without power"),
+    (r".*\"(resultType|errorType)\":.*", "an answer of Prometheus"),
     (r"# (HELP|TYPE) .*|[a-zA-Z_]\w*\{.*\} \S+.*", "Prometheus' exposition of one moment"),
     (r".*\| NVIDIA-SMI .*|.*NVSMI LOG.*", "nvidia-smi's screen"),
     (r"#\s*(Date\s+Time\s+)?gpu\s+(pwr|pid|sm)\b.*", "nvidia-smi dmon's or pmon's"),
     (r"\[\s*[{\[\"].*|\[|\{.*", "JSON"),
     (r".*\bepoch\b[^,]*\bloss\b.*", "a training log"),
+    (r"(?=.*\brun_id\b).*\bgpu_energy\b.*", "codecarbon's, a total of each run without clocks"),
 )  # fmt: skip
-"""A line that gives another tool's output away, and whose it is."""
+"""Patterns of lines that identify another tool's output, and the tools."""
 
 
 def refuse_foreign(text: str, source: str) -> None:
-    """Refuse what a tool wrote that is not read.
+    """Refuse the output of tools that are not supported.
 
     Raises
     ------
@@ -249,38 +292,6 @@ def refuse_foreign(text: str, source: str) -> None:
                 raise InputError(source, f"row {number_}", line.strip(), expected)
 
 
-def _header(row: list[str], source: str, line: int) -> list[str]:
-    header = [cell.strip() for cell in row]
-    require_commas(header, source, f"row {line}")
-    _require_names(header, source, line)
-    for name in header:
-        if header.count(name) > 1:
-            where = f"row {line}, column {name or '(unnamed)'}"
-            raise InputError(source, where, Said("stands twice"), "leave one out")
-    return header
-
-
 def stem(source: str) -> str:
-    """The file's name without its endings, to name an application by."""
+    """Return the file's name without its endings, as the name of an application."""
     return Path(source).name.split(".")[0]
-
-
-def measured(
-    raw: RawTable, name: str, ours: str, unit: str
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """A column as it stands and in our unit; without a `unit` its cells may carry one.
-
-    Raises
-    ------
-    InputError: for a cell that is no number, or is in another unit than the first.
-    """
-    k, units = raw.index(name), units_of(ours)
-    cells = (row[k].strip() for row in raw.rows)
-    first = next((cell for cell in cells if re.search(r"\d", cell)), "")
-    if first.startswith("("):  # (800Mhz)
-        raw = replace(raw, rows=[[cell.strip().strip("()") for cell in row] for row in raw.rows])
-    own = None if unit else re.fullmatch(r"[-+.\deE]*\d\s*([^\W\d]+|%)", first.strip("()"))
-    if own is not None:
-        unit = next((symbol for symbol in spelt(own[1]) if symbol in units), "")
-    values = raw.numbers(name, unit)
-    return values, values * units[unit] if units.get(unit, 1.0) != 1 else values

@@ -1,7 +1,7 @@
-"""BestFit: the server, then the GPU, with the least left once the task is there.
+"""BestFit: the server, then the GPU, with least free capacity after the task is placed.
 
-Rank: Σ_k ½·(free_k − request_k)/max_k over k = mean utilisation and memory, max_k the largest
-server's; the least is taken. Feasible is where memory fits and mean utilisations stay within u_max.
+The rank is Σ_k ½·(free_k − request_k)/max_k over k = mean utilisation and memory, max_k the largest
+server's; the least wins. A GPU is feasible if memory fits and mean utilisation stays within u_max.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from optgap.models.result import Outcome
 
 
 def bestfit(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """Run BestFit; `given` as in `PackingParams`."""
+    """Run BestFit; `given` is as in `PackingParams`."""
     options = PackingParams(**given)
     decide = by_rank(lambda free, request: 0.5 * (free - request).sum(axis=1), options.u_max)
     return simulate(problem, decide, limits)

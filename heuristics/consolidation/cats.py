@@ -1,15 +1,15 @@
 """CATS, Algorithms 1 and 2: correlation analysis and the scheduler.
 
-For a newcomer l and each awake GPU with room for its memory, g(t) = Σ u_r(t) over the residents r,
-from this moment on, and both series cut to the shorter:
+For an arriving task l and each active GPU with room for its memory, g(t) = Σ u_r(t) over the
+residents r from this moment on. Both series are cut to the shorter:
 
     δ_g = ρ(g, u_l)                          Pearson's correlation          Alg. 1, line 6; Eq. 15
     δ_μ = |mean(g) − mean(u_l)| / 100        difference of the means        Alg. 1, line 7
     candidate: δ_g ≤ ρ_max and mean(g) + mean(u_l) ≤ u_max                  Alg. 1, thresholds
     score = λ1·δ_g − λ2·δ_μ, the least wins                                 Alg. 2, lines 4-7
 
-Where no awake GPU is a candidate the task wakes one. Where the printed listings differ, `literal_…`
-options follow them. Algorithms 3 and 4 are in `frequency_adaptation`.
+If no active GPU is a candidate, the task wakes one. If the printed listings differ from the text,
+options `literal_…` follow the listings. Algorithms 3 and 4 are in `frequency_adaptation`.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from optgap.models.times import TOLERANCE_S
 from optgap.solvers.consolidation.over_time.loop import Tables
 
 EDGE = 1e-9
-"""That correlations, and means as shares of a GPU, may be off by."""
+"""Tolerance of correlations, and of means as shares of a GPU."""
 
 
 def cats(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """CATS; `given` as in `CatsParams`.
+    """Run CATS; `given` is as in `CatsParams`.
 
     Raises
     ------
@@ -53,14 +53,14 @@ def cats(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: A
 
 
 class Cats:
-    """Algorithms 1 and 2; `options` say how far to the letter."""
+    """Algorithms 1 and 2; `options` say which printed details are followed."""
 
     def __init__(self, options: CatsParams) -> None:
         self.options = options
         self.unit = 1.0 if options.literal_units else 100.0
 
     def decide(self, state: State, task: int) -> Choice:
-        """GPUs for a newcomer."""
+        """Return the GPUs for an arriving task."""
         if not self.options.literal_empty:
             return awake_first(self.score)(state, task)
         room = state.fits(task)
@@ -71,7 +71,7 @@ class Cats:
         return pick(state, task, scores, np.zeros(len(room), dtype=np.bool_))
 
     def score(self, state: State, task: int, gpus: np.ndarray) -> FloatArray:
-        """λ1·ρ − λ2·δμ of each GPU, infinite where a threshold is exceeded."""
+        """Return λ1·ρ − λ2·δμ of each GPU, infinite if a threshold is exceeded."""
         options = self.options
         own = state.problem.tasks[task].util_percent
         means, rhos, mean = np.zeros(len(gpus)), np.zeros(len(gpus)), float(own.mean())
@@ -95,11 +95,11 @@ def correlate(
     means: FloatArray,
     rhos: FloatArray,
 ) -> None:
-    """Mean of each GPU's aggregate series, and its Pearson correlation with `own`.
+    """Compute the mean of each GPU's aggregate series, and its Pearson correlation with `own`.
 
-    A resident whose series has run out contributes its last sample as long as another lasts. Series
-    are cut to the shorter; 0 where one is constant or has fewer than two samples, and where the
-    aggregate's mean is above `limit`: nobody asks there.
+    A resident whose series has ended contributes its last sample as long as another lasts. Series
+    are cut to the shorter. The correlation is 0 if a series is constant or has fewer than two
+    samples, or if the mean is above `limit`, because it is not needed then.
     """
     total = np.zeros(max(1, int(tables.length.max())))
     first = np.zeros(tables.held.shape[1], dtype=np.int64)

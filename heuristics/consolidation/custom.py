@@ -44,11 +44,11 @@ from optgap.models.result import Outcome
 
 
 class View:
-    """What a policy sees: the cluster as it is, read-only, and the tasks that have arrived.
+    """Cluster, as a policy sees it, read-only, with the tasks that have arrived.
 
-    It has ``time_s`` and, by GPU, ``free_bytes``, ``mean_micro``, ``count`` and ``clock_mhz``;
-    ``awake`` GPUs by server; and ``fits(task)``, ``residents(gpu)``, ``gpus_of(task)``,
-    ``progress_of(task)`` and ``util_now()``, as `State` has them.
+    The view has ``time_s`` and, by GPU, ``free_bytes``, ``mean_micro``, ``count`` and
+    ``clock_mhz``; ``awake`` GPUs by server; and ``fits(task)``, ``residents(gpu)``,
+    ``gpus_of(task)``, ``progress_of(task)`` and ``util_now()``, as `State` has them.
     """
 
     def __init__(self, problem: ConsolidationProblem) -> None:
@@ -58,7 +58,7 @@ class View:
 
     @property
     def problem(self) -> ConsolidationProblem:
-        """Servers, rules and the tasks that have arrived; a copy."""
+        """Copy of the problem, with the tasks that have arrived."""
         return self._shown
 
     def __getattr__(self, name: str) -> Any:
@@ -123,7 +123,7 @@ def _gpus(answer: Any) -> list[Any] | None:
 
 
 def _checked(answer: list[Any], state: State, task: int, own: Own, where: str) -> Choice:
-    """The GPUs, once they are known to be the cluster's, enough and with room."""
+    """Return the chosen GPUs after checks that these exist, suffice and have room."""
     problem = state.problem
     total = len(problem.places)
     if not all(map(whole, answer)) or not all(0 <= g < total for g in answer):

@@ -1,8 +1,8 @@
 """DotProd: the server whose free resources have the smallest dot product with the request.
 
-Rank: Σ_k (free_k/max_k)·(request_k/max_k) over k = mean utilisation and memory, max_k the largest
-server's; the least is taken as CATS says, though Tetris (Grandl et al., SIGCOMM 2014) takes the
-largest. Within the server the GPUs are chosen as by BestFit.
+The rank is Σ_k (free_k/max_k)·(request_k/max_k) over k = mean utilisation and memory, max_k that of
+the largest server. The least rank wins as CATS says, though Tetris (Grandl et al., SIGCOMM 2014)
+takes the largest. Within the server the policy chooses GPUs as BestFit does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from optgap.models.result import Outcome
 
 
 def dotprod(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """Run DotProd; `given` as in `PackingParams`."""
+    """Run DotProd; `given` is as in `PackingParams`."""
     options = PackingParams(**given)
     decide = by_rank(lambda free, request: free @ request, options.u_max)
     return simulate(problem, decide, limits)

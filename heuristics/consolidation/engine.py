@@ -1,4 +1,4 @@
-"""The event loop: tasks arrive, a policy places them, residents slow one another, tasks end."""
+"""Event loop: tasks arrive, a policy places them, residents slow one another, tasks end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 
 LOOK_EVERY = 64
-"""Events between two looks at the limits."""
+"""Number of events between two checks of the limits."""
 
 
 Observe = Callable[["Engine"], None]
@@ -30,13 +30,13 @@ def simulate(
 
 
 class Engine:
-    """Runs a policy on a problem, at one instant or over time.
+    """Run of a policy on a problem, at one instant or over time.
 
     Parameters
     ----------
-    decide: where a task goes.
-    clocks: what the clock of a GPU does once its residents have changed.
-    repack: called after each change, to move what runs; see `move`.
+    decide: rule that places a task.
+    clocks: rule that sets the frequency of a GPU after its residents have changed.
+    repack: function that is called after each change, to move running tasks; see `move`.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Engine:
         self.stopped: Termination | None = None
 
     def run(self) -> Outcome:
-        """All arrivals, and with a clock all ends."""
+        """Serve all arrivals; over time, serve all ends, too."""
         tasks, state = self.problem.tasks, self.state
         upcoming = 0
         while upcoming < len(tasks) or (self.timed and (state.present or self.queue)):
@@ -113,7 +113,7 @@ class Engine:
             self.repack(self)
 
     def move(self, task: int, gpus: tuple[int, ...]) -> None:
-        """Let a running task go on elsewhere."""
+        """Move a running task to other GPUs."""
         state = self.state
         state.progress[task] = state.progress_of(task)
         state.since[task] = state.time_s
@@ -123,7 +123,7 @@ class Engine:
         self._settle({*before, *gpus})
 
     def _note(self, task: int, gpus: Iterable[int]) -> None:
-        """Log where a task runs from now on, in place of where it came at this same instant."""
+        """Log the GPUs of a task from now on; the entry replaces one of the same instant."""
         stay = Assignment(task, tuple(sorted(gpus)), self.state.time_s)
         known = self.last.get(task)
         if known is not None and self.assignments[known].start_s == stay.start_s:
@@ -133,7 +133,7 @@ class Engine:
             self.assignments.append(stay)
 
     def _settle(self, gpus: Iterable[int]) -> None:
-        """New clocks after residents have changed; a GPU that has woken starts at f_max."""
+        """Set frequencies after residents have changed; a GPU that has woken starts at f_max."""
         state, chosen = self.state, list(gpus)
         for g in chosen:
             if not state.count[g]:

@@ -1,9 +1,9 @@
-"""FGD (Weng et al., USENIX ATC 2023): the GPU where the cluster's fragmentation grows least.
+"""FGD (Weng et al., USENIX ATC 2023): least growth of the cluster's fragmentation.
 
-A task asks for the share ū/100 of each of its GPUs. F_n(M), milli-GPU, is what of server n's free
-GPUs tasks drawn from the typical classes M cannot use: all of it where too few GPUs have a class's
-share, else what the GPUs below that share have left. The score of a place is
-trunc(100·sigmoid(−ΔF_n)), ΔF_n in GPUs; ties go to the lowest index.
+A task asks for the share ū/100 of each of its GPUs. F_n(M), milli-GPU, is the free capacity of
+server n that tasks drawn from the typical classes M cannot use. It is all free capacity if too few
+GPUs have a class's share, else the capacity left on the GPUs below that share. The score of a
+place is trunc(100·sigmoid(−ΔF_n)), ΔF_n in GPUs; ties go to the lowest index.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ COVERED = 0.95
 
 
 def typical(problem: ConsolidationProblem) -> tuple[IntArray, FloatArray]:
-    """(M, 2) classes of (share in milli-GPU, GPUs), shares to whole percents, and popularity."""
+    """Return (M, 2) classes of whole-percent shares (milli-GPU) and GPU counts, and popularity."""
     counts = Counter(
         (max(10, round(int(mean) / 1e6) * 10), t.gpus)
         for mean, t in zip(problem.mean_micro, problem.tasks, strict=True)
@@ -46,7 +46,7 @@ def typical(problem: ConsolidationProblem) -> tuple[IntArray, FloatArray]:
 
 @compiled
 def fragmentation(free: IntArray, classes: IntArray, popularity: FloatArray) -> float:
-    """F_n(M): free GPU that tasks of the typical classes cannot use, milli-GPU."""
+    """Return F_n(M), the free milli-GPU that tasks of the typical classes cannot use."""
     total = 0.0
     for m in range(len(classes)):
         share, need = classes[m, 0], classes[m, 1]
@@ -71,9 +71,9 @@ def scored(
     classes: IntArray,
     popularity: FloatArray,
 ) -> tuple[FloatArray, IntArray]:
-    """Score of each server and its best GPU; −1 where the task does not fit.
+    """Return the score of each server and its best GPU; −1 if the task does not fit.
 
-    Several GPUs: the first that have room.
+    A task of several GPUs gets the first GPUs that have room.
     """
     servers = len(first) - 1
     scores = np.full(servers, -1.0)
@@ -109,10 +109,9 @@ def scored(
 
 
 def fgd(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """FGD.
+    """Run FGD; `given` is as in `PackingParams`.
 
-    Servers are looked at one by one even where a task's GPUs may be spread.
-    `given` as in `PackingParams`.
+    The rule looks at servers one by one, even if a task's GPUs may be on several servers.
     """
     options = PackingParams(**given)
     u_max = options.u_max

@@ -1,10 +1,10 @@
-"""First, as CATS compares itself with it: utilisation counts as it is at this instant.
+"""First, a baseline of CATS: the policy counts utilisation as it is at this instant.
 
-Task l joins the first awake GPU whose residents R and its own first sample leave it below q,
+Task l joins the first active GPU whose residents R and the task's first sample stay below q,
 
     Σ_{r∈R} u_r(now) + u_l[0] < q,
 
-and wakes a GPU where there is none.
+and wakes a GPU if there is none.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 
 EDGE = 1e-7
-"""% that sums of means may be off by."""
+"""Tolerance of sums of means, %."""
 
 
 def first(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """Run First; `given` as in `FirstParams`."""
+    """Run First; `given` is as in `FirstParams`."""
     options = FirstParams(**given)
 
     def score(state: State, task: int, gpus: np.ndarray) -> FloatArray:

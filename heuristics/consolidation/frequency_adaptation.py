@@ -1,6 +1,6 @@
 """CATS, Algorithm 4 (frequency adaptation).
 
-Every τ and for each awake GPU at clock f, with κ_r the delay that resident r tolerates:
+Every τ the algorithm sets the clock f of each active GPU; κ_r is the delay that resident r bears:
 
     e_r^pred / e_r = (f_max / f)^β,   e_r^max / e_r = κ_r
     one e^pred > e^max            f ← min(f_max, f + Δf)
@@ -21,19 +21,19 @@ from optgap.models.consolidation.cluster import EQUAL_MHZ, GpuKind
 from optgap.models.errors import InputError
 
 MARGIN = 0.95
-"""Algorithm 4 keeps 5 % of every κ."""
+"""Share of κ that Algorithm 4 uses at most; it keeps 5 % in reserve."""
 MOST_STEPS = 20_000
 
 
 def adaptation(delta_mhz: float, contention_aware: bool) -> ClockRule:
-    """Return Algorithm 4 with steps of `delta_mhz`; the clock goes to where they end at once.
+    """Return Algorithm 4 with steps of `delta_mhz`; the clock jumps to where the steps end.
 
-    Where the steps end in a cycle, the clock is the lowest of it that keeps every κ. With
-    `contention_aware` the predicted time counts the slowdown by the residents of the moment.
+    If the steps end in a cycle, the clock is the lowest of the cycle that keeps every κ. With
+    `contention_aware` the predicted time counts the slowdown by the present residents.
 
     Raises
     ------
-    InputError: for a step that is none.
+    InputError: for a step that is not positive.
     """
     if not 0 < delta_mhz <= 1e5:
         raise InputError("policy", "delta_mhz", delta_mhz, "a step in MHz above 0")
@@ -55,11 +55,11 @@ def adaptation(delta_mhz: float, contention_aware: bool) -> ClockRule:
 def stepped(
     kind: GpuKind, present: float, bounds: Sequence[tuple[float, float]], delta_mhz: float
 ) -> list[float]:
-    """The clocks that Algorithm 4 goes through from `present` until it rests.
+    """Return the frequencies that Algorithm 4 goes through from `present` until it rests.
 
     Parameters
     ----------
-    bounds: κ and β of every resident.
+    bounds: pairs (κ, β), one for each resident.
     """
     path = [present]
     seen = {present}
@@ -91,7 +91,7 @@ def _violated(kind: GpuKind, mhz: float, bounds: Sequence[tuple[float, float]]) 
 
 
 def _down(kind: GpuKind, mhz: float, delta_mhz: float) -> float:
-    """One step down; with discrete clocks at least to the next one."""
+    """Go one step down; with discrete frequencies at least to the next one."""
     wanted = kind.up_mhz(mhz - delta_mhz)
     if wanted < mhz - EQUAL_MHZ:
         return wanted

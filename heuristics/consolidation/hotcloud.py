@@ -1,11 +1,11 @@
-"""HotCloud (Yeung et al., HotCloud 2020), as CATS compares itself with it.
+"""HotCloud (Yeung et al., HotCloud 2020), a baseline of CATS.
 
-Task l may join the residents R of an awake GPU where their mean utilisations allow it,
+Task l may join the residents R of an active GPU if the mean utilisations allow it,
 
     Σ_{r∈R} ū_r + ū_l ≤ u_max,
 
-and takes the first such GPU or, with ``fit="best"``, that of the highest Σ ū_r; where there is
-none it wakes a GPU. The predictor of the source is replaced by the true means.
+and takes the first such GPU or, with ``fit="best"``, that of the highest Σ ū_r. If none fits, the
+task wakes a GPU. The true means replace the predictor of the source.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from optgap.models.result import Outcome
 from optgap.models.spec import chosen
 
 EDGE = 1e-7
-"""% that sums of means may be off by."""
+"""Tolerance of sums of means, %."""
 
 
 def hotcloud(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """Run HotCloud; `given` as in `HotCloudParams`.
+    """Run HotCloud; `given` is as in `HotCloudParams`.
 
     Raises
     ------

@@ -1,13 +1,13 @@
-"""Least added energy: a policy of our own, for tasks whose durations are known or estimated.
+"""Least added energy (ours): a policy for tasks whose durations are known or estimated.
 
-With S_g the residents of GPU g and E_g(S), T_g(S) the energy and the time until the last of S has
-ended, played from now on at f_max with their contention s(U), task l gets the v GPUs of the least
+S_g are the residents of GPU g. E_g(S) and T_g(S) are the energy and the time until all of S have
+ended, simulated from now on at f_max with contention s(U). Task l gets the v GPUs of the least
 
     Σ_g [E_g(S_g ∪ {l}) − E_g(S_g)] + Σ_i static power of server i · the time it is longer awake,
 
-J, and of equal ones those with the least Σ_g |T_g(S_g) − e_l|, e_l being the task's duration: what
-ends together lets a GPU sleep. At one instant nothing ends: there it is `opt_nomig`.
-A gang is played on each of its GPUs as if it had only that one.
+J. Ties go to the least Σ_g |T_g(S_g) − e_l|, e_l being the task's duration, because a GPU sleeps
+sooner if its tasks end together. If all tasks are present at once, the policy equals `opt_nomig`.
+A gang is simulated on each of its GPUs as if it had only that GPU.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from optgap.models.times import slack_s
 from optgap.solvers.consolidation.over_time.loop import Tables
 
 NEAR_S = 1e-9
-"""Progress this close to the end of a sample has reached it."""
+"""Distance to the end of a sample within which a task has reached the end, s."""
 OVERDUE = 1 + 1e-6
-"""Progress over what a task was thought to last beyond which it lasts longer than thought."""
+"""Factor of its expected duration beyond which a task counts as lasting longer than expected."""
 DIGITS = 6
-"""Of energies and times relative to the newcomer's own: what differs by less is a tie."""
+"""Digits of energies and times, relative to the arriving task's own, that decide ties."""
 
 
 def least_added_energy(
     problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any
 ) -> Outcome:
-    """The least added energy, at f_max.
+    """Choose the least added energy, at f_max.
 
-    `given` as in `LeastAddedEnergyParams`.
+    `given` is as in `LeastAddedEnergyParams`.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def least_added_energy(
 
 
 def least_added(problem: ConsolidationProblem, lasting: FloatArray, u_max: float) -> Decide:
-    """The decision, by what each task is thought to last, (L,) s; `u_max` of 0 is no cap."""
+    """Return the rule for expected durations `lasting`, (L,) s; a `u_max` of 0 sets no cap."""
     watts = floats(
         [
             [problem.line(ell, k).watts(kind.f_max_mhz) for ell in range(len(problem))]
@@ -91,7 +91,7 @@ def least_added(problem: ConsolidationProblem, lasting: FloatArray, u_max: float
 def least(
     state: State, task: int, added: FloatArray, rest: FloatArray, end: FloatArray, own_s: float
 ) -> Choice:
-    """The GPUs for a task by what `scored` found; of a free gang each wakes its server alone."""
+    """Choose the GPUs for a task by `scored`; each GPU of a spread gang may wake its own server."""
     problem = state.problem
     v = problem.tasks[task].gpus
     static = np.array([server.static_w for server in problem.servers])
@@ -130,7 +130,7 @@ def scored(
     task: int,
     lasting: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(G,) J that `task` adds, infinite without room; s until each GPU's end without and with it.
+    """Return the added energy of `task`, J, infinite without room, and ends before and after, (G,).
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def played(
     now: float,
     lasting: FloatArray,
 ) -> tuple[float, float]:
-    """J and s until the last of `tasks` has ended on one GPU that is awake in `wait` s."""
+    """Return energy (J) and time (s) until all `tasks` end on a GPU that is active in `wait` s."""
     present = len(tasks)
     who, at, done = tasks.copy(), tables.at[tasks], np.zeros(present)
     whole = lasting[tasks]
@@ -208,7 +208,7 @@ def played(
 
 @compiled
 def reach(tables: Tables, task: int, sample: int, whole: float) -> float:
-    """Progress at the end of a sample, or of the task if that is sooner, s."""
+    """Return the progress at the end of a sample, or of the task if that is sooner, s."""
     if sample < tables.length[task] - 1:
         return float(min(whole, (sample + 1) * tables.period))
     return float(whole)

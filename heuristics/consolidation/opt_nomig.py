@@ -1,11 +1,11 @@
-"""The least added power for each newcomer while every resident stays where it is (no migration).
+"""Least added power for each arriving task, without migration of residents.
 
-With S_g the residents of GPU g and P_g(S) its power at the lowest clock that they bear (Eq. 1 at
-14'), task l gets the v GPUs of the least
+S_g are the residents of GPU g, and P_g(S) its power at the lowest clock that κ allows (Eq. 1 at
+14'). Task l gets the v GPUs of the least
 
     Σ_g [P_g(S_g ∪ {l}) − P_g(S_g)] + static power of the servers that wake,
 
-W, and of equal ones those with the least memory left.
+W; ties go to the GPUs with the least memory left.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from optgap.models.result import Outcome
 
 
 def opt_nomig(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> Outcome:
-    """The least added power, with clocks as low as κ allows."""
+    """Choose the least added power, with frequencies as low as κ allows."""
     return simulate(problem, decide, limits, lowest)
 
 
 def decide(state: State, task: int) -> Choice:
-    """The GPUs for a newcomer."""
+    """Choose the GPUs for an arriving task."""
     return cheapest(state, task, added_watts(state, task, state.fits(task)))[1]
 
 
 def added_watts(state: State, task: int, room: np.ndarray) -> FloatArray:
-    """(G,) what each GPU with room would draw more, its server's static power aside, W."""
+    """Return the added power of each GPU with room, without static power, W, shape (G,)."""
     problem = state.problem
     added = np.full(len(room), np.inf)
     empty: dict[int, float] = {}
@@ -52,7 +52,7 @@ def added_watts(state: State, task: int, room: np.ndarray) -> FloatArray:
 
 
 def cheapest(state: State, task: int, added: FloatArray) -> tuple[float, Choice]:
-    """The least added power, servers that wake included, and GPUs that reach it."""
+    """Return the least added power, servers that wake included, and GPUs that reach it."""
     problem = state.problem
     v = problem.tasks[task].gpus
     static = np.array([server.static_w for server in problem.servers])
@@ -82,10 +82,10 @@ def cheapest(state: State, task: int, added: FloatArray) -> tuple[float, Choice]
 def _spread(
     state: State, added: FloatArray, rank: np.ndarray, static: FloatArray, v: int
 ) -> tuple[float, Choice]:
-    """GPUs anywhere: awake servers first by added power, then whole servers as they wake.
+    """Choose GPUs on any servers: active ones by added power, then servers that wake.
 
-    With equal static power that is the least; with servers that differ the thriftiest wake
-    first.
+    This adds the least power if static powers are equal. Otherwise servers of low static power
+    wake first.
     """
     asleep = state.awake[state.problem.gpu_server] == 0
     share = static[state.problem.gpu_server]

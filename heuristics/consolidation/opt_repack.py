@@ -1,4 +1,4 @@
-"""The optimum at every event: what runs is placed anew, and moves for nothing."""
+"""Optimum at every event: all present tasks are placed anew, and migration is free."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ WORK = RepackWork()
 def opt_repack(
     problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any
 ) -> Outcome:
-    """Least power for the tasks that are present, whenever one arrives or ends.
+    """Minimise the power of the present tasks whenever one arrives or ends.
 
-    Each event starts from what the last one left, and is solved as far as its work goes: the
-    message and `events_proven` say for how many the least power is proven. `given` as in
+    Each event starts from the placement of the last one, and is solved within its budget of work.
+    The message and `events_proven` count the events whose least power is proven. `given` is as in
     `OptRepackParams`.
 
     Raises
     ------
-    InputError: for another rule than these, negative work, or tasks that may not move.
+    InputError: for an unknown rule, negative work, or tasks that may not move.
     """
     options = chosen(OptRepackParams, given, "opt_repack")
     capacity, units = options.capacity, options.units
@@ -59,7 +59,7 @@ def opt_repack(
 def _at_once(
     problem: ConsolidationProblem, limits: Limits, seed: int, options: OptRepackParams
 ) -> Outcome:
-    """All tasks are present: there is one event that counts."""
+    """Solve the only event that matters if all tasks are present at once."""
     ruled = problem
     if options.capacity:
         ruled = replace(problem, rules=replace(problem.rules, capacity=options.capacity))  # type: ignore[arg-type]
@@ -77,7 +77,7 @@ def _at_once(
 
 
 class Repacker:
-    """Solves the problem of the tasks that are present."""
+    """Solver of the problem of the present tasks."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class Repacker:
         self.plan: dict[int, Gpus] = {}
 
     def decide(self, state: State, task: int) -> Choice:
-        """A newcomer's place in the optimum with it; the others move there afterwards."""
+        """Choose the arriving task's GPUs in the new optimum; other tasks migrate afterwards."""
         present = [*state.running[: state.present].tolist(), task]
         plan = self._solved(state, present)
         if plan is None:
@@ -113,7 +113,7 @@ class Repacker:
         return None
 
     def repack(self, engine: Engine) -> None:
-        """Move everything to where the plan has it."""
+        """Move every task to its place in the plan."""
         state = engine.state
         present = state.running[: state.present].tolist()
         if set(self.plan) != set(present):
@@ -128,7 +128,7 @@ class Repacker:
             engine.move(ell, self.plan[ell])
 
     def _solved(self, state: State, present: list[int]) -> dict[int, Gpus] | None:
-        """GPUs by task: from where they are, better ones as far as the work for an event goes."""
+        """Return GPUs by task, improved from the present ones within the work for an event."""
         stay = [state.gpus_of(j) if state.due[j] < float("inf") else None for j in present]
         snapshot = self._snapshot(state, present)
         found = repack(snapshot, stay, turn(self.limits, self.each), self.seed)
@@ -139,7 +139,7 @@ class Repacker:
         return {present[a.task]: a.gpus for a in found.solution.assignments}
 
     def _snapshot(self, state: State, present: list[int]) -> ConsolidationProblem:
-        """The tasks that are present, as they are now."""
+        """Return the problem of the present tasks, each with its remaining duration."""
         problem = self.problem
         tasks = []
         for ell in present:

@@ -1,4 +1,4 @@
-"""What BestFit, DotProd and FGD share: sleeping GPUs are candidates like any other."""
+"""Shared parts of BestFit, DotProd and FGD; GPUs asleep are candidates like active ones."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from optgap.heuristics.consolidation.state import Choice, Decide, State
 from optgap.models.consolidation.tasks import FloatArray
 
 Rank = Callable[[FloatArray, FloatArray], FloatArray]
-"""(free (n, 2), request (2,)), utilisation and memory as shares of the largest server's → (n,)."""
+"""Rank of n servers by free (n, 2) and request (2,), as shares of the largest server."""
 
 
 def admitted(state: State, task: int, u_max: float) -> np.ndarray:
-    """(G,) memory fits, and means stay within u_max."""
+    """Tell for each GPU whether memory fits and mean utilisation stays within u_max, shape (G,)."""
     own = state.problem.mean_micro[task]
     return np.asarray(state.fits(task) & (state.mean_micro + own <= round(u_max * 1e6)))
 
 
 def by_rank(rank: Rank, u_max: float) -> Decide:
-    """The server of least rank that has v GPUs for the task, then its GPUs of least rest."""
+    """Return a rule: the server of least rank with v GPUs, then its GPUs with least left."""
 
     def decide(state: State, task: int) -> Choice:
         problem = state.problem

@@ -1,4 +1,4 @@
-"""Parameters of the policies, with meaning, default and the paper's place."""
+"""Parameters of the policies, with meanings, defaults and places in the papers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,7 @@ def _u_max() -> Any:
 
 @dataclass(frozen=True)
 class CatsParams:
-    """Parameters of CATS; those called literal follow the printed listings where these differ."""
+    """Parameters of CATS; those named ``literal_…`` follow the printed listings to the letter."""
 
     u_max: float = _u_max()
     rho_max: float = parameter(
@@ -111,7 +111,7 @@ class OptRepackParams:
 
 @dataclass(frozen=True)
 class RepackWork:
-    """Work in units that the optimum at every event may take without `units`.
+    """Default budgets of work, in units, of the optimum at every event.
 
     Parameters
     ----------

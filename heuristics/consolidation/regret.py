@@ -1,4 +1,4 @@
-"""Cost of each placement of a policy, beside the best one open at that moment."""
+"""Cost of each placement of a policy, compared with the best one possible at that moment."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from optgap.models.regret import Regret
 def regrets(problem: ConsolidationProblem, solution: ConsolidationSolution) -> list[Regret]:
     """Return a regret per placed task, in order of arrival, in W (power) or in J (energy).
 
-    Judged by the power that the task adds there and then, with every clock as low as κ allows;
-    over time that power counts for the task's solo time. A task's later moves are not judged.
+    The regret is about the power that the task adds at that moment, with clocks as low as κ allows.
+    Over time that power counts for the task's solo time. Later migrations are not judged.
     """
     first: dict[int, tuple[float, tuple[int, ...]]] = {}
     for a in solution.assignments:

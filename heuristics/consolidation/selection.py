@@ -1,4 +1,4 @@
-"""From scores of awake GPUs to the GPUs of a task: CATS, HotCloud, First and one task per GPU."""
+"""Choice of a task's GPUs by scores of active ones: CATS, HotCloud, First and one task per GPU."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from optgap.heuristics.consolidation.state import Choice, Decide, State
 from optgap.models.consolidation.tasks import FloatArray
 
 Score = Callable[[State, int, np.ndarray], FloatArray]
-"""(state, task, numbers of awake GPUs with room) → score each, infinite where not admissible."""
+"""Function of state, task and active GPUs with room that scores each; infinite forbids a GPU."""
 
 
 def awake_first(score: Score) -> Decide:
-    """The awake GPUs of least score; sleeping ones only where too few qualify.
+    """Return a rule: the active GPUs of least score, and GPUs asleep only if too few qualify.
 
-    Of sleeping GPUs, those in an awake server come first, then those in the first sleeping
-    server. Several GPUs are taken in one server where the rules say so: in that with the fewest
-    newly opened, then the least sum of scores.
+    Among GPUs asleep, those in an active server come first, then those in the first server
+    asleep. If the problem asks for one server, the rule takes the server with the fewest newly
+    opened GPUs, then the least sum of scores.
     """
 
     def decide(state: State, task: int) -> Choice:
@@ -33,7 +33,7 @@ def awake_first(score: Score) -> Decide:
 
 
 def pick(state: State, task: int, scores: FloatArray, asleep: np.ndarray) -> Choice:
-    """v GPUs by scores of the awake ones, filled up with sleeping ones."""
+    """Choose v GPUs by scores of the active ones, and add GPUs asleep if too few qualify."""
     v = state.problem.tasks[task].gpus
     if v == 1:
         best = int(np.argmin(scores))
@@ -65,7 +65,7 @@ def pick(state: State, task: int, scores: FloatArray, asleep: np.ndarray) -> Cho
 
 
 def _open(state: State, asleep: np.ndarray) -> Choice:
-    """A sleeping GPU: in an awake server if there is one."""
+    """Choose a GPU asleep, in an active server if there is one."""
     if not asleep.any():
         return None
     near = asleep & (state.awake[state.problem.gpu_server] > 0)

@@ -1,4 +1,4 @@
-"""The cluster as a policy sees it while tasks run: who is where, what is free, at which clock."""
+"""Cluster as a policy sees it while tasks run: residents, free capacity and frequencies."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from optgap.solvers.consolidation.over_time.loop import advance, refresh, tables
 
 Choice = tuple[int, ...] | None
 Decide = Callable[["State", int], Choice]
-"""The GPUs for a task, now; None to let it wait."""
+"""Rule that returns the GPUs for a task, or None to let it wait."""
 ClockRule = Callable[["State", int, float], float]
-"""A GPU's clock after a change, by its present clock, MHz."""
+"""Rule that returns the clock of a GPU after a change, from its present clock, MHz."""
 
 
 class State:
-    """The cluster as a policy sees it. Arrays are the engine's own: read, do not write.
+    """Cluster as a policy sees it. Arrays are the engine's own: read them, do not write.
 
     Parameters
     ----------
@@ -50,17 +50,17 @@ class State:
     # -- what policies ask ----------------------------------------------------------------
 
     def residents(self, gpu: int) -> list[int]:
-        """Tasks on a GPU."""
+        """Return the tasks on a GPU."""
         found: list[int] = self.tables.held[gpu, : self.count[gpu]].tolist()
         return found
 
     def gpus_of(self, task: int) -> tuple[int, ...]:
-        """GPUs of a running task."""
+        """Return the GPUs of a running task."""
         start = self.tables.start
         return tuple(self.tables.place[start[task] : start[task + 1]].tolist())
 
     def util_now(self) -> FloatArray:
-        """(G,) Σ of the residents' utilisation at this instant, %."""
+        """Return the sum of utilisation of the tasks on each GPU at this instant, %, shape (G,)."""
         total = np.zeros(len(self.count))
         tasks = self.running[: self.present]
         for task in tasks.tolist():
@@ -68,7 +68,7 @@ class State:
         return total
 
     def fits(self, task: int) -> np.ndarray:
-        """(G,) whether memory and the problem's capacity rows leave room for `task`."""
+        """Tell for each GPU whether memory and capacity leave room for `task`, shape (G,)."""
         room = self.free_bytes >= self.problem.memory[task]
         if len(self.rows):
             limit = self.problem.limit_micro
@@ -76,7 +76,7 @@ class State:
         return np.asarray(room)
 
     def progress_of(self, task: int) -> float:
-        """Progress by now, s at f_max."""
+        """Return the progress of a task by now, s at f_max."""
         return float(
             self.progress[task] + (self.time_s - self.since[task]) * self.tables.rate[task]
         )
@@ -145,6 +145,6 @@ class State:
             refresh(self.tables, g, self.time_s, True)
 
     def next_end(self, horizon: float) -> tuple[float, int]:
-        """The next task that ends up to `horizon` and when; −1 for none."""
+        """Return the time of the next end up to `horizon`, and the task; −1 for none."""
         when, k = advance(self.tables, self.running, self.present, self.time_s, horizon)
         return when, int(self.running[k]) if k >= 0 else -1

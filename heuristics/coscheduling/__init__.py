@@ -1,4 +1,4 @@
-"""Co-scheduling policies: told what waits and what is free, at time 0 and whenever a job ends."""
+"""Co-scheduling policies: each is asked at time 0 and whenever a job arrives or ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from optgap.models.spec import Entry, entries
 
 
 def _policies() -> dict[str, Callable[..., Any]]:
-    """Import the policies, and what runs a user's own."""
+    """Import and return the policies, and the runner of a user's own."""
     from optgap.heuristics.coscheduling import (
         custom,
         ecosched,

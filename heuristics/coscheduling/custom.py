@@ -60,7 +60,7 @@ def run(
     number = {job: k for k, job in enumerate(order)}
 
     def so_far(state: State) -> State:
-        """Return the state with the jobs that have come, numbered in that order."""
+        """Return the state with the jobs that have arrived, numbered in order of arrival."""
         if not problem.releases:
             return state
         came = [job for job in order if problem.release_s(job) <= state.time_s]
@@ -85,7 +85,7 @@ def run(
 
 
 def _checked(answer: list[Any], state: State, own: Own, where: str) -> list[tuple[int, int]]:
-    """The pairs, once each is known to fit beside those before it."""
+    """Return the pairs after a check that each fits beside those before it."""
     action: list[tuple[int, int]] = []
     free = state.free_gpus
     for pair in answer:

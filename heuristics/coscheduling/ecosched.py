@@ -1,9 +1,9 @@
-"""EcoSched: per event, the jobs and GPU counts of least mean energy regret and idle share.
+"""EcoSched: at each event, the jobs and GPU counts of least mean energy regret and idle share.
 
-Phase I, `phase_one`: relative run times of every application on each of its GPU counts. Phase II,
-`regrets` and `best_action`: of the counts within τ of the fastest, the set of waiting jobs that
-minimises (1/|a|)·Σ regret + λ·(free − Σ g)/M (Eq. 1-2), regret = energy over the least of the
-application, less 1.
+Phase I, `phase_one`, finds the relative run times of every application on each GPU count. Phase II,
+`regrets` and `best_action`, keeps the counts within τ of the fastest, and starts the set of waiting
+jobs that minimises (1/|a|)·Σ regret + λ·(free − Σ g)/M (Eq. 1-2). The regret is the energy over the
+least energy of the application, less 1.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from optgap.models.result import Outcome
 from optgap.models.spec import chosen
 
 Regrets = tuple[tuple[int, float], ...]
-"""(GPU count, normalised energy − 1) of each mode that is kept."""
+"""Pairs (GPU count, normalised energy − 1), one for each mode that is kept."""
 EQUAL = 1e-12
-"""Scores this close count as equal."""
+"""Difference below which two scores count as equal."""
 
 
 def ecosched(problem: CoschedulingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """EcoSched's Phase I and Phase II; `given` as in `EcoSchedParams`.
+    """Run EcoSched's Phase I and Phase II; `given` is as in `EcoSchedParams`.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def ecosched(problem: CoschedulingProblem, *, limits: Limits, seed: int, **given
 
 
 def _signal_of(problem: CoschedulingProblem) -> str:
-    """What ``auto`` is: fitted run times, else DRAM activity, else the true run times."""
+    """Resolve ``auto``: fitted run times, else DRAM activity, else the true run times."""
     modes = [mode for app in problem.applications for mode in app.modes]
     if any(mode.fitted_s is not None for mode in modes):
         return "auto"
@@ -94,11 +94,11 @@ def _require_signal(problem: CoschedulingProblem, signal: str) -> None:
 
 
 def weight_of(problem: CoschedulingProblem, given: float | None) -> float:
-    """λ: as given, or idle power over mean busy power per GPU, over all modes.
+    """Return λ as given, or idle power over mean busy power per GPU, over all modes.
 
     Raises
     ------
-    InputError: for one that is no weight.
+    InputError: for a number that is no weight.
     """
     if given is None:
         powers = [mode.power_per_gpu_w for app in problem.applications for mode in app.modes]
@@ -114,7 +114,7 @@ def phase_one(
     sigma: float,
     rng: np.random.Generator,
 ) -> list[list[float]]:
-    """Phase I: per application, run times of its modes up to a factor."""
+    """Return the run times of each application's modes up to a factor (Phase I)."""
     found = []
     for app in problem.applications:
         times: list[float] | None = [mode.runtime_s for mode in app.modes]
@@ -136,7 +136,7 @@ def phase_one(
 def regrets(
     app: Application, tau: float, times: Sequence[float], only_kept: bool = False
 ) -> Regrets:
-    """The modes within τ of the fastest by `times`, and how much more energy each takes.
+    """Return the modes within τ of the fastest by `times`, with the added energy of each.
 
     The energy of a mode is normalised by the least over *all* modes, so that its value is 1 at
     the best GPU count whether or not τ keeps that one; with `only_kept`, over those.
@@ -155,7 +155,7 @@ def regrets(
 def best_action(
     offers: list[tuple[int, Regrets]], free: int, places: int, weight: float, gpus: int
 ) -> list[tuple[int, int]]:
-    """Phase II: minimise (1/|a|)·Σ regret + λ·(free − Σ g)/M over the actions that fit (Eq. 1-2).
+    """Minimise (1/|a|)·Σ regret + λ·(free − Σ g)/M over the actions that fit (Phase II, Eq. 1-2).
 
     Ties go to the action with more GPUs, then more jobs, then the lexicographically smallest
     list of (place in the queue, GPU count). The score depends on an action only through its

@@ -1,4 +1,4 @@
-"""The event loop: a policy is asked at time 0 and whenever a job has come or ended."""
+"""Event loop: a policy is asked at time 0 and whenever a job has come or ended."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from optgap.models.times import slack_s
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a policy sees.
+    """Node and jobs, as a policy sees them.
 
     Parameters
     ----------
     problem: the node, and the modes of every job.
-    time_s: now.
-    waiting: jobs that have come and not started, in queue order.
-    running: jobs that run, in order of their end.
-    free_gpus: GPUs that nobody holds.
-    free_domains: how many more jobs may start.
-    started: when each of `running` started and on how many GPUs, (s, GPU count), in that order.
+    time_s: current time, s.
+    waiting: jobs that have arrived and not started, in queue order.
+    running: running jobs, in order of their end.
+    free_gpus: number of idle GPUs.
+    free_domains: number of further jobs that may start.
+    started: start (s) and GPU count of each job in `running`, in that order.
     """
 
     problem: CoschedulingProblem
@@ -39,7 +39,7 @@ class State:
 
 
 Action = Sequence[tuple[int, int]]
-"""(job, GPU count) pairs to start now."""
+"""Pairs (job, GPU count) to start now."""
 
 
 def replay(
@@ -73,7 +73,7 @@ def replay(
 
 
 class _Clock:
-    """What waits, runs and is still to come, and the time."""
+    """Clock with the waiting, running and future jobs."""
 
     def __init__(self, problem: CoschedulingProblem) -> None:
         self.problem = problem
@@ -89,12 +89,12 @@ class _Clock:
 
     @property
     def left(self) -> int:
-        """Jobs that have not started."""
+        """Number of jobs that have not started."""
         return len(self.waiting) + len(self.coming)
 
     @property
     def state(self) -> State:
-        """What a policy sees now."""
+        """State that a policy sees now."""
         running = tuple(job for _, job in sorted(self.ends))
         started = tuple(self.begun[job] for job in running)
         free, places = len(self.node.free), len(self.node.domains)
@@ -109,7 +109,7 @@ class _Clock:
         heapq.heappush(self.ends, (end, job))
 
     def proceed(self) -> None:
-        """To the next end or arrival, if any job is left to start."""
+        """Go to the next end or arrival, if any job is left to start."""
         if not self.left:
             return
         if self.waiting and not self.ends:
@@ -119,7 +119,7 @@ class _Clock:
         self._happen(min(ends + arrivals))
 
     def _happen(self, time: float) -> None:
-        """Ends and arrivals at the same time; the last of them is now."""
+        """Process the ends and arrivals up to `time`, which becomes the current time."""
         self.now = max(self.now, time)
         until = self.now + slack_s(self.now)
         while self.ends and self.ends[0][0] <= until:

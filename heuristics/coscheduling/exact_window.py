@@ -1,8 +1,8 @@
-"""A policy that solves its window exactly whenever it learns of a job it had not planned.
+"""Policy that solves its window exactly whenever an unplanned job enters the window.
 
-A plan for the same jobs stays optimal as time passes, so that it is made anew only when a job
-comes into the window. Run times are known, unlike to ``ecosched``; jobs outside the window, or
-not there yet, are not.
+A plan for the same jobs stays optimal as time passes, so the policy replans only if a job enters
+the window. Unlike ``ecosched`` the policy knows run times; it does not know jobs outside the window
+or jobs that have not arrived.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from optgap.solvers.coscheduling.oracle import best_schedule
 def exact_window(
     problem: CoschedulingProblem, *, limits: Limits, seed: int, **given: Any
 ) -> Outcome:
-    """The optimum of the window at each event; `given` as in `ExactWindowParams`.
+    """Solve the window exactly at each event; `given` is as in `ExactWindowParams`.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def exact_window(
 
 
 class _Planner:
-    """The plan in force: when each job of the window starts, and on how many GPUs."""
+    """Current plan: the start and GPU count of each job of the window."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class _Planner:
         self.plans = self.unproven = 0
 
     def due(self, jobs: tuple[int, ...], state: State) -> list[tuple[int, int]]:
-        """What the plan starts now."""
+        """Return the jobs and GPU counts that the plan starts now."""
         if set(jobs) != set(self.plan):
             self._make(jobs, state)
         now = state.time_s + 2 * slack_s(state.time_s)

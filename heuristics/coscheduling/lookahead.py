@@ -1,10 +1,10 @@
-"""Look ahead with EcoSched's own score: the action whose end EcoSched would like best.
+"""Look-ahead with EcoSched's score: each action is simulated to the end before one is chosen.
 
-It knows what EcoSched knows: power, run times relative to the fastest mode, and what it has seen
-so far. How long a job runs on its fastest GPU count is taken to be the mean of what was seen of
-those that ended, the same for all; the action is started from which EcoSched's own greedy choice
-leads to the least energy in that picture. τ is twice the fastest run time unless given:
-EcoSched's own costs most of the energy that it leaves on the table.
+The policy knows what EcoSched knows: power, run times relative to the fastest mode, and completed
+jobs. It assumes that every job runs on its fastest GPU count as long as the mean of the completed
+jobs. It starts the action from which EcoSched's greedy choice then leads to the least energy. The
+default of τ is twice the fastest run time, because EcoSched's own default causes most of the energy
+that EcoSched could still save.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from optgap.models.result import Outcome
 from optgap.models.times import slack_s
 
 WINDOW, BREADTH = 20, 24
-"""Waiting jobs looked at, in queue order; actions that are played to the end, of least score."""
+"""Largest numbers of waiting jobs in the window, and of actions that are simulated to the end."""
 EQUAL = 1e-9
-"""Relative: energies this close count as equal, and the first action as the best."""
+"""Relative difference below which energies count as equal, so that the first action wins."""
 LEAST_LEFT = 0.3
-"""Of its expected run time, what a running job is thought to have left at least."""
+"""Least share of its expected run time that a running job is assumed to have left."""
 
 Plan = tuple[tuple[int, int], ...]
 
 
 def lookahead(problem: CoschedulingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """At each event, play EcoSched to the end of the window; `given` as in `LookaheadParams`.
+    """Simulate EcoSched to the end of the window at each event; see `LookaheadParams`.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def lookahead(problem: CoschedulingProblem, *, limits: Limits, seed: int, **give
 
 
 class _Player:
-    """Plays EcoSched's greedy choice to the end, all jobs as long as the mean of those seen."""
+    """Simulator of EcoSched's greedy choice; all jobs last as long as the mean completed job."""
 
     def __init__(self, problem: CoschedulingProblem, tau: float, seed: int) -> None:
         times = phase_one(problem, "auto", 0.0, np.random.default_rng(seed))
@@ -74,7 +74,7 @@ class _Player:
 
     @property
     def mean_s(self) -> float:
-        """Mean run time on the fastest GPU count of the jobs that ended, s; 1 before any has."""
+        """Mean run time of completed jobs on their fastest GPU count, s; 1 before any has ended."""
         return sum(self.fastest) / len(self.fastest) if self.fastest else 1.0
 
     def choose(self, state: State) -> Action:
@@ -95,15 +95,15 @@ class _Player:
         return chosen
 
     def mode(self, job: int, count: int) -> tuple[float, float]:
-        """Relative run time of a job, and W beyond its GPUs' idle power."""
+        """Return the relative run time of a job, and its power above idle GPUs, W."""
         return self.modes[self.problem.jobs[job]][count]
 
     def offers(self, jobs: Sequence[int]) -> list[tuple[int, Regrets]]:
-        """The jobs with the modes that are kept."""
+        """Return the jobs with the modes that are kept."""
         return [(job, self.kept[self.problem.jobs[job]]) for job in jobs]
 
     def left(self, state: State) -> list[tuple[float, int]]:
-        """What each running job is thought to have left, s, and its GPUs."""
+        """Return the expected remaining time of each running job, s, and its GPUs."""
         found = []
         for job, (start, count) in zip(state.running, state.started, strict=True):
             expected = self.mode(job, count)[0] * self.mean_s
@@ -112,7 +112,7 @@ class _Player:
         return found
 
     def actions(self, offers: Sequence[tuple[int, Regrets]], state: State) -> list[Plan]:
-        """The actions of least score: each longer one extends one of the best shorter ones."""
+        """Return the actions of least score; longer ones extend the best of the shorter ones."""
         ranked: list[tuple[float, Plan]] = []
         level: list[tuple[float, int, Plan]] = [(0.0, 0, ())]
         for size in range(1, state.free_domains + 1):
@@ -142,7 +142,7 @@ class _Player:
     def played(
         self, jobs: Sequence[int], running: Sequence[tuple[float, int]], action: Plan
     ) -> float:
-        """Energy to the end, J, up to what has been spent already."""
+        """Return the energy from now to the end, J."""
         problem, mean_s = self.problem, self.mean_s
         ends = list(running)
         heapq.heapify(ends)

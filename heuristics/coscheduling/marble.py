@@ -1,7 +1,7 @@
 """Marble (Han et al., CCGRID 2020), as EcoSched's paper uses it.
 
-Every job on its fastest GPU count, the smaller of equals; at each event the queue is scanned in
-order and what fits is started. At most K jobs, one per NUMA domain, run at a time.
+Each job runs on its fastest GPU count, the smaller of equals. At each event Marble scans the queue
+in order and starts the jobs that fit. At most K jobs, one per NUMA domain, run at a time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from optgap.models.result import Outcome
 
 
 def marble(problem: CoschedulingProblem, *, limits: Limits, seed: int) -> Outcome:
-    """Marble."""
+    """Run Marble."""
 
     def choose(state: State) -> Action:
         free, places, action = state.free_gpus, state.free_domains, []

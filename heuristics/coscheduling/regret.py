@@ -1,4 +1,4 @@
-"""Cost of each start of a schedule: how much it raised the bound on everything to come."""
+"""Cost of each start of a schedule: its rise of the bound on the whole schedule."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ from optgap.solvers.coscheduling.area import bound_area, least_cost_j
 from optgap.solvers.coscheduling.patterns import patterns, prove
 
 NOISE = 5e-6
-"""Relative to the bound: less than this is the integer programs' tolerance."""
+"""Share of the bound below which a rise is the integer programs' tolerance."""
 
 
 def regrets(problem: CoschedulingProblem, solution: CoschedulingSolution) -> list[Regret]:
     """Return a regret per start, in order of start.
 
-    Its cost is the rise of the pattern bound on the whole schedule, from the moment after the
-    start before to the moment after this one: waiting in between counts as part of it. The
-    costs add up to what lies between the bound at time 0 and the schedule; jobs that are still
-    to come are known to the bound. For ``edp`` the bound is that on the energy times that on
-    the makespan.
+    The cost is the rise of the pattern bound on the whole schedule from just after the previous
+    start to just after this one, so it includes waiting in between. The costs add up to the
+    difference between the schedule and the bound at time 0. The bound knows later jobs. For
+    ``edp`` it is the bound on the energy times the bound on the makespan.
     """
     before = _bound(problem, [], 0.0)
     found = []
@@ -65,7 +64,7 @@ class _Bound:
 
 
 def _bound(problem: CoschedulingProblem, started: Sequence[Run], now_s: float) -> _Bound:
-    """Bound all schedules that begin with the runs `started`, and no more until `now_s`."""
+    """Bound all schedules that begin with the runs `started` and no other before `now_s`."""
     gone = {run.job for run in started}
     left = [job for job in range(len(problem)) if job not in gone]
     ends = max([run.end_s for run in started], default=0.0)

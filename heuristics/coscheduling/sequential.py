@@ -1,4 +1,4 @@
-"""The two baselines of EcoSched's paper that run one job at a time, in queue order."""
+"""Two baselines of EcoSched's paper, which run one job at a time, in queue order."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from optgap.models.result import Outcome
 
 
 def sequential_max_gpu(problem: CoschedulingProblem, *, limits: Limits, seed: int) -> Outcome:
-    """Each on the most GPUs it has a mode for."""
+    """Run each job on the most GPUs that it has a mode for."""
     return _sequential(problem, limits, lambda modes: modes[-1])
 
 
 def sequential_optimal_gpu(problem: CoschedulingProblem, *, limits: Limits, seed: int) -> Outcome:
-    """Each on its fastest GPU count, the smaller of equals."""
+    """Run each job on its fastest GPU count, the smaller of equals."""
     return _sequential(
         problem, limits, lambda modes: min(modes, key=lambda m: (m.runtime_s, m.gpu_count))
     )

@@ -19,7 +19,7 @@ from optgap.models.spec import Entry, entries
 
 
 def _policies() -> dict[str, Callable[..., Any]]:
-    """Import the policies, and what runs a user's own."""
+    """Import and return the policies, and the runner of a user's own."""
     from optgap.heuristics.elastic import (
         afs,
         custom,

@@ -1,8 +1,8 @@
-"""AFS-L (Hwang et al., NSDI 2021): elastic, knows lengths, doubles GPU counts.
+"""AFS-L (Hwang et al., NSDI 2021): an elastic policy that knows lengths and doubles GPU counts.
 
-The next GPUs go to the winner of a tournament of pairs, until nobody gains: the longer job, if
-its gain relative to its new speed is above the shorter one's relative to the old, (s' − s)/s'
-against (s' − s)/s; of two jobs that have none, the one that is shorter on its fewest GPUs.
+The next GPUs go to the winner of a tournament of pairs, until no job gains. The longer of two jobs
+wins if its gain relative to its new speed, (s' − s)/s', exceeds the shorter one's gain relative to
+the old speed, (s' − s)/s. Of two jobs without GPUs, the shorter one on its fewest GPUs wins.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from optgap.models.result import Outcome
 
 
 def afs(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """AFS-L, or without lengths; `given` as in `AfsParams`."""
+    """Run AFS-L, or AFS without lengths; `given` is as in `AfsParams`."""
     options = AfsParams(**given)
     clock = Clock(problem, "afs", options)
     return simulate(problem, Afs(problem, clock, options.lengths), limits)
 
 
 class Afs(Elastic):
-    """AFS as a policy of the engine; without `lengths`, a job that has run long is a long one."""
+    """AFS as a policy of the engine; without `lengths`, a job that has run long counts as long."""
 
     def __init__(self, problem: ElasticProblem, clock: Clock, lengths: bool = True) -> None:
         super().__init__(problem, clock)
@@ -57,11 +57,10 @@ class Afs(Elastic):
 def tournament(
     of_class: Any, remaining: Any, counts: Any, following: Any, least: Any, speed: Any, gpus: int
 ) -> Any:
-    """AFS-L: the next GPUs go to the winner of a tournament of pairs, until nobody gains.
+    """Return the count index of each job, (A,), −1 for none, by AFS-L's tournament of pairs.
 
-    speed: (C, K) iterations per second at the common clock. Returns (A,) count index, −1 for
-    none. Jobs that are at their fastest, or whose next step needs more GPUs than are free, are
-    out of it.
+    `speed` has (C, K) iterations per second at the common clock. A job leaves the tournament if it
+    is at its fastest, or if its next step needs more GPUs than are free.
     """
     size = len(of_class)
     chosen = np.full(size, -1, np.int64)
@@ -109,8 +108,8 @@ def _ask(
     j: int, of_class: Any, chosen: Any, remaining: Any, counts: Any, following: Any, least: Any,
     speed: Any, length: Any, gain_short: Any, gain_long: Any, more: Any,
 ) -> None:  # fmt: skip
-    """Length at the share of now, gain of the next step as the shorter and as the longer job, and
-    the GPUs of that step; more than there are where the job is at its fastest."""
+    """Write a job's length at its present GPUs, the gains of its next step as the shorter and as
+    the longer job, and the GPUs of that step (more than there are if the job is at its fastest)."""
     c, k = of_class[j], chosen[j]
     if k < 0:
         length[j], gain_long[j], gain_short[j] = np.inf, 1.0, np.inf

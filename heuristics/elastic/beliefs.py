@@ -1,8 +1,8 @@
-"""What can be known of jobs from having run them: noisy measurements, and models fitted to them.
+"""Knowledge of jobs from their runs: noisy measurements, and models fitted to them.
 
-Each job is measured for itself. What it does in a configuration differs from the truth by a factor
-that depends on the job, the configuration and the seed alone, so that policies, and one policy
-under different limits, see the same measurements.
+Each job is measured for itself. Its measurement in a configuration differs from the truth by a
+factor that depends on the job, the configuration and the seed alone. Different policies, and one
+policy under different limits, therefore see the same measurements.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from optgap.models.elastic.simulation.protocol import State
 
 
 class Beliefs:
-    """A model of each job that has run, fitted to what was measured of it (PowerFlow, Sec. 5.2).
+    """Models of the jobs that have run, fitted to measurements (PowerFlow, Sec. 5.2).
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Beliefs:
         self.shown = np.zeros(len(problem), dtype=np.int64)  # configurations, when last asked
 
     def fresh(self, state: State, jobs: Ints) -> Ints:
-        """Those of these jobs that have run in a new configuration; who is done is forgotten."""
+        """Return which of `jobs` ran in a new configuration, and forget completed jobs."""
         for job in self.jobs.keys() - set(state.jobs.tolist()):
             del self.jobs[job]
         seen = np.count_nonzero(state.seen[jobs], axis=(1, 2))
@@ -61,9 +61,9 @@ class Beliefs:
         return new
 
     def learnt(self, job: int, seen: np.ndarray) -> tuple[Floats, Floats]:
-        """(K, F) T_iter in s and power in W as believed after having `seen` (K, F) configurations.
+        """Return estimates of T_iter (s) and power (W) after having `seen` configurations, (K, F).
 
-        Infinite time and no power where the job may not run.
+        A configuration in which the job may not run has infinite time and no power.
         """
         c = int(self.problem.jobs.of_class[job])
         model, time, power = self.jobs.get(job) or self._measured(job, c)
@@ -75,7 +75,7 @@ class Beliefs:
         return time_s, power_w
 
     def _measured(self, job: int, c: int) -> tuple[OnlineModel, Floats, Floats]:
-        """A model that knows nothing yet, and what will be measured where the job runs."""
+        """Return a model without data, and the measurements that the job will give."""
         truth, rng = self.problem.classes[c], np.random.default_rng([self.seed, job])
         off = np.array(self.sigma)[:, None] * rng.standard_normal((2, truth.time_s.size))
         time = np.log(truth.time_s).reshape(-1) + off[0]

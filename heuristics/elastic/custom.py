@@ -1,4 +1,4 @@
-"""A user's own elastic policy: asked at every event for GPU counts and clocks."""
+"""Elastic policy of a user, which is asked at every event for GPU counts and clocks."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from optgap.models.times import shown
 
 @dataclass(frozen=True)
 class View:
-    """What a user's policy sees.
+    """Cluster and jobs, as a user's policy sees them.
 
     Parameters
     ----------
     problem: cluster, classes, and the jobs that have been submitted.
-    time_s: now.
+    time_s: current time, s.
     jobs: numbers of the jobs that may run, in order of submission.
     remaining: iterations left, by job.
-    running: (gpus, frequency_mhz) of those that hold GPUs, by job.
+    running: (gpus, frequency_mhz) of the jobs that hold GPUs, by job.
     """
 
     problem: ElasticProblem
@@ -38,15 +38,15 @@ class View:
     running: Mapping[int, tuple[int, float]]
 
     def job_class(self, job: int) -> JobClass:
-        """What a job trains, with its tables."""
+        """Return the class of a job, with its tables of time and power."""
         return self.problem.classes[int(self.problem.jobs.of_class[job])]
 
     def time_per_iteration(self, job: int, gpus: int, frequency_mhz: float) -> float:
-        """T_iter, s."""
+        """Return the time per iteration T_iter, s."""
         return float(self.problem.time_s[self._index(job, gpus, frequency_mhz)])
 
     def power(self, job: int, gpus: int, frequency_mhz: float) -> float:
-        """Power of all GPUs of the job, W."""
+        """Return the power of all GPUs of the job, W."""
         return float(self.problem.power_w[self._index(job, gpus, frequency_mhz)])
 
     def _index(self, job: int, gpus: int, frequency_mhz: float) -> tuple[int, int, int]:
@@ -80,7 +80,7 @@ def run(
 
 
 class Adapter:
-    """Asks, checks, and hands over."""
+    """User's policy as a policy of the engine, with checks of its answers."""
 
     settings = Settings(making="least", switch_off=True)
 
@@ -89,7 +89,7 @@ class Adapter:
         self.arrived = Arrived(problem, problem.jobs.submit_s)
 
     def decide(self, state: State) -> Decision:
-        """The user's dictionary as arrays."""
+        """Ask the policy, and return its dictionary as arrays."""
         problem = self.problem
         jobs = state.jobs.tolist()
         running = {

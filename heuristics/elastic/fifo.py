@@ -1,7 +1,7 @@
-"""FIFO, and elastic FIFO and SRTF.
+"""Schedulers in a fixed order: FIFO, elastic FIFO and elastic SRTF.
 
 FIFO is not elastic and never preempts: jobs start in order of submission on the GPUs they request.
-The elastic ones give the fewest GPUs to each job in order, which are then doubled in turn.
+The elastic schedulers give each job its fewest GPUs in order, and then double these in turn.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from optgap.models.result import Outcome
 
 
 def fifo(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """FIFO; `given` as in `ClockParams`."""
+    """Run FIFO; `given` is as in `ClockParams`."""
     clock = Clock(problem, "fifo", ClockParams(**given))
     return simulate(problem, Fifo(problem, clock), limits)
 
 
 class Fifo:
-    """Rigid FIFO."""
+    """FIFO without elasticity, as a policy of the engine."""
 
     def __init__(self, problem: ElasticProblem, clock: Clock) -> None:
         self.problem, self.clock = problem, clock
@@ -35,7 +35,7 @@ class Fifo:
         self.wanted = clock.requested()
 
     def decide(self, state: State) -> Decision:
-        """Whoever runs goes on; then the queue from its head."""
+        """Keep the running jobs, then start jobs from the head of the queue."""
         count = state.count.copy()
         held = count >= 0
         free = self.problem.gpus - int(self.problem.counts[count[held]].sum())
@@ -52,19 +52,19 @@ class Fifo:
 
 
 def elastic_fifo(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """In order of submission; `given` as in `ClockParams`."""
+    """Run the elastic scheduler in order of submission; `given` is as in `ClockParams`."""
     clock = Clock(problem, "elastic-fifo", ClockParams(**given))
     return simulate(problem, RoundRobin(problem, clock, by_length=False), limits)
 
 
 def elastic_srtf(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """In order of remaining time on the GPUs requested; `given` as in `ClockParams`."""
+    """Run the elastic scheduler in order of remaining time on the GPUs requested."""
     clock = Clock(problem, "elastic-srtf", ClockParams(**given))
     return simulate(problem, RoundRobin(problem, clock, by_length=True), limits)
 
 
 class RoundRobin(Elastic):
-    """Fewest GPUs first, then growth in turn while it still makes a job faster."""
+    """Rule that gives each job its fewest GPUs, then more in turn while these make it faster."""
 
     def __init__(self, problem: ElasticProblem, clock: Clock, by_length: bool) -> None:
         super().__init__(problem, clock)

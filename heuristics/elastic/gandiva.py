@@ -1,8 +1,8 @@
-"""Gandiva (Xiao et al., OSDI 2018) in its node-set form: not elastic, slices time.
+"""Gandiva (Xiao et al., OSDI 2018) in its node-set form: not elastic, with time slices.
 
-Nodes are held by sets, each for one GPU count. Where more jobs than slots are in a set they take
-turns of `quantum_s`; restarts that would take half of that or more come on top. Sets go to GPU
-counts in proportion to what their jobs ask for.
+Sets hold the nodes, each set for one GPU count. If a set has more jobs than slots, the jobs take
+turns of `quantum_s`; restarts that would take half of that or more come on top. GPU counts get sets
+in proportion to the GPUs that their jobs request.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from optgap.models.times import slack_s
 
 
 def gandiva(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """Gandiva; `given` as in `GandivaParams`."""
+    """Run Gandiva; `given` is as in `GandivaParams`."""
     return _run(problem, limits, "gandiva", chosen(GandivaParams, given, "gandiva"))
 
 
 def gandiva_zeus(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """Gandiva, each job at Zeus's clock; `given` as in `GandivaZeusParams`."""
+    """Run Gandiva with each job at Zeus's clock; `given` is as in `GandivaZeusParams`."""
     return _run(problem, limits, "gandiva+zeus", chosen(GandivaZeusParams, given, "gandiva+zeus"))
 
 
@@ -44,12 +44,12 @@ def _run(
 
 
 class NodeSet:
-    """Whole nodes that run `slots` jobs of one GPU count at a time, first come first served.
+    """Set of whole nodes that runs `slots` jobs of one GPU count at a time, in order of arrival.
 
     Parameters
     ----------
-    places: the blocks of each slot.
-    jobs: those assigned; the first `slots` of them run.
+    places: blocks of GPUs of each slot.
+    jobs: assigned jobs; the first `slots` of them run.
     """
 
     def __init__(self, size: int, nodes: tuple[int, ...], per: int) -> None:
@@ -64,7 +64,7 @@ class NodeSet:
         self.slots = len(self.places)
 
     def running(self) -> list[int]:
-        """The jobs that run now; each keeps its slot while it does."""
+        """Return the jobs that run now; each keeps its slot meanwhile."""
         now = self.jobs[: self.slots]
         if now == self.shown:
             return now
@@ -77,7 +77,7 @@ class NodeSet:
         return now
 
     def rotate(self) -> None:
-        """The next slice."""
+        """Begin the next time slice."""
         if len(self.jobs) > self.slots:
             self.jobs = self.jobs[self.slots :] + self.jobs[: self.slots]
 
@@ -99,7 +99,7 @@ class Gandiva:
         self.turn = 0
 
     def decide(self, state: State) -> Decision:
-        """Ends, then slices, then arrivals, then the shares of the classes."""
+        """Process ends, then slices, then arrivals, then the shares of the classes."""
         jobs = state.jobs.tolist()
         present = set(jobs)
         changed = self._ends(present)
@@ -148,7 +148,7 @@ class Gandiva:
         return -(-size // self.per)
 
     def _ends(self, present: set[int]) -> bool:
-        """Take out jobs that are done, and sets without jobs."""
+        """Remove completed jobs, and sets without jobs; return whether there were any."""
         gone = [job for job in self.home if job not in present]
         for job in gone:
             self.home.pop(job).jobs.remove(job)
@@ -185,10 +185,10 @@ class Gandiva:
         self.home[job] = item
 
     def _make_space(self, size: int) -> None:
-        """A class without a set gets one of those that a class with several can give up.
+        """Give a class without a set one from a class with several.
 
-        Otherwise a class that comes late would wait for others to end, however long they run. No
-        class gives up anything where all that they can spare is not enough.
+        Otherwise a class that arrives late would wait until others end, however long these run.
+        No class gives up a set if all spare sets together are not enough.
         """
         spare = sum((len(group) - 1) * self._nodes(s) for s, group in self.sets.items() if group)
         if len(self.free) + spare < self._nodes(size):
@@ -209,11 +209,11 @@ class Gandiva:
             self.home[job] = target
 
     def _rebalance(self) -> None:
-        """GPUs to classes in proportion to what they ask for; shrink first, then grow.
+        """Give GPUs to classes in proportion to their requests; shrink classes first, then grow.
 
-        A class gives up a set only where that brings it closer to its share, and gets one where
-        that takes it no farther: whole nodes seldom make a share exactly, and sets would else go
-        back and forth with every slice.
+        A class gives up a set only if this brings it closer to its share, and gets a set only if
+        this takes it no farther. Otherwise sets would go back and forth with every slice, because
+        whole nodes seldom make a share exactly.
         """
         demand = {
             size: size * sum(len(item.jobs) for item in group)
@@ -242,7 +242,7 @@ class Gandiva:
                 self._deal(size)
 
     def _deal(self, size: int) -> None:
-        """All jobs of a class anew, one by one, to the least loaded set."""
+        """Assign all jobs of a class anew, one by one, to the least loaded set."""
         group = self.sets[size]
         jobs = [job for item in group for job in item.jobs]
         for item in group:

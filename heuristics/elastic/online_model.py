@@ -1,8 +1,8 @@
-"""A training job's time and power as they are learnt while it runs: PowerFlow, Sec. 5.2.
+"""Model of a training job's time and power, learnt while the job runs (PowerFlow, Sec. 5.2).
 
 A pre-run on the fewest GPUs gives times and powers over the clocks; every further GPU count and
-clock adds rows. After each, the parameters of Eq. 2-5 and 12-15 are the most probable ones under
-the priors of published jobs (`priors`), so that what was never measured is predicted, too.
+clock adds rows. After each, the parameters of Eq. 2-5 and 12-15 become the most probable ones under
+the priors of published jobs (`priors`), so the model also predicts unmeasured configurations.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from optgap.models.performance.throughput import (
 
 Floats = NDArray[np.float64]
 Curve = Callable[[Floats], tuple[Floats, Floats]]
-"""``curve(z) -> (rows,) logarithms, (rows, parameters) Jacobian`` in z, the parameters' logs."""
+"""Function of z, the logs of parameters: (rows,) logarithms, (rows, parameters) Jacobian."""
 
 
 STEPS = 8
-"""Gauss-Newton steps at most."""
+"""Largest number of Gauss-Newton steps."""
 DAMPINGS = (0.0, 0.03, 1.0, 30.0)
-"""What is tried in turn where a step does not help, as in Levenberg-Marquardt."""
+"""Dampings that are tried in turn if a step does not help, as in Levenberg-Marquardt."""
 LONGEST = 2.0
-"""Of a step in any logarithm: the curve is not linear further than that."""
+"""Longest step in any logarithm, because the curve is not linear further away."""
 SETTLED = 0.05
 """Least fall of the cost, in units of a squared standard deviation, worth another step."""
 
@@ -49,16 +49,15 @@ def most_probable(
     mean: Floats,
     spread: Floats,
     start: Floats,
-    longest: float = LONGEST,
 ) -> Floats:
-    """z at the least of Σ((curve(z) − target)/noise)² + Σ((z − mean)/spread)².
+    """Return the z that minimises Σ((curve(z) − target)/noise)² + Σ((z − mean)/spread)².
 
     Parameters
     ----------
     target: (rows,) logarithms that were measured.
-    noise: standard deviation of each.
-    mean, spread: (parameters,) of the prior.
-    start: (parameters,) where to begin. longest: see `LONGEST`.
+    noise: standard deviation of each logarithm.
+    mean, spread: (parameters,) mean and standard deviation of the prior.
+    start: (parameters,) initial z.
     """
     precise, tight = 1.0 / noise**2, 1.0 / spread**2
     z = start
@@ -73,7 +72,7 @@ def most_probable(
         for damping in DAMPINGS:
             diagonal[:] = size * (1.0 + damping)
             move = -np.linalg.solve(normal, pull)
-            there = z + move * min(1.0, longest / max(float(np.abs(move).max()), 1e-300))
+            there = z + move * min(1.0, LONGEST / max(float(np.abs(move).max()), 1e-300))
             log, ahead = curve(there)
             missed, away = log - target, there - mean
             lower = precise * float(missed @ missed) + float(away @ (tight * away))
@@ -96,27 +95,27 @@ SPREAD = np.array([TIME[name].spread for name in TIME_NAMES])
 MOST_GAMMA = float(np.log(9.0))
 
 DYNAMIC = (0.05, 0.3)
-"""Medians of the linear and the voltage part of φ as shares of the least power that was seen: the
-clocks of the pre-run tell them apart, so that little hangs on them."""
+"""Medians of the linear and the voltage part of φ, as shares of the least measured power. These
+matter little, because the clocks of the pre-run tell the two parts apart."""
 DYNAMIC_SPREAD = 1.5
 POWER_MEAN = np.log([BETA.median, STATIC.median, *DYNAMIC, SYNC.median])
 POWER_SPREAD = np.array([BETA.spread, STATIC.spread, DYNAMIC_SPREAD, DYNAMIC_SPREAD, SYNC.spread])
 LEAST_NOISE = 1e-4
-"""Measurements without noise count as this exact."""
+"""Least standard deviation that is assumed of a measurement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """What a GPU's voltage does: breakpoint in MHz, slope above it in 1/GHz (form ``physical``)."""
+    """Voltage of a GPU: breakpoint in MHz, slope above it in 1/GHz (form ``physical``)."""
 
     f0_mhz: float
     kappa: float
 
 
-def board_of(clocks_mhz: Floats, power_w: Floats, rounds: int = 5) -> Board:
-    """The board whose voltage explains (applications, clocks) powers of one GPU best.
+def board_of(clocks_mhz: Floats, power_w: Floats) -> Board:
+    """Return the board whose voltage explains (applications, clocks) powers of one GPU best.
 
-    A grid over f0 and κ that is drawn closer `rounds` times; given both, P(f) is linear.
+    The search refines a grid over f0 and κ five times; given both, P(f) is linear.
     """
     if len(clocks_mhz) < 4:
         return Board(float(clocks_mhz[-1]), 0.0)
@@ -124,7 +123,7 @@ def board_of(clocks_mhz: Floats, power_w: Floats, rounds: int = 5) -> Board:
     low, high = float(clocks_mhz[0]), float(clocks_mhz[-1])
     f0, log_kappa = 0.5 * (low + high), 0.0
     wide, steep = 0.45 * (high - low), 3.0
-    for _ in range(rounds):
+    for _ in range(5):
         grid = [
             (f, k)
             for f in np.clip(np.linspace(f0 - wide, f0 + wide, 7), low, high).tolist()
@@ -144,14 +143,14 @@ def _misfit(clocks_mhz: Floats, curves: Floats, f0_mhz: float, log_kappa: float)
 
 @dataclass(frozen=True, eq=False)
 class Configurations:
-    """The GPU counts and clocks that a class of jobs may run at, as factors of its parameters.
+    """GPU counts and clocks that a class of jobs may run at, as factors of its parameters.
 
     Parameters
     ----------
     gpus: (K,) counts, the fewest first.
     batch: global batch.
     clocks_mhz: (F,) ascending.
-    gpus_per_node: of the cluster.
+    gpus_per_node: number of GPUs of each node.
     board: see `Board`.
     """
 
@@ -163,7 +162,7 @@ class Configurations:
 
     @cached_property
     def _grid(self) -> tuple[Floats, ...]:
-        """(K·F,) GPUs, nodes, GPUs on a node, clock, batch per GPU."""
+        """Return GPUs, nodes, GPUs on a node, clock and batch per GPU, each (K·F,)."""
         n, f = (g.reshape(-1) for g in np.meshgrid(self.gpus, self.clocks_mhz, indexing="ij"))
         return (
             n,
@@ -175,7 +174,7 @@ class Configurations:
 
     @cached_property
     def time(self) -> tuple[Floats, Floats, Floats]:
-        """(K·F, 2), (K·F, 3) and (K·F, 8) factors of shares of T on the fewest GPUs."""
+        """Factors of shares of T on the fewest GPUs, (K·F, 2), (K·F, 3) and (K·F, 8)."""
         n, nodes, on_node, f, bs = self._grid
         per_batch, per_clock = bs / bs[0], f / self.clocks_mhz[-1]
         io = io_columns(per_batch, on_node / on_node[0])
@@ -187,14 +186,14 @@ class Configurations:
 
     @cached_property
     def power(self) -> tuple[Floats, Floats, Floats]:
-        """(K·F, 2) linear and voltage part of φ, 1 at the lowest clock, P_static's, and bs."""
+        """Factors of φ's two parts, (K·F, 2), 1 at the lowest clock, those of P_static, and bs."""
         f = self._grid[3]
         columns = power_columns("physical", f, self.board.f0_mhz, self.board.kappa)[:, 1:]
         return columns / columns[0], static_factor("physical", f, self.board.f0_mhz), self._grid[4]
 
 
 class OnlineModel:
-    """What is believed of one job; `update` with what was measured, `predict` the rest."""
+    """Model of one job: `update` takes measurements, `predict` returns all configurations."""
 
     def __init__(self, where: Configurations, noise_time: float, noise_power: float) -> None:
         self.where = where
@@ -203,7 +202,7 @@ class OnlineModel:
         self.scale_s, self.scale_w = 0.0, 0.0
 
     def update(self, seen: Bools, log_time_s: Floats, log_power_w: Floats) -> None:
-        """Fit to all rows measured so far, from where the last fit ended.
+        """Fit the model to all rows measured so far, starting from the last fit.
 
         Parameters
         ----------
@@ -231,7 +230,7 @@ class OnlineModel:
         )
 
     def predict(self) -> tuple[Floats, Floats]:
-        """(K, F) T_iter in s and power of all GPUs in W."""
+        """Return T_iter in s and the power of all GPUs in W, shape (K, F)."""
         shape = (len(self.where.gpus), len(self.where.clocks_mhz))
         log_t, _ = _log_time(self.z_time, *self.where.time)
         log_p, _ = _log_power(self.z_power, self._power_design(slice(None)))
@@ -239,7 +238,7 @@ class OnlineModel:
         return time_s, np.exp(log_p + self.scale_w).reshape(shape) * self.where.gpus[:, None]
 
     def _power_design(self, rows: Rows) -> dict[str, Any]:
-        """What `log_power` needs of these rows, with the times as they are believed now."""
+        """Return the arguments of `log_power` for these rows, with the times estimated so far."""
         io, grad, sync = (columns[rows] for columns in self.where.time)
         theta = _theta(self.z_time)
         log, _ = log_time(theta, {"io": io, "grad": grad, "sync": sync})
@@ -257,7 +256,7 @@ class OnlineModel:
 
 
 def _theta(z: Floats) -> Floats:
-    """Parameters of Eq. 2-5 from their logarithms, those of γ − 1 last."""
+    """Return the parameters of Eq. 2-5 from their logarithms; the last ones are of γ − 1."""
     theta = np.exp(z)
     theta[-2:] = 1.0 + np.exp(np.minimum(z[-2:], MOST_GAMMA))
     return theta
@@ -271,7 +270,7 @@ def _log_time(z: Floats, io: Floats, grad: Floats, sync: Floats) -> tuple[Floats
 
 
 def _log_power(z: Floats, design: Mapping[str, Any]) -> tuple[Floats, Floats]:
-    """ln power in ln of β, P_static, the two parts of φ on the fewest GPUs, and P_sync's share."""
+    """Return ln power from ln of β, P_static, φ's two parts on the fewest GPUs, P_sync's share."""
     beta, static, linear, voltage, wait = np.exp(z)
     level = design["level"] + beta
     grad = np.array([linear, voltage]) / level

@@ -1,10 +1,10 @@
-"""Every event decided optimally with what is known then: the exact optimum of Eq. 18-19.
+"""Exact optimum of Eq. 18-19 at every event, with the knowledge of that time.
 
-Restarts and the future are left aside. A job that waits counts for twice the longest remaining
-time of any, so that as many as possible run. Profiles are exact and free, as in the paper's
-comparison with pre-profiled data. Σ remaining time, Eq. 18 as printed, gives most to the jobs
-that have longest to go; Σ slowdown has each remaining time over the least that the job could
-have, in which the work left cancels as it does in PowerFlow's priorities.
+The optimum ignores restarts and the future. A waiting job counts for twice the longest remaining
+time of any job, so that as many as possible run. Profiles are exact and free, as in the paper's
+comparison with pre-profiled data. Σ remaining time, Eq. 18 as printed, favours the jobs that have
+longest to go. Σ slowdown divides each remaining time by the least that the job could have; the
+remaining work then cancels, as it does in PowerFlow's priorities.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from optgap.models.result import Outcome
 from optgap.solvers.elastic.snapshot import solve
 
 GAP = 1e-4
-"""The relative gap at which a decision counts as proven."""
+"""Relative gap at which a decision counts as proven."""
 MOST_STATES = 60_000
-"""Of one decision; one that needs more is taken as far as it is proven, and counted."""
+"""Largest number of states of one decision; beyond it, the best state so far decides."""
 
 
 def optimal(problem: ElasticProblem, *, limits: Limits, seed: int) -> Outcome:
-    """The least Σ remaining time at each event."""
+    """Minimise Σ remaining time at each event."""
     return _run(problem, limits, by_slowdown=False)
 
 
 def optimal_slowdown(problem: ElasticProblem, *, limits: Limits, seed: int) -> Outcome:
-    """The least Σ slowdown at each event."""
+    """Minimise Σ slowdown at each event."""
     return _run(problem, limits, by_slowdown=True)
 
 
@@ -44,7 +44,7 @@ def _run(problem: ElasticProblem, limits: Limits, by_slowdown: bool) -> Outcome:
 
 
 class Optimal:
-    """The snapshot optimum as a policy of the engine."""
+    """Optimum of the current state as a policy of the engine."""
 
     def __init__(self, problem: ElasticProblem, by_slowdown: bool) -> None:
         self.problem, self.by_slowdown = problem, by_slowdown
@@ -58,7 +58,7 @@ class Optimal:
         )
 
     def decide(self, state: State) -> Decision:
-        """Solve the decision; a proof that takes too long is not waited for."""
+        """Solve the decision within the budget of states; a proof may then be missing."""
         weight = 1 / self.fastest[state.of_class] if self.by_slowdown else state.remaining
         snapshot = Snapshot.of(self.choices, state.problem, state.of_class, weight, self.limit_w)
         solved = solve(snapshot, GAP, MOST_STATES)

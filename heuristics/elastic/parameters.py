@@ -1,11 +1,11 @@
-"""Parameters of the policies, with meaning, default and the paper's place."""
+"""Parameters of the policies, with meanings, defaults and places in the papers."""
 
 from dataclasses import dataclass
 
 from optgap.models.spec import parameter
 
 STATES = 3000
-"""Most states in the search of one decision of `work-value`."""
+"""Largest number of states in the search of one decision of `work-value`."""
 
 
 @dataclass(frozen=True)

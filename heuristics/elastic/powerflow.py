@@ -1,8 +1,8 @@
 """PowerFlow: Algorithm 1 at every event, with profiling, buddy placement and nodes switched off.
 
-Phase 1 gives GPUs, phase 2 raises clocks, each by the step that saves most time for the energy it
-costs (Eq. 20-21), as long as the power limit holds (Eq. 19); f* is the clock of least time ×
-energy. The algorithm is `powerflow_kernels.allocate`, the priorities `predictions.steps_of`.
+Phase 1 gives GPUs, and phase 2 raises clocks. Each takes the step that saves most time per energy
+(Eq. 20-21) as long as the power limit holds (Eq. 19). f* is the clock of least time × energy. The
+algorithm is `powerflow_kernels.allocate`, and `predictions.steps_of` has the priorities.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from optgap.models.spec import chosen
 
 
 def powerflow(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """PowerFlow (Algorithm 1); `given` as in `PowerFlowParams`.
+    """Run PowerFlow (Algorithm 1); `given` is as in `PowerFlowParams`.
 
     Raises
     ------
@@ -78,7 +78,7 @@ class PowerFlow:
         self.fewer = neighbours(problem.time_s)[2]
 
     def decide(self, state: State) -> Decision:
-        """Phases 1 and 2 from scratch; predictions that break the limit are reined in."""
+        """Run phases 1 and 2 from scratch, and correct predictions that break the power limit."""
         steps, row = self.model.steps(state, self.clock_policy)
         order = self._first(state, steps, row)
         jobs = Jobs(row, order, state.remaining, state.locked, state.locked_w)
@@ -91,18 +91,18 @@ class PowerFlow:
 
     @property
     def limit(self) -> Limit:
-        """What the steps may use."""
+        """Return the GPUs and the power that the steps may use."""
         problem = self.problem
         return Limit(problem.gpus, problem.gpus_per_node, self.limit_w, self.strict)
 
     def _first(self, state: State, steps: Steps, row: Ints) -> Ints:
-        """(A,) the order of the first GPUs: least energy first (Eq. 20)."""
+        """Return the order of the first GPUs, least energy first (Eq. 20), shape (A,)."""
         k = steps.least[row]
         energy_j = state.remaining * self.model.energy_j[row, k, steps.start[row, k]]
         return np.argsort(energy_j, kind="stable")
 
     def _rein_in(self, state: State, count: Ints, clock: Ints) -> None:
-        """Meters know better than predictions: lower clocks until the true power fits."""
+        """Lower clocks until the true power fits, because only meters are exact."""
         if self.model.exact:
             return
         held, order = np.where(state.locked >= 0, state.locked_w, -1.0), np.arange(len(count))
@@ -110,10 +110,10 @@ class PowerFlow:
         govern(state.of_class, count, clock, order, counted_w, held, self.fewer, self.limit_w)
 
     def _at_least_one(self, state: State, order: Ints, count: Ints, clock: Ints) -> None:
-        """f* alone may be above the limit: then the first job that fits runs below it.
+        """Run the first job that fits below f*, because f* alone may exceed the limit.
 
-        Where the limit planned with (η) is below what any of them needs, the first job at the
-        least power: within the problem's own limit it always is.
+        If the planned limit (η) is below the need of every job, run the first job at its least
+        power, which is always within the problem's own limit.
         """
         finite = np.isfinite(self.problem.time_s)
         watts = np.where(finite, self.model.counted_w, np.inf)

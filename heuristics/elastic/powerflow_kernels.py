@@ -14,14 +14,14 @@ import numpy as np
 from optgap.models.compiled import compiled, inner
 
 NO_STEP, FINITE, FREE = 0, 1, 2
-"""A step that is no candidate; one with a ratio; one that is faster and not costlier."""
+"""Kinds of steps: no candidate, a step with a ratio, a step that is faster and not costlier."""
 GO_ON, STOP, AGAIN = 0, 1, 2
-"""After a step of phase 1: on; the limit is reached; the power has fallen, and what it kept from
-being taken may be taken now."""
+"""States after a step of phase 1: go on; the limit is reached; the power has fallen, so that steps
+that the limit forbade may be possible now."""
 
 
 class Jobs(NamedTuple):
-    """A active jobs in order of submission.
+    """Active jobs, A of them, in order of submission.
 
     Parameters
     ----------
@@ -37,12 +37,12 @@ class Jobs(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """Every step that a job of a class (C) may take from its GPU count (K) and clock (F).
+    """Steps that a job of a class (C) may take from its GPU count (K) and clock (F).
 
     Parameters
     ----------
     counts: (K,) GPU counts; least, following: (C,) and (C, K) first and next count index.
-    start: (C, K) clock that a job starts phase 2 with, f*.
+    start: (C, K) clock f* with which a job starts phase 2.
     grow_kind, grow_value: (C, K) of the step to `following`; value: ratio, or dT per iteration.
     watts: (C, K, F) power as the limit counts it.
     raise_kind, raise_value: (C, K, F) of the step to the next clock.
@@ -60,11 +60,11 @@ class Steps(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """What there is.
+    """Limits of the cluster.
 
     Parameters
     ----------
-    gpus, per_node: GPUs in all and of each node.
+    gpus, per_node: GPUs of the cluster and of each node.
     watts: the limit on power, W.
     strict: a step is taken only if the limit holds after it; otherwise, as printed, steps end
         once it has been passed.
@@ -78,7 +78,7 @@ class Limit(NamedTuple):
 
 @compiled
 def allocate(jobs: Any, steps: Any, limit: Any) -> Any:
-    """Algorithm 1: (A,) count index, −1 to wait; (A,) clock index; power in W."""
+    """Run Algorithm 1; return (A,) count index, −1 to wait, (A,) clock index and power, W."""
     size = len(jobs.of_class)
     chosen = np.full(size, -1, np.int64)
     clock = np.zeros(size, np.int64)
@@ -102,7 +102,7 @@ def allocate(jobs: Any, steps: Any, limit: Any) -> Any:
 
 @inner
 def _first_gpus(jobs: Any, steps: Any, limit: Any, chosen: Any, free: int, power: float) -> Any:
-    """Phase 1, the fewest GPUs for each in `order`: (free, power, stop)."""
+    """Give each job in `order` its fewest GPUs (phase 1); return (free, power, stop)."""
     stop = GO_ON
     for a in jobs.order:
         if chosen[a] >= 0 or stop or free == 0:
@@ -124,7 +124,7 @@ def _first_gpus(jobs: Any, steps: Any, limit: Any, chosen: Any, free: int, power
 
 @inner
 def _passed(limit: Any, before: int, free: int, power: float) -> int:
-    """Whether steps end, as printed: the limit is reached when a whole number of nodes has been
+    """Tell whether steps end as printed: the limit is checked when a whole number of nodes has been
     handed out, or a step has passed such a number."""
     crossed = free % limit.per_node == 0 or free // limit.per_node < before // limit.per_node
     return STOP if not limit.strict and crossed and power >= limit.watts else GO_ON
@@ -132,8 +132,8 @@ def _passed(limit: Any, before: int, free: int, power: float) -> int:
 
 @inner
 def _push(heap: Any, a: int, kind: int, value: float, remaining: float) -> None:
-    """A step of job a as a candidate: first those that cost no energy, by time saved; then by
-    ratio."""
+    """Add a step of job a as a candidate: steps that cost no energy come first, by time saved, then
+    the others by ratio."""
     if kind == FREE:
         heapq.heappush(heap, (0, -remaining * value, a))
     elif kind == FINITE:
@@ -142,7 +142,7 @@ def _push(heap: Any, a: int, kind: int, value: float, remaining: float) -> None:
 
 @inner
 def _grown(jobs: Any, steps: Any, limit: Any, chosen: Any, free: int, power: float) -> Any:
-    """Phase 1, more GPUs: (free, power, stop)."""
+    """Give jobs more GPUs (phase 1); return (free, power, stop)."""
     kinds, values, watts, start = steps.grow_kind, steps.grow_value, steps.watts, steps.start
     heap = [(0, 0.0, 0)]
     heap.pop()
@@ -171,7 +171,7 @@ def _grown(jobs: Any, steps: Any, limit: Any, chosen: Any, free: int, power: flo
 
 @inner
 def _raised(jobs: Any, steps: Any, limit: Any, chosen: Any, clock: Any, power: float) -> float:
-    """Phase 2, higher clocks, until the limit has been passed or, strictly, as far as it allows."""
+    """Raise clocks (phase 2) until the limit is passed or, if strict, as far as it allows."""
     kinds, values, watts = steps.raise_kind, steps.raise_value, steps.watts
     heap = [(0, 0.0, 0)]
     heap.pop()

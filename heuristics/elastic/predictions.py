@@ -1,4 +1,4 @@
-"""What PowerFlow knows of its jobs: every step of Algorithm 1, from exact or predicted tables."""
+"""PowerFlow's knowledge of jobs: each step of Algorithm 1, from exact or predicted tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from optgap.models.elastic.simulation.protocol import State
 def steps_of(
     time_s: Floats, energy_j: Floats, counted_w: Floats, clock_policy: str, counts: Ints
 ) -> Steps:
-    """Every step's kind and value.
+    """Return every step's kind and value.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def steps_of(
 
 
 def _growth(time_s: Floats, energy_j: Floats, start: Ints, following: Ints) -> tuple[Ints, Floats]:
-    """(C, K) kind and value of the step to the following GPU count, at the clocks of `start`."""
+    """Return kind and value of the step to the next GPU count at frequencies `start`, (C, K)."""
     begin = np.take_along_axis(time_s, start[:, :, None], axis=2)[:, :, 0]
     spent = np.take_along_axis(energy_j, start[:, :, None], axis=2)[:, :, 0]
     after = np.maximum(following, 0)
@@ -46,7 +46,7 @@ def _growth(time_s: Floats, energy_j: Floats, start: Ints, following: Ints) -> t
 
 
 def _rises(time_s: Floats, energy_j: Floats) -> tuple[Ints, Floats]:
-    """(C, K, F) kind and value of the step to the next clock."""
+    """Return kind and value of the step to the next frequency, (C, K, F)."""
     kind, value = np.zeros(time_s.shape, dtype=np.int64), np.zeros(time_s.shape)
     with np.errstate(invalid="ignore"):
         saved = time_s[:, :, :-1] - time_s[:, :, 1:]
@@ -57,7 +57,7 @@ def _rises(time_s: Floats, energy_j: Floats) -> tuple[Ints, Floats]:
 
 
 def _priority(saved: Floats, cost: Floats) -> tuple[Ints, Floats]:
-    """Kind and value of steps that save so many s and cost so many J per iteration (Eq. 20-21)."""
+    """Return kind and value of steps by s saved and J spent per iteration (Eq. 20-21)."""
     free = (saved > 0) & (cost <= 0)
     finite = (saved > 0) & (cost > 0)
     kind = np.where(free, FREE, np.where(finite, FINITE, NO_STEP))
@@ -67,7 +67,7 @@ def _priority(saved: Floats, cost: Floats) -> tuple[Ints, Floats]:
 
 
 class Known:
-    """Exact tables: one row per class."""
+    """Exact tables, with a row for each class."""
 
     def __init__(self, problem: ElasticProblem) -> None:
         self.problem = problem
@@ -81,7 +81,7 @@ class Known:
         self._steps: Steps | None = None
 
     def steps(self, state: State, clock_policy: str) -> tuple[Steps, Ints]:
-        """The steps, and (A,) each active job's row in them."""
+        """Return the steps, and each active job's row in them, (A,)."""
         if self._steps is None:
             self._steps = steps_of(
                 self.time_s, self.energy_j, self.counted_w, clock_policy, self.problem.counts
@@ -92,7 +92,7 @@ class Known:
 class Scaled(Known):
     """Predictions that are off by a factor per class and GPU count, squared where not profiled.
 
-    The factor is the same at all clocks, so that no f* ever changes: for comparison only. Jobs of
+    The factor is the same at all clocks, so f* never changes; it serves comparisons only. Jobs of
     one class that have been profiled on the same GPU counts share a row of tables.
     """
 
@@ -135,7 +135,7 @@ class Scaled(Known):
 
 
 class Online(Known):
-    """Models fitted to what has been measured of each job: a row of tables per job."""
+    """Tables from models that are fitted to the measurements of each job, a row for each job."""
 
     def __init__(
         self, problem: ElasticProblem, seed: int, sigma_time: float, sigma_energy: float

@@ -1,4 +1,4 @@
-"""Cost of single decisions of a schedule, beside the exact optimum at the same moment."""
+"""Cost of single decisions of a schedule, compared with the exact optimum at that moment."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from optgap.models.times import slack_s
 from optgap.solvers.elastic.snapshot import solve
 
 MOST_EVENTS = 400
-"""Events that are judged: at most so many, spread evenly over the schedule."""
+"""Largest number of events that are judged, spread evenly over the schedule."""
 MOST_STATES = 60_000
-"""States of one search; an optimum that needs more is taken as far as it is proven."""
+"""Largest number of states of one search; beyond it, the bound proven so far counts."""
 
 
 def regrets(
@@ -25,8 +25,8 @@ def regrets(
 ) -> list[Regret]:
     """Return by how much decisions exceed Eq. 18 over the jobs then active, mean s.
 
-    At each moment in which something starts, what every job is about to do is held against the
-    optimum of that decision: jobs that wait count for twice the longest remaining time of any.
+    Whenever something starts, the state of every job is compared with the optimum of that
+    decision. Waiting jobs count for twice the longest remaining time of any job.
     """
     choices = Choices.of(problem)
     speed = rates(problem, solution)
@@ -38,7 +38,7 @@ def regrets(
 
 
 def moments(solution: ElasticSolution, most: int) -> Floats:
-    """When something starts, at most so many of them, spread evenly."""
+    """Return times at which something starts, at most `most` of them, spread evenly."""
     found = np.unique(solution.start_s[solution.kind != Kind.PRERUN])
     if len(found) > most:
         found = found[np.unique(np.linspace(0, len(found) - 1, most).astype(int))]
@@ -83,9 +83,9 @@ def _regret(
 def active(
     problem: ElasticProblem, solution: ElasticSolution, speed: Floats, t: float
 ) -> tuple[Ints, Floats]:
-    """The jobs that may run at a moment of a schedule, and the iterations that each has left.
+    """Return the jobs that may run at a time of a schedule, and the iterations that each has left.
 
-    `speed` is what `rates` says of the schedule.
+    `speed` is the result of `rates` for the schedule.
     """
     done = np.bincount(
         solution.job,
@@ -104,7 +104,7 @@ def active(
 def _taken(
     problem: ElasticProblem, solution: ElasticSolution, jobs: Ints, t: float
 ) -> tuple[Ints, Ints]:
-    """(A,) count and clock that each job has from t on; the next clock it runs at."""
+    """Return count and frequency of each job from t on, shape (A,), or its next frequency."""
     count = np.full(len(problem), -1, dtype=np.int64)
     clock = np.full(len(problem), len(problem.frequencies_mhz) - 1, dtype=np.int64)
     until = t + slack_s(t)

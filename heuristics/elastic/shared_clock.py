@@ -1,8 +1,8 @@
-"""The clock of jobs whose scheduler chooses none, under the power limit; or Zeus's.
+"""Clock of jobs whose scheduler chooses none: a common one under the power limit, or Zeus's.
 
-Zeus (You et al., NSDI 2023) takes the clock of a job that costs least, in energy and time:
-η_z·energy + (1 − η_z)·MAXPOWER·time, per iteration at the GPUs requested. Elastic schedulers at a
-common clock also share that GPU counts are given from scratch at every event.
+Zeus (You et al., NSDI 2023) takes the clock of a job that costs least in energy and time:
+η_z·energy + (1 − η_z)·MAXPOWER·time, per iteration at the GPUs requested. The base of
+elastic schedulers at a common clock is here, too; these give GPU counts from scratch at each event.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from optgap.models.errors import InputError
 
 
 class Clock:
-    """The clock of jobs whose scheduler chooses none.
+    """Clock of jobs whose scheduler chooses none.
 
     Every job runs at the `frequency` of the options (0: the highest), or at the clock that
-    minimises Zeus's cost at the GPUs it requests. While the limit would be passed, all clocks are
-    cut to a common ceiling, and where the lowest is not enough, the last jobs of the order wait;
-    unless `capped` is off.
+    minimises Zeus's cost at the GPUs it requests. If the power limit would be passed, a common
+    ceiling cuts all clocks. If the lowest ceiling is not enough, the last jobs of the order wait.
+    Both need `capped`.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Clock:
         self.wanted = np.full(len(problem), index, dtype=np.int64)
 
     def settle(self, state: State, count: Ints, order: Ints) -> Ints:
-        """(A,) clocks within the limit; `count` becomes −1 for jobs that have to wait."""
+        """Return frequencies within the limit, (A,); `count` becomes −1 for jobs that must wait."""
         jobs, of_class = state.jobs, state.of_class
         clock = self.wanted[jobs].copy()
         if math.isfinite(self.limit_w):
@@ -63,8 +63,9 @@ class Clock:
         return clock
 
     def _alone(self, state: State, asked: Ints, order: Ints, count: Ints, clock: Ints) -> None:
-        """The first job that asked for GPUs, at the most of them and of clocks that the limit
-        allows: power need not rise with either, so that lowering both may end with nothing."""
+        """Run the first job that asked for GPUs at the highest count and frequency that fit.
+
+        Power need not rise with either, so lowering both may end with nothing."""
         a = next(a for a in order.tolist() if asked[a] >= 0)
         c, k = int(state.of_class[a]), int(asked[a])
         fits = np.isfinite(self.problem.time_s[c]) & (self.counted_w[c] <= self.limit_w)
@@ -76,10 +77,10 @@ class Clock:
         clock[a] = below[-1] if len(below) else clocks[0]
 
     def requested(self) -> Ints:
-        """(J,) index of the count that each job requests, or of the most that the limit allows.
+        """Return the index of the count that each job requests, or the highest allowed, shape (J,).
 
-        A job that needs more than the whole limit on the GPUs it asks for would never run: it
-        gets the most that it can run on.
+        A job that needs more than the whole limit on its requested GPUs would never run, so it
+        gets the most GPUs that it can run on.
         """
         problem = self.problem
         jobs = problem.jobs
@@ -97,10 +98,10 @@ def govern(
     of_class: Any, chosen: Any, wanted: Any, order: Any, watts: Any, locked: Any, fewer: Any,
     limit: float,
 ) -> Any:  # fmt: skip
-    """Clocks of at most a common ceiling, the highest under which the limit is kept.
+    """Cut clocks to a common ceiling, the highest under which the power limit holds.
 
-    Where the lowest ceiling is not enough, jobs get fewer GPUs, the last of `order` first, and
-    in the end none. `fewer`: (C, K) the next smaller count index, −1 for none. `locked`: (A,)
+    If the lowest ceiling is not enough, jobs get fewer GPUs, the last of `order` first, and in
+    the end none. `fewer`: (C, K) the next smaller count index, −1 for none. `locked`: (A,)
     power of jobs that keep theirs, −1 for the others. Changes `chosen` and `wanted` in place.
     """
     size = len(of_class)
@@ -130,9 +131,9 @@ def govern(
 
 
 def zeus_clocks(problem: ElasticProblem, zeus_eta: float) -> Ints:
-    """(J,) argmin over F of (η_z·P + (1 − η_z)·P_max)·T_iter at the GPUs requested.
+    """Return argmin over F of (η_z·P + (1 − η_z)·P_max)·T_iter at the requested GPUs, shape (J,).
 
-    MAXPOWER is the job's power at the highest clock; the higher clock of equals.
+    MAXPOWER is the job's power at the highest frequency. Ties go to the higher frequency.
     """
     jobs = problem.jobs
     k = np.searchsorted(problem.counts, jobs.requested)
@@ -143,7 +144,7 @@ def zeus_clocks(problem: ElasticProblem, zeus_eta: float) -> Ints:
 
 
 class Elastic(ABC):
-    """What elastic schedulers at a common clock share."""
+    """Base of elastic schedulers with a common frequency."""
 
     def __init__(self, problem: ElasticProblem, clock: Clock) -> None:
         self.problem, self.clock = problem, clock
@@ -155,19 +156,19 @@ class Elastic(ABC):
 
     @abstractmethod
     def shares(self, state: State) -> tuple[Ints, Ints]:
-        """(A,) count index, and the order in which jobs keep what they have under the limit."""
+        """Return count indices, (A,), and the order in which jobs keep GPUs under the limit."""
 
     def decide(self, state: State) -> Decision:
-        """From scratch at every event."""
+        """Decide from scratch at every event."""
         count, order = self.shares(state)
         clock = self.clock.settle(state, count, order)
         return Decision(count, clock)
 
 
 def neighbours(time_s: Floats) -> tuple[Ints, Ints, Ints]:
-    """(C,) the first count of each class, and (C, K) the next and the last one, −1 for none.
+    """Return the first count of each class, (C,), and the next and last, (C, K), −1 for none.
 
-    time_s: (C, K, F), infinite where a class may not run on a count.
+    `time_s` is (C, K, F), and infinite if a class may not run on a count.
     """
     allowed = np.isfinite(time_s[:, :, 0])
     following = np.full(allowed.shape, -1, dtype=np.int64)

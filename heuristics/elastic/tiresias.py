@@ -1,8 +1,8 @@
-"""Tiresias (Gu et al., NSDI 2019): not elastic, preempts, knows no durations.
+"""Tiresias (Gu et al., NSDI 2019): not elastic, preemptive, without knowledge of durations.
 
-Jobs stand in queues by attained service, GPUs × seconds, the least first. Inside a queue, 2D-LAS
-has running jobs first, then by first start and submission; 2D-Gittins goes by the index of the
-services of jobs done so far, `gittins_index`.
+Jobs are in queues by attained service, GPUs × seconds, the least first. Inside a queue, 2D-LAS
+puts running jobs first, then sorts by first start and submission; 2D-Gittins sorts by the index
+of the services of completed jobs, `gittins_index`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from optgap.models.spec import chosen
 from optgap.models.times import slack_s
 
 QUANTUM_GPU_S = 3250.0
-"""Δ of the Gittins index."""
+"""Horizon Δ of the Gittins index."""
 
 
 def tiresias(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """Tiresias; `given` as in `TiresiasParams`.
+    """Run Tiresias; `given` is as in `TiresiasParams`.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def tiresias(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any
 
 
 def tiresias_zeus(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """Tiresias, each job at Zeus's clock; `given` as in `TiresiasZeusParams`."""
+    """Run Tiresias with each job at Zeus's clock; `given` is as in `TiresiasZeusParams`."""
     return _run(problem, limits, "tiresias+zeus", chosen(TiresiasZeusParams, given, "tiresias"))
 
 
@@ -58,7 +58,7 @@ def _run(
 
 
 def gittins_index(services: Floats, attained: float) -> float:
-    """#{r ≤ Δ} / Σ min(r, Δ) over the remaining services r of past jobs that got further."""
+    """Return #{r ≤ Δ} / Σ min(r, Δ) over the remaining services r of past jobs that got further."""
     later = services[services > attained]
     if not len(later):
         return 0.0
@@ -86,7 +86,7 @@ class Tiresias:
         self.before: dict[int, float] = {}
 
     def decide(self, state: State) -> Decision:
-        """Queues first, then whoever fits in their order."""
+        """Sort the jobs into queues, then run in that order the jobs that fit."""
         jobs, gpus = state.jobs, self.problem.counts[self.wanted[state.jobs]]
         self._note_ends(state)
         held = state.held_s[jobs]
@@ -114,11 +114,11 @@ class Tiresias:
         return Decision(count, clock, order, self._wake(state, gpus, held, count))
 
     def _queues(self, gpus: Ints, held: Floats) -> Ints:
-        """How many thresholds each has passed, an event at the threshold itself being past it."""
+        """Return the number of thresholds that each job has passed; a threshold just met counts."""
         return np.asarray(((gpus * held)[:, None] >= self.thresholds[None, :]).sum(axis=1))
 
     def _note_ends(self, state: State) -> None:
-        """Total services of jobs that are done: what the Gittins index goes by."""
+        """Record the total services of completed jobs, on which the Gittins index depends."""
         if self.discipline != "gittins":
             return
         now = set(state.jobs.tolist())
@@ -128,7 +128,7 @@ class Tiresias:
                 self.services.append(round(n * float(state.held_s[job]), 6))
 
     def _wake(self, state: State, gpus: Ints, held: Floats, count: Ints) -> float:
-        """The next threshold that a running job passes."""
+        """Return the time at which a running job passes its next threshold, s."""
         running = count >= 0
         attained = gpus * held
         wake = math.inf

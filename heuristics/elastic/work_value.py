@@ -1,15 +1,16 @@
-"""Work value: at every event the GPUs and clocks that do most worth of work (a policy of our own).
+"""Work value (ours): at every event, the GPUs and clocks that maximise the value of the work done.
 
-The linear program of a known order of completions says what a job's work is worth, and its
-optimum does at every moment what is worth most together. Online the worth is estimated: with A
-jobs there, every second costs A job-seconds, and whoever holds the whole cluster makes the others
-wait for it. One iteration of a job on n GPUs at clock f therefore costs
+The linear program of a known order of completions gives a value to each job's work, and its optimum
+maximises the total value at every moment. Online the policy estimates the value: with A jobs
+present, every second costs A job-seconds, and a job that holds the whole cluster delays all others.
+One iteration of a job on n GPUs at clock f therefore costs
 
     c_j = min over (n, f) of T_iter(n, f) · (1 + A · (n/G + P(n, f)/L)/2)
 
-job-seconds, its own time and its share of GPUs and of the power limit L (of GPUs alone where
-there is none). R iterations left are worth (R · c_j)^power, which makes short jobs' iterations
-dearer, and each (R · c_j)^power / R. Like AFS-L the policy knows lengths, and T_iter and P exactly.
+job-seconds, from its own time and its share of GPUs and of the power limit L (of GPUs alone without
+a limit). R iterations left are worth (R · c_j)^power, and each one (R · c_j)^power / R, so an
+iteration of a short job is worth more. The policy knows lengths, as AFS-L does, and exact T_iter
+and P.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from optgap.solvers.elastic.snapshot import solve
 
 
 def work_value(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """The most worth of work at each event; `given` as in `WorkValueParams`.
+    """Maximise the worth of work at each event; `given` is as in `WorkValueParams`.
 
     Raises
     ------

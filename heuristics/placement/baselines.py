@@ -1,8 +1,8 @@
-"""The baselines of FGD's simulators, and FirstFit, which they have not.
+"""Baselines of FGD's simulators, and FirstFit, which the simulators lack.
 
-c and g are what is free of a node in milli-vCPU and milli-GPU, over those of the largest node,
-C = 128,000 and G = 8000. Fractional tasks get the fullest GPU that still fits them, but for the
-last two; CPU-only tasks go to the lowest rank where a score does not tell nodes apart.
+c and g are the free milli-vCPU and milli-GPU of a node; C = 128,000 and G = 8000 are those of the
+largest node. Except under the last two policies, a fractional task gets the fullest GPU that still
+fits it. A CPU-only task goes to the lowest rank if scores do not tell nodes apart.
 
 - *BestFit*: least left over, trunc(100·(1 − ½·(c − c_task)/C − ½·(g − g_task)/G)), stretched to
   0..100 over the feasible nodes.
@@ -33,32 +33,32 @@ from optgap.models.result import Outcome
 
 
 def best_fit(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
-    """BestFit."""
+    """Run BestFit."""
     rule = Rule(BESTFIT, normalise=True)
     return simulate(problem, rule, limits=limits, seed=seed, label="bestfit")
 
 
 def dot_product(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
-    """DotProd."""
+    """Run DotProd."""
     return simulate(problem, Rule(DOTPROD), limits=limits, seed=seed, label="dotprod")
 
 
 def gpu_packing(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
-    """GpuPacking."""
+    """Run GpuPacking."""
     return simulate(problem, Rule(PACKING), limits=limits, seed=seed, label="gpupacking")
 
 
 def gpu_clustering(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
-    """GpuClustering."""
+    """Run GpuClustering."""
     return simulate(problem, Rule(CLUSTERING), limits=limits, seed=seed, label="gpuclustering")
 
 
 def random(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
-    """Random."""
+    """Run Random."""
     rule = Rule(NONE, gpu=RANDOM, random_node=True)
     return simulate(problem, rule, limits=limits, seed=seed, label="random")
 
 
 def first_fit(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
-    """FirstFit."""
+    """Run FirstFit."""
     return simulate(problem, Rule(NONE, gpu=FIRST), limits=limits, seed=seed, label="firstfit")

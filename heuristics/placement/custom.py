@@ -46,7 +46,7 @@ from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.result import Outcome, Termination
 
 NEXT_ROW, DECIDE = map(python_of, (next_row, decide))
-"""The events of the built-in policies, run by Python as the policy is."""
+"""Event loop of the built-in policies, interpreted by Python as the policy is."""
 
 Decision = tuple[int, tuple[int, ...]]
 Answer = int | str | tuple[int | str, Iterable[int]] | None
@@ -54,19 +54,19 @@ Answer = int | str | tuple[int | str, Iterable[int]] | None
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a policy gets to know about the arriving task.
+    """Arriving task, as a policy sees it.
 
     Parameters
     ----------
-    name: its name in the trace; a re-sampled task has its original's.
+    name: name in the trace; a re-sampled task has the name of its original.
     cpu_milli: request in milli-vCPU.
     memory_mib: request in MiB.
     num_gpu: number of GPUs, 0 for a CPU-only task.
     gpu_milli: request per GPU in milli-GPU, below 1000 for a share of one GPU.
     gpu_spec: accepted GPU models separated by ``|``, "" for any.
-    submit_s: when it was submitted, s from the horizon's begin; 0 where nothing leaves.
-    nodes: how many it takes, each of which gives what the others say. A policy is asked for one
-        after another; it gets all or none.
+    submit_s: submission, s from the horizon's begin; 0 if tasks never leave.
+    nodes: number of nodes, each with the requests above. The policy is asked for one node after
+        another; the task gets all of them or none.
     """
 
     name: str
@@ -80,12 +80,12 @@ class Task:
 
 
 class State:
-    """What a policy sees of the cluster, read-only.
+    """Cluster, as a policy sees it, read-only.
 
     Parameters
     ----------
-    problem: the problem, of which the policy gets to see what has happened so far.
-    rng: the run's own random numbers, made from its seed.
+    problem: the problem, with the arrivals so far.
+    rng: random number generator of the run, made from its seed.
     """
 
     def __init__(self, problem: PlacementProblem, rng: np.random.Generator) -> None:
@@ -105,7 +105,7 @@ class State:
 
     @property
     def problem(self) -> PlacementProblem:
-        """Power model, target workload, ranks, objective; its tasks are the arrivals so far."""
+        """Problem with its power model, workload and objective; tasks are the arrivals so far."""
         tasks, k = self._whole.tasks, self._arrived
         so_far = Tasks(
             tasks.names[:k],
@@ -122,31 +122,31 @@ class State:
 
     @property
     def cluster(self) -> Cluster:
-        """The nodes as they are when idle."""
+        """Nodes of the cluster, as they are when idle."""
         return self._whole.cluster
 
     @property
     def time_s(self) -> float:
-        """The time, s from the horizon's begin; 0 where nothing leaves."""
+        """Current time, s from the beginning of the horizon; 0 if tasks never leave."""
         return float(self._flow.now_s[0]) - self._whole.epoch_s
 
     @property
     def free_cpu_milli(self) -> IntArray:
-        """(N,) free milli-vCPU of each node."""
+        """Free milli-vCPU of each node, shape (N,)."""
         return self._views[0]
 
     @property
     def free_memory_mib(self) -> IntArray:
-        """(N,) free MiB of each node."""
+        """Free MiB of each node, shape (N,)."""
         return self._views[1]
 
     @property
     def gpu_free_milli(self) -> IntArray:
-        """(N, most GPUs of a node) free milli-GPU of each GPU; -1 where a node has no such GPU."""
+        """Free milli-GPU of each GPU, (N, most GPUs of a node); -1 if a node has no such GPU."""
         return self._views[2]
 
     def feasible(self, task: Task) -> IntArray:
-        """Indices of the nodes that could take `task` now, lowest rank first."""
+        """Return the indices of the nodes that fit `task` now, lowest rank first."""
         fits = (self._cpu >= task.cpu_milli) & (self._memory >= task.memory_mib)
         fits &= self._tasks < TASKS_PER_NODE
         if task.num_gpu:
@@ -162,10 +162,10 @@ class State:
         return found
 
     def gpus_for(self, task: Task, node: int) -> tuple[int, ...]:
-        """The GPUs used when a policy names only the node.
+        """Return the GPUs that a decision for a node alone stands for.
 
-        Whole GPUs: the lowest idle ones. A share: the GPU with the least free that suffices,
-        the lowest of equals.
+        Whole GPUs are the lowest idle ones. A share takes the GPU with the least free capacity that
+        suffices, and the lowest of equals.
         """
         free = self._gpus[node]
         fitting = np.flatnonzero(free >= max(1, task.gpu_milli))
@@ -180,7 +180,7 @@ class State:
         return self._accepting[spec]
 
     def _why_not(self, task: Task, node: int) -> tuple[str, str] | None:
-        """What node `node` has and what `task` would need; None when it fits."""
+        """Return in words what `node` offers and what `task` needs; None if the task fits."""
         cpu, memory = int(self._cpu[node]), int(self._memory[node])
         if cpu < task.cpu_milli:
             return f"{cpu} milli-vCPU free", f"at least {task.cpu_milli}"
@@ -261,7 +261,7 @@ def _tasks(problem: PlacementProblem) -> Iterable[Task]:
 
 
 def _asked(own: Own, task: Task, state: State, k: int) -> Decision | None:
-    """What the policy answers about arrival `k`."""
+    """Ask the policy about arrival `k`."""
     gang, where = state._whole.tasks.gang, f"arrival {k} (task {task.name})"
     whole = int(np.searchsorted(gang, gang[k], "right"))
     state._arrived = max(state._arrived, whole)  # with all rows of its task

@@ -1,4 +1,4 @@
-"""From a problem and a rule to an outcome: sets the compiled event loop up and drives it."""
+"""Driver of the compiled event loop, from a problem and a rule to an outcome."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ from optgap.models.placement.kernels import (
 from optgap.models.result import Outcome, Status, Termination
 
 LOOK_CELLS = 5_000_000
-"""Nodes times classes of the target workload times events between two looks at the limits."""
+"""Nodes × classes of the target workload × events between two checks of the limits."""
 
 QUEUES = {"reject": REJECT, "fifo": FIFO, "backfill": BACKFILL}
 
 CACHE_CELLS = 8_000_000
-"""Most cached scores, 20 bytes each; requests beyond it are scored anew at every arrival."""
+"""Largest number of cached scores (20 bytes each); other requests are scored at each arrival."""
 
 
 def simulate(
     problem: PlacementProblem, rule: Rule, *, limits: Limits, seed: int, label: str
 ) -> Outcome:
-    """Run a policy over all arrivals, or until `limits` say stop.
+    """Run a policy over all arrivals, or until `limits` stop the run.
 
-    A run that was stopped returns the placements so far, with the other tasks not placed.
+    A stopped run returns the placements so far; the remaining tasks are not placed.
     """
     with interpreted(len(problem.cluster) * len(problem.tasks) <= UP_TO.placement_cells):
         order = np.argsort(problem.ranks)
@@ -75,7 +75,7 @@ def simulate(
 
 
 def arrived(label: str, flow: Flow) -> str:
-    """How far a run is, in words."""
+    """Return the label of a run with its number of arrivals so far."""
     return f"{label}: arrival {flow.counts[ARRIVED]} of {len(flow.node)}"
 
 
@@ -86,7 +86,7 @@ def outcome_of(
     ended: Termination,
     claimed: float | None = None,
 ) -> Outcome:
-    """What a run has decided so far, where nodes stood in this order."""
+    """Return the decisions of a run so far, with nodes in the given order."""
     node = np.where(flow.node >= 0, order[flow.node], -1)
     start_s = None if problem.over_time is None else flow.start_s
     done = int(flow.counts[ARRIVED])
@@ -104,9 +104,9 @@ def outcome_of(
 def set_up(
     problem: PlacementProblem, rule: Rule, order: IntArray, seed: int, scored: bool = True
 ) -> PlacementRun:
-    """An idle cluster, nodes in the given order, and the arrivals as tables.
+    """Return a run with an idle cluster, nodes in the given order, and the arrivals as tables.
 
-    Unless it is `scored`, fragmentation is not worked out.
+    Fragmentation is computed only if the run is `scored`.
     """
     nodes = node_table(problem, order)
     workload = workload_table(problem)[:, : len(problem.workload) if scored else 0]
@@ -135,7 +135,7 @@ def set_up(
 
 
 def set_up_flow(problem: PlacementProblem, run: PlacementRun, picky: bool = False) -> Flow:
-    """No task has come yet; nodes stand as in `run`."""
+    """Return the state before the first arrival; nodes are ordered as in `run`."""
     rules, tasks = problem.over_time, problem.tasks
     total, nodes = len(tasks), len(run.nodes)
     never = np.zeros(total, dtype=np.bool_)
@@ -183,7 +183,7 @@ def set_up_flow(problem: PlacementProblem, run: PlacementRun, picky: bool = Fals
 def _arrivals(
     problem: PlacementProblem, rule: Rule, seed: int
 ) -> tuple[Table, Table, tuple[str, ...]]:
-    """The arrivals, the distinct requests among them, and each one's GPU constraint.
+    """Return the arrivals, their distinct requests, and the GPU constraint of each request.
 
     A CPU-only task may use any node, whatever its constraint says.
     """
@@ -211,9 +211,9 @@ def _arrivals(
 
 
 def _cache_rows(request: IntArray, size: int, rule: Rule) -> IntArray:
-    """Cache rows, from 1, of the requests that come most often; 0 for all others.
+    """Return the cache rows, from 1, of the most frequent requests; 0 for all others.
 
-    A request that comes once needs none, nor does a policy without scores.
+    A request that occurs once needs no row, nor does a policy without scores.
     """
     counts = np.bincount(request)
     rows = np.zeros(len(counts), dtype=np.int64)

@@ -1,9 +1,9 @@
-"""The event loop of every policy: tasks arrive, wait where they may, run, and leave.
+"""Event loop of every policy: tasks arrive, wait if the problem lets them, run, and leave.
 
-`next_row` passes the events until a task wants a node, and `decide` takes the answer, which is
-`loop`'s for a built-in policy (`follow`) and a user's for one of `custom`. Of what happens at one
-time, tasks leave first, then those that wait are asked in the order of the queue, then tasks
-arrive. Where tasks have no times, all arrive at 0 and none leaves.
+`next_row` passes events until a task needs a node, and `decide` carries out the answer. The answer
+comes from `loop` for a built-in policy (`follow`), and from the user for a policy of `custom`. At
+one time, departures come first, then decisions on waiting tasks in the order of the queue, then
+arrivals. If tasks have no times, all arrive at 0 and none leaves.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CHANGED = 6  # nodes that tasks left at this moment
 
 
 class Drawn(NamedTuple):
-    """What was counted so far.
+    """Counts and integrals up to now.
 
     Parameters
     ----------
@@ -51,29 +51,29 @@ class Drawn(NamedTuple):
 
 
 class Flow(NamedTuple):
-    """Tasks in order of submission, the queue, and those that run.
+    """Tasks in order of submission, the queue, and the running tasks.
 
-    A task that takes several nodes has a row for each; what waits or comes is its first.
+    A task that takes several nodes has a row for each; its first row arrives and waits.
 
     Parameters
     ----------
     queue: `REJECT`, `FIFO` or `BACKFILL`.
-    picky: whether a policy may refuse a node that fits, so that what waits is asked about whenever
-        a task leaves, wherever that is.
-    submit_s, lasting_s: (T,) when each comes and how long it runs, s; infinite where none leaves.
+    picky: whether a policy may refuse a node that fits, so that waiting tasks are tried whenever a
+        task leaves, on whichever node.
+    submit_s, lasting_s: (T,) arrival and duration of each task, s; infinite if none leaves.
     never: (T,) whether no empty node could take it.
-    parts: (T,) how many nodes its task takes.
-    line: (T,) which tasks are alike in all that decides where they fit.
-    node, mask, start_s: (T,) what was decided: node by rank, -1 for none; GPUs as bits.
-    freed_s, leaving: (T,) when the room of the tasks that run is free, descending, and which they
-        are.
-    waiting: (T,) the tasks that wait, in order of submission.
-    blocked: (lines,) whether a task of a line has been tried at this moment, and there are too few
-        nodes.
-    changed: (N,) work space: the nodes that tasks leave at one moment.
-    drawn: what was counted so far.
-    now_s: (1,) the time.
-    counts: (7,) where the loop is.
+    parts: (T,) number of nodes that the task takes.
+    line: (T,) number of the class of tasks that fit the same nodes.
+    node, mask, start_s: (T,) decisions: the node by rank, -1 for none; GPUs as bits; start, s.
+    freed_s, leaving: (T,) when the running tasks free their nodes, descending, and the numbers of
+        these tasks.
+    waiting: (T,) waiting tasks, in order of submission.
+    blocked: (lines,) whether too few nodes were found for a task of this line at the current
+        time.
+    changed: (N,) work space: the nodes that tasks leave at one time.
+    drawn: counts and integrals so far.
+    now_s: (1,) current time, s.
+    counts: (7,) position of the loop.
     """
 
     queue: int
@@ -100,7 +100,7 @@ class Flow(NamedTuple):
 def settle(
     run: PlacementRun, drawn: Drawn, k: int, n: int, mask: int, sign: int, now: float
 ) -> None:
-    """Count what node `n` drew since it last changed; then row `k` holds its part, or leaves."""
+    """Add the integrals of node `n` since its last change; then place row `k`, or remove it."""
     state, request = run.state[n], run.requests[run.arrivals[k]["request"]]
     lasted, rest = now - drawn.since_s[n], drawn.rest[n]
     drawn.totals[0] += (state["power"] - rest["power"]) * lasted
@@ -116,7 +116,7 @@ def settle(
 
 @inner
 def fits_one(run: PlacementRun, k: int, nodes: IntArray) -> bool:
-    """Whether row `k` fits one of these nodes now."""
+    """Tell whether row `k` fits one of these nodes now."""
     r, memory = run.arrivals[k]["request"], run.arrivals[k]["memory_mib"]
     for n in nodes:
         now = run.state[n]
@@ -127,11 +127,11 @@ def fits_one(run: PlacementRun, k: int, nodes: IntArray) -> bool:
 
 @inner
 def next_row(run: PlacementRun, flow: Flow) -> int:
-    """Pass events until a task wants a node for a row, and return that; -1 at the end of all.
+    """Pass events until a row of a task needs a node, and return the row; -1 after the last event.
 
-    What waits is asked about where it fits a node that a task has left. No other fits any of them,
-    unless the policy is picky: what waits did not fit when it came, and nodes have only been filled
-    since. One that takes several nodes did not find enough, and needs at least one of these.
+    A waiting task is tried only if it fits a node that a task has just left. Unless the policy is
+    picky, it fits no other node: it did not fit on arrival, and the other nodes have only been
+    filled since. A task that takes several nodes needs at least one of the nodes just left.
     """
     counts, total = flow.counts, len(flow.submit_s)
     if counts[PLACED] > 0:
@@ -178,10 +178,10 @@ def next_row(run: PlacementRun, flow: Flow) -> int:
 
 @inner
 def decide(run: PlacementRun, flow: Flow, n: int, mask: int, full: bool) -> None:
-    """Give the row that was asked about this node and these GPUs as bits; -1 for no node.
+    """Give the current row node `n` (-1 for none) and the GPUs that `mask` has as bits.
 
-    A task starts with its last row. Without a node its other rows lose theirs, and it waits or
-    is turned away; where the cluster is `full` for it, so it is for tasks alike.
+    A task starts with its last row. If a row gets no node, the other rows lose theirs, and the
+    task waits or is rejected. If the cluster is `full` for a task, it is full for its whole line.
     """
     counts, now = flow.counts, flow.now_s[0]
     k, placed = counts[ASKED], counts[PLACED]
@@ -224,9 +224,9 @@ def decide(run: PlacementRun, flow: Flow, n: int, mask: int, full: bool) -> None
 
 @compiled
 def follow(run: PlacementRun, flow: Flow, rows: int) -> bool:
-    """Let the rule of a run decide about up to so many rows; whether any is left.
+    """Let the rule of a run decide about up to `rows` rows; return whether any is left.
 
-    The large functions are called from here alone: each caller would compile them once more.
+    Only this function calls the large functions, because each caller compiles them once more.
     """
     done = 0
     while done < rows or flow.counts[PLACED] > 0:  # never in the middle of a task

@@ -1,4 +1,4 @@
-"""FGD (Weng et al., USENIX ATC 2023): the node and GPU whose expected fragmentation rises least.
+"""FGD (Weng et al., USENIX ATC 2023): least rise of a node's expected fragmentation.
 
 F_n(M) is the milli-GPU of node n that tasks drawn from the target workload M cannot use (section
 4); a task scores by ΔF_n(M). The simulators score nodes and GPUs alike with
@@ -25,7 +25,7 @@ from optgap.models.spec import chosen
 
 
 def fgd(problem: PlacementProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """FGD; `given` as in `FgdParams`.
+    """Run FGD; `given` is as in `FgdParams`.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def fgd(problem: PlacementProblem, *, limits: Limits, seed: int, **given: Any) -
 
 @lru_cache(maxsize=1)
 def sigmoid_steps() -> FloatArray:
-    """(100,) the smallest x with trunc(100·sigmoid(x)) ≥ 1, 2, …, 100, by bisection.
+    """Return the smallest x with trunc(100·sigmoid(x)) ≥ 1, 2, …, 100, by bisection, (100,).
 
     FGD's points are a step function of the fragment change, and one wrong point alters every
     later placement. With the steps found once by Python's `math.exp`, no other exponential

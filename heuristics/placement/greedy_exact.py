@@ -1,8 +1,8 @@
-"""The node and GPU that raise the problem's own objective least, without any rounding.
+"""Policy that chooses the node and GPU of least increase in the problem's objective, unrounded.
 
-Over time it is the objective at that moment. Ties go to the lowest rank, then to the lowest GPU.
-Under ``accepted_gpu`` every feasible node accepts the task alike, so fragmentation decides: what it
-leaves unusable is what later tasks cannot be given.
+Over time the increase is that at the current moment. Ties go to the lowest rank, then to the lowest
+GPU. Under ``accepted_gpu`` every feasible node accepts the task alike, so fragmentation decides,
+because later tasks cannot use fragmented GPUs.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from optgap.models.result import Outcome
 
 
 def greedy_exact(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
-    """Least increase of the objective."""
+    """Run the policy of least increase in the objective."""
     rule = rule_of(problem)
     return simulate(problem, rule, limits=limits, seed=seed, label="greedy-exact")
 
 
 def rule_of(problem: PlacementProblem) -> Rule:
-    """Scores are the objective's own increase, negated."""
+    """Return the rule whose scores are the negated increase of the objective."""
     watts, fragments = problem.objective.weights
     if problem.objective.at_a_moment.goal == "accepted_gpu":
         fragments = 1.0

@@ -1,6 +1,6 @@
-"""What a built-in policy decides about one row of tasks, compiled: its node and its GPUs.
+"""Decision of a built-in policy about one row of tasks, compiled: its node and its GPUs.
 
-Nodes stand in order of rank, so that the first of the best is the one that wins ties.
+Nodes are in order of rank, so the first of several best nodes wins ties.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from optgap.models.placement.kernels import Row, buckets, cpu_w, fragment, gpu_p
 
 @compiled
 def refresh(run: PlacementRun, first: int, stop: int) -> None:
-    """Recompute what is derived from the free amounts of nodes `first` to `stop` - 1."""
+    """Recompute the fields that follow from the free amounts of nodes `first` to `stop` - 1."""
     for n in range(first, stop):
         node, now, gpu_free = run.nodes[n], run.state[n], run.gpu_free[n]
         most = -1
@@ -37,7 +37,7 @@ def refresh(run: PlacementRun, first: int, stop: int) -> None:
 
 @inner
 def feasible(request: Row, memory_mib: int, now: Row) -> bool:
-    """Whether a node has what is requested, Eq. 6 as implemented; its GPU model apart."""
+    """Tell whether a node has the requested capacity, Eq. 6 as implemented, for any GPU model."""
     if now["free_cpu"] < request["cpu_milli"] or now["free_memory"] < memory_mib:
         return False
     if now["tasks"] >= TASKS_PER_NODE:
@@ -51,9 +51,9 @@ def feasible(request: Row, memory_mib: int, now: Row) -> bool:
 
 @inner
 def candidates(run: PlacementRun, k: int) -> int:
-    """List the feasible nodes of arrival `k` with their scores; returns how many there are.
+    """List the feasible nodes of arrival `k` with their scores; return their number.
 
-    Without scores the first will do, unless one is to be drawn.
+    Without scores the search ends at the first feasible node, unless one is to be drawn.
     """
     # Taken out of `run` once: handing all of it to a function costs more than that does.
     first, second = run.rule.first, run.rule.second
@@ -83,7 +83,7 @@ def candidates(run: PlacementRun, k: int) -> int:
 
 @inner
 def choose_node(run: PlacementRun, k: int) -> int:
-    """The node for arrival `k`: the highest total, the lowest rank of equals; -1 for none."""
+    """Return the node for arrival `k`: the highest total, then the lowest rank; -1 for none."""
     rule, found = run.rule, run.found
     size = candidates(run, k)
     if size == 0:
@@ -113,7 +113,7 @@ def choose_node(run: PlacementRun, k: int) -> int:
 
 @inner
 def choose_gpus(run: PlacementRun, k: int, n: int) -> int:
-    """The GPUs of node `n` for arrival `k`, as bits; whole GPUs are the lowest idle ones."""
+    """Return the GPUs of node `n` for arrival `k` as bits; whole GPUs are the lowest idle ones."""
     kind, gpu_free, gpus = run.rule.gpu, run.gpu_free[n], run.nodes[n]["gpus"]
     r = run.arrivals[k]["request"]
     wanted, left, skip = run.requests[r]["gpu_milli"], run.requests[r]["num_gpu"], 0
@@ -140,7 +140,7 @@ def choose_gpus(run: PlacementRun, k: int, n: int) -> int:
 
 @inner
 def hold(run: PlacementRun, k: int, n: int, mask: int, sign: int) -> None:
-    """Give arrival `k` its resources; take them back with a `sign` of -1."""
+    """Give arrival `k` its resources; take these back with a `sign` of -1."""
     now = run.state[n]
     request = run.requests[run.arrivals[k]["request"]]
     now["free_cpu"] -= sign * request["cpu_milli"]

@@ -1,7 +1,7 @@
-"""Node value (ours): PWR that also counts what a placement leaves of a node.
+"""Node value (ours): PWR that also counts the value of the capacity that a node has left.
 
-PWR takes the least ΔP and leaves it to the ranks which of many nodes that cost nothing more is
-taken. Here a move costs ΔP − [W(after) − W(before)], where W(u, j, r) is the worth in W of a node
+PWR takes the least ΔP, so ranks decide among the many nodes of equal ΔP.
+Here a move costs ΔP − [W(after) − W(before)], where W(u, j, r) is the worth in W of a node
 with u of CPU, j idle GPUs and r of one GPU left, as `values` computes it from the target workload;
 ties go to the lowest rank. With ``q=1, rent_w=0`` W is nothing, and this is PWR unrounded.
 
@@ -24,7 +24,7 @@ from optgap.models.spec import chosen
 
 
 def node_value(problem: PlacementProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """Node value; `given` as in `NodeValueParams`.
+    """Run node value; `given` is as in `NodeValueParams`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Parameters of the policies, with meaning, default and the paper's place."""
+"""Parameters of the policies, with meanings, defaults and places in the papers."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,11 +1,11 @@
-"""PWR (F. Lettich et al.): the node and GPU whose power rises least, Alg. 1.
+"""PWR (F. Lettich et al., Alg. 1): least rise of the power of a node and its GPUs.
 
-Score of a task on a node n, its GPUs g: −ΔP, P = P_CPU + P_GPU of Eq. 1-2, and n must take it
-(Eq. 6). The simulator truncates the difference to whole W and stretches the scores of the feasible
-nodes to 0..100; ``score="exact"`` is Alg. 1's argmin of Δ as printed.
+The score of a task on node n with GPUs g is −ΔP, with P = P_CPU + P_GPU of Eq. 1-2; n must have
+room (Eq. 6). The simulator truncates ΔP to whole W and stretches the scores of the feasible nodes
+to 0..100; ``score="exact"`` is Alg. 1's argmin of Δ as printed.
 
 Cond. 3 as printed, D ≤ u − ⌊u⌋, lets fractional tasks use only GPUs that are in use already. On an
-idle cluster none can then ever start; like the simulator, this accepts any GPU with enough left.
+idle cluster no such task could ever start. Like the simulator, this accepts any GPU with room.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from optgap.models.spec import chosen
 
 
 def pwr(problem: PlacementProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """PWR; `given` as in `PwrParams`.
+    """Run PWR; `given` is as in `PwrParams`.
 
     Raises
     ------

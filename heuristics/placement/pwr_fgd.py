@@ -1,4 +1,4 @@
-"""PWR+FGD (F. Lettich et al.): both scores, weighted by α and 1 − α, Eq. 5.
+"""PWR+FGD (F. Lettich et al., Eq. 5): the scores of PWR and FGD, weighted by α and 1 − α.
 
 The simulator adds PWR's score, stretched to 0..100, and FGD's points, which are not stretched, with
 the integer weights 1000·α and 1000·(1 − α); the heavier of the two selects the GPU, FGD at equal
@@ -22,7 +22,7 @@ from optgap.models.spec import chosen
 
 
 def pwr_fgd(problem: PlacementProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """PWR+FGD; `given` as in `PwrFgdParams`.
+    """Run PWR+FGD; `given` is as in `PwrFgdParams`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Cost of each placement beside the best one that was open at the moment."""
+"""Cost of each placement, compared with the best placement that was possible at that moment."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from optgap.models.regret import Regret
 from optgap.models.times import freed_s
 
 ROUNDING = 1e-9
-"""Relative to the two increases: what floating point may make of equal ones."""
+"""Largest relative difference that rounding makes between two equal increases."""
 
 
 def regrets(problem: PlacementProblem, solution: PlacementSolution) -> list[Regret]:
     """Return a `Regret` per arrival that had a better choice; `time` counts arrivals from 0.
 
-    Over time, `time` is when the task started, s, and what its node and GPUs cost is the
-    difference at that moment for as long as it runs.
+    The cost is how much more the objective (power, fragmentation or their sum) rose with the
+    chosen node and GPUs than with the best feasible ones. Over time, `time` is the start of the
+    task, s, and the cost is that difference times the duration of the task.
 
-    Power, fragmentation and their sum: how much more the objective rose with this node and GPU
-    than with the best feasible ones. An arrival that was not placed has none, for doing less
-    costs less. Under ``accepted_gpu``, where nothing else counts, there are none at all.
+    An arrival that was not placed has no regret, because doing less costs less. Under
+    ``accepted_gpu`` there are no regrets.
     """
     if problem.objective.at_a_moment.goal == "accepted_gpu":
         return []
@@ -102,9 +102,9 @@ def _judge(
     best_mask: IntArray,
     rises: FloatArray,
 ) -> None:
-    """Follow a solution; note the best placement of each arrival and the (T, 2) rises of both.
+    """Follow a solution; note each arrival's best placement, and (T, 2) rises of chosen and best.
 
-    The rows of a task that takes several nodes follow one another, and have different ones.
+    The rows of a task that takes several nodes are consecutive, and get different nodes.
     """
     left = 0  # rows of such a task that are still to come
     for at in range(len(events)):

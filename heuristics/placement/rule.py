@@ -1,12 +1,12 @@
-"""A policy as data for the compiled event loop.
+"""Policy as data for the compiled event loop.
 
 All policies follow the cycle of the public simulators (FGD, and its fork for PWR): tasks that
 no node can take fail for good; among the feasible nodes the highest score wins and the lowest
 rank settles ties; then GPUs are selected in the chosen node. k whole GPUs are always its k
 lowest-indexed idle ones.
 
-Where a paper and its implementation disagree, the implementation is the default, because it is
-what the published numbers were made with; ``score="exact"`` follows the paper's words.
+If a paper and its implementation disagree, the implementation is the default, because it made the
+published numbers; ``score="exact"`` follows the paper's words.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NO_STEPS = np.zeros(0)
 
 
 class Rule(NamedTuple):
-    """A policy as data.
+    """Policy as data.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Rule(NamedTuple):
     random_node: draw a feasible node instead of scoring.
     watt_weight, fragment_weight: the EXACT score is −(watt_weight·ΔP + fragment_weight·ΔF).
     steps: (100,) the smallest fragment decrease in GPUs that earns 1..100 FGD points.
-    values: what is left of a node; the VALUE score is EXACT's plus its change.
+    values: worth of a node's free capacity; the VALUE score is the EXACT score plus its change.
     """
 
     first: int

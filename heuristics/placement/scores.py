@@ -1,6 +1,6 @@
-"""What a node, and a GPU of it, are worth to a task under every policy; compiled.
+"""Compiled scores of a node and of its GPUs for a task, under every policy.
 
-Each policy's file says what its score means.
+The file of each policy defines its score.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from optgap.models.placement.kernels import (
 )
 
 CPU_SCALE = 128_000.0
-"""The largest node's milli-vCPU, by which BestFit and DotProd scale."""
+"""Milli-vCPU of the largest node, by which BestFit and DotProd scale."""
 GPU_SCALE = 8000.0
-"""The largest node's milli-GPU."""
+"""Milli-GPU of the largest node."""
 
 
 @compiled
 def fgd_points(steps: FloatArray, decrease: float) -> int:
-    """trunc(100·sigmoid(decrease)): how many of the steps a decrease in GPUs reaches."""
+    """Return trunc(100·sigmoid(decrease)), the number of steps that a decrease in GPUs reaches."""
     low = 0
     high = len(steps)
     while low < high:
@@ -53,7 +53,7 @@ def fgd_points(steps: FloatArray, decrease: float) -> int:
 def value_of_rest(
     values: NodeWorth, n: int, gpu_free: IntArray, cpu_left: int, moved: int, old: int, new: int
 ) -> float:
-    """W of what is left of node `n`, `moved` of its GPUs going from `old` to `new` milli-GPU."""
+    """Return the worth (W) of node `n` after `moved` GPUs went from `old` to `new` milli-GPU."""
     idle = 0
     largest = 0
     for free in gpu_free:
@@ -72,9 +72,9 @@ def value_of_rest(
 def move_value(
     run: PlacementRun, kind: int, r: int, n: int, free: int, moved: int, old: int, new: int
 ) -> float:
-    """A PWR to VALUE score of request `r` on node `n`, `moved` GPUs going `old` to `new`.
+    """Return the score (PWR to VALUE) of request `r` if `moved` GPUs of node `n` go `old` to `new`.
 
-    `free` and `run.profile` describe the node's GPUs before that.
+    `free` and `run.profile` describe the GPUs of the node before the move.
     """
     rule, node, now, profile = run.rule, run.nodes[n], run.state[n], run.profile
     workload = run.workload[node["model"]]
@@ -106,7 +106,7 @@ def move_value(
 
 @inner
 def best_move(run: PlacementRun, kind: int, r: int, n: int) -> tuple[float, int]:
-    """The best PWR to VALUE score on node `n`, and the lowest GPU of a share that has it."""
+    """Return the best score (PWR to VALUE) on node `n`, and for a share the lowest GPU with it."""
     node, gpu_free = run.nodes[n], run.gpu_free[n]
     count, wanted = run.requests[r]["num_gpu"], run.requests[r]["gpu_milli"]
     free = 0
@@ -132,7 +132,7 @@ def best_move(run: PlacementRun, kind: int, r: int, n: int) -> tuple[float, int]
 
 @inner
 def best_fit_gpu(gpu_free: IntArray, gpus: int, wanted: int) -> int:
-    """The GPU with the least free amount that suffices, the lowest of equals; -1 for none."""
+    """Return the GPU with the least sufficient free capacity, the lowest of equals; -1 for none."""
     chosen = -1
     for g in range(gpus):
         if gpu_free[g] >= wanted and (chosen < 0 or gpu_free[g] < gpu_free[chosen]):
@@ -142,7 +142,7 @@ def best_fit_gpu(gpu_free: IntArray, gpus: int, wanted: int) -> int:
 
 @inner
 def baseline_score(kind: int, request: Row, now: Row, gpu_free: IntArray, gpus: int) -> float:
-    """The score of a node by one of `baselines`; higher is better."""
+    """Return the score of a node under a policy of `baselines`; higher is better."""
     wanted = request["num_gpu"] * request["gpu_milli"]
     if kind == BESTFIT:
         left = (now["free_cpu"] - request["cpu_milli"]) / CPU_SCALE * 0.5
@@ -171,7 +171,7 @@ def baseline_score(kind: int, request: Row, now: Row, gpu_free: IntArray, gpus: 
 
 @inner
 def score(run: PlacementRun, kind: int, r: int, n: int) -> float:
-    """The score of request `r` on node `n`, before any normalisation; higher is better."""
+    """Return the score of request `r` on node `n` before any normalisation; higher is better."""
     if kind == 0:
         return 0.0
     if kind <= VALUE:

@@ -1,4 +1,4 @@
-"""What the compiled event loop works on: tables of arrivals, requests, nodes and scores."""
+"""Tables of the compiled event loop: arrivals, requests, nodes and scores."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REQUEST = np.dtype(
         ("cached", "i8"),  # row of the cache; 0 for requests whose scores are not kept
     ]
 )
-"""What scores can tell apart about tasks: all but memory."""
+"""Fields of a task on which scores depend: all but memory."""
 
 STATE = np.dtype(
     [
@@ -45,16 +45,16 @@ STATE = np.dtype(
         ("power", "f8"),  # W
     ]
 )
-"""What changes about a node, besides the free milli-GPU of each GPU: one cache line."""
+"""Fields of a node that change, besides the free milli-GPU of each GPU: one cache line."""
 
 SCORES = np.dtype([("stamp", "i4"), ("first", "f8"), ("second", "f8")])
-"""Scores of a request on a node, good while `stamp` is the number of the node's changes."""
+"""Scores of a request on a node, valid while `stamp` equals the node's number of changes."""
 
 CANDIDATE = np.dtype([("node", "i8"), ("first", "f8"), ("second", "f8")])
 
 
 class PlacementRun(NamedTuple):
-    """What a run needs: tables in the dtypes above, and work space.
+    """Tables of a run in the dtypes above, with work space.
 
     `accepts` is (requests, models), `workload` (models, M), `gpu_free` (N, most GPUs),
     `cache` (rows, N), `profile` (M,), `found` (N,).

@@ -1,14 +1,14 @@
-"""What is left of a node, in W: optimal stopping against the target workload M, and rent.
+"""Value of a node's free capacity, W: optimal stopping against the target workload M, and rent.
 
-Serving a task of class c is worth π_c = w_gpu·β_c + w_cpu·cpu_c, what its resources cost at the
-margin. w_cpu is a package's full less its idle power, over its vCPUs; w_gpu what waking a GPU of
-the cluster's most common model costs. β_c is the number of whole GPUs, and for a share the dual of
+Serving a task of class c is worth π_c = w_gpu·β_c + w_cpu·cpu_c, its marginal cost of resources.
+w_cpu is a package's full power less its idle power, over its vCPUs; w_gpu is the power of waking a
+GPU of the cluster's most common model. β_c is the number of whole GPUs, and for a share the dual of
 its row in the linear program that packs the shares of M into fewest GPUs.
 
 A node is seen as (u, j, r): free CPU, idle GPUs, and the largest share free of a GPU in use.
-Tasks of M come one by one, class c with probability p_c, and with probability q before each one no
-more come; where neither an idle GPU nor half of one is left, q is at least q_full: what such a node
-waits for, all others of its kind wait for, too. A node that may choose which to take is worth
+Tasks of M arrive one by one, of class c with probability p_c; before each one arrivals end with
+probability q. If neither an idle GPU nor half of one is left, q is at least q_full, because all
+other such nodes wait for the same tasks. A node that may choose its tasks is worth
 
     V(s) = max over A of (1 − q)·Σ_{c in A} p_c·(π_c − ΔP_c + V(s after c)) / (q + (1 − q)·p(A)),
 
@@ -42,16 +42,16 @@ OFFER = np.dtype(
         ("popularity", "f8"),
     ]
 )
-"""A class of M as a node of the grid sees it."""
+"""Fields of a class of M, rounded to the steps of the grid."""
 
 
 Q, Q_LEAVING = 0.003, 0.05
-"""Unless q is given: chosen on seeds 300 to 302 of `alibaba`, and 300 to 305 of `alibaba-time`."""
+"""Default q, chosen on seeds 300 to 302 of `alibaba`, and 300 to 305 of `alibaba-time`."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Steps in which W is tabulated: what is free is rounded down, what is asked for up.
+    """Steps in which W is tabulated: free amounts are rounded down, requests up.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Grid:
 
 
 class NodeWorth(NamedTuple):
-    """W of every state of every node type.
+    """Worth W of every state of every node type.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class NodeWorth(NamedTuple):
 
     @classmethod
     def empty(cls, problem: PlacementProblem, grid: Grid) -> NodeWorth:
-        """Nothing is worth anything yet."""
+        """Return a table in which every worth is 0."""
         cluster = problem.cluster
         largest = int(cluster.cpu_milli.max())
         types, gpus = len(cluster.types), int(cluster.gpus.max()) + 1
@@ -99,10 +99,10 @@ NO_WORTH = NodeWorth(np.zeros((0, 0, 0, 0)), np.zeros(0, dtype=np.int64), 1, 1)
 
 
 def shares_worth(shares: IntArray, popularity: FloatArray) -> FloatArray:
-    """β of each share, GPUs: the duals of packing shares (milli-GPU) into fewest GPUs.
+    """Return β of each share, GPUs: the duals of packing shares (milli-GPU) into fewest GPUs.
 
-    max Σ p·β with β·a ≤ 1 for every pattern a that fits one GPU; patterns are added as they
-    are broken.
+    The program is max Σ p·β with β·a ≤ 1 for every pattern a that fits one GPU; violated
+    patterns are added.
     """
     from scipy.optimize import linprog
 
@@ -117,7 +117,7 @@ def shares_worth(shares: IntArray, popularity: FloatArray) -> FloatArray:
 
 
 def _best_pattern(shares: IntArray, worth: FloatArray) -> IntArray:
-    """How many of each share to put into one GPU for the most worth: a knapsack."""
+    """Return the count of each share that fills one GPU with most worth, a knapsack problem."""
     unit = int(np.gcd.reduce(shares, initial=1000))
     room, sizes = 1000 // unit, (shares // unit).tolist()
     best, last = [0.0] * (room + 1), [-1] * (room + 1)
@@ -159,7 +159,7 @@ def worth_of_nodes(problem: PlacementProblem, options: NodeValueParams, values: 
 
 
 def offers_of(problem: PlacementProblem, values: NodeWorth) -> tuple[Table, float]:
-    """The classes of the target workload as `OFFER`, and w_gpu."""
+    """Return the classes of the target workload as `OFFER`, and w_gpu."""
     cluster, power, workload = problem.cluster, problem.power, problem.workload
     counts: dict[str, int] = {}
     for model, gpus in zip(cluster.models, cluster.gpus.tolist(), strict=True):
@@ -195,12 +195,12 @@ def fill(
     ends: tuple[float, float, int],
     rent: float,
 ) -> None:
-    """W of every state of a node type into its (free CPU, idle GPUs, share) table.
+    """Write the worth W of each state of a node type into its (free CPU, idle GPUs, share) table.
 
-    `watts` is P_CPU by free CPU, `wake` what a GPU's waking costs, `ends` q with and without GPUs
-    left, and the steps of half a GPU. What a task leaves is less CPU,
-    or fewer idle GPUs, or less of a share, and so has been filled before. V solves its equation by
-    Newton's method from 0, which ends.
+    `watts` is P_CPU by free CPU, `wake` the power of waking a GPU, `ends` q with and without GPUs
+    left, and the steps of half a GPU. A task leaves less CPU, fewer idle GPUs or less of a share,
+    so the entry of that state has been filled before. Newton's method from 0 solves the equation
+    of V, and ends.
     """
     shares = table.shape[2]
     with_gpus, without, half = ends

@@ -1,4 +1,4 @@
-"""Queueing policies: asked whenever a job arrives, ends or leaves, without knowing later jobs."""
+"""Queueing policies: each is asked when a job arrives, ends or leaves; none knows later jobs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from optgap.models.spec import Entry, entries
 
 
 def _policies() -> dict[str, Callable[..., Any]]:
-    """Import the policies, and what runs a user's own."""
+    """Import and return the policies, and the runner of a user's own."""
     from optgap.heuristics.queueing import conservative, custom, fixed_order, policies
 
     return {

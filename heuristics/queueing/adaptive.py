@@ -1,12 +1,12 @@
-"""The adaptive multi-factor scheduler that HPS/PBS/SBS, Sec. III-D gives up, as a reconstruction.
+"""Adaptive multi-factor scheduler, rejected in Sec. III-D of HPS/PBS/SBS; a reconstruction.
 
-The paper names its ingredients and gives no formula. Here, over the jobs that fit, t the run time
-and n the GPUs,
+The paper names its ingredients and gives no formula. Here the score of a job of run time t and n
+GPUs, over the jobs that fit, is
 
     S = w_E · (1 − minmax(t·n)) + w_F · min(wait/1800 s, 1) + w_R · (1 − minmax(n))
 
-with minmax(x) = (x − least)/(most − least), 0 where all are equal, and weights by the length of the
-queue: up to 10, up to 50, and more waiting.
+with minmax(x) = (x − least)/(most − least), 0 if all are equal. The weights depend on the length of
+the queue: up to 10, up to 50, or more waiting jobs.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from optgap.models.compiled import inner
 from optgap.solvers.queueing.online import INF, WAITING
 
 WEIGHTS = (0.5, 0.2, 0.3, 0.3, 0.4, 0.3, 0.2, 0.6, 0.2)
-"""w_E, w_F and w_R for short, middle and long queues, row by row."""
+"""Weights w_E, w_F and w_R, with a row each for short, middle and long queues."""
 
 
 @inner
 def best_adaptive(run: QueueRun, now: float) -> int:
-    """The job with the highest S, rounded."""
+    """Return the job with the highest S, rounded."""
     online, waiting = run.online, run.online.tally[WAITING]
     low_work, high_work, low_size, high_size = INF, -INF, INF, -INF
     for p in range(waiting):

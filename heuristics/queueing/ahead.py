@@ -1,4 +1,4 @@
-"""When a job could start at the earliest, and whether another job would delay that; compiled."""
+"""Earliest start of a job, for policies that let other jobs start only without delay; compiled."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from optgap.solvers.queueing.online import RUNNING, copy_free, release
 
 @inner
 def shadow(run: QueueRun, n: int, now: float) -> float:
-    """When n GPUs can be had at the earliest if nothing else starts, s.
+    """Return the earliest time at which n GPUs are free if nothing else starts, s.
 
-    Leaves the free GPUs of that time in `run.free`. A job that should have ended by now is taken to
-    end at once.
+    The function leaves the free GPUs of that time in `run.free`. A job that should have ended by
+    now counts as ending at once.
     """
     online, ends, size = run.online, run.ends, run.online.tally[RUNNING]
     copy_free(online, run.free, run.level)
@@ -36,7 +36,7 @@ def shadow(run: QueueRun, n: int, now: float) -> float:
 
 @inner
 def harmless(run: QueueRun, n: int, wanted: int) -> bool:
-    """Whether, after `shadow`, a job of n GPUs placed now leaves room for `wanted` then."""
+    """Tell, after `shadow`, whether a job of n GPUs placed now leaves room for `wanted` later."""
     online, g = run.online, run.online.truth.g
     used = place(online.free, online.level, n, g, run.spare, 0)
     for h in range(used):

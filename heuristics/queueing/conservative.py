@@ -1,10 +1,10 @@
 """Conservative backfilling (Mu'alem and Feitelson, 2001): every waiting job holds a reservation.
 
-Reservations include nodes, and no job is delayed by a later one. Each node has its future as a list
-of segments of constant free GPUs. A job gets the earliest time from which on enough GPUs stay free
-until its estimated end, on the node with the fewest to spare during that time. As long as
-everything happens as estimated a reservation never moves, so a job is planned once, when it
-arrives. When a job ends early, overruns or leaves, all are planned anew.
+Reservations include nodes, and no later job delays an earlier one. The future of each node is a
+list of segments with constant free GPUs. A job gets the earliest time at which enough GPUs are free
+until its estimated end, on the node with the fewest to spare during that time. A job is planned
+once, on arrival, because reservations never move as long as estimates hold. When a job ends early,
+overruns or leaves, the policy plans all jobs again.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from optgap.solvers.queueing.online import (
 )
 
 LATE_S = 60.0
-"""A job that overruns is expected to run half as long again, and this long at least."""
+"""Least further time expected of an overrunning job, s; the estimate is half its run time."""
 
 
 class Plan(NamedTuple):
-    """The future of the nodes and of the queue.
+    """Future of the nodes and of the queue.
 
     Parameters
     ----------
     online: the queue and the cluster. node: the nodes reserved, by ``truth.at``.
-    first: first segment of each node that is not over.
-    time, free, next: where segments start, what is free then, and the segment after.
+    first: first segment of each node that has not ended.
+    time, free, next: start of each segment, s, its free GPUs, and the next segment.
     until: planned ends of running jobs, s.
-    starts, job: planned starts, descending, and whose they are.
-    whole, rest: per node, when a wide job could have it as a whole, or what is left over of it.
-    tally: see the names below.
+    starts, job: planned starts, descending, and their jobs.
+    whole, rest: per node, when a wide job could have the whole node, or its last GPUs there.
+    tally: counters, with names below.
     """
 
     online: Online
@@ -67,11 +67,11 @@ class Plan(NamedTuple):
 
 
 USED, PLANNED, UPCOMING = range(3)
-"""Places in `Plan.tally`: segments in use, jobs with a reservation, the next job to plan."""
+"""Positions in `Plan.tally`: segments in use, jobs with a reservation, the next job to plan."""
 
 
 def conservative(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
-    """Conservative backfilling."""
+    """Run conservative backfilling."""
     plan = _plan_of(problem)
     return drive(
         problem, plan.online, lambda events: advance_planned(plan, events), limits, "conservative"
@@ -79,7 +79,7 @@ def conservative(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outc
 
 
 def _plan_of(problem: QueueingProblem) -> Plan:
-    """Idle nodes without reservations."""
+    """Return a plan of idle nodes without reservations."""
     online, count, (nodes, g) = online_of(problem), len(problem), problem.shape
     # every node that a job holds splits two segments at most
     size = nodes + 2 * len(online.node) + 2
@@ -101,7 +101,7 @@ def _plan_of(problem: QueueingProblem) -> Plan:
 
 @inner
 def _split(plan: Plan, k: int, time: float) -> int:
-    """The segment that starts at `time`, which lies in segment k or at its start."""
+    """Return the segment that starts at `time`, which lies in segment k or at its start."""
     if plan.time[k] >= time - slack(time):
         return k
     new = plan.tally[USED]
@@ -113,7 +113,7 @@ def _split(plan: Plan, k: int, time: float) -> int:
 
 @inner
 def _hold(plan: Plan, j: int, node: IntArray, start: float, end: float) -> None:
-    """Take job j's GPUs out of the future of its nodes, written down in `node`."""
+    """Take job j's GPUs out of the future of its nodes, which `node` lists."""
     at, left, g = plan.online.truth.at, plan.online.truth.gpus[j], plan.online.truth.g
     for h in range(at[j], at[j + 1]):
         gpus = min(left, g)
@@ -134,7 +134,7 @@ def _hold(plan: Plan, j: int, node: IntArray, start: float, end: float) -> None:
 
 @inner
 def _earliest(plan: Plan, node: int, n: int, length: float, now: float) -> tuple[float, int]:
-    """When n GPUs of a node are first free for so long, and the fewest free in that time."""
+    """Return when n GPUs of a node are first free for `length`, and the fewest free then."""
     k = plan.first[node]
     start, least = INF, 0
     while k >= 0:
@@ -154,7 +154,7 @@ def _earliest(plan: Plan, node: int, n: int, length: float, now: float) -> tuple
 
 @inner
 def _reserve(plan: Plan, j: int, now: float) -> None:
-    """Reserve whole nodes, and one for what is left over, for job j at the earliest."""
+    """Reserve whole nodes, and one node for the remaining GPUs, for job j at the earliest time."""
     truth, node, g, first = plan.online.truth, plan.node, plan.online.truth.g, plan.first
     at, count, rest = truth.at[j], truth.gpus[j] // g, truth.gpus[j] % g
     length, time, start, chosen = plan.online.estimate[j], now, now, -1
@@ -218,7 +218,7 @@ def _anew(plan: Plan, now: float) -> None:
 
 @compiled
 def advance_planned(plan: Plan, events: int) -> bool:
-    """Work through so many events; whether there may be more."""
+    """Process up to `events` events; return whether there may be more."""
     online, tally, starts = plan.online, plan.online.tally, plan.starts
     for _ in range(events):
         time = next_event(online)

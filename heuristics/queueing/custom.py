@@ -45,21 +45,21 @@ from optgap.solvers.queueing.online import (
 )
 
 NEXT_EVENT, HAPPEN, UNQUEUE, BOOK = map(python_of, (next_event, happen, unqueue, book))
-"""The events of the built-in policies, run by Python as the policy is."""
+"""Event loop of the built-in policies, interpreted by Python as the policy is."""
 
 
 @dataclass(frozen=True)
 class State:
-    """What a policy sees.
+    """Cluster and jobs, as a policy sees them.
 
     Parameters
     ----------
-    problem: the cluster and the jobs that have arrived; a policy that plays fair looks at
-        `estimate_s` rather than `duration_s`.
-    time_s: now.
+    problem: the cluster and the jobs that have arrived; a fair policy reads `estimate_s` rather
+        than `duration_s`.
+    time_s: current time, s.
     waiting: jobs that have arrived and not started, by arrival.
-    running: jobs that run, with the time each started, s.
-    cluster: `free` GPUs per node; a policy has a copy, which it may try things on.
+    running: running jobs, with their start times, s.
+    cluster: `free` GPUs per node; the policy may change its copy to try placements.
     """
 
     problem: QueueingProblem
@@ -70,15 +70,15 @@ class State:
 
     @property
     def free_gpus(self) -> int:
-        """GPUs that nobody holds."""
+        """Number of GPUs that no job holds."""
         return int(self.cluster.free.sum())
 
     def wait_s(self, job: int) -> float:
-        """How long a job has waited, s."""
+        """Return how long a job has waited, s."""
         return self.time_s - float(self.problem.jobs.arrival_s[job])
 
     def fits(self, *jobs: int) -> bool:
-        """Whether these jobs can be placed one after another, in this order."""
+        """Tell whether these jobs can be placed one after another, in this order."""
         placed, good = [], True
         for job in jobs:
             n = int(self.problem.jobs.gpus[job])
@@ -134,7 +134,7 @@ def run(
 def replay(
     problem: QueueingProblem, choose: Callable[[State], list[int]], limits: Limits
 ) -> Outcome:
-    """Ask a policy at every event, again until it starts nothing more."""
+    """Ask a policy at every event, repeatedly until it starts no more jobs."""
     online, cluster = online_of(problem), Cluster(problem)
     cluster.free, cluster.level = online.free, online.level  # one and the same
     tally, at, stopped = online.tally, online.truth.at, Termination.COMPLETED

@@ -1,7 +1,7 @@
-"""EASY backfilling (Lifka, JSSPP 1995): the oldest job is never delayed by one that passes it.
+"""EASY backfilling (Lifka, JSSPP 1995): a job that passes the oldest one never delays it.
 
-By arrival, and past a job that does not fit whatever does not delay it: one that ends by the time
-that the oldest can start, or with which that one can still be placed then; both by estimates.
+Jobs start in order of arrival. If the oldest job does not fit, a later job may start if it ends
+before the oldest can start, or leaves enough room for the oldest then; both by estimates.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from optgap.solvers.queueing.online import INF, WAITING
 
 @inner
 def oldest_or_harmless(run: QueueRun, now: float) -> int:
-    """The oldest job, or the next that does not delay it; -1 for none."""
+    """Return the oldest job, or the next that does not delay it; -1 for none."""
     online, oldest = run.online, run.online.queue[0]
     if online.fit[online.cls[oldest]] != 0:
         return int(oldest)

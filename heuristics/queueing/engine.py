@@ -1,4 +1,4 @@
-"""From a problem and a rule to an outcome: sets the compiled event loop up and drives it."""
+"""Driver of the compiled event loop, from a problem and a rule to an outcome."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from optgap.solvers.queueing.list_schedule import held_gpus
 from optgap.solvers.queueing.online import EVENTS, LONGEST, ROUNDS, Online, online_of
 
 EVENTS_A_LOOK = 512
-"""Events of a fixed rule between two looks at the limits."""
+"""Events of a fixed rule between two checks of the limits."""
 
 
 def simulate(
     problem: QueueingProblem, rule: Rule, *, limits: Limits, lookahead: int = 0, label: str
 ) -> Outcome:
-    """Run a policy to the end of the stream, or until `limits` say stop.
+    """Run a policy to the end of the stream, or until `limits` stop the run.
 
-    A run that was stopped returns the schedule so far; the other jobs never start.
+    A stopped run returns the schedule so far; the other jobs never start.
 
     Parameters
     ----------
-    lookahead: how many waiting jobs of each family SBS looks at; 0 for all.
+    lookahead: number of waiting jobs of each family that SBS considers; 0 for all.
     """
     run = run_of(problem, rule, lookahead)
     return drive(problem, run.online, lambda events: advance(run, events), limits, label)
@@ -44,11 +44,11 @@ def drive(
     weight: int = 1,
     rounds: str = "rounds",
 ) -> Outcome:
-    """The schedule after `step`, called with a number of events until it says that all are done.
+    """Call `step` with numbers of events until it returns False; return the schedule.
 
     Parameters
     ----------
-    weight: how much work a job is, beside one of a fixed rule.
+    weight: work of a job, relative to a job of a fixed rule.
     rounds: name of the rounds of decisions in the outcome; "" to leave them out.
     """
     events, more = max(1, EVENTS_A_LOOK // weight), True
@@ -68,7 +68,7 @@ def served(
     info: dict[str, int],
     why: str = "left",
 ) -> Outcome:
-    """The schedule of a stream that was served; `why` says what became of the other jobs."""
+    """Return the schedule of a served stream; `why` says why other jobs did not start."""
     tally, truth, start = online.tally, online.truth, online.start
     info = {**info, "events": int(tally[EVENTS]), "longest_queue": int(tally[LONGEST])}
     started = np.isfinite(start)
@@ -89,7 +89,7 @@ def served(
 
 
 def run_of(problem: QueueingProblem, rule: Rule, lookahead: int) -> QueueRun:
-    """An idle cluster and an empty queue."""
+    """Return a run with an idle cluster and an empty queue."""
     jobs, online = problem.jobs, online_of(problem)
     _, family = np.unique(np.array(jobs.families, dtype=object), return_inverse=True)
     number, keys = np.arange(len(problem)), (jobs.gpus, jobs.estimate_s)

@@ -1,9 +1,9 @@
-"""FIFO, SJF, Shortest and Shortest-GPU (HPS/PBS/SBS, Sec. III-B): an order that never changes.
+"""Policies in an order that never changes (HPS/PBS/SBS, Sec. III-B).
 
-- *FIFO*: by arrival; the first job blocks while it does not fit.
-- *SJF*: the fewest GPUs n first. The paper's Table I swaps SJF and Shortest. The text agrees with
-  itself, and with the simulator that the job fields come from, so the text is followed;
-  ``sjf_key="time"`` is the table's.
+- *FIFO*: by arrival; the first job blocks the others while it does not fit.
+- *SJF*: the fewest GPUs n first. The paper's Table I swaps SJF and Shortest. This file follows the
+  text, which agrees with itself and with the simulator of the job fields; ``sjf_key="time"``
+  follows the table.
 - *Shortest* (SRTF): the least run time t first. Jobs are never preempted, so the remaining time of
   a waiting job is its run time, as estimated.
 - *Shortest-GPU*: the least t·n first.
@@ -24,12 +24,12 @@ from optgap.solvers.queueing.online import online_of, serve_in_order
 
 
 def fifo(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
-    """FIFO."""
+    """Run FIFO."""
     return _in_order(problem, None, limits, "fifo")
 
 
 def sjf(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """SJF; `given` as in `SjfParams`.
+    """Run SJF; `given` is as in `SjfParams`.
 
     Raises
     ------
@@ -41,12 +41,12 @@ def sjf(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) ->
 
 
 def shortest(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
-    """Shortest."""
+    """Run Shortest."""
     return _in_order(problem, problem.jobs.estimate_s, limits, "shortest")
 
 
 def shortest_gpu(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
-    """Shortest-GPU."""
+    """Run Shortest-GPU."""
     jobs = problem.jobs
     return _in_order(problem, jobs.estimate_s * jobs.gpus, limits, "shortest-gpu")
 
@@ -54,6 +54,6 @@ def shortest_gpu(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outc
 def _in_order(
     problem: QueueingProblem, key: FloatArray | None, limits: Limits, label: str
 ) -> Outcome:
-    """The waiting jobs in order of `key`; by arrival, the first blocks the others."""
+    """Serve waiting jobs in order of `key`; without a key, by arrival, the first blocks others."""
     online = online_of(problem, key)
     return drive(problem, online, lambda n: serve_in_order(online, n, key is None), limits, label)

@@ -5,14 +5,14 @@
     Penalty = 1/(1 + n/4)        n the GPUs
     Aging = aging_boost · min(wait/max_wait_time, 1) if wait > aging_threshold, else 1
 
-As printed Aging drops to a third at 300 s and is 1 again at 900 s. ``hps_fixed`` has the same ends
+As printed, Aging drops to a third at 300 s and is 1 again at 900 s. ``hps_fixed`` has the same ends
 and rises steadily between them:
 
     Aging = 1 + (aging_boost − 1) · clip(x, 0, 1)
     x = (wait − aging_threshold)/(max_wait_time − aging_threshold)
 
-Neither lets large jobs through a steady stream of small ones; ``reserve_after_s`` does: once the
-oldest job has waited longer, only jobs start that end before it could start at the earliest.
+Under both, a steady stream of small jobs can block a large one. ``reserve_after_s`` prevents this:
+once the oldest job has waited longer, only jobs start that end before its earliest possible start.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from optgap.solvers.queueing.online import INF, WAITING
 
 @inner
 def best_aged(run: QueueRun, now: float) -> int:
-    """The job with the highest score, rounded; with a reservation, of those that respect it."""
+    """Return the job with the highest score, rounded, among those that respect a reservation."""
     rule, online, longest = run.rule, run.online, INF
     oldest = online.queue[0]
     if now - online.truth.arrival[oldest] > rule.reserve + slack(now):

@@ -1,4 +1,4 @@
-"""The compiled event loop: what each policy starts after arrivals, ends and departures."""
+"""Compiled event loop: each policy starts jobs after arrivals, ends and departures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from optgap.solvers.queueing.online import (
 
 @compiled
 def advance(run: QueueRun, events: int) -> bool:
-    """Work through so many events; whether there may be more."""
+    """Process up to `events` events; return whether there may be more."""
     online, picks, kind = run.online, run.picks, run.rule.kind
     gpus, g = online.truth.gpus, online.truth.g
     for _ in range(events):

@@ -1,4 +1,4 @@
-"""Parameters of the policies, with meaning, default and the paper's place."""
+"""Parameters of the policies, with meanings, defaults and places in the papers."""
 
 from dataclasses import dataclass
 
@@ -32,7 +32,7 @@ class ShortestReserveParams:
 
 @dataclass(frozen=True)
 class HpsParams:
-    """Parameters of HPS, as printed and repaired."""
+    """Parameters of HPS, for the printed and the repaired version."""
 
     aging_threshold: float = parameter(
         300.0, "wait from which a job ages", "s", "HPS/PBS/SBS, HPS", within=(0.0, 1e12)
@@ -104,7 +104,7 @@ class SbsParams:
 
 @dataclass(frozen=True)
 class ReplanParams:
-    """Parameters of planning again at every event."""
+    """Parameters of replanning at every event."""
 
     jobs: int = parameter(
         64,

@@ -1,6 +1,6 @@
 """PBS, the Predictive Backfill Scheduler (HPS/PBS/SBS): three rules, pairs and a fallback.
 
-Among the jobs that fit, t a job's run time, n its GPUs, it its iterations:
+The rules apply to the jobs that fit; a job has run time t, n GPUs and `it` iterations:
 
     eff_j = it_j/(n_j·t_j)       work per GPU and time
     1. efficiency: the best, if eff_1 ≥ (1 + τ)·eff_2, or alone
@@ -10,8 +10,8 @@ Among the jobs that fit, t a job's run time, n its GPUs, it its iterations:
     3. blocking avoidance: of the jobs with t < T, the fewest GPUs
     4. fallback: the shortest
 
-A pair's efficiency is a mean of its jobs', never above the better one's, and the paper does not say
-where pairs are tried: ``pair_stage`` does. γ, T and Δ stand there without values.
+The efficiency of a pair is a mean of its jobs' efficiencies. The paper does not say when pairs are
+tried, so ``pair_stage`` decides. The paper gives no values of γ, T and Δ.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from optgap.models.queueing.arrays import FloatArray
 from optgap.solvers.queueing.online import WAITING
 
 GAMMA = 4
-"""γ: jobs of fewer GPUs fill gaps."""
+"""Threshold γ: jobs of fewer GPUs fill gaps."""
 MEDIUM_S = 7200.0
-"""T: shorter jobs are taken to avoid blocking, s."""
+"""Threshold T, s: shorter jobs are taken to avoid blocking."""
 NODE_CAP = 8
-"""GPUs of a pair, which shares a node, at most."""
+"""Largest number of GPUs of a pair, which shares a node."""
 STAGES = {"off": 0, "after_rule1": 1, "first": 2}
 
 
 @inner
 def pbs_picks(run: QueueRun) -> int:
-    """Leave a job or a pair in `picks`, by the rules in turn; how many jobs that are."""
+    """Write a job or a pair to `picks`, by the rules in turn; return the number of jobs."""
     rule, online, efficiency = run.rule, run.online, run.efficiency
     if rule.pairs == 2 and _best_pair(run):
         return 2
@@ -66,16 +66,16 @@ def pbs_picks(run: QueueRun) -> int:
 
 @inner
 def _ahead(efficiency: FloatArray, a: int, b: int) -> bool:
-    """Whether job a is more efficient than job b, or came before it."""
+    """Tell whether job a is more efficient than job b, or as efficient and earlier."""
     return bool(efficiency[a] > efficiency[b] or (efficiency[a] == efficiency[b] and a < b))
 
 
 @inner
 def _best_pair(run: QueueRun) -> bool:
-    """Leave the best pair in `picks`, the earlier job first; False when there is none.
+    """Write the best pair to `picks`, the earlier job first; return False if there is none.
 
-    A pair's score is a weighted mean of its jobs' efficiencies, so pairs are looked for by their
-    more efficient job, from the most efficient down, until that one is no better than a pair.
+    A pair's score is a weighted mean of its jobs' efficiencies. The search therefore goes by the
+    more efficient job, from the best down, until this job is no better than a pair found.
     """
     online, efficiency = run.online, run.efficiency
     gpus, waiting, room = online.truth.gpus, online.tally[WAITING], online.truth.g

@@ -1,4 +1,4 @@
-"""Policies by a rule, which a file of its own describes, and by plans and bookings."""
+"""Entry points of the policies by rules, which have files of their own, and by plans."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from optgap.solvers.queueing.online import INF
 from optgap.solvers.queueing.replanning import Effort, planner_of, serve
 
 WEIGHT = 100
-"""Work of a job beside one under a fixed rule, about: when streams are small enough for Python."""
+"""Work of a job relative to a fixed rule, which decides when streams are interpreted."""
 
 
 def adaptive(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
-    """The adaptive rule: see `adaptive`."""
+    """Run the adaptive rule; see `adaptive`."""
     return simulate(problem, Rule(ADAPTIVE), limits=limits, label="adaptive")
 
 
 def easy(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
-    """EASY backfilling: see `easy`."""
+    """Run EASY backfilling; see `easy`."""
     return simulate(problem, Rule(EASY), limits=limits, label="easy")
 
 
 def hps(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """HPS as printed: see `hps`; `given` as in `HpsParams`.
+    """Run HPS as printed; see `hps`. `given` is as in `HpsParams`.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def hps(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) ->
 
 
 def hps_fixed(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """HPS with an aging factor that never falls; otherwise as `hps`."""
+    """Run HPS with an aging factor that never falls; otherwise it is as `hps`."""
     rule = _hps("hps_fixed", chosen(HpsParams, given, "hps_fixed"), True)
     return simulate(problem, rule, limits=limits, label="hps_fixed")
 
@@ -75,7 +75,7 @@ def _hps(who: str, options: HpsParams, fixed: bool) -> Rule:
 
 
 def pbs(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """PBS: see `pbs`; `given` as in `PbsParams`.
+    """Run PBS; see `pbs`. `given` is as in `PbsParams`.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def pbs(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) ->
 
 
 def sbs(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """SBS: see `sbs`; `given` as in `SbsParams`.
+    """Run SBS; see `sbs`. `given` is as in `SbsParams`.
 
     Raises
     ------
@@ -101,11 +101,11 @@ def sbs(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) ->
 
 
 def replan(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """The waiting jobs planned anew at every event; `given` as in `ReplanParams`.
+    """Plan the waiting jobs anew at every event; `given` is as in `ReplanParams`.
 
-    A plan is a list schedule beside the running jobs for the problem's own objective, by estimates
-    and without a job that is still to come, improved by annealing. Jobs that it starts now are
-    started, on its nodes. The compiled part is `solvers.queueing.replanning`, as for `offline`.
+    A plan is a list schedule of the waiting jobs beside the running ones, by estimates, which
+    annealing improves for the problem's objective. Jobs that the plan starts now start on its
+    nodes. The compiled part is `solvers.queueing.replanning`, as for `offline`.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def replan(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any)
 def shortest_reserve(
     problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any
 ) -> Outcome:
-    """The least run time first, with bookings; `given` as in `ShortestReserveParams`.
+    """Run the shortest job first, with reservations; `given` is as in `ShortestReserveParams`.
 
     Jobs go to nodes that run as long anyway, so that nodes become free as a whole; the first wide
     job that has waited ``reserve_after_s`` and fits nowhere books the nodes with the earliest last

@@ -1,4 +1,4 @@
-"""Cost of each start: how much earlier a job could have started beside all the others."""
+"""Cost of each start: the saving if the job alone had started as early as possible."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from optgap.models.times import shown, slack_s
 def regrets(problem: QueueingProblem, solution: QueueingSolution) -> list[Regret]:
     """Return a regret per job that starts, in order of start.
 
-    A job's start is held against the earliest one, not before its arrival, at which its GPUs
-    were free for all its time with every other job where it is in the schedule. The cost is what
-    that would have saved of the problem's objective, over the whole schedule; several jobs may have
-    had the same room in mind, so costs do not add up.
+    A job's start is compared with the earliest one after its arrival at which its GPUs were free
+    for its whole duration, with every other job as scheduled. The cost is the saving in the
+    problem's objective over the whole schedule. Several jobs may compete for the same free GPUs, so
+    costs do not add up.
     """
     jobs, started = problem.jobs, solution.started
     order = started[np.argsort(solution.start_s[started], kind="stable")]
@@ -40,7 +40,7 @@ def regrets(problem: QueueingProblem, solution: QueueingSolution) -> list[Regret
 
 
 def _last_two(solution: QueueingSolution, started: np.ndarray) -> tuple[float, float]:
-    """The latest end and the one before it, s."""
+    """Return the latest end and the one before it, s."""
     ends = np.sort(solution.end_s[started])
     return (float(ends[-1]), float(ends[-2]) if len(ends) > 1 else -math.inf)
 
@@ -59,7 +59,7 @@ def _saved(
 def _earliest(
     problem: QueueingProblem, solution: QueueingSolution, k: int, near: list[int]
 ) -> float:
-    """The earliest start of job k beside those `near` it in time, no later than its own."""
+    """Return the earliest start of job k beside those `near` it in time, no later than its own."""
     jobs, (nodes, g) = problem.jobs, problem.shape
     n, duration = int(jobs.gpus[k]), float(jobs.duration_s[k])
     arrival, start = float(jobs.arrival_s[k]), float(solution.start_s[k])

@@ -1,4 +1,4 @@
-"""A policy as data for the compiled loop: its rule, and the run in which the rule decides.
+"""Policy as data for the compiled loop: its rule, and the run in which the rule decides.
 
 At every arrival, end and departure a rule starts jobs, one round after another, until it finds
 none to start. Candidates are the waiting jobs that fit now; ties go to the job that arrived first.
@@ -15,23 +15,23 @@ from optgap.models.queueing.arrays import FloatArray, IntArray
 from optgap.solvers.queueing.online import INF, Online
 
 HPS, ADAPTIVE, EASY, PBS, SBS = range(5)
-"""Rules that the loop knows; orders that never change, plans and conservative backfilling have
-loops of their own."""
+"""Rules that the loop knows; fixed orders, plans and conservative backfilling have loops of their
+own."""
 DIGITS = 1e9
-"""Scores are compared after rounding to this, so that ties on paper are ties here."""
+"""Steps per unit to which scores are rounded, so that ties on paper are ties here."""
 
 
 class Rule(NamedTuple):
-    """A policy and its parameters; each sets its own, and the others are nothing to it.
+    """Policy and its parameters; each policy sets its own and ignores the others.
 
     Parameters
     ----------
     kind: one of the constants above.
     threshold, boost, full, fixed: HPS's aging.
-    reserve: s after which the oldest job's start is protected (HPS); infinite for never.
-    tau, spread, pairs: PBS's τ, Δ, and where pairs stand (0 off, 1 after rule 1, 2 first).
-    similar, unit, every: SBS's θ, seconds in a unit of time, and of how many jobs all sets are
-        tried.
+    reserve: wait, s, after which the oldest job's start is protected (HPS); infinite for never.
+    tau, spread, pairs: PBS's τ and Δ, and the place of pairs (0 off, 1 after rule 1, 2 first).
+    similar, unit, every: SBS's θ, seconds in a unit of time, and the number of waiting jobs up to
+        which all sets are tried.
     """
 
     kind: int
@@ -49,7 +49,7 @@ class Rule(NamedTuple):
 
 
 class QueueRun(NamedTuple):
-    """One run of one policy.
+    """Tables of one run of one policy.
 
     Parameters
     ----------
@@ -81,6 +81,6 @@ class QueueRun(NamedTuple):
 
 @inner
 def rounded(score: float) -> float:
-    """To 1e-9."""
+    """Return a score rounded to 1e-9."""
     near: float = np.floor(score * DIGITS + 0.5)
     return near / DIGITS

@@ -1,17 +1,17 @@
 """SBS, the Smart Batch Scheduler (HPS/PBS/SBS): batches of like jobs of one model family.
 
-t a job's run time, n its GPUs, it its iterations; a batch B of two to four jobs of one family is
-feasible if it can be placed as a whole, Σ n ≤ G_max and Sim(B) ≥ θ, and the one of the best score
+A job has run time t, n GPUs and `it` iterations. A batch B of two to four jobs of one family is
+feasible if it can be placed as a whole, Σ n ≤ G_max and Sim(B) ≥ θ. The batch of the best score
 starts:
 
     Sim(B) = 1/(1 + σ_t² + σ_g²)          variances of run times and of GPU counts
     Eff(B) = Σ it/(Σ n · max t)
     Score(B) = Eff(B) · Sim(B)
 
-Without one, the job of the best it/(n·t)/(1 + n/4). In seconds only equal run times are alike, so t
-is in hours in σ_t² (``time_unit_s``). A batch of one would always win. The paper leaves open how
-batches are found: here they are runs of neighbours in two sorted lists of each family, by (t, n)
-and by (n, t), or all sets in a family of few waiting jobs (``every``).
+Without a batch, the job of the best it/(n·t)/(1 + n/4) starts. In σ_t² times are in hours
+(``time_unit_s``), because in seconds only equal run times are alike. A batch of one would always
+win. The paper leaves open how batches are found: here a batch is a run of neighbours in two lists
+of its family, by (t, n) and (n, t), or any set in a family of few waiting jobs (``every``).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from optgap.models.queueing.kernels import fits, place
 from optgap.solvers.queueing.online import WAITING, copy_free
 
 BATCH_GPUS, BATCH_JOBS = 8, 4
-"""GPUs of a batch, G_max, and jobs of a batch, at most."""
+"""Largest number of GPUs of a batch, G_max, and of its jobs."""
 Batch = tuple[int, int, int, int]
-"""Jobs of a batch at the end, -1 before them."""
+"""Array with the jobs of a batch at its end, and -1 before these."""
 
 
 @inner
 def sbs_picks(run: QueueRun) -> int:
-    """Leave the best batch, or the job of best efficiency for its GPUs, in `picks`; how many."""
+    """Write the best batch or the most efficient job for its GPUs to `picks`; return its size."""
     online, picks, gpus = run.online, run.picks, run.online.truth.gpus
     free = 0
     for k in range(len(online.free)):
@@ -53,7 +53,7 @@ def sbs_picks(run: QueueRun) -> int:
 
 @inner
 def _best_batch(run: QueueRun, most: int) -> int:
-    """Leave the best batch in `picks` and return its size; 0 when there is none."""
+    """Write the best batch to `picks` and return its size; 0 if there is none."""
     cls, fit, gpus, best, size = run.online.cls, run.online.fit, run.online.truth.gpus, -1.0, 0
     for f in range(run.families):
         count, lists = _listed(run, f), run.lists
@@ -91,7 +91,7 @@ def _best_batch(run: QueueRun, most: int) -> int:
 
 @inner
 def _listed(run: QueueRun, family: int) -> int:
-    """Sort the first waiting jobs of a family into `lists`; how many there are."""
+    """Sort the first waiting jobs of a family into `lists`; return their number."""
     count, online = 0, run.online
     for p in range(online.tally[WAITING]):
         j = online.queue[p]
@@ -111,9 +111,9 @@ def _listed(run: QueueRun, family: int) -> int:
 def _better(
     run: QueueRun, recent: Batch, length: int, most: int, best: float, size: int
 ) -> tuple[float, int]:
-    """The last `length` jobs, left in `picks`, if they are a better batch than what is there.
+    """Write the last `length` jobs to `picks` if these are a better batch than the one there.
 
-    That is one of a higher Eff·Sim, or with more jobs, or with those that came earlier.
+    A better batch has a higher Eff·Sim, or more jobs, or jobs that arrived earlier.
     """
     n, t, unit = run.online.truth.gpus, run.online.estimate, run.rule.unit
     gpus, work, longest, time = 0, 0.0, 0.0, 0.0
@@ -144,7 +144,7 @@ def _better(
 
 @inner
 def _together(run: QueueRun, recent: Batch, length: int) -> bool:
-    """Whether the jobs can be placed one after another, the largest first."""
+    """Tell whether the jobs can be placed one after another, the largest first."""
     gpus, g, left = run.online.truth.gpus, run.online.truth.g, length
     copy_free(run.online, run.free, run.level)
     for n in range(BATCH_GPUS, 0, -1):
@@ -157,7 +157,7 @@ def _together(run: QueueRun, recent: Batch, length: int) -> bool:
 
 @inner
 def _earlier(recent: Batch, picks: IntArray, size: int) -> bool:
-    """Whether a batch's jobs, sorted, come before those of another of the same size."""
+    """Tell whether a batch's jobs, sorted, come before those of another of the same size."""
     low = -1
     for _ in range(size):
         a = b = -1

@@ -57,20 +57,20 @@ class GpuKind:
     frequencies_mhz: tuple[float, ...] = ()
 
     def floor_mhz(self, kappa: float, beta: float | None = None) -> float:
-        """The lowest clock that stretches no task beyond `kappa`: f_max·κ^(−1/β) (14')."""
+        """Return the lowest clock that stretches no task beyond `kappa`: f_max·κ^(−1/β) (14')."""
         exponent = self.beta if beta is None else beta
         wanted = max(self.f_min_mhz, sla_frequency(self.f_max_mhz, kappa, exponent))
         return self.up_mhz(min(wanted, self.f_max_mhz))
 
     def up_mhz(self, mhz: float) -> float:
-        """The lowest clock there is from `mhz` on."""
+        """Return the lowest clock there is from `mhz` on."""
         if not self.frequencies_mhz:
             return mhz
         k = bisect.bisect_left(self.frequencies_mhz, mhz - EQUAL_MHZ)
         return self.frequencies_mhz[min(k, len(self.frequencies_mhz) - 1)]
 
     def offers(self, mhz: float) -> bool:
-        """Whether it can run at this clock."""
+        """Tell whether it can run at this clock."""
         inside = self.f_min_mhz - EQUAL_MHZ <= mhz <= self.f_max_mhz + EQUAL_MHZ
         if not inside or not self.frequencies_mhz:
             return inside

@@ -51,7 +51,7 @@ def from_csv(
     series_rule: str = "strict",
     strict: bool = True,
 ) -> ConsolidationProblem:
-    """A problem from a table of tasks, with utilisation by sample and fitted models if given.
+    """Make a problem from a table of tasks, with utilisation by sample and fits if given.
 
     `seed` is not used. `kappa` is for tasks without one, `period_s` for series of one sample.
     `series_rule` is ``strict``, where series of different lengths and constant ones are refused,
@@ -118,7 +118,7 @@ def _gpu(
     line: PowerLine,
     beta: float,
 ) -> GpuKind:
-    """A GPU of the table's problem, with clocks every so many MHz down from the highest, or all.
+    """Return a GPU with frequencies at equal steps down from the highest, or with all of them.
 
     Lowest and highest clock are the V100's unless given.
     """
@@ -149,7 +149,7 @@ def _require_utilisation(tasks: Sequence[Task], needs: str, source: str) -> None
 
 
 def _known(task: Task) -> Task:
-    """A task about whose utilisation nothing was said keeps no GPU busy."""
+    """Return the task with a utilisation of 0 if the table has none."""
     if not np.isnan(task.util_percent[0]):
         return task
     return replace(task, util_percent=np.zeros(1))
@@ -207,7 +207,7 @@ def _with_series(
     strict: bool,
     believed: bool,
 ) -> tuple[list[Task], float]:
-    """The tasks with their series, and the time between two samples."""
+    """Return the tasks with their series, and the time between two samples."""
     samples = _samples(path, {task.name for task in tasks}, believed)
     period = _period(samples, path, period_s)
     lengths: dict[str, int] = {}
@@ -263,7 +263,7 @@ def _samples(
 def _period(
     samples: dict[str, list[tuple[float, float]]], path: str | os.PathLike[str], given: float
 ) -> float:
-    """The one time between samples."""
+    """Return the one time between samples."""
     period = given
     for name, own in samples.items():
         for (before, _), (after, _) in itertools.pairwise(own):

@@ -24,7 +24,7 @@ TASK = ("name", "memory_gb", "gpus", "kappa", "submit_s", "duration_s", "util_pe
 
 
 def written(problem: ConsolidationProblem) -> dict[str, Any]:
-    """The JSON form; equal servers in a row stand once, with a count."""
+    """Return the JSON form; equal servers in a row stand once, with a count."""
     rules = problem.rules
     return {
         "schema": SCHEMA,
@@ -58,7 +58,7 @@ def _task(task: Task) -> dict[str, Any]:
 
 
 def arguments(fields: Fields) -> dict[str, Any]:
-    """What `ConsolidationProblem.of` takes, but for its rules.
+    """Return what `ConsolidationProblem.of` takes, but for its rules.
 
     Raises
     ------

@@ -28,13 +28,13 @@ SERVES: Mapping[str, tuple[str, ...]] = {
 }
 """The models that a problem takes, and the parameters that it needs of them."""
 KNEE_PERCENT = 100.0
-"""Where slowing starts in s(U) of the family."""
+"""Utilisation at which the slowdown s(U) of the family starts."""
 POINTS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """Where fits go: GPUs, tasks, and the application of each task."""
+    """Objects of fits: GPUs, tasks, and the application of each task."""
 
     kinds: tuple[GpuKind, ...]
     tasks: tuple[Task, ...]
@@ -48,7 +48,7 @@ def refit(
     clocks: bool = True,
     deal: bool = True,
 ) -> ConsolidationProblem:
-    """The problem with what was fitted for its GPUs, or for its tasks by application.
+    """Return the problem with what was fitted for its GPUs, or for its tasks by application.
 
     A fit without groups, or with one of a GPU's name, is the GPU's; otherwise its groups are
     applications. Where no task is of one of them, tasks take them in turn if they may be dealt
@@ -109,7 +109,7 @@ def _dealt(fits: Sequence[FittedParameters], hosts: Hosts) -> tuple[Hosts, str]:
 
 
 def _named(fits: Sequence[FittedParameters], hosts: Hosts) -> Hosts:
-    """The only kind of GPU under the name of the one that was fitted by GPU model."""
+    """Return the only kind of GPU under the name of the one that was fitted by GPU model."""
     names = {g for fit in fits if fit.document.get("by") == "gpu_model" for g in fit.groups}
     if len(names) != 1 or len(hosts.kinds) != 1:
         return hosts
@@ -133,7 +133,7 @@ def _warn(fits: Sequence[FittedParameters], hosts: Hosts) -> None:
 
 
 def _by_task(fit: FittedParameters, hosts: Hosts) -> bool:
-    """Whether a fit's groups are applications."""
+    """Tell whether a fit's groups are applications."""
     return fit.model != SHARED and set(fit.groups) != {""} and not any(
         kind.name in fit.groups for kind in hosts.kinds
     )  # fmt: skip
@@ -182,7 +182,7 @@ def _said(fit: FittedParameters, kinds: Sequence[GpuKind], worst: float) -> str:
 
 
 def _lines(fit: FittedParameters, low: float, high: float) -> tuple[dict[str, PowerLine], float]:
-    """The power line of each group, and by how much a power law is off at most."""
+    """Return the power line of each group, and by how much a power law is off at most."""
     if fit.model == LINE:
         return {g: PowerLine(p["P_gs"], p["alpha"]) for g, p in fit.groups.items()}, 0.0
     if fit.model != LAW:
@@ -199,7 +199,7 @@ def _lines(fit: FittedParameters, low: float, high: float) -> tuple[dict[str, Po
 
 
 def _nearest(clock: np.ndarray, power: np.ndarray) -> tuple[float, float]:
-    """The line of least squared relative error with nothing below 0."""
+    """Return the line of least squared relative error with nothing below 0."""
     from scipy.optimize import nnls
 
     columns = np.stack([np.ones_like(clock), clock], axis=1) / power[:, None]
@@ -208,7 +208,7 @@ def _nearest(clock: np.ndarray, power: np.ndarray) -> tuple[float, float]:
 
 
 def _exponent(fit: FittedParameters) -> tuple[float, str]:
-    """q of s(U) = max(1, (U/100)^q), which is nearest to what was fitted, and that in words."""
+    """Return q of the s(U) = max(1, (U/100)^q) nearest to the fit, and words about it."""
     params = fit.only(fit.source)
     q, knee = params["q"], params["knee"]
     if abs(knee - KNEE_PERCENT) < 1e-9:
@@ -240,7 +240,7 @@ def _own(task: Task, fit: FittedParameters, app: str, lines: Mapping[str, PowerL
 
 
 def _clocked(kind: GpuKind, fits: Sequence[FittedParameters], hosts: Hosts) -> GpuKind:
-    """The GPU with the clocks that all fits about it were made on: their range and steps.
+    """Return the GPU with the clocks that all fits about it were made on: their range and steps.
 
     Raises
     ------

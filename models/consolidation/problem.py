@@ -273,7 +273,7 @@ class ConsolidationProblem(Shown, Limited):
         return np.stack([self._slots(task) for task in self.tasks], axis=1)
 
     def _slots(self, task: Task) -> IntArray:
-        """u[t] up to the horizon: the last sample goes on until the task ends."""
+        """Return u[t] up to the horizon; the last sample holds until the task ends."""
         series = micro_percent(task.util_percent)
         values = np.zeros(self.horizon, dtype=np.int64)
         lasting = task.duration_s - slack_s(task.duration_s)

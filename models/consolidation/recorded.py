@@ -21,7 +21,7 @@ LEAST_SAMPLES = 10
 
 
 def series(kind: str, data: str | Path, summed: bool = False) -> list[FloatArray]:
-    """One series per GPU (``philly``: 14 minutes each) or per pod (``genai``: a day of minutes).
+    """Read one series per GPU (``philly``: 14 minutes each) or pod (``genai``: a day of minutes).
 
     With `summed`, Philly's are one per job: the sum over its GPUs, as the paper correlates them.
 

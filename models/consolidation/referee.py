@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check(problem: ConsolidationProblem, solution: ConsolidationSolution) -> list[Violation]:
-    """Every broken constraint of (7)-(14), capacity rows included."""
+    """Return every broken constraint of (7)-(14), capacity rows included."""
     broken: list[Violation] = []
     seen: set[int] = set()
     for a in solution.assignments:
@@ -38,7 +38,7 @@ def check(problem: ConsolidationProblem, solution: ConsolidationSolution) -> lis
 
 
 def placed(problem: ConsolidationProblem, a: Assignment) -> list[Violation]:
-    """What is wrong with one assignment, whoever else runs."""
+    """Return what is wrong with one assignment, whoever else runs."""
     if not 0 <= a.task < len(problem):
         return [Violation("task number", f"task {a.task}", a.task, len(problem) - 1)]
     task = problem.tasks[a.task]
@@ -77,7 +77,7 @@ def _shared(problem: ConsolidationProblem, solution: ConsolidationSolution) -> l
 
 
 def label(problem: ConsolidationProblem, gpu: int) -> str:
-    """A GPU, for a person."""
+    """Return the name of a GPU for a message."""
     server, index = problem.places[gpu]
     return f"server {server}, GPU {index}"
 
@@ -104,7 +104,7 @@ def crowded(problem: ConsolidationProblem, gpu: int, tasks: list[int]) -> list[V
 
 
 def _slots(problem: ConsolidationProblem, gpu: int, tasks: list[int]) -> list[Violation]:
-    """Σ u[t] ≤ U, the worst sample told."""
+    """Return Σ u[t] ≤ U, the worst sample told."""
     worst, at = 0, 0
     for t in range(max(problem.tasks[ell].util_percent.size for ell in tasks)):
         total = 0
@@ -124,7 +124,7 @@ def _slots(problem: ConsolidationProblem, gpu: int, tasks: list[int]) -> list[Vi
 def clocked(
     problem: ConsolidationProblem, gpu: int, tasks: list[int], mhz: float
 ) -> list[Violation]:
-    """The clock is one of the GPU's (13), and keeps every resident's κ (14)."""
+    """Return violations of a GPU's own frequencies (13) and of its tasks' κ (14)."""
     broken = []
     kind = problem.kinds[int(problem.gpu_kind[gpu])]
     where = label(problem, gpu)

@@ -1,4 +1,4 @@
-"""What runs: memory, GPUs, how long, how much delay it bears, and how busy it keeps a GPU."""
+"""Tasks: memory, GPUs, duration, tolerated slowdown, and utilisation of a GPU."""
 
 from __future__ import annotations
 

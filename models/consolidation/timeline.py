@@ -26,7 +26,7 @@ END, CLOCK, START = range(3)
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """What a schedule comes to.
+    """Ends and totals of a schedule.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def replay(problem: ConsolidationProblem, solution: ConsolidationSolution) -> Re
 
 
 def _given(problem: ConsolidationProblem, stays: IntArray, who: IntArray) -> Given:
-    """The problem as arrays."""
+    """Return the problem as arrays."""
     kinds, tasks = problem.kinds, problem.tasks
     line = [[problem.line(ell, k) for ell in range(len(tasks))] for k in range(len(kinds))]
     return Given(

@@ -18,7 +18,7 @@ NEAR = 1e-9
 
 
 class Given(NamedTuple):
-    """What runs where, and on what.
+    """Tasks, their places, and the GPUs, as arrays.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def empty(tasks: int, gpus: int, servers: int) -> Held:
 
 @compiled
 def look(given: Given, held: Held, active: IntArray, now: float) -> float:
-    """How fast the tasks that run are from now on; s until one is to be looked at again."""
+    """Return how fast the tasks that run are from now on; s until one is to be looked at again."""
     widest = given.stays.shape[1]
     held.util[:], held.watts[:] = 0.0, 0.0
     for task in active:
@@ -134,7 +134,7 @@ def sample_end(given: Given, held: Held, task: int) -> float:
 
 @compiled
 def sit(given: Given, held: Held, task: int, now: float, slack: float, sign: int) -> None:
-    """A task comes onto the GPUs of its stay (sign 1), where those that slept wake, or leaves."""
+    """Put a task onto the GPUs of its stay (sign 1), which wakes those asleep, or take it away."""
     for m in range(given.stays.shape[1]):
         g = given.stays[held.stay[task], m]
         if g < 0:

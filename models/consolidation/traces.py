@@ -21,7 +21,7 @@ SHORTEST_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """How a trace is drawn.
+    """Distributions from which a trace is drawn.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ PHILLY = Workload(
 
 
 def utilisation(rng: np.random.Generator, samples: int, mean: float, swing: float) -> FloatArray:
-    """A series around `mean`: phases of a random length, and a first-order noise on top."""
+    """Return a series around `mean`: phases of a random length, and a first-order noise on top."""
     t = np.arange(samples)
     period = rng.uniform(4, 40)
     phase = rng.uniform(0, 1)
@@ -103,7 +103,7 @@ def draw(
     pool: list[FloatArray] | None = None,
     jobs: FloatArray | None = None,
 ) -> list[Task]:
-    """`size` tasks that arrive at random, `present` of them at a time on average.
+    """Return `size` tasks that arrive at random, `present` of them at a time on average.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ def refit(
     seed: int = 0,
     deal: bool = True,
 ) -> CoschedulingProblem:
-    """The problem with fitted run times beside the measured ones.
+    """Return the problem with fitted run times beside the measured ones.
 
     The fit's groups are applications. Where the problem has none of them, its applications become
     those that were fitted, if it may be dealt others (`deal`), with the run times and powers
@@ -61,7 +61,7 @@ def refit(
 
 
 def _fitted(app: Application, fit: FittedParameters) -> Application:
-    """The application with fitted run times, where the fit and the signal say something of it."""
+    """Return the application with fitted run times, if the fit and the signal cover it."""
     times = predicted_s(app, fit, fit.source) if app.name in fit.groups else None
     if times is None:
         return app
@@ -74,7 +74,7 @@ def _fitted(app: Application, fit: FittedParameters) -> Application:
 
 
 def _of_fit(problem: CoschedulingProblem, fit: FittedParameters, seed: int) -> CoschedulingProblem:
-    """The same node and as many jobs, of the applications that were fitted."""
+    """Return the same node and as many jobs, of the applications that were fitted."""
     apps = [_measured(name or "application", fit.facts(name), fit) for name in fit.groups]
     fitting = [app for app in apps if any(m.gpu_count <= problem.gpus for m in app.modes)]
     rng = np.random.default_rng(seed)
@@ -93,7 +93,7 @@ def _of_fit(problem: CoschedulingProblem, fit: FittedParameters, seed: int) -> C
 
 
 def drawn_queue(rng: np.random.Generator, applications: int, size: int) -> list[int]:
-    """The application of each of `size` jobs: each comes once before any comes again."""
+    """Return the application of each of `size` jobs: each comes once before any comes again."""
     queue: list[int] = []
     while applications and len(queue) < size:
         queue += rng.permutation(applications).tolist()
@@ -101,7 +101,7 @@ def drawn_queue(rng: np.random.Generator, applications: int, size: int) -> list[
 
 
 def _measured(name: str, facts: Mapping[str, object], fit: FittedParameters) -> Application:
-    """The modes of one application, as the rows have them that were fitted."""
+    """Return the modes of one application, as the rows have them that were fitted."""
     columns: dict[str, list[float]] = {}
     for column, ours in (("gpus", "gpus"), ("time_s", "time_s"), ("power_w", "power_w"),
                          ("signal", "dram_sum")):  # fmt: skip

@@ -1,4 +1,4 @@
-"""From GPU counts to concrete GPUs, the same way for everyone."""
+"""Choice of concrete GPUs for GPU counts, the same for every method and policy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from optgap.models.times import slack_s
 
 
 class Node:
-    """Who holds which GPU and which NUMA domain.
+    """Node with the holders of its GPUs and NUMA domains.
 
     GPU g belongs to domain ⌊g·K/M⌋. A job owns the lowest free domain and takes that domain's
     free GPUs first, then the lowest others.
@@ -42,7 +42,7 @@ class Node:
 def placed(
     problem: CoschedulingProblem, starts: Iterable[tuple[int, int, float]]
 ) -> CoschedulingSolution:
-    """The schedule behind (job, GPU count, start in s) triples that keep both capacities."""
+    """Return the schedule behind (job, GPU count, start in s) triples that keep both capacities."""
     node = Node(problem)
     running: list[Run] = []
     runs: list[Run] = []

@@ -33,7 +33,7 @@ def read_schedule(
     where: str = "",
     tolerance_s: float = MEASURED_TO_S,
 ) -> CoschedulingSolution:
-    """A measured schedule of `problem` from a CSV log, one row per run.
+    """Return a measured schedule of `problem` from a CSV log, one row per run.
 
     The columns are ``app,gpu_count,start_s,end_s``; ``job`` says which of several jobs of an
     application it is, else they are taken in queue order (``name#2`` is the application
@@ -64,7 +64,7 @@ COLUMN_KEYS = ("platform", "queue", "policy")
 
 
 class _Jobs:
-    """Which job each row is about."""
+    """Jobs of the rows of a log."""
 
     def __init__(self, problem: CoschedulingProblem, path: str) -> None:
         self.problem = problem
@@ -75,7 +75,7 @@ class _Jobs:
         self.rows: list[tuple[int, int, float, float, tuple[int, ...]]] = []
 
     def take(self, row: dict[str, object]) -> None:
-        """One more run."""
+        """Add one run."""
         number, count = row["#"], row["gpu_count"]
         assert isinstance(count, int)
         name = str(row["app"]).partition("#")[0] or str(row["app"])
@@ -98,7 +98,7 @@ class _Jobs:
         self.rows.append((taken, count, start, end, gpus))
 
     def runs(self) -> list[Run]:
-        """Every run, with GPUs dealt out where the log has none."""
+        """Return every run, with GPUs dealt out where the log has none."""
         runs: list[Run] = []
         for job, count, start, end, gpus in sorted(self.rows, key=lambda row: row[2]):
             held = {g for run in runs if run.end_s > start + MEASURED_TO_S for g in run.gpu_index}
@@ -112,7 +112,7 @@ class _Jobs:
 def as_measured(
     problem: CoschedulingProblem, solution: CoschedulingSolution
 ) -> CoschedulingProblem:
-    """The problem of those jobs that ran, each on its GPU count for as long as it was seen to.
+    """Return the problem of the jobs that ran, each with its measured time on its GPU count.
 
     Every other GPU count of an application keeps its profile. Run times are shorter by the
     tolerance, within which measured runs may overlap: bounds for this problem are bounds for

@@ -15,7 +15,7 @@ MODEL = "dram-runtime"
 
 
 def dram_fit(path: Any) -> FittedParameters:
-    """A saved ``dram-runtime`` fit with one group per application.
+    """Return a saved ``dram-runtime`` fit with one group per application.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def predicted_s(app: Application, fit: FittedParameters, source: str) -> list[fl
 
 
 def _signal(mode: Mode, fit: FittedParameters, app: str) -> float | None:
-    """What the fit goes by: DRAM activity, or as measured where another counter stands in."""
+    """Return the fit's signal: DRAM activity, or the measurement of a counter in its place."""
     facts = fit.facts(app)
     if facts.get("counter", "dram_sum") == "dram_sum":
         return mode.dram_util_sum
@@ -53,7 +53,7 @@ def _signal(mode: Mode, fit: FittedParameters, app: str) -> float | None:
 
 
 def filled(app: Application, missing: set[int], fit: FittedParameters, source: str) -> Application:
-    """The application with the run times of the GPU counts in `missing` predicted.
+    """Return the application with the run times of the GPU counts in `missing` predicted.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def filled(app: Application, missing: set[int], fit: FittedParameters, source: s
 
 
 def _time(x: float, group: Mapping[str, float], source: str) -> float:
-    """The form is the one whose parameters the group has."""
+    """Return the run time by the form whose parameters the group has, s."""
     names = set(group)
     if names == {"a", "b", "c", "k"}:
         time = float(blended_runtime(x, group["a"], group["b"], group["c"], group["k"]))

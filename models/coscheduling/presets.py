@@ -134,7 +134,7 @@ def _queued(
     tau: float | None,
     **node_and_names: Any,
 ) -> CoschedulingProblem:
-    """A queue of these applications, drawn from `rng`.
+    """Make a queue of these applications, drawn from `rng`.
 
     Raises
     ------
@@ -194,7 +194,7 @@ def measured(
 
 
 def _scaled(item: Scaling, g: int) -> Mode:
-    """One GPU count of a measured application."""
+    """Return one GPU count of a measured application."""
     time, (x, m), (watts, fall) = _scaled_s(*item.time, g), item.signal, item.power
     return Mode(g, round(time, 3), round(watts - fall * (g - 1), 2), round(x * g**m, 5))
 
@@ -315,7 +315,7 @@ def _profiles(
 def _queue(
     path: str | os.PathLike[str], applications: list[Application]
 ) -> tuple[list[int], list[float]]:
-    """The application and the release of each job, in file order."""
+    """Return the application and the release of each job, in file order."""
     table = read_table(
         path,
         [

@@ -388,7 +388,7 @@ def _whole(source: str, name: str, value: int, most: int) -> None:
 
 
 def _releases(times: Sequence[float] | None, jobs: int, source: str) -> tuple[float, ...]:
-    """One time per job, or none at all where every job waits at time 0."""
+    """Return one time per job, or none at all if every job waits at time 0."""
     if times is None:
         return ()
     if len(times) != jobs:
@@ -400,7 +400,7 @@ def _releases(times: Sequence[float] | None, jobs: int, source: str) -> tuple[fl
 
 
 def _fitting(app: Application, gpus: int, source: str, k: int) -> Application:
-    """The application with its modes in order, without those on too many GPUs."""
+    """Return the application with its modes in order, without those on too many GPUs."""
     where = f"field applications[{k}] ({app.name})"
     counts = [mode.gpu_count for mode in app.modes]
     for mode in app.modes:

@@ -11,7 +11,7 @@ from optgap.models.times import freed_s, shown, slack_s
 
 
 def check(problem: CoschedulingProblem, solution: CoschedulingSolution) -> list[Violation]:
-    """Every broken constraint, job by job and then over time.
+    """Return every broken constraint, job by job and then over time.
 
     Measured times may differ from the profiles' and overlap by the schedule's own tolerance.
     """
@@ -34,7 +34,7 @@ def check(problem: CoschedulingProblem, solution: CoschedulingSolution) -> list[
 def _alone(
     problem: CoschedulingProblem, run: Run, solution: CoschedulingSolution
 ) -> list[Violation]:
-    """What is wrong with one run, whatever the others do."""
+    """Return what is wrong with one run, whatever the others do."""
     if not 0 <= run.job < len(problem):
         return [Violation("job number", f"job {run.job}", run.job, len(problem) - 1)]
     where = f"job {run.job} ({problem.job_names[run.job]})"
@@ -65,9 +65,9 @@ def _alone(
 
 
 def _more_s(solution: CoschedulingSolution, run: Run) -> float:
-    """By how much more than rounding times that a clock showed may be off, s.
+    """Return the tolerance of measured times beyond rounding, s.
 
-    By half of the run at most: runs that are shorter than the tolerance are not side by side.
+    It is at most half of the run, so runs shorter than the tolerance are not side by side.
     """
     return min(solution.tolerance_s, (run.end_s - run.start_s) / 2) if solution.measured else 0.0
 

@@ -1,4 +1,4 @@
-"""What is left of a problem at some moment, as a problem of its own."""
+"""Rest of a problem at some time, as a problem of its own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from optgap.models.coscheduling import Application, CoschedulingProblem, Mode
 
 LEAST_S = 1e-6
-"""What a job that is about to end is given, s: a run time is positive."""
+"""Run time of a job that is about to end, s, because a run time is positive."""
 
 
 def remaining(

@@ -1,4 +1,4 @@
-"""What a problem is checked for when it is made."""
+"""Checks of a problem when it is made."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ POWER_SLACK = 1e-6
 
 
 def power_of_two(value: int) -> bool:
-    """Whether `value` is 1, 2, 4, …"""
+    """Tell whether `value` is 1, 2, 4, …"""
     return value > 0 and value & (value - 1) == 0
 
 
@@ -47,7 +47,7 @@ def clocks_of(source: str, values: Sequence[float]) -> Floats:
 
 
 def class_of(source: str, k: int, item: JobClass, gpus: int, clocks: Floats) -> JobClass:
-    """The class without counts above G; every entry must be a positive time and power."""
+    """Return the class without counts above G; every entry must be a positive time and power."""
     where = f"field classes[{k}] ({item.label})"
     if not item.counts or list(item.counts) != sorted(set(item.counts)) or item.counts[0] < 1:
         raise InputError(source, f"{where}, counts", list(item.counts), "ascending GPU counts")
@@ -80,7 +80,7 @@ def class_of(source: str, k: int, item: JobClass, gpus: int, clocks: Floats) -> 
 
 
 def jobs_of(source: str, jobs: Jobs, classes: tuple[JobClass, ...]) -> tuple[Jobs, tuple[str, ...]]:
-    """The jobs in order of submission, and what was changed."""
+    """Return the jobs in order of submission, and what was changed."""
     if not 0 < len(jobs) <= MOST_JOBS:
         found = NoQuote(f"{len(jobs) or 'no'} jobs")
         raise InputError(source, "field jobs", found, f"1 to {MOST_JOBS} jobs")

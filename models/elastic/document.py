@@ -20,7 +20,7 @@ OVERHEAD = ("base_s", "per_doubling_s", "forced_s")
 
 
 def document(problem: ElasticProblem) -> dict[str, Any]:
-    """A problem as JSON."""
+    """Return a problem as JSON."""
     jobs = problem.jobs
     return {
         "schema": SCHEMA,
@@ -43,7 +43,7 @@ def document(problem: ElasticProblem) -> dict[str, Any]:
 
 
 def arguments(fields: Fields) -> dict[str, Any]:
-    """What `ElasticProblem.of` takes.
+    """Return what `ElasticProblem.of` takes.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def _class_from_json(item: Fields, clocks: int) -> JobClass:
 
 
 def by_count(item: Fields, counts: int, clocks: int) -> tuple[Floats, Floats]:
-    """(K, F) ``time_s`` and ``power_w``, a row per GPU count.
+    """Return (K, F) ``time_s`` and ``power_w``, a row per GPU count.
 
     Raises
     ------

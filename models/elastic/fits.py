@@ -27,31 +27,31 @@ from optgap.models.performance.fitted import (
 from optgap.models.performance.saved import FittedParameters
 
 STRETCH = "power-law-jct"
-"""How iterations slow with the clock, where the iteration time was measured at one."""
+"""Model of slowing with the frequency, for iteration times measured at a single one."""
 POWERS = (*BY_CLOCK, BY_BATCH)
 SERVES: Mapping[str, tuple[str, ...]] = {TIME: (), ENERGY: (), STRETCH: ("beta",),
                                          **dict.fromkeys(POWERS, ())}  # fmt: skip
 """The models that a problem takes, and the parameters that it needs of them."""
 MOST_CLOCKS = 30
 MOST_BATCHES = 3
-"""Of each model, where jobs are dealt out."""
+"""Largest number of batches of each model when jobs are dealt out."""
 ONE_CLOCK_MHZ = 1000.0
-"""Where no clock is known: any number will do, as nothing depends on it."""
+"""Frequency if none is known; nothing depends on the number."""
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """What fits say together: a maker of classes by model, and the clocks that they hold at."""
+    """Joint content of fits: a maker of classes by model, and the frequencies they hold at."""
 
     makers: Mapping[str, Maker]
     times: Mapping[str, Iterations]
     clocks: Floats
     used: tuple[str, ...]
-    """What becomes of each fit, in words."""
+    """Use of each fit, in words."""
 
 
 def together(fits: Sequence[FittedParameters]) -> Fitted:
-    """One fit of powerflow-energy; or one of powerflow-throughput and one of power.
+    """Return one fit of powerflow-energy; or one of powerflow-throughput and one of power.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def _joined(
 def noted(
     problem: ElasticProblem, fits: Sequence[FittedParameters], fitted: Fitted
 ) -> ElasticProblem:
-    """The problem with its fits, and what became of each."""
+    """Return the problem with its fits, and what became of each."""
     order = {TIME: 0, ENERGY: 0, STRETCH: 2}
     kept = tuple(fit.using(fitted.used[order.get(fit.model, 1)]) for fit in fits)
     return replace(problem, fits=kept)
@@ -135,7 +135,7 @@ def noted(
 def refit(
     problem: ElasticProblem, fits: Sequence[FittedParameters], seed: int = 0
 ) -> ElasticProblem:
-    """The problem with classes as fitted; P_max and the limit follow.
+    """Return the problem with classes as fitted; P_max and the limit follow.
 
     Where a class is of no group, jobs are dealt out anew: a model and a batch from `seed`, on as
     many GPUs as were asked for where that was measured, with as much to do as before.
@@ -176,14 +176,14 @@ def refit(
 
 
 def _only(item: JobClass, counts: Sequence[int]) -> JobClass:
-    """The class on those of its GPU counts that are among `counts`."""
+    """Return the class on those of its GPU counts that are among `counts`."""
     rows = [k for k, n in enumerate(item.counts) if n in counts]
     kept = tuple(item.counts[k] for k in rows)
     return replace(item, counts=kept, time_s=item.time_s[rows], power_w=item.power_w[rows])
 
 
 def _classes(fitted: Fitted, clocks: Floats, problem: ElasticProblem) -> list[JobClass]:
-    """Every model at the batches that may run on most GPU counts, where it was measured."""
+    """Return every model at the batches that may run on most GPU counts, where it was measured."""
     found = []
     for name, item in fitted.times.items():
         for batch in _batches(item, problem.gpus):
@@ -208,7 +208,7 @@ def _batches(item: Iterations, most: int) -> list[int]:
 
 
 def _dealt(problem: ElasticProblem, classes: Sequence[JobClass], seed: int) -> Jobs:
-    """The jobs with new classes: the same arrivals, and as long on the GPUs they ask for."""
+    """Return the jobs with new classes: the same arrivals, and as long on the GPUs they ask for."""
     old, rng = problem.jobs, np.random.default_rng(seed)
     of_class = np.zeros(len(old), dtype=np.int64)
     asked = np.zeros(len(old), dtype=np.int64)

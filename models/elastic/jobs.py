@@ -52,11 +52,11 @@ class Overhead:
 
     @classmethod
     def of_cluster(cls, gpus: int) -> Overhead:
-        """The ElasticFlow simulator's numbers for a cluster of this size."""
+        """Return the ElasticFlow simulator's numbers for a cluster of this size."""
         return cls(7.0, 2.0, 47.0) if gpus >= 256 else cls()
 
     def seconds(self, gpus: int, moved: bool = False) -> float:
-        """What one start on n GPUs takes, s."""
+        """Return what one start on n GPUs takes, s."""
         start = self.base_s + self.per_doubling_s * (1.0 + math.log2(gpus))
         if not self.base_s and not self.per_doubling_s:
             start = 0.0
@@ -91,7 +91,7 @@ class Jobs:
         return len(self.names)
 
     def only(self, chosen: Ints) -> Jobs:
-        """Those of these numbers."""
+        """Return the jobs of these numbers."""
         return Jobs(
             tuple(self.names[k] for k in chosen),
             self.submit_s[chosen],
@@ -102,7 +102,7 @@ class Jobs:
 
 
 class Kind(IntEnum):
-    """What a job does in a segment of a schedule."""
+    """Activity of a job in a segment of a schedule."""
 
     RUN = 0
     """Training at one clock."""

@@ -27,7 +27,7 @@ SCHEMA = "optgap.elastic.models/1"
 
 @dataclass(frozen=True)
 class ModelFile:
-    """What a file of models holds.
+    """Content of a file of models.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def _parameters(item: Fields, name: str) -> dict[str, float]:
 
 
 def _terms(item: Fields) -> Maker:
-    """``time`` and ``energy`` as objects of parameters, ``sync`` and ``form`` beside them."""
+    """Read ``time`` and ``energy``, objects of parameters, with ``sync`` and ``form``."""
     sync = item.choice("sync", SYNC_NAMES, "paper")
     form = item.choice("form", COLUMN_NAMES, "continuous")
     model = Trained(
@@ -105,7 +105,7 @@ def _terms(item: Fields) -> Maker:
 
 
 def _tables(item: Fields, name: str, clocks: Floats | None) -> Maker:
-    """``tables``: one object per batch (0: any) with counts, time_s and power_w by clock."""
+    """Return ``tables``: one object per batch (0: any) with counts, time_s and power_w by clock."""
     if clocks is None:
         raise item.fail("tables", NoQuote("no frequencies_mhz in the file"), "clocks for them")
     found: dict[int, JobClass] = {}

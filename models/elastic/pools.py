@@ -63,7 +63,7 @@ BOARDS = {
 
 
 def board_of(pool: str) -> Board:
-    """The board of a pool; raises InputError for an unknown one."""
+    """Return the board of a pool; raises InputError for an unknown one."""
     if pool not in BOARDS:
         raise InputError("--set", "pool", pool, one_of(BOARDS))
     return BOARDS[pool]
@@ -126,7 +126,7 @@ def _fitted(name: str, terms: Terms, board: Board) -> Trained:
 
 
 def trained(pool: str) -> dict[str, Trained]:
-    """The models of a pool by name.
+    """Return the models of a pool by name.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def trained(pool: str) -> dict[str, Trained]:
 def classes(
     pool: str, gpus: int, gpus_per_node: int, frequencies_mhz: Floats | None = None
 ) -> list[JobClass]:
-    """Every model of the pool at every one of its batches."""
+    """Return every model of the pool at every one of its batches."""
     clocks = board_of(pool).clocks if frequencies_mhz is None else frequencies_mhz
     models = trained(pool)
     return [

@@ -263,7 +263,7 @@ def _from_jobs(
 
 
 def _beyond(file: ModelFile, classes: Sequence[JobClass]) -> list[str]:
-    """Where GPU counts lie beyond those that a fit saw, in words."""
+    """Say which GPU counts lie beyond those that a fit saw."""
     times = {} if file.fitted is None else file.fitted.times
     found = {}
     for item in classes:

@@ -30,7 +30,7 @@ MOST_SHOWN = 50
 
 
 def _row(problem: ElasticProblem, solution: ElasticSolution) -> tuple[Ints, Ints]:
-    """(class, index of the GPU count) of every segment; −1 for a count that no class has."""
+    """Return (class, index of the GPU count) of every segment; −1 for a count that no class has."""
     index = np.searchsorted(problem.counts, solution.gpus)
     index = np.minimum(index, len(problem.counts) - 1)
     index = np.where(problem.counts[index] == solution.gpus, index, -1)
@@ -38,7 +38,7 @@ def _row(problem: ElasticProblem, solution: ElasticSolution) -> tuple[Ints, Ints
 
 
 def rates(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
-    """(S,) iterations per second."""
+    """Return (S,) iterations per second."""
     c, k = _row(problem, solution)
     speed = 1.0 / problem.time_s
     running = np.where(solution.kind == Kind.RUN, speed[c, k, solution.frequency], 0.0)
@@ -47,17 +47,17 @@ def rates(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
 
 
 def powers(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
-    """(S,) mean W of all GPUs that the segment holds."""
+    """Return (S,) mean W of all GPUs that the segment holds."""
     return _watts(problem, solution, problem.power_w.mean(axis=2))
 
 
 def highest_powers(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
-    """(S,) the same at the instant of most power: of a profiling window at its hungriest clock."""
+    """Return highest W of each segment, (S,): of a profiling window at its hungriest frequency."""
     return _watts(problem, solution, problem.power_w.max(axis=2))
 
 
 def _watts(problem: ElasticProblem, solution: ElasticSolution, sweep_w: Floats) -> Floats:
-    """(S,) W; `sweep_w`: (C, K) of passing through all clocks."""
+    """Return (S,) W; `sweep_w`: (C, K) of passing through all clocks."""
     c, k = _row(problem, solution)
     running = problem.power_w[c, k, solution.frequency]
     watts = np.where(solution.kind == Kind.RUN, running, 0.0)
@@ -67,13 +67,13 @@ def _watts(problem: ElasticProblem, solution: ElasticSolution, sweep_w: Floats) 
 
 
 def work(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
-    """(J,) iterations done."""
+    """Return (J,) iterations done."""
     done = rates(problem, solution) * (solution.end_s - solution.start_s)
     return np.asarray(np.bincount(solution.job, done, minlength=len(problem)), dtype=np.float64)
 
 
 def _work_slack(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
-    """(J,) iterations that a job may be off: a share of its own, and its own times' rounding.
+    """Return the tolerance of each job's iterations, (J,): a share, and rounding of its times.
 
     However late a segment is, its rounding forgives no more than half of it.
     """
@@ -85,13 +85,13 @@ def _work_slack(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
 
 
 def finished(problem: ElasticProblem, solution: ElasticSolution) -> np.ndarray:
-    """(J,) whether all iterations are done."""
+    """Return (J,) whether all iterations are done."""
     least = problem.jobs.iterations - _work_slack(problem, solution)
     return np.asarray(work(problem, solution) >= least)
 
 
 def profile_of_power(problem: ElasticProblem, solution: ElasticSolution) -> tuple[Floats, Floats]:
-    """(times, W from each on): most power of all jobs on the cluster; ends come before starts."""
+    """Return (times, W from each on): highest power of all jobs; ends come before starts."""
     inside = solution.kind != Kind.PRERUN
     return step_function(
         solution.start_s[inside], solution.end_s[inside], highest_powers(problem, solution)[inside]
@@ -101,7 +101,7 @@ def profile_of_power(problem: ElasticProblem, solution: ElasticSolution) -> tupl
 def step_function(
     start: Floats, end: Floats, value: Floats, slack: float | None = None
 ) -> tuple[Floats, Floats]:
-    """(times, level from each on) of a sum of intervals; those that touch do not overlap.
+    """Return (times, level from each on) of a sum of intervals; those that touch do not overlap.
 
     Ends count as earlier by `slack`, s; unless given by as much as is the same time.
     """
@@ -114,7 +114,7 @@ def step_function(
 
 
 def within_limit(problem: ElasticProblem, solution: ElasticSolution) -> bool:
-    """Whether the problem's own power limit is kept at all times."""
+    """Tell whether the problem's own power limit is kept at all times."""
     if not math.isfinite(problem.power_limit_w):
         return True
     level = profile_of_power(problem, solution)[1]
@@ -125,7 +125,7 @@ def within_limit(problem: ElasticProblem, solution: ElasticSolution) -> bool:
 
 
 def check(problem: ElasticProblem, solution: ElasticSolution) -> list[Violation]:
-    """Every broken constraint: each segment alone, each job over time, then all together."""
+    """Return every broken constraint: each segment alone, each job over time, then all together."""
     broken = list(_alone(problem, solution))
     if broken:
         return broken
@@ -142,7 +142,7 @@ def _where(problem: ElasticProblem, solution: ElasticSolution, s: int) -> str:
 
 
 def _alone(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[Violation]:
-    """What is wrong with a segment, whatever the others do."""
+    """Yield what is wrong with a segment, whatever the others do."""
     job, n = solution.job, solution.gpus
     if len(job) and not ((job >= 0) & (job < len(problem))).all():
         yield Violation("job number", "segments", int(job.max()), len(problem) - 1)
@@ -176,7 +176,7 @@ def _alone(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[Viola
 
 
 def _fits(problem: ElasticProblem, solution: ElasticSolution, p: int, n: int) -> bool:
-    """Whether place number p is one that n GPUs may have."""
+    """Tell whether place number p is one that n GPUs may have."""
     if p < 0:
         return True
     if p >= len(solution.places):
@@ -190,7 +190,7 @@ def _fits(problem: ElasticProblem, solution: ElasticSolution, p: int, n: int) ->
 
 
 def _sequences(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[Violation]:
-    """One segment at a time per job, restarts paid for, and no more work than there is."""
+    """Yield violations over time: overlapping segments, unpaid restarts, too much work."""
     order = np.lexsort((solution.start_s, solution.job))
     # plain lists: a day has a hundred thousand segments
     job, kind, gpus, place = (
@@ -237,7 +237,7 @@ def _sequences(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[V
 
 
 def _same_place(solution: ElasticSolution, a: int, b: int) -> bool:
-    """Whether two places are the same GPUs."""
+    """Tell whether two places are the same GPUs."""
     return a == b or (a >= 0 and b >= 0 and set(solution.places[a]) == set(solution.places[b]))
 
 
@@ -253,7 +253,7 @@ def _capacity(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[Vi
 
 
 def _expanded(problem: ElasticProblem, solution: ElasticSolution) -> tuple[Ints, Ints]:
-    """(segment, first GPU) of every block of every segment that has a place."""
+    """Return (segment, first GPU) of every block of every segment that has a place."""
     placed = np.flatnonzero((solution.place >= 0) & (solution.kind != Kind.PRERUN))
     if not len(placed):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -269,7 +269,7 @@ def _expanded(problem: ElasticProblem, solution: ElasticSolution) -> tuple[Ints,
 
 
 def _places(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[Violation]:
-    """Two jobs on one GPU."""
+    """Yield two jobs on one GPU."""
     segment, first = _expanded(problem, solution)
     if not len(segment):
         return
@@ -344,7 +344,7 @@ def evaluate(problem: ElasticProblem, solution: ElasticSolution) -> Evaluation:
 
 
 def _makespan(problem: ElasticProblem, solution: ElasticSolution) -> float:
-    """From the first submission to the last end, s."""
+    """Return the time from the first submission to the last end, s."""
     return float(solution.end_s.max(initial=problem.epoch_s)) - problem.epoch_s
 
 

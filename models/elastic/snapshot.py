@@ -35,12 +35,12 @@ class Choices:
 
     @classmethod
     def of(cls, problem: ElasticProblem) -> Choices:
-        """Those of a problem's classes."""
+        """Return the choices of a problem's classes."""
         return cls.from_tables(problem.time_s, problem.counted_w, problem.counts)
 
     @classmethod
     def from_tables(cls, time_s: Floats, watts: Floats, counts: Ints) -> Choices:
-        """From (C, K, F) tables; infinite time where there is no configuration."""
+        """Return the choices of (C, K, F) tables; infinite time means no configuration."""
         rows: list[tuple[float, int, float, int, int]] = []
         first = [0]
         for c in range(len(time_s)):
@@ -60,7 +60,7 @@ class Choices:
         )
 
     def configurations(self, chosen: Ints) -> tuple[Ints, Ints]:
-        """(A,) count and clock indices of a choice, −1 and 0 for jobs that wait."""
+        """Return (A,) count and clock indices of a choice, −1 and 0 for jobs that wait."""
         runs = chosen >= 0
         return np.where(runs, self.count[chosen], -1), np.where(runs, self.clock[chosen], 0)
 
@@ -107,7 +107,7 @@ class Snapshot:
         remaining: Floats,
         limit_w: float,
     ) -> Snapshot:
-        """All the problem's GPUs for these jobs; those that wait count for the `horizon`."""
+        """Return all the problem's GPUs for these jobs; those that wait count for the `horizon`."""
         wait = horizon(problem, of_class, remaining)
         limit = limit_w if math.isfinite(limit_w) else math.inf
         return cls(choices, of_class, remaining, problem.gpus, limit, wait)
@@ -121,7 +121,7 @@ class Snapshot:
         gpus: Ints,
         watts: Floats,
     ) -> Snapshot:
-        """What is worth most together: at most one configuration of each job, all may wait.
+        """Return what is worth most together: at most one configuration of each job, all may wait.
 
         Σ value is the most where Σ over all jobs of what each falls short of the dearest
         configuration of any is the least: that sum is the objective.
@@ -138,7 +138,7 @@ class Snapshot:
         return cls(short, everyone, ones, *there, dearest)
 
     def objective(self, chosen: Ints) -> float:
-        """Σ remaining time of a choice (index into the choices, −1 to wait), s."""
+        """Return Σ remaining time of a choice (index into the choices, −1 to wait), s."""
         runs = chosen >= 0
         times = self.remaining[runs] * self.choices.time_s[chosen[runs]]
         waiting = int((~runs).sum())
@@ -147,7 +147,7 @@ class Snapshot:
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """What is known of a decision.
+    """Solution of a decision, with a bound.
 
     Parameters
     ----------

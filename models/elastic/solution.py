@@ -215,7 +215,7 @@ class ElasticSolution(Brief):
 
 
 def _place(fields: Fields, k: int, entry: Any) -> list[int]:
-    """One place: a list of GPU numbers."""
+    """Read one place: a list of GPU numbers."""
     if not isinstance(entry, list) or not all(type(x) is int and x >= 0 for x in entry):
         raise fields.fail(f"places[{k}]", entry, "a list of GPU numbers")
     return entry

@@ -1,4 +1,4 @@
-"""From fitted formulas to tables: T_iter and power at every (n, f) at once (Eq. 1-15)."""
+"""Tables of fitted formulas: T_iter and power at every (n, f) at once (Eq. 1-15)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Maker = Callable[[int, Floats, int, int], JobClass]
 
 
 def maker_of(model: Trained, most_local_batch: float = np.inf) -> Maker:
-    """How a model's classes are made, see `job_class`."""
+    """Return how a model's classes are made, see `job_class`."""
 
     def make(batch: int, clocks: Floats, gpus: int, per_node: int) -> JobClass:
         return job_class(
@@ -39,7 +39,7 @@ def maker_of(model: Trained, most_local_batch: float = np.inf) -> Maker:
 
 
 def counts_up_to(most: int) -> list[int]:
-    """1, 2, 4, … up to `most`."""
+    """Return 1, 2, 4, … up to `most`."""
     return [1 << k for k in range(most.bit_length()) if 1 << k <= most]
 
 
@@ -52,7 +52,7 @@ def job_class(
     gpus_per_node: int,
     most_local_batch: float = np.inf,
 ) -> JobClass:
-    """The class of a model and a global batch: bs = batch/n, r = min(n, GPUs per node).
+    """Return the class of a model and a global batch: bs = batch/n, r = min(n, GPUs per node).
 
     GPU counts are the powers of two up to min(G, batch) at which the local batch is at most
     `most_local_batch`. Numbers that are no time or power are left for the door to refuse.

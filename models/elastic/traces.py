@@ -35,12 +35,12 @@ ALIKE = {
     "transformer": "bert", "gpt2": "bert", "gpt_pmp": "gpt2", "lm": "deepspeech2",
     "recommendation": "ncf", "yolov3": "vgg16", "a3c": "inception3", "cyclegan": "yolov3",
 }  # fmt: skip
-"""What stands in for a model that a pool has not; failing that, one drawn at random."""
+"""Replacements for models that a pool has not; others are drawn at random."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """What was read: the jobs, where they come from, and what was changed on the way."""
+    """Trace with its jobs, their origin, and the changes on the way."""
 
     jobs: Jobs
     origin: str
@@ -102,7 +102,7 @@ def read_trace(
 def _on_pool(
     line: _Job, classes: Sequence[JobClass], rng: np.random.Generator, changes: Counter[str]
 ) -> tuple[int, int, float]:
-    """(class, GPUs requested, iterations)."""
+    """Return (class, GPUs requested, iterations)."""
     names = [item.model for item in classes]
     wanted = line.model
     if wanted not in names:
@@ -131,7 +131,7 @@ def _on_pool(
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """Which columns say what; "" for what a format does not tell.
+    """Columns of a format; "" for a column that the format has not.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class _Format:
         return [Column(self.submit, "time"), *found]
 
     def job(self, row: dict[str, Any], source: str) -> _Job | str:
-        """One row, or what it lacks where it is left out."""
+        """Return one row, or what it lacks where it is left out."""
         gpus = max(1, round(row[self.gpus]))
         if self.unused and row[self.duration] <= 0:
             return f"a {self.duration}"
@@ -193,7 +193,7 @@ FORMATS = (
 
 
 def _lines(path: str | os.PathLike[str]) -> tuple[str, list[_Job], Counter[str]]:
-    """The format, the jobs, and how many are left out by what they lack."""
+    """Return the format, the jobs, and how many are left out by what they lack."""
     source, header = str(path), set(read_header(path))
     known = next((f for f in FORMATS if {c.name for c in f.columns} <= header), None)
     if known is None:

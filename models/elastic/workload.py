@@ -27,7 +27,7 @@ REQUESTS = {1: 0.70, 2: 0.12, 4: 0.10, 8: 0.07, 16: 0.01}
 
 
 def arrivals(rng: np.random.Generator, size: int, span_s: float) -> np.ndarray:
-    """(size,) ascending times in [0, span) with a day's rhythm; the first is at 0."""
+    """Return (size,) ascending times in [0, span) with a day's rhythm; the first is at 0."""
     grid = np.linspace(0.0, span_s, 2049)
     density = 1 + SWING * np.sin(2 * np.pi * (grid / DAY_S - 0.25))
     mass = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2)])
@@ -45,7 +45,7 @@ def jobs(
     duration_scale: float = 1.0,
     requests: dict[int, float] | None = None,
 ) -> Jobs:
-    """`size` jobs over `span_s` seconds.
+    """Return `size` jobs over `span_s` seconds.
 
     A job's iterations are its duration over T_iter on the GPUs it requests at the highest
     clock, as in the paper.

@@ -1,4 +1,4 @@
-"""What a job costs: power, run time, throughput and energy as the papers write them.
+"""Costs of a job: power, run time, throughput and energy as the papers write them.
 
 Plain functions and frozen parameter sets, without any fitting: a solver, a policy and an
 estimator evaluate the same formula. Times in s, power in W, energy in J, clocks in MHz.

@@ -68,7 +68,7 @@ def iteration_energy(
 
 
 def log_power(theta: Floats, design: Mapping[str, Any]) -> tuple[Floats, Floats]:
-    """ln of the mean power of a GPU, E / (n·T_iter) of Eq. 6-15, and its Jacobian.
+    """Return ln of the mean power of a GPU, E / (n·T_iter) of Eq. 6-15, and its Jacobian.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class EnergyModel:
     def powers(
         self, local_batch: ArrayLike, frequency_mhz: ArrayLike
     ) -> tuple[Floats, Floats, Floats]:
-        """(P_grad, P_sync, P_static) in W per GPU, Eq. 12-15; arguments broadcast."""
+        """Return (P_grad, P_sync, P_static) in W per GPU, Eq. 12-15; arguments broadcast."""
         b, f = np.broadcast_arrays(
             np.asarray(local_batch, dtype=float), np.asarray(frequency_mhz, dtype=float)
         )

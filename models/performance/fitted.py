@@ -1,4 +1,4 @@
-"""From saved fits to formulas: iteration times, and the power of a GPU, by group."""
+"""Formulas of saved fits: iteration times, and the power of a GPU, by group."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CLOCK = "frequency_mhz"
 
 @dataclass(frozen=True)
 class Iterations:
-    """How long an iteration of one model takes, and where that was measured.
+    """Iteration time of one model, and the range of its measurements.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Iterations:
     top_mhz: float | None = None
 
     def allows(self, gpus: int, batch: float) -> bool:
-        """Whether a global batch on so many GPUs lies where it was measured."""
+        """Tell whether a global batch on so many GPUs lies where it was measured."""
         low, high = self.local_batch
         return self.gpus[0] <= gpus <= self.gpus[1] and low <= batch / gpus <= high
 
@@ -58,7 +58,7 @@ class Iterations:
 
 
 def iterations(fit: FittedParameters) -> dict[str, Iterations]:
-    """The iteration times in a fit of powerflow-throughput or powerflow-energy, by group."""
+    """Return the iteration times in a fit of powerflow-throughput or powerflow-energy, by group."""
     return {group or "model": _iterations(fit, group) for group in fit.groups}
 
 
@@ -87,7 +87,7 @@ def _iterations(fit: FittedParameters, group: str) -> Iterations:
 
 
 def energies(fit: FittedParameters) -> dict[str, EnergyModel]:
-    """The powers in a fit of powerflow-energy, by group."""
+    """Return the powers in a fit of powerflow-energy, by group."""
     return {
         group or "model": EnergyModel(dict(params), fit.facts(group).get("form", "continuous"))
         for group, params in fit.groups.items()
@@ -118,7 +118,7 @@ def power_of(fit: FittedParameters, group: str) -> Callable[[Floats, Floats], Fl
 
 
 def group_for(fit: FittedParameters, name: str) -> str:
-    """The group that is about `name`: its own, or the only one.
+    """Return the group that is about `name`: its own, or the only one.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def group_for(fit: FittedParameters, name: str) -> str:
 def shared_clocks(
     fits: Sequence[FittedParameters], names: Sequence[str], most: int
 ) -> Floats | None:
-    """The clocks at which all of these fits hold: those measured, or `most` between the ends.
+    """Return the frequencies at which all these fits hold: measured ones, or `most` in between.
 
     Raises
     ------
@@ -159,7 +159,7 @@ def shared_clocks(
 def common_clocks(
     groups: Iterable[tuple[FittedParameters, str]],
 ) -> tuple[float, float, tuple[float, ...]] | None:
-    """The clocks at which all of these groups of fits hold, MHz: from, to, and those measured.
+    """Return the frequencies at which all these groups hold, MHz: least, most, and measured ones.
 
     None where no group tells its clocks; none measured where they do not reach to both ends.
 

@@ -54,12 +54,12 @@ PAPER_BETA = 0.91
 def power_law_time(
     frequency_mhz: ArrayLike, time_at_max_s: float, beta: float, max_mhz: float
 ) -> Floats:
-    """e(f) = e_min·(f_max/f)^β in s (CATS, Eq. 5)."""
+    """Return e(f) = e_min·(f_max/f)^β in s (CATS, Eq. 5)."""
     return np.asarray(time_at_max_s * (max_mhz / np.asarray(frequency_mhz, dtype=float)) ** beta)
 
 
 def sla_frequency(max_mhz: float, tolerance: float, beta: float) -> float:
-    """The lowest clock in MHz at which Eq. 5 stays within `tolerance` (κ): f_max·κ^(−1/β).
+    """Return the lowest clock in MHz at which Eq. 5 stays within `tolerance` (κ): f_max·κ^(−1/β).
 
     1104.896 MHz for f_max = 1350, κ = 1.2 and β = 0.91.
     """
@@ -71,7 +71,7 @@ def sla_frequency(max_mhz: float, tolerance: float, beta: float) -> float:
 def contention_factor(
     utilisation_percent: ArrayLike, exponent: float = 1.0, knee_percent: float = 100.0
 ) -> Floats:
-    """s(U) = max(1, (U/U_0)^q): the slowdown of every resident at summed utilisation U.
+    """Return s(U) = max(1, (U/U_0)^q): the slowdown of every resident at summed utilisation U.
 
     q = 1 conserves capacity: what is asked above the knee is waited for.
     """

@@ -1,4 +1,4 @@
-"""What is known of a training job before it has been measured: priors of Eq. 2-5 and 12-15.
+"""Knowledge of a training job before any measurement: priors of Eq. 2-5 and 12-15.
 
 A run on one GPU at one batch cannot tell what part of an iteration shrinks with the batch, nor
 what synchronisation costs, nor what a GPU draws while it waits. Such parameters take the median of

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, type_of
 from optgap.models.jsonio import Fields, finite, load_json
 from optgap.models.quantities import warn
 from optgap.models.shown import Brief
@@ -43,7 +43,7 @@ class FittedParameters(Brief):
     used: str = ""
 
     def only(self, source: str = "model") -> Mapping[str, float]:
-        """The parameters of a fit that has just one group."""
+        """Return the parameters of a fit that has just one group."""
         if len(self.groups) != 1:
             raise InputError(
                 source, "field groups", NoQuote(f"{len(self.groups)} groups"), "exactly one"
@@ -72,23 +72,23 @@ class FittedParameters(Brief):
         return next(found, {})
 
     def facts(self, group: str) -> Mapping[str, Any]:
-        """What prediction needs beyond the parameters."""
+        """Return what prediction needs beyond the parameters."""
         facts: Mapping[str, Any] = self._group(group).get("state", {}).get("facts", {})
         return facts
 
     def span(self, group: str, name: str) -> tuple[float, float] | None:
-        """The range of an input among the rows of a group; None where it is not known."""
+        """Return the range of an input among the rows of a group; None where it is not known."""
         values = self._group(group).get("validity", {}).get(name)
         if not isinstance(values, Sequence) or len(values) != 2:
             return None
         return float(values[0]), float(values[1])
 
     def levels(self, group: str, name: str) -> tuple[float, ...]:
-        """The values that an input took, ascending; () where they are too many, or not known."""
+        """Return the values that an input took, ascending; () if too many, or unknown."""
         return tuple(map(float, self._group(group).get("levels", {}).get(name, ())))
 
     def predictive(self, group: str) -> tuple[str, ...]:
-        """What draws of a group carry, in words; () for a fit saved before it was told."""
+        """Return what draws of a group carry, in words; () for a fit saved before it was told."""
         found = self._group(group).get("state", {}).get("predictive")
         if not isinstance(found, Mapping):
             return ()
@@ -100,7 +100,7 @@ class FittedParameters(Brief):
 
     @property
     def unknown(self) -> str:
-        """Why nothing can be drawn, in words; "" where something can, or in a file from before."""
+        """Reason why nothing can be drawn; "" if something can, or for an older file."""
         for group in self.document.get("groups", ()):
             state, params = group.get("state", {}), group.get("params", {}).values()
             values = [x for row in state.get("covariance", ()) for x in row]
@@ -127,7 +127,7 @@ class FittedParameters(Brief):
         return f"{text}: {self.used}" if self.used else text
 
     def using(self, used: str) -> FittedParameters:
-        """The same, with what became of it."""
+        """Return the same, with what became of it."""
         return replace(self, used=used)
 
     def to_json(self) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def read_fit(path: Any) -> FittedParameters:
     elif hasattr(path, "to_json"):
         document = finite(path.to_json())
     if not isinstance(document, Mapping):
-        found = NoQuote(f"a {type(document).__name__}")
+        found = type_of(document)
         raise InputError("models", "", found, "fits: reports of optgap.fit, or files of them")
     if source == "model":  # in memory: what it was fitted to stands for it
         source = str(document.get("source") or source)
@@ -170,7 +170,7 @@ def read_fit(path: Any) -> FittedParameters:
 
 
 def read_fits(models: Any) -> list[FittedParameters]:
-    """One fit or several, see `read_fit`; none for None."""
+    """Return one fit or several, see `read_fit`; none for None."""
     if models is None:
         return []
     several = models if isinstance(models, (list, tuple)) else [models]
@@ -193,12 +193,12 @@ def _of(fields: Fields) -> FittedParameters:
 
 
 def written(fits: Sequence[FittedParameters]) -> dict[str, Any]:
-    """What a problem's JSON form has of the fits in it: nothing where there are none."""
+    """Return what a problem's JSON form has of the fits in it: nothing where there are none."""
     return {"fits": [fit.to_json() for fit in fits]} if fits else {}
 
 
 def restored(fields: Fields) -> tuple[FittedParameters, ...]:
-    """The fits in a problem's JSON form."""
+    """Return the fits in a problem's JSON form."""
     if "fits" not in fields.document:
         return ()
     return tuple(FittedParameters.from_json(item) for item in fields.objects("fits"))

@@ -116,7 +116,7 @@ def p_norm(
 
 
 def log_time(theta: Floats, design: Mapping[str, Any]) -> tuple[Floats, Floats]:
-    """ln T_iter (Eq. 5) and its Jacobian in (T_IO, T_grad, T_sync, γ1, γ2) parameters.
+    """Return ln T_iter (Eq. 5) and its Jacobian in (T_IO, T_grad, T_sync, γ1, γ2) parameters.
 
     With C the inner norm, the shares w_C = (C/T)^γ2, w_S = (T_sync/T)^γ2 and likewise inside
     give d ln T / d ln C = w_C and so on; d ln T / dγ2 = (w_C ln C + w_S ln T_sync − ln T)/γ2.
@@ -144,7 +144,7 @@ def log_time(theta: Floats, design: Mapping[str, Any]) -> tuple[Floats, Floats]:
 
 
 def _log_norm(log_a: Floats, log_b: Floats, gamma: float) -> tuple[Floats, Floats]:
-    """ln (a^γ + b^γ)^(1/γ) and a's share of the sum, without leaving the range of floats."""
+    """Return ln (a^γ + b^γ)^(1/γ) and a's share of the sum, without leaving the range of floats."""
     gap = gamma * (log_b - log_a)
     share = 1 / (1 + np.exp(np.minimum(gap, 700)))
     return np.maximum(log_a, log_b) + np.log1p(np.exp(-np.abs(gap))) / gamma, share
@@ -175,7 +175,7 @@ class ThroughputModel:
         nodes: ArrayLike = 1,
         gpus_on_node: ArrayLike | None = None,
     ) -> tuple[Floats, Floats, Floats]:
-        """(T_IO, T_grad, T_sync) in s, Eq. 2-4; arguments broadcast, r defaults to n / nodes."""
+        """Return (T_IO, T_grad, T_sync), s, Eq. 2-4; arguments broadcast. Default r: n / nodes."""
         clock = 1.0 if frequency_mhz is None else frequency_mhz
         on_node = 0.0 if gpus_on_node is None else gpus_on_node
         n, b, f, m, r = np.broadcast_arrays(

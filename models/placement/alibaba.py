@@ -14,7 +14,7 @@ from typing import Any
 
 
 def _counts(name: str) -> tuple[tuple[Any, ...], ...]:
-    """The rows of a table beside this file; all but names of GPU models are whole numbers."""
+    """Read the rows of a table beside this file; all but names of GPU models are integers."""
     with Path(__file__).with_name(name).open(newline="") as file:
         rows = list(csv.reader(file))[1:]
     return tuple(tuple(int(v) if v.isdigit() else v for v in row) for row in rows)

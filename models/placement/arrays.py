@@ -18,7 +18,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 def int_column(values: Iterable[int], source: str, name: str, minimum: int = 0) -> IntArray:
-    """A read-only int64 array of shape (n,); every value at least `minimum`.
+    """Return a read-only int64 array of shape (n,); every value at least `minimum`.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def int_column(values: Iterable[int], source: str, name: str, minimum: int = 0) 
 def time_column(
     values: Iterable[float], source: str, name: str, least: float = -math.inf, endless: bool = False
 ) -> FloatArray:
-    """A read-only float64 array of shape (n,) of times in s, finite unless `endless`.
+    """Return a read-only float64 array of shape (n,) of times in s, finite unless `endless`.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def time_column(
 
 
 def same_length(source: str, prefix: str, columns: dict[str, Any]) -> int:
-    """The common length of the columns.
+    """Return the common length of the columns.
 
     Raises
     ------

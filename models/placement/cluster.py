@@ -41,7 +41,7 @@ class NodeType:
         return f"nodes of {self.cpu_milli} milli-CPU, {self.memory_mib} MiB, {gpus}"
 
     def lacks(self, task: TaskClass) -> str:
-        """What an empty node of this type lacks for one such task."""
+        """Return what an empty node of this type lacks for one such task."""
         asked = (
             ("milli-CPU", task.cpu_milli - self.cpu_milli),
             ("MiB", task.memory_mib - self.memory_mib),

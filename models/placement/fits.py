@@ -25,7 +25,7 @@ def refit(
     seed: int = 0,
     deal: bool = True,
 ) -> PlacementProblem:
-    """The problem with measured idle and full power.
+    """Return the problem with measured idle and full power.
 
     A group goes to the GPU models whose names it has in it (``NVIDIA A100-SXM4-40GB`` to ``A100``);
     one whose name begins with CPU is the CPU package. Where no model of the cluster is named,
@@ -87,7 +87,7 @@ def watts_of(fits: Sequence[FittedParameters]) -> tuple[Watts, Watts]:
 
 
 def matches(boards: Watts, models: Iterable[str]) -> dict[str, str]:
-    """The group for each of these GPU models that one is about."""
+    """Return the group for each of these GPU models that one is about."""
     found = {}
     for model in dict.fromkeys(filter(None, models)):
         named = [name for name in boards if name == model]
@@ -98,7 +98,7 @@ def matches(boards: Watts, models: Iterable[str]) -> dict[str, str]:
 
 
 def _dealt(cluster: Cluster, boards: Sequence[str]) -> tuple[Cluster, dict[str, str]]:
-    """The cluster with its GPU models replaced by those measured, type after type."""
+    """Return the cluster with its GPU models replaced by those measured, type after type."""
     old = list(dict.fromkeys(filter(None, cluster.models)))
     new = {model: boards[k % len(boards)] for k, model in enumerate(old)}
     models = tuple(new.get(model, "") for model in cluster.models)

@@ -49,22 +49,22 @@ NODE = np.dtype(
         ("cpu_eq1", "?"),
     ]
 )
-"""What never changes about a node."""
+"""Fields of a node that never change."""
 
 
 def model_names(problem: PlacementProblem) -> tuple[str, ...]:
-    """The distinct GPU models of the cluster, sorted."""
+    """Return the distinct GPU models of the cluster, sorted."""
     return tuple(sorted(set(problem.cluster.models)))
 
 
 def accepts(specs: tuple[str, ...], models: tuple[str, ...]) -> BoolArray:
-    """(specs, models): whether a constraint admits a model."""
+    """Return (specs, models): whether a constraint admits a model."""
     rows = [[not spec or model in spec.split("|") for model in models] for spec in specs]
     return np.array(rows, dtype=np.bool_).reshape(len(specs), len(models))
 
 
 def workload_table(problem: PlacementProblem) -> Table:
-    """(models, M): the target workload as each GPU model sees it."""
+    """Return (models, M): the target workload as each GPU model sees it."""
     workload = problem.workload
     admitted = accepts(workload.gpu_specs, model_names(problem)).T
     table = np.zeros(admitted.shape, dtype=WORKLOAD)
@@ -77,7 +77,7 @@ def workload_table(problem: PlacementProblem) -> Table:
 
 
 def node_table(problem: PlacementProblem, order: IntArray) -> Table:
-    """(N,): the nodes, in the given order."""
+    """Return (N,): the nodes, in the given order."""
     cluster, power = problem.cluster, problem.power
     place = {model: k for k, model in enumerate(model_names(problem))}
     models = [cluster.models[int(n)] for n in order]
@@ -96,7 +96,7 @@ def node_table(problem: PlacementProblem, order: IntArray) -> Table:
 
 
 def idle_gpus(gpus: IntArray) -> IntArray:
-    """(N, most GPUs): free milli-GPU of idle nodes, -1 where a node has no such GPU."""
+    """Return (N, most GPUs): free milli-GPU of idle nodes, -1 where a node has no such GPU."""
     index = np.arange(max(1, int(gpus.max())))
     return np.where(index[None, :] < gpus[:, None], 1000, -1).astype(np.int64)
 
@@ -125,7 +125,7 @@ def gpu_profile(workload: Table, gpu_free: IntArray, gpus: int, profile: Table) 
 def after_move(
     fitting: int, below: int, wanted: int, moved: int, old: int, new: int
 ) -> tuple[int, int]:
-    """A class's profile after `moved` GPUs went from `old` to `new` free milli-GPU."""
+    """Return a class's profile after `moved` GPUs went from `old` to `new` free milli-GPU."""
     if moved > 0:
         if old >= wanted:
             fitting -= moved
@@ -142,7 +142,7 @@ def after_move(
 def buckets(
     workload: Table, free_cpu: int, free: int, profile: Table, moved: int, old: int, new: int
 ) -> BucketValues:
-    """The seven buckets of a node of which `moved` GPUs go from `old` to `new` milli-GPU free.
+    """Return the seven buckets of a node; `moved` GPUs go from `old` to `new` milli-GPU free.
 
     `free` and `profile` describe the GPUs before that move, `free_cpu` is what it leaves;
     `workload` is (M,), as the node's model sees it. Order: q1, q2, q3, q4, xl, xr, na, in

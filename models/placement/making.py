@@ -1,4 +1,4 @@
-"""What presets are made of: clusters and tasks from counts of the Alibaba trace."""
+"""Parts of presets: clusters and tasks from counts of the Alibaba trace."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ORIGIN = "Alibaba cluster-trace-gpu-v2023 (counts)"
 
 
 def power_model(cpu_rule: CpuRule = "packages") -> PowerModel:
-    """The paper's devices under one of the two CPU rules.
+    """Return the paper's devices under one of the two CPU rules.
 
     Raises
     ------
@@ -35,12 +35,12 @@ def aims_of(
     watts_per_gpu: float = 120.0,
     cpu_rule: CpuRule = "packages",
 ) -> tuple[PowerModel, PlacementObjective]:
-    """What every preset lets one choose: the CPU rule, and what is optimised."""
+    """Return what every preset lets one choose: the CPU rule, and what is optimised."""
     return power_model(cpu_rule), PlacementObjective(goal, alpha, watts_per_gpu)
 
 
 def cluster_of(types: Sequence[tuple[str, int, int, int, int]]) -> Cluster:
-    """A cluster from (model, GPUs, milli-vCPU, MiB, count) rows; nodes are named by type."""
+    """Return a cluster from (model, GPUs, milli-vCPU, MiB, count) rows; nodes are named by type."""
     rows = list(chain.from_iterable(repeat(row[:4], row[4]) for row in types))
     counts: dict[str, int] = {}
     names = []
@@ -60,7 +60,7 @@ def cluster_of(types: Sequence[tuple[str, int, int, int, int]]) -> Cluster:
 def proportional(
     types: Sequence[tuple[str, int, int, int, int]], size: int
 ) -> tuple[tuple[str, int, int, int, int], ...]:
-    """The same types with `size` nodes in all, by largest remainders."""
+    """Return the same types with `size` nodes in all, by largest remainders."""
     total = sum(row[4] for row in types)
     shares = [size * row[4] / total for row in types]
     counts = [int(share) for share in shares]
@@ -72,7 +72,7 @@ def proportional(
 
 @cache
 def trace_of_classes() -> Tasks:
-    """The Default workload, one row per task, grouped by class."""
+    """Return the Default workload, one row per task, grouped by class."""
     rows = list(chain.from_iterable(repeat(row[:4], row[4]) for row in TASK_CLASSES))
     return Tasks.of(
         [f"default-{k:04d}" for k in range(len(rows))],
@@ -86,12 +86,12 @@ def trace_of_classes() -> Tasks:
 
 @cache
 def target_of_classes() -> TargetWorkload:
-    """The Default workload as the target of a problem."""
+    """Return the Default workload as the target of a problem."""
     return TargetWorkload.from_tasks(trace_of_classes())
 
 
 def that_fit(tasks: Tasks, cluster: Cluster) -> Tasks:
-    """The tasks that at least one empty node could take."""
+    """Return the tasks that at least one empty node could take."""
     fits = {
         c: any(
             task.cpu_milli <= node.cpu_milli

@@ -1,14 +1,13 @@
-"""From a placement that is there to a better one by a limited number of migrations.
+"""Problem of improving a present placement by a limited number of migrations.
 
-The placement problem says what fits where; this adds what a running cluster adds: tasks that
-must stay, nodes that a task may not go to, and further resources.
+The placement problem says which tasks fit on which nodes. A running cluster adds tasks that must
+stay, nodes that a task may not go to, and further resources.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -19,17 +18,15 @@ from optgap.models.placement.problem import PlacementProblem
 from optgap.models.placement.solution import PlacementSolution
 from optgap.models.result import Evaluation, Violation
 
-SCHEMA = "optgap.moves/1"
-
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One migration: a task leaves its node for another, or for other GPUs of the same.
+    """Migration of a task to another node, or to other GPUs of its node.
 
     Parameters
     ----------
     task, from_node, to_node: indices.
-    gpu_mask: the GPUs of `to_node` that it then uses, bit g for GPU g.
+    gpu_mask: GPUs of `to_node` that the task then uses, bit g for GPU g.
     """
 
     task: int
@@ -40,17 +37,17 @@ class Move:
 
 @dataclass(frozen=True, eq=False)
 class Further:
-    """What a move must heed beside the problem, which may be a relaxation of it.
+    """Further limits on moves, beside the problem, which may be a relaxation.
 
     Parameters
     ----------
-    names: R resources.
-    capacity: (R, N) how much of each a node gives.
-    asks: (T, R) how much of each a task takes.
+    names: names of R resources.
+    capacity: (R, N) amount of each that a node has.
+    asks: (T, R) amount of each that a task takes.
     units: (N,) units of each GPU of a node.
     share: (T,) units of each of its GPUs that a task takes.
-    fullest: (T,) whether a scheduler picks the GPU: of those with room the one with the least
-        free, the first of several.
+    fullest: (T,) whether a scheduler picks the GPU: the one with the least sufficient room, the
+        first of several.
     """
 
     names: tuple[str, ...]
@@ -62,7 +59,7 @@ class Further:
 
     @classmethod
     def of(cls, problem: PlacementProblem) -> Further:
-        """Nothing beside the problem but how many tasks a node of it runs."""
+        """Return no further limits, except the number of tasks on a node of the problem."""
         tasks, nodes = len(problem.tasks), len(problem.cluster)
         return cls(
             ("tasks",),
@@ -74,7 +71,7 @@ class Further:
         )
 
     def loads(self, gpus: int, there: IntArray, masks: IntArray) -> IntArray:
-        """(GPUs,) units that tasks take of a node's GPUs (bits)."""
+        """Return the units (GPUs,) that tasks take of a node's GPUs (bits)."""
         on = masks[:, None] >> np.arange(gpus) & 1
         load: IntArray = (on * self.share[there][:, None]).sum(axis=0)
         return load
@@ -82,19 +79,19 @@ class Further:
 
 @dataclass(frozen=True, eq=False)
 class MigrationProblem:
-    """A placement problem, the placement that is there, and what may move.
+    """Placement problem with the present placement, and the tasks that may move.
 
     Parameters
     ----------
-    problem: its tasks and nodes; the objective is power.
-    current: where every task is now.
+    problem: tasks and nodes; the objective is power.
+    current: present node and GPUs of every task.
     movable: (T,) whether a task may move at all.
     node_sets: sets of nodes, each (N,).
     node_set_of: (T,) the node set that a task may move within, -1 for any node. Staying is
         allowed outside of it, too.
-    closed: (N,) nodes that nothing may move to.
-    further: resources and units of GPUs that a move must heed, too.
-    fixed_w: W of devices that the problem does not have, whatever moves.
+    closed: (N,) nodes to which no task may move.
+    further: further limits on moves.
+    fixed_w: constant W of devices outside the problem.
     """
 
     problem: PlacementProblem
@@ -120,7 +117,7 @@ class MigrationProblem:
         further: Further | None = None,
         fixed_w: float = 0.0,
     ) -> MigrationProblem:
-        """Check that the current placement is one, and make the problem.
+        """Check the current placement, and make the problem.
 
         By default every task may move to every node.
 
@@ -150,7 +147,7 @@ class MigrationProblem:
         return made
 
     def may_go(self, k: int, n: int) -> bool:
-        """Whether task `k` may be on node `n`, whatever else is there."""
+        """Tell whether task `k` may be on node `n`, however full the node is."""
         if n == int(self.current.node[k]):
             return True
         if not self.movable[k] or self.closed[n]:
@@ -159,7 +156,7 @@ class MigrationProblem:
         return group < 0 or bool(self.node_sets[group][n])
 
     def evaluate(self, solution: PlacementSolution) -> Evaluation:
-        """The referee's numbers, with the devices that the problem does not have."""
+        """Return the referee's numbers, with the devices outside the problem."""
         found = self.problem.evaluate(solution)
         metrics = dict(found.metrics)
         for name in ("power_w", "power_gpu_w"):
@@ -167,14 +164,14 @@ class MigrationProblem:
         return replace(found, objective=found.objective + self.fixed_w, metrics=metrics)
 
     def moved(self, solution: PlacementSolution) -> IntArray:
-        """The tasks that are on another node or on other GPUs than now."""
+        """Return the tasks that are on another node or on other GPUs than now."""
         differs = (solution.node != self.current.node) | (
             solution.gpu_mask != self.current.gpu_mask
         )
         return np.flatnonzero(differs)
 
     def check(self, solution: PlacementSolution, most: int | None = None) -> list[Violation]:
-        """Every broken constraint; with `most`, moving more tasks than that is one.
+        """Return every broken constraint; with `most`, moving more tasks breaks one.
 
         A task that moves must be movable, and allowed on its new node.
         """
@@ -198,7 +195,7 @@ class MigrationProblem:
         return found
 
     def _short(self, n: int, there: IntArray, masks: IntArray) -> list[Violation]:
-        """What is short on a node that tasks have come to, beside the problem's constraints."""
+        """Return the further limits that a node with new tasks exceeds."""
         more, name = self.further, self.problem.cluster.names[n]
         used = more.asks[there].sum(axis=0)
         found = [
@@ -212,9 +209,9 @@ class MigrationProblem:
     def follow(
         self, moves: Iterable[Move], checked: int = 0
     ) -> tuple[PlacementSolution, list[Violation]]:
-        """Where the moves lead one after another, and the first step that does not fit, if any.
+        """Return the placement after the moves in turn, and the first move that does not fit.
 
-        So many steps at the beginning are known to fit (`checked`).
+        The first `checked` moves are known to fit.
         """
         node, mask = self.current.node.copy(), self.current.gpu_mask.copy()
         found: list[Violation] = []
@@ -233,7 +230,7 @@ class MigrationProblem:
         return PlacementSolution.of_arrays(node, mask), found
 
     def _step_broken(self, node: IntArray, mask: IntArray, move: Move) -> Violation | None:
-        """What the node that a task has just reached has against it: the referee's words."""
+        """Return the violation on the node that a task has just reached, in the referee's words."""
         problem, n = self.problem, move.to_node
         if not self.may_go(move.task, n) or not self.movable[move.task]:
             name = problem.cluster.names[n]
@@ -251,26 +248,8 @@ class MigrationProblem:
         return broken[0] if broken else None
 
     def picked(self, k: int, n: int, there: IntArray, masks: IntArray) -> int:
-        """The GPU (bits) of a node that a scheduler picks for a task, 0 where none has room."""
+        """Return the GPU (bits) of a node that a scheduler picks for a task, 0 if none has room."""
         loads = self.further.loads(int(self.problem.cluster.gpus[n]), there, masks)
         room = self.further.units[n] - self.further.share[k]
         fits = [(-int(load), g) for g, load in enumerate(loads) if load <= room]
         return 1 << min(fits)[1] if fits else 0
-
-    def moves_json(self, moves: Iterable[Move], names: Sequence[str]) -> dict[str, Any]:
-        """JSON form of a list of moves, ``optgap.moves/1``; `names` (N,) are those of nodes."""
-        tasks = self.problem.tasks.names
-        return {
-            "schema": SCHEMA,
-            "moves": [
-                {
-                    "task": tasks[move.task],
-                    "from_node": names[move.from_node],
-                    "to_node": names[move.to_node],
-                    "gpu_index": [
-                        g for g in range(move.gpu_mask.bit_length()) if move.gpu_mask >> g & 1
-                    ],
-                }
-                for move in moves
-            ],
-        }

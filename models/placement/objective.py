@@ -1,4 +1,4 @@
-"""What a placement is to be good at."""
+"""Objectives of a placement."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ AT_A_MOMENT: dict[str, Goal] = {
     "mean_weighted": "weighted",
     "mean_accepted_gpu": "accepted_gpu",
 }
-"""What each goal over time is the integral or the mean of."""
+"""Goal at a moment whose integral or mean each goal over time is."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementObjective:
-    """What to optimise.
+    """Objective to optimise.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class PlacementObjective:
 
 
 def over_time_goal(goal: str) -> TimeGoal:
-    """The goal over time for one at a moment; itself for any other, which is checked later."""
+    """Return the goal over time for a goal at a moment; others stay, and are checked later."""
     named: Any = {at: over for over, at in AT_A_MOMENT.items()}
     found: TimeGoal = named.get(goal, goal)
     return found

@@ -110,7 +110,7 @@ def read_nodes(path: Path, devices: DeviceTable | None = None, strict: bool = Fa
 
 
 def has_times(path: Path) -> bool:
-    """Whether a pod list says when tasks come and how long they stay in our own columns.
+    """Tell whether a pod list says when tasks come and how long they stay in our own columns.
 
     Raises
     ------
@@ -194,7 +194,7 @@ def _time_columns(path: Path) -> tuple[Column, Column]:
 
 
 def _with_times(tasks: Tasks, table: Table, source: str) -> Tasks:
-    """The tasks in order of submission, with their times; those without a life left out."""
+    """Return the tasks in order of submission, with their times; those without a life left out."""
     came, gone = next(pair for pair in TIMES.values() if pair[1] in table)
     submit, second = np.array(table[came]), np.array(table[gone])
     duration = second if gone == "duration_s" else second - submit

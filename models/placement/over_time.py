@@ -23,7 +23,7 @@ GONE = ("sleep_after_s", "wake_s", "off_w")
 
 @dataclass(frozen=True, slots=True)
 class OverTime:
-    """What a problem over time adds to one whose tasks stay for ever.
+    """Part of a problem over time that a problem with endless tasks lacks.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class OverTime:
 
     @property
     def end_s(self) -> float:
-        """When the horizon ends, s."""
+        """End of the horizon, s."""
         return self.begin_s + self.horizon_s
 
     @property
@@ -53,7 +53,7 @@ class OverTime:
         return self.queue != "reject"
 
     def settled(self, tasks: Tasks, source: str) -> OverTime:
-        """The same with the horizon's begin and length as numbers, checked against the tasks.
+        """Return the rules with begin and length of the horizon, checked against the tasks.
 
         Raises
         ------
@@ -87,7 +87,7 @@ class OverTime:
         return settled
 
     def lasting_s(self, tasks: Tasks) -> FloatArray:
-        """(T,) how long each task runs: its duration, or to the horizon's end if that is less.
+        """Return each task's run time, (T,), s: its duration, or to the horizon's end if less.
 
         A task that waited runs as long as if it had not, beyond the horizon's end if need be.
         """
@@ -100,7 +100,7 @@ class OverTime:
         return lasting
 
     def moved(self, by_s: float) -> OverTime:
-        """The same horizon so much later."""
+        """Return the same horizon so much later."""
         return replace(self, begin_s=self.begin_s + by_s)
 
     def to_json(self) -> dict[str, Any]:

@@ -102,7 +102,7 @@ class PowerModel:
         return math.ceil((cores - free_milli // CORE_MILLI) / self.cpu.cores)
 
     def cpu_edges(self, capacity_milli: int) -> list[int]:
-        """The largest CPU uses below the capacity, in milli-vCPU, before `cpu_w` changes."""
+        """Return the largest CPU uses below the capacity, in milli-vCPU, before `cpu_w` changes."""
         capacity, size = capacity_milli, self.cpu.vcpu_milli
         if self.cpu_rule == "eq1":
             # ceil(used/size) changes after multiples of the size, floor(free/size) when the

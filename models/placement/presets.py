@@ -235,9 +235,9 @@ def from_csv(
 
 
 def _horizon(queue: str, horizon_s: float, trace: Tasks) -> tuple[OverTime, IntArray]:
-    """The rules, and the tasks that are submitted within the horizon.
+    """Return the rules, and the tasks that are submitted within the horizon.
 
-    Without a length it ends with the last task that leaves.
+    Without a length the horizon ends with the last task that leaves.
     """
     begin = float(trace.submit_s.min())
     if horizon_s:
@@ -254,7 +254,7 @@ def _horizon(queue: str, horizon_s: float, trace: Tasks) -> tuple[OverTime, IntA
 def _with_fits(
     table: DeviceTable | None, fits: Sequence[FittedParameters], nodes: str | os.PathLike[str]
 ) -> DeviceTable | None:
-    """The devices that a node list may name: also those that a fit is about."""
+    """Return the devices that a node list may name, those of fits included."""
     if not fits:
         return table
     table = table or DeviceTable(dict(GPU_IDLE_W), dict(GPU_FULL_W))

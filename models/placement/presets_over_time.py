@@ -42,7 +42,7 @@ def alibaba_time(
     goal: Goal | TimeGoal = "energy",
     **aims: Any,
 ) -> PlacementProblem:
-    """`size` tasks of the Default workload that come and leave, on a cluster that fits them.
+    """Return `size` tasks of the Default workload that come and leave, on a cluster that fits them.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def check(problem: PlacementProblem, solution: PlacementSolution) -> list[Violation]:
-    """Every broken constraint of Eq. 6, node by node and task by task."""
+    """Return every broken constraint of Eq. 6, node by node and task by task."""
     found, by_node = check_tasks(problem, solution)
     for node, members in sorted(by_node.items()):
         found += _check_node(problem, solution, node, members)
@@ -28,7 +28,7 @@ def check(problem: PlacementProblem, solution: PlacementSolution) -> list[Violat
 def check_tasks(
     problem: PlacementProblem, solution: PlacementSolution
 ) -> tuple[list[Violation], dict[int, list[int]]]:
-    """What is wrong with a task's own node and GPUs, and the tasks of each node."""
+    """Return what is wrong with a task's own node and GPUs, and the tasks of each node."""
     if len(solution) != len(problem.tasks):
         size = len(problem.tasks)
         return [Violation("one placement per task", "solution", len(solution), size)], {}

@@ -1,4 +1,4 @@
-"""From a trace to a stream of arrivals: workload inflation."""
+"""Workload inflation: a stream of arrivals from a trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a solution amounts to after every arrival, recomputed from the placements alone."""
+"""Metrics of a solution after every arrival, recomputed from the placements alone."""
 
 from __future__ import annotations
 

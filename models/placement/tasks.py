@@ -44,7 +44,7 @@ class TaskClass(NamedTuple):
         return tuple(self.gpu_spec.split("|")) if self.gpu_spec and self.num_gpu else ()
 
     def accepts(self, model: str) -> bool:
-        """Whether a node with this GPU model will do."""
+        """Tell whether a node with this GPU model will do."""
         return not self.allowed_models or model in self.allowed_models
 
 
@@ -156,7 +156,7 @@ class Tasks:
 
     @property
     def count(self) -> int:
-        """How many tasks there are, whatever number of nodes they take."""
+        """Number of tasks, whatever number of nodes they take."""
         return int(self.first.sum())
 
     @cached_property
@@ -185,7 +185,7 @@ class Tasks:
         return [list(range(k, k + int(self.parts[k]))) for k in starts.tolist()]
 
     def apart(self) -> Tasks:
-        """The same rows, each a task of its own: what they ask for together is relaxed."""
+        """Return the same rows, each a task of its own: what they ask for together is relaxed."""
         return replace(self, gang=np.arange(len(self)))
 
     @property
@@ -200,7 +200,7 @@ class Tasks:
         return demand
 
     def task_class(self, k: int) -> TaskClass:
-        """What task `k` requests."""
+        """Return what task `k` requests."""
         return TaskClass(
             int(self.cpu_milli[k]),
             int(self.memory_mib[k]),
@@ -221,7 +221,7 @@ class Tasks:
         return np.array([place[self.task_class(k)] for k in range(len(self))], dtype=np.int64)
 
     def take(self, chosen: Iterable[int]) -> Tasks:
-        """The tasks with these rows, in the order given; rows of a gang that follow stay one."""
+        """Return the tasks with these rows, in this order; rows of a gang in sequence stay one."""
         rows = list(chosen)
         old = self.gang[rows]
         goes_on = (np.diff(old) == 0) & (np.diff(rows) > 0)
@@ -276,7 +276,7 @@ def _lives(fields: Fields) -> list[Any]:
 
 
 def gpu_request_error(num_gpu: int, gpu_milli: int) -> str:
-    """What `gpu_milli` should be for this number of GPUs, or "" when it is that."""
+    """Return what `gpu_milli` should be for this number of GPUs, or "" when it is that."""
     if num_gpu == 0:
         return "" if gpu_milli == 0 else "0 milli-GPU for a task without GPUs"
     if num_gpu == 1:
@@ -360,7 +360,7 @@ class TargetWorkload:
     def from_counts(
         cls, counts: dict[tuple[int, int, int, str], int], share: float = 0.95
     ) -> TargetWorkload:
-        """The most popular classes that make up `share` of all tasks (FGD's typical pods).
+        """Return the most popular classes that make up `share` of all tasks (FGD's typical pods).
 
         `counts` maps (cpu_milli, gpu_milli, num_gpu, gpu_spec) to the number of tasks.
         Classes are sorted by count, ties by the tuple, both descending; the shortest prefix
@@ -391,7 +391,7 @@ class TargetWorkload:
 
     @classmethod
     def from_tasks(cls, tasks: Tasks, share: float = 0.95) -> TargetWorkload:
-        """The target workload of a trace, every task with weight 1."""
+        """Return the target workload of a trace, every task with weight 1."""
         counts: Counter[tuple[int, int, int, str]] = Counter(
             (int(cpu), int(milli), int(count), spec)
             for cpu, milli, count, spec in zip(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def check(problem: PlacementProblem, solution: PlacementSolution) -> list[Violation]:
-    """Every broken constraint: of Eq. 6 at all times, and of when tasks may start.
+    """Return every broken constraint: of Eq. 6 at all times, and of when tasks may start.
 
     No task starts before it is submitted, and none later where the queue is ``reject``. Of a
     constraint that a node breaks at several times, the first is reported.
@@ -40,7 +40,7 @@ def check(problem: PlacementProblem, solution: PlacementSolution) -> list[Violat
 def _gangs(
     problem: PlacementProblem, start_s: FloatArray, solution: PlacementSolution
 ) -> Iterator[Violation]:
-    """What is wrong with tasks that take several nodes."""
+    """Yield what is wrong with tasks that take several nodes."""
     for rows in problem.tasks.gangs:
         nodes = solution.node[rows].tolist()
         placed, where = [n for n in nodes if n >= 0], f"task {rows[0]}"
@@ -102,7 +102,7 @@ def _nodes(problem: PlacementProblem, solution: PlacementSolution) -> Iterator[V
 
 
 def _first(events: NodeEvents, broken: BoolArray) -> list[int]:
-    """The first event of each node after which `broken` is true."""
+    """Return the first event of each node after which `broken` is true."""
     found = np.flatnonzero(broken)
     _, first = np.unique(events.node[found], return_index=True)
     return sorted(found[first].tolist())

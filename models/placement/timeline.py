@@ -1,4 +1,4 @@
-"""What a solution over time comes to: every node after every start and end, from scratch.
+"""Metrics of a solution over time: every node after every start and end, from scratch.
 
 Numpy over all events at once; it shares nothing with the compiled event loop of the policies.
 """
@@ -50,7 +50,7 @@ class NodeEvents:
 
 
 def node_events(problem: PlacementProblem, solution: PlacementSolution) -> NodeEvents:
-    """The events of a solution over time; nodes and GPUs that do not exist are passed over."""
+    """Return the events of a solution over time, without nodes and GPUs that do not exist."""
     assert solution.start_s is not None
     cluster, tasks = problem.cluster, problem.tasks
     placed = np.flatnonzero((solution.node >= 0) & (solution.node < len(cluster)))
@@ -88,7 +88,7 @@ def node_events(problem: PlacementProblem, solution: PlacementSolution) -> NodeE
 
 @dataclass(frozen=True, eq=False)
 class NodeValues:
-    """What nodes draw and what of them is fragmented, one row per state asked for.
+    """Power and fragmentation of nodes, with one row per state.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def node_values(
 
 
 def _distinct(rows: IntArray) -> tuple[IntArray, IntArray]:
-    """The distinct rows, and which of them each row is."""
+    """Return the distinct rows, and which of them each row is."""
     weights = np.random.default_rng(0).integers(1, 2**62, size=rows.shape[1]) | 1
     key = (rows * weights).sum(axis=1)  # modulo 2^64
     _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
@@ -211,7 +211,7 @@ def timeline(problem: PlacementProblem, solution: PlacementSolution) -> Timeline
     moments = moments[order]
 
     def followed(base: Any, change: Any, coming: int = 0) -> Any:
-        """A value from the horizon's begin on, from what it changes by at each moment."""
+        """Return a value from the horizon's begin on, from what it changes by at each moment."""
         changes = np.concatenate([change, np.full(len(came), coming)])
         return np.cumsum(np.append(base, changes[order]))[last]
 
@@ -228,7 +228,7 @@ def timeline(problem: PlacementProblem, solution: PlacementSolution) -> Timeline
 
 
 def steps(events: NodeEvents, after: FloatArray, rest: FloatArray) -> FloatArray:
-    """(E,) by how much each event changes its node's value, `rest` before its first."""
+    """Return (E,) by how much each event changes its node's value, `rest` before its first."""
     before = rest[events.node]
     at = np.flatnonzero(events.node[1:] == events.node[:-1])
     before[at + 1] = after[at]

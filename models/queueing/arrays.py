@@ -13,12 +13,12 @@ IntArray = NDArray[np.int64]
 
 
 def floats(values: Iterable[Any]) -> FloatArray:
-    """A read-only float array of its own."""
+    """Return a read-only float array of its own."""
     return _frozen(np.array(list(values) if not hasattr(values, "dtype") else values, np.float64))
 
 
 def integers(values: Iterable[Any]) -> IntArray:
-    """A read-only integer array of its own."""
+    """Return a read-only integer array of its own."""
     return _frozen(np.array(list(values) if not hasattr(values, "dtype") else values, np.int64))
 
 

@@ -21,7 +21,7 @@ SERVES: Mapping[str, tuple[str, ...]] = {TIME: (), ENERGY: ()}
 def refit(
     problem: QueueingProblem, fits: Sequence[FittedParameters], seed: int = 0
 ) -> QueueingProblem:
-    """The problem with durations = iterations × T_iter on the GPUs that a job asks for.
+    """Return the problem with durations = iterations × T_iter on the GPUs that a job asks for.
 
     Jobs say what they train by family and batch. Where none does, each is given a model and a
     batch from `seed` that were measured on about as many GPUs, and iterations that last about as
@@ -41,7 +41,7 @@ def refit(
 
 
 def times_of(fits: Sequence[FittedParameters]) -> dict[str, Iterations]:
-    """The iteration times by group.
+    """Return the iteration times by group.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def times_of(fits: Sequence[FittedParameters]) -> dict[str, Iterations]:
 def with_durations(
     jobs: Jobs, times: Mapping[str, Iterations], gpus_per_node: int, source: str
 ) -> Jobs:
-    """The jobs, those with a batch lasting as long as their iterations take at the top clock.
+    """Return the jobs; those with a batch last as long as their iterations at the top frequency.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def with_durations(
 
 
 def dealt(jobs: Jobs, times: Mapping[str, Iterations], gpus_per_node: int, seed: int) -> Jobs:
-    """The jobs with a family, a batch and iterations each, about as long as before."""
+    """Return the jobs with a family, a batch and iterations each, about as long as before."""
     rng, names = np.random.default_rng(seed), list(times)
     families, batches, counts = [], [], []
     for k in range(len(jobs)):

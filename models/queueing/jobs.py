@@ -16,7 +16,7 @@ from optgap.models.shown import Brief
 from optgap.models.times import SHORTEST_S
 
 LONGEST_S = 4e9
-"""Of a time, s: a clock that counts from 1970 shows it in 2096."""
+"""Largest time, s; a clock that counts from 1970 shows it in 2096."""
 MOST_JOBS = 10_000_000
 
 
@@ -176,7 +176,7 @@ def _numbers(columns: Mapping[str, Any], where: Sequence[str], source: str) -> N
 
 
 def _whole(values: Iterable[int], source: str) -> IntArray:
-    """The GPU counts, none of them rounded."""
+    """Return the GPU counts, none of them rounded."""
     given = floats(values)
     found = integers(np.where(np.abs(given) < 2**31, given, 0))
     for k in np.flatnonzero(found != given)[:1].tolist():

@@ -14,7 +14,7 @@ from optgap.models.queueing.arrays import IntArray
 
 @compiled
 def tightest(free: IntArray, level: IntArray, n: int, most: int) -> int:
-    """The least number of free GPUs, at most `most`, that suffices for n; -1 for none."""
+    """Return the least number of free GPUs, at most `most`, that suffices for n; -1 for none."""
     if len(free) == 1:  # one node with as many GPUs as a whole cluster
         return free[0] if n <= free[0] <= most else -1
     for f in range(n, most + 1):
@@ -25,7 +25,7 @@ def tightest(free: IntArray, level: IntArray, n: int, most: int) -> int:
 
 @compiled
 def fits(free: IntArray, level: IntArray, n: int, g: int) -> bool:
-    """Whether a job of n GPUs can be placed now."""
+    """Tell whether a job of n GPUs can be placed now."""
     if n <= g:
         return tightest(free, level, n, g) >= 0
     whole, rest = n // g, n % g
@@ -36,7 +36,7 @@ def fits(free: IntArray, level: IntArray, n: int, g: int) -> bool:
 
 @compiled
 def node_with(free: IntArray, f: int) -> int:
-    """The lowest node with exactly f GPUs free."""
+    """Return the lowest node with exactly f GPUs free."""
     for node in range(len(free)):
         if free[node] == f:
             return node

@@ -1,4 +1,4 @@
-"""A log of jobs that really ran: the problem they were, and the schedule that happened."""
+"""Log of jobs that really ran, as a problem and the schedule that happened."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AT_ONCE = "the most held at once (--set gpus=N)"
 
 
 def _split(gpus: int) -> tuple[int, int]:
-    """As few nodes as a problem may have for so many GPUs, and the GPUs of each."""
+    """Return the fewest nodes that a problem may have for so many GPUs, and the GPUs of each."""
     fewest = -(-gpus // MOST_GPUS_PER_NODE)
     nodes = next(n for n in range(fewest, gpus + 1) if gpus % n == 0)
     return nodes, gpus // nodes
@@ -26,12 +26,12 @@ def _split(gpus: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Pool:
-    """How many GPUs a log's jobs shared.
+    """Number of GPUs that the jobs of a log shared.
 
     Parameters
     ----------
-    gpus: the number; `said` where it comes from, in words.
-    rule: what allows no more GPUs; "" where the log itself showed them.
+    gpus: the number; `said` names its source in words.
+    rule: the source that allows no more GPUs; "" if the log itself showed the number.
     """
 
     gpus: int
@@ -40,24 +40,24 @@ class Pool:
 
     @classmethod
     def of(cls, told: int | None, seen: int, why: str) -> Pool:
-        """The pool as told, else as large as the log shows; `why` says how."""
+        """Return the pool as given, else as large as the log shows; `why` says how."""
         return cls(seen, why) if told is None else cls(told, "as told", f"--set gpus={told}")
 
 
 @dataclass(frozen=True)
 class QueueLog:
-    """A log as it was read, for one pool of GPUs.
+    """Log as it was read, for one pool of GPUs.
 
     Parameters
     ----------
-    problem: the jobs; only how many GPUs there are matters, not on which nodes.
-    logged: when they really ran.
-    users: of each job.
-    pool: where the number of GPUs comes from.
-    records: jobs in the file; `reasons` how many are left out, by why.
+    problem: the jobs; only the number of GPUs matters, not their nodes.
+    logged: the schedule that happened.
+    users: user of each job.
+    pool: number of GPUs and its source.
+    records: number of jobs in the file; `reasons` counts those left out, by reason.
     pools: jobs and GPU-hours by pool.
-    warnings: what was odd.
-    lacks: what the pool is too small for, in a sentence; "" where all that happened fits.
+    warnings: remarks about odd values.
+    lacks: sentence on the jobs for which the pool is too small; "" if everything fits.
     """
 
     problem: QueueingProblem
@@ -72,15 +72,15 @@ class QueueLog:
 
     @property
     def load(self) -> float:
-        """GPU time held over that of the pool, from the first start to the last end."""
+        """GPU time held, over the GPU time of the pool from the first start to the last end."""
         span = float(np.max(self.logged.end_s) - np.min(self.logged.start_s))
         return float(self.problem.jobs.gpu_seconds.sum()) / (self.problem.gpus * span)
 
     @property
     def idle_waiting(self) -> float:
-        """The share of all waiting during which the free GPUs were enough for all that waited.
+        """Share of all waiting during which the free GPUs were enough for all waiting jobs.
 
-        Under any order of the jobs, nobody need wait for these GPUs.
+        Under any order of the jobs, no job need wait for these GPUs.
         """
         jobs, start, end = self.problem.jobs, self.logged.start_s, self.logged.end_s
         one, none = np.ones(len(jobs), dtype=np.int64), np.zeros(len(jobs), dtype=np.int64)
@@ -97,12 +97,12 @@ class QueueLog:
 def happened(
     jobs: Jobs, start_s: FloatArray, pool: Pool, name: str, source: str, at: Callable[[float], str]
 ) -> tuple[QueueingProblem, QueueingSolution, str]:
-    """The problem that jobs were, the schedule that happened, and what it lacks.
+    """Return the problem of the jobs, the schedule that happened, and what the pool lacks.
 
     Parameters
     ----------
-    jobs: in the order of their arrivals, as `start_s`.
-    at: tells a time.
+    jobs: jobs in the order of their arrivals, as `start_s`.
+    at: function that writes a time as text.
     """
     most, when = peak(start_s, start_s + jobs.duration_s, jobs.gpus)
     enough = max(most, pool.gpus)
@@ -124,7 +124,7 @@ def happened(
 
 
 def peak(start_s: FloatArray, end_s: FloatArray, gpus: IntArray) -> tuple[int, float]:
-    """The most GPUs that were held at once, and when first."""
+    """Return the most GPUs held at once, and the first time of this."""
     most, at = peaks(start_s, end_s, gpus, np.zeros_like(gpus))
     return int(most[0]), float(at[0])
 
@@ -132,7 +132,7 @@ def peak(start_s: FloatArray, end_s: FloatArray, gpus: IntArray) -> tuple[int, f
 def peaks(
     start_s: FloatArray, end_s: FloatArray, gpus: IntArray, node: IntArray
 ) -> tuple[IntArray, FloatArray]:
-    """The most GPUs that were held at once on each node, by its number, and when first."""
+    """Return the most GPUs held at once on each node, by number, and the first time of this."""
     time = np.concatenate([freed_s(start_s, end_s), start_s])
     change, where = np.concatenate([-gpus, gpus]), np.concatenate([node, node])
     order = np.lexsort((change, time, where))

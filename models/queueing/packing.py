@@ -1,4 +1,4 @@
-"""From start times to nodes: best fit in order of start."""
+"""Choice of nodes for start times: best fit in order of start."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Cluster:
         return twin
 
     def fits(self, n: int) -> bool:
-        """Whether a job of n GPUs can be placed now."""
+        """Tell whether a job of n GPUs can be placed now."""
         return bool(fits(self.free, self.level, n, self.g))
 
     def start(self, job: int, n: int) -> list[tuple[int, int]]:
@@ -53,7 +53,7 @@ class Cluster:
 def best_fit(
     problem: QueueingProblem, start_s: FloatArray, end_s: FloatArray
 ) -> list[list[tuple[int, int]]]:
-    """(node, GPUs) pairs per job; none for a job without a place, which the referee will see."""
+    """Return (node, GPUs) pairs per job; none for a job without room, as the referee will see."""
     cluster = Cluster(problem)
     found: list[list[tuple[int, int]]] = [[] for _ in range(len(problem))]
     events: list[tuple[float, int, int]] = []

@@ -117,7 +117,7 @@ def mixed(
 
 @wraps(mixed, assigned=())
 def measured(*, seed: int, size: int = 200, **params: Any) -> QueueingProblem:
-    """`mixed` with durations = iterations × T_iter of five networks fitted on A100."""
+    """Make `mixed` with durations = iterations × T_iter of five networks fitted on A100."""
     fitted = refit(mixed(seed=seed, size=size, **params), [a100_iterations()], seed)
     origin = "fits of public measurements; stream synthetic, after the paper's Section IV-A"
     return replace(fitted, name=f"measured stream, {size} jobs, seed {seed}", origin=origin)

@@ -1,10 +1,10 @@
-"""Job streams from files: the tidy table, Philly's table, and the Standard Workload Format."""
+"""Readers of job streams: the tidy table, Philly's table, and the Standard Workload Format."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -45,10 +45,35 @@ PHILLY = (
 
 @dataclass(frozen=True)
 class Read:
-    """Jobs, and what was changed or left out on the way."""
+    """Jobs, with notices about changes and omissions."""
 
     jobs: Jobs
     notices: tuple[str, ...]
+
+
+@dataclass
+class Rows:
+    """Jobs of a file, in the order of the file.
+
+    Parameters
+    ----------
+    source, where: the file, and the place of each job in it.
+    called: the file's names for run times, GPU counts and arrivals.
+    duration, gpus, arrival: run times, GPU counts and arrivals, (J,); NaN is unknown.
+    rest: further columns of `Jobs`.
+    from_first: whether time starts with the first job.
+    notices: remarks about odd values.
+    """
+
+    source: str
+    where: Sequence[str]
+    called: tuple[str, str, str]
+    duration: Any
+    gpus: Any
+    arrival: Any
+    rest: dict[str, Any]
+    from_first: bool = True
+    notices: Callable[[Sequence[int]], list[str]] = lambda kept: []
 
 
 def read_jobs(
@@ -59,46 +84,44 @@ def read_jobs(
     times: Mapping[str, Iterations] | None = None,
     gpus_per_node: int = 8,
 ) -> Read:
-    """Jobs from a file, whose format its name and header tell; see `presets.from_csv`.
+    """Read jobs from a file, whose name and header decide the format; see `presets.from_csv`.
+
+    Unless `unusable` is ``refuse``, jobs of a log (SWF, Philly's table) that cannot be run are left
+    out and counted; jobs of the tidy table are left out only with ``drop``.
 
     Raises
     ------
-    InputError: naming file, row and column of what cannot be used.
+    InputError: naming file, row and column of a value that cannot be used.
     """
     if unusable not in get_args(Unusable):
         expected = one_of(get_args(Unusable))
         raise InputError("--set", "unusable", unusable, expected)
-    name = str(path).removesuffix(".gz")
-    if name.endswith(".swf"):
-        from optgap.models.queueing.swf import read_swf
+    drop = unusable != "refuse"
+    if str(path).removesuffix(".gz").endswith(".swf"):
+        from optgap.models.queueing.swf import swf_rows
 
-        return read_swf(path, most_gpus, unusable)
+        return _usable(swf_rows(path), most_gpus, drop)
     if {"timestamp", "num_gpus"} <= set(read_header(path)):
-        return _philly(path, most_gpus, unusable != "refuse")
-    return _tidy(path, most_gpus, unusable == "drop", strict, times or {}, gpus_per_node)
+        return _usable(_philly(path, drop), most_gpus, drop)
+    drop = unusable == "drop"
+    return _usable(_tidy(path, drop, strict, times or {}, gpus_per_node), most_gpus, drop)
 
 
 def _tidy(
-    path: Path,
-    most_gpus: int,
-    drop: bool,
-    strict: bool,
-    times: Mapping[str, Iterations],
-    gpus_per_node: int,
-) -> Read:
+    path: Path, drop: bool, strict: bool, times: Mapping[str, Iterations], gpus_per_node: int
+) -> Rows:
     """Read ``job,arrival_s,duration_s,gpus[,type,family,iterations,estimate_s,patience_s]``.
 
-    Arrivals may be dates; with `strict`, values that are not believed are refused. With the
-    `times` of iterations by family, jobs that tell a batch and iterations last as long as these
-    take. Empty cells of the optional columns mean unknown; iterations are then duration × GPUs and
-    the estimate is the duration.
+    Arrivals may be dates; `strict` refuses implausible values. With the `times` of iterations by
+    family, a job with a batch and iterations lasts as long as these take. Empty cells of optional
+    columns mean unknown; iterations are then duration × GPUs, and the estimate is the duration.
     """
     table = read_table(path, _lenient(TIDY) if drop else TIDY, strict=strict)
     where = [f"row {row}" for row in table["#"]]
     gpus = np.array(table["gpus"])
     duration = _timed(table, times, gpus_per_node, where, str(path), drop)
     iterations, estimate = np.array(table["iterations"]), np.array(table["estimate_s"])
-    columns = {
+    rest = {
         "names": table["job"],
         "kinds": table["type"],
         "families": table["family"],
@@ -107,13 +130,12 @@ def _tidy(
         "patience_s": table["patience_s"],
         "batches": table["batch"] if any(table["batch"]) else None,
     }
-    told = {"duration_s": duration, "gpus": gpus, "arrival_s": np.array(table["arrival_s"])}
-    kept, notices = usable(told, most_gpus, drop, where, str(path))
-    return _stream(table["arrival_s"], duration, gpus, columns, kept, where, notices, str(path))
+    called = "duration_s", "gpus", "arrival_s"
+    return Rows(str(path), where, called, duration, gpus, table["arrival_s"], rest, False)
 
 
 def _lenient(columns: Sequence[Column]) -> list[Column]:
-    """The columns, with what stands for cells that tell nothing."""
+    """Return the columns with values for empty cells."""
 
     def unknown(column: Column) -> Any:
         if column.kind == "text":
@@ -133,11 +155,11 @@ def _timed(
     source: str,
     drop: bool,
 ) -> Any:
-    """Run times in s: those given, and iterations × T_iter where a fit knows the family.
+    """Return run times, s: the given ones, and iterations × T_iter if a fit has the family.
 
     Raises
     ------
-    InputError: for a job with neither that is not to be dropped: what it says and what is missing.
+    InputError: for a job with neither that may not be dropped, with what is missing.
     """
     found = np.array(table["duration_s"], dtype=float)
     for k, place in enumerate(where):
@@ -157,89 +179,60 @@ def _timed(
     return found
 
 
-def _philly(path: Path, most_gpus: int, drop: bool) -> Read:
-    """Read ``timestamp,duration,num_gpus[,cluster]``; time starts with the first job.
+def _philly(path: Path, drop: bool) -> Rows:
+    """Read ``timestamp,duration,num_gpus[,cluster]``.
 
     Timestamps are ISO 8601, time zones respected, or seconds, durations in s; `cluster` (a
     virtual cluster) becomes the type.
     """
     table = read_table(path, _lenient(PHILLY) if drop else PHILLY)
     where = [f"row {row}" for row in table["#"]]
-    stamps = np.array(table["timestamp"], dtype=float)
-    duration, gpus = np.array(table["duration"]), np.array(table["num_gpus"])
-    told = {"duration": duration, "num_gpus": gpus, "timestamp": stamps}
-    kept, notices = usable(told, most_gpus, drop, where, str(path))
-    origin = min((stamps[k] for k in kept), default=0.0)
-    columns = {"kinds": table["cluster"], "names": [f"row-{row}" for row in table["#"]]}
-    arrival = [stamp - origin for stamp in stamps]
-    return _stream(arrival, duration, gpus, columns, kept, where, notices, str(path))
+    rest = {"kinds": table["cluster"], "names": [place.replace(" ", "-") for place in where]}
+    called = "duration", "num_gpus", "timestamp"
+    duration, gpus, arrival = (table[name] for name in called)
+    return Rows(str(path), where, called, duration, gpus, arrival, rest)
 
 
-def usable(
-    columns: dict[str, Any],
-    most_gpus: int,
-    drop: bool,
-    where: Sequence[str],
-    source: str,
-) -> tuple[list[int], list[str]]:
-    """The jobs that can be run, and how many were left out why.
-
-    `columns` are the run times, the GPU counts and, where they may be unknown (NaN), the arrivals,
-    under the names the file has for them.
+def _usable(rows: Rows, most_gpus: int, drop: bool) -> Read:
+    """Return the jobs that can be run, by arrival, with notices of omissions and sorting.
 
     Raises
     ------
-    InputError: for the first job that cannot be run, unless they are to be dropped.
+    InputError: for the first job that cannot be run, unless such jobs are dropped; if none is
+        left.
     """
-    time, size, *arrival = columns
-    duration, gpus = columns[time], columns[size]
+    time, size, when = rows.called
+    duration, gpus = np.asarray(rows.duration, dtype=float), np.asarray(rows.gpus)
+    arrival = np.asarray(rows.arrival, dtype=float)
     most = f"at most {most_gpus}, what the cluster has"
-    faults = [
-        (f"without a {time}", time, duration < SHORTEST_S, LONG_ENOUGH),
-        (f"without {size}", size, gpus < 1, "an integer of at least 1"),
-        (f"larger than {most_gpus} GPUs", size, gpus > most_gpus, most),
-    ]
-    faults += [(f"without {name}", name, np.isnan(columns[name]), "a time") for name in arrival]
-    good = np.ones(len(duration), dtype=bool)
-    notices = []
-    for text, name, bad, expected in faults:
-        bad = bad & good
-        if not bad.any():
-            continue
-        if not drop:
-            k = int(np.argmax(bad))
-            raise InputError(
-                source, f"{where[k]}, column {name}", columns[name][k].item(), expected
-            )
-        notices.append(counted(int(bad.sum()), f"job {text} left out"))
+    good, dropped = np.ones(len(duration), dtype=bool), []
+    for text, name, values, bad, expected in (
+        (f"without a {time}", time, duration, duration < SHORTEST_S, LONG_ENOUGH),
+        (f"without {size}", size, gpus, gpus < 1, "an integer of at least 1"),
+        (f"larger than {most_gpus} GPUs", size, gpus, gpus > most_gpus, most),
+        (f"without {when}", when, arrival, np.isnan(arrival), "a time"),
+    ):
+        for k in [] if drop else np.flatnonzero(bad)[:1].tolist():
+            place = f"{rows.where[k]}, column {name}"
+            raise InputError(rows.source, place, values[k].item(), expected)
+        count = int((bad & good).sum())
+        dropped += [counted(count, f"job {text} left out")] if count else []
         good &= ~bad
-    return np.flatnonzero(good).tolist(), notices
-
-
-def _stream(
-    arrival: Sequence[float],
-    duration: Any,
-    gpus: Any,
-    columns: dict[str, Any],
-    kept: list[int],
-    where: Sequence[str],
-    notices: list[str],
-    source: str,
-) -> Read:
-    """The jobs kept, by arrival, and a notice when they were not so in the file."""
-    times = np.array(arrival, dtype=float)[kept]
-    late = int((times[1:] < np.maximum.accumulate(times)[:-1]).sum()) if len(times) else 0
-    if late:
-        notices = [*notices, counted(late, "job out of order, sorted by arrival")]
+    kept = np.flatnonzero(good).tolist()
+    notices = [*rows.notices(kept), *dropped]
     if not kept:
-        raise InputError(source, "", NoQuote("no jobs"), "at least one job")
-    taken = {n: None if c is None else [c[k] for k in kept] for n, c in columns.items()}
+        raise InputError(rows.source, "", NoQuote("no jobs"), "at least one job")
+    times = arrival[kept] - (min(arrival[kept]) if rows.from_first else 0.0)
+    late = int((times[1:] < np.maximum.accumulate(times)[:-1]).sum())
+    if late:
+        notices.append(counted(late, "job out of order, sorted by arrival"))
+    taken = {n: None if c is None else [c[k] for k in kept] for n, c in rows.rest.items()}
     jobs = Jobs.of(
         times,
-        np.asarray(duration, dtype=float)[kept],
-        np.asarray(gpus)[kept],
+        duration[kept],
+        gpus[kept],
         **taken,  # type: ignore[arg-type]  # None only for batches
-        places=[where[k] for k in kept],
-        source=source,
+        places=[rows.where[k] for k in kept],
+        source=rows.source,
     )
     return Read(jobs, tuple(notices))

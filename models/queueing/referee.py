@@ -19,7 +19,7 @@ SHORT_S = 10.0
 
 
 def check(problem: QueueingProblem, solution: QueueingSolution) -> list[Violation]:
-    """Every broken constraint: job by job, and where no job is at fault, over time."""
+    """Return every broken constraint: job by job, and where no job is at fault, over time."""
     count = len(problem)
     if len(solution.start_s) != count or len(solution.held_at) != count + 1:
         return [Violation("number of jobs", "schedule", len(solution.start_s), count)]
@@ -140,7 +140,7 @@ def evaluate(problem: QueueingProblem, solution: QueueingSolution) -> Evaluation
 
 
 def _left(problem: QueueingProblem, solution: QueueingSolution) -> FloatArray:
-    """When each job that never starts leaves, s; infinite for those that do not, NaN if started."""
+    """Return when each job that never starts leaves, s; infinite if never, NaN if started."""
     jobs = problem.jobs
     never = ~np.isfinite(solution.start_s)
     left: FloatArray = np.where(never, jobs.arrival_s + jobs.patience_s, math.nan)
@@ -170,7 +170,7 @@ def _percentiles(name: str, values: FloatArray) -> dict[str, float]:
 
 
 def jain(values: FloatArray) -> float:
-    """(Σx)²/(n·Σx²): 1 when all are equal, 1/n when one has everything; 1 when all are 0."""
+    """Return (Σx)²/(n·Σx²): 1 when all are equal, 1/n when one has everything; 1 when all are 0."""
     squares = float((values * values).sum())
     return float(values.sum()) ** 2 / (len(values) * squares) if squares else 1.0
 
@@ -178,7 +178,7 @@ def jain(values: FloatArray) -> float:
 def queue_length(
     problem: QueueingProblem, solution: QueueingSolution
 ) -> tuple[FloatArray, IntArray]:
-    """When the number of waiting jobs changes, s, and what it is from then on."""
+    """Return when the number of waiting jobs changes, s, and what it is from then on."""
     left = _left(problem, solution)
     leave = np.where(np.isnan(left), solution.start_s, left)
     leave = leave[np.isfinite(leave)]

@@ -1,4 +1,4 @@
-"""What a schedule looks like over time: queue length and fragmentation, in one sweep."""
+"""Queue length and fragmentation of a schedule over time, in one sweep."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _sweep(
     waiting = queued = blocked = partial = 0.0
 
     def room(n: int) -> bool:
-        """Whether n GPUs are free as the placement rule wants them."""
+        """Tell whether n GPUs are free as the placement rule wants them."""
         whole, rest = level[g] - n // g, n % g
         some = rest == 0 or whole > 0
         return whole >= 0 and (some or any(rest <= f < g and m > 0 for f, m in level.items()))

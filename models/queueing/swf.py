@@ -1,8 +1,8 @@
-"""The Standard Workload Format of the Parallel Workloads Archive, version 2.2.
+"""Reader of the Standard Workload Format of the Parallel Workloads Archive, version 2.2.
 
-One job per line, 18 numbers separated by spaces, -1 for what is unknown; lines that start with a
-semicolon are the header or comments. Defined by Chapin et al., "Benchmarks and Standards for the
-Evaluation of Parallel Job Schedulers", JSSPP 1999.
+A line has one job as 18 numbers separated by spaces, -1 for unknown ones. Lines that start with a
+semicolon are the header or comments. Chapin et al. define the format in "Benchmarks and Standards
+for the Evaluation of Parallel Job Schedulers", JSSPP 1999.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ import math
 import os
 import re
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from optgap.models import tables
 from optgap.models.errors import InputError, NoQuote, shorten
-from optgap.models.queueing.arrays import FloatArray, IntArray, floats, integers
+from optgap.models.queueing.arrays import FloatArray, floats, integers
 from optgap.models.queueing.jobs import Jobs
 from optgap.models.queueing.log import AT_ONCE, Pool, QueueLog, happened, peak
 from optgap.models.queueing.problem import MOST_GPUS
@@ -26,26 +25,25 @@ from optgap.models.shown import counted
 from optgap.models.times import SHORTEST_S, shown
 
 if TYPE_CHECKING:
-    from optgap.models.queueing.readers import Read, Unusable
+    from optgap.models.queueing.readers import Rows
 
 FIELDS = 18
 MOST = 2.0**53
-"""From here on a float does not tell neighbouring integers apart."""
+"""Least integer from which on floats cannot represent all integers."""
 NUMBER, SUBMIT, WAIT, RUN, USED, ASKED, LIMIT, STATUS, USER, QUEUE = 0, 1, 2, 3, 4, 7, 8, 10, 11, 14
 PARTS = (2, 3, 4)
-"""Status of a line that is one part of a job with checkpoints; a line of its own sums it up."""
+"""Status of a part of a job with checkpoints; another line has the whole job."""
 HEADER = re.compile(r";\s*(MaxProcs|MaxNodes)\s*:\s*(\d+)", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Log:
-    """The lines that are jobs.
+class Log(NamedTuple):
+    """Lines of a log that are jobs.
 
     Parameters
     ----------
-    values: (J, 18) their numbers; -1 is what the log does not tell.
-    rows: where each stands.
-    reasons: how many lines are left out, by why.
+    values: (J, 18) numbers of the lines; -1 is unknown.
+    rows: place of each line.
+    reasons: number of lines left out, by reason.
     header: numbers of processors by the name of the comment.
     """
 
@@ -54,56 +52,45 @@ class Log:
     reasons: Counter[str]
     header: Counter[str]
 
-    @property
-    def names(self) -> list[str]:
-        """The jobs' numbers."""
-        return [f"{number:.0f}" for number in self.values[:, NUMBER]]
 
-    @property
-    def queues(self) -> list[str]:
-        """Names of their queues; "" where the log tells none."""
-        return [f"queue-{queue:.0f}" if queue >= 0 else "" for queue in self.values[:, QUEUE]]
-
-    @property
-    def estimate_s(self) -> FloatArray:
-        """The times that were requested, or else the run times."""
-        limit = self.values[:, LIMIT]
-        return floats(np.where(limit > 0, limit, self.values[:, RUN]))
-
-    def notices(self, chosen: IntArray) -> list[str]:
-        """A notice where some of the jobs have no requested time."""
-        count = int((self.values[chosen, LIMIT] <= 0).sum())
-        what = counted(count, "job without a requested time")
-        return [f"{what}, the run time taken"] if count else []
+def _told(values: FloatArray) -> dict[str, Any]:
+    """Return names of jobs and queues, and estimates: requested times, else run times."""
+    number, run, limit, queue = values[:, [NUMBER, RUN, LIMIT, QUEUE]].T
+    return {
+        "names": [f"{one:.0f}" for one in number],
+        "kinds": [f"queue-{one:.0f}" if one >= 0 else "" for one in queue],
+        "estimate_s": floats(np.where(limit > 0, limit, run)),
+    }
 
 
-def read_swf(path: str | os.PathLike[str], most_gpus: int, unusable: Unusable = "auto") -> Read:
-    """Read a log; processors count as GPUs.
+def _guessed(values: FloatArray) -> list[str]:
+    """Return a notice if some jobs have no requested time."""
+    count = int((values[:, LIMIT] <= 0).sum())
+    what = counted(count, "job without a requested time")
+    return [f"{what}, the run time taken"] if count else []
 
-    Processors are those requested, or those used where no request is known; the requested
-    time is the scheduler's estimate, or the run time where none is known. Time starts with the
-    first job. Left out, and counted: parts of jobs with checkpoints (status 2 to 4), jobs whose
-    submit time is unknown, and, unless `unusable` is ``refuse``, jobs without a run time or
-    processors and jobs larger than the cluster.
+
+def swf_rows(path: str | os.PathLike[str]) -> Rows:
+    """Read a log as a stream of jobs; processors count as GPUs.
+
+    Processors are the requested ones, or the used ones if no request is known. The scheduler's
+    estimate is the requested time, or the run time if that is unknown. Parts of jobs with
+    checkpoints (status 2 to 4) and jobs without a submit time are left out and counted.
 
     Raises
     ------
-    InputError: naming the row of a line that is not 18 numbers, or of a job number that is there
-        twice.
+    InputError: naming the row of a line that is not 18 numbers.
     """
-    from optgap.models.queueing.readers import _stream, usable
+    from optgap.models.queueing.readers import Rows
 
-    source, log = str(path), _read(path)
-    asked, used = log.values[:, ASKED], log.values[:, USED]
+    log = _read(path)
+    submit, run, used, asked = log.values[:, [SUBMIT, RUN, USED, ASKED]].T
     gpus = np.where(asked > 0, asked, used).astype(np.int64)
-    columns = {"run time": log.values[:, RUN], "processors": gpus}
-    kept, dropped = usable(columns, most_gpus, unusable != "refuse", log.rows, source)
-    notices = [counted(count, f"{what} left out") for what, count in log.reasons.items()]
-    notices += [*log.notices(integers(kept)), *dropped]
-    submit = log.values[:, SUBMIT]
-    arrival = (submit - min(submit[kept], default=0.0)).tolist()
-    rest = {"names": log.names, "kinds": log.queues, "estimate_s": log.estimate_s.tolist()}
-    return _stream(arrival, columns["run time"], gpus, rest, kept, log.rows, notices, source)
+    left = [counted(count, f"{what} left out") for what, count in log.reasons.items()]
+    return Rows(
+        str(path), log.rows, ("run time", "processors", "submit time"), run, gpus, submit,
+        _told(log.values), notices=lambda kept: left + _guessed(log.values[kept]),
+    )  # fmt: skip
 
 
 def read_swf_log(
@@ -115,12 +102,12 @@ def read_swf_log(
 
     Parameters
     ----------
-    gpus: the cluster's; without it ``MaxProcs`` of the header, else the most processors held at
-        once, or ``MaxNodes`` if that is more.
+    gpus: GPUs of the cluster. Default: ``MaxProcs`` of the header, else the most processors held
+        at once, or ``MaxNodes`` if that is more.
 
     Raises
     ------
-    InputError: as for `read_swf`; when no job held processors from a known start.
+    InputError: as for `swf_rows`; if no job held processors from a known start.
     """
     source, log = str(path), _read(path)
     submit, wait, run, used = log.values[:, [SUBMIT, WAIT, RUN, USED]].T
@@ -142,10 +129,8 @@ def read_swf_log(
         submit[kept],
         run[kept],
         held[kept],
-        names=np.array(log.names)[kept].tolist(),
-        kinds=np.array(log.queues)[kept].tolist(),
-        estimate_s=log.estimate_s[kept],
-        places=np.array(log.rows)[kept].tolist(),
+        **_told(log.values[kept]),
+        places=[log.rows[k] for k in kept],
         source=source,
     )
     start = floats((submit + wait)[kept])
@@ -166,7 +151,7 @@ def read_swf_log(
         len(jobs) + reasons.total(),
         reasons,
         {"processors": (len(jobs), hours)},
-        tuple(log.notices(kept)),
+        tuple(_guessed(log.values[kept])),
         short,
     )
 

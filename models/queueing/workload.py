@@ -47,7 +47,7 @@ def draw(
     estimate: Estimate = "exact",
     sigma: float = 0.5,
 ) -> Jobs:
-    """`size` jobs with the paper's mix of types, GPU counts and durations.
+    """Return `size` jobs with the paper's mix of types, GPU counts and durations.
 
     The paper has no arrival process, no iterations, no patience and nothing on how durations
     are spread within their ranges: here uniform, in whole seconds.
@@ -127,7 +127,7 @@ def _durations(rng: np.random.Generator, size: int) -> FloatArray:
 def _coupled(
     rng: np.random.Generator, gpus: IntArray, duration: FloatArray, corr: Corr
 ) -> FloatArray:
-    """The same durations, handed out by rank of GPU count; at random among equals."""
+    """Return the same durations, handed out by rank of GPU count; at random among equals."""
     rank = np.argsort(np.lexsort((rng.random(len(gpus)), gpus)))
     ordered = np.sort(duration)
     return ordered[rank] if corr == "positive" else ordered[::-1][rank]

@@ -88,7 +88,7 @@ class Usable:
 
 
 def backends() -> list[Usable]:
-    """Every back end with its packages' versions, without importing any of them."""
+    """Return every back end with its packages' versions, without importing any of them."""
     return [
         Usable(backend.name, backend.title, installed(backend), unusable(backend.name))
         for backend in BACKENDS.values()
@@ -96,14 +96,14 @@ def backends() -> list[Usable]:
 
 
 def installed(backend: Backend) -> dict[str, str]:
-    """The versions of the packages that a back end needs, those that are there."""
+    """Return the versions of the installed packages that a back end needs."""
     return {name: found for name in backend.packages if (found := _version(name))}
 
 
 def unusable(name: str) -> str:
-    """Why a back end cannot be used and what to run, or "" when nothing speaks against it.
+    """Return why a back end cannot be used and what to run, or "" if it can.
 
-    Looks at installed versions only; `available` also imports it.
+    The function looks at installed versions only; `available` also imports the back end.
     """
     reason = _trouble(name)
     return f"{reason}; run: {BACKENDS[name].install}" if reason else ""
@@ -116,12 +116,12 @@ def available(name: str) -> str:
 
 
 def require(name: str) -> Backend:
-    """The back end of this name, ready to use.
+    """Return the back end of this name, ready to use.
 
     Raises
     ------
-    InputError: for a name that is none of ours.
-    BackendUnavailable: when it cannot be used here, with the command that helps.
+    InputError: for an unknown name.
+    BackendUnavailable: if the back end cannot be used here, with the command that helps.
     """
     if name not in BACKENDS:
         raise InputError("back end", "", name, one_of(BACKENDS))
@@ -134,7 +134,7 @@ def require(name: str) -> Backend:
 
 
 def _trouble(name: str) -> str:
-    """What the installed versions have against a back end, in less than a line."""
+    """Return the trouble of a back end with the installed versions, in less than a line."""
     backend = BACKENDS[name]
     needed = {p: spec for p, spec in backend.packages.items() if _version(p) or not _carried(p)}
     missing = [package for package in needed if not _version(package)]
@@ -216,7 +216,7 @@ def _version(package: str) -> str:
 
 
 def _release(text: str) -> tuple[int, ...]:
-    """The leading numbers of a version: 1.13.1rc2 → (1, 13, 1)."""
+    """Return the leading numbers of a version: 1.13.1rc2 → (1, 13, 1)."""
     numbers: list[int] = []
     for part in text.split("."):
         digits = part[: len(part) - len(part.lstrip("0123456789"))]

@@ -23,7 +23,7 @@ from optgap.solvers.backends.watch import watch
 
 BOUND = re.compile(r"^Lower bound:\s+(\S+)", re.MULTILINE)
 GRACE_S = 1.0
-"""How long CBC may take to come back after an interrupt before it is left to end by itself."""
+"""Longest time that CBC may take to return after an interrupt; then it ends by itself."""
 OPTIMAL, INFEASIBLE, UNSOLVED, UNBOUNDED = 1, -1, 0, -2
 """PuLP's codes."""
 

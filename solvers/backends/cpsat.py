@@ -108,7 +108,7 @@ def run(
 
 
 def terminated(status: int, limits: Limits) -> Termination:
-    """Why a run that ended with `status` ended."""
+    """Return why a run that ended with `status` ended."""
     from ortools.sat.python import cp_model
 
     if status in (cp_model.OPTIMAL, cp_model.INFEASIBLE):

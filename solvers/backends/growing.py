@@ -16,7 +16,7 @@ from optgap.solvers.backends.linear import LinearModel
 
 Floats = npt.NDArray[np.float64]
 LEAST = 0.05
-"""What a linear program is given where nothing is left: short of that nothing comes of it.
+"""Least work for a linear program when the budget is spent; with less there is no result.
 
 In units of work, and in seconds before a user's time limit.
 """
@@ -26,7 +26,7 @@ weights anew each time, at more than they save; and no scaling."""
 
 
 def quiet_highs(**settings: Any) -> Any:
-    """An empty program in HiGHS, silent and on one thread; `settings` are further options."""
+    """Return an empty, silent program in HiGHS on one thread; `settings` are further options."""
     import highspy
 
     highs = highspy.Highs()
@@ -50,7 +50,7 @@ def solve_within(highs: Any, limits: Limits) -> Any:
 
 
 def is_optimal(highs: Any) -> bool:
-    """Whether the last run ended at an optimum, and not at a limit or in trouble."""
+    """Tell whether the last run ended at an optimum, and not at a limit or in trouble."""
     import highspy
 
     return bool(highs.getModelStatus() == highspy.HighsModelStatus.kOptimal)
@@ -105,14 +105,14 @@ class Growing:
         self._highs.changeColCost(column, float(cost))
 
     def whole(self) -> None:
-        """Every column is a whole number from now on."""
+        """Make every column a whole number from now on."""
         size = self._highs.getNumCol()
         kind = np.full(size, self._api.HighsVarType.kInteger)
         self._highs.changeColsIntegrality(size, np.arange(size, dtype=np.int32), kind)
         self._integer = True
 
     def start(self, values: Sequence[float]) -> None:
-        """A solution to begin with, of the first columns; the others are 0."""
+        """Set a first solution for the first columns; the others are 0."""
         solution = self._api.HighsSolution()
         rest = [0.0] * (self._highs.getNumCol() - len(values))
         solution.col_value = [*values, *rest]
@@ -125,7 +125,7 @@ class Growing:
 
     @property
     def objective(self) -> float:
-        """Of the solution."""
+        """Objective of the solution."""
         return float(self._highs.getInfo().objective_function_value)
 
     @property

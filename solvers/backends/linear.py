@@ -21,7 +21,7 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 INF = math.inf
 TOLERANCE = 1e-5
-"""How far a point may break a row and still pass for feasible: the solvers' own is 1e-6."""
+"""Largest violation of a row that counts as feasible; the solvers' own is 1e-6."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,20 +66,20 @@ class LinearModel:
         return np.repeat(np.arange(self.rows, dtype=np.int64), np.diff(self.starts))
 
     def objective(self, x: FloatArray) -> float:
-        """cᵀx + offset."""
+        """Return cᵀx + offset."""
         return float(self.cost @ x) + self.offset
 
     def rounded(self, x: FloatArray) -> FloatArray:
-        """`x` with its integer variables rounded."""
+        """Return `x` with its integer variables rounded."""
         values: FloatArray = np.where(self.integer, np.rint(x), x)
         return values
 
     def whole(self, x: FloatArray) -> bool:
-        """Whether the integer variables of `x` are integers, within `TOLERANCE`."""
+        """Tell whether the integer variables of `x` are integers, within `TOLERANCE`."""
         return bool((np.abs(x - np.rint(x))[self.integer] <= TOLERANCE).all())
 
     def violation(self, x: FloatArray) -> float:
-        """The largest amount by which `x` breaks a row, a bound or integrality.
+        """Return the largest amount by which `x` breaks a row, a bound or integrality.
 
         Rows count relative to the size of what they add up.
         """
@@ -155,7 +155,7 @@ class LinearBuilder:
         self._cost[column] += cost
 
     def upper_limit(self, column: int) -> float:
-        """A variable's upper limit."""
+        """Return a variable's upper limit."""
         return self._upper[column]
 
     def row(
@@ -195,7 +195,7 @@ class LinearBuilder:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What every back end is told, whichever way it wants to hear it.
+    """Options for every back end, in one form for all.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ class Options:
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """What a back end says about a model, in one form for all.
+    """Answer of a back end about a model, in one form for all.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ class Solved:
 
 
 def without_work(model: LinearModel, limits: Limits) -> Solved | None:
-    """The answer where there is nothing to solve: an impossible empty row, no variables or time."""
+    """Return the answer if nothing is to be solved: a false empty row, no variables or no time."""
     empty = np.diff(model.starts) == 0
     if (empty & ((model.row_lower > 0) | (model.row_upper < 0))).any():
         return Solved(Status.INFEASIBLE, Termination.COMPLETED)
@@ -298,7 +298,7 @@ def normalised(
 
 
 def _broken(model: LinearModel, values: FloatArray) -> str:
-    """What speaks against a point that a back end calls feasible; "" when nothing does."""
+    """Return what speaks against a point that a back end calls feasible; "" when nothing does."""
     if not np.isfinite(values).all():
         return "its solution holds NaN or infinity"
     violation = model.violation(values)
@@ -306,7 +306,7 @@ def _broken(model: LinearModel, values: FloatArray) -> str:
 
 
 def _contradiction(model: LinearModel, values: FloatArray, bound: float | None) -> str:
-    """Whether a back end's bound denies its own solution; "" when it does not."""
+    """Tell whether a back end's bound denies its own solution; "" when it does not."""
     if bound is None:
         return ""
     objective = model.objective(values)

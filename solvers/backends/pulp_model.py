@@ -19,7 +19,7 @@ LOOK_EVERY = 100
 
 
 def to_pulp(model: LinearModel, limits: Limits | None = None) -> Any:
-    """The PuLP problem that minimises cᵀx (−cᵀx where `model` maximises), without the offset.
+    """Return the PuLP problem that minimises cᵀx (−cᵀx to maximise), without the offset.
 
     Variable j is called ``x{j}``. A row with two different limits becomes two. None when
     `limits` ended it on the way.
@@ -59,13 +59,13 @@ def to_pulp(model: LinearModel, limits: Limits | None = None) -> Any:
 
 
 def rows_of(problem: Any) -> list[Any]:
-    """The constraints of a PuLP problem, in the order in which they were added."""
+    """Return the constraints of a PuLP problem, in the order in which they were added."""
     listed = problem.constraints  # a method in PuLP 4, a mapping in 3
     return list(listed() if callable(listed) else listed.values())
 
 
 def from_pulp(problem: Any, variables: Sequence[Any]) -> LinearModel:
-    """The arrays behind a PuLP problem, with its `variables` in this order and rows as added."""
+    """Return the arrays of a PuLP problem, with `variables` in this order and rows as added."""
     import pulp
 
     builder = LinearBuilder("min" if problem.sense == pulp.LpMinimize else "max")

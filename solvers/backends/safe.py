@@ -25,7 +25,7 @@ EPS = 2.0**-52
 
 
 def safe_bound(model: LinearModel, duals: FloatArray, most: FloatArray | None = None) -> float:
-    """A bound on the minimum of a linear program, or of an integer program whose relaxation it is.
+    """Return a bound on the minimum of a linear program, and of integer programs that it relaxes.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def safe_bound(model: LinearModel, duals: FloatArray, most: FloatArray | None = 
 
 
 def usable(model: LinearModel, duals: FloatArray) -> FloatArray:
-    """(m,) the prices that `safe_bound` takes: none of a sign that a row without a limit forbids.
+    """Return prices for `safe_bound`, (m,): none of a sign that a row without a limit forbids.
 
     Columns that the model leaves out are to be priced by these, too.
     """
@@ -70,7 +70,7 @@ def usable(model: LinearModel, duals: FloatArray) -> FloatArray:
 
 
 def _least(cost: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """(n,) least of cost·x for x in its range."""
+    """Return (n,) least of cost·x for x in its range."""
     with np.errstate(invalid="ignore"):
         value = cost * np.where(cost > 0, lower, upper)
     return np.asarray(np.where(cost == 0, 0.0, value))
@@ -84,7 +84,7 @@ def outwards(terms: Sequence[float]) -> float:
 
 
 def solver_slack(model: LinearModel, tolerance: float, most: FloatArray | None = None) -> float:
-    """By how much a solver's own bound may be wrong for its tolerance on reduced costs.
+    """Return the error that a solver's tolerance on reduced costs allows in its bound.
 
     For integer programs, whose bounds come from more linear programs than anyone sees: each of
     them is off by at most the tolerance times the range of every variable. Rows that may be

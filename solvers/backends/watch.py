@@ -12,7 +12,7 @@ from optgap.models.limits import Limits
 T = TypeVar("T")
 POLL_S = 0.05
 GRACE_S = 10.0
-"""How long a solver that was told to stop may take to come back with its incumbent."""
+"""Longest time that a stopped solver may take to return with its incumbent."""
 
 
 class _Call(Generic[T]):
@@ -31,7 +31,7 @@ class _Call(Generic[T]):
 def watch(
     work: Callable[[], T], limits: Limits, cancel: Callable[[], None], grace_s: float = GRACE_S
 ) -> T | None:
-    """The result of `work`, which runs in a thread of its own and is cancelled on `limits.stop`.
+    """Run `work` in a thread of its own, cancel it on `limits.stop`, and return its result.
 
     Python delivers signals between byte codes of the main thread, so a solver that blocks the
     main thread would keep Ctrl-C waiting until it is done. `cancel` asks the solver to stop and

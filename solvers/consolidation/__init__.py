@@ -161,7 +161,7 @@ def auto(problem: ConsolidationProblem) -> str:
 
 
 def auto_bound(problem: ConsolidationProblem) -> str:
-    """The method with the best bound for this problem."""
+    """Return the name of the method with the best bound for this problem."""
     from optgap.solvers.consolidation.config import DEFAULT
 
     if problem.objective.goal == "energy":

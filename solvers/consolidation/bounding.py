@@ -30,7 +30,7 @@ def bound_area(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> O
 
 
 def bound_columns(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> Outcome:
-    """The larger of `bound_area` and `column_bound`."""
+    """Return the larger of `bound_area` and `column_bound`."""
     instance = instance_of(problem)
     bound = _closed_form(instance)
     return bound_only(bound.raised(column_bound(instance, [], limits), BY_COLUMNS), limits)
@@ -42,7 +42,7 @@ def _closed_form(instance: Instance) -> Bound:
 
 
 def column_bound(instance: Instance, contents: list[list[int]], limits: Limits) -> float:
-    """min Σ_S (cost of S)·λ_S and static power, W; servers are counted only where they are equal.
+    """Return min Σ_S (cost of S)·λ_S and static power, W; only equal servers are counted.
 
     Where GPUs, servers or power lines differ, each GPU takes its share of a server's static power.
 

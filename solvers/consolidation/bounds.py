@@ -39,7 +39,7 @@ class CostLevels:
     exact: bool
 
     def above(self, q: int) -> IntArray:
-        """The tasks of level q or higher."""
+        """Return the tasks of level q or higher."""
         return np.flatnonzero(self.of >= q)
 
     @property
@@ -51,7 +51,7 @@ class CostLevels:
 def cost_levels(
     instance: Instance, most: int = DEFAULT.bounds.levels, watts: FloatArray | None = None
 ) -> CostLevels:
-    """The cost levels of an instance's tasks.
+    """Return the cost levels of an instance's tasks.
 
     Parameters
     ----------
@@ -70,13 +70,13 @@ def cost_levels(
 
 
 def counts_fix_power(instance: Instance, levels: CostLevels) -> bool:
-    """Whether a placement's counts by level fix its power, and every task fits into a server."""
+    """Tell whether counts by level fix a placement's power, and every task fits into a server."""
     narrow = not instance.gang or int(instance.width.max()) <= int(instance.server_gpus[0])
     return instance.identical_servers and instance.cost_is_maximum and levels.exact and narrow
 
 
 def level_counts(instance: Instance, levels: CostLevels) -> Counts:
-    """(Q,) lower bounds on the GPUs of each level or more, by Martello and Toth's L2.
+    """Return (Q,) lower bounds on the GPUs of each level or more, by Martello and Toth's L2.
 
     Each count is raised to those of higher levels.
     """
@@ -106,19 +106,19 @@ def least_static_w(instance: Instance, gpus: int) -> float:
 
 
 def closed_form_w(instance: Instance, levels: CostLevels, counts: Counts) -> float:
-    """Σ_q (c_q − c_{q−1})·counts_q and the static power of the servers that takes, W."""
+    """Return Σ_q (c_q − c_{q−1})·counts_q and the static power of the servers that takes, W."""
     steps = np.diff([0, *levels.quanta])
     gpus = sum(int(a) * b for a, b in zip(steps, counts, strict=True)) * QUANTUM_W
     return gpus * (1 - 1e-12) + least_static_w(instance, counts[0])
 
 
 def closed_form_bound(instance: Instance, levels: CostLevels, counts: Counts) -> Bound:
-    """`closed_form_w` as a bound."""
+    """Return `closed_form_w` as a bound."""
     return Bound(closed_form_w(instance, levels, counts), BY_COUNTS, counts)
 
 
 def server_limit(instance: Instance, bound: float, watts: float, gpus: int) -> int:
-    """How many of the identical servers a placement of at most `watts` can wake.
+    """Return how many of the identical servers a placement of at most `watts` can wake.
 
     Each server beyond those of the bound costs its static power out of the gap.
 

@@ -66,7 +66,7 @@ class Compact:
         return range(*self.instance.server_start[i : i + 2].tolist())
 
     def _tasks(self) -> None:
-        """(7), x ⇒ h, and the server that a task of several GPUs is in."""
+        """Add (7), x ⇒ h, and the server of each task with several GPUs."""
         instance, model = self.instance, self.model
         for ell, v in enumerate(instance.width.tolist()):
             for g in range(self.gpus):
@@ -82,11 +82,11 @@ class Compact:
                 model.add(self._taken(ell, range(self.gpus)) == v)
 
     def _taken(self, ell: int, gpus: range) -> Any:
-        """How many of some GPUs a task is on."""
+        """Return how many of some GPUs a task is on."""
         return sum(self.x[ell, g] for g in gpus if (ell, g) in self.x)
 
     def _rooms(self) -> None:
-        """(8) and the capacity rows, for the tasks of each level and above."""
+        """Add (8) and the capacity rows, for the tasks of each level and above."""
         demand = self.instance.demand.tolist()
         for g in range(self.gpus):
             for q, h in enumerate(self.h[g]):
@@ -96,7 +96,7 @@ class Compact:
                     self.model.add(used <= limit * h)
 
     def _order(self) -> None:
-        """Equal GPUs and servers in order; (9)-(11) with GPUs in order is one literal."""
+        """Add rows that order equal GPUs and servers; with these (9)-(11) are one literal."""
         width = int(self.instance.server_gpus[0])
         for g in range(1, self.gpus):
             if not self.instance.gang or g % width:
@@ -146,7 +146,7 @@ class Compact:
         self.model.add(sum(self.terms) <= least)
 
     def decode(self, solver: Any) -> Placement:
-        """The placement behind the values."""
+        """Return the placement behind the values."""
         placement: list[list[int]] = [[] for _ in range(self.instance.tasks)]
         for (ell, g), x in self.x.items():
             if solver.boolean_value(x):

@@ -47,7 +47,7 @@ def repack(
     limits: Limits,
     seed: int,
 ) -> Outcome:
-    """`exact` at one event of an online policy: what runs may move, and costs nothing when it does.
+    """Solve `exact` at one event of an online policy; running tasks may migrate at no cost.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Exact:
         return closed(self.incumbent, self.bound) or self.limits.stop is not None
 
     def run(self) -> Outcome:
-        """The phases named at the top of this module."""
+        """Return the phases named at the top of this module."""
         construct(self.incumbent, self.limits, self.rng)
         fill_gpus(self.incumbent, 0.0, self.limits, self.rng, DEFAULT.exact.fillings)
         if self.by_counts and self.incumbent.placement is not None:

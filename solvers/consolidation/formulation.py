@@ -48,7 +48,7 @@ def formulation(
 def power(
     problem: ConsolidationProblem, big_m: bool, limits: Limits | None
 ) -> tuple[Program, dict[Any, Any]]:
-    """The program, and x_lij by (task, server, GPU in it)."""
+    """Return the program, and x_lij by (task, server, GPU in it)."""
     m = Program("CATS", limits=limits)
     tasks, servers, gpus = range(len(problem)), range(len(problem.servers)), problem.places
     kind = {(i, j): int(problem.gpu_kind[problem.numbers[i, j]]) for i, j in gpus}

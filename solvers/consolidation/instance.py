@@ -138,7 +138,7 @@ class Instance:
         return math.fsum([*parts, *(float(self.server_w[i]) for i in awake)])
 
     def total_flat(self, entries: IntArray) -> float:
-        """The same for a flat placement of all tasks, up to rounding."""
+        """Return the same for a flat placement of all tasks, up to rounding."""
         tasks, kind = self.entry_task, self.gpu_kind[entries]
         clock, watts = np.zeros(self.gpus), np.zeros(self.gpus)
         np.maximum.at(clock, entries, self.clock_mhz[kind, tasks])
@@ -147,7 +147,7 @@ class Instance:
         return float(watts.sum() + self.server_w[np.unique(self.gpu_server[entries])].sum())
 
     def placement(self, entries: IntArray) -> Placement:
-        """The GPUs of each task in a flat placement."""
+        """Return the GPUs of each task in a flat placement."""
         flat, ends = entries.tolist(), self.entry_start.tolist()
         return [tuple(flat[a:b]) for a, b in itertools.pairwise(ends)]
 
@@ -161,7 +161,7 @@ class Instance:
         return found
 
     def solution(self, placement: Placement) -> ConsolidationSolution:
-        """The solution with every GPU at the lowest clock that its residents bear."""
+        """Return the solution with every GPU at the lowest clock that its residents bear."""
         contents = self.residents(placement)
         clocks = [
             Clock(g, float(self.clock_mhz[int(self.gpu_kind[g]), tasks].max()))
@@ -172,7 +172,7 @@ class Instance:
 
 
 def instance_of(problem: ConsolidationProblem) -> Instance:
-    """The arrays behind a problem; rows that another row implies are left out."""
+    """Return the arrays behind a problem; rows that another row implies are left out."""
     used = sorted(set(problem.gpu_kind.tolist()))
     place = {kind: k for k, kind in enumerate(used)}
     memory_limit = {kind: int(problem.gpu_memory[problem.gpu_kind == kind][0]) for kind in used}
@@ -205,7 +205,7 @@ def instance_of(problem: ConsolidationProblem) -> Instance:
 
 
 def _undominated(rows: IntArray, limit: int) -> IntArray:
-    """The rows that can be violated and are not below another row everywhere."""
+    """Return the rows that can be violated and are not below another row everywhere."""
     keep: list[IntArray] = []
     order = np.argsort(-rows.sum(axis=1), kind="stable")
     for row in rows[order]:

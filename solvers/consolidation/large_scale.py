@@ -44,7 +44,7 @@ def filling(
     seed: int,
     tries: int = 60,
 ) -> Outcome:
-    """The best of many fillings, with the closed-form bound.
+    """Return the best of many fillings, with the closed-form bound.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def fill_gpus(
 def _filled(
     instance: Instance, levels: CostLevels, power: float, breadth: tuple[int, ...], full: float
 ) -> IntArray | None:
-    """One placement, or None; a capacity row's weight is its demand over capacity to `power`."""
+    """Return one placement, or None; a capacity row weighs its demand over capacity to `power`."""
     limit = np.maximum(instance.capacity[0], 1)
     scarcity = (instance.demand * instance.width).sum(axis=1) / limit
     shares: FloatArray = (scarcity / max(1e-300, float(scarcity.max()))) ** power
@@ -143,7 +143,7 @@ class Filling(NamedTuple):
 
 @inner
 def _first_below(low: int, high: int, room: float, filling: Filling) -> int:
-    """The first of `items[low:high]`, which fall in weight, that is no heavier than `room`."""
+    """Return the first of `items[low:high]`, sorted by falling weight, that fits into `room`."""
     while low < high:
         middle = (low + high) // 2
         if filling.weight[filling.items[middle]] > room:
@@ -155,7 +155,7 @@ def _first_below(low: int, high: int, room: float, filling: Filling) -> int:
 
 @inner
 def _first_fitting(low: int, high: int, room: IntArray, filling: Filling) -> int:
-    """The first of `items[low:high]` that fits `room`; `high` where none does."""
+    """Return the first of `items[low:high]` that fits `room`; `high` where none does."""
     for j in range(low, high):
         fits = True
         for r in range(len(room)):
@@ -168,6 +168,15 @@ def _first_fitting(low: int, high: int, room: IntArray, filling: Filling) -> int
 
 
 @inner
+def _weight(room: IntArray, filling: Filling) -> float:
+    """Return the weight of some capacity."""
+    total = 0.0
+    for r in range(len(room)):
+        total += filling.scale[r] * room[r]
+    return total
+
+
+@inner
 def best_set(low: int, high: int, room: IntArray, filling: Filling, picked: IntArray) -> int:
     """Search for the heaviest set of `items[low:high]` that fits `room`; how many are `picked`.
 
@@ -177,12 +186,13 @@ def best_set(low: int, high: int, room: IntArray, filling: Filling, picked: IntA
     picked: (DEEPEST,) receives positions in `items`, ascending.
     """
     items, weight, breadth = filling.items, filling.weight, filling.breadth
-    space = (filling.scale * room).sum()
+    space = _weight(room, filling)
     empty = space >= 1 - 1e-12
     chosen, tried = np.zeros(DEEPEST, dtype=np.int64), np.zeros(DEEPEST + 1, dtype=np.int64)
     cursor, earned = np.zeros(DEEPEST + 1, dtype=np.int64), np.zeros(DEEPEST + 1)
     left = np.empty((DEEPEST + 1, len(room)), dtype=np.int64)
-    left[0] = room
+    for r in range(len(room)):
+        left[0, r] = room[r]
     best, size, depth = 0.0, 0, 0
     cursor[0] = _first_below(low, high, space * (1 + 1e-12), filling)
     while depth >= 0:
@@ -206,7 +216,8 @@ def best_set(low: int, high: int, room: IntArray, filling: Filling, picked: IntA
         depth += 1
         if earned[depth] > best + 1e-12:
             best, size = earned[depth], depth
-            picked[:depth] = chosen[:depth]
+            for k in range(depth):
+                picked[k] = chosen[k]
             if space - best <= filling.full:
                 return size
         tried[depth] = 0
@@ -221,20 +232,24 @@ def _fill_group(group: IntArray, low: int, high: int, filling: Filling, picked: 
     Every task of the set takes a share of each of the GPUs, and is removed from `items`.
     """
     items, left = filling.items, filling.left
-    room = left[group[0]].copy()
-    for g in group:
-        room = np.minimum(room, left[g])
+    room = np.empty(left.shape[1], dtype=np.int64)
+    for r in range(len(room)):
+        room[r] = left[group[0], r]
+        for g in group:
+            room[r] = min(room[r], left[g, r])
     size = best_set(low, high, room, filling, picked)
     for k in range(size):
         item = items[picked[k]]
         for m in range(len(group)):
             g = group[m]
             filling.place[filling.start[item] + m] = g
-            left[g] -= filling.demand[:, item]
-            filling.space[g] = (filling.scale * left[g]).sum()
+            for r in range(len(room)):
+                left[g, r] -= filling.demand[r, item]
+            filling.space[g] = _weight(left[g], filling)
     for k in range(size - 1, -1, -1):  # picked rises
-        items[picked[k] : high - 1] = items[picked[k] + 1 : high].copy()
         high -= 1
+        for j in range(picked[k], high):
+            items[j] = items[j + 1]
     return size
 
 
@@ -256,30 +271,37 @@ def fill(
     class_start: (C+1,) classes of `items` from dear to cheap, within a level from wide to narrow.
     class_width, class_level: (C,).
     """
-    classes, end = len(class_width), class_start[1:].copy()
+    classes, space, first = len(class_width), filling.space, 0
+    end, group = np.empty(classes, dtype=np.int64), np.empty(server_gpus, dtype=np.int64)
     picked = np.zeros(DEEPEST, dtype=np.int64)
-    first = 0
     while first < classes:
-        after = first
+        after, waiting = first, 0
         while after < classes and class_level[after] == class_level[first]:
+            end[after] = class_start[after + 1]
+            waiting += end[after] - class_start[after]
             after += 1
         server = 0
-        while (end[first:after] - class_start[first:after]).sum() > 0:
-            if server == len(filling.space):
+        while waiting > 0:
+            if server == len(space):
                 return False
             for c in range(first, after):
                 v = class_width[c]
                 for _ in range(2 * (server_gpus // v)):
                     if end[c] == class_start[c]:
                         break
-                    space = filling.space[server : server + server_gpus]
-                    group = server + np.argsort(-space, kind="mergesort")[:v]
-                    if filling.space[group[-1]] < filling.weight[filling.items[end[c] - 1]]:
+                    for m in range(server_gpus):  # by room, falling
+                        at = m
+                        while at > 0 and space[group[at - 1]] < space[server + m]:
+                            group[at] = group[at - 1]
+                            at -= 1
+                        group[at] = server + m
+                    if space[group[v - 1]] < filling.weight[filling.items[end[c] - 1]]:
                         break
-                    size = _fill_group(group, class_start[c], end[c], filling, picked)
+                    size = _fill_group(group[:v], class_start[c], end[c], filling, picked)
                     if size == 0:
                         break
                     end[c] -= size
+                    waiting -= size
             server += server_gpus
         first = after
     return True

@@ -25,7 +25,7 @@ BOUND_SAFETY = 1e-9
 INTEGRALITY = 1e-6
 """Distance at which a value of a linear program counts as integer."""
 SLACK_W = 1e-4
-"""How far the value of a linear program may be above the power of its own counts, W."""
+"""Largest excess of a linear program's value over the power of its own counts, W."""
 
 
 @dataclass(frozen=True)

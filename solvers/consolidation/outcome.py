@@ -37,7 +37,7 @@ class Incumbent:
         return True
 
     def offer_flat(self, entries: IntArray) -> bool:
-        """The same for a flat placement: the GPU of each entry of `Instance.entry_task`."""
+        """Return the same for a flat placement: the GPU of each entry of `Instance.entry_task`."""
         return self.offer(self.instance.placement(entries))
 
     @property
@@ -72,17 +72,17 @@ class Bound:
     counts: Counts
 
     def raised(self, watts: float, by: str) -> Bound:
-        """The larger of this bound and another, with this one's counts."""
+        """Return the larger of this bound and another, with this one's counts."""
         return replace(self, watts=watts, by=by) if watts > self.watts else self
 
 
 def closed(incumbent: Incumbent, bound: Bound) -> bool:
-    """Whether the gap is closed, up to rounding."""
+    """Tell whether the gap is closed, up to rounding."""
     return incumbent.watts <= bound.watts * (1 + CLOSE)
 
 
 def bound_only(bound: Bound, limits: Limits) -> Outcome:
-    """The outcome of a method that only bounds."""
+    """Return the outcome of a method that only bounds."""
     return Outcome(
         None,
         Status.BOUND_ONLY,
@@ -93,7 +93,7 @@ def bound_only(bound: Bound, limits: Limits) -> Outcome:
 
 
 def outcome(incumbent: Incumbent, bound: Bound, termination: Termination) -> Outcome:
-    """The outcome of the best placement and the best bound."""
+    """Return the outcome of the best placement and the best bound."""
     placement = incumbent.placement
     info = {"bound_gpus": int(bound.counts[0]) if bound.counts else 0}
     if placement is None:

@@ -78,12 +78,12 @@ FORMULATIONS = entries(
 
 
 def auto(problem: CoschedulingProblem) -> str:
-    """The method for a problem of this size."""
+    """Return the name of the method for a problem of this size."""
     return "oracle"
 
 
 def auto_bound(problem: CoschedulingProblem) -> str:
-    """The method with the best bound for a problem of this size."""
+    """Return the name of the method with the best bound for a problem of this size."""
     from optgap.solvers.coscheduling.patterns import patterns
 
     return "bound-area" if patterns(problem) is None else "bound-patterns"

@@ -12,7 +12,7 @@ from optgap.solvers.backends.safe import EPS, outwards
 
 
 def least_makespan(problem: CoschedulingProblem) -> float:
-    """The latest of: a job's release plus its fastest run; a release plus what comes from then
+    """Return the latest of: a job's release plus its fastest run; a release plus all work from then
     on, as GPU-seconds over M or as job-seconds over K; counted from the first release, s."""
     jobs = sorted(range(len(problem)), key=problem.delay_s, reverse=True)
     latest = area = lane = 0.0
@@ -26,7 +26,7 @@ def least_makespan(problem: CoschedulingProblem) -> float:
 
 
 def least_cost_j(problem: CoschedulingProblem) -> float:
-    """Σ min_g (P − g·P_idle)·T over the jobs, J."""
+    """Return Σ min_g (P − g·P_idle)·T over the jobs, J."""
     apps = (problem.application(job) for job in range(len(problem)))
     return math.fsum(min(problem.cost_j(m) for m in app.modes) for app in apps)
 
@@ -40,22 +40,22 @@ def energy_j(problem: CoschedulingProblem, modes: Sequence[Mode], makespan_s: fl
 
 
 def cost_off_j(problem: CoschedulingProblem, mode: Mode) -> float:
-    """What rounding may make of `cost_j`, J: its two terms may be large and nearly equal."""
+    """Return what rounding may make of `cost_j`, J: its two terms may be large and nearly equal."""
     return 4 * EPS * (mode.power_w + problem.idle_w * mode.gpu_count) * mode.runtime_s
 
 
 def cheapest_j(problem: CoschedulingProblem, app: Application) -> float:
-    """min_g (P − g·P_idle)·T of an application, rounded down, J."""
+    """Return min_g (P − g·P_idle)·T of an application, rounded down, J."""
     return min(problem.cost_j(mode) - cost_off_j(problem, mode) for mode in app.modes)
 
 
 def safe_makespan(problem: CoschedulingProblem) -> float:
-    """`least_makespan` less what its sums may have gained by rounding, s."""
+    """Return `least_makespan` less what its sums may have gained by rounding, s."""
     return least_makespan(problem) * (1 - max(1e-12, 4 * len(problem) * EPS))
 
 
 def safe_energy(problem: CoschedulingProblem, costs_j: list[float], makespan_s: float) -> float:
-    """Σ costs + P_idle·M·C, rounded down and no less than 0, J."""
+    """Return Σ costs + P_idle·M·C, rounded down and no less than 0, J."""
     idle = problem.idle_w * problem.gpus * makespan_s
     return max(0.0, outwards([*costs_j, idle]))
 

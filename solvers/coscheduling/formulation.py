@@ -41,7 +41,7 @@ def formulation(problem: CoschedulingProblem, *, limits: Limits | None = None) -
 def oracle(
     problem: CoschedulingProblem, limits: Limits | None
 ) -> tuple[Program, dict[Any, Any], dict[Any, Any]]:
-    """The program with x_ig and o_ij."""
+    """Return the program with x_ig and o_ij."""
     m = Program("Oracle", limits=limits)
     jobs, M, K, P_idle = range(len(problem)), problem.gpus, problem.numa, problem.idle_w
     modes = [problem.application(i).modes for i in jobs]
@@ -78,7 +78,7 @@ def oracle(
 def milp(
     problem: CoschedulingProblem, *, limits: Limits, seed: int, backend: str = "highs"
 ) -> Outcome:
-    """The best schedule by this formulation: the reference, not the method.
+    """Return the best schedule by this formulation: the reference, not the method.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ WHOLE, SHARE = 0.05, 1e-6
 """Ticks that a time may be off, within the tolerance of times, and count as a whole number; for a
 run time no more than this share of itself."""
 LARGEST = 2**58
-"""Of what CP-SAT adds up at most; it wants 64-bit integers."""
+"""Largest sum in CP-SAT, which takes 64-bit integers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,11 @@ class Integers:
     largest_cost: int
 
     def unit(self, goal: str) -> float:
-        """What one integer of the objective is worth."""
+        """Return what one integer of the objective is worth."""
         return self.tick_s if goal == "makespan" else self.quantum_j
 
     def error(self, goal: str, value: float) -> float:
-        """By how much the integers may put an objective of at most `value` too high.
+        """Return by how much the integers may put an objective of at most `value` too high.
 
         A time is rounded up by at most `NEAR` of itself beside `late_s`, and a cost by `NEAR` of
         itself or a quantum.
@@ -74,7 +74,7 @@ class Integers:
 
 
 def integers(problem: CoschedulingProblem, otherwise: float = 1e3) -> Integers:
-    """The coarsest power of ten from 1 s to 1 µs that is exact, else `otherwise` ticks per s."""
+    """Return the coarsest exact power of ten from 1 s to 1 µs, else `otherwise` ticks per s."""
     apps = sorted(set(problem.jobs))
     modes = {(a, m.gpu_count): m for a in apps for m in problem.applications[a].modes}
     longest = [max(m.runtime_s for m in problem.applications[a].modes) for a in problem.jobs]
@@ -133,7 +133,7 @@ def integers(problem: CoschedulingProblem, otherwise: float = 1e3) -> Integers:
 
 
 def floor_of_bound(problem: CoschedulingProblem, data: Integers, value: float) -> int:
-    """A proven bound in the objective's integers, less what rounding down may have taken away.
+    """Return a proven bound in the objective's integers, less the error of rounding down.
 
     Times that were rounded down shift whole schedules: nothing is known of those.
     """

@@ -85,7 +85,7 @@ class Intervals:
             last[kind] = job
 
     def _terms(self) -> list[tuple[int, int, Any]]:
-        """(application, GPU count, presence) of every interval."""
+        """Return (application, GPU count, presence) of every interval."""
         return [
             (a, g, x)
             for a, chosen in zip(self.problem.jobs, self.chosen, strict=True)
@@ -100,7 +100,7 @@ class Intervals:
 
     @property
     def unit(self) -> float:
-        """What one of the objective's integers is worth."""
+        """Unit of the objective's integers."""
         return self.data.unit(self.problem.objective.goal)
 
     def hint(self, starts: list[Start]) -> None:
@@ -112,7 +112,7 @@ class Intervals:
                 self.model.add_hint(x, g == count)
 
     def decode(self, solver: Any) -> list[Start]:
-        """The schedule behind the values, each job moved as early as its place allows."""
+        """Return the schedule behind the values, each job moved as early as its place allows."""
         jobs = range(len(self.problem))
         counts = [
             next(g for g, x in self.chosen[job].items() if solver.boolean_value(x)) for job in jobs

@@ -26,7 +26,7 @@ FINE = 1e7
 
 
 def two_at_most(problem: CoschedulingProblem) -> bool:
-    """Whether never more than two jobs run, and all of them may start at time 0."""
+    """Tell whether never more than two jobs run, and all of them may start at time 0."""
     counts = [app.modes[0].gpu_count for app in map(problem.application, range(len(problem)))]
     least = min(counts)
     return min(problem.numa, len(problem), problem.gpus // least) <= 2 and not problem.releases
@@ -57,7 +57,7 @@ class Lanes:
         minimise(self.model, problem, self.data, cost, self.makespan, known)
 
     def _application(self, a: int, jobs: int) -> None:
-        """How many jobs of application `a` run on g GPUs in each lane."""
+        """Add variables: how many jobs of application `a` run on g GPUs in each lane."""
         lanes = (0, 1) if self.problem.numa > 1 else (0,)
         mine = []
         for mode in self.problem.applications[a].modes:
@@ -70,7 +70,7 @@ class Lanes:
         self.model.add(sum(mine) == jobs)
 
     def _capacity(self) -> None:
-        """The inequality above, for the u at which lane A changes: those between are weaker."""
+        """Add the inequality above for the u at which lane A changes; those between are weaker."""
         gpus = self.problem.gpus
         for u in sorted({g for _, g, _ in self.number} | {gpus}):
             terms = [
@@ -82,7 +82,7 @@ class Lanes:
 
     @property
     def unit(self) -> float:
-        """What one of the objective's integers is worth."""
+        """Unit of the objective's integers."""
         return self.data.unit(self.problem.objective.goal)
 
     def hint(self, starts: list[Start]) -> None:
@@ -99,7 +99,7 @@ class Lanes:
             self.model.add_hint(variable, number[key])
 
     def decode(self, solver: Any) -> list[Start]:
-        """The schedule behind the values: lane A as it comes, lane B ending with it."""
+        """Return the schedule behind the values: lane A as it comes, lane B ending with it."""
         waiting = defaultdict(list)
         for job, a in enumerate(self.problem.jobs):
             waiting[a].append(job)
@@ -112,7 +112,7 @@ class Lanes:
 def two_lanes(
     problem: CoschedulingProblem, first: list[tuple[int, int]], second: list[tuple[int, int]]
 ) -> list[Start]:
-    """The schedule of two lanes of (GPU count, job): A from most GPUs to fewest, B against it.
+    """Return the schedule of two lanes of (GPU count, job): A by falling GPU count, B rising.
 
     Lane B begins as late as it can without ending after C, the least that the inequalities
     above allow.

@@ -1,4 +1,4 @@
-"""From GPU counts and an order of jobs to a schedule: each job as early as those before allow."""
+"""Schedules of GPU counts and an order of jobs: each as early as the jobs before it allow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from optgap.solvers.coscheduling.area import energy_j
 Start = tuple[int, int, float]
 """(job, GPU count, start in s)."""
 MOST_MOVES, MOVES_TIMES_JOBS = 25_000, 1_500_000
-"""Of simulated annealing at most, and times the jobs of the queue."""
+"""Largest number of moves of simulated annealing, and of moves times jobs."""
 
 
 def in_order(
@@ -76,7 +76,7 @@ def greedy(
 
 
 def value_of(problem: CoschedulingProblem, starts: Sequence[Start]) -> float:
-    """The objective of a schedule."""
+    """Return the objective of a schedule."""
     makespan, modes = 0.0, []
     for job, count, start in starts:
         mode = problem.mode(job, count)
@@ -88,7 +88,7 @@ def value_of(problem: CoschedulingProblem, starts: Sequence[Start]) -> float:
 def listed(
     problem: CoschedulingProblem, counts: Sequence[int], first: Sequence[int] = ()
 ) -> list[Start]:
-    """The better of longest first and most GPUs first with these GPU counts.
+    """Return the better of longest first and most GPUs first with these GPU counts.
 
     The jobs of `first`, which must fit side by side, all start at once.
     """
@@ -108,7 +108,7 @@ def annealed(
     enough: float,
     first: Sequence[int] = (),
 ) -> list[Start]:
-    """The best list schedule on the way of simulated annealing over orders, from `starts`.
+    """Return the best list schedule on the way of simulated annealing over orders, from `starts`.
 
     GPU counts stay. A move swaps two jobs of the order or puts one elsewhere; the temperature
     falls from a third of the way to `enough`, at which the search ends.

@@ -60,7 +60,7 @@ class Found:
 
 
 def oracle(problem: CoschedulingProblem, *, limits: Limits, seed: int, workers: int = 1) -> Outcome:
-    """The schedule of least objective, with proof; stopped early, the best one and a bound.
+    """Return the schedule of least objective, with proof; stopped early, the best one and a bound.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def oracle(problem: CoschedulingProblem, *, limits: Limits, seed: int, workers: 
 def intervals(
     problem: CoschedulingProblem, *, limits: Limits, seed: int, workers: int = 1
 ) -> Outcome:
-    """The same by CP-SAT with optional intervals alone: the reference, not the method.
+    """Return the same by CP-SAT with optional intervals alone: the reference, not the method.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def best_schedule(
     workers: int = 1,
     first: Sequence[int] = (),
 ) -> Found:
-    """What `oracle` finds; the jobs of `first` run already: they start at time 0."""
+    """Return what `oracle` finds; the jobs of `first` run already: they start at time 0."""
     if problem.objective.goal == "edp":
         return _best_product(problem, limits, seed, workers, first)
     led = _bounded(problem, limits, seed)

@@ -40,7 +40,7 @@ MOST_RELEASES = 12
 
 
 def patterns(problem: CoschedulingProblem) -> list[tuple[int, ...]] | None:
-    """Every pattern that no further count fits into, descending; None above `MOST_PATTERNS`."""
+    """Return every pattern that no further count fits into; None above `MOST_PATTERNS`."""
     counts = sorted({m.gpu_count for a in set(problem.jobs) for m in problem.applications[a].modes})
     found: list[tuple[int, ...]] = []
     stack: list[tuple[tuple[int, ...], int]] = [((), problem.gpus)]
@@ -85,12 +85,12 @@ class Relaxation:
 
 
 def classes(problem: CoschedulingProblem) -> list[Class]:
-    """The class of each job."""
+    """Return the class of each job."""
     return [(a, problem.delay_s(job)) for job, a in enumerate(problem.jobs)]
 
 
 def one_by_one(problem: CoschedulingProblem) -> float:
-    """The objective of a schedule: one job after another, each on its fastest mode, its cheapest,
+    """Return the objective of a schedule: jobs in sequence, each on its fastest mode, its cheapest,
     or the one that is cheapest with the idle node; the best of the three."""
     idle = problem.idle_w * problem.gpus
     latest = max(problem.delay_s(job) for job in range(len(problem)))
@@ -112,7 +112,7 @@ def relaxation(
     found: list[tuple[int, ...]],
     goal: Goal,
 ) -> Relaxation:
-    """The program for least energy or makespan (`goal`), in units near 1."""
+    """Return the program for least energy or makespan (`goal`), in units near 1."""
     builder = LinearBuilder()
     energy = goal == "energy"
     longest = (max(m.runtime_s for m in problem.applications[a].modes) for a in problem.jobs)
@@ -159,7 +159,7 @@ def _rows(
 
 
 def _some_releases(problem: CoschedulingProblem) -> list[float]:
-    """0 and at most `MOST_RELEASES` others, evenly among those there are."""
+    """Return 0 and at most `MOST_RELEASES` other releases, evenly spread."""
     delays = map(problem.delay_s, range(len(problem)))
     later = sorted({delay for delay in delays if delay > 0})
     step = max(1, math.ceil(len(later) / MOST_RELEASES))
@@ -168,7 +168,7 @@ def _some_releases(problem: CoschedulingProblem) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What the program proves, and the GPU counts it likes.
+    """Bound of the program, and the GPU counts of its solution.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ def _counts(problem: CoschedulingProblem, program: Relaxation, answer: Solved) -
 
 
 def bound_patterns(problem: CoschedulingProblem, *, limits: Limits, seed: int) -> Outcome:
-    """The bound above; for energy times makespan one program per price of time (``product.py``).
+    """Return the bound above; for energy times makespan by prices of time (``product.py``).
 
     Raises
     ------

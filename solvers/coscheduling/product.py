@@ -27,7 +27,7 @@ ENOUGH = 1e-7
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """What is known at one price of time.
+    """Bound and schedule at one price of time.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ problem's own energy), or None when time was up before any bound."""
 
 
 def priced(problem: CoschedulingProblem, price_w: float) -> CoschedulingProblem:
-    """The problem for energy whose energy is E + `price_w`·C of this one."""
+    """Return the problem for energy whose energy is E + `price_w`·C of this one."""
     more = price_w / problem.gpus
     return replace(
         problem,
@@ -70,7 +70,7 @@ def priced(problem: CoschedulingProblem, price_w: float) -> CoschedulingProblem:
 
 
 def _priced_off(problem: CoschedulingProblem, price_w: float) -> float:
-    """What rounding in `priced` may add to costs that should not change with the price, J."""
+    """Return the rounding of `priced` in costs that should not change with the price, J."""
     return math.fsum(
         max(
             4 * EPS * m.gpu_count * m.runtime_s * (m.power_per_gpu_w + problem.idle_w + 2 * price_w)
@@ -81,7 +81,7 @@ def _priced_off(problem: CoschedulingProblem, price_w: float) -> float:
 
 
 def least_product(problem: CoschedulingProblem, limits: Limits, solve: Solver) -> float | None:
-    """A bound on energy times makespan; None when time was up before there was one."""
+    """Return a bound on energy times makespan; None when time was up before there was one."""
 
     def at(price_w: float) -> Support | None:
         if math.isinf(price_w):
@@ -112,7 +112,7 @@ def least_product(problem: CoschedulingProblem, limits: Limits, solve: Solver) -
 
 
 def lowest(known: Sequence[Support]) -> float:
-    """The least product above all lines, rounded down.
+    """Return the least product above all lines, rounded down.
 
     The least energy at a makespan C is f(C), the highest of all lines there: convex, falling, with
     its corners among the crossings. C·f(C) is concave between corners, so that one of them, or the
@@ -150,7 +150,7 @@ def corner(low: Support, high: Support) -> tuple[float, float, float]:
 
 
 def between(low: Support, high: Support) -> float | None:
-    """The price at which both schedules are worth the same, if it is a new one."""
+    """Return the price at which both schedules are worth the same, if it is a new one."""
     shorter = low.makespan_s - high.makespan_s
     dearer = high.energy_j - low.energy_j
     if shorter <= 1e-12 * low.makespan_s or dearer <= 0:

@@ -83,7 +83,7 @@ FORMULATIONS = entries(
 
 
 def auto(problem: ElasticProblem) -> str:
-    """The method for a problem of this size."""
+    """Return the name of the method for a problem of this size."""
     from optgap.solvers.elastic.exhaustive import TUNING, fits
 
     if fits(problem) and len(problem) <= TUNING.few:
@@ -92,7 +92,7 @@ def auto(problem: ElasticProblem) -> str:
 
 
 def auto_bound(problem: ElasticProblem) -> str:
-    """The method with the best bound for a problem of this size."""
+    """Return the name of the method with the best bound for a problem of this size."""
     from optgap.solvers.elastic.exhaustive import TUNING, bounds, chargeable
 
     few = len(problem) <= TUNING.few or chargeable(problem)

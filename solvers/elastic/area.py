@@ -12,13 +12,13 @@ from optgap.models.elastic.arrays import Floats
 from optgap.solvers.backends.safe import EPS, outwards
 
 WEIGHTS = 17
-"""How many mixtures of GPUs and power are tried as the one resource."""
+"""Number of mixtures of GPUs and power that are tried as the one resource."""
 SAFE = 1e-9
 """Relative: taken off every bound against rounding in long sums."""
 
 
 def least_shares(problem: ElasticProblem, weight: float) -> Floats:
-    """(C,) least s per iteration on one machine that is all GPUs and all power mixed.
+    """Return (C,) least s per iteration on one machine that is all GPUs and all power mixed.
 
     A configuration takes the share a·n/G + (1−a)·P/limit of the mixture, with a = `weight`.
     At any time these shares add up to at most 1.
@@ -32,7 +32,7 @@ def least_shares(problem: ElasticProblem, weight: float) -> Floats:
 
 
 def shortest_first(release_s: Floats, work_s: Floats) -> Floats:
-    """(J,) completion times under shortest remaining work first on one machine.
+    """Return (J,) completion times under shortest remaining work first on one machine.
 
     No other schedule of one machine has a smaller sum of completion times.
     """
@@ -58,7 +58,7 @@ def shortest_first(release_s: Floats, work_s: Floats) -> Floats:
 
 
 def best_mixture(problem: ElasticProblem) -> tuple[float, float, Floats]:
-    """The weight of the best one-machine bound, that bound (mean JCT, s), and its completions."""
+    """Return the best one-machine bound's weight, the bound (mean JCT, s) and its completions."""
     jobs = problem.jobs
     limited = math.isfinite(problem.power_limit_w) and problem.power_limit_w > 0
     weights = np.linspace(0.0, 1.0, WEIGHTS) if limited else np.ones(1)
@@ -77,7 +77,7 @@ def best_mixture(problem: ElasticProblem) -> tuple[float, float, Floats]:
 
 
 def closed_form(problem: ElasticProblem) -> tuple[float, str]:
-    """The larger of the one-machine bound and of every job alone, s, and its name."""
+    """Return the larger of the one-machine bound and of every job alone, s, and its name."""
     return max(
         (best_mixture(problem)[1], "one machine, shortest first"),
         (alone(problem), "every job alone"),

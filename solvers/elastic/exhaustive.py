@@ -75,17 +75,17 @@ BY_STARTED = "orders of events and starts, LP"
 
 
 def bounds(problem: ElasticProblem) -> bool:
-    """Whether orders of events can be searched."""
+    """Tell whether orders of events can be searched."""
     return len(problem) <= TUNING.most_jobs
 
 
 def fits(problem: ElasticProblem) -> bool:
-    """Whether the optimum can be searched: as `bounds`, and restarts are free."""
+    """Tell whether the optimum can be searched: as `bounds`, and restarts are free."""
     return bounds(problem) and problem.overhead.free
 
 
 def chargeable(problem: ElasticProblem) -> bool:
-    """Whether starts take long enough to be charged."""
+    """Tell whether starts take long enough to be charged."""
     return bool(starts_s(problem).min() >= TUNING.least_start_s)
 
 
@@ -180,7 +180,7 @@ class OrderSearch:
                 self._look()
 
     def _improve(self) -> None:
-        """From the best order to one that goes by what work is worth there, and so on."""
+        """Improve the best order by an order of the worth of work there, as long as that helps."""
         seen: set[Events] = set()
         steps = self.best
         while self.limits.stop is None:
@@ -228,7 +228,7 @@ class OrderSearch:
     def _open(
         self, value: float, events: Events, uses: Uses, use: Use | None, solved: bool
     ) -> None:
-        """One more open node, unless it is no better than the best schedule."""
+        """Add an open node, unless it is no better than the best schedule."""
         if value < self.cut:
             # deeper first among equals
             node = Node(value, -next(self.counter), events, uses, use, solved)
@@ -244,7 +244,7 @@ class OrderSearch:
 
 
 def dominated(problem: ElasticProblem, charged: bool = False) -> list[set[int]]:
-    """By job, those that complete before it in some optimal schedule.
+    """Return, for each job, the jobs that complete before it in some optimal schedule.
 
     With free starts these are of the same class, submitted no later and have no more to do: where
     such a job completes later, the two can change places from some moment on so that it does not.
@@ -262,7 +262,7 @@ def dominated(problem: ElasticProblem, charged: bool = False) -> list[set[int]]:
 
 
 def apart(problem: ElasticProblem) -> list[list[int]]:
-    """The jobs in groups that share no time in some optimal schedule: see `one_by_one`."""
+    """Return the jobs in groups that share no time in some optimal schedule: see `one_by_one`."""
     tables = Tables(problem)
     groups = [[0]]
     for j, end in enumerate(one_by_one(tables)[:-1], start=1):
@@ -273,14 +273,14 @@ def apart(problem: ElasticProblem) -> list[list[int]]:
 
 
 def completions(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
-    """(J,) the last end of each job, s."""
+    """Return (J,) the last end of each job, s."""
     found = np.zeros(len(problem))
     np.maximum.at(found, solution.job, solution.end_s)
     return found
 
 
 def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """The optimum, with proof; where restarts cost time, a bound; `given` as in `ExhaustiveParams`.
+    """Prove the optimum, or a bound if restarts take time; `given` is as in `ExhaustiveParams`.
 
     Stopped early, the best schedule so far and what is proven by then.
 
@@ -311,7 +311,7 @@ def searched(
     prices: Bounded,
     most: int,
 ) -> Outcome:
-    """What a search with starts charged proves, and prices where these prove more.
+    """Return what a search with starts charged proves, and prices where these prove more.
 
     Parameters
     ----------
@@ -352,7 +352,7 @@ def searched(
 def _outcome(
     problem: ElasticProblem, searches: list[OrderSearch], groups: list[list[int]]
 ) -> Outcome:
-    """What searches with free starts found: *optimal* if their bounds are within the gap."""
+    """Return what searches with free starts found: *optimal* if their bounds are within the gap."""
     proof = outwards([part.proven for part in searches]) / len(problem) * (1 - ROUNDING)
     programs = sum(part.orders.programs for part in searches)
     by = BY if programs else "every job alone"

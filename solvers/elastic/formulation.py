@@ -69,7 +69,7 @@ def formulation(
 
 
 def of_jobs(problem: ElasticProblem, jobs: list[int], table: Floats) -> dict[Configuration, float]:
-    """A (C, K, F) table by job, GPUs and clock, where a job may run so."""
+    """Return a (C, K, F) table by job, GPUs and clock, where a job may run so."""
     of, counts = problem.jobs.of_class, problem.counts.tolist()
     clocks = range(len(problem.frequencies_mhz))
     return {
@@ -82,7 +82,7 @@ def of_jobs(problem: ElasticProblem, jobs: list[int], table: Floats) -> dict[Con
 
 
 def running_s(problem: ElasticProblem, jobs: list[int]) -> dict[Configuration, float]:
-    """iterations × T_iter, s."""
+    """Return iterations × T_iter, s."""
     work = problem.jobs.iterations
     return {c: float(work[c[0]]) * t for c, t in of_jobs(problem, jobs, problem.time_s).items()}
 
@@ -90,7 +90,7 @@ def running_s(problem: ElasticProblem, jobs: list[int]) -> dict[Configuration, f
 def decision(
     problem: ElasticProblem, jobs: list[int], moment: float, limits: Limits | None
 ) -> tuple[Program, dict[Configuration, Any]]:
-    """The program of these jobs from a moment on, and x_jnf."""
+    """Return the program of these jobs from a moment on, and x_jnf."""
     m = Program("PowerFlow", limits=limits)
     G, P_idle, r = problem.gpus, problem.idle_w, problem.jobs.submit_s
     run, P_run = running_s(problem, jobs), of_jobs(problem, jobs, problem.power_w)
@@ -117,7 +117,7 @@ def best_decision(
     backend: str = "highs",
     at_s: float = -1.0,
 ) -> Outcome:
-    """The best schedule by Eq. 18-19, whose optimum bounds no schedule that decides again.
+    """Return the best schedule by Eq. 18-19, whose optimum bounds no schedule that decides again.
 
     Parameters
     ----------

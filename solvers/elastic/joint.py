@@ -1,4 +1,4 @@
-"""What jobs can do at the same time, and schedules made of that: free restarts, counts of GPUs."""
+"""Joint configurations of jobs, and schedules of these: free restarts, counts of GPUs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Joint = tuple[int, ...]
 """The configuration of each job, an index into `Tables.index`, −1 for none."""
 
 Values = Mapping[int, Floats] | Sequence[Floats]
-"""By job, (Z,) what each of its configurations is worth per second."""
+"""Worth per second of each configuration, (Z,), by job."""
 
 Kept = tuple[Ints, Ints, Floats, Floats, Floats]
 """Counts, clocks, s per iteration, W and starts per second of configurations."""
@@ -83,13 +83,13 @@ class Tables:
         self.fastest_s = np.array([1 / r.max() for r in self.rate])
 
     def fastest(self, job: int) -> list[int]:
-        """The configuration in which a job is fastest, and where it is charged its start."""
+        """Return the configuration in which a job is fastest, and where it is charged its start."""
         best = int(self.rate[job].argmax())
         start = (self.starts[job] > 0) & (self.gpus[job] == self.gpus[job][best])
         return [best, *np.flatnonzero(start).tolist()]
 
     def only(self, job: int, configuration: int) -> Joint:
-        """One job in a configuration."""
+        """Return one job in a configuration."""
         pick = [-1] * self.size
         pick[job] = configuration
         return tuple(pick)
@@ -97,7 +97,7 @@ class Tables:
     def price(
         self, active: Iterable[int], values: Values, proof: bool = True
     ) -> tuple[float, Joint]:
-        """The joint configuration of most value per second, and how much that is at most.
+        """Return the joint configuration of most value per second, and how much that is at most.
 
         values: by job, (Z,) of each configuration; without `proof` a good one, and more at most.
         """
@@ -123,7 +123,7 @@ class Tables:
         return len(jobs) * most - solved.bound + off, tuple(pick)
 
     def segments(self, steps: Sequence[Step]) -> list[tuple[int, float, float, int, int, int, int]]:
-        """Rows of an `ElasticSolution`; steps that follow on one another are one."""
+        """Return rows of an `ElasticSolution`; steps in direct sequence are one."""
         rows = []
         zero = float(self.problem.jobs.submit_s[0])
         for j in range(self.size):
@@ -143,7 +143,7 @@ class Tables:
 
 
 def _kept(problem: ElasticProblem, c: int, start_s: Floats | None) -> Kept:
-    """Of a class, those that keep the limit and that no other beats; starts on every count.
+    """Return a class's configurations within the limit that no other beats; all counts for starts.
 
     Where starts are charged, only others with as many GPUs beat one.
     """
@@ -166,12 +166,12 @@ def _kept(problem: ElasticProblem, c: int, start_s: Floats | None) -> Kept:
 
 
 def waited(tables: Tables, steps: Sequence[Step]) -> float:
-    """Σ over jobs of the end of the last step that they run in, less their submission, s."""
+    """Return Σ over jobs of the end of the last step that they run in, less their submission, s."""
     return math.fsum([*ends(tables, steps), *(-tables.submit_s).tolist()])
 
 
 def ends(tables: Tables, steps: Sequence[Step]) -> list[float]:
-    """(J,) the end of the last step of each job, s after the first submission."""
+    """Return (J,) the end of the last step of each job, s after the first submission."""
     found = [0.0] * tables.size
     for step in steps:
         for j, z in enumerate(step.joint):
@@ -181,14 +181,14 @@ def ends(tables: Tables, steps: Sequence[Step]) -> list[float]:
 
 
 def order_of(tables: Tables, ends_s: Iterable[float]) -> tuple[int, ...]:
-    """The events after the first submission: −1 for another one, else who completes."""
+    """Return the events after the first submission: −1 for another one, else who completes."""
     completed = [(end, 1, j) for j, end in enumerate(ends_s)]
     submissions = [(float(submit), 0, -1) for submit in tables.submit_s[1:]]
     return tuple(event for _, _, event in sorted([*completed, *submissions]))
 
 
 def by_worth(tables: Tables, worth: Floats) -> list[Step]:
-    """From event to event the joint configuration that does most worth of work.
+    """Return, from event to event, the joint configuration that does most worth of work.
 
     worth: (J,) of each job's whole work.
     """

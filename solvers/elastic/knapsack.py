@@ -16,7 +16,7 @@ from optgap.models.compiled import compiled
 from optgap.models.elastic.arrays import Floats
 
 MOST_CUTS = 160
-"""Of the region of prices; half as many are the rule."""
+"""Largest number of cuts of the region of prices; half as many are usual."""
 NO_LIMIT = 1e300
 
 
@@ -46,7 +46,7 @@ def evaluate(
 
 @compiled
 def cut(xs: Any, ys: Any, size: int, x: float, y: float, gx: float, gy: float) -> Any:
-    """What is left of a convex polygon where gx·(x' − x) + gy·(y' − y) ≥ 0: how many corners, and
+    """Return the part of a convex polygon with gx·(x' − x) + gy·(y' − y) ≥ 0: its corners, and
     its centre of gravity, or that of its corners where it has no area.
     """
     old_x, old_y = np.empty(size), np.empty(size)
@@ -191,7 +191,7 @@ def improve(
 
 
 def other_prices(gpu_price: float, power_price: float) -> Floats:
-    """(Q, 2) prices around the best ones: states that use too much or too little fail at them."""
+    """Return prices around the best, (Q, 2), at which states that use too much or little fail."""
     rows = [
         pair
         for x in (0.6, 0.8, 0.92, 1.08, 1.25, 1.6)
@@ -206,7 +206,7 @@ def least_costs(
     of_class: Any, remaining: Any, first: Any, time_s: Any, gpus: Any, watts: Any, prices: Any,
     wait_s: float,
 ) -> Any:  # fmt: skip
-    """(Q, A) the least that each job adds at each of the prices."""
+    """Return (Q, A) the least that each job adds at each of the prices."""
     found = np.empty((len(prices), len(of_class)))
     for q in range(len(prices)):
         for j in range(len(of_class)):
@@ -291,7 +291,7 @@ def _expanded(
     total: int, prices: Any, rest: Any, passed: float, room: float, ceiling: float, capacity: int,
     limit: float, test: int,
 ) -> Any:  # fmt: skip
-    """Every state with every choice of the next job, as far as it may end within the room.
+    """Return every state with every choice of the next job, as far as it may end within the room.
 
     Parameters
     ----------
@@ -347,7 +347,7 @@ def _expanded(
 
 @compiled
 def _promising(keep: Any, promise: Any, most: int) -> Any:
-    """Of the states `keep` those of the `most` least promises, the first of equals, in order."""
+    """Return those of the states `keep` with the `most` least promises, in order."""
     low, high = np.inf, -np.inf
     for s in keep:
         low, high = min(low, promise[s]), max(high, promise[s])

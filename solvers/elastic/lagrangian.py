@@ -1,4 +1,4 @@
-"""What prices of GPUs and power over time prove, whatever they are.
+"""Bounds from prices of GPUs and power over time, valid for any prices.
 
 With prices λ(t) ≥ 0 (s per GPU and s) and μ(t) ≥ 0 (s per W and s) the limits need not be kept:
 every job then chooses its own GPUs, clocks and completion so that completion plus payments is
@@ -30,7 +30,7 @@ ROUND = 4 * 2.0**-52
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What does not change between prices.
+    """Data that do not change between prices.
 
     Configurations come in groups between which a change is charged: one per GPU count; where starts
     are free, all are one group, without overhead and without a floor.
@@ -62,7 +62,7 @@ class Setting:
 
     @classmethod
     def of(cls, problem: ElasticProblem, edges: Floats, charged: bool = False) -> Setting:
-        """From a problem and the pieces; whether starts are `charged`."""
+        """Return the setting of a problem and its pieces; `charged` tells if starts take time."""
         every = range(len(problem.counts))
         groups = [[k] for k in every] if charged else [list(every)]
         classes, first, rows = range(len(problem.classes)), [0], []
@@ -95,7 +95,7 @@ class Setting:
         return ELASTIC.prices(per, pieces, len(self.time_s), steps)
 
     def values(self, gpu_price: Floats, power_price: Floats, per: int) -> Floats:
-        """(C, V) values of an iteration worth trying at these prices, s.
+        """Return (C, V) values of an iteration worth trying at these prices, s.
 
         At its best a job gains one second of completion per second of work at the margin, so
         that an iteration is worth about (1 + λn + μP)·T_iter.
@@ -112,7 +112,7 @@ class Setting:
 
 
 def starts_s(problem: ElasticProblem) -> Floats:
-    """(N,) what the referee asks at least of a start on each count, s."""
+    """Return (N,) what the referee asks at least of a start on each count, s."""
     jobs, submit_s = problem.jobs, problem.jobs.submit_s
     slowest = np.where(np.isfinite(problem.time_s), problem.time_s, 0.0).max(axis=(1, 2))
     longest = problem.overhead.seconds(int(problem.counts[-1]))
@@ -123,13 +123,13 @@ def starts_s(problem: ElasticProblem) -> Floats:
 
 
 def _overheads(problem: ElasticProblem, horizon_s: float) -> Floats:
-    """(N,) what the referee asks at least of a start on each count before the horizon, s."""
+    """Return (N,) what the referee asks at least of a start on each count before the horizon, s."""
     paid = np.array([problem.overhead.seconds(int(n)) for n in problem.counts])
     return np.maximum(paid - 2 * float(slack_s(horizon_s)), 0.0)
 
 
 def _earliest(problem: ElasticProblem, groups: list[list[int]], overhead_s: Floats) -> Floats:
-    """(J,) no job is done sooner: a start, and all its work at the fastest clock."""
+    """Return (J,) no job is done sooner: a start, and all its work at the fastest clock."""
     time_s = np.where(np.isfinite(problem.time_s), problem.time_s, np.inf).min(axis=2)
     fastest = np.stack([time_s[:, group].min(axis=1) for group in groups], axis=1)
     jobs = problem.jobs
@@ -152,7 +152,7 @@ class Evaluated:
 
 
 def evaluate(setting: Setting, gpu_price: Floats, power_price: Floats, per: int) -> Evaluated:
-    """The bound on Σ completions, s, at these prices."""
+    """Return the bound on Σ completions, s, at these prices."""
     jobs = setting.problem.jobs
     values = setting.values(gpu_price, power_price, per)
     pieces = len(gpu_price)
@@ -183,7 +183,7 @@ def _gains(
     edges: Any, first: Any, time_s: Any, gpus: Any, watts: Any, counts: Any, idle_w: Any,
     overhead_s: Any, values: Any, gpu_price: Any, power_price: Any,
 ) -> Any:  # fmt: skip
-    """(N, K, V) most that a second in a group may gain in a piece, which configuration gains it,
+    """Return the highest gain of a second by group and piece, (N, K, V), its configuration,
     and what a start at the beginning of the piece loses at least.
 
     A second gains no less than in a restart there, so that the restart costs no less than nothing.
@@ -228,7 +228,7 @@ def _gains(
 def _least(
     edges: Any, gain: Any, charge: Any, tail: Any, value: Any, start: Any, earliest: Any
 ) -> Any:
-    """The least completion plus payments of a job, rounded down; by which value and completion.
+    """Return the least completion plus payments of a job, rounded down, its value and completion.
 
     A job that completes at C within piece k has paid at least u − S(C) for any value u of its
     work, S(C) being the gains until C: linear in C within a piece, so that the two ends count.
@@ -330,8 +330,8 @@ def _class(
     overhead_s: Any, values: Any, gpu_price: Any, power_price: Any, own: Any, submit: Any,
     iterations: Any, earliest: Any, total: float, gpu_s: Any, joules: Any, worth: Any,
 ) -> Any:  # fmt: skip
-    """The total, s, with what the jobs `own` of a class cost at least, rounded down; adds what they
-    buy to `gpu_s` and `joules`, and sets their `worth`."""
+    """Add the least cost of a class's jobs `own` to the total, s, rounded down; add what they
+    buy to `gpu_s` and `joules`, and set their `worth`."""
     gain, which, charge = _gains(
         edges, first, time_s, gpus, watts, counts, idle_w, overhead_s, values, gpu_price,
         power_price,

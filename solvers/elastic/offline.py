@@ -40,7 +40,7 @@ from optgap.solvers.elastic.snapshot import solve
 
 @dataclass(frozen=True, slots=True)
 class OfflineTuning:
-    """What was found to work well, beside what can be set (`OfflineParams`).
+    """Settings that work well, beside those that users set (`OfflineParams`).
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class ScheduleSearch:
         self.runs = 0
 
     def run(self, worth: Worth, spread_s: float, factor: Floats | float = 1.0) -> Tried | None:
-        """The schedule that goes by this; None where the limits stop it."""
+        """Return the schedule that goes by this; None where the limits stop it."""
         factors = np.broadcast_to(np.asarray(factor, dtype=float), len(self.problem))
         policy = MostWorth(
             self.problem, self.choices, lambda state: worth(state) * factors[state.jobs], solve,
@@ -120,7 +120,7 @@ class ScheduleSearch:
         return tried
 
     def known(self, worth: Floats) -> Worth:
-        """Of an iteration, where (J,) says what each job's whole work is worth, s."""
+        """Return the worth of an iteration, from the worth of each job's whole work, (J,), s."""
         floor = TUNING.floor * float(worth.max())
         per_iteration = np.maximum(worth, floor) / self.problem.jobs.iterations
         return lambda state: np.asarray(per_iteration[state.jobs])
@@ -154,7 +154,7 @@ class ScheduleSearch:
             self.run(best.worth, spread, best.factor * np.exp(noise))
 
     def outcome(self, proof: Bounded, ended: str) -> Outcome:
-        """The best schedule and the bound; without one where the limits left no time for it.
+        """Return the best schedule and the bound; without one where the limits left no time for it.
 
         `ended` is how the search for the bound did before its end.
         """
@@ -175,7 +175,7 @@ class ScheduleSearch:
 
 
 def unproven(problem: ElasticProblem) -> str:
-    """Why no method proves more."""
+    """Return why no method proves more."""
     if not problem.overhead.free:
         return "restarts cost time, and when a job changes its GPUs is bounded, not searched"
     if len(problem) > EXHAUSTIVE.most_jobs:
@@ -186,7 +186,7 @@ def unproven(problem: ElasticProblem) -> str:
 
 
 def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """The best schedule found, and a bound; `given` as in `OfflineParams`.
+    """Return the best schedule found, and a bound; `given` as in `OfflineParams`.
 
     Raises
     ------
@@ -220,7 +220,7 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
 
 
 def best_of(proof: Bounded, known: Outcome) -> Bounded:
-    """The larger bound."""
+    """Return the larger bound."""
     if known.bound is None or known.bound <= proof.bound:
         return proof
     return replace(proof, bound=known.bound, by=known.bound_by or proof.by)

@@ -1,4 +1,4 @@
-"""What schedules whose events begin in a given order cost at least: column generation.
+"""Lower bound on schedules whose events begin in a given order, by column generation.
 
 Between two events (a submission or a completion) it only matters how long the cluster spends in
 each joint configuration of the active jobs. Of what follows the last event of a prefix only is
@@ -37,7 +37,7 @@ SIMPLEX = {
 ROUNDING = 1e-12
 """Relative: more than rounding makes of rates and sums of times."""
 UNDONE = 1000.0
-"""What work left undone costs, in times that all jobs one after another take."""
+"""Cost of work left undone, relative to the time of all jobs one after another."""
 SHORT = 1e-8
 """Shares of a job's work: a GPU count that does less of it is not in use."""
 UNPAID = 1e-3
@@ -50,7 +50,7 @@ Events = tuple[int, ...]
 Use = tuple[int, int]
 """A job and an index of its GPU counts."""
 Uses = tuple[tuple[Use, bool], ...]
-"""What is decided of a schedule: which jobs use which counts, and which do not."""
+"""Decisions about a schedule: jobs that use certain counts, and jobs that do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Interval:
 
 
 def intervals(events: Events, submit_s: Floats) -> list[Interval]:
-    """Those of a prefix in order, then those of what follows it."""
+    """Return the intervals of a prefix in order, then those of the undecided rest."""
     size, arrived = len(submit_s), 1
     gone: set[int] = set()
     found = []
@@ -94,7 +94,7 @@ def intervals(events: Events, submit_s: Floats) -> list[Interval]:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What is known of a prefix or an order.
+    """Bound and solution of a prefix or an order.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ class Orders:
         self.stopped: Termination | None = None
 
     def columns(self, active: tuple[int, ...]) -> dict[Joint, None]:
-        """Those made so far for a set; at first nothing, and each job alone, and its start."""
+        """Return the configurations so far for a set of jobs; at first none and each job alone."""
         if active not in self.pool:
             tables, others = self.tables, {j for j in range(self.size) if j not in active}
             alone = [tables.only(j, z) for j in active for z in tables.fastest(j)]
@@ -182,7 +182,7 @@ class Orders:
         return self.pool[active]
 
     def solve(self, events: Events, cut: float, uses: Uses = ()) -> Known | None:
-        """What is known of a prefix or an order with some uses decided.
+        """Return what is known of a prefix or an order with some uses decided.
 
         Not much more is asked than whether it is at least `cut`, s. None where it is not known:
         `trouble` and `stopped` say why.
@@ -216,7 +216,7 @@ class Orders:
     def proven(
         self, program: Program, parts: Sequence[Interval], gone: Sequence[int], duals: Floats
     ) -> tuple[float, bool]:
-        """What these prices prove of the program with *every* column, and whether any was added.
+        """Return the bound of the prices for *all* columns, and whether a column was added.
 
         Prices of rows bound the program over the columns made so far whatever the solver's
         tolerances (`safe_bound`). One that has not been made costs at least the least reduced
@@ -235,7 +235,7 @@ class Orders:
     def _values(
         self, program: Program, parts: Sequence[Interval], gone: Sequence[int], duals: Floats
     ) -> list[list[Floats]]:
-        """By interval and job, (Z,) what time in a configuration is worth, rounded up."""
+        """Return, by interval and job, the worth of time by configuration, rounded up, (Z,)."""
         charged = self.tables.charged
         ends = np.arange(len(gone) + 1, self.size)  # so many completed, by each of the last rows
         open_ = ~np.isin(self.job, gone)
@@ -263,7 +263,7 @@ class Orders:
         values: Sequence[Sequence[Floats]],
         proof: bool,
     ) -> tuple[float, bool]:
-        """The least reduced cost of all columns at most, and whether any was added."""
+        """Return the least reduced cost of all columns at most, and whether any was added."""
         lost, added = 0.0, False
         for part, worth in zip(parts, values, strict=True):
             terms = [float(part.cost)]
@@ -283,7 +283,7 @@ class Orders:
     def _program(
         self, parts: Sequence[Interval], gone: Sequence[int], used: dict[Use, bool]
     ) -> Program:
-        """min Σ cost·time and work undone: work by job, times between submissions, completions."""
+        """Build min Σ cost·time + work undone: rows on work by job, submissions and completions."""
         size, charged = self.size, self.tables.charged
         never, whole = (
             np.isin(self.count, [self.first[j] + n for (j, n), so in used.items() if so == is_used])
@@ -343,7 +343,7 @@ class Orders:
         return Program(model, interval, joint, at_gap, at_done, at_started, at_begun, pay, never)
 
     def _unpaid(self, program: Program, values: Floats) -> Use | None:
-        """The job and the count whose start is paid for least by the program's solution."""
+        """Return the job and the count whose start is paid for least by the program's solution."""
         x, job = np.nonzero(program.joint >= 0)
         z = self.begin[job] + program.joint[x, job]
         held, paid = (
@@ -361,7 +361,7 @@ class Orders:
         return job_of, row - int(self.first[job_of])
 
     def _schedule(self, events: Events, program: Program, values: Floats) -> list[Step]:
-        """The solution as a schedule that keeps submissions and finishes every job.
+        """Return the solution as a schedule that keeps submissions and finishes every job.
 
         What the solver's tolerance left undone is done when the job should have completed, and
         everything after that comes later.
@@ -371,7 +371,7 @@ class Orders:
         now, arrived, steps = 0.0, 1, []
 
         def spend(joint: Joint, span: float) -> None:
-            """The jobs that have work left run; each no longer than that."""
+            """Run the jobs that have work left, each no longer than that."""
             nonlocal now
             while span > 0:
                 runs = [j for j, z in enumerate(joint) if z >= 0 and left[j] > 0]
@@ -403,7 +403,7 @@ def linear_model(
     lower: Floats,
     upper: Floats,
 ) -> LinearModel:
-    """A minimisation from entries (row, column, value) in any order."""
+    """Return a minimisation from entries (row, column, value) in any order."""
     row, column, value = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     order = np.argsort(row, kind="stable")
     starts = np.zeros(len(lower) + 1, np.int64)
@@ -416,7 +416,7 @@ def linear_model(
 
 
 def following(events: Events, submit_s: Floats, first: Sequence[set[int]]) -> list[Events]:
-    """Every next event that may be one of some optimal order; `first`: see `dominated`."""
+    """Return every next event that may be one of some optimal order; `first`: see `dominated`."""
     arrived = 1 + sum(1 for event in events if event < 0)
     gone = {event for event in events if event >= 0}
     coming = arrived < len(submit_s)
@@ -427,7 +427,7 @@ def following(events: Events, submit_s: Floats, first: Sequence[set[int]]) -> li
 
 
 def one_by_one(tables: Tables) -> list[float]:
-    """(J,) when each job is done if they run alone, one after another, as soon as they can, s.
+    """Return completions, (J,), s, if jobs run alone, one after another, as soon as possible.
 
     Each after its start where starts are charged: a schedule. Where they are free, some optimal
     schedule is done by the last of these: where the jobs there are do less work in a second than
@@ -444,12 +444,12 @@ def one_by_one(tables: Tables) -> list[float]:
 
 
 def serial(tables: Tables) -> float:
-    """Σ (completion − submission) of that, s."""
+    """Return Σ (completion − submission) of that, s."""
     return math.fsum([*one_by_one(tables), *(-tables.submit_s).tolist()])
 
 
 def latest_s(tables: Tables) -> float:
-    """An end that some optimal schedule keeps, s.
+    """Return an end that some optimal schedule keeps, s.
 
     Where starts are charged: nobody's Σ (completion − submission) is above that of a schedule.
     """

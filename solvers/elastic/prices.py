@@ -24,7 +24,7 @@ from optgap.solvers.elastic.lagrangian import Evaluated, Setting, evaluate
 
 @dataclass(frozen=True, slots=True)
 class PricesTuning:
-    """What was found to work well; any of it gives a bound.
+    """Settings that work well; any settings give a valid bound.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class Ascent:
     worth: Floats | None = None
 
     def seen(self, per: int) -> Evaluated:
-        """What these prices prove."""
+        """Return what these prices prove."""
         self.limits.spend(self.setting.work(per))
         return evaluate(self.setting, self.gpu, self.power, per)
 
@@ -178,7 +178,7 @@ def bounded(
     rounds: int = 0,
     ends_s: Floats | None = None,
 ) -> Bounded:
-    """The best bound of prices that begin with one machine's, or a schedule's completions."""
+    """Return the best bound of prices from one machine's, or a schedule's, completions."""
     size = len(problem)
     tuned = TUNING
     many = pieces or min(tuned.most_pieces, max(tuned.fewest_pieces, tuned.pieces * size))
@@ -207,7 +207,7 @@ def bounded(
 def bound_prices(
     problem: ElasticProblem, *, limits: Limits, seed: int, pieces: int = 0, rounds: int = 0
 ) -> Outcome:
-    """The Lagrangian bound; stopped early, the best one so far.
+    """Return the Lagrangian bound; stopped early, the best one so far.
 
     Parameters
     ----------

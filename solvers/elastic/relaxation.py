@@ -31,14 +31,14 @@ from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.elastic.area import SAFE, closed_form
 
 FORBIDDEN = 1e3
-"""What waiting costs where nobody may, in times of the longest job."""
+"""Cost of waiting if no job may wait, relative to the longest job."""
 NOTHING = 1e-6
-"""Of the jobs' times: what all GPUs, or all watts, are worth at least if they are short."""
+"""Least worth of all GPUs, or all watts, if short, relative to the jobs' times."""
 
 
 @dataclass(frozen=True)
 class Prices:
-    """What a decision's resources are worth.
+    """Prices of a decision's resources.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class _Table:
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> _Table:
-        """From a decision."""
+        """Return the table of a decision."""
         choices = snapshot.choices
         H = snapshot.wait_s
         if not math.isfinite(H):
@@ -82,7 +82,7 @@ class _Table:
 def relaxation(
     problem: ElasticProblem, *, limits: Limits, seed: int, at_s: float = -1.0
 ) -> Outcome:
-    """The prices of one decision, and what it bounds; of the whole problem the closed forms do.
+    """Return the prices of one decision, and its bound; closed forms bound the whole problem.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def relaxation(
 
 
 def relaxed(snapshot: Snapshot) -> Prices:
-    """A proven bound on the decision, and the prices of its GPUs and watts."""
+    """Return a proven bound on the decision, and the prices of its GPUs and watts."""
     table = _Table.of(snapshot)
     gpu, watt = _multipliers(table, snapshot)
     # what an interior point leaves of a price where nothing is short
@@ -129,7 +129,7 @@ def relaxed(snapshot: Snapshot) -> Prices:
 
 
 def _multipliers(table: _Table, snapshot: Snapshot) -> tuple[float, float]:
-    """λ and μ by CVXPY, in units of the median time, all GPUs and the whole limit."""
+    """Return λ and μ by CVXPY, in units of the median time, all GPUs and the whole limit."""
     cp: Any = import_module("cvxpy")  # whose functions carry no types
     sparse: Any = import_module("scipy.sparse")
     size, jobs = len(table.job), len(snapshot.remaining)
@@ -150,7 +150,7 @@ def _multipliers(table: _Table, snapshot: Snapshot) -> tuple[float, float]:
 
 
 def _price(rule: Any) -> float:
-    """The multiplier of a constraint; 0 where the solver has none."""
+    """Return the multiplier of a constraint; 0 where the solver has none."""
     found = float(np.asarray(0.0 if rule.dual_value is None else rule.dual_value).reshape(-1)[0])
     return max(0.0, found) if math.isfinite(found) else 0.0
 

@@ -21,7 +21,7 @@ from optgap.solvers.elastic import knapsack
 
 @dataclass(frozen=True, slots=True)
 class DecisionTuning:
-    """What was found to work well, beside what can be given.
+    """Settings that work well, beside those that are given.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ TUNING = DecisionTuning()
 def solve(
     snapshot: Snapshot, gap: float = 1e-9, most_states: int = TUNING.most_states, proof: bool = True
 ) -> Solved:
-    """The optimum with proof, up to a relative gap; without one soon a good choice and a bound."""
+    """Return the optimum with proof, up to a relative gap, or soon a good choice and a bound."""
     return _Decision(snapshot, gap, most_states, proof).run()
 
 
@@ -94,7 +94,7 @@ class _Decision:
                 narrow = False
 
     def round(self, prices: Floats, least: Floats, room: float, narrow: bool) -> tuple[bool, bool]:
-        """One dynamic program: whether it found a choice, and whether it looked at all."""
+        """Return one dynamic program: whether it found a choice, and whether it looked at all."""
         size = len(self.snapshot.remaining)
         slack = self.gap * abs(self.start) / (4 * size)
         chosen, found, complete, wide = knapsack.core(
@@ -118,7 +118,7 @@ class _Decision:
         return known and self.value - self.bound <= self.gap * abs(self.value)
 
     def solved(self, proven: bool) -> Solved:
-        """What is known."""
+        """Return what is known."""
         pair = (float(self.prices[0]), float(self.prices[1]))
         if not math.isfinite(self.value):
             bound = math.inf if proven else self.bound

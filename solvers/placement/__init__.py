@@ -126,7 +126,7 @@ FORMULATIONS = entries(
 
 
 def auto(problem: PlacementProblem) -> str:
-    """The method for a problem of this size."""
+    """Return the name of the method for a problem of this size."""
     if problem.over_time is not None:
         return "hindsight" if problem.objective.goal == "energy" else "bound-over-time"
     small = len(problem.cluster) <= EXACT_NODES and len(problem.tasks) <= EXACT_TASKS
@@ -134,7 +134,7 @@ def auto(problem: PlacementProblem) -> str:
 
 
 def auto_bound(problem: PlacementProblem) -> str:
-    """The method with the best bound for a problem of this size."""
+    """Return the name of the method with the best bound for a problem of this size."""
     if problem.over_time is not None:
         return "bound-over-time"
     # without GPUs a node has few patterns that matter and many CPU units: pooled nodes prove more

@@ -20,12 +20,12 @@ from optgap.models.placement.fragmentation import node_fragmentation
 from optgap.models.placement.tasks import TaskClass
 
 UNITS = 2
-"""What is counted in use: GPUs and CPU packages."""
+"""Devices that are counted in use: GPUs and CPU packages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What one node carries, as indices of task classes.
+    """Contents of one node, as indices of task classes.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Contents:
 
     @property
     def tasks(self) -> Counter[int]:
-        """How many tasks of each class."""
+        """Number of tasks of each class."""
         counts: Counter[int] = Counter(self.multi)
         counts.update(self.cpu_only)
         for gpu in self.shares:
@@ -48,7 +48,7 @@ class Contents:
         return counts
 
     def without(self, surplus: Counter[int]) -> Contents:
-        """The same contents less the tasks in `surplus`, as far as it has them."""
+        """Return the same contents less the tasks in `surplus`, as far as it has them."""
         left = Counter(surplus)
 
         def keep(members: Sequence[int]) -> tuple[int, ...]:
@@ -89,7 +89,7 @@ def state_cost(
     free_cpu: int,
     gpu_free: Sequence[int],
 ) -> float:
-    """What a node in a state costs, at these weights per W and per milli-GPU of fragmentation."""
+    """Return the cost of a node's state, by weights per W and per milli-GPU of fragmentation."""
     cost = 0.0
     if weights[0]:
         watts = problem.power.cpu_w(node.cpu_milli, free_cpu)
@@ -152,7 +152,7 @@ class Aggregate:
         return float(sum(n * cost for n, cost in zip(self.count, self._idle_cost, strict=True)))
 
     def cost(self, t: int, contents: Contents) -> float:
-        """What a node of type `t` with these contents costs beyond the idle node."""
+        """Return what a node of type `t` with these contents costs beyond the idle node."""
         node = self.types[t]
         used = sum(n * int(self.cpu_milli[c]) for c, n in contents.tasks.items())
         loads = sorted(sum(int(self.gpu_milli[c]) for c in gpu) for gpu in contents.shares)
@@ -185,7 +185,7 @@ class Aggregate:
         return np.maximum(0.0, each)
 
     def feasible(self, t: int, contents: Contents) -> bool:
-        """Whether a node of type `t` can carry these contents."""
+        """Tell whether a node of type `t` can carry these contents."""
         node = self.types[t]
         tasks = contents.tasks
         if not all(self.fits_type[t][c] for c in tasks):
@@ -281,6 +281,6 @@ class Aggregate:
         return np.where(self.weightless, 0, self.demand)
 
     def demand_counter(self, *, weightless: bool) -> Counter[int]:
-        """How many tasks of each class there are, with or without the weightless."""
+        """Return how many tasks of each class there are, with or without the weightless."""
         demand = self.demand if weightless else self.priced_demand
         return Counter({c: int(n) for c, n in enumerate(demand) if n})

@@ -28,7 +28,7 @@ NEGATIVE = 1e-7
 ROUNDING = 1e-13
 """Relative: more than a few hundred operations round by."""
 WHOLE = 1e-6
-"""By how much what is rounded up to a whole number has to be above the one below."""
+"""Least excess over a whole number for a value to be rounded up."""
 KNOWN_TO_FIT = 100.0
 """Factor on the price ceilings where nodes that serve every task are known."""
 MOST_RAISES = 5
@@ -152,7 +152,7 @@ class MasterSolution:
     def reduced_cost(
         self, type_index: int, contents: Contents, cost: float, in_use: tuple[int, ...] = ()
     ) -> float:
-        """What a node with these contents costs beyond what its tasks and the node are worth."""
+        """Return the cost of a node with these contents beyond the worth of tasks and node."""
         worth = sum(n * float(self.prices[c]) for c, n in contents.tasks.items())
         worth += sum(n * float(each) for n, each in zip(in_use, self.worth, strict=True))
         return cost - worth - float(self.node_prices[type_index])
@@ -248,7 +248,7 @@ class ColumnGeneration:
             self.lower, self.best = lower, prices
 
     def proven(self, prices: Prices, demand: IntArray) -> float:
-        """The lower bound that these prices prove for a demand, beyond the idle cluster."""
+        """Return the lower bound that these prices prove for a demand, beyond the idle cluster."""
         terms = [*(prices.task * demand).tolist(), -prices.nodes]
         terms += (prices.in_use * self.least).tolist()
         # what tasks are worth cancels against what nodes cost within each value, too
@@ -260,7 +260,7 @@ class ColumnGeneration:
         return self.with_idle(self.lower)
 
     def with_idle(self, lower: float) -> float:
-        """A lower bound beyond the idle cluster, in the objective's own unit.
+        """Return a lower bound beyond the idle cluster, in the objective's own unit.
 
         Tasks never lower the power of a node: without fragmentation the idle cluster is one, too.
         """
@@ -278,7 +278,7 @@ class ColumnGeneration:
         return not self.may_leave_out and bool(self.last.unserved.max(initial=0.0) > 1e-7)
 
     def close(self, tolerance: float) -> bool:
-        """Whether bound and restricted LP agree to a relative `tolerance`."""
+        """Tell whether bound and restricted LP agree to a relative `tolerance`."""
         if self.short:
             return False
         if self.counted is not None:  # what is whole has no room between the two
@@ -398,12 +398,12 @@ class ColumnGeneration:
 
 
 def whole(least: float) -> float:
-    """The whole number that something whole is not below, as it is not below `least`."""
+    """Return the whole number that something whole is not below, as it is not below `least`."""
     return math.ceil(least - WHOLE) if math.isfinite(least) else least
 
 
 def stand_alone_cost(aggregate: Aggregate) -> FloatArray:
-    """(classes,) cost of the cheapest otherwise idle node with one task; inf where none fits.
+    """Return the cost of the cheapest idle node with one task, (classes,); inf if none fits.
 
     With fragmentation it can be negative; then it is an absolute value.
     """
@@ -416,14 +416,14 @@ def stand_alone_cost(aggregate: Aggregate) -> FloatArray:
 
 
 def single(num_gpu: int, c: int) -> Contents:
-    """One task of class `c`, alone."""
+    """Return one task of class `c`, alone."""
     if num_gpu == 0:
         return Contents(cpu_only=(c,))
     return Contents(shares=((c,),)) if num_gpu == 1 else Contents(multi=(c,))
 
 
 def cpu_units(aggregate: Aggregate, most: int) -> float:
-    """A CPU unit with at most `most` units per node, losing the least when rounding down.
+    """Return a CPU unit with at most `most` units per node, losing the least when rounding down.
 
     Units around the finest allowed are tried; the loss is the CPU need that rounding hides,
     summed over all tasks.

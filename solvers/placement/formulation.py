@@ -70,7 +70,7 @@ class Placing:
     load: dict[tuple[int, int], Any]
 
     def placement(self, values: Mapping[str, float]) -> PlacementSolution:
-        """The placement behind whole values by name."""
+        """Return the placement behind whole values by name."""
         where: list[tuple[int, list[int]] | None] = [None] * len(self.problem.tasks)
         for i, n in chosen(values, self.x):
             where[i] = (n, [])
@@ -81,7 +81,7 @@ class Placing:
 
 
 def program(problem: PlacementProblem, limits: Limits | None) -> Placing:
-    """The whole program: capacities, and the goal that the problem has."""
+    """Return the whole program: capacities, and the goal that the problem has."""
     accepting = problem.objective.goal == "accepted_gpu"
     m = Program("placement", "max" if accepting else "min", limits)
     cluster, tasks = problem.cluster, problem.tasks
@@ -155,7 +155,7 @@ def fragmentation(made: Placing, n: int) -> Any:
     parts = []
 
     def only_if(name: str, need: int, left: Any) -> Any:
-        """A binary that may be 1 only where so much is left, made once."""
+        """Return a binary that may be 1 only where so much is left, made once."""
         if name not in conditions:
             v = conditions[name] = m.binary(name)
             m.row(f"if_{name}", need * v <= left)

@@ -17,75 +17,51 @@ from optgap.models.placement.arrays import FloatArray, IntArray
 @compiled
 def share_one_gpu(
     size: int, steps: int, milli: IntArray, cpu: IntArray, value: FloatArray
-) -> tuple[IntArray, IntArray, FloatArray, IntArray, IntArray]:
+) -> tuple[IntArray, FloatArray]:
     """Undominated contents of one GPU, for every filling.
 
     A content is dominated when another one fills the same number of steps with no more CPU
     and no less value. Returns, per content: the steps it fills, its CPU units (at most
-    `size`), its value, the item added last, and the content before that (−1 for none).
-    Contents are sorted by steps, then CPU.
+    `size`), the item added last, and the content before that (−1 for none), as a row each; and
+    its value. Contents are sorted by steps, then CPU.
     """
-    room = 1024
-    fill = np.empty(room, np.int64)
-    need = np.empty(room, np.int64)
-    worth = np.empty(room, np.float64)
-    item = np.empty(room, np.int64)
-    parent = np.empty(room, np.int64)
+    content = np.empty((1024, 4), np.int64)
+    worth = np.empty(1024, np.float64)
     start = np.zeros(steps + 2, np.int64)  # contents of m steps: start[m] … start[m+1]
-    fill[0], need[0], worth[0], item[0], parent[0] = 0, 0, 0.0, -1, -1
+    content[0, 0], content[0, 1], content[0, 2], content[0, 3], worth[0] = 0, 0, -1, -1, 0.0
     start[1] = 1
     count = 1
+    # the most valuable content of a need, the item that makes it so and what is before
+    top = np.empty(size + 1, np.float64)
+    last = np.empty((size + 1, 2), np.int64)
     for m in range(1, steps + 1):
-        total = 0
-        for i in range(len(milli)):
-            if milli[i] <= m:
-                total += start[m - milli[i] + 1] - start[m - milli[i]]
-        c_need = np.empty(total, np.int64)
-        c_worth = np.empty(total, np.float64)
-        c_item = np.empty(total, np.int64)
-        c_parent = np.empty(total, np.int64)
-        total = 0
+        for u in range(size + 1):
+            top[u] = -np.inf
         for i in range(len(milli)):
             before = m - milli[i]
             if before < 0:
                 continue
             for k in range(start[before], start[before + 1]):
-                if need[k] + cpu[i] <= size:
-                    c_need[total] = need[k] + cpu[i]
-                    c_worth[total] = worth[k] + value[i]
-                    c_item[total] = i
-                    c_parent[total] = k
-                    total += 1
-        order = np.argsort(c_need[:total], kind="mergesort")
-        at = 0
+                u = content[k, 1] + cpu[i]
+                if u <= size and worth[k] + value[i] > top[u]:
+                    top[u], last[u, 0], last[u, 1] = worth[k] + value[i], i, k
+        if count + size + 1 > len(worth):
+            room = 2 * (count + size + 1)
+            wide, wider = np.empty((room, 4), np.int64), np.empty(room, np.float64)
+            for k in range(count):
+                wider[k] = worth[k]
+                for column in range(4):
+                    wide[k, column] = content[k, column]
+            content, worth = wide, wider
         best = -np.inf
-        while at < total:
-            # the most valuable of those with equal need
-            top = order[at]
-            at += 1
-            while at < total and c_need[order[at]] == c_need[top]:
-                if c_worth[order[at]] > c_worth[top]:
-                    top = order[at]
-                at += 1
-            if c_worth[top] > best:
-                best = c_worth[top]
-                if count == room:
-                    room *= 2
-                    wide = np.empty((4, room), np.int64)
-                    wide[0, :count], wide[1, :count] = fill, need
-                    wide[2, :count], wide[3, :count] = item, parent
-                    fill, need, item, parent = wide[0], wide[1], wide[2], wide[3]
-                    wider = np.empty(room, np.float64)
-                    wider[:count] = worth
-                    worth = wider
-                fill[count] = m
-                need[count] = c_need[top]
-                worth[count] = best
-                item[count] = c_item[top]
-                parent[count] = c_parent[top]
+        for u in range(size + 1):
+            if top[u] > best:
+                best = top[u]
+                content[count, 0], content[count, 1], worth[count] = m, u, best
+                content[count, 2], content[count, 3] = last[u, 0], last[u, 1]
                 count += 1
         start[m + 1] = count
-    return fill[:count], need[:count], worth[:count], item[:count], parent[:count]
+    return content[:count], worth[:count]
 
 
 @compiled
@@ -104,8 +80,10 @@ def fill_gpus(
     GPU, ascending. Choices are not kept: plain maxima vectorise, and `walk_gpus` finds the
     few choices that are wanted by comparing sums again.
     """
-    best = np.full((gpus + 1, size + 1), -np.inf)
-    best[0, :] = 0.0
+    best = np.empty((gpus + 1, size + 1))
+    for j in range(gpus + 1):
+        for u in range(size + 1):
+            best[j, u] = -np.inf if j > 0 else 0.0
     for j in range(1, gpus + 1):
         for q in range(len(point)):
             _raise(best[j, point[q] :], best[j - 1], gain[q])
@@ -132,7 +110,7 @@ def walk_gpus(
     j: int,
     u: int,
 ) -> tuple[IntArray, IntArray]:
-    """The single-GPU contents (as indices of `point`) and multi-GPU items behind (j, u)."""
+    """Return the single-GPU contents (as indices of `point`) and multi-GPU items behind (j, u)."""
     contents = np.empty(j, np.int64)
     items = np.empty(j, np.int64)
     n_contents = 0
@@ -183,7 +161,7 @@ def add_cpu_tasks(gpu_best: FloatArray, cpu: IntArray, value: FloatArray) -> Flo
 def walk_cpu_tasks(
     best: FloatArray, gpu_best: FloatArray, cpu: IntArray, value: FloatArray, j: int, u: int
 ) -> tuple[IntArray, int]:
-    """The CPU-only items behind entry (j, u), and the CPU units left to the GPUs."""
+    """Return the CPU-only items behind entry (j, u), and the CPU units left to the GPUs."""
     items = np.empty(u + 1, np.int64)
     count = 0
     while best[j, u] != gpu_best[j, u]:

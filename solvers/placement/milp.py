@@ -20,7 +20,7 @@ MOST_TASKS = 300
 def milp(
     problem: PlacementProblem, *, limits: Limits, seed: int, backend: str = "highs"
 ) -> Outcome:
-    """The best placement by the textbook formulation.
+    """Return the best placement by the textbook formulation.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ def _insert(aggregate: Aggregate, nodes: list[Node], c: int) -> bool:
 
 
 def _with_task(contents: Contents, c: int, num_gpu: int) -> Iterable[Contents]:
-    """The contents with one more task of class `c`, on every GPU it could share."""
+    """Yield the contents with one more task of class `c`, on every GPU it could share."""
     if num_gpu == 0:
         lone = tuple(sorted((*contents.cpu_only, c)))
         yield Contents(contents.shares, contents.multi, lone)

@@ -1,4 +1,4 @@
-"""From fractional numbers of node patterns to a placement of every task.
+"""Placement of every task from fractional numbers of node patterns.
 
 The LP's whole numbers are kept, what remains is a small integer program over the same
 patterns, and the incumbent is then improved by re-solving random groups of nodes (large
@@ -24,7 +24,7 @@ from optgap.solvers.placement.nodes import Node, inserted
 
 @dataclass(frozen=True, slots=True)
 class RoundingEffort:
-    """How hard to look for good integer solutions, in counts.
+    """Effort of the search for good integer solutions, in counts.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Rounding:
         return nodes
 
     def _neighbour(self, nodes: Sequence[Node], size: int, limits: Limits) -> list[Node] | None:
-        """The nodes with a group of `size` re-solved."""
+        """Return the nodes with a group of `size` re-solved."""
         group = self._choose(nodes, size)
         inside = [nodes[k] for k in group]
         chosen = set(group)
@@ -143,7 +143,7 @@ class Rounding:
         return total
 
     def _choose(self, nodes: Sequence[Node], size: int) -> list[int]:
-        """A group of nodes: half of them the worst priced, half at random."""
+        """Return a group of nodes: half of them the worst priced, half at random."""
         size = min(size, len(nodes))
         loss = np.array([self._loss(t, contents) for t, contents in nodes])
         noisy = loss * self.rng.random(len(nodes))
@@ -238,13 +238,13 @@ class Rounding:
 
 
 def _within(contents: Contents, demand: Counter[int]) -> Contents:
-    """The contents without tasks that `demand` does not ask for."""
+    """Return the contents without tasks that `demand` does not ask for."""
     surplus = Counter({c: n - demand[c] for c, n in contents.tasks.items() if n > demand[c]})
     return contents.without(surplus) if surplus else contents
 
 
 def _trim(nodes: Iterable[Node], demand: Counter[int]) -> list[Node]:
-    """The nodes without surplus tasks; what they serve is taken off `demand`."""
+    """Return the nodes without surplus tasks; what they serve is taken off `demand`."""
     kept: list[Node] = []
     for t, contents in nodes:
         contents = _within(contents, demand)

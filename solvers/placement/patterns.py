@@ -28,7 +28,7 @@ COARSE, FINE = 1300, 70_000
 FRAGMENT_FINE = 2600
 """The same where fragmentation counts: every CPU band then has tables of its own."""
 BOUND_SHARE = 0.6
-"""Of a budget of work, for the bound, at most."""
+"""Largest share of a budget of work for the bound."""
 OPEN = (0.9, 0.8, 0.5, 0.0)
 """Shares of the patterns that are kept where a placement is known, in turn."""
 ROUNDING_ERROR = 1e-9
@@ -44,7 +44,7 @@ def bound_patterns(
     found: dict[str, Any] | None = None,
     start: PlacementSolution | None = None,
 ) -> Outcome:
-    """A proven bound for placing every task (or for the GPU demand that can be accepted).
+    """Return a proven bound for placing every task (or for the GPU demand that can be accepted).
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def bound_patterns(
 
 
 def _by_known_prices(problem: PlacementProblem, known: ColumnGeneration) -> Outcome | None:
-    """What prices for more tasks prove; None where they are for another problem."""
+    """Return what prices for more tasks prove; None where they are for another problem."""
     other, best = known.aggregate.problem, known.best
     same = other.cluster is problem.cluster and other.workload is problem.workload
     same = same and other.power == problem.power and other.objective == problem.objective
@@ -96,7 +96,7 @@ def patterns(
     found: dict[str, Any] | None = None,
     start: PlacementSolution | None = None,
 ) -> Outcome:
-    """A placement of every task, with the bound of `bound_patterns` beside it.
+    """Return a placement of every task, with the bound of `bound_patterns` beside it.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def patterns(
 
 
 def _more(count: int, limits: Limits) -> int:
-    """A count of the default budget, times the effort asked for."""
+    """Return a count of the default budget, times the effort asked for."""
     return max(1, round(count * limits.effort)) if count else 0
 
 
@@ -181,12 +181,12 @@ def generate(
 
 
 def optional(problem: PlacementProblem) -> bool:
-    """Whether tasks may be left out: the goal is how much GPU demand is accepted."""
+    """Tell whether tasks may be left out: the goal is how much GPU demand is accepted."""
     return problem.objective.at_a_moment.goal == "accepted_gpu"
 
 
 def _in_sense(problem: PlacementProblem, cost: float) -> float:
-    """From the cost of what is left out to what is accepted, where that is the objective."""
+    """Return the accepted amount from the cost of what is left out, if that is the objective."""
     return float(problem.tasks.demand_milli.sum()) - cost if optional(problem) else cost
 
 
@@ -216,7 +216,7 @@ def _bounded(
     stop: Termination,
     info: dict[str, float | int | str],
 ) -> Outcome:
-    """The outcome of a bound on costs, less what rounding may have added."""
+    """Return the outcome of a bound on costs, less what rounding may have added."""
     lower = bound - ROUNDING_ERROR * (abs(bound) + generation.aggregate.base)
     return Outcome(
         None,
@@ -233,13 +233,13 @@ def _stop(generation: ColumnGeneration, limits: Limits) -> Termination:
 
 
 def hopeless(problem: PlacementProblem) -> Outcome | None:
-    """A proof of infeasibility that needs no search, where every task must be placed."""
+    """Return a proof of infeasibility that needs no search, where every task must be placed."""
     reason = "" if optional(problem) else impossible(problem)
     return Outcome(None, Status.INFEASIBLE, message=reason) if reason else None
 
 
 def too_much(problem: PlacementProblem, limits: Limits) -> Outcome | None:
-    """A proof that some task must be left out, by pricing tasks left out and nothing else."""
+    """Return a proof that some task must be left out, by pricing only tasks left out."""
     aggregate = Aggregate(problem, weights=(0.0, 0.0))
     count = ColumnGeneration(aggregate, np.ones(len(aggregate.classes)), may_leave_out=True)
     for most in (COARSE, FINE):

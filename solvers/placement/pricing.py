@@ -33,7 +33,7 @@ THREADS = 2
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What pricing found for one node type.
+    """Result of pricing for one node type.
 
     `value` is at least V_t (with rounding ``down``); `contents` are attractive contents, best
     first, which may break the CPU or memory limit by what was relaxed.
@@ -60,9 +60,8 @@ class Tables:
     def __init__(self, share: Items, multi: Items, cpu_only: Items, size: int, steps: int) -> None:
         self.share, self.multi, self.cpu_only = share, multi, cpu_only
         self.size = size
-        self.fill_level, self.need, self.worth, self.item, self.parent = kernels.share_one_gpu(
-            size, steps, share.size, share.cpu, share.value
-        )
+        content, self.worth = kernels.share_one_gpu(size, steps, share.size, share.cpu, share.value)
+        self.fill_level, self.need, self.item, self.parent = content.T.copy()
 
     def fill(self, gpus: int, residual_cost: FloatArray | None) -> Filled:
         """Extend to whole nodes; `residual_cost` is per step that is filled, (steps + 1,)."""
@@ -82,7 +81,7 @@ class Tables:
         return Filled(self, label, worth[label], gpu_best, best)
 
     def one_gpu(self, label: int) -> tuple[int, ...]:
-        """The classes on a GPU with these contents."""
+        """Return the classes on a GPU with these contents."""
         items: list[int] = []
         while self.parent[label] >= 0:
             items.append(int(self.share.index[self.item[label]]))
@@ -101,7 +100,7 @@ class Filled:
     value: FloatArray
 
     def contents(self, j: int, u: int) -> Contents:
-        """The contents behind entry (j, u)."""
+        """Return the contents behind entry (j, u)."""
         tables, multi, cpu_only = self.tables, self.tables.multi, self.tables.cpu_only
         lone, u = kernels.walk_cpu_tasks(
             self.value, self.gpu_best, cpu_only.cpu, cpu_only.value, j, u
@@ -271,7 +270,7 @@ class Pricer:
         most: int,
         memo: Memo,
     ) -> tuple[float, list[Contents]]:
-        """The most valuable contents of type `t`, over CPU bands and numbers of GPUs.
+        """Return the most valuable contents of type `t`, over CPU bands and numbers of GPUs.
 
         The empty node is among them. It must be: tasks worth less than their memory's price
         are not offered at all, which is no loss only because they can be left out.
@@ -345,7 +344,7 @@ class Pricer:
     def _items(
         self, chosen: BoolArray, size: IntArray, value: FloatArray, *, smaller_will_do: bool
     ) -> Items:
-        """The chosen classes less those that another one beats in every respect."""
+        """Return the chosen classes less those that another one beats in every respect."""
         index = np.flatnonzero(chosen)
         cpu, s, v = self.cpu_units[index], size[index], value[index]
         kept: list[int] = []

@@ -89,14 +89,14 @@ FORMULATIONS = entries(
 
 
 def auto(problem: QueueingProblem) -> str:
-    """The method for a problem of this size."""
+    """Return the name of the method for a problem of this size."""
     return "exact" if len(problem) <= FEW else auto_bound(problem)
 
 
 def auto_bound(problem: QueueingProblem) -> str:
-    """The method with the best bound for a problem of this size.
+    """Return the name of the method with the best bound for a problem of this size.
 
-    Where jobs leave, prices: proving that not all can be served would end a comparison of
-    policies that serve most.
+    If jobs leave, the method is the bound by prices: a proof that not all can be served would end
+    a comparison of policies that serve most.
     """
     return "bound-prices" if problem.jobs.patience_s.min() < inf else "time-indexed"

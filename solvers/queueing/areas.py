@@ -19,7 +19,7 @@ SAFE = 1e-9
 
 
 def bound_area(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
-    """The better of two bounds on one machine of speed M, over all demand functions.
+    """Return the better of two bounds on one machine of speed M, over all demand functions.
 
     For wait and JCT: mean busy times (smallest area first) and shortest remaining area first.
     For the makespan: area after every arrival, and the job that would end last on its own.
@@ -35,7 +35,7 @@ def outcome(
     by: str,
     termination: Termination = Termination.COMPLETED,
 ) -> Outcome:
-    """A bound-only outcome from a bound on Σ wait or on the makespan, s."""
+    """Return a bound-only outcome from a bound on Σ wait or on the makespan, s."""
     return Outcome(
         None,
         Status.BOUND_ONLY,
@@ -46,7 +46,7 @@ def outcome(
 
 
 def in_unit(problem: QueueingProblem, value: float) -> float:
-    """A bound on Σ wait as one on the objective; one on the makespan as it is. Rounded safely."""
+    """Return a bound on the objective from one on Σ wait or the makespan, rounded safely."""
     goal, jobs = problem.objective.goal, problem.jobs
     if goal == "makespan":
         return value * (1 - SAFE)
@@ -57,7 +57,7 @@ def in_unit(problem: QueueingProblem, value: float) -> float:
 
 
 def makespan(problem: QueueingProblem) -> tuple[float, str]:
-    """max over r of r + (area of the jobs that arrive at r or later)/M, and of r_j + d_j."""
+    """Return max over r of r + (area of the jobs that arrive at r or later)/M, and of r_j + d_j."""
     jobs = problem.jobs
     origin = float(jobs.arrival_s[0])
     best, by = float((jobs.arrival_s + jobs.duration_s).max()) - origin, "longest job"
@@ -70,7 +70,7 @@ def makespan(problem: QueueingProblem) -> tuple[float, str]:
 
 
 def sum_of_waits(problem: QueueingProblem) -> tuple[float, str]:
-    """A bound on Σ (s_j − r_j), s, and who proved it."""
+    """Return a bound on Σ (s_j − r_j), s, and who proved it."""
     jobs = problem.jobs
     ends = jobs.arrival_s + jobs.duration_s
     best, by = 0.0, "no job starts before it arrives"

@@ -75,7 +75,7 @@ class Program:
         self.intervals.append(self.model.new_fixed_size_interval_var(start, length, f"job {job}"))
 
     def _capacity(self) -> None:
-        """All GPUs; and as many jobs, or whole nodes, as cannot share a node."""
+        """Add rows on all GPUs, and on jobs or whole nodes that cannot share a node."""
         gpus = self.problem.jobs.gpus
         self.model.add_cumulative(self.intervals, gpus.tolist(), self.problem.gpus)
         alone = gpus // self.g + (2 * (gpus % self.g) > self.g)
@@ -85,7 +85,7 @@ class Program:
             self.model.add_cumulative(intervals, alone[chosen].tolist(), self.nodes)
 
     def _nodes(self, job: int) -> None:
-        """Which nodes a job is on."""
+        """Add variables for the nodes of a job."""
         n, length = int(self.problem.jobs.gpus[job]), self.data.duration[job]
         whole, rest = divmod(n, self.g)
         full: list[Any] = []
@@ -110,7 +110,7 @@ class Program:
                 self.model.add_bool_or([a.negated(), b.negated()])
 
     def _alike(self) -> None:
-        """Equal jobs start in order of arrival; the first job is on the first nodes."""
+        """Order equal jobs by arrival, and put the first job on the first nodes."""
         jobs = self.problem.jobs
         last: dict[tuple[int, int], int] = {}
         for job in range(len(self.problem)):
@@ -154,7 +154,7 @@ class Program:
             self.model.add_hint(x, held[job].get(node) == amount)
 
     def seconds(self, value: float) -> float:
-        """A bound on the objective in ticks as one in s, on Σ wait or on the makespan.
+        """Return a bound on the objective in ticks as one in s, on Σ wait or on the makespan.
 
         The objective is a whole number of ticks, so that a bound may be rounded up to one.
         """
@@ -169,7 +169,7 @@ class Program:
         )
 
     def decode(self, solver: Any) -> QueueingSolution:
-        """The schedule behind the values, with every job as early as its nodes allow."""
+        """Return the schedule behind the values, with every job as early as its nodes allow."""
         jobs = range(len(self.problem))
         held: list[Held] = [[] for _ in jobs]
         for (job, node, amount), x in self.present.items():
@@ -182,7 +182,7 @@ class Program:
 
 
 def exact(problem: QueueingProblem, *, limits: Limits, seed: int, workers: int = 1) -> Outcome:
-    """The schedule of least objective, with proof; stopped early, the best one and a bound.
+    """Return the schedule of least objective, with proof; stopped early, the best one and a bound.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def exact(problem: QueueingProblem, *, limits: Limits, seed: int, workers: int =
 
 
 def _total(problem: QueueingProblem, value: float) -> float:
-    """Σ wait, or the makespan, from the objective, s."""
+    """Return Σ wait, or the makespan, from the objective, s."""
     goal, count = problem.objective.goal, len(problem)
     if goal == "makespan":
         return value

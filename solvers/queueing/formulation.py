@@ -1,4 +1,4 @@
-"""When each job starts and on which nodes, as a mixed-integer program: a PuLP problem."""
+"""Starts and nodes of jobs as a mixed-integer program, a PuLP problem."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from optgap.solvers.formulation import Formulation, Program, chosen, earliest_st
 
 
 def formulation(problem: QueueingProblem, *, limits: Limits | None = None) -> Formulation:
-    """The assignment of jobs to nodes and times: s_j, w_j_k (whole nodes), q_j_k (the rest on one).
+    """Build the assignment of jobs to nodes and times: s_j, w_j_k (whole nodes), q_j_k (the rest).
 
     Times count from the problem's own clock. Every job starts, within its patience.
 
@@ -42,7 +42,7 @@ def formulation(problem: QueueingProblem, *, limits: Limits | None = None) -> Fo
 def assignment(
     problem: QueueingProblem, limits: Limits | None
 ) -> tuple[Program, dict[Any, Any], dict[Any, Any], dict[Any, Any]]:
-    """The program with o_ij, w_jk and q_jk; with placement=count the cluster is one node."""
+    """Return the program with o_ij, w_jk and q_jk; with placement=count the cluster is one node."""
     m = Program("queueing", limits=limits)
     jobs, (N, g) = range(len(problem)), problem.shape
     r, d = problem.jobs.arrival_s.tolist(), problem.jobs.duration_s.tolist()
@@ -89,7 +89,7 @@ def assignment(
 def best_assignment(
     problem: QueueingProblem, *, limits: Limits, seed: int, backend: str = "highs"
 ) -> Outcome:
-    """The best schedule by this formulation: the reference, not the method.
+    """Return the best schedule by this formulation: the reference, not the method.
 
     Parameters
     ----------

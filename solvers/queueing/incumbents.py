@@ -22,7 +22,7 @@ FEW, SHUFFLES = 20, 20
 
 
 def kept_patience(problem: QueueingProblem, solution: QueueingSolution) -> bool:
-    """Whether every job starts before it leaves."""
+    """Tell whether every job starts before it leaves."""
     jobs, start = problem.jobs, solution.start_s
     return bool((start <= jobs.arrival_s + jobs.patience_s + slack_s(start)).all())
 
@@ -42,7 +42,7 @@ class Best:
             self.solution, self.value = solution, value
 
     def met_by(self, bound: float) -> bool:
-        """Whether a bound on the objective proves it optimal."""
+        """Tell whether a bound on the objective proves it optimal."""
         return bound >= self.value * (1 - 1e-7) - TOLERANCE_S
 
 
@@ -72,7 +72,7 @@ def simple_schedules(problem: QueueingProblem, seed: int) -> Iterator[QueueingSo
 
 
 def settled(problem: QueueingProblem, order: list[int], held: list[Held]) -> QueueingSolution:
-    """Each job of a list as early as its nodes are free, these being given.
+    """Return each job of a list as early as its nodes are free, these being given.
 
     If the list is in order of the starts of a schedule, no job starts later than in that one.
     """

@@ -57,7 +57,7 @@ class ListSearch(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """How lists are changed.
+    """Rules by which lists change.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Moves(NamedTuple):
 
 
 def search_of(stream: Stream, order: IntArray, nodes: int, seed: int) -> ListSearch:
-    """A search from one list on an idle cluster, no job with a wish."""
+    """Return a search from one list on an idle cluster, no job with a wish."""
     count, held, g = len(order), int(stream.at[-1]), stream.g
     most = min(count, nodes * g)
     return ListSearch(
@@ -94,7 +94,7 @@ def search_of(stream: Stream, order: IntArray, nodes: int, seed: int) -> ListSea
 
 @inner
 def draw(random: IntArray) -> float:
-    """A random number, above 0 and below 1."""
+    """Return a random number, above 0 and below 1."""
     random[0] = random[0] * 48271 % PRIME
     number: float = random[0] / PRIME
     return number

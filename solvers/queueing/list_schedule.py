@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from optgap.models.queueing.problem import QueueingProblem
 
 LEFT_GPU_S = 600.0
-"""What a GPU left idle on a node counts as, in seconds of a longer last end."""
+"""Cost of a GPU left idle on a node, in seconds of a later last end."""
 IDLE_S = 1e12
-"""What opening an idle node counts as, s."""
+"""Cost of opening an idle node, s."""
 LATE = 1e6
-"""What a second after a job's patience has ended costs."""
+"""Cost of a second after the end of a job's patience."""
 NOBODY = -1
 
 slack = inner(slack_s)
@@ -98,7 +98,7 @@ class Machine(NamedTuple):
 
 
 def stream_of(problem: QueueingProblem) -> Stream:
-    """The jobs of a problem as arrays."""
+    """Return the jobs of a problem as arrays."""
     jobs, g = problem.jobs, problem.shape[1]
     return Stream(
         jobs.arrival_s.copy(),
@@ -120,7 +120,7 @@ def held_gpus(stream: Stream) -> IntArray:
 
 
 def plan_of(order: IntArray, held: int) -> Plan:
-    """A list without wishes; `held` is how many nodes its jobs hold together."""
+    """Return a list without wishes; `held` is how many nodes its jobs hold together."""
     count = len(order)
     return Plan(
         order.astype(np.int64),
@@ -132,7 +132,7 @@ def plan_of(order: IntArray, held: int) -> Plan:
 
 
 def machine_of(nodes: int, g: int, most: int) -> Machine:
-    """An idle cluster on which at most so many jobs run at once."""
+    """Return an idle cluster on which at most so many jobs run at once."""
     level = np.zeros(g + 1, dtype=np.int64)
     level[g] = nodes
     return Machine(
@@ -166,7 +166,7 @@ def copy_machine(source: Machine, target: Machine) -> None:
 
 @inner
 def pick(free: IntArray, last: FloatArray, n: int, g: int, now: float, end: float) -> int:
-    """The node where n ≤ g GPUs from now until `end` cost least; `NOBODY` where there is none."""
+    """Return the node where n ≤ g GPUs from now until `end` cost least, or `NOBODY`."""
     best, chosen = np.inf, NOBODY
     for k in range(len(free)):
         left = free[k] - n

@@ -41,14 +41,14 @@ T = TypeVar("T")
 
 TELL_EVERY_S = 0.1
 SEEDS = 1000
-"""By how much the seeds of two starts differ."""
+"""Difference between the seeds of two starts."""
 EVENTS = 256
 """Events that are served between two looks at the limits."""
 
 
 @dataclass(frozen=True)
 class Annealing:
-    """How a schedule with hindsight is looked for.
+    """Settings of the search for a schedule with hindsight.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Annealing:
     reach: int = 40
 
     def heats(self, number: int, count: int, budget: int) -> tuple[float, float]:
-        """The first and the last temperature of a start."""
+        """Return the first and the last temperature of a start."""
         if budget < self.enough * count:
             return self.hot_few, self.cold_few
         return self.hot[number % len(self.hot)], self.cold
@@ -114,7 +114,7 @@ class Annealed(NamedTuple):
 def offline(
     problem: QueueingProblem, *, limits: Limits, seed: int, moves: int = 0, starts: int = 4
 ) -> Outcome:
-    """The best schedule found, from what serving it online comes to; knows all jobs beforehand.
+    """Search for a schedule with knowledge of all jobs, from the result of an online policy.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def _take_served(problem: QueueingProblem, search: ListSearch, seed: int, limits
 def _side_by_side(
     tasks: Sequence[Callable[[Limits], T]], limits: Limits, tell: Callable[[], None]
 ) -> list[T]:
-    """What tasks come to, as many at once as there are cores; `tell` is called meanwhile.
+    """Return what tasks come to, as many at once as there are cores; `tell` is called meanwhile.
 
     Each has a meter of its own, so that neither's work depends on how far the other is.
     """
@@ -233,7 +233,7 @@ def _outcome(
     stopped: Termination | None,
     info: dict[str, float],
 ) -> Outcome:
-    """The best schedule, unless some job would have left before its start."""
+    """Return the best schedule, unless some job would have left before its start."""
     stream, best = search.stream, search.best
     termination = stopped or Termination.COMPLETED
     if (best.start > stream.latest + slack_s(best.start)).any():

@@ -62,7 +62,7 @@ class Online(NamedTuple):
 def online_of(
     problem: QueueingProblem, key: FloatArray | None = None, hindsight: bool = False
 ) -> Online:
-    """An idle cluster before the first arrival.
+    """Return an idle cluster before the first arrival.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def online_of(
 
 @inner
 def next_event(online: Online) -> float:
-    """When a job arrives, ends or leaves next, s; infinite for never again."""
+    """Return when a job arrives, ends or leaves next, s; infinite for never again."""
     tally, time = online.tally, INF
     if tally[ARRIVED] < len(online.start):
         time = online.truth.arrival[tally[ARRIVED]]

@@ -1,4 +1,4 @@
-"""What the parameters of the methods mean; one that differs in an entry is ``entry.parameter``."""
+"""Meanings of the methods' parameters; one that differs in an entry is ``entry.parameter``."""
 
 from optgap.models.spec import Parameter
 from optgap.solvers.formulation import BACKEND

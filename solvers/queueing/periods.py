@@ -22,7 +22,7 @@ SAME_S = 1e-9
 
 @dataclass
 class Period:
-    """What may be waited from `begin` to `end`, s, and what is proven of it so far.
+    """Waiting from `begin` to `end`, s, with the bound that is proven so far.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Period:
     settled: bool = False
 
     def waited(self, arrival: FloatArray, start: FloatArray) -> float:
-        """Σ wait within the period of a schedule, s."""
+        """Return Σ wait within the period of a schedule, s."""
         spent = np.minimum(start, self.end) - np.maximum(arrival, self.begin)
         return float(np.maximum(spent, 0.0).sum())
 
@@ -128,7 +128,7 @@ def _lost(problem: QueueingProblem, start: FloatArray) -> FloatArray:
 
 
 def cells(moments: FloatArray, begin: float, end: float, width_s: float) -> FloatArray:
-    """Where cells begin, s: at `begin` and the moments before `end`, wider gaps in equal parts."""
+    """Return the starts of cells, s: `begin` and times before `end`, wide gaps in equal parts."""
     inside = moments[(moments > begin) & (moments < end)]
     marks = np.unique(np.concatenate([[begin], inside]))
     gaps = np.diff(np.append(marks, end))

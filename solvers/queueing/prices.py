@@ -29,7 +29,7 @@ from optgap.solvers.queueing.widths import Width, widths
 
 @dataclass(frozen=True)
 class Ascent:
-    """How prices are looked for.
+    """Settings of the search for prices.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ ASCENT = Ascent()
 def bound_prices(
     problem: QueueingProblem, *, limits: Limits, seed: int, steps: int = ASCENT.steps
 ) -> Outcome:
-    """The best bound from prices on GPU time, and no worse than `bound_area`.
+    """Return the best bound from prices on GPU time, and no worse than `bound_area`.
 
     For the makespan prices give nothing beyond areas, which is what is returned.
 
@@ -85,7 +85,7 @@ def bound_prices(
 def best_bound(
     problem: QueueingProblem, limits: Limits, steps: int = ASCENT.steps
 ) -> tuple[float, str]:
-    """A bound on Σ wait, or on the makespan, s, and who proved it."""
+    """Return a bound on Σ wait, or on the makespan, s, and who proved it."""
     if problem.objective.goal == "makespan":
         return makespan(problem)
     value, by = sum_of_waits(problem)
@@ -108,7 +108,7 @@ class _PriceSearch:
     known: float
 
     def run(self) -> float:
-        """The best bound on Σ wait found, s."""
+        """Return the best bound on Σ wait found, s."""
         jobs = self.problem.jobs
         demand, capacity = self.width
         some = demand > 0
@@ -128,7 +128,7 @@ class _PriceSearch:
         return self.best
 
     def _value(self, edges: FloatArray, price: FloatArray) -> tuple[float, FloatArray]:
-        """The bound that prices give, safely rounded, and its slope per interval."""
+        """Return the bound that prices give, safely rounded, and its slope per interval."""
         usage = np.zeros(len(price))
         total, looked = priced(self.release, self.duration, self.demand, edges, price, usage)
         self.looks = float(looked)
@@ -220,7 +220,7 @@ def priced(
 
 @compiled
 def _paid(paid: FloatArray, edges: FloatArray, price: FloatArray, k: int, t: float) -> float:
-    """∫π up to t, which lies in interval k (len(price): after the last; -1: before the first)."""
+    """Return ∫π up to t in interval k (len(price): after the last; -1: before the first)."""
     if k < 0:
         return 0.0
     total: float = paid[-1]

@@ -44,7 +44,7 @@ OVERRUN, OVERRUN_S = 0.5, 60.0
 
 
 class Effort(NamedTuple):
-    """How much work goes into one plan.
+    """Amounts of work for one plan.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Planner(NamedTuple):
 
 
 def planner_of(problem: QueueingProblem, seed: int, hindsight: bool = False) -> Planner:
-    """An idle cluster before the first arrival, the queue in order of estimates."""
+    """Return an idle cluster before the first arrival, the queue in order of estimates."""
     known = problem.jobs.duration_s if hindsight else problem.jobs.estimate_s
     online, count = online_of(problem, known, hindsight), len(problem)
     guess = online.truth._replace(duration=online.estimate, latest=np.full(count, np.inf))
@@ -167,7 +167,7 @@ def _plan(planner: Planner, effort: Effort, now: float) -> int:
 
 @inner
 def _choose(planner: Planner, after_s: float, now: float) -> int:
-    """The job to start now, its nodes written down in ``search.node``; -1 for none."""
+    """Return the job to start now, its nodes written down in ``search.node``; -1 for none."""
     online, search = planner.online, planner.search
     stream, machine, tried = search.stream, search.before, np.zeros(len(online.sizes), np.bool_)
     g, booked, until = stream.g, np.zeros(len(machine.free), dtype=np.bool_), INF

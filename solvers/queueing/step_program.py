@@ -28,7 +28,7 @@ ROOM = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Fineness:
-    """How finely a job's starts are told apart.
+    """Resolution of a job's starts.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class StepProgram:
         self.model = self._model(weights)
 
     def cell(self, time: float) -> int:
-        """The cell of a moment, which may be a little before the cell begins."""
+        """Return the cell of a moment, which may be a little before the cell begins."""
         return int(np.searchsorted(self.times, time + SAME_S, side="right")) - 1
 
     def _job(self, job: int, column: int) -> Steps:
@@ -132,7 +132,7 @@ class StepProgram:
         return np.unique(np.array([*edges, *more, self.count], dtype=np.int64))
 
     def _use(self, job: int, column: int, edges: IntArray, ends: IntArray) -> None:
-        """Where the job holds GPUs for certain, as differences of two of its variables."""
+        """Find where the job holds GPUs for certain, as differences of two of its variables."""
         cells = np.arange(edges[0], self.count)
         begun = np.searchsorted(edges[1:] - 1, cells, side="right") - 1
         ended = np.searchsorted(ends, cells, side="right") - 1
@@ -169,7 +169,7 @@ class StepProgram:
         )
 
     def _capacity(self, rows: _Rows, weights: list[Width]) -> None:
-        """A row for every cell and width that can bind; rows that repeat are left out."""
+        """Add a row for every cell and width that can bind, but no row twice."""
         cell, column, signed = (np.concatenate(parts) for parts in zip(*self.uses, strict=True))
         order = np.lexsort((column, cell))
         cell, column, signed = cell[order], column[order], signed[order]
@@ -191,7 +191,7 @@ class StepProgram:
     # -- from schedules to points and back --------------------------------------------------
 
     def point(self, start: FloatArray) -> FloatArray:
-        """The variables of a schedule that keeps the capacity."""
+        """Return the variables of a schedule that keeps the capacity."""
         values = np.zeros(self.model.variables)
         for step in self.steps:
             time = start[step.job]
@@ -206,7 +206,7 @@ class StepProgram:
         return values
 
     def starts(self, values: FloatArray) -> FloatArray:
-        """The earliest start of each job's range, s, in order of `steps`; `end` for none."""
+        """Return the earliest start of each job's range, s, in order of `steps`; `end` for none."""
         found = np.empty(len(self.steps))
         for i, step in enumerate(self.steps):
             k = len(step.first) - round(float(values[step.columns].sum()))

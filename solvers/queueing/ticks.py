@@ -43,12 +43,12 @@ class Ticks:
     horizon: int
 
     def allowance_s(self, goal: str) -> float:
-        """By how much the optimum in ticks may be off for that, in Σ wait or in makespan, s."""
+        """Return the error of the optimum in ticks from this, in Σ wait or in makespan, s."""
         return self.rounded_s * (1 if goal == "makespan" else 2 * len(self.arrival))
 
 
 def ticks(problem: QueueingProblem) -> Ticks:
-    """The coarsest power of ten from 1 s to 1 µs that is exact, else one close to 1 ms."""
+    """Return the coarsest power of ten from 1 s to 1 µs that is exact, else one close to 1 ms."""
     jobs = problem.jobs
     arrival = jobs.arrival_s - jobs.arrival_s[0]
     total = float(arrival.max() + jobs.duration_s.sum())
@@ -72,5 +72,5 @@ def ticks(problem: QueueingProblem) -> Ticks:
 
 
 def _whole(values: np.ndarray) -> bool:
-    """Whether all are integers but for the last digits of a float."""
+    """Tell whether all are integers but for the last digits of a float."""
     return bool((np.abs(values - np.round(values)) <= ROUNDING * values).all())

@@ -35,7 +35,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class CellTuning:
-    """What was found to work well.
+    """Settings that work well.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def time_indexed(
     rounds: int = 6,
     moves: int = 500_000,
 ) -> Outcome:
-    """A bound from the time-indexed integer program, with the best schedule that was met.
+    """Return a bound from the time-indexed integer program, with the best schedule that was met.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def time_indexed(
 
 @dataclass
 class _CellSearch:
-    """What is known: the bound of each period, and the best schedule.
+    """Present knowledge: the bound of each period, and the best schedule.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class _CellSearch:
     # -- the periods --------------------------------------------------------------------------
 
     def run(self, jobs: int, rounds: int) -> None:
-        """Each period in every round, for a share of the work that is left."""
+        """Solve each period in every round, for a share of the work that is left."""
         self.periods = periods(self.problem, self.start, TUNING.least, jobs, TUNING.width_s)
         self.weights, self.key = _chosen(self.problem), self.start.copy()
         if self.proven:
@@ -156,7 +156,7 @@ class _CellSearch:
                 break
 
     def _open(self, period: Period) -> float:
-        """What is open in a period, s."""
+        """Return what is open in a period, s."""
         return period.waited(self.problem.jobs.arrival_s, self.start) - period.bound
 
     @property
@@ -205,7 +205,7 @@ class _CellSearch:
         )
 
     def _slack(self, program: StepProgram) -> float:
-        """What tolerances and the rounding of times and sums may add to a bound, s."""
+        """Return what tolerances and the rounding of times and sums may add to a bound, s."""
         period, model = program.period, program.model
         count = len(period.jobs)
         later = count * (SAME_S + 4 * EPS * (abs(period.end) + 1))  # no start is later by more

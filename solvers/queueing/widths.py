@@ -1,4 +1,4 @@
-"""What jobs weigh against the capacity: GPUs, and dual feasible functions of them.
+"""Weights of jobs against the capacity: GPUs, and dual feasible functions of them.
 
 A function u with Σ u(n_j) ≤ 1 for every set of jobs that fits into a bin (a node, or the cluster
 as a whole) turns each GPU count into a demand that no schedule exceeds. Jobs of more than half a
@@ -43,7 +43,7 @@ def widths(problem: QueueingProblem) -> list[Width]:
 
 
 def _functions(size: int, present: FloatArray) -> Iterator[FloatArray]:
-    """Values of u at 0, 1, …, size − 1 GPUs; u(size) = 1.
+    """Return values of u at 0, 1, …, size − 1 GPUs; u(size) = 1.
 
     The two classic families (Fekete and Schepers): u rounds up what is above 1 − ε and drops what
     is below ε; and u rounds down to multiples of 1/k what is no multiple of 1/(k + 1).

@@ -122,7 +122,7 @@ _HOME = {
     }.items()
     for name in names.split()
 }
-"""Where each of `__all__` is."""
+"""Module of each name in `__all__`."""
 
 
 _GONE = {

@@ -35,7 +35,7 @@ from optgap.versions import versions
 from optgap.watchdog import GRACE_S, attended
 
 TOLERANCE = 1e-6
-"""Relative to the larger of 1 and the value: what floating point may make of equal numbers."""
+"""Difference that counts as rounding, relative to the larger of 1 and the value."""
 
 
 def solve(
@@ -125,7 +125,7 @@ def bound(
     Returns
     -------
     Result
-        With `bound` and `bound_by`; its `solution` is None.
+        The proof, with `bound` and `bound_by`; its `solution` is None.
 
     Raises
     ------
@@ -178,14 +178,14 @@ def run(
     Returns
     -------
     Result
-        What the policy did, with the referee's objective and metrics.
+        The policy's solution, with the referee's objective and metrics.
 
     Raises
     ------
     InputError
         For an unknown policy or parameter, or if your own policy breaks a constraint.
     RefereeError
-        If a policy of optgap breaks one.
+        If a policy of optgap breaks a constraint.
 
     Examples
     --------
@@ -218,6 +218,13 @@ class Verdict:
         Whether the solution does all that the problem asks.
     metrics
         Further numbers of the referee; empty if a constraint is broken.
+
+    Examples
+    --------
+    >>> problem = optgap.generate("coscheduling", size=4)
+    >>> verdict = optgap.check(problem, optgap.run(problem, "marble"))
+    >>> verdict.feasible, verdict.violations, round(verdict.objective), verdict.unit
+    (True, (), 125993, 'J')
     """
 
     family: str
@@ -245,7 +252,7 @@ class Verdict:
         return html_table(header, cells, [repr(self).strip("<>")], (1,))
 
     def to_json(self) -> dict[str, Any]:
-        """JSON form, ``optgap.check/1``."""
+        """Return the JSON form, ``optgap.check/1``."""
         return {
             "schema": "optgap.check/1",
             "family": self.family,
@@ -272,12 +279,12 @@ def check(problem: ProblemLike, solution: Any) -> Verdict:
     Returns
     -------
     Verdict
-        Violated constraints; without any, the objective and metrics.
+        Violated constraints, or the objective and metrics if there are none.
 
     Raises
     ------
     InputError
-        For what is no problem, or no solution of it.
+        For an object that is no problem, or no solution of the problem.
 
     Examples
     --------
@@ -311,8 +318,9 @@ def choose_method(
     params: Mapping[str, Any] | None = None,
     *,
     bounding: bool = False,
+    source: str = "--method",
 ) -> Runnable:
-    """The method that `text` names; ``auto`` goes by the size of the problem.
+    """Return the method that `text` names; ``auto`` goes by the size of the problem.
 
     With `bounding`, ``auto`` picks the method with the best bound rather than one that also
     looks for a solution.
@@ -322,22 +330,25 @@ def choose_method(
     InputError: for an unknown method or parameter, or a value of the wrong type.
     """
     spec = family(problem.family)
-    name, given = split_call(text, "--method")
+    name, given = split_call(text, source)
     if name == "auto":
         name = spec.auto_bound(problem) if bounding else spec.auto(problem)
-    return find_method(spec, name, {**given, **(params or {})})
+    return find_method(spec, name, {**given, **(params or {})}, source)
 
 
 def choose_policy(
-    problem: Problem, policy: str | Callable[..., Any], params: Mapping[str, Any] | None = None
+    problem: Problem,
+    policy: str | Callable[..., Any],
+    params: Mapping[str, Any] | None = None,
+    source: str = "--policy",
 ) -> Runnable:
-    """The policy of this name, or a user's own.
+    """Return the policy of this name, or a user's own.
 
     Raises
     ------
     InputError: for an unknown policy or parameter, or a value of the wrong type.
     """
-    return find_policy(family(problem.family), policy, params)
+    return find_policy(family(problem.family), policy, params, source)
 
 
 # -- from what a method claims to what is true -------------------------------------------
@@ -346,10 +357,11 @@ def choose_policy(
 def execute(
     problem: Problem, runnable: Runnable, limits: Limits, seed: int, bound_only: bool = False
 ) -> Result:
-    """Run a method or policy, and have the referee look at what it returns.
+    """Run a method or policy, and have the referee check its answer.
 
-    With `bound_only`, a solution is refereed, too, and then left out. A policy of the package is
-    not cut by a limit, only by an interrupt. If a limit cut anything inside, the result says so.
+    With `bound_only`, the referee checks a solution, too, which is then left out. Only an
+    interrupt cuts a policy of the package, no limit. If a limit cut anything inside, the result
+    says so.
 
     Methods and policies of the package, and the referee with them, count time from the problem's
     first event; the solution is moved back to the problem's own clock, and checked once more.
@@ -369,7 +381,7 @@ def execute(
 def _executed(
     problem: Problem, runnable: Runnable, limits: Limits, seed: int, bound_only: bool
 ) -> Result:
-    """`execute` by the clock of the problem as it is given."""
+    """Do the work of `execute`, with times as they are in the given problem."""
     limits = limits.telling(with_unit(limits.progress, problem.objective.described.unit))
     limits.progress(runnable.label, None, None)
     given, limits = limits, limits.within(math.inf)  # with a meter of its own
@@ -410,7 +422,7 @@ def _executed(
 
 
 def _repeatable(runnable: Runnable, result: Result) -> bool:
-    """Whether another run, on any number of cores, gives the same result."""
+    """Tell whether another run, on any number of cores, gives the same result."""
     if runnable.own or result.termination in (Termination.TIME_LIMIT, Termination.INTERRUPTED):
         return False
     alone = runnable.params.get("workers", 1) in (0, 1)
@@ -424,7 +436,7 @@ def _watched(
     limits: Limits,
     seed: int,
 ) -> Outcome:
-    """What a user's own policy returns, or that it did not come back."""
+    """Run a user's own policy, and return its outcome, or one that says that it did not end."""
     try:
         return attended(
             lambda: function(problem, limits=limits, seed=seed, **runnable.params), limits
@@ -440,7 +452,7 @@ def _watched(
 def refereed(
     problem: Problem, runnable: Runnable, outcome: Outcome, seconds: float, seed: int
 ) -> Result:
-    """The result that an outcome amounts to once the referee has spoken.
+    """Have the referee check an outcome, and return the result.
 
     Raises
     ------
@@ -458,6 +470,8 @@ def refereed(
         message = "; ".join(filter(None, (message, note)))
     elif status in (Status.OPTIMAL, Status.FEASIBLE):
         raise RefereeError(f"{runnable.label}: says {status} and returns no solution")
+    elif runnable.entry.kind == "policy" and outcome.termination is Termination.COMPLETED:
+        message = message or "serves nothing"
     if status is Status.BOUND_ONLY and proof is None:
         status = Status.NO_SOLUTION
     metrics: dict[str, float | int | str] = dict(evaluation.metrics) if evaluation else {}
@@ -485,7 +499,7 @@ def refereed(
 
 
 def _accepted(problem: Problem, runnable: Runnable, solution: Any) -> None:
-    """Raise where the referee finds a broken constraint."""
+    """Raise an error if the referee finds a broken constraint."""
     violations = problem.check(solution)
     if violations:
         first, more = violations[0], len(violations) - 1
@@ -515,7 +529,7 @@ def _evaluated(problem: Problem, runnable: Runnable, outcome: Outcome) -> Evalua
 def _confronted(
     problem: Problem, runnable: Runnable, outcome: Outcome, evaluation: Evaluation, goal: Objective
 ) -> tuple[Status, float | None, str]:
-    """Status, bound and a note, once objective and bound have been held side by side."""
+    """Compare objective and bound, and return the status, the bound and a note."""
     if outcome.status is Status.INFEASIBLE:
         raise RefereeError(f"{runnable.label}: says infeasible and returns a solution")
     objective, proof = evaluation.objective, _finite(outcome.bound)
@@ -540,7 +554,7 @@ def _confronted(
 
 
 def serves(result: Result) -> bool:
-    """Whether the solution does all that its problem asks, or as much as it can is the goal."""
+    """Tell whether a solution serves all that is asked; one of a maximisation always does."""
     problem: Any = result.problem
     if result.solution is None:
         return False
@@ -548,12 +562,12 @@ def serves(result: Result) -> bool:
 
 
 def close(a: float, b: float) -> bool:
-    """Whether two numbers are equal up to `TOLERANCE`."""
+    """Tell whether two numbers are equal up to `TOLERANCE`."""
     return math.isfinite(a) and abs(a - b) <= TOLERANCE * max(1.0, abs(a), abs(b))
 
 
 def ahead(a: float, b: float, sense: Sense) -> bool:
-    """Whether `a` is better than `b`, rounding apart."""
+    """Tell whether `a` is better than `b` by more than rounding."""
     return not close(a, b) and (a < b if sense == "min" else a > b)
 
 
@@ -564,21 +578,21 @@ def _limits(time_limit: float | None, effort: float) -> Limits:
 
 
 def require_effort(effort: float) -> None:
-    """Raise InputError for what cannot multiply a budget."""
+    """Raise InputError for a factor that cannot multiply a budget."""
     known = isinstance(effort, (int, float)) and not isinstance(effort, bool)
     if not (known and 0 < effort < math.inf):
         raise InputError("effort", "", effort, "a positive number")
 
 
 def require_time_limit(seconds: float | None) -> None:
-    """Raise InputError for a time limit that is none."""
+    """Raise InputError for a time limit that is no positive, finite number."""
     known = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
     if seconds is not None and not (known and 0 < seconds < math.inf):
         raise InputError("time_limit", "", seconds, "a positive number of seconds")
 
 
 def require_seed(seed: int) -> None:
-    """Raise InputError for what `numpy.random.default_rng` would not take."""
+    """Raise InputError for a seed that `numpy.random.default_rng` would refuse."""
     whole = not isinstance(seed, bool) and hasattr(seed, "__index__")  # numpy's integers, too
     if not whole or seed < 0:
         raise InputError("seed", "", seed, "an integer of at least 0")

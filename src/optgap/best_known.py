@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 PREFIX = "lib:"
 LIBRARY = "optgap-lib 1"
-"""What a paper cites; files of another content would be another library."""
+"""Name that a paper cites; files of another content would be another library."""
 
 OWN = ("family", "size", "unit", "sense", "made", "why")
-"""What `library` shows of an instance besides what is known of it."""
+"""Fields of an instance that `library` shows besides its best solution and bound."""
 
 
 def text_of(file: str) -> str:
-    """Return what a file of the library holds, unpacked."""
+    """Return the text of a file of the library, unpacked."""
     place = files("optgap.instances")
     found = place / file if (place / file).is_file() else place / f"{file}.gz"
     data = found.read_bytes()
@@ -38,13 +38,13 @@ def text_of(file: str) -> str:
 
 @cache
 def records() -> Mapping[str, Mapping[str, Any]]:
-    """Return what is known of every instance, by name; nobody may change it."""
+    """Return the record of every instance, by name; callers must not change it."""
     known: Mapping[str, Mapping[str, Any]] = json.loads(text_of("best_known.json"))["instances"]
     return known
 
 
 def record(name: str, source: str = "instance") -> Mapping[str, Any]:
-    """Return what is known of an instance; raise InputError for a name that no instance has."""
+    """Return the record of an instance; raise InputError for a name that no instance has."""
     if name not in records():
         raise InputError(source, "", name, one_of(records()))
     return records()[name]
@@ -69,21 +69,22 @@ def opened(path: Path) -> Path:
 
 
 def library(family: str | None = None) -> pd.DataFrame:
-    """Return the instances as a table, one a line: what is known of each and how it was found.
+    """List the instances of optgap-lib with the best known solution and bound of each.
 
     Parameters
     ----------
-    family: only those of this family.
+    family
+        Only instances of this family. Default: all.
 
     Returns
     -------
     pandas.DataFrame
-        A row an instance, indexed by ``lib:NAME``: its size, the best known objective, the
-        bound, and their gap.
+        Indexed by ``lib:NAME``: size, best known objective, bound, and the gap between them.
 
     Raises
     ------
-    InputError: for a family that there is not.
+    InputError
+        For an unknown family.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What every family's problem offers, whatever it is about."""
+"""Protocol of every family's problem."""
 
 from __future__ import annotations
 
@@ -9,55 +9,68 @@ from optgap.models.result import Evaluation, Objective, Violation
 
 
 class Goal(Protocol):
-    """What a problem optimises."""
+    """Objective of a problem."""
 
     @property
     def described(self) -> Objective:
-        """Name, unit and sense."""
+        """Name, unit and sense of the objective."""
 
 
 class Problem(Protocol):
-    """A problem and its referee: immutable plain data with a JSON form."""
+    """A problem and its referee: immutable plain data with a JSON form.
+
+    Examples
+    --------
+    >>> problem = optgap.generate("coscheduling", size=4)
+    >>> schedule = optgap.run(problem, "marble").solution
+    >>> problem.check(schedule), problem.serves_all(schedule), len(problem.to_frame()) > 0
+    ([], True, True)
+    >>> round(problem.evaluate(schedule).objective), problem.objective.described.unit
+    (125993, 'J')
+    """
 
     family: ClassVar[str]
 
     @property
     def name(self) -> str:
-        """How tables call it."""
+        """Name of the problem in tables."""
 
     @property
     def summary(self) -> str:
-        """One line: sizes and objective."""
+        """Sizes and objective of the problem, in one line."""
 
     @property
     def objective(self) -> Goal:
-        """What to optimise."""
+        """Objective, with its name, unit and sense."""
 
     def check(self, solution: Any) -> list[Violation]:
-        """Every broken constraint."""
+        """Return every constraint that a solution breaks."""
 
     def evaluate(self, solution: Any) -> Evaluation:
-        """Objective and metrics, recomputed from scratch."""
+        """Return objective and metrics of a solution, recomputed from scratch."""
 
     def serves_all(self, solution: Any) -> bool:
-        """Whether `solution` does everything the problem asks for."""
+        """Tell whether `solution` serves everything that the problem asks for."""
 
     def restrict(self, solution: Any) -> Problem:
-        """The same problem with only what `solution` serves."""
+        """Return the problem reduced to the tasks or jobs that `solution` serves."""
+
+    def to_frame(self) -> Any:
+        """Return a DataFrame of the tasks or jobs."""
 
     def to_json(self) -> dict[str, Any]:
-        """JSON form."""
+        """Return the JSON form."""
 
 
 class ProblemClass(Protocol):
-    """How a problem is read back."""
+    """Reader of a family's problems."""
 
     def from_json(self, fields: Fields) -> Problem:
-        """Read the JSON form; raises InputError naming the field."""
+        """Read the JSON form; raise InputError that names the field."""
 
 
 class SolutionClass(Protocol):
-    """How a solution is read back."""
+    """Reader of a family's solutions."""
 
     def from_json(self, fields: Fields, problem: Any) -> Any:
-        """Read the JSON form of a solution of `problem`; raises InputError naming the field."""
+        """Read the JSON form of a solution of `problem`; raise InputError that names the field."""

@@ -1,4 +1,4 @@
-"""Files in and out: problems, solutions, results and comparisons by their ``schema``."""
+"""Reader and writer of files: problems, solutions, results and fits, by their ``schema``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from optgap.best_known import opened
 from optgap.contract import Problem
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, type_of
 from optgap.models.jsonio import Fields, dump_json, load_json
 from optgap.models.reading import Path
 from optgap.models.result import SCHEMA as RESULT
@@ -20,32 +20,32 @@ ProblemLike = Problem | str | os.PathLike[str]
 """A problem, or the path of a file with one."""
 
 
-def as_problem(given: ProblemLike, source: str = "problem") -> Problem:
-    """The problem itself, or the one in the file.
+def as_problem(given: ProblemLike) -> Problem:
+    """Return the problem itself, or the one in the file.
 
     Raises
     ------
-    InputError: as `load_problem`, and for what is neither.
+    InputError: as `load_problem`, and for an object that is neither.
     """
     if isinstance(given, str) and given in FAMILIES:
         expected = f"a problem, such as optgap.generate({given!r}), or the path of a file with one"
-        raise InputError(source, "", NoQuote(f"the family {given}"), expected)
+        raise InputError("problem", "", NoQuote(f"the family {given}"), expected)
     if isinstance(given, (str, os.PathLike)):
         return load_problem(given)
     if not all(hasattr(given, name) for name in ("family", "objective", "check", "evaluate")):
-        found = NoQuote(f"a {type(given).__name__}")
-        raise InputError(source, "", found, "a problem, or the path of a file with one")
+        found = type_of(given)
+        raise InputError("problem", "", found, "a problem, or the path of a file with one")
     if given.family in FAMILIES:
         FAMILIES[given.family].judge(given, given.name, strict=False)
     return given
 
 
 def as_solution(given: Any, problem: Problem) -> Any:
-    """A solution of `problem`: itself, a result's, its JSON form, or that in a file.
+    """Return a solution of `problem`, given itself, in a result, as JSON form or in a file.
 
     Raises
     ------
-    InputError: as `load_solution`, and for what is none of these.
+    InputError: as `load_solution`, and for an object that is none of these.
     """
     kind: Any = family(problem.family).models.solution
     if isinstance(given, kind):
@@ -57,7 +57,7 @@ def as_solution(given: Any, problem: Problem) -> Any:
     if isinstance(given, Mapping):
         return kind.from_json(Fields(given, "solution"), problem)
     a_result = isinstance(given, Result)
-    found = NoQuote("a result with no solution" if a_result else f"a {type(given).__name__}")
+    found = NoQuote("a result with no solution") if a_result else type_of(given)
     expected = f"a solution of {problem.family}, a result with one, or the path of a file"
     raise InputError("solution", "", found, expected)
 
@@ -74,10 +74,9 @@ def load(path: Path, problem: ProblemLike | None = None) -> Any:
 
     Returns
     -------
-    Problem, Result, FittedParameters or a solution
-        By the file's ``schema``.
-
-    ``lib:NAME`` is an instance of optgap-lib.
+    Problem, Result, GroupedFit or a solution
+        The kind that the file's ``schema`` names; a fit has `predict`. ``lib:NAME`` is an
+        instance of optgap-lib.
 
     Raises
     ------
@@ -114,7 +113,7 @@ def load(path: Path, problem: ProblemLike | None = None) -> Any:
 
 
 def load_problem(path: Path) -> Problem:
-    """Read a problem; of values that look like another unit a line warns.
+    """Read a problem, and warn in one line of values that look like another unit.
 
     ``lib:NAME`` is an instance of optgap-lib.
 
@@ -136,8 +135,8 @@ def load_problem(path: Path) -> Problem:
 def load_solution(path: Path, problem: Problem) -> Any:
     """Read a solution of `problem`, on its own or inside a result.
 
-    Where the family's solutions can be read from tables, ``log.csv`` or ``log.csv#part`` will
-    do, too.
+    The path may also be ``log.csv`` or ``log.csv#part`` if the family's solutions can be read
+    from tables.
 
     Raises
     ------
@@ -170,7 +169,7 @@ def save(item: Any, path: Path, problem: ProblemLike | None = None) -> None:
     Parameters
     ----------
     item
-        What to write.
+        The object to write.
     path
         The file, which is written in one step. ``-`` is standard output.
     problem
@@ -179,8 +178,8 @@ def save(item: Any, path: Path, problem: ProblemLike | None = None) -> None:
     Raises
     ------
     InputError
-        For what has no JSON form, a solution without its problem, or a place that cannot be
-        written to.
+        For an object without a JSON form, a solution without its problem, or a place that cannot
+        be written to.
 
     Examples
     --------
@@ -189,7 +188,7 @@ def save(item: Any, path: Path, problem: ProblemLike | None = None) -> None:
     >>> optgap.save(problem, pathlib.Path(tempfile.mkdtemp()) / "problem.json")
     """
     if not hasattr(item, "to_json"):
-        found = NoQuote(f"a {type(item).__name__}")
+        found = type_of(item)
         raise InputError("save", "", found, "a problem, a solution, a result or a comparison")
     if all(p.default is not p.empty for p in signature(item.to_json).parameters.values()):
         dump_json(path, item.to_json())

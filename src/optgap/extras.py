@@ -1,4 +1,4 @@
-"""Packages that only some commands need: how to install one that is missing, in one line."""
+"""Import of packages that only some commands need; one line says how to install them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def require(module: str, extra: str) -> Any:
 
     Raises
     ------
-    InputError: naming the command that installs it.
+    InputError: if the package is missing; the error names the command that installs it.
     """
     try:
         return import_module(module)

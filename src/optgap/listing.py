@@ -1,4 +1,4 @@
-"""Families, policies, methods and presets as DataFrames: what `optgap families` shows."""
+"""Families, policies, methods and presets as DataFrames."""
 
 from __future__ import annotations
 
@@ -160,19 +160,19 @@ def _row(entry: Entry, role: Role) -> dict[str, str]:
 
 
 def settings(entry: Entry) -> str:
-    """The parameters of an entry with their defaults, as they stand in parentheses behind it."""
+    """Return the parameters of an entry with their defaults, as in ``name(key=value, …)``."""
     return ", ".join(f"{name}={shown(value)}" for name, value in entry.params.items())
 
 
 def shown(default: object) -> str:
-    """A default as a person types it; "-" for none."""
+    """Return a default as a person types it; "-" for none."""
     if isinstance(default, bool):
         return str(default).lower()
     return "-" if default in (None, "") else str(default)
 
 
 def parameters(spec: FamilySpec, role: Role, entry: Entry) -> list[dict[str, object]]:
-    """What each parameter of an entry is, as the JSON of `optgap families` has it."""
+    """Return a record for each parameter of an entry, as in the JSON of `optgap families`."""
     return [
         {
             "name": name,

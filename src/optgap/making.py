@@ -12,7 +12,7 @@ from typing import Any
 from optgap.api import require_seed
 from optgap.contract import Problem
 from optgap.models.columns import converted_names, mapped, rewritten, said
-from optgap.models.errors import InputError, NoQuote, Said, one_of
+from optgap.models.errors import InputError, NoQuote, Said, one_of, type_of
 from optgap.models.jsonio import finite, load_json
 from optgap.models.performance.saved import SCHEMA as FIT
 from optgap.models.performance.saved import FittedParameters, read_fit, read_fits
@@ -24,7 +24,7 @@ from optgap.parameters import split_call, typed
 from optgap.registry import FAMILIES, REPEATABLE, FamilySpec, family
 
 MODELS = ("models", "model")
-"""What fits are given as; which of the two a family's tables say is no matter."""
+"""Names under which fits are given; either one works in every family."""
 
 
 def generate(
@@ -76,7 +76,7 @@ def generate(
 
 
 def fitted(made: Problem, models: Any, seed: int = 0) -> Problem:
-    """The problem with fits in it; itself where there are none.
+    """Return the problem with fits in it, or the problem itself without any.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def require_served(spec: FamilySpec, fits: Sequence[FittedParameters]) -> None:
 def from_preset(
     family_name: str, preset: str | None, params: Mapping[str, Any], seed: int
 ) -> Problem:
-    """A ready-made problem with parameters of whatever name; errors as for `generate`."""
+    """Make a problem from a preset and parameters; errors are as for `generate`."""
     require_seed(seed)
     entry, given = preset_entry(family_name, preset)
     wanted = {"strict": True, **given, **params}
@@ -120,7 +120,7 @@ def from_preset(
 
 
 def preset_entry(family_name: str, preset: str | None) -> tuple[Entry, dict[str, str]]:
-    """The row of a preset, and the parameters that stand in parentheses behind its name.
+    """Return the entry of a preset, and the parameters in parentheses behind its name.
 
     Raises
     ------
@@ -202,7 +202,7 @@ def from_files(
     seed: int,
     columns: Mapping[str, str],
 ) -> Problem:
-    """A problem from tables under whatever names; its origin says what was mapped and converted.
+    """Make a problem from tables; its origin says which columns were renamed and converted.
 
     Raises
     ------
@@ -218,7 +218,7 @@ def from_files(
 
 
 def named(spec: FamilySpec, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Fits under the name that the family's tables have for them; left out where there are none.
+    """Return `given` with fits, if any, under the name that the family's tables have for them.
 
     Raises
     ------
@@ -235,14 +235,14 @@ def named(spec: FamilySpec, given: Mapping[str, Any]) -> dict[str, Any]:
 def with_columns(
     spec: FamilySpec, files: Mapping[str, Any], columns: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[str]]:
-    """The tables with their columns renamed and converted, and a line each on what was.
+    """Return the tables with columns renamed and converted, and a line on each changed table.
 
-    Columns in our name but another unit (``duration_h`` for ``duration_s``) are known without. A
-    name such as ``nodes.cores`` is that of a column of this table alone.
+    Columns in our name but another unit (``duration_h`` for ``duration_s``) need no entry in
+    `columns`. A name such as ``nodes.cores`` is that of a column of this table alone.
 
     Raises
     ------
-    InputError: for a name that no table of the family has, or a column that no table given has.
+    InputError: for a name that no table of the family has, or a column that no given table has.
     """
     tables = {n: t for n, t in files.items() if _is_table(t) and n not in MODELS}
     ours = {name: columns_in(spec.files[name]) for name in tables}
@@ -274,7 +274,7 @@ def _first_row(table: Any) -> int:
 
 
 def _is_table(table: Any) -> bool:
-    """Whether a file is a table of cells: no JSON, no archive's log."""
+    """Tell whether a file is a table of cells rather than JSON or an archive's log."""
     if not isinstance(table, (str, os.PathLike)):
         return False
     name = str(table).removesuffix(".gz")
@@ -282,7 +282,7 @@ def _is_table(table: Any) -> bool:
 
 
 def columns_in(text: str) -> list[str]:
-    """The names in ``job,arrival_s[,type]``: what a table may hold."""
+    """Return the column names in a text such as ``job,arrival_s[,type]``."""
     return re.findall(r"\w+", text.partition(";")[0])
 
 
@@ -295,7 +295,7 @@ def require_models(spec: FamilySpec, files: Mapping[str, Any]) -> None:
 
 
 def _as_fit(item: Any) -> FittedParameters | None:
-    """A fit; None for another document, which its reader knows."""
+    """Return a fit, or None for another document."""
     if isinstance(item, (str, os.PathLike)):
         try:
             document = load_json(item)
@@ -306,7 +306,7 @@ def _as_fit(item: Any) -> FittedParameters | None:
 
 
 def _file(spec: FamilySpec, name: str, table: Any) -> Any:
-    """What stands for a table where a path could; a list of them where there may be several."""
+    """Return a path or an object in place of one; a list of them if there may be several."""
     if REPEATABLE not in spec.files[name]:
         return _held(name, table, spec.files[name])
     several = list(table) if isinstance(table, (list, tuple)) else [table]
@@ -327,5 +327,5 @@ def _held(name: str, table: Any, columns: str) -> str | os.PathLike[str] | Fitte
             if document.get("schema") == FIT
             else Held(name, json.dumps(document))
         )
-    found = NoQuote(f"a {type(table).__name__}")
+    found = type_of(table)
     raise InputError(name, "", found, f"a path, or a table: {columns}")

@@ -1,4 +1,4 @@
-"""``name(key=value, …)`` and ``--set key=value``: text to typed parameters."""
+"""Reader of ``name(key=value, …)`` and ``--set key=value``, from text to typed parameters."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def split_call(text: str, source: str) -> tuple[str, dict[str, str]]:
 
 
 def assignments(items: Iterable[str], source: str) -> dict[str, str]:
-    """``key=value`` texts as a dictionary.
+    """Return ``key=value`` texts as a dictionary.
 
     Raises
     ------
@@ -81,14 +81,14 @@ def assignments(items: Iterable[str], source: str) -> dict[str, str]:
 def typed(
     given: Mapping[str, Any], defaults: Mapping[str, Any], owner: str, source: str
 ) -> dict[str, Any]:
-    """`given` with every value brought to the type of its default.
+    """Return `given` with every value converted to the type of its default.
 
-    Texts are converted; other values must already be of the type (an integer will do for a
-    number).
+    Only texts are converted. Other values must have the type already, except that an integer may
+    stand for a number.
 
     Raises
     ------
-    InputError: for an unknown key, listing those there are, or a value of another type.
+    InputError: for an unknown key, with a list of the known ones, or a value of another type.
     """
     result = {}
     for key, value in given.items():
@@ -147,7 +147,7 @@ def _guess(text: str) -> Any:
 
 
 def call_text(name: str, params: Mapping[str, Any]) -> str:
-    """The inverse of `split_call`: ``name(key=value,…)``, or the bare name."""
+    """Return ``name(key=value,…)``, or the bare name: the inverse of `split_call`."""
     if not params:
         return name
     return f"{name}({','.join(f'{key}={value}' for key, value in params.items())})"

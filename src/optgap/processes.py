@@ -1,4 +1,4 @@
-"""Pieces of work side by side, each in a process of its own: joblib's (loky).
+"""Pieces of work side by side, each in a process of joblib's back end loky.
 
 Nothing is imported from the caller's script, which needs no ``if __name__ == "__main__"`` for it.
 """
@@ -22,27 +22,27 @@ from optgap.models.limits import Limits
 Answer = TypeVar("Answer")
 Work = Callable[[Limits], Answer]
 LOOK_EVERY_S = 0.1
-"""Seconds between two looks at the interrupt, and between two words on progress at least."""
+"""Seconds between two looks at the interrupt, and at least between two lines on progress."""
 SAFE = {"PYTHONSAFEPATH": "1"}
-"""No file of the folder that the user is in stands in for a module of ours."""
+"""Environment that keeps files in the user's folder from replacing modules of ours."""
 
 
 def cores() -> int:
-    """How many processes may run at once on this machine."""
+    """Return how many processes may run at once on this machine."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 class ProcessDied(RuntimeError):
-    """A process ended before its work did: killed for want of memory, say."""
+    """Process that ended before its work did, for example because memory ran out."""
 
 
 @dataclass(frozen=True)
 class Outcome(Generic[Answer]):
-    """What became of one piece of work: an answer, or the error that ended it.
+    """Outcome of one piece of work: an answer, or the error that ended it.
 
-    Neither: it had not been begun when the whole was interrupted.
+    An outcome has neither if an interrupt came before the work began.
     """
 
     answer: Answer | None = None
@@ -52,15 +52,15 @@ class Outcome(Generic[Answer]):
 def side_by_side(
     works: Sequence[Work[Answer]], limits: Limits, *, processes: int | None = None
 ) -> list[Outcome[Answer]]:
-    """Do the works, the first ones first; one outcome each, in their order.
+    """Do the works, the first ones first, and return one outcome each, in their order.
 
-    A process that dies takes those with it that are not done.
+    If a process dies, all unfinished works fail with it.
 
     Parameters
     ----------
-    works: called with limits that pass interrupts and progress on.
-    limits: whose interrupt is passed on; whose progress is told by all of them.
-    processes: at a time; None for as many as there are cores. With one, all is done here.
+    works: functions that are called with limits which pass interrupts and progress on.
+    limits: limits with the interrupt that is passed on and the progress that all works report to.
+    processes: number of processes at a time; None for one per core. One means this process.
     """
     size = min(processes or cores(), len(works))
     if size <= 1:
@@ -102,7 +102,7 @@ def _outcome(work: Callable[[], Answer]) -> Outcome[Answer]:
 # -- in a process of its own ---------------------------------------------------------------
 
 _LIMITS: list[Limits] = []
-"""Those of all work that this process will do."""
+"""Limits of all work that this process will do."""
 
 
 def belong(parent: int) -> None:

@@ -1,4 +1,4 @@
-"""Progress in one line: its words, and where a notebook shows it."""
+"""Progress in one line, and its place below a notebook's cell."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AFTER_S, EVERY_S = 1.0, 0.2
 """Seconds after which a cell shows progress, and between two lines."""
 
 _cell: _Cell | None = None
-"""The line of the cell that is running."""
+"""Line of the running cell."""
 
 
 def words(seconds: float, phase: str, incumbent: float | None, bound: float | None) -> str:
@@ -45,7 +45,7 @@ def in_notebook(phase: str, incumbent: float | None, bound: float | None) -> Non
 
 
 class _Cell:
-    """The line below a running cell, which ends with the cell."""
+    """Line below a running cell, which disappears with the end of the cell."""
 
     def __init__(self, shell: Any) -> None:
         self.shell, self.started, self.latest = shell, time.monotonic(), 0.0

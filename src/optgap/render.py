@@ -1,4 +1,4 @@
-"""Tables for people, as aligned text and as HTML."""
+"""Tables and numbers for people, as aligned text and as HTML."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 
 Row = Sequence[str]
 Table = tuple[Row, list[Row], tuple[int, ...]]
-"""Header, rows and the columns that are right-aligned, as text; an empty row is a rule."""
+"""Header, rows as text, and the right-aligned columns; an empty row is a rule."""
 RULE: Row = ()
 WIDTH = 100
-"""Columns of a text where no terminal says how many it has."""
+"""Columns of a text without a terminal."""
 ROOM = 16
-"""Columns for names below which a table is shown in two parts, one below the other."""
+"""Least columns for names; with fewer a table is shown in two parts, one below the other."""
 GAP_TO_BOUND, GAP_TO_BEST = "gap to bound (%)", "gap to best known (%)"
 SECONDS = "time (s)"
 """Heads of columns: one name for one thing in every table."""
 
 
 class Answer:
-    """What a command answers: lines, a table and notes, the same as text and in a notebook."""
+    """Answer of a command: lines, a table and notes, the same as text and in a notebook."""
 
     def head(self) -> list[str]:
-        """Return lines that say what the table is about."""
+        """Return lines about the subject of the table."""
         return []
 
     def table(self) -> Table:
@@ -39,7 +39,7 @@ class Answer:
         raise NotImplementedError
 
     def notes(self) -> list[str]:
-        """Return what one must know to read the table."""
+        """Return lines that a reader of the table needs."""
         return []
 
     def __str__(self) -> str:
@@ -57,7 +57,7 @@ def screen_width() -> int:
 
 
 def filled(lines: Sequence[str], width: int | None = None, indent: str = "  ") -> str:
-    """Lines wrapped at words, so that none is wider than the screen; words stay whole."""
+    """Wrap lines at words, so that none is wider than the screen; words stay whole."""
     room = width or screen_width()
     return "\n".join("\n".join(_wrapped(line, room, indent)) or line for line in lines)
 
@@ -70,7 +70,7 @@ def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def plural(count: int, noun: str) -> str:
-    """A number with its noun: ``1 move``, ``4,268 moves``."""
+    """Write a number with its noun: ``1 move``, ``4,268 moves``."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
@@ -98,7 +98,7 @@ def text_table(
     width
         Columns of text. Default: those of the screen.
     line
-        What rules are drawn with.
+        Character of the rules.
     """
     room = width or screen_width()
     columns = [[row[k] for row in rows if row] for k in range(len(header))]
@@ -127,7 +127,7 @@ def _total(widths: Sequence[int]) -> int:
 def _widths(
     header: Row, columns: Sequence[Sequence[str]], right: Sequence[int], room: int
 ) -> list[int]:
-    """The width of each column: heads of numbers are wrapped first, then cells of text."""
+    """Return the width of each column; heads of numbers are wrapped first, then cells of text."""
     widths = [max(map(len, (name, *cells))) for name, cells in zip(header, columns, strict=True)]
     least = [
         max(_longest_word(name), *(len(c) if k in right else _longest_word(c) for c in cells), 1)
@@ -152,7 +152,7 @@ def _longest_word(text: str) -> int:
 def _lines(
     row: Row, widths: Sequence[int], right: Sequence[int], bottom: bool = False
 ) -> list[str]:
-    """A row in as many lines as its cells need."""
+    """Return a row in as many lines as its cells need."""
     name, *rest = row
     alone = [] if bottom or len(name) <= widths[0] else [name]
     first = _wrapped(name, widths[0]) if bottom else [] if alone else [name]
@@ -178,13 +178,13 @@ def html_table(
     right: Sequence[int] = (),
     notes: Sequence[str] = (),
 ) -> str:
-    """The same as an HTML table that scrolls where it is wide, between lines and notes."""
+    """Return an HTML table between lines and notes; a wide table scrolls."""
     above, below = (shown.html_lines([escape(line) for line in part]) for part in (lines, notes))
     return above + shown.html_table(header, rows, right) + below
 
 
 def number(value: float | int | None, digits: int = 6) -> str:
-    """A number with thousands separators and at most `digits` significant ones; "" for None."""
+    """Write a number with thousands separators and `digits` significant digits; "" for None."""
     if value is None:
         return ""
     if isinstance(value, int):
@@ -193,32 +193,32 @@ def number(value: float | int | None, digits: int = 6) -> str:
     return f"{value:,.{max(0, digits - magnitude)}f}"
 
 
-def in_column(values: Iterable[float | None], digits: int = 6) -> list[str]:
-    """Numbers with one number of decimals, the one that the largest of them has in `number`."""
+def in_column(values: Iterable[float | None]) -> list[str]:
+    """Write numbers with one number of decimals, as `number` gives the largest of them."""
     known = list(values)
     largest = max((abs(x) for x in known if x is not None and math.isfinite(x)), default=0.0)
-    decimals = max(0, digits - len(str(int(largest))))
+    decimals = max(0, 6 - len(str(int(largest))))
     return ["" if x is None else f"{x:,.{decimals}f}" for x in known]
 
 
 def percents(shares: Iterable[float | None]) -> list[str]:
-    """Shares as percentages for a column with the unit in its head."""
+    """Write shares as percentages for a column with the unit in its head."""
     return ["" if x is None else f"{100 * x:,.2f}" for x in shares]
 
 
 def durations(seconds: Sequence[float]) -> list[str]:
-    """Seconds for a column with the unit in its head."""
+    """Write seconds for a column with the unit in its head."""
     decimals = 2 if max(seconds, default=0.0) < 100 else 1
     return [f"{x:,.{decimals}f}" for x in seconds]
 
 
 def percent(share: float | None, digits: int = 2) -> str:
-    """A share as a percentage; "" for None."""
+    """Write a share as a percentage; "" for None."""
     return "" if share is None else f"{100 * share:.{digits}f} %"
 
 
 def result_facts(result: Result) -> list[tuple[str, str]]:
-    """Names and values: what is in hand, how good it is proven to be, and how long it took."""
+    """Return names and values of a result: status, objective, bound, gap and time."""
     facts = [("status", f"{result.status} ({result.termination})")]
     if result.objective is not None:
         facts.append(("objective", f"{number(result.objective)} {result.unit}"))
@@ -230,5 +230,5 @@ def result_facts(result: Result) -> list[tuple[str, str]]:
 
 
 def duration(seconds: float) -> str:
-    """Seconds, short."""
+    """Write seconds with their unit."""
     return f"{seconds:.2f} s" if seconds < 100 else f"{seconds:,.0f} s"

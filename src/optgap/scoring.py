@@ -1,4 +1,4 @@
-"""A policy's score on optgap-lib: its gaps to the best known solutions and to their bounds."""
+"""Score of a policy on optgap-lib: its gaps to the best known solutions and to their bounds."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ SCHEMA = "optgap.score/1"
 
 @dataclass(frozen=True, slots=True)
 class ScoreRow:
-    """A policy on one instance.
+    """Result of a policy on one instance.
 
     Parameters
     ----------
-    instance: its name.
-    result: of the policy, as the referee saw it.
-    best_known, bound: of the instance.
-    gap_to_best, gap_to_bound: how much worse than these, as shares of them, below 0 for better.
-    left_out: tasks or jobs that the policy did not serve. With any there is no gap, because best
-        known solution and bound serve all.
-    failure: as `ComparisonRow` has it.
+    instance: name of the instance.
+    result: the policy's result with the referee's objective.
+    best_known, bound: best known objective and best bound of the instance.
+    gap_to_best, gap_to_bound: gaps to these, as shares of them; below 0 if the policy is better.
+    left_out: number of tasks or jobs that the policy did not serve. With any there is no gap,
+        because the best known solution and the bound serve all.
+    failure: reason for a missing result, as in `ComparisonRow`.
     """
 
     instance: str
@@ -64,7 +64,7 @@ class ScoreRow:
 
     @property
     def note(self) -> str:
-        """Why the row has no gap, or that the policy beats the best known solution."""
+        """Reason why the row has no gap, or a word that it beats the best known solution."""
         if self.left_out:
             return f"{self.left_out:,} left out"
         value = self.result.objective
@@ -73,7 +73,7 @@ class ScoreRow:
         return self.result.message
 
     def to_json(self) -> dict[str, Any]:
-        """Its numbers, and what the result says of itself."""
+        """Return the row's numbers, and objective, status and message of the result."""
         one, own = self.result, ("instance", "best_known", "bound", "gap_to_best", "gap_to_bound")
         return {
             **{key: getattr(self, key) for key in (*own, "left_out")},
@@ -85,13 +85,19 @@ class ScoreRow:
 
 @dataclass(frozen=True, repr=False)
 class Score(Answer):
-    """A policy on all instances of its family, as a table with mean and worst gap.
+    """Table of a policy on all instances of its family, with mean and worst gap.
 
     Parameters
     ----------
-    policy: its name, with parameters.
-    family: the family of the instances.
-    rows: one for each instance, in the order of the library.
+    policy: name of the policy, with parameters.
+    family: family of the instances.
+    rows: a row for each instance, in the order of the library.
+
+    Examples
+    --------
+    >>> score = optgap.score("marble", instances=["coscheduling-pool-8"])
+    >>> round(score.mean, 3), score.worst == score.mean, list(score.to_frame().index)
+    (0.208, True, ['coscheduling-pool-8'])
     """
 
     policy: str
@@ -100,32 +106,32 @@ class Score(Answer):
 
     @property
     def gaps(self) -> list[float]:
-        """The gaps to the best known solutions, where there is one."""
+        """Gaps to the best known solutions, of the rows that have one."""
         return [row.gap_to_best for row in self.rows if row.gap_to_best is not None]
 
     @property
     def mean(self) -> float | None:
-        """The mean of the gaps to the best known solutions."""
+        """Mean of the gaps to the best known solutions."""
         return fmean(self.gaps) if self.gaps else None
 
     @property
     def worst(self) -> float | None:
-        """The largest gap to a best known solution."""
+        """Largest gap to a best known solution."""
         return max(self.gaps, default=None)
 
     @property
     def mean_to_bound(self) -> float | None:
-        """The mean of the gaps to the bounds."""
+        """Mean of the gaps to the bounds."""
         found = [row.gap_to_bound for row in self.rows if row.gap_to_bound is not None]
         return fmean(found) if found else None
 
     @property
     def seconds(self) -> float:
-        """Wall time of the policy on all instances."""
+        """Wall time of the policy on all instances, s."""
         return sum(row.result.seconds for row in self.rows)
 
     def to_json(self) -> dict[str, Any]:
-        """JSON form, ``optgap.score/1``."""
+        """Return the JSON form, ``optgap.score/1``."""
         own = ("policy", "family", "mean", "worst", "mean_to_bound", "seconds")
         return {
             "schema": SCHEMA,
@@ -136,20 +142,20 @@ class Score(Answer):
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """One line per instance, indexed by its name."""
+        """Return a DataFrame with a row for each instance, indexed by its name."""
         import pandas as pd
 
         return pd.DataFrame([row.to_json() for row in self.rows]).set_index("instance")
 
     def head(self) -> list[str]:
-        """The line that a paper can quote."""
+        """Return the line that a paper can quote."""
         count = f"{len(self.gaps)} of {len(self.rows)} {self.family} instances of {LIBRARY}"
         gaps = f"mean gap {percent(self.mean)}, worst {percent(self.worst)}"
         last = f"{percent(self.mean_to_bound)} from the bounds, {duration(self.seconds)}"
         return [f"{self.policy}: {gaps} on {count}; {last}" if self.gaps else f"no gap: {count}"]
 
     def table(self) -> Table:
-        """Instance, objective, both gaps, time and notes."""
+        """Return a line for each instance: objective, both gaps, time and notes."""
         found = [row.result for row in self.rows]
         units = [r.unit if r.objective is not None else "" for r in found]
         columns = {
@@ -160,6 +166,8 @@ class Score(Answer):
             SECONDS: durations([r.seconds for r in found]),
             "note": [row.note for row in self.rows],
         }
+        if not any(columns["note"]):
+            del columns["note"]
         return tuple(columns), list(zip(*columns.values(), strict=True)), (1, 2, 3, 4)
 
     def __repr__(self) -> str:
@@ -183,20 +191,20 @@ def score(
     ----------
     policy: a name, with parameters in parentheses, ``module:attribute`` or
         ``path/to/file.py:attribute`` for one of your own, or the function itself.
-    family: the family of its instances, which the name of a policy of a single family tells.
-    instances: only those of these names.
-    time_limit: wall-clock seconds on each instance for a policy of your own.
-    seed: the seed of policies that draw random numbers.
-    limits: limits that are shared with other work, instead of `time_limit`.
+    family: the family of the instances. Default: the one family that has a policy of this name.
+    instances: names of instances. Default: all of the family.
+    time_limit: wall-clock seconds on each instance for a policy of your own. Default: none.
+    seed: seed of the random number generator. Default 0.
+    limits: limits that are shared with other work, in place of `time_limit`.
 
     Returns
     -------
     Score
-        A row an instance with its gaps, their mean and the worst; `to_frame` has them as a table.
+        A row for each instance with its gaps, their mean and the worst, with `to_frame`.
 
     Raises
     ------
-    InputError: for an unknown policy, family or instance, or a policy whose family is open.
+    InputError: for an unknown policy, family or instance, or if several families have the policy.
 
     Examples
     --------
@@ -225,14 +233,14 @@ def score(
 
 
 def _worse(value: float | None, reference: float, sense: str) -> float | None:
-    """How much worse a value is than a reference, as a share of it."""
+    """Return how much worse a value is than a reference, as a share of the reference."""
     if value is None or not reference:
         return None
     return (value - reference if sense == "min" else reference - value) / abs(reference)
 
 
 def _left_out(problem: Any, result: Result) -> int:
-    """How many tasks or jobs a solution does not serve."""
+    """Return the number of tasks or jobs that a solution does not serve."""
     try:
         kept = problem.subjects if serves(result) else problem.restrict(result.solution).subjects
     except InputError:  # nothing is served at all
@@ -241,7 +249,7 @@ def _left_out(problem: Any, result: Result) -> int:
 
 
 def _home(policy: str | Callable[..., Any]) -> str:
-    """The one family that has a policy of this name."""
+    """Return the one family that has a policy of this name."""
     name = split_call(policy, "policy")[0] if isinstance(policy, str) else ""
     homes = [
         kind

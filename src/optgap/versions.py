@@ -1,4 +1,4 @@
-"""Which versions of what: part of every result and of every bug report."""
+"""Versions of packages, for every result and every bug report."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _block() -> tuple[tuple[str, str], ...]:
 
 
 def versions() -> dict[str, str]:
-    """Versions of optgap, Python, the solvers and the platform, without importing any of them."""
+    """Return versions of optgap, Python, the solvers and the platform, without imports of these."""
     return dict(_block())
 
 

@@ -1,9 +1,9 @@
-"""An end for a policy of a user's own that does not come back: from outside, where Python lets us.
+"""End of a user's own policy that does not return, from outside, as far as Python allows.
 
-Every method and policy of the package looks at its limits itself. Code from outside need not: a
+Every method and policy of the package watches its limits itself. Code from outside need not: a
 decision may take for ever. It runs in a thread of its own, which Python ends by an exception
 between two of its instructions. Code that is busy outside Python (a call that sleeps, a C
-extension) hears nothing; its thread is left behind, and all else goes on.
+extension) receives no exception; its thread is left behind, and everything else goes on.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from optgap.heuristics.custom import Overrun
 from optgap.models.limits import Limits
 
 GRACE_S = 5.0
-"""Seconds that a policy may go on after its limits have said stop: a decision may take a while."""
+"""Seconds that a policy may go on after its limits say stop, to end a long decision."""
 AGAIN_S = 1.0
-"""Seconds between two exceptions, for those who catch whatever comes."""
+"""Seconds between two exceptions, for a policy that catches every exception."""
 LOOK_S = 0.1
 
 Found = TypeVar("Found")
 
 
 def attended(work: Callable[[], Found], limits: Limits) -> Found:
-    """Do the work in a thread of its own, and return or raise what it does.
+    """Do the work in a thread of its own, and return its answer or raise its error.
 
     Raises
     ------
-    Overrun: where it is not back `GRACE_S` after its limits said stop. The thread is told by an
-        `Overrun` of its own, and left behind after `GRACE_S` more.
+    Overrun: if the work has not ended `GRACE_S` after its limits said stop. The thread receives
+        an `Overrun` of its own, and is left behind after `GRACE_S` more.
     """
     answers: list[Found] = []
     failures: list[BaseException] = []

@@ -20,8 +20,7 @@ from trust.agreement import examples
 
 from optgap.models.errors import InputError
 from optgap.models.placement.kubernetes import KubernetesReading, read_kubernetes
-from optgap.models.placement.kubernetes.quantities import quantity
-from optgap.models.placement.kubernetes.requests import whole
+from optgap.models.placement.kubernetes.requests import quantity, whole
 from optgap.models.placement.openb import read_devices
 from optgap.models.reading import Held
 

@@ -10,7 +10,7 @@ import pytest
 from conftest import Cli, refused, two_nodes_problem
 
 import optgap
-from optgap.auditing.tables import read_log
+from optgap.auditing.tables import UNTOLD, read_log
 from optgap.models.errors import InputError
 from optgap.registry import FAMILIES
 
@@ -38,7 +38,7 @@ def test_a_log_of_every_family_is_audited(
     log = table[-1] if table else "s.json"
     answer = cli("audit", family, "p.json", log, "--policies", str(policy))
     assert answer.code == 0, answer.err
-    assert "\nwhat happened comes to " in answer.out
+    assert "\nthe logged schedule comes to " in answer.out
 
 
 def test_what_does_not_belong_is_counted_and_violations_are_listed(
@@ -62,6 +62,22 @@ def test_what_does_not_belong_is_counted_and_violations_are_listed(
     rows = {row["method"]: row for row in document["comparison"]["rows"]}
     assert "breaks 1 constraint" in rows["logged"]["message"]
     assert document["known_by"] != "logged"
+
+
+@pytest.mark.parametrize(
+    ("rows", "masks", "untold"),
+    [
+        ("t0,a,\nt1,a,0\nt2,b,\nt4,b,\n", [2, 1, 0, 0, 3], 1),  # t2, a half, was on b
+        ("t0,a,\nt1,a,0\nt2,a,1\nt4,b,0\n", [0, 1, 2, 0, 1], 1),  # no card of a is left for t0
+    ],
+)
+def test_whole_cards_that_a_log_does_not_tell_are_the_lowest_free_ones(
+    rows: str, masks: list[int], untold: int, tmp_path: Path
+) -> None:
+    (tmp_path / "log.csv").write_text(f"task,node,gpu_index\n{rows}")
+    found = read_log(tmp_path / "log.csv", two_nodes_problem(extra=1))
+    assert found.solution.gpu_mask.tolist() == masks
+    assert found.reasons == {UNTOLD: untold}
 
 
 def test_tasks_that_the_log_did_not_place_are_taken_out(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from enumeration import feasible_solutions
+from enumeration import choices
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import placement_problems
@@ -17,7 +17,6 @@ from optgap.models.placement import PlacementSolution
 from optgap.models.placement.migrations import Further, MigrationProblem
 from optgap.solvers.placement.aggregate import Aggregate
 from optgap.solvers.placement.migrations import curve
-from optgap.solvers.placement.migrations.bound import DepartureBound
 from optgap.solvers.placement.migrations.exact import MigrationModel
 from optgap.solvers.placement.nodes import counted
 from optgap.solvers.placement.patterns import bound_patterns
@@ -28,7 +27,12 @@ def migrations(draw: st.DrawFn) -> tuple[MigrationProblem, list[PlacementSolutio
     """A small cluster with a current placement, and every placement of all its tasks."""
     problem = draw(placement_problems(goals=("power",), max_nodes=3, max_tasks=4))
     problem = replace(problem, power=replace(problem.power, cpu_rule="packages"))
-    every = [s for s in feasible_solutions(problem) if problem.serves_all(s)]
+    partial: list[list[tuple[int, tuple[int, ...]] | None]] = [[]]
+    for k in range(len(problem.tasks)):
+        rest = [None] * (len(problem.tasks) - k - 1)
+        longer = [[*p, choice] for p in partial for choice in choices(problem, k) if choice]
+        partial = [p for p in longer if not problem.check(PlacementSolution.of([*p, *rest]))]
+    every = [PlacementSolution.of(p) for p in partial]
     assume(0 < len(every) <= 400)
     current = draw(st.sampled_from(every))
     tasks, nodes = len(problem.tasks), len(problem.cluster)
@@ -55,15 +59,13 @@ def least(migration: MigrationProblem, every: list[PlacementSolution], most: int
 
 @examples(15)
 @given(migrations())
-def test_exact_is_what_enumeration_finds_and_the_bound_of_departures_is_below(
+def test_exact_is_what_enumeration_finds(
     drawn: tuple[MigrationProblem, list[PlacementSolution]],
 ) -> None:
     migration, every = drawn
     model = MigrationModel(migration)
-    departures = DepartureBound(migration)
     for most in range(len(migration.problem.tasks) + 1):
         best = least(migration, every, most)
-        assert departures.at(most) <= best + 1e-6
         solution, bound = model.solve(most, Limits(None), 0)
         assert solution is not None
         assert bound == pytest.approx(best)

@@ -15,8 +15,7 @@ from conftest import Cli, refused
 from optgap.models.errors import InputError
 from optgap.models.queueing.log import QueueLog
 from optgap.models.queueing.slurm import read_slurm
-from optgap.models.queueing.slurm.fields import gpus, hosts, limit_s
-from optgap.models.queueing.slurm.table import COMMAND
+from optgap.models.queueing.slurm.table import COMMAND, gpus, hosts, limit_s
 from optgap.models.queueing.swf import read_swf_log
 
 DATA = Path(__file__).parent / "data"

@@ -281,15 +281,24 @@ def test_a_users_faulty_policy_is_bad_input(cli: Cli, problem_file: str, name: s
     assert status == {f"mine.py:{name}": "error", "fgd": "feasible"}
 
 
-def test_an_interrupt_before_there_is_anything_ends_in_one_line_and_exit_code_3(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("fault", "code", "said"),
+    [
+        (KeyboardInterrupt(), 3, "optgap: interrupted\n"),
+        (ModuleNotFoundError("no x"), 1, "optgap: ModuleNotFoundError: no x (-v shows where)\n"),
+    ],
+)
+def test_an_interrupt_at_the_beginning_and_a_failure_of_ours_end_in_one_line(
+    fault: BaseException, code: int, said: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
+    def raises(*_: object, **__: object) -> None:
+        raise fault
 
-    monkeypatch.setattr("optgap.making.from_preset", interrupted)
+    monkeypatch.setattr("optgap.making.from_preset", raises)
     answer = cli("generate", "coscheduling", "-o", "problem.json")
-    assert answer == (3, "", "optgap: interrupted\n")
+    assert answer == (code, "", said)
+    verbose = cli("generate", "coscheduling", "-o", "problem.json", "-v")
+    assert ("Traceback" in verbose.err) == (code == 1)
 
 
 @pytest.mark.parametrize(("name", "instead"), REMOVED.items())

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import Cli, refused
+from conftest import Cli
 
 
 def test_a_gap_is_shown_in_parts_with_decisions(cli: Cli, problem_file: str) -> None:
@@ -35,21 +35,3 @@ def test_a_family_stands_for_its_preset(cli: Cli, problem_file: str) -> None:
     assert "small, 8 tasks" in answer.out
     assert "pwr+fgd(score=exact)" in answer.out
     assert "milli-GPU" in answer.out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("problem.json", "--policy", "fg"), "--policy: found 'fg'"),
-        (("problem.json",), "Missing option '--policy'"),
-        (("missing.json", "--policy", "fgd"), "missing.json: no such file"),
-        (("problem.json", "--policy", "fgd", "--set", "x=1"), "found 'x', expected"),
-        (("problem.json", "--policy", "fgd", "--preset", "small"), "conflicts with a problem file"),
-        (("nothing", "--policy", "fgd"), "or a problem file"),
-        (("problem.json", "--policy", "fgd", "--json", "a/b.json"), "no such folder"),
-    ],
-)
-def test_what_cannot_be_used_is_one_line(
-    cli: Cli, problem_file: str, arguments: tuple[str, ...], words: str
-) -> None:
-    refused(cli("explain", *arguments), words)

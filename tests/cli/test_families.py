@@ -1,17 +1,383 @@
-"""Every family through the command line: all its names in one table, bad input in one line."""
+"""Every family through the command line: from tables to a proven, checked solution."""
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 from conftest import Cli, refused
+from tables import options
 from trust.answers import SMALL
 from trust.samples import TABLES
 
 import optgap
 from optgap.registry import FAMILIES
+
+
+class Example(NamedTuple):
+    """Tables written out by hand, and the optimum of what they make."""
+
+    tables: dict[str, str]
+    settings: str
+    optimum: float
+    unit: str
+
+
+SERIES = "task,t_s,util_percent\n" + "".join(
+    f"t{k + 1},{60 * t},{u}\n"
+    for k, series in enumerate([(80, 20, 80, 20), (20, 70, 20, 70), (60, 60, 10, 10)])
+    for t, u in enumerate(series)
+)
+MODELS = {
+    "schema": "optgap.elastic.models/1",
+    "frequencies_mhz": [1000, 1200, 1400],
+    "models": [
+        {"name": "A", "tables": [{"counts": [1, 2, 4],
+            "time_s": [[1.0, 0.87, 0.8], [0.6, 0.52, 0.48], [0.4, 0.35, 0.325]],
+            "power_w": [[100, 135, 172], [190, 240, 300], [360, 455, 570]]}]},
+        {"name": "B", "tables": [{"counts": [1, 2, 4],
+            "time_s": [[2.0, 1.72, 1.58], [1.1, 0.95, 0.88], [0.65, 0.57, 0.53]],
+            "power_w": [[120, 166, 210], [230, 290, 362], [440, 555, 690]]}]},
+    ],
+}  # fmt: skip
+EXAMPLES = {
+    "consolidation": Example(
+        {
+            "tasks": "task,memory_gb,gpus,kappa\nt1,12,1,1.2\nt2,10,1,1.2\nt3,6,1,1.2\n",
+            "series": SERIES,
+        },
+        "servers=2 gpus_per_server=2 server_static_w=100 capacity=mean",
+        345.481,
+        "W",
+    ),
+    "coscheduling": Example(
+        {
+            "profiles": "app,gpu_count,runtime_s,avg_power_per_gpu_w\n"
+            "X,1,330,350\nX,2,180,310\nY,4,100,320\nZ,1,150,300\nZ,2,140,235\n",
+            "jobs": "app,count\nX,1\nY,1\nZ,1\n",
+        },
+        "gpus=4 numa=2 idle_w=70",
+        299_300,
+        "J",
+    ),
+    "elastic": Example(
+        {
+            "jobs": "job,submit_s,model,batch,iterations,gpus\na,0,A,64,1000,2\nb,0,B,64,500,3\n",
+            "models": json.dumps(MODELS),
+        },
+        "gpus=4 gpus_per_node=4 eta=0.8 p_max_w=150 idle_w=0 restarts=false",
+        500,
+        "s",
+    ),
+    "queueing": Example(
+        {
+            "jobs": "job,arrival_s,duration_s,gpus,type,iterations\n1,0,3600,4,training,100\n"
+            "2,10,600,8,inference,20\n3,20,1200,2,research,30\n4,30,300,1,inference,5\n"
+            "5,40,900,4,training,40\n"
+        },
+        "nodes=1 gpus_per_node=8",
+        606,
+        "s",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The problem file of each example."""
+    from optgap.cli import main
+
+    paths = {}
+    for family, example in EXAMPLES.items():
+        folder = tmp_path_factory.mktemp(family)
+        paths[family] = str(folder / "problem.json")
+        given = options(folder, example.tables, example.settings)
+        assert main(("generate", family, *given, "-o", paths[family])) == 0
+    return paths
+
+
+def answered(cli: Cli, *arguments: str) -> Any:
+    """The JSON that a command gives."""
+    answer = cli(*arguments, "--json", "-", "-q")
+    assert answer.code == 0, answer.err
+    return json.loads(answer.out)
+
+
+@pytest.mark.parametrize("family", EXAMPLES)
+def test_tables_become_a_proven_solution_that_the_referee_accepts(
+    family: str, made: dict[str, str], tmp_path: Path, cli: Cli
+) -> None:
+    solution = tmp_path / "solution.json"
+    result = answered(cli, "solve", made[family], "-o", str(solution))
+    example = EXAMPLES[family]
+    assert (result["status"], result["unit"]) == ("optimal", example.unit)
+    assert result["objective"] == pytest.approx(example.optimum, rel=1e-5)
+    verdict = answered(cli, "check", made[family], str(solution))
+    assert verdict["feasible"]
+    assert verdict["objective"] == pytest.approx(result["objective"])
+    if family == "consolidation":
+        result["solution"]["assignments"][0]["gpus"] = [[0, 1], [1, 0]]
+        solution.write_text(json.dumps(result["solution"]))
+        violations = answered(cli, "check", made[family], str(solution))["violations"]
+        assert "different GPUs (7)" in [violation["constraint"] for violation in violations]
+
+
+@pytest.mark.parametrize(
+    ("family", "policy", "option", "begins"),
+    [
+        (
+            "consolidation",
+            "mine.py:last",
+            "--placements",
+            ["task,start_s,server,gpu_index", "t1,0.0,1,1", "t2,0.0,1,0", "t3,0.0,0,1"],
+        ),
+        (
+            "queueing",
+            "fifo",
+            "--schedule",
+            ["job,start_s,end_s,nodes", "1,0.0,3600.0,0:4", "2,3600.0,4200.0,0:8"],
+        ),
+    ],
+)
+def test_a_solution_comes_out_as_csv(
+    family: str,
+    policy: str,
+    option: str,
+    begins: list[str],
+    made: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    cli: Cli,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text("def last(task, state):\n    return len(state.count) - 1 - task\n")
+    assert cli("run", made[family], "--policy", policy, option, "out.csv").code == 0
+    assert Path("out.csv").read_text().splitlines()[: len(begins)] == begins
+
+
+# -- consolidation -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def tasks(tmp_path: Path) -> list[str]:
+    return options(tmp_path, EXAMPLES["consolidation"].tables, "servers=2 gpus_per_server=2")
+
+
+def test_waking_is_set_from_the_command_line_and_power_by_utilisation_refused(
+    tasks: list[str], tmp_path: Path, cli: Cli
+) -> None:
+    path = tmp_path / "p.json"
+    given = ["--set", "wake_s=3", "--set", "goal=energy", "-o", str(path)]
+    assert cli("generate", "consolidation", *tasks, *given).code == 0
+    document = json.loads(path.read_text())
+    assert document["wake_s"] == 3
+    found = answered(cli, "run", str(path), "--policy", "cats")
+    assert found["metrics"]["mean_stretch"] > 1
+    path.write_text(json.dumps(document | {"util_scaled": True}))
+    refused(cli("solve", str(path)), "util_scaled: found true, expected false")
+
+
+def test_fitted_models_are_given_one_after_another(
+    tasks: list[str], tmp_path: Path, cli: Cli
+) -> None:
+    groups = [
+        ("linear-power", {"P_gs": {"value": 40.0}, "alpha": {"value": 0.1}}),
+        ("power-law-jct", {"beta": {"value": 0.5}}),
+    ]
+    given = []
+    for model, params in groups:
+        path = tmp_path / f"{model}.json"
+        group = {"group": "", "params": params, "validity": {}}
+        document = {"schema": "optgap.fit/1", "model": model, "groups": [group]}
+        path.write_text(json.dumps(document))
+        given += ["--model", str(path)]
+    out = tmp_path / "p.json"
+    assert cli("generate", "consolidation", *tasks, *given, "-o", str(out)).code == 0
+    kind = json.loads(out.read_text())["kinds"][0]
+    assert (kind["static_w"], kind["slope_w_per_mhz"], kind["beta"]) == (40, 0.1, 0.5)
+
+
+@pytest.fixture
+def power(tmp_path: Path, cli: Cli) -> str:
+    rows = [(300, 51), (600, 76), (900, 105), (1200, 130), (1350, 146)]
+    table, path = tmp_path / "power.csv", tmp_path / "power.json"
+    table.write_text("frequency_mhz,power_w\n" + "".join(f"{f},{p}\n" for f, p in rows))
+    assert cli("fit", "linear-power", str(table), "-o", str(path), "-q").code == 0
+    return str(path)
+
+
+def test_gaps_have_an_interval_under_the_uncertainty_of_a_fit(
+    made: dict[str, str], power: str, tmp_path: Path, cli: Cli
+) -> None:
+    given = ["--policies", "cats,default", "--model", power, "--samples", "4"]
+    document = answered(cli, "compare", made["consolidation"], *given)
+    said = document["uncertainty"]
+    assert (said["samples"], said["level"]) == (4, 0.9)
+    rows = {row["method"]: row for row in said["gap_to_bound"]}
+    fitted = {row["method"]: row["gap_to_bound"] for row in document["rows"]}
+    for name in ("cats", "default"):
+        assert rows[name]["low"] <= rows[name]["median"] <= rows[name]["high"]
+        assert rows[name]["median"] == pytest.approx(fitted[name], abs=0.02)
+    assert rows["default"]["low"] < rows["default"]["high"]
+    again = cli("compare", made["consolidation"], *given, "--json", str(tmp_path / "again.json"))
+    assert "4 samples of" in again.out
+    assert "range of 4 draws (holds 60 %); 90 % takes 19 draws" in again.out
+    assert json.loads((tmp_path / "again.json").read_text())["uncertainty"] == said
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["consolidation", "--samples", "3"], "seed 0, which rests on no fit"),
+        (["consolidation", "--model", "FIT", "--samples", "1"], "2 to 10000 draws"),
+        (["consolidation", "--model", "none.json"], "none.json"),
+        (["consolidation", "--sweep", "size=4,5", "--model", "FIT"], "conflicts with --sweep"),
+        (["placement", "--preset", "small", "--model", "FIT"], "linear-power serves consolidation"),
+        (["--model", "FIT"], "--model: needs a family"),
+    ],
+)
+def test_draws_that_cannot_be_made_are_told_in_one_line(
+    given: list[str], said: str, power: str, cli: Cli
+) -> None:
+    refused(cli("compare", *(power if text == "FIT" else text for text in given)), said)
+
+
+# -- coscheduling ------------------------------------------------------------------------
+
+LOG = "app,gpu_count,start_s,end_s\nY,4,0,104\nX,2,104,290\nZ,1,104,260\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "constraint"),
+    [
+        (LOG, ""),
+        (LOG.replace("2,104,290", "4,104,290"), "X"),
+        (LOG.replace("2,104,290", "2,90,290"), "one job per GPU"),
+    ],
+)
+def test_a_measured_schedule_is_checked_as_it_was(
+    log: str, constraint: str, made: dict[str, str], tmp_path: Path, cli: Cli
+) -> None:
+    (tmp_path / "log.csv").write_text(log)
+    given = ("check", made["coscheduling"], str(tmp_path / "log.csv"))
+    if not constraint:
+        verdict = answered(cli, *given)
+        assert verdict["feasible"]
+        assert verdict["metrics"]["makespan_s"] == 290
+        return
+    answer = cli(*given, "--strict")
+    assert answer.code == 2
+    assert constraint in answer.out
+
+
+def test_a_policy_is_explained_start_by_start(made: dict[str, str], cli: Cli) -> None:
+    document = answered(cli, "explain", made["coscheduling"], "--policy", "sequential_max_gpu")
+    assert document["per_event"] == "exact-window"
+    assert document["decisions"]["judged"] == 3
+    assert document["decisions"]["top"][0]["chosen"] == "on 4 GPUs"
+
+
+def test_a_stream_and_a_window_run_through_the_command_line(tmp_path: Path, cli: Cli) -> None:
+    path = str(tmp_path / "stream.json")
+    made = cli("generate", "coscheduling", "--preset", "stream", "--size", "6", "-o", path)
+    assert made.code == 0
+    result = answered(cli, "run", path, "--policy", "exact-window(window=2)")
+    assert result["metrics"]["jobs_run"] == 6
+    assert result["metrics"]["plans"] > 1
+
+
+# -- elastic -----------------------------------------------------------------------------
+
+
+def test_the_written_out_example_from_csv_to_timeline(
+    made: dict[str, str], tmp_path: Path, cli: Cli
+) -> None:
+    out, power = tmp_path / "timeline.csv", tmp_path / "power.csv"
+    tables = ["--timeline", str(out), "--series", str(power)]
+    policy = ("--policy", "powerflow(profiles=perfect)")
+    result = answered(cli, "run", made["elastic"], *policy, *tables)
+    assert result["objective"] == pytest.approx(528.86, abs=0.01)
+    lines = out.read_text().splitlines()
+    assert lines[0] == "time_s,job,event,gpus,frequency_mhz"
+    assert "0.0,a,run,2,1200.0" in lines
+    assert power.read_text().startswith("time_s,jobs_running,gpus_used,power_jobs_w")
+
+
+def test_a_policy_that_passes_the_limit_is_measured_against_what_it_kept(
+    made: dict[str, str], cli: Cli
+) -> None:
+    policies = "powerflow(profiles=perfect),powerflow(profiles=perfect,mode=paper)"
+    document = answered(cli, "compare", made["elastic"], "--policies", policies)
+    rows = {row["method"]: row for row in document["rows"]}
+    strict = rows["powerflow(profiles=perfect)"]
+    paper = rows["powerflow(profiles=perfect,mode=paper)"]
+    assert (strict["bound_scope"], paper["bound_scope"]) == ("all", "accepted")
+    assert paper["objective"] < strict["objective"]
+    assert paper["gap_to_bound"] >= 0
+
+
+def test_a_trace_stands_in_for_jobs(tmp_path: Path, cli: Cli) -> None:
+    trace = tmp_path / "trace.csv"
+    trace.write_text("name,time,application,num_replicas,batch_size\nx-0,5,ncf,3,4096\n")
+    out = str(tmp_path / "p.json")
+    pool = ["--set", "gpus=8", "--set", "pool=t4"]
+    answer = cli("generate", "elastic", "--trace", str(trace), *pool, "-o", out)
+    assert answer.code == 0
+    assert "1 request for GPUs rounded up" in answer.out
+    assert cli("generate", "elastic", *pool, "--trace", "nowhere.csv").code == 2
+    neither = cli("generate", "elastic", "--models", str(trace), *pool)
+    assert "--jobs, --trace" in neither.err
+
+
+# -- queueing ----------------------------------------------------------------------------
+
+
+def test_jobs_that_leave_are_held_against_a_bound_for_the_others(tmp_path: Path, cli: Cli) -> None:
+    out = str(tmp_path / "problem.json")
+    params = ["--size", "150", "--set", "patience=const", "--set", "load=1.6"]
+    assert cli("generate", "queueing", *params, "-o", out).code == 0
+    document = answered(cli, "compare", out, "--policies", "fifo,sjf")
+    (fifo,) = (row for row in document["rows"] if row["method"] == "fifo")
+    assert fifo["bound_scope"] == "accepted"
+    assert fifo["metrics"]["success_rate"] < 1
+
+
+def test_what_a_log_lost_on_the_way_is_said(tmp_path: Path, cli: Cli) -> None:
+    log = tmp_path / "log.swf"
+    line = "1 0 5 60 4 -1 -1 4 120 -1 1 3 1 -1 2 -1 -1 -1\n"
+    log.write_text("; UnixStartTime: 0\n" + line + line.replace("1 0 5 60", "2 5 5 -1", 1))
+    answer = cli("generate", "queueing", "--jobs", str(log), "-o", str(tmp_path / "p.json"))
+    assert answer.code == 0
+    assert "1 job without a run time left out" in answer.out
+
+
+NAMES = ("=1+1", "+5%", "-x", "@a", "'=2", "''-y", "plain", "-5")
+
+
+def test_names_that_a_spreadsheet_would_compute_are_escaped_and_read_back(
+    tmp_path: Path, cli: Cli
+) -> None:
+    rows = "".join(f'"{name}",{k},60,1\n' for k, name in enumerate(NAMES))
+    jobs = {"jobs": "job,arrival_s,duration_s,gpus\n" + rows}
+    given = options(tmp_path, jobs, "nodes=1 gpus_per_node=8")
+    problem, table = tmp_path / "p.json", tmp_path / "out.csv"
+    assert cli("generate", "queueing", *given, "-o", str(problem)).code == 0
+    # an apostrophe before such a sign is read as one that was put there
+    assert optgap.load(problem).jobs.names[:4] == ("=1+1", "+5%", "-x", "@a")
+    assert cli("run", str(problem), "--policy", "fifo", "--schedule", str(table)).code == 0
+    with open(table, newline="") as file:
+        shown = [row["job"] for row in csv.DictReader(file)]
+    assert shown[:5] == ["'=1+1", "'+5%", "'-x", "'@a", "'=2"]
+    assert shown[6:] == ["plain", "-5"]
+    verdict = answered(cli, "check", str(problem), str(table))
+    assert verdict["feasible"]
+    assert verdict["serves_all"]
+
+
+# -- all names, and bad input ------------------------------------------------------------
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -79,13 +445,10 @@ def test_bad_input_ends_in_one_line(
     tmp_path: Path,
     cli: Cli,
 ) -> None:
-    texts, given = TABLES[family]
-    options = []
-    for name, text in texts.items():
-        path = tmp_path / f"{name}.{'json' if text.startswith('{') else 'csv'}"
-        path.write_text(text.replace(*edit[1:], 1) if name == edit[0] else text)
-        options += [f"--{name}", str(path)]
-    asked = {**given, **dict(setting.split("=") for setting in settings)}
-    options += [part for key, value in asked.items() for part in ("--set", f"{key}={value}")]
-    refused(cli("generate", family, *options, "-o", str(tmp_path / "problem.json")), said)
+    tables, given = TABLES[family]
+    name, old, new = edit
+    if name:
+        tables = {**tables, name: tables[name].replace(old, new, 1)}
+    asked = options(tmp_path, tables, given | dict(setting.split("=") for setting in settings))
+    refused(cli("generate", family, *asked, "-o", str(tmp_path / "problem.json")), said)
     assert not (tmp_path / "problem.json").exists()

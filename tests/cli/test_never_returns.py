@@ -18,7 +18,7 @@ from optgap import watchdog
 from optgap.registry import FAMILIES
 
 OWN = """
-import time
+import os, signal, time
 
 def forever(*arguments):
     while True:
@@ -38,6 +38,16 @@ def asleep(task, state):
 def late(task, state):
     time.sleep(0.35)
     return 0
+
+ASKED = []
+
+def slow(task, state, interrupt_at=0):
+    ASKED.append(task)
+    if len(ASKED) == interrupt_at:
+        os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.05)
+    nodes = state.feasible(task)
+    return nodes[0] if nodes.size else None
 """
 
 
@@ -82,6 +92,27 @@ def test_one_signal_ends_it_without_a_time_limit(cli: Cli, number: int) -> None:
     assert (document["status"], document["termination"]) == ("no_solution", "interrupted")
 
 
+@pytest.mark.parametrize(
+    ("asked", "how"),
+    [
+        (("own.py:slow", "--time-limit", "1"), "time_limit"),
+        (("own.py:slow(interrupt_at=3)",), "interrupted"),
+    ],
+)
+def test_what_a_slow_policy_has_placed_until_then_is_kept(
+    asked: tuple[str, ...], how: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watchdog, "GRACE_S", 10.0)
+    optgap.save(optgap.generate("placement", "small", size=200), "long.json")
+    assert cli("run", "long.json", "--policy", *asked, "--json", "r.json").code == 3
+    document = json.loads(Path("r.json").read_text())
+    assert document["termination"] == how
+    if how == "interrupted":  # within a limit a busy machine may place nothing
+        assert document["status"] == "feasible"
+        placed = [p for p in document["solution"]["placements"] if p["node"] is not None]
+        assert 0 < len(placed) < 200
+
+
 def test_the_other_rows_of_a_comparison_are_there(cli: Cli) -> None:
     policies = ("--policies", "own.py:forever,pwr", "--time-limit", "2", "--json", "c.json")
     answer = cli("compare", "problem.json", *policies)
@@ -93,15 +124,8 @@ def test_the_other_rows_of_a_comparison_are_there(cli: Cli) -> None:
 
 
 def test_code_outside_python_is_left_behind_and_the_other_rows_are_there(cli: Cli) -> None:
-    policies = (
-        "--policies",
-        "own.py:asleep,pwr",
-        "--methods",
-        "bound-patterns",
-        "--time-limit",
-        "0.3",
-    )
-    answer = cli("compare", "problem.json", *policies, "--json", "-")
+    asked = ("--policies", "own.py:asleep,pwr", "--methods", "bound-pooled", "--time-limit", "0.3")
+    answer = cli("compare", "problem.json", *asked, "--json", "-")
     assert (answer.code, answer.err) == (3, "")
     rows = {row["method"]: row for row in json.loads(answer.out)["rows"]}
     assert rows["own.py:asleep"]["message"].startswith("ended, as it did not return within")

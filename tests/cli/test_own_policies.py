@@ -83,24 +83,16 @@ def test_an_answer_that_is_none_is_named(
 
 @pytest.mark.parametrize("family", sorted(PROBLEMS))
 @pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (
-            "class Own:\n    def __init__(self):\n        self.x = {}['y']\n",
-            "constructor: found Key",
-        ),
-        ("class Own:\n    pass\n", "found no method"),
-    ],
+    ("body", "said"),
+    [("def __init__(self): self.x = {}['y']", "constructor: found Key"), ("pass", "no method")],
 )
 def test_a_class_that_cannot_be_asked_is_named(
-    family: str, text: str, said: str, file: Path, cli: Cli
+    family: str, body: str, said: str, file: Path, cli: Cli
 ) -> None:
     optgap.save(PROBLEMS[family](), "problem.json")
-    file.write_text(text)
+    file.write_text(f"class Own:\n    {body}\n")
     given = cli("run", "problem.json", "--policy", "own.py:Own", "-o", "solution.json")
-    assert (given.code, given.err.count("\n")) == (2, 1)
-    assert "policy Own" in given.err
-    assert said in given.err
+    refused(given, "policy Own", said)
 
 
 def test_the_view_of_training_jobs_has_what_the_policies_here_work_with(
@@ -148,6 +140,17 @@ def test_a_policy_that_leaves_is_told_in_one_line_and_other_rows_stand(
     assert (given.code, given.err.count("\n")) == (2, 1)
     rows = {row["method"]: row["status"] for row in json.loads(given.out)["rows"]}
     assert rows == {"bound-area": "bound_only", "own.py:answer": "error", "marble": "feasible"}
+
+
+@pytest.mark.parametrize("family", ["consolidation", "queueing"])
+def test_a_policy_that_serves_nothing_is_said_to_and_not_explained(
+    family: str, file: Path, cli: Cli
+) -> None:
+    file.write_text("def answer(*asked):\n    return None\n")
+    optgap.save(PROBLEMS[family](), "problem.json")
+    given = cli("compare", "problem.json", "--policies", "own.py:answer")
+    assert given.code == 0
+    assert given.out.rstrip().endswith("own.py:answer: serves nothing")
 
 
 @pytest.mark.parametrize("line", ["import sys; sys.exit(0)", "raise SystemExit", "raise OSError"])
@@ -234,21 +237,15 @@ def test_a_policy_sees_no_job_that_is_still_to_come_and_changes_only_what_it_see
 DOORS = Path(__file__).parents[1] / "audit" / "data" / "doors"
 
 
-def test_small_files_of_users_are_told_what_is_wrong(file: Path, cli: Cli) -> None:
-    one_node = ("--set", "nodes=1", "--set", "gpus_per_node=4")
-    cli(
-        "generate", "queueing", "--jobs", str(DOORS / "policy-queue.csv"), *one_node, "-o", "q.json"
-    )
-    for name, said in (("job_zero", "expected a list of jobs"), ("leaves", "an end of the")):
-        refused(cli("run", "q.json", "--policy", f"{DOORS / 'policies.py'}:{name}"), said)
+@pytest.mark.parametrize(
+    ("policy", "accepted"), [("policies:talks", 1800), ("policy-spread:place", 1000)]
+)
+def test_policies_of_users_accept_what_they_say(
+    policy: str, accepted: int, file: Path, cli: Cli
+) -> None:
     csv = [f"--{key}={DOORS / f'ok-fraction-{key}.csv'}" for key in ("nodes", "tasks", "order")]
     cli("generate", "placement", *csv, "--set", "goal=accepted_gpu", "-o", "p.json")
-    for policy, accepted in (
-        ("policies.py:talks", 1800),
-        ("policy-spread.py:place", 1000),
-        ("bestfit", 1800),
-    ):
-        named = policy if policy == "bestfit" else str(DOORS / policy)
-        given = cli("run", "p.json", "--policy", named, "--json", "-")
-        assert json.loads(given.out)["objective"] == accepted
-        assert ("placing" in given.err) == ("talks" in policy)
+    name = policy.replace(":", ".py:")
+    given = cli("run", "p.json", "--policy", str(DOORS / name), "--json", "-")
+    assert json.loads(given.out)["objective"] == accepted
+    assert ("placing" in given.err) == ("talks" in policy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -27,19 +28,31 @@ from optgap.models.placement import PlacementProblem
 from optgap.models.queueing import Jobs, QueueingProblem
 
 
-@examples(13)
-@given(problem=placement_problems(goals=("power",), max_nodes=2, max_tasks=5, max_gpus=2))
-def test_the_group_is_impossible_and_irreducible(problem: PlacementProblem) -> None:
+def told(problem: Any, possible: Callable[[Any], bool]) -> None:
+    """Raise unless a conflict is found just where there is one, and all of it is needed."""
     found = conflict(problem)
-    possible = enumeration.optimum(problem) is not None
-    assert (found is None) == possible
+    assert (found is None) == possible(problem)
     if found is None:
         return
     assert found.irreducible
-    assert enumeration.optimum(problem.subset(found.tasks)) is None
+    assert not possible(problem.subset(found.tasks))
     if len(found.tasks) > 1:
         for part in combinations(found.tasks, len(found.tasks) - 1):
-            assert enumeration.optimum(problem.subset(part)) is not None
+            assert possible(problem.subset(part))
+
+
+@examples(13)
+@given(problem=placement_problems(goals=("power",), max_nodes=2, max_tasks=5, max_gpus=2))
+def test_a_group_of_placement_is_impossible_and_irreducible(problem: PlacementProblem) -> None:
+    told(problem, lambda part: enumeration.optimum(part) is not None)
+
+
+@examples(10)
+@given(problem=consolidation_problems(capacities=("none", "mean", "peak"), even=True, max_tasks=4))
+def test_a_group_of_consolidation_is_impossible_and_irreducible(
+    problem: ConsolidationProblem,
+) -> None:
+    told(problem, lambda part: exhaustive(part).solution is not None)
 
 
 def test_three_tasks_for_two_pairs_of_gpus() -> None:
@@ -60,24 +73,6 @@ def test_too_many_tasks_are_refused() -> None:
     assert not replace(apart, tasks=tasks_of(rows[:3] + rows[3:73])).why_not(range(73))
     with pytest.raises(InputError, match="at most 60"):
         conflict(replace(apart, tasks=tasks_of(rows[:3] + rows[3:73])))
-
-
-@examples(10)
-@given(problem=consolidation_problems(capacities=("none", "mean", "peak"), even=True, max_tasks=4))
-def test_a_group_of_consolidation_is_impossible_and_irreducible(
-    problem: ConsolidationProblem,
-) -> None:
-    def possible(part: ConsolidationProblem) -> bool:
-        return exhaustive(part) is not None
-
-    found = conflict(problem)
-    assert (found is None) == possible(problem)
-    if found is None:
-        return
-    assert found.irreducible
-    assert not possible(problem.subset(found.tasks))
-    for part in combinations(found.tasks, len(found.tasks) - 1):
-        assert possible(problem.subset(part))
 
 
 def lanes(patience_s: float) -> QueueingProblem:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Cli
+from conftest import Cli, refused
 
 from optgap import datasets
 from optgap.models.errors import InputError
@@ -206,16 +206,12 @@ def test_generate_lists_and_fetches(known: Callable[..., None], folder: Path, cl
 def test_what_goes_wrong_is_said_in_one_line(
     known: Callable[..., None], server: Server, folder: Path, cli: Cli
 ) -> None:
-    answers = []
-    for url in (server.address + "/gone", "http://127.0.0.1:9/b.bin"):
+    for url, said in (
+        (server.address + "/gone", "404"),
+        ("http://127.0.0.1:9/b.bin", "no connection"),
+    ):
         known(url=url)
-        answers.append(cli("generate", "--fetch", "one"))
-    answers.append(cli("generate", "--fetch", "two"))
-    answers.append(cli("data", "list"))
-    for answer in answers:
-        assert answer.code == 2
-        assert len(answer.err.splitlines()) == 1, answer.err
-    assert "404" in answers[0].err
-    assert "no connection" in answers[1].err
-    assert "optgap generate --fetch" in answers[3].err
+        refused(cli("generate", "--fetch", "one"), said)
+    refused(cli("generate", "--fetch", "two"))
+    refused(cli("data", "list"), "optgap generate --fetch")
     assert left_over(folder) == []

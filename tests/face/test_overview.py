@@ -8,7 +8,7 @@ from typing import Any
 
 import enumeration
 import pytest
-from conftest import Cli, refused, two_nodes_problem
+from conftest import Cli, two_nodes_problem
 
 import optgap.comparing.overview as room
 from optgap import processes
@@ -44,7 +44,10 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_family_has_a_table_with_gaps_to_bound_and_best() -> None:
-    answer = compare_all()
+    seen: list[str] = []
+    answer = compare_all(progress=lambda phase, *_: seen.append(phase))
+    assert seen
+    assert all(phase.startswith("placement 1/1: ") for phase in seen)
     (comparison,) = answer.comparisons
     assert comparison.best_bound == comparison.best_known == 495.0
     frame = answer.to_frame()
@@ -55,14 +58,17 @@ def test_every_family_has_a_table_with_gaps_to_bound_and_best() -> None:
     assert answer.comparison("placement") is comparison
     with pytest.raises(KeyError):
         answer.comparison("queueing")
-
-
-def test_the_json_form_holds_one_comparison_per_family() -> None:
-    document = compare_all().to_json()
+    document = answer.to_json()
     assert document["schema"] == "optgap.overview/1"
     (family,) = document["families"]
-    assert family["schema"] == "optgap.compare/1"
-    assert family["family"] == "placement"
+    assert (family["schema"], family["family"]) == ("optgap.compare/1", "placement")
+    for count in (1, 2, 5):
+        figure = overview_figure([comparison] * count)
+        assert sum(bool(ax.get_title(loc="left")) for ax in figure.axes) == count
+        (legend,) = figure.legends
+        meanings = [text.get_text() for text in legend.get_texts()]
+        assert len(set(meanings)) == len(meanings) > 0
+    assert overview_figure([]).axes == []
 
 
 def test_a_limit_or_effort_is_handed_on_and_nothing_is_cut_without_one(
@@ -77,13 +83,6 @@ def test_a_limit_or_effort_is_handed_on_and_nothing_is_cut_without_one(
     assert answer.termination is Termination.COMPLETED
     with pytest.raises(InputError, match="effort"):
         compare_all(effort=0)
-
-
-def test_progress_names_the_family() -> None:
-    seen: list[str] = []
-    compare_all(progress=lambda phase, *_: seen.append(phase))
-    assert seen
-    assert all(phase.startswith("placement 1/1: ") for phase in seen)
 
 
 def test_a_family_that_fails_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,17 +111,6 @@ def test_an_unknown_family_is_refused() -> None:
         compare_all(["no-such"])
 
 
-def test_the_picture_has_a_panel_per_family() -> None:
-    comparison = compare_all().comparisons[0]
-    for count in (1, 2, 5):
-        figure = overview_figure([comparison] * count)
-        assert sum(bool(ax.get_title(loc="left")) for ax in figure.axes) == count
-        (legend,) = figure.legends
-        meanings = [text.get_text() for text in legend.get_texts()]
-        assert len(set(meanings)) == len(meanings) > 0
-    assert overview_figure([]).axes == []
-
-
 def test_compare_without_arguments_shows_all_families(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,10 +123,3 @@ def test_compare_without_arguments_shows_all_families(
     assert "wrote x.png, x.json" in answer.out
     assert json.loads(Path("x.json").read_text())["schema"] == "optgap.overview/1"
     assert Path("x.png").read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.parametrize(
-    "arguments", [("--preset", "small"), ("--policies", "fgd"), ("--set", "a=1")]
-)
-def test_what_needs_a_family_is_refused_without_one(cli: Cli, arguments: tuple[str, ...]) -> None:
-    refused(cli("compare", *arguments), "needs a family")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -11,6 +11,7 @@ from typing import Any, get_type_hints
 import pandas as pd
 import pytest
 from conftest import two_nodes_problem
+from tables import held, options
 from trust.samples import TABLES
 
 import optgap
@@ -53,7 +54,7 @@ def test_a_path_stands_for_the_problem_in_it(name: str) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (3, "problem: found a int, expected a problem, or the path of a file with one"),
+        (3, "problem: found an int, expected a problem, or the path of a file with one"),
         ({"schema": "x"}, "problem: found a dict, expected a problem, or the path"),
         ("placement", r"found the family placement, expected .*optgap.generate\('placement'\)"),
         ("missing.json", "missing.json: no such file"),
@@ -76,7 +77,7 @@ def test_a_solution_may_be_itself_a_result_a_document_or_a_path() -> None:
 
 @pytest.mark.parametrize("wrong", [None, 3, [(0, [0])], optgap.generate("queueing", "small")])
 def test_what_is_no_solution_is_told_what_is_expected(wrong: Any) -> None:
-    with pytest.raises(InputError, match=r"solution: found a .*expected a solution of placement"):
+    with pytest.raises(InputError, match=r"solution: found an? .*expected a solution of placement"):
         optgap.check("problem.json", wrong)
     bound = optgap.bound("problem.json")
     with pytest.raises(InputError, match="found a result with no solution"):
@@ -88,14 +89,12 @@ CLOCKS = {"frequency_mhz": [600, 900], "power_w": [80.0, 110.0]}
 
 def test_other_arguments_of_a_wrong_type_are_told_what_is_expected() -> None:
     for call, said in (
-        (lambda: optgap.compare("problem.json", 3), "found a int, expected names"),
+        (lambda: optgap.compare("problem.json", 3), "found an int, expected names"),
         (lambda: optgap.compare("problem.json", "pwr", None), "found a NoneType, expected names"),
         (lambda: optgap.solve("problem.json", 3), "found 3, expected a name"),
         (lambda: optgap.run("problem.json", None), "a function, or a class"),
-        (lambda: optgap.run("problem.json", "pwr", time_limit="3"), "a positive number of seconds"),
-        (lambda: optgap.compare("problem.json", time_limit=True), "a positive number of seconds"),
         (lambda: optgap.generate(["placement"]), "expected one of placement"),
-        (lambda: optgap.save(3, "x.json"), "save: found a int, expected a problem, a solution"),
+        (lambda: optgap.save(3, "x.json"), "save: found an int, expected a problem, a solution"),
         (lambda: optgap.save(optgap.load("solution.json", "problem.json"), "x.json"), "problem="),
         (lambda: optgap.plot_solution(3), "no problem"),
         (lambda: optgap.load(None), "found a NoneType, expected the path of a file"),
@@ -111,22 +110,24 @@ def test_other_arguments_of_a_wrong_type_are_told_what_is_expected() -> None:
     assert not Path("x.json").exists()
 
 
+@pytest.mark.parametrize("limit", [0, -1.0, math.nan, math.inf, "3", True])
+def test_a_time_limit_is_a_positive_number(limit: Any) -> None:
+    for call in (optgap.run, optgap.compare):
+        with pytest.raises(InputError, match="a positive number of seconds"):
+            call("problem.json", "fgd", time_limit=limit)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, True])
+def test_a_seed_is_a_whole_number(seed: Any) -> None:
+    with pytest.raises(InputError, match="seed: found"):
+        optgap.run("problem.json", "random", seed=seed)
+    with pytest.raises(InputError, match="seed: found"):
+        optgap.generate("placement", "small", seed=seed)
+
+
 def test_generate_says_that_it_gives_a_problem() -> None:
     assert get_type_hints(optgap.generate)["return"] is Problem
     assert get_type_hints(optgap.problem)["return"] is Problem
-
-
-def tables(family: str, folder: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
-    """The same tables as paths and in memory, and the settings that go with them."""
-    texts, settings = TABLES[family]
-    paths, held = {}, {}
-    for name, text in texts.items():
-        path = folder / f"{name}.csv"
-        path.write_text(text)
-        paths[name] = path
-        is_json = text.startswith("{")
-        held[name] = json.loads(text) if is_json else pd.read_csv(io.StringIO(text))
-    return paths, held, settings
 
 
 def lasting(problem: Problem) -> dict[str, Any]:
@@ -139,14 +140,14 @@ def lasting(problem: Problem) -> dict[str, Any]:
 def test_tables_make_the_same_problem_as_paths_frames_and_on_the_command_line(
     family: str, tmp_path: Path, cli: Callable[..., Any]
 ) -> None:
-    paths, held, settings = tables(family, tmp_path)
-    problem = optgap.problem(family, **paths, **settings)
-    options = [part for name, path in paths.items() for part in (f"--{name}", str(path))]
-    options += [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
-    assert cli("generate", family, *options, "-o", "by-cli.json").code == 0
-    assert lasting(problem) == lasting(optgap.load("by-cli.json"))
-    assert lasting(optgap.problem(family, **held, **settings)) == lasting(problem)
-    assert lasting(optgap.generate(family, **paths, **settings)) == lasting(problem)
+    texts, settings = TABLES[family]
+    given = options(tmp_path, texts, settings)
+    assert cli("generate", family, *given, "-o", "by-cli.json").code == 0
+    expected = lasting(optgap.load("by-cli.json"))
+    paths: dict[str, Any] = {name: tmp_path / f"{name}.csv" for name in texts}
+    assert lasting(optgap.problem(family, **paths, **settings)) == expected
+    assert lasting(optgap.problem(family, **held(texts), **settings)) == expected
+    assert lasting(optgap.generate(family, **paths, **settings)) == expected
 
 
 def test_a_frame_may_have_gaps_an_index_and_columns_of_numpy() -> None:
@@ -172,7 +173,7 @@ def test_a_frame_may_have_gaps_an_index_and_columns_of_numpy() -> None:
     [
         ({}, r"problem\('queueing'\): found nothing, expected a table jobs, of: jobs \(job,"),
         ({"tasks": "x.csv"}, "found tasks, expected a table jobs"),
-        ({"jobs": 3}, "jobs: found a int, expected a path, or a table: job,arrival_s"),
+        ({"jobs": 3}, "jobs: found an int, expected a path, or a table: job,arrival_s"),
         ({"jobs": "missing.csv"}, "missing.csv: no such file"),
         ({"jobs": {"job": ["a"], "gpus": [1, 2]}}, "jobs: found .*expected columns of one length"),
         ({"jobs": {"job": ["a"]}}, "jobs: columns: found job, expected a column arrival_s"),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,20 @@ def test_every_row_with_a_gap_has_a_dot_and_its_value_beside_it() -> None:
     assert "%" in axes.get_xlabel()
 
 
+@pytest.mark.parametrize(
+    ("policies", "names"),
+    [
+        ("pwr+fgd(alpha=0.2),fgd", {"pwr+fgd", "fgd"}),
+        ("pwr+fgd(alpha=0.2),pwr+fgd", {"pwr+fgd(alpha=0.2)", "pwr+fgd"}),
+    ],
+)
+def test_parameters_are_shown_only_where_they_tell_names_apart(
+    policies: str, names: set[str]
+) -> None:
+    axes = axes_of(compare(two_nodes_problem(), policies))
+    assert names < {label.get_text() for label in axes.get_yticklabels()}
+
+
 def test_gaps_for_the_accepted_part_are_hollow() -> None:
     item = compare(two_nodes_problem(), [half, "pwr", "random"])
     gaps = {row.result.method: row.gap_to_bound for row in item.rows}
@@ -54,8 +69,6 @@ def test_gaps_for_the_accepted_part_are_hollow() -> None:
 
 
 def test_the_title_says_family_sizes_and_unit_and_no_files_name() -> None:
-    from dataclasses import replace
-
     item = replace(table(), problem_name="a-files-name")
     title = axes_of(item).get_title(loc="left")
     assert title.startswith("placement: 2 nodes, 4 GPUs, 4 tasks")
@@ -66,8 +79,6 @@ def test_the_title_says_family_sizes_and_unit_and_no_files_name() -> None:
 
 
 def test_the_best_known_is_marked_beside_the_bound() -> None:
-    from dataclasses import replace
-
     proven = table()
     assert proven.best_known is not None
     assert "proven optimum" in axes_of(proven).get_xlabel()
@@ -87,8 +98,6 @@ def test_the_best_known_is_marked_beside_the_bound() -> None:
 
 
 def test_a_gap_of_rounding_stretches_no_axis() -> None:
-    from dataclasses import replace
-
     item = table(policies="firstfit")
     rows = tuple(replace(row, gap_to_bound=1e-9) for row in item.rows)
     axes = axes_of(replace(item, rows=rows))

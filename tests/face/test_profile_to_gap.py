@@ -12,8 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Cli, refused
+from tables import options
 
 import optgap
+from optgap.fitting.saved import save
 
 Frame = pd.DataFrame
 RNG = np.random.default_rng(5)
@@ -153,6 +155,19 @@ def test_the_command_line_has_the_same_path(tmp_path: Path, cli: Cli) -> None:
     assert bounds[0] == pytest.approx(bounds[1], rel=1e-9)
 
 
+def test_a_saved_fit_of_energy_serves_as_models_of_jobs(
+    folder: Path, tmp_path: Path, cli: Cli
+) -> None:
+    (fit,) = fitted("elastic", folder / "mine-elastic.csv")
+    path, made = tmp_path / "fit.json", str(tmp_path / "p.json")
+    save(path, fit)
+    jobs = "job,submit_s,model,batch,iterations\nx,0,netA,64,2000\ny,30,netB,32,900\n"
+    given = options(tmp_path, {"jobs": jobs}, "gpus=4 gpus_per_node=4 eta=0.8")
+    answer = cli("generate", "elastic", *given, "--models", str(path), "-o", made)
+    assert answer.code == 0, answer.err
+    assert cli("run", made, "--policy", "afs", "-q").code == 0
+
+
 def test_a_fit_that_is_of_no_use_says_to_whom_it_is() -> None:
     power = optgap.fit(clock_sweep(), "linear-power", cv=0)
     with pytest.raises(optgap.InputError, match="linear-power serves consolidation, elastic"):
@@ -183,29 +198,30 @@ def test_a_power_law_becomes_the_nearest_line_and_says_how_near() -> None:
     assert line.watts(1700) == pytest.approx(top, rel=0.03)
 
 
-def test_a_policy_decides_on_what_was_fitted_and_the_referee_counts_what_was_measured() -> None:
-    problem = optgap.generate(
-        "coscheduling", seed=0, size=6, models=optgap.fit(gpu_counts(), "dram-runtime",
-                                                         by="application", cv=0)
-    )  # fmt: skip
+def test_a_policy_decides_on_what_was_fitted_and_the_referee_counts_what_was_measured(
+    folder: Path,
+) -> None:
+    fits = fitted("coscheduling", folder / "mine-coscheduling.csv")
+    problem = optgap.generate("coscheduling", seed=0, size=6, models=fits)
     mode = problem.applications[0].modes[1]
     assert mode.fitted_s != mode.runtime_s
     assert mode.fitted_s == pytest.approx(mode.runtime_s, rel=0.3)
-    fitted, told = optgap.run(problem, "ecosched"), optgap.run(problem, "ecosched", signal="fitted")
-    assert fitted.objective == told.objective
-    runs = {run.job: run for run in fitted.solution.runs}
-    for job, run in runs.items():
-        chosen = problem.application(job).mode(len(run.gpu_index))
+    found, told = optgap.run(problem, "ecosched"), optgap.run(problem, "ecosched", signal="fitted")
+    assert found.objective == told.objective
+    for run in found.solution.runs:
+        chosen = problem.application(run.job).mode(len(run.gpu_index))
         assert run.end_s - run.start_s == pytest.approx(chosen.runtime_s)
 
 
-def test_run_times_that_only_a_fit_tells_are_the_oracles_and_differ_from_draw_to_draw() -> None:
+def test_run_times_that_only_a_fit_tells_are_the_oracles_and_differ_from_draw_to_draw(
+    folder: Path,
+) -> None:
     names = {"num_gpus": "gpu_count", "watts": "avg_power_per_gpu_w"}
     table = gpu_counts().drop(columns=["elapsed_s", "log"]).rename(columns=names)
     jobs = Frame({"app": ["cfd", "md", "fft"], "count": 1})
-    fit = optgap.fit(gpu_counts(), "dram-runtime", by="application", cv=0)
+    fits = fitted("coscheduling", folder / "mine-coscheduling.csv")
     problem = optgap.problem(
-        "coscheduling", profiles=table.assign(runtime_s=None), jobs=jobs, models=fit
+        "coscheduling", profiles=table.assign(runtime_s=None), jobs=jobs, models=fits
     )
     gaps = optgap.compare(problem, "ecosched", uncertainty=2)
     oracles = {sample.row("oracle").result.objective for sample in gaps.samples}
@@ -219,9 +235,8 @@ def test_a_signal_that_the_problem_lacks_is_asked_for_in_vain() -> None:
             optgap.run(problem, "ecosched", signal=signal)
 
 
-def test_jobs_that_tell_iterations_last_as_long_as_the_fit_says(tmp_path: Path) -> None:
-    fit = optgap.fit(training(), "powerflow-throughput", by="application",
-                     columns={"model_name": "application"}, cv=0)  # fmt: skip
+def test_jobs_that_tell_iterations_last_as_long_as_the_fit_says(folder: Path) -> None:
+    (fit,) = fitted("queueing", folder / "mine-queueing.csv")
     jobs = Frame({"job": ["a", "b"], "submitted": ["2026-03-01T08:00", "2026-03-01T08:05"],
                   "gpus": [2, 4], "family": ["netA", "netB"], "batch": [64, 64],
                   "iterations": [1000, 500]})  # fmt: skip
@@ -284,11 +299,14 @@ def test_objects_show_themselves_briefly_and_safely(family: str, tmp_path: Path)
     assert len(result.to_frame())
 
 
-def test_what_a_notebook_shows_is_escaped() -> None:
+def test_what_a_notebook_shows_is_escaped(tmp_path: Path) -> None:
     table = clock_sweep().reset_index().replace("stencil", "<script>alert(1)</script>")
     fit = optgap.fit(table, "linear-power", by="application", cv=0)
     problem = optgap.generate("consolidation", size=3, models=fit)
-    for thing in (fit, problem, fit.profile):
+    page = optgap.report([fit], tmp_path / "page.html")
+    shown = optgap.export(optgap.generate("coscheduling", size=3), tmp_path / "<script>.lp")
+    assert "overflow-x:auto" in page._repr_html_()
+    for thing in (fit, problem, fit.profile, fit.fit, shown):
         assert "<script>" not in thing._repr_html_()
         assert "&lt;script&gt;" in thing._repr_html_()
         assert len(repr(thing)) < 3000
@@ -307,37 +325,15 @@ def test_missing_values_concern_only_what_a_model_reads(cli: Cli, tmp_path: Path
     with pytest.raises(optgap.InputError, match=r"run time \[ms\] \(time_s\): found nothing"):
         optgap.fit(table, "power-law-jct", by="application", cv=0)
     table.to_csv(tmp_path / "t.csv")
-    line = (
-        "fit",
-        "linear-power",
-        str(tmp_path / "t.csv"),
-        "--drop",
-        "missing",
-        "--cv",
-        "0",
-        "--json",
-    )
-    assert json.loads(cli(*line, "-").out)["overall"]["n"] == len(table)
+    line = ("fit", "linear-power", str(tmp_path / "t.csv"), "--drop", "missing", "--cv", "0")
+    assert json.loads(cli(*line, "--json", "-").out)["overall"]["n"] == len(table)
 
 
-UNITS = [
-    ({"my": [0.1, 0.2]}, {"my": "power_w:kW"}, "power_w", [100, 200]),
-    ({"Power (mW)": [1e5, 2e5]}, {"Power (mW)": "power_w:mW"}, "power_w", [100, 200]),
-    ({"board power [kW]": [0.1, 0.2]}, {}, "power_w", [100, 200]),
-    ({"coreClock_GHz": [1.1, 1.3]}, {}, "frequency_mhz", [1100, 1300]),
-    ({"iteration time ms": [250, 500]}, {}, "time_s", [0.25, 0.5]),
-    ({"energy_kj": [1.5, 2]}, {}, "energy_j", [1500, 2000]),
-    ({"gpu utilisation": [50, 70]}, {}, "util_percent", [50, 70]),
-]
-
-
-@pytest.mark.parametrize(("data", "columns", "name", "expected"), UNITS)
-def test_a_column_is_known_by_its_name_and_unit(
-    data: dict[str, Any], columns: dict[str, str], name: str, expected: list[float]
-) -> None:
-    profile = optgap.read_profile({**data, "gpus": [1, 2]}, columns=columns)
-    assert profile.numbers(name) == pytest.approx(expected)
-    assert any(f"→ {name}" in note for note in profile.notes)
+def test_a_mapped_column_is_said_to_be() -> None:
+    table = {"Power (mW)": [1e5, 2e5], "gpus": [1, 2]}
+    profile = optgap.read_profile(table, columns={"Power (mW)": "power_w:mW"})
+    assert profile.numbers("power_w") == pytest.approx([100, 200])
+    assert any("→ power_w" in note for note in profile.notes)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import inspect
+import sys
 from importlib import metadata
 from pathlib import Path
 
@@ -38,57 +40,33 @@ def own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("spec", FAMILIES.values(), ids=FAMILIES)
-def test_every_entry_of_every_family_can_be_loaded(spec: registry.FamilySpec) -> None:
-    for table in (spec.methods, spec.policies, spec.presets):
-        assert table
-        for name, entry in table.items():
-            assert entry.name == name
-            assert entry.summary
-            assert callable(entry.load())
+def test_every_entry_is_whole_and_of_its_role(spec: registry.FamilySpec) -> None:
+    """Test names, summaries, functions and their parameters; what the import contract forbids is
+    not done in the import of a table's functions.
+    """
     assert callable(spec.models.tables)
     assert spec.tables_out
     assert {entry.kind for entry in spec.policies.values()} == {"policy"}
     assert {entry.kind for entry in spec.methods.values()} <= {"exact", "bound", "offline"}
-
-
-@pytest.mark.parametrize("spec", FAMILIES.values(), ids=FAMILIES)
-@pytest.mark.parametrize(
-    ("role", "table"),
-    [("heuristics", "policies"), ("solvers", "methods"), ("models", "presets")],
-)
-def test_a_table_names_nothing_of_another_role(
-    spec: registry.FamilySpec, role: str, table: str
-) -> None:
-    """What the import contract forbids is not done in the import of a table's functions."""
-    for name, entry in getattr(spec, table).items():
-        function = entry.load()
-        home = getattr(function, "func", function).__module__
-        assert home.startswith(f"optgap.{role}.{spec.name}."), name
-
-
-@pytest.mark.parametrize("spec", FAMILIES.values(), ids=FAMILIES)
-def test_declared_parameters_are_those_of_the_function(spec: registry.FamilySpec) -> None:
-    import inspect
-
-    for table in (spec.methods, spec.policies, spec.presets):
-        for entry in table.values():
-            function = inspect.unwrap(entry.load())
+    roles = {"heuristics": spec.policies, "solvers": spec.methods, "models": spec.presets}
+    for role, table in roles.items():
+        assert table
+        for name, entry in table.items():
+            assert entry.name == name
+            assert not set(name) & set("(),:= \t'\"\\"), name  # typed on a command line
+            assert entry.summary
+            function = entry.load()
+            home = getattr(function, "func", function).__module__
+            assert home.startswith(f"optgap.{role}.{spec.name}."), name
+            function = inspect.unwrap(function)
             if entry.options is not None:  # in a dataclass that the function itself reads
-                assert entry.options.__name__ in function.__code__.co_names, entry.name
+                assert entry.options.__name__ in function.__code__.co_names, name
                 continue
             offered = dict(inspect.signature(function).parameters)
-            for name, further in (("aims", aims_of), ("mix", mixed)):
-                if name in offered:  # handed on as they are
+            for one, further in (("aims", aims_of), ("mix", mixed)):
+                if one in offered:  # handed on as they are
                     offered |= inspect.signature(further).parameters
-            for name in entry.params:
-                assert name in offered, (entry.name, name)
-
-
-@pytest.mark.parametrize("spec", FAMILIES.values(), ids=FAMILIES)
-def test_names_can_be_typed_on_a_command_line(spec: registry.FamilySpec) -> None:
-    for table in (spec.methods, spec.policies, spec.presets):
-        for name in table:
-            assert not set(name) & set("(),:= \t'\"\\"), name
+            assert set(entry.params) <= set(offered), name
 
 
 def test_an_unknown_name_is_answered_with_those_there_are() -> None:
@@ -149,8 +127,6 @@ def test_a_module_that_cannot_be_used_says_why(own_file: Path, target: str, said
 
 
 def test_loading_a_users_file_leaves_the_path_as_it_was(own_file: Path) -> None:
-    import sys
-
     before = list(sys.path)
     user_object("my_policy_file.py:refuse", "--policy")
     assert sys.path == before

@@ -45,8 +45,8 @@ def fails_until_told(task, state):
         raise RuntimeError("not yet")
     return first(task, state)
 
-def one_by_one(state, seconds=0.02):
-    time.sleep(seconds)
+def one_by_one(state):
+    time.sleep(float(os.environ.get("PACE_S", 0)))
     job = state.waiting[0]
     return [] if state.running else [(job, state.problem.application(job).fastest.gpu_count)]
 
@@ -258,12 +258,15 @@ def test_an_objective_that_a_method_does_not_treat_is_no_failure() -> None:
 # -- resuming ----------------------------------------------------------------------------
 
 
-def test_what_is_done_is_not_run_again() -> None:
+def test_what_is_done_is_not_run_again_in_a_larger_grid_or_in_a_smaller_one() -> None:
     first = swept(grid("fgd"))
     before = read()
     again = swept(grid("fgd"))
     assert (first.ran, again.ran, again.skipped) == (3, 0, 3)
     assert read() == before
+    for seeds, skipped, ran in ((4, 3, 1), (2, 2, 0), (4, 4, 0)):
+        done = swept(grid("fgd", seeds=seeds))
+        assert (done.skipped, done.ran, len(read())) == (skipped, ran, seeds)
 
 
 def test_results_are_never_overwritten_by_surprise() -> None:
@@ -271,15 +274,6 @@ def test_results_are_never_overwritten_by_surprise() -> None:
     with pytest.raises(InputError, match="the table of a sweep, or another name"):
         swept(grid("pwr"))
     assert Path("t.csv").read_text() == "my diary"
-
-
-def test_a_larger_grid_keeps_what_is_done_and_so_does_a_smaller_one() -> None:
-    swept(grid("fgd"))
-    more = swept(grid("fgd", seeds=4))
-    assert (more.skipped, more.ran) == (3, 1)
-    less = swept(grid("fgd", seeds=2))
-    assert (less.skipped, less.ran, len(read())) == (2, 0, 2)
-    assert (swept(grid("fgd", seeds=4)).skipped, len(read())) == (4, 4)
 
 
 def test_an_interrupted_sweep_ends_as_one_that_was_not() -> None:
@@ -335,8 +329,7 @@ def test_a_table_ends_as_it_is_and_parquet_holds_the_same(cli: Cli) -> None:
     assert frame["gap_to_bound"].equals(pd.DataFrame(done.rows)["gap_to_bound"])
     Path("s.toml").write_text(SLOW)
     for name in ("t.xlsx", "t", "t.csv.gz", "-"):
-        answer = cli("sweep", "s.toml", "-o", name)
-        assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+        refused(cli("sweep", "s.toml", "-o", name))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -404,9 +397,14 @@ instance.size = 10
 """Of the family whose processes have least to import."""
 
 
+PACED = {"PACE_S": "0.02"}
+"""In processes, so that a sweep is met half-way."""
+
+
 def sweep_process(*arguments: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "optgap", "sweep", "s.toml", *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, env=os.environ | PACED, **pipes)
 
 
 def journal_lines() -> int:
@@ -420,7 +418,9 @@ def until_rows(count: int, process: subprocess.Popen[str]) -> None:
     assert process.poll() is None, process.communicate()[1]
 
 
-def killed_and_resumed(*options: str, on_the_way: Callable[[], None] = lambda: None) -> None:
+def killed_and_resumed(
+    cli: Cli, *options: str, on_the_way: Callable[[], None] = lambda: None
+) -> None:
     """Kill a sweep half-way and go on with it: the table is that of a sweep in one go."""
     Path("s.toml").write_text(SLOW)
     process = sweep_process(*options)
@@ -431,16 +431,15 @@ def killed_and_resumed(*options: str, on_the_way: Callable[[], None] = lambda: N
     process.communicate()
     assert not Path("s.csv").exists()
     kept = journal_lines()
-    again = sweep_process(*options)
-    out, err = again.communicate(timeout=300)
-    assert (again.returncode, err) == (0, ""), err
-    assert f"{kept} there before, {16 - kept} now" in out
+    again = cli("sweep", "s.toml", *options)
+    assert (again.code, again.err) == (0, "")
+    assert f"{kept} there before, {16 - kept} now" in again.out
     sweeping.run(sweeping.load_spec("s.toml"), "whole.csv", engine=sweeping.Engine("serial"))
     assert lasting("s.csv") == lasting("whole.csv")
 
 
-def test_a_driver_that_is_killed_loses_nothing_and_doubles_nothing() -> None:
-    killed_and_resumed("--jobs", "2")
+def test_a_driver_that_is_killed_loses_nothing_and_doubles_nothing(cli: Cli) -> None:
+    killed_and_resumed(cli, "--jobs", "2")
 
 
 def test_a_process_that_dies_is_told_in_one_line_and_what_is_done_is_kept(cli: Cli) -> None:
@@ -454,19 +453,19 @@ def test_a_process_that_dies_is_told_in_one_line_and_what_is_done_is_kept(cli: C
 def cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
     """A Dask scheduler and two worker processes on loopback."""
     pytest.importorskip("distributed")
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": os.environ | PACED}
     python = [sys.executable, "-m"]
     about = folder / "scheduler.json"
     scheduler = [*python, "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
     scheduler += ["--no-dashboard", "--scheduler-file", str(about)]
-    processes = [subprocess.Popen(scheduler, **quiet)]  # type: ignore[call-overload]
+    processes = [subprocess.Popen(scheduler, **quiet)]
     try:
         until(lambda: about.exists() and about.stat().st_size)
         worker = [*python, "distributed.cli.dask_worker", "--scheduler-file", str(about)]
         worker += ["--nthreads", "1", "--no-nanny", "--no-dashboard"]
         for k in range(2):
             own = [*worker, "--name", f"w{k}", "--local-directory", str(folder / f"w{k}")]
-            processes.append(subprocess.Popen(own, **quiet))  # type: ignore[call-overload]
+            processes.append(subprocess.Popen(own, **quiet))
         yield json.loads(about.read_text())["address"], processes
     finally:
         for process in processes:
@@ -475,17 +474,17 @@ def cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]
 
 
 def test_a_cluster_loses_a_worker_and_a_driver_and_no_row(
-    cluster: tuple[str, list[subprocess.Popen[bytes]]],
+    cluster: tuple[str, list[subprocess.Popen[bytes]]], cli: Cli
 ) -> None:
     address, (_, first, second) = cluster
-    killed_and_resumed("--engine", "dask", "--scheduler", address, on_the_way=first.kill)
+    killed_and_resumed(cli, "--engine", "dask", "--scheduler", address, on_the_way=first.kill)
     workers = {row["worker"].split(":")[1] for row in read("s.csv")}
     assert str(second.pid) in workers  # joblib does without a cluster of one, which is left
 
 
-def test_ray_loses_a_driver_and_no_row() -> None:
+def test_ray_loses_a_driver_and_no_row(cli: Cli) -> None:
     pytest.importorskip("ray", reason="comes with the extra ray")
-    killed_and_resumed("--engine", "ray", "--jobs", "2")
+    killed_and_resumed(cli, "--engine", "ray", "--jobs", "2")
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:99999", "auto"])
@@ -540,7 +539,10 @@ def test_failed_runs_are_named_and_make_the_command_fail(cli: Cli) -> None:
     assert (answer.code, answer.err) == (0, "")
 
 
-def test_a_time_limit_for_the_whole_sweep_gives_a_table_to_go_on_with(cli: Cli) -> None:
+def test_a_time_limit_for_the_whole_sweep_gives_a_table_to_go_on_with(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PACE_S", "0.02")
     Path("s.toml").write_text(SLOW)
     answer = cli("sweep", "s.toml", "--engine", "serial", "--time-limit", "0.5")
     assert answer.code == 3

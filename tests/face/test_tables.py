@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+from pathlib import Path
+
 import pytest
 from conftest import Cli
 
 import optgap
+from optgap.cli import COMMANDS, main
 from optgap.comparing.comparison import Comparison, ComparisonRow, ComparisonSet
 from optgap.models.result import Result, Status, Termination
 from optgap.registry import FAMILIES
@@ -56,6 +61,9 @@ def test_compare_and_the_list_of_names_fit_a_terminal(
     width: int, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
+    screen = cli("--help").out.splitlines()
+    assert max(map(len, screen)) <= width
+    assert {*COMMANDS} <= {word for line in screen for word in line.split()}
     told = cli("compare", "coscheduling", "--size", "4").out.splitlines()
     assert max(map(len, told)) <= width
     assert {*FAMILIES["coscheduling"].policies} <= {line.split(" ")[0] for line in told}
@@ -65,6 +73,59 @@ def test_compare_and_the_list_of_names_fit_a_terminal(
         assert max(map(len, shown)) <= width
         assert len(shown) <= 42 or width < 100
     assert max(map(len, cli("families").out.splitlines())) <= width
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a folder with problems, one of which rests on a fit, a log, a profile and the fit."""
+    folder = tmp_path_factory.mktemp("inputs")
+    (folder / "power.csv").write_text("frequency_mhz,power_w\n600,80\n900,107\n1400,152\n")
+    for line in (
+        "generate coscheduling --size 4 -o cos.json",
+        "run cos.json --policy marble -o log.json",
+        "fit linear-power power.csv -o power.json",
+        "generate consolidation --size 4 --model power.json -o fitted.json",
+    ):
+        words = [str(folder / word) if "." in word else word for word in line.split()]
+        assert main([*words, "-q"]) == 0
+    return folder
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "families coscheduling",
+        "compare coscheduling --size 4 --seed 2 --policies ecosched,marble --set sigma=0.1",
+        "compare coscheduling --sweep size=3,4 --policies marble",
+        "explain coscheduling --size 4 --policy ecosched --set sigma=0.1 --set goal=edp",
+        "solve cos.json",
+        "run cos.json --policy 'ecosched(tau=0.3)'",
+        "check cos.json log.json",
+        "audit coscheduling cos.json log.json",
+        "score marble",
+        "fit linear-power power.csv -o power.json",
+        "fit linear-power power.csv --cv 3 --where power_w>79",
+        "compare fitted.json --policies cats --model power.json --samples 19",
+        "compare fitted.json --policies cats --model power.json --samples 19 --json a.json",
+        "export cos.json -o cos.lp",
+        "report power.json -o power.html",
+    ],
+)
+def test_the_last_line_is_a_command_to_copy(
+    line: str, cli: Cli, monkeypatch: pytest.MonkeyPatch, inputs: Path, one_process: None
+) -> None:
+    monkeypatch.chdir(inputs)
+    told = cli(*shlex.split(line))
+    assert told.code == 0, told.err
+    last = told.out.splitlines()[-1]
+    if line.startswith("report"):
+        opened = os.path.realpath("power.html")
+        assert shlex.split(last, comments=True)[1:] == ["-m", "webbrowser", f"file://{opened}"]
+        return
+    again = cli(*shlex.split(last, comments=True)[1:])
+    assert (last.split()[0], again.code) == ("optgap", 0), again.err
+    for option in ("--size 4", "--seed 2", "--set goal=edp"):
+        assert option in last or option not in line
 
 
 def test_lists_of_names_are_frames_with_a_line_and_parameters_each() -> None:

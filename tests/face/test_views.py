@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import two_nodes_problem
-from matplotlib.figure import Figure
 
 import optgap
 from optgap.models.placement import PlacementProblem, PlacementSolution
@@ -16,25 +15,16 @@ from optgap.registry import FAMILIES
 from optgap.views import coscheduling, placement, plot_result, plot_solution
 
 
-def drawn(family: str) -> tuple[str, Figure]:
-    """A tiny solution's picture, and the policy that made it."""
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_title_says_family_policy_and_sizes_and_no_legend_stands_on_what_is_drawn(
+    family: str,
+) -> None:
     spec = FAMILIES[family]
     policy = next(iter(spec.policies))
-    problem = optgap.generate(family, **spec.tiny)
-    return policy, plot_solution(optgap.run(problem, policy))
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_title_says_family_policy_and_sizes(family: str) -> None:
-    policy, figure = drawn(family)
+    figure = plot_solution(optgap.run(optgap.generate(family, **spec.tiny), policy))
     shown = figure.axes[0].get_title(loc="left") or figure.get_suptitle()
     assert shown.startswith(f"{family}, {policy}: ")
     assert "GPU" in shown.splitlines()[0]
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_no_legend_stands_on_what_is_drawn(family: str) -> None:
-    _, figure = drawn(family)
     figure.draw_without_rendering()
     legends = [*figure.legends, *(ax.get_legend() for ax in figure.axes if ax.get_legend())]
     assert legends or family in ("consolidation", "coscheduling")

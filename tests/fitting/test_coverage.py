@@ -15,7 +15,7 @@ from conftest import Cli
 import optgap
 from optgap.comparing.draws import Drawn, draws
 from optgap.fitting.saved import from_document, save
-from optgap.fitting.uncertainty import Predictive, drawn_interval, samples
+from optgap.fitting.uncertainty import Predictive, interval, samples
 from optgap.models.errors import InputError
 from optgap.models.performance.saved import read_fit
 
@@ -44,7 +44,7 @@ def test_nine_of_ten_points_of_an_application_that_nobody_measured_are_covered(m
     # and of applications that not even the report knew
     fresh = report.fit.estimator.prepare(sweep(40, seed=9))
     fit = report.fit.fits[""]
-    low, high = drawn_interval(fit, 400, np.random.default_rng(0), fresh)
+    low, high = interval(fit, 400, np.random.default_rng(0), fresh)
     measured = fresh.numbers(fit.response)
     assert 0.8 <= np.mean((low <= measured) & (measured <= high)) <= 0.98
 
@@ -57,7 +57,7 @@ def test_parameter_error_alone_covers_hardly_any(tmp_path: Path) -> None:
     document.pop("coverage")
     old = from_document(json.loads(json.dumps(document)), "old.json").fits[""]
     profile = report.fit.estimator.prepare(table)
-    low, high = drawn_interval(old, 400, np.random.default_rng(0), profile)
+    low, high = interval(old, 400, np.random.default_rng(0), profile)
     power = profile.numbers("power_w")
     assert np.mean((low <= power) & (power <= high)) < 0.3
     assert str(Drawn.of(read_fit(document))).endswith("draws of parameters alone")

@@ -229,8 +229,6 @@ FORMS: list[tuple[str, str, float, float, str]] = [  # no time: 0
      text(SECONDS, lambda k: f"2026/01/01 12:00:{int(k * 0.23):02d},"
           + ("250,99" if 50 < k < 200 else "40,0"), 250), 250, 34.3, "spread evenly"),
     ("an energy counter alone", text(COUNTER, counted, 400), 250, 20, ""),
-    ("codecarbon", text(CARBON, lambda k: f"a,x,{60 * k},{k / 100},2,900,2 x A100", 6)
-     .replace("a,x,0,0.0,", "a,x,1,0.0,"), 300, 300, "5 rows left out"),
 ]  # fmt: skip
 
 
@@ -253,10 +251,12 @@ FOREIGN = [
     ("dmon's", "# gpu    pwr  gtemp     sm\n# Idx      W      C      %\n    0     25     40\n"),
     ("Prometheus' exposition", "# HELP DCGM_FI_DEV_POWER_USAGE W\n"),
     ("Prometheus' exposition", 'DCGM_FI_DEV_POWER_USAGE{gpu="0"} 25\n'),
+    ("an answer of Prometheus", '{\n "status": "success",\n "data": {\n  "resultType": "matrix"\n'),
     ("nvprof's", "==123== NVPROF is profiling process 123\n"),
     ("Nsight Systems'", "Time (%),Total Time (ns),Instances\n1,2,3\n"),
     ("nvidia-smi's screen", "| NVIDIA-SMI 550.54   Driver Version: 550.54 |\n"),
     ("JSON", '[{"power": 3}]\n'),
+    ("codecarbon's", CARBON + "a,x,60,0.01,2,900,2 x A100\n"),
     ("an instance of MIG", "#Entity POWER\nGPU 0 250\nGPU-I 0 N/A\n"),
     ("no rail of the GPU", "RAM 5/7850MB GR3D_FREQ 0%@1032 VDD_IN 9/9\n"),
     ("a time like", "timestamp,power.draw [W]\n" + "today,25\n" * 30),

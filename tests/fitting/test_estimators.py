@@ -14,7 +14,7 @@ from optgap.fitting import ESTIMATORS, make_estimator
 from optgap.fitting.curves import LinearPower
 from optgap.fitting.estimator import NotFittedError
 from optgap.fitting.groups import Split, cross_validate, fit_groups
-from optgap.fitting.plots import plot_curve, plot_measured, plot_residuals
+from optgap.fitting.plots import plot_curve, plot_measured
 from optgap.fitting.profile import Profile
 from optgap.fitting.report import FitReport
 from optgap.fitting.saved import load, save
@@ -54,6 +54,12 @@ def cluster(noise: float = 0.03, seed: int = 0) -> Profile:
     time = ThroughputModel({**truth, "B_node_s": 0.002}).iteration_time(n, batch, None, nodes)
     time = time * rng.lognormal(0, noise, len(time))
     return Profile({"gpus": n, "nodes": nodes, "local_batch": batch, "time_s": time}, "cluster.csv")
+
+
+@pytest.fixture(scope="module")
+def job() -> FitReport[Any]:
+    """The iteration times of `cluster`, fitted once: a second of work."""
+    return report_of(PowerFlowThroughput(), cluster(), None, None)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -154,13 +160,13 @@ def test_samples_scatter_like_the_standard_errors() -> None:
     drawn = samples(fit, 300, np.random.default_rng(1))
     slopes = np.array([one.params_["alpha"] for one in drawn])
     assert slopes.std() == pytest.approx(fit.stderr_[1], rel=0.4)
-    low, high = interval(drawn, table)
+    low, high = interval(fit, 300, np.random.default_rng(1), table)
     assert np.all(low <= high)
     assert np.mean((low <= fit.predict(table)) & (fit.predict(table) <= high)) == 1
 
 
-def test_samples_are_those_of_their_generator_and_keep_bounds() -> None:
-    fit = PowerFlowThroughput().fit(cluster())
+def test_samples_are_those_of_their_generator_and_keep_bounds(job: FitReport[Any]) -> None:
+    fit = job.fit.fits[""]
     one = samples(fit, 20, np.random.default_rng(5))
     two = samples(fit, 20, np.random.default_rng(5))
     assert [item.params_ for item in one] == [item.params_ for item in two]
@@ -170,7 +176,7 @@ def test_samples_are_those_of_their_generator_and_keep_bounds() -> None:
             for p, value in zip(item.parameters_, item.theta_, strict=True)
         )
     with pytest.raises(InputError, match="between 0 and 1"):
-        interval(one, cluster(), level=2)
+        interval(fit, 20, np.random.default_rng(5), cluster(), level=2)
 
 
 # --- reports and files ------------------------------------------------------------------------
@@ -261,8 +267,8 @@ def test_a_saved_fit_predicts_the_same(
     assert len(drawn) == 2
 
 
-def test_one_group_is_the_only_one(tmp_path: Path) -> None:
-    save(tmp_path / "one.json", report_of(PowerFlowThroughput(), cluster(), None, None))
+def test_one_group_is_the_only_one(job: FitReport[Any], tmp_path: Path) -> None:
+    save(tmp_path / "one.json", job)
     parameters = read_fit(tmp_path / "one.json")
     model = ThroughputModel(parameters.only())
     whole = cluster()
@@ -322,18 +328,18 @@ def test_a_saved_group_that_does_not_hang_together_is_refused(
         load(tmp_path / "fit.json")
 
 
-def test_pictures_are_drawn(report: FitReport[Any], tmp_path: Path) -> None:
+def test_pictures_are_drawn(report: FitReport[Any], job: FitReport[Any], tmp_path: Path) -> None:
     assert plot_measured(report).get_title() == "rows held out"
-    assert plot_residuals(report).get_xlabel() == "frequency (MHz)"
-    assert len(plot_curve(report).lines) == 3
+    curve = plot_curve(report)
+    assert (curve.get_xlabel(), len(curve.lines)) == ("frequency (MHz)", 3)
     report.plot(tmp_path / "fit.png")
-    report_of(PowerFlowThroughput(), cluster(), None, None).plot(tmp_path / "job.svg")
+    job.plot(tmp_path / "job.svg")
     assert (tmp_path / "fit.png").stat().st_size > 10_000
     with pytest.raises(InputError, match=r"\.png, \.svg or \.pdf"):
         report.plot(tmp_path / "fit.doc")
 
 
-def test_a_legend_names_each_group_once_though_it_has_several_lines() -> None:
+def test_a_legend_names_each_group_once_though_it_has_several_lines(job: FitReport[Any]) -> None:
     from matplotlib.legend import Legend
 
     def named(report: FitReport[Any]) -> tuple[str, list[str]]:
@@ -347,6 +353,6 @@ def test_a_legend_names_each_group_once_though_it_has_several_lines() -> None:
     both["application"] = np.repeat(np.array(["one", "other"], dtype=object), len(table))
     several = report_of(PowerFlowThroughput(), Profile(both, "both"), "application", None)
     assert named(several) == ("application", ["one", "other"])
-    title, batches = named(report_of(PowerFlowThroughput(), table, None, None))
+    title, batches = named(job)
     assert title == "local batch"
     assert len(set(batches)) == len(batches) > 1

@@ -12,7 +12,7 @@ from optgap.fitting.powerflow_power import PowerFlowPower
 from optgap.fitting.saved import drawn
 from optgap.fitting.throughput import PowerFlowThroughput
 from optgap.fitting.uncertainty import samples
-from optgap.fitting.workflow import fit, report_of
+from optgap.fitting.workflow import fit
 from optgap.models.elastic import pools
 from optgap.models.elastic.fits import together
 from optgap.models.elastic.jobs import JobClass
@@ -90,7 +90,7 @@ def test_one_gpu_and_one_batch_predict_eight_within_a_factor_of_two() -> None:
     beyond, count = [], 0
     for pool, item in CLASSES[1::2]:
         clocks = pools.board_of(pool).clocks
-        fit = report_of(PowerFlowEnergy(), sweep(item, clocks, 1, 0.03)).fit.fits[""]
+        fit = PowerFlowEnergy().fit(sweep(item, clocks, 1, 0.03))
         time = fit.facts_["time"]
         # below what a prior is of, its logarithm is none: β of lavamd once ended at -5
         priors = [p for p in (*fit.parameters_, *time.parameters_) if p.prior is not None]

@@ -24,11 +24,11 @@ ENGINES = {
 SMALL: dict[str, list[dict[str, Any]]] = {
     "placement": [{"preset": "small"}],
     "consolidation": [{"size": 12}],
-    "elastic": [{"preset": "tiny"}, {"size": 12}],
-    "queueing": [{"preset": "small"}, {"size": 40}],
+    "elastic": [{"preset": "tiny"}, {"size": 9}],
+    "queueing": [{"preset": "small"}, {"size": 25}],
 }
 
-FEW: dict[str, dict[str, Any]] = {"replan": {"moves": 20}}
+FEW: dict[str, dict[str, Any]] = {"replan": {"moves": 10}}
 """Parameters of policies that search at every event: what is searched is the same with less."""
 
 

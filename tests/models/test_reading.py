@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Cli, two_nodes_problem
+from conftest import Cli, refused, two_nodes_problem
 from hypothesis import given
 from hypothesis import strategies as st
 from trust.samples import PROFILES, TABLES, TRACES
@@ -60,14 +60,6 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("jobs.swf").write_text(TRACES["swf.swf"][2])
     Path("philly.csv").write_text(TRACES["philly.csv"][2])
     Path("profile.csv").write_text(PROFILES["sweep.csv"])
-
-
-def refused(answer: object, *words: str) -> None:
-    code, out, err = answer.code, answer.out, answer.err  # type: ignore[attr-defined]
-    assert (code, out) == (2, "")
-    assert err.count("\n") == 1
-    for word in words:
-        assert word in err
 
 
 @pytest.mark.skipif(not PIPES, reason="no named pipes here")

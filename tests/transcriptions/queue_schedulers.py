@@ -289,7 +289,7 @@ def pbs(stage: str = "after_rule1") -> Callable[[Slow], list[int]]:
     return choose
 
 
-def sbs(every: int) -> Callable[[Slow], list[int]]:
+def sbs(every: int, unit_s: float = 3600.0) -> Callable[[Slow], list[int]]:
     """The batch of highest score: of all in families of up to `every` jobs, else of neighbours."""
 
     def batches(s: Slow, pool: list[int]) -> list[list[int]]:
@@ -313,7 +313,7 @@ def sbs(every: int) -> Callable[[Slow], list[int]]:
         most = min(8, sum(s.free))
         best: tuple[tuple[float, int, list[int]], list[int]] | None = None
         for batch in batches(s, pool):
-            score = batch_score(s, batch, most)
+            score = batch_score(s, batch, most, unit_s)
             if score is None or not together(s, batch):
                 continue
             entry = ((-score, -len(batch), sorted(batch)), batch)
@@ -330,11 +330,11 @@ def sbs(every: int) -> Callable[[Slow], list[int]]:
     return choose
 
 
-def batch_score(s: Slow, batch: list[int], most: int) -> float | None:
+def batch_score(s: Slow, batch: list[int], most: int, unit_s: float) -> float | None:
     gpus = [s.n[j] for j in batch]
     if sum(gpus) > most:
         return None
-    hours = [s.t[j] / 3600 for j in batch]
+    times = [s.t[j] / unit_s for j in batch]
 
     def variance(values: Sequence[float]) -> float:
         total = 0.0
@@ -345,7 +345,7 @@ def batch_score(s: Slow, batch: list[int], most: int) -> float | None:
             squares += (x - mean) ** 2
         return squares / len(values)
 
-    similar = 1 / (1 + variance(hours) + variance(gpus))
+    similar = 1 / (1 + variance(times) + variance(gpus))
     if nine(similar) < 0.5:
         return None
     work = sum(s.it[j] for j in batch)
@@ -411,6 +411,7 @@ RULES: dict[str, Callable[[Slow], Sequence[int] | None]] = {
     "pbs(pair_stage=off)": pbs("off"),
     "sbs": sbs(every=12),
     "sbs(every=0,lookahead=0)": sbs(every=0),
+    "sbs(time_unit_s=1)": sbs(every=12, unit_s=1.0),
     "easy": easy,
     "shortest-reserve": shortest_reserve(600),
     "shortest-reserve(reserve_after_s=0)": shortest_reserve(0),

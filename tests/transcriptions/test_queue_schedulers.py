@@ -1,16 +1,18 @@
-"""SBS's batches: all of them in small families, neighbours in large ones.
-
-Every queueing policy is compared with its transcription in `tests/heuristics/queueing`.
-"""
+"""The queueing policies, job by job and node by node, against the slow transcriptions."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from transcriptions.queue_schedulers import Slow, sbs
+import pytest
+from strategies_queueing import stream
+from transcriptions.queue_schedulers import RULES, Slow, conservative, sbs
 
 from optgap.heuristics.queueing import POLICIES
 from optgap.models.limits import Limits
 from optgap.models.queueing import Jobs, QueueingProblem
+from optgap.parameters import split_call, typed
 
 
 def queue(seed: int) -> QueueingProblem:
@@ -47,3 +49,53 @@ def test_the_best_batch_is_found_where_neighbours_miss_it() -> None:
             starts[every] = found
         differs += starts[0] != starts[12]
     assert differs > 1
+
+
+# -- every policy --------------------------------------------------------------------------
+
+
+STREAMS = 100
+MAIN = ("fifo", "sjf", "easy")
+
+
+def schedule(problem: QueueingProblem, text: str) -> dict[int, tuple[float, Any]]:
+    """Start and nodes of every job that starts."""
+    name, given = split_call(text, "test")
+    entry = POLICIES[name]
+    params = typed(given, entry.params, name, "test")
+    solution = entry.load()(problem, limits=Limits(), seed=0, **params).solution
+    if solution is None:
+        return {}
+    assert problem.check(solution) == []
+    started = solution.started.tolist()
+    return {k: (float(solution.start_s[k]), solution.nodes_of(k)) for k in started}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_every_job_starts_when_and_where_the_slow_simulator_starts_it(rule: str) -> None:
+    for seed in range(STREAMS if rule in MAIN else 40):
+        problem = stream(seed)
+        slow = Slow(problem).run(RULES[rule])
+        expected = {k: (slow.start[k], slow.nodes[k]) for k in slow.start}
+        assert schedule(problem, rule) == expected, seed
+
+
+def test_conservative_reservations_are_those_of_the_slow_planner() -> None:
+    seen = 0
+    for seed in range(120):
+        problem = stream(seed)
+        if not (problem.jobs.exact_estimates and problem.jobs.patient):
+            continue
+        slow = conservative(problem)
+        found = schedule(problem, "conservative")
+        assert found == {k: (slow.start[k], slow.nodes[k]) for k in slow.start}, seed
+        seen += 1
+    assert seen > 50
+
+
+def test_conservative_plans_survive_wrong_estimates_and_departures() -> None:
+    for seed in range(90):
+        problem = stream(seed)
+        found = schedule(problem, "conservative")
+        if problem.jobs.patient:
+            assert len(found) == len(problem), seed

@@ -18,13 +18,14 @@ from trust.answers import SMALL
 import optgap
 from optgap.api import execute
 from optgap.models.limits import Limits
-from optgap.models.result import Result, Status
+from optgap.models.result import Outcome, Result, Status
 from optgap.models.spec import Entry
 from optgap.registry import FAMILIES
 from optgap.registry.runnable import Runnable
 
 CLOSE = 1e-5
 ENUMERATED = {
+    "consolidation": "exhaustive_consolidation",
     "coscheduling": "exhaustive_coscheduling",
     "placement": "slow_placement",
     "queueing": "exhaustive_queueing",
@@ -112,6 +113,26 @@ def holds(problem: Any, result: Result, known: float) -> None:
     if result.status is Status.OPTIMAL:
         assert result.objective <= known * (1 + 1e-6)
         assert result.objective == pytest.approx(result.bound, rel=1e-4)
+
+
+def outcome_of(problem: Any, name: str, seed: int = 0, **params: Any) -> Outcome:
+    """What a method or policy makes of a problem, before the referee has looked at it."""
+    if name == "exhaustive" and problem.family in ENUMERATED:
+        function = import_module(ENUMERATED[problem.family]).exhaustive
+    else:
+        spec = FAMILIES[problem.family]
+        function = {**spec.methods, **spec.policies}[name].load()
+    outcome: Outcome = function(problem, limits=Limits(), seed=seed, **params)
+    return outcome
+
+
+def value_of(problem: Any, outcome: Outcome) -> float:
+    """The objective of a solution that keeps every rule and serves everything, as claimed."""
+    assert problem.check(outcome.solution) == []
+    assert problem.serves_all(outcome.solution)
+    objective: float = problem.evaluate(outcome.solution).objective
+    assert outcome.claimed in (None, pytest.approx(objective, rel=1e-9, abs=1e-9))
+    return objective
 
 
 def many(usual: int, long: int = 0) -> int:

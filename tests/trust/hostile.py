@@ -133,7 +133,7 @@ def tried(path: Path, solution_of: Path | None) -> None:
     str(problem.summary)
     spec = family(problem.family)
     for method in (spec.auto(problem), spec.auto_bound(problem)):
-        optgap.solve(problem, method, time_limit=0.5)
+        optgap.solve(problem, method, time_limit=0.2)
     for policy in list(spec.policies)[:2]:
         optgap.run(problem, policy, time_limit=2)
 

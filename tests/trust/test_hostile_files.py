@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from trust.agreement import FUZZ
 from trust.answers import SMALL
 from trust.hostile import FORMS
-from trust.samples import TABLES
+from trust.samples import PROFILES, TABLES, TRACES
 
 import optgap
-from optgap.registry import FAMILIES
+from optgap.documents import load
+from optgap.fitting.readers import read_profile
+from optgap.models.errors import InputError
+from optgap.registry import FAMILIES, family
 
 TESTS = Path(__file__).parents[1]
 PARTS = 1 if FUZZ else 24
@@ -64,3 +71,82 @@ def test_a_broken_document_or_table_is_refused_in_one_line_or_usable(
 
 def test_every_family_has_tables_to_break() -> None:
     assert set(TABLES) >= set(FAMILIES)
+
+
+# -- arbitrary bytes -----------------------------------------------------------------------
+
+
+Edit = tuple[int, int, bytes]
+
+NASTY = st.sampled_from(
+    [b"", b"1e999", b"nan", b"2026-03-01T12:00:00Z", *map(bytes, zip(b'\x00\xff",\n\r-[{}\\'))]
+)
+EDITS = st.lists(
+    st.tuples(st.integers(0, 10_000), st.integers(0, 20), NASTY | st.binary(max_size=8)),
+    min_size=1,
+    max_size=4,
+)
+
+
+def edited(whole: bytes, edits: list[Edit]) -> bytes:
+    """`whole` with some bytes taken out and others put in."""
+    for at, length, new in edits:
+        place = at % (len(whole) + 1)
+        whole = whole[:place] + new + whole[place + length :]
+    return whole
+
+
+def assert_one_line(error: InputError) -> None:
+    assert "\n" not in str(error)
+    assert 0 < len(str(error)) < 1000
+
+
+def read(use: Callable[[], object]) -> None:
+    """Raise unless a reader takes what it is given, or refuses it in one line."""
+    try:
+        use()
+    except InputError as error:
+        assert_one_line(error)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("bytes")
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@given(edits=EDITS)
+def test_problem_files(folder: Path, name: str, edits: list[Edit]) -> None:
+    whole = folder / f"{name}.json"
+    if not whole.exists():
+        optgap.save(optgap.generate(name), whole)
+    path = folder / f"{name}-edited.json"
+    path.write_bytes(edited(whole.read_bytes(), edits))
+    read(lambda: json.dumps(load(path).to_json()))
+
+
+@pytest.mark.parametrize("name", sorted(set(TABLES) & set(FAMILIES)))
+@given(data=st.data(), edits=EDITS, strict=st.booleans())
+def test_tables(
+    folder: Path, name: str, data: st.DataObject, edits: list[Edit], strict: bool
+) -> None:
+    texts, given_ = TABLES[name]
+    victim = data.draw(st.sampled_from(sorted(texts)))
+    files = {option: str(folder / f"{name}-{option}.csv") for option in texts}
+    for option, text in texts.items():
+        content = edited(text.encode(), edits) if option == victim else text.encode()
+        Path(files[option]).write_bytes(content)
+    read(lambda: family(name).from_tables(files, {**given_, "strict": strict}, 0).to_json())
+
+
+@pytest.mark.parametrize("name", [*PROFILES, *TRACES])
+@given(edits=EDITS, packed=st.booleans())
+def test_profiles_and_traces(folder: Path, name: str, edits: list[Edit], packed: bool) -> None:
+    of, option, text = TRACES.get(name) or ("", "", PROFILES[name])
+    whole = gzip.compress(text.encode(), mtime=0) if packed else text.encode()
+    path = folder / (name + ".gz" * packed)
+    path.write_bytes(edited(whole, edits))
+    if of:
+        read(lambda: family(of).from_tables({option: str(path)}, {}, 0).to_json())
+    else:
+        read(lambda: read_profile(path))

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from exhaustive_consolidation import exhaustive
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from trust.agreement import ENUMERATED, FUZZ, enumerated, examples, problems
@@ -73,9 +72,6 @@ def answer(problem: Any, method: str) -> Result | None:
 
 def optimum(problem: Any) -> float | None:
     """The objective of the best of all solutions, by brute force; None if there is none."""
-    if problem.family == "consolidation":
-        best = exhaustive(problem)
-        return None if best is None else float(problem.evaluate(best).objective)
     found = answer(problem, "exhaustive")
     return None if found is None or found.status is not Status.OPTIMAL else found.objective
 

@@ -6,16 +6,20 @@ A long run (``HYPOTHESIS_PROFILE=fuzz``) takes every preset, and the whole overv
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import ROOT
 from trust.agreement import FUZZ
-from trust.answers import SMALL
+from trust.answers import SMALL, everything
 
 import optgap
 from optgap.comparing.overview import compare_all
@@ -124,10 +128,14 @@ def whole_work(family: str, name: str) -> float:
     return limits.spent
 
 
+CUT = [(family, name) for family, preset, name in DEFAULTS if preset == "tiny"]
+CUT += [] if FUZZ else [("elastic", "offline"), ("elastic", "bound-prices")]
+
+
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-@pytest.mark.parametrize(("family", "name"), [(f, n) for f, p, n in DEFAULTS if p == "tiny"])
-def test_what_a_budget_cuts_is_the_same_twice_and_says_so(
-    family: str, name: str, share: float
+@pytest.mark.parametrize(("family", "name"), CUT)
+def test_what_a_budget_cuts_is_the_same_by_a_faster_clock_and_says_so(
+    family: str, name: str, share: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Test with a share of the work that it takes to its end."""
     problem = problem_of(family, "tiny")
@@ -135,9 +143,11 @@ def test_what_a_budget_cuts_is_the_same_twice_and_says_so(
         pytest.skip("not for this problem")
     if (whole := whole_work(family, name)) == 0:
         pytest.skip("no work is counted here")
-    one, two = (made(problem, name, Limits(work=share * whole)) for _ in range(2))
-    assert told(one) == told(two)
-    if name == "auto" and one.status not in (Status.OPTIMAL, Status.INFEASIBLE):
+    one = made(problem, name, Limits(work=share * whole))
+    working = CompileTimer.working
+    monkeypatch.setattr(CompileTimer, "working", lambda self: SPEEDS[0] * working(self))
+    assert told(made(problem, name, Limits(work=share * whole))) == told(one)
+    if name != "auto-bound" and one.status not in (Status.OPTIMAL, Status.INFEASIBLE):
         assert one.termination is Termination.WORK_LIMIT
     if one.bound is not None and one.objective is not None:
         assert one.bound <= one.objective * (1 + 1e-6)
@@ -176,3 +186,40 @@ def test_no_solver_and_no_policy_reads_a_clock() -> None:
         if CLOCKS.search(path.read_text())
     }
     assert found == set(ALLOWED)
+
+
+# -- other threads, another order, another process -----------------------------------------
+
+
+TESTS = Path(__file__).parents[1]
+
+
+def elsewhere(threads: int, hash_seed: int) -> dict[str, Any]:
+    """What every family's policies and methods give in a process of its own, the last first."""
+    own = filter(None, [os.environ.get("PYTHONPATH")])
+    program = subprocess.run(
+        [sys.executable, "-m", "trust.answers"],
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(TESTS), *own]),
+            "PYTHONHASHSEED": str(hash_seed),
+            "OMP_NUM_THREADS": str(threads),
+            "NUMBA_NUM_THREADS": str(threads),
+            "OPENBLAS_NUM_THREADS": str(threads),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert program.returncode == 0, program.stderr[-2000:]
+    found: dict[str, Any] = json.loads(program.stdout)
+    return found
+
+
+def test_neither_threads_nor_order_nor_hashing_change_an_answer() -> None:
+    one, two = json.loads(json.dumps(everything())), elsewhere(threads=1, hash_seed=2)
+    assert one.keys() == two.keys() == FAMILIES.keys()
+    for family, given in one.items():
+        assert given.keys() == two[family].keys()
+        assert {n: a for n, a in given.items() if a != two[family][n]} == {}, family
+        assert set(FAMILIES[family].policies) <= set(given)

@@ -1,4 +1,4 @@
-"""Who holds which GPUs: buddy allocation on nodes, moves that make room, and a full repack."""
+"""Allocation of GPUs: buddy allocation on nodes, moves that make room, and a full repack."""
 
 from __future__ import annotations
 
@@ -286,7 +286,7 @@ def _fill(
 
 
 class Cluster:
-    """Who holds which GPUs."""
+    """Cluster with the holders of its GPUs."""
 
     def __init__(self, problem: ElasticProblem) -> None:
         self.per = problem.gpus_per_node
@@ -300,7 +300,7 @@ class Cluster:
         self.known: dict[tuple[int, ...], int] = {}
 
     def place(self, job: int) -> int:
-        """The number of the job's place."""
+        """Return the number of the job's place."""
         n = int(self.sizes[job])
         blocks = self.blocks[job, : max(1, n // self.per)]
         return self.known.setdefault(tuple(blocks.tolist()), len(self.known))

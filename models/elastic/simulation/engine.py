@@ -209,7 +209,7 @@ class Simulation:
         self._settle(job)
 
     def _drop(self, job: int) -> None:
-        """The job no longer holds anything."""
+        """Release everything that the job holds."""
         self.held_s[job] += self.now - self.held_from[job]
         self.cluster.release(job)
         self.count[job] = -1
@@ -303,7 +303,7 @@ class Simulation:
             self._begin(a, decision)
 
     def _begin(self, a: int, decision: Decision, moved: bool = False) -> None:
-        """A job starts on its new GPUs."""
+        """Start a job on its new GPUs."""
         job = int(self.active[a])
         k = int(decision.count[a])
         place = self.cluster.place(job)
@@ -319,7 +319,7 @@ class Simulation:
         self._set_speed(job)
 
     def _move(self, job: int) -> None:
-        """A job goes on elsewhere, on as many GPUs."""
+        """Move a job to another place with as many GPUs."""
         place = self.cluster.place(job)
         if place == self.place[job]:
             return
@@ -410,7 +410,7 @@ class Simulation:
 
 
 def declared(problem: ElasticProblem, solution: ElasticSolution) -> ElasticSolution:
-    """The same, with the limit that it keeps where that is above the problem's own."""
+    """Return the same, with the limit that it keeps where that is above the problem's own."""
     if within_limit(problem, solution):
         return solution
     peak = float(profile_of_power(problem, solution)[1].max())

@@ -1,4 +1,4 @@
-"""What policies share that know what the work of each job is worth, online and with hindsight."""
+"""Base of policies by the worth of each job's work, online and with hindsight."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class MostWorth:
         ]
 
     def decide(self, state: State) -> Decision:
-        """The most worth of work per second that fits."""
+        """Return the most worth of work per second that fits."""
         limit_w = self.problem.power_allowed_w
         choices = self.choices
         parts = [self.of_class[c] for c in state.of_class.tolist()]
@@ -69,7 +69,7 @@ class MostWorth:
 
 
 class EstimatedWorth:
-    """What an iteration is worth with what is known now: (R · c)^power / R of R iterations left.
+    """Worth of an iteration by present knowledge: (R · c)^power / R with R iterations left.
 
     c is what an iteration costs, in job-seconds, where A jobs are there: the least of
     T_iter · (1 + A · share) over the configurations, a share being that of the cluster's GPUs

@@ -1,4 +1,4 @@
-"""What a policy is told at an event, what it answers, and how the cluster is run for it."""
+"""Interface of a policy: the state at an event, the decision, and the cluster's settings."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats, Ints
 
 Making = Literal["least", "repack", "none"]
-"""What to do when a job fits nowhere although enough GPUs are free: move as few as possible,
+"""Measures when a job fits nowhere although enough GPUs are free: move as few as possible,
 place all jobs anew, or let it wait."""
 
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """How the cluster is run.
+    """Settings of the cluster.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Settings:
 
 @dataclass(eq=False)
 class State:
-    """What a policy sees.
+    """State that a policy sees.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class State:
 
 @dataclass(eq=False)
 class Decision:
-    """What a policy answers, by active job.
+    """Decision of a policy, by active job.
 
     Parameters
     ----------

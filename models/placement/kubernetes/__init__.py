@@ -1,4 +1,4 @@
-"""A Kubernetes cluster as a placement problem, with where its pods are now."""
+"""Kubernetes cluster as a placement problem, with the present nodes of its pods."""
 
 from optgap.models.placement.kubernetes.reader import KubernetesReading, read_kubernetes
 

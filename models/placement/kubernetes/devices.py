@@ -1,6 +1,6 @@
-"""What may be taken for known of a node's accelerators: two verdicts, by one table of rules.
+"""Verdicts on a node's accelerators, by one table of rules: ``exact`` or ``unknown``.
 
-``exact``: how many real cards there are, what fits on them and how many are busy after a move
+``exact``: the number of real cards, what fits on them and the number of busy cards after a move
 follow from the file. ``unknown``: anything else; no figure counts it, and its pods stay.
 """
 
@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from optgap.models.placement.cluster import MAX_GPUS_PER_NODE
 from optgap.models.placement.kubernetes.objects import Object
 from optgap.models.placement.kubernetes.power import Figures
-from optgap.models.placement.kubernetes.quantities import quantity
-from optgap.models.placement.kubernetes.requests import Amounts, Key, Pod, whole
+from optgap.models.placement.kubernetes.requests import Amounts, Key, Pod, quantity, whole
 
 Verdict = Literal["none", "exact", "unknown"]
 Items = Sequence[tuple[str, Any]]
@@ -49,7 +48,7 @@ PARTS = re.compile(r"gpu-fraction|gpu-memory|gpu-fraction-num-devices|runai-gpu-
 """Annotations and labels of KAI and Run:ai for parts of cards."""
 REGISTERS = re.compile(r"(hami\.io|volcano\.sh)/node-[\w-]*register")
 """Annotations in which programs register cards that they share."""
-MILLI = "alibabacloud.com/gpu-milli"
+MILLI, VISIBLE = "alibabacloud.com/gpu-milli", "NVIDIA_VISIBLE_DEVICES"
 SHARING = ("time-slicing", "mps", "time-sharing")
 FOUR_SLICES = re.compile(r"(?<![a-z0-9])a30|rtx.*pro.*6000", re.IGNORECASE)
 UNTOLD = "nothing says that these nodes' GPUs are not shared"
@@ -57,20 +56,20 @@ UNTOLD = "nothing says that these nodes' GPUs are not shared"
 
 @dataclass
 class Devices:
-    """A node's accelerators.
+    """Accelerators of a node.
 
     Parameters
     ----------
-    verdict: how much may be taken for known; ``none`` of a node without any.
-    product: the cards of the problem.
-    cards, units: how many of these there are, and the units of each that pods take shares of.
+    verdict: ``exact``, ``unknown``, or ``none`` for a node without accelerators.
+    product: product of the problem's cards.
+    cards, units: number of these cards, and the units of each card that pods share.
     watts: (idle, full) W of such a card.
-    keys: the kinds of devices; pods go only to nodes that have the same.
-    fixed_w: W of all devices that are no cards of the problem; they do not change.
-    fixed: (busy, all) of the real cards among these.
-    fullest: whether a scheduler picks the card, of those with room the one with the least free.
-    why, items: of ``unknown``: the reason, and resources, annotations or claims with amounts.
-    notes: what is odd.
+    keys: kinds of devices; pods go only to nodes that have the same.
+    fixed_w: W of all devices that are no cards of the problem; these do not change.
+    fixed: (busy, all) counts of the real cards among these.
+    fullest: whether a scheduler picks the card, the one with the least sufficient room.
+    why, items: for ``unknown`` the reason, and resources, annotations or claims with amounts.
+    notes: remarks about odd values.
     """
 
     verdict: Verdict = "none"
@@ -88,14 +87,14 @@ class Devices:
 
     @property
     def model(self) -> str:
-        """The cards as the problem calls them: product and kind."""
+        """Name of the cards in the problem: product and kind."""
         kinds = " ".join(part for key in sorted(self.keys) for part in key if part != self.product)
         name = self.product if kinds == CARD else f"{self.product} ({kinds})"
         return (name if self.units == WHOLE else f"{name} of {self.units}").replace("|", "/")
 
 
 class Unclear(Exception):
-    """A node's accelerators are not understood, for a reason and because of these amounts."""
+    """Error for accelerators that are not understood, with a reason and amounts."""
 
     def __init__(self, why: str, items: Items) -> None:
         super().__init__(why)
@@ -104,16 +103,16 @@ class Unclear(Exception):
 
 @dataclass
 class Node:
-    """A node that is ready.
+    """Node that is ready.
 
     Parameters
     ----------
-    name, object: its name and the API's object.
-    capacity, allocatable: what it has, and what pods can have.
-    figures: the power of products.
-    closed: whether it takes no pod, being cordoned, overfull or not understood.
-    devices: its accelerators.
-    pods: the pods on it that are not finished.
+    name, object: name of the node, and the object of the API.
+    capacity, allocatable: amounts that the node has, and that pods can have.
+    figures: power of products.
+    closed: whether the node takes no pod, because it is cordoned, overfull or not understood.
+    devices: accelerators of the node.
+    pods: unfinished pods on the node.
     """
 
     name: str
@@ -125,33 +124,26 @@ class Node:
     devices: Devices = field(default_factory=Devices)
     pods: list[Pod] = field(default_factory=list)
 
-    @property
-    def labels(self) -> Object:
-        found: Object = self.object["metadata"].get("labels") or {}
-        return found
-
-    @property
-    def notes(self) -> Object:
-        """Annotations."""
-        found: Object = self.object["metadata"].get("annotations") or {}
-        return found
+    def __post_init__(self) -> None:
+        self.labels: Object = self.object["metadata"].get("labels") or {}
+        self.notes: Object = self.object["metadata"].get("annotations") or {}
 
     def has(self, name: str) -> int:
-        """The capacity of a resource; what may be given where that is not told."""
+        """Return the capacity of a resource, or what pods can have if it is unknown."""
         return self.capacity.get(name) or self.allocatable.get(name, 0)
 
     def held(self, name: str) -> int:
-        """How much the pods hold."""
+        """Return the amount that the pods hold."""
         return sum(pod.asks.get(name, 0) for pod in self.pods)
 
     def number(self, label: str) -> int:
-        """A label's number; 0 without one."""
+        """Return the number in a label; 0 without one."""
         text = str(self.labels.get(label, ""))
         return int(text) if text.isdigit() else 0
 
     @property
     def product(self) -> str:
-        """The GPU product by the usual labels."""
+        """GPU product by the usual labels."""
         for label in PRODUCT_LABELS:
             value = str(self.labels.get(label, ""))
             if value and value.lower() not in ("nvidia", "amd", "true", "gpu"):
@@ -159,7 +151,7 @@ class Node:
         return "GPU"
 
     def cards(self, product: str, cards: int, key: Key, **more: Any) -> Devices:
-        """Cards of which everything is known."""
+        """Return cards with the verdict ``exact``."""
         if cards > MAX_GPUS_PER_NODE:
             raise Unclear(f"more than {MAX_GPUS_PER_NODE} cards on a node", [(key[0], cards)])
         watts = self.figures.watts(product)
@@ -167,14 +159,14 @@ class Node:
 
 
 def family(name: str, plain: Collection[str] = ()) -> str:
-    """What kind of resource a name stands for."""
+    """Return the kind of resource that a name stands for."""
     if name in plain:
         return "plain"
     return next((kind for like, kind in FAMILIES if re.fullmatch(like, name)), "other")
 
 
 def examine(node: Node, plain: Collection[str]) -> Devices:
-    """The verdict on a node, with the cards that its pods hold."""
+    """Return the verdict on a node, with the cards that its pods hold."""
     try:
         return _examined(node, plain)
     except Unclear as unclear:
@@ -184,11 +176,11 @@ def examine(node: Node, plain: Collection[str]) -> Devices:
 
 
 def amounts(texts: Any) -> Amounts:
-    """What a node has; what is no quantity or less than nothing is refused.
+    """Return the amounts that a node has.
 
     Raises
     ------
-    ValueError: for a quantity that is none.
+    ValueError: for a text that is no quantity, or a negative one.
     """
     found = {name: whole(name, quantity(text)) for name, text in (texts or {}).items()}
     return {name: value for name, value in found.items() if value > 0}
@@ -221,7 +213,7 @@ def _examined(host: Node, plain: Collection[str]) -> Devices:
 
 
 def _seen_in_pods(host: Node, kinds: Mapping[str, str], plain: Collection[str]) -> Items:
-    """What pods hold that the node does not say."""
+    """Return resources that pods hold but the node does not list."""
     found: list[tuple[str, Any]] = []
     for pod in host.pods:
         asked = [name for name in pod.asks if family(name, plain) not in ("plain", "other")]
@@ -232,29 +224,28 @@ def _seen_in_pods(host: Node, kinds: Mapping[str, str], plain: Collection[str]) 
         said += [f"resourceClaim {name}".rstrip() for name in names]
         notes = {**pod.part("labels"), **pod.part("annotations")}
         said += [f"{key} {text}" for key, text in notes.items() if PARTS.fullmatch(key)]
-        if not (asked or said or pod.on_every_node) and (seen := _visible(pod)):
-            said.append(f"NVIDIA_VISIBLE_DEVICES {seen}")
+        if not (asked or said or pod.on_every_node):
+            said += [f"{VISIBLE} {seen}" for seen in _visible(spec)][:1]
         if MILLI in notes and "milli" not in kinds.values():
             said.append(f"{MILLI} {notes[MILLI]}")
         found += [(what, pod.name) for what in said]
     return found
 
 
-def _visible(pod: Pod) -> str:
-    """The GPUs that a pod takes through its environment; "" for none."""
-    for container in (pod.object.get("spec") or {}).get("containers") or []:
+def _visible(spec: Object) -> Iterator[str]:
+    """Yield the GPUs that containers take through their environment."""
+    for container in spec.get("containers") or []:
         for entry in container.get("env") or []:
-            if entry.get("name") == "NVIDIA_VISIBLE_DEVICES":
-                value = "of a reference" if "valueFrom" in entry else str(entry.get("value") or "")
-                return "" if value.lower() in ("", "none", "void") else value
-    return ""
+            value = "of a reference" if "valueFrom" in entry else str(entry.get("value") or "")
+            if entry.get("name") == VISIBLE and value.lower() not in ("", "none", "void"):
+                yield value
 
 
 # -- rows 1 to 5: NVIDIA's own plugin and GKE's -----------------------------------------------
 
 
 def _nvidia(host: Node) -> Devices:
-    """Rows 1 to 5: cards, slots of cards, or instances."""
+    """Read cards, slots of cards, or instances (rows 1 to 5)."""
     names = [name for name in (CARD, f"{CARD}.shared") if host.has(name)]
     name, product, count = names[0], host.product, host.has(names[0])
     if len(names) > 1:
@@ -289,13 +280,8 @@ def _nvidia(host: Node) -> Devices:
     return devices
 
 
-def _told(host: Node) -> int | None:
-    """How many cards the labels tell of, if any does."""
-    return next((host.number(label) for label in COUNT_LABELS if label in host.labels), None)
-
-
 def _whole_cards(host: Node, product: str) -> Devices:
-    """Row 1: cards that pods hold whole."""
+    """Read cards that pods hold whole (row 1)."""
     cards, free = host.has(CARD), 0
     devices = host.cards(product, cards, (CARD,))
     for pod in host.pods:
@@ -311,8 +297,13 @@ def _whole_cards(host: Node, product: str) -> Devices:
     return devices
 
 
+def _told(host: Node) -> int | None:
+    """Return the number of cards by the labels, or None."""
+    return next((host.number(label) for label in COUNT_LABELS if label in host.labels), None)
+
+
 def _advertised(host: Node, devices: Devices, real: int) -> None:
-    """Compare the cards with what the labels tell."""
+    """Compare the cards with those of the labels."""
     told = _told(host)
     if told is not None and real > told:
         raise Unclear("more cards than the labels tell of", [(f"{told} told", real)])
@@ -321,7 +312,7 @@ def _advertised(host: Node, devices: Devices, real: int) -> None:
 
 
 def _instances(host: Node, profiles: Mapping[str, str], product: str) -> Devices:
-    """Row 4: MIG instances, whose watts are linear in slices and therefore never change."""
+    """Read MIG instances (row 4); their watts are linear in slices and so never change."""
     size = 4 if FOUR_SLICES.search(product) else 7
     idle, full = host.figures.watts(product)
     slices = busy = 0
@@ -342,7 +333,7 @@ def _instances(host: Node, profiles: Mapping[str, str], product: str) -> Devices
 
 
 def _beside(host: Node, cards: Devices, names: Sequence[str]) -> Devices:
-    """MIG instances of row 4, alone or beside the whole cards of row 1."""
+    """Read MIG instances (row 4), alone or beside whole cards (row 1)."""
     if cards.keys not in (set(), {(CARD,)}):
         raise Unclear("two kinds of card on a node", [(n, host.has(n)) for n in (CARD, *names)])
     product = cards.product or host.product
@@ -356,17 +347,18 @@ def _beside(host: Node, cards: Devices, names: Sequence[str]) -> Devices:
 # -- rows 8 and 11: programs that write down the card ----------------------------------------
 
 
-def _indices(pod: Pod, note: str) -> tuple[int, ...]:
-    """``"0"``, ``"0,2"`` or ``"0-1-2-3"``: the GPUs that an annotation names."""
-    text = str(pod.part("annotations").get(note, ""))
-    found = [part.strip() for part in re.split(r"[,-]", text)]
-    if not all(part.isdigit() and int(part) < MAX_GPUS_PER_NODE for part in found):
+def _indices(pod: Pod, note: str, cards: int, count: int) -> list[int]:
+    """Return the GPUs that an annotation names: ``"0"``, ``"0,2"`` or ``"0-1-2-3"``."""
+    text = str(pod.part("annotations").get(note, "")) if cards > 1 else "0"
+    parts = [part.strip() for part in re.split(r"[,-]", text)]
+    found = {int(part) if part.isdigit() else MAX_GPUS_PER_NODE for part in parts}
+    if len(found) != count or max(found) >= MAX_GPUS_PER_NODE:
         raise Unclear("cards that no annotation names", [(f"{note} {text}".strip(), pod.name)])
-    return tuple(sorted({int(part) for part in found}))
+    return sorted(found)
 
 
 def _aliyun(host: Node) -> Devices:
-    """Row 8: memory of one card, by the index that the extender writes."""
+    """Read memory of one card, by the index that the extender writes (row 8)."""
     memory, number = "aliyun.com/gpu-mem", "aliyun.com/gpu-count"
     cards, total = host.has(number), host.has(memory)
     whole_pods = [(f"{number} {p.asks[number]}", p.name) for p in host.pods if number in p.asks]
@@ -375,39 +367,34 @@ def _aliyun(host: Node) -> Devices:
     devices = host.cards(host.product, cards, (memory,), fullest=True)
     _advertised(host, devices, cards)
     devices.units = total // cards
-    held = {p.name: p for p in host.pods if memory in p.asks}
-    at = {n: _indices(p, "ALIYUN_COM_GPU_MEM_IDX") if cards > 1 else (0,) for n, p in held.items()}
-    if any(len(gpus) != 1 for gpus in at.values()):
-        raise Unclear("cards that no annotation names", [(memory, total)])
-    for name, pod in held.items():
-        pod.cells = [(1, pod.asks[memory], 1 << at[name][0])]
-        pod.keys |= devices.keys
+    for pod in host.pods:
+        if memory in pod.asks:
+            (card,) = _indices(pod, "ALIYUN_COM_GPU_MEM_IDX", cards, 1)
+            pod.cells = [(1, pod.asks[memory], 1 << card)]
+            pod.keys |= devices.keys
     return devices
 
 
 def _milli(host: Node) -> Devices:
-    """Row 11: thousandths of cards, as simulators write them."""
-    cards = host.has("alibabacloud.com/gpu-count")
+    """Read thousandths of cards, as simulators write them (row 11)."""
+    number = "alibabacloud.com/gpu-count"
+    cards = host.has(number)
     if not cards:
         raise Unclear("no number of cards", [(MILLI, host.has(MILLI))])
     devices = host.cards(host.product, cards, (MILLI,))
     for pod in host.pods:
-        notes = pod.part("annotations")
-        text = notes.get(MILLI, pod.asks.get(MILLI))
-        if text is None:
+        told = {**pod.asks, **pod.part("annotations")}
+        if MILLI not in told:
             continue
-        count = notes.get("alibabacloud.com/gpu-count", pod.asks.get("alibabacloud.com/gpu-count"))
-        told = f"{text} × {count}"
-        if not str(text).isdigit() or not str(count or 1).isdigit():
-            raise Unclear("shares that are not understood", [(f"{MILLI} {told}", pod.name)])
-        part, number = int(text), int(count or 1)
-        gpus = (0,) if cards == 1 else _indices(pod, "alibabacloud.com/gpu-index")
-        if not 0 < part <= WHOLE or len(gpus) != number:
-            raise Unclear("shares that are not understood", [(f"{MILLI} {told}", pod.name)])
+        part, count = str(told[MILLI]), str(told.get(number) or 1)
+        if not part.isdigit() or not count.isdigit() or not 0 < int(part) <= WHOLE:
+            what = f"{MILLI} {part} × {count}"
+            raise Unclear("shares that are not understood", [(what, pod.name)])
+        gpus = _indices(pod, "alibabacloud.com/gpu-index", cards, int(count))
         pod.keys |= devices.keys
-        pod.cells = [(number, part, sum(1 << g for g in gpus))]
-        if number > 1 and part < WHOLE:
-            pod.cells = [(1, part, 1 << g) for g in gpus]
+        pod.cells = [(len(gpus), int(part), sum(1 << g for g in gpus))]
+        if len(gpus) > 1 and int(part) < WHOLE:
+            pod.cells = [(1, int(part), 1 << g) for g in gpus]
             pod.stays = "shares of several GPUs"
     return devices
 
@@ -417,13 +404,13 @@ READERS: Mapping[str, Callable[[Node], Devices]] = {
     "aliyun": _aliyun,
     "milli": _milli,
 }
-"""What reads the devices of a node by their kind."""
+"""Readers of a node's devices, by kind."""
 
 
 def clipped(node: Node) -> list[tuple[int, int]]:
-    """Leave pods what a node's real cards have; where that is less, they all stay.
+    """Cut the shares of pods to the real cards of a node; if a card has too little, all pods stay.
 
-    Returns what is held and what there is of the first card that has less, if one has.
+    Return the held and the available amount of the first such card, if there is one.
     """
     devices, load = node.devices, Counter[int]()
     for pod in node.pods:
@@ -445,7 +432,7 @@ def _bits(mask: int) -> list[int]:
 
 
 def notes(nodes: Sequence[Node]) -> list[str]:
-    """A note for each reason not to understand nodes, and for what is odd about others, once."""
+    """Return a note for each reason not to understand nodes, and for each odd value of others."""
     lines: list[str] = []
     unclear = [node for node in nodes if node.devices.verdict == "unknown"]
     for why in dict.fromkeys(node.devices.why for node in unclear):
@@ -455,16 +442,18 @@ def notes(nodes: Sequence[Node]) -> list[str]:
             for n in there
             for what, amount in n.devices.items
         )
-        stay = sum(len(node.pods) for node in there)
+        count = sum(len(node.pods) for node in there)
         have = "nodes have" if len(there) > 1 else "node has"
         lines.append(
             f"{len(there):,} {have} accelerators that are not understood"
             f"{f' ({why})' if why else ''}: {items}. "
-            f"Their {stay:,} {'pod stays' if stay == 1 else 'pods stay'}."
+            f"Their {count:,} {'pod stays' if count == 1 else 'pods stay'}."
         )
-    told = [(note, node.name) for node in nodes for note in node.devices.notes]
-    for note in dict.fromkeys(note for note, _ in told):
-        first, *more = [name for said, name in told if said == note]
+    told: dict[str, list[str]] = {}
+    for node in nodes:
+        for note in node.devices.notes:
+            told.setdefault(note, []).append(node.name)
+    for note, (first, *more) in told.items():
         where = f" ({first}{f' and {len(more):,} more' if more else ''})"
         lines.append(note if note == UNTOLD else note + where)
     return lines

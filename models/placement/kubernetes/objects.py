@@ -1,7 +1,7 @@
-"""What ``kubectl get nodes,pods -A -o json`` prints, as plain objects by kind.
+"""Reader of the output of ``kubectl get nodes,pods -A -o json`` as plain objects by kind.
 
-Lists of lists, the raw API's ``PodList`` whose items have no kind, and several documents one
-behind another are taken, too.
+The file may also have lists of lists, the raw API's ``PodList`` whose items have no kind, and
+several documents in a row.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ OTHERS = (
     (r"\s*Name:\s", "output of kubectl describe"),
     (r"\s*(NAMESPACE|NAME)\s", "a table of kubectl get"),
 )
-"""What kubectl prints beside JSON."""
+"""Lines that kubectl prints beside JSON."""
 
 
 @dataclass
 class Objects:
-    """The objects of a cluster.
+    """Objects of a cluster.
 
     Parameters
     ----------
-    nodes, pods, budgets: as the API server gives them; pods and nodes once each.
-    warnings: what was odd.
+    nodes, pods, budgets: objects of the API server; pods and nodes occur once each.
+    warnings: remarks about odd values.
     """
 
     nodes: dict[str, Object] = field(default_factory=dict)
@@ -47,8 +47,8 @@ def read_objects(path: Path) -> Objects:
 
     Raises
     ------
-    InputError: for what is not JSON (with line and column) or no such list; for a node or pod
-        that stands twice with different uids, which is what two clusters in one file look like.
+    InputError: for text that is not JSON (with line and column) or no such list; for a node or
+        pod that occurs twice with different uids, as in a file of two clusters.
     """
     source = str(path)
     found = Objects()

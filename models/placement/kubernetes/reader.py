@@ -1,22 +1,30 @@
-"""From the objects of a cluster to a placement problem and where its pods are now."""
+"""Reader that turns the objects of a cluster into a placement problem and the pods' nodes."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.placement.arrays import BoolArray
-from optgap.models.placement.cluster import Cluster
-from optgap.models.placement.kubernetes.devices import WHOLE, Node, family
-from optgap.models.placement.kubernetes.layout import PART, Layout, lay_out
-from optgap.models.placement.kubernetes.objects import COMMAND, Objects, read_objects
+from optgap.models.placement.arrays import BoolArray, IntArray
+from optgap.models.placement.cluster import MAX_CPU_MILLI, Cluster
+from optgap.models.placement.kubernetes.devices import (
+    WHOLE,
+    Devices,
+    Node,
+    amounts,
+    clipped,
+    examine,
+    family,
+    notes,
+)
+from optgap.models.placement.kubernetes.objects import COMMAND, Object, Objects, read_objects
 from optgap.models.placement.kubernetes.power import UNKNOWN_W, Figures
-from optgap.models.placement.kubernetes.requests import Pod
-from optgap.models.placement.kubernetes.rules import Rules, grouped
+from optgap.models.placement.kubernetes.requests import Pod, requested
+from optgap.models.placement.kubernetes.rules import Rules, on_every_node, spent, why_stays
 from optgap.models.placement.migrations import Further, MigrationProblem
 from optgap.models.placement.openb import DeviceTable
 from optgap.models.placement.power import PowerModel
@@ -27,61 +35,66 @@ from optgap.models.reading import Path
 from optgap.models.result import Violation
 
 MIB = 2**20
+NOT_UNDERSTOOD = "on a node whose accelerators are not understood"
+PART = "part of its node"
 
 
-@dataclass(frozen=True)
+@dataclass
 class KubernetesReading:
-    """A cluster as it was read.
+    """Cluster as it was read.
 
     Parameters
     ----------
-    migration: the problem, where every pod is now, and what may move.
-    violations: what nodes hold more of than can be allocated.
-    records: pods in the file; `used` of them are in the problem.
-    reasons: how many of the others are left out, by why.
-    stays: how many pods must stay where they are, by why.
-    warnings: what was odd.
-    assumed: GPU products whose power nobody has told.
-    nodes: the nodes, in the order of the problem's.
-    pods: (T,) the pod of each task; "" for the pods that belong to a node, together.
+    records: number of pods in the file; `used` of them are in the problem.
+    warnings: remarks about odd values.
+    nodes: ready nodes with their pods, in the order of the file and of the problem.
+    reasons: number of pods left out, by reason.
+    violations: resources of which nodes hold more than can be allocated.
+    migration: the problem, the present node of every pod, and which pods may move.
+    stays: number of pods that must stay, by reason.
+    assumed: GPU products of unknown power.
+    pods: (T,) the pod of each task; "" for all pods that belong to a node together.
     """
 
-    migration: MigrationProblem
-    violations: tuple[Violation, ...]
     records: int
-    used: int
-    reasons: Mapping[str, int]
-    stays: Mapping[str, int]
-    warnings: tuple[str, ...]
-    assumed: tuple[str, ...]
-    nodes: tuple[Node, ...]
-    pods: tuple[str, ...]
+    warnings: list[str]
+    nodes: list[Node] = field(default_factory=list)
+    reasons: Counter[str] = field(default_factory=Counter)
+    violations: list[Violation] = field(default_factory=list)
+    migration: MigrationProblem = field(init=False)
+    used: int = 0
+    stays: Counter[str] = field(default_factory=Counter)
+    assumed: tuple[str, ...] = ()
+    pods: tuple[str, ...] = ()
 
 
 def read_kubernetes(
     path: Path, devices: DeviceTable | None = None, plain: Collection[str] = ()
 ) -> KubernetesReading:
-    """Read what ``kubectl get nodes,pods -A -o json`` prints; ``-`` is standard input.
+    """Read the output of ``kubectl get nodes,pods -A -o json``; ``-`` is standard input.
 
     Parameters
     ----------
-    path: the file; disruption budgets are respected where they are in it, too.
-    devices: power by GPU product, before the figures that are built in.
+    path: the file; disruption budgets are respected if the file has these, too.
+    devices: power by GPU product, which takes precedence over the built-in figures.
     plain: further resources that draw no power.
 
     Raises
     ------
-    InputError: for a file that is none of these, or a quantity that is none; when no pod runs.
+    InputError: for a file of another kind, or a text that is no quantity; if no pod runs.
     """
     source = str(path)
     objects = read_objects(path)
     figures = Figures(devices)
+    reading = KubernetesReading(len(objects.pods), list(objects.warnings))
     try:
-        layout = lay_out(objects, figures, plain)
-        if not any(node.pods for node in layout.nodes):
-            told = ", ".join(f"{n} {reason}" for reason, n in layout.reasons.items())
+        _lay_out(reading, objects, figures, plain)
+        everyone = [pod for node in reading.nodes for pod in node.pods]
+        if not everyone:
+            told = ", ".join(f"{n} {reason}" for reason, n in reading.reasons.items())
             raise InputError(source, "", NoQuote(f"no running pods ({told})"), "at least one")
-        return _reading(source, objects, layout, figures)
+        rows = _rows(reading.nodes, Rules(objects, reading.nodes))
+        reading.migration = _migration(source, reading.nodes, rows)
     except InputError:
         raise
     except ValueError as error:
@@ -89,47 +102,167 @@ def read_kubernetes(
     except (AttributeError, KeyError, TypeError) as error:  # text where an object should be, say
         found = NoQuote(f"objects of another shape ({error})")
         raise InputError(source, "", found, COMMAND) from error
-
-
-def _reading(source: str, objects: Objects, layout: Layout, figures: Figures) -> KubernetesReading:
-    nodes = layout.nodes
-    rules = Rules(objects, nodes)
-    rows = _rows(nodes, rules)
-    everyone = [pod for node in nodes for pod in node.pods]
-    counted_too = {n.devices.product for n in nodes if n.devices.verdict == "exact"}
-    assumed = tuple(product for product in figures.assumed if product in counted_too)
-    layout.warnings += [
+    counted_too = {n.devices.product for n in reading.nodes if n.devices.verdict == "exact"}
+    reading.assumed = tuple(product for product in figures.assumed if product in counted_too)
+    reading.warnings += [
         f"no power figures for {product!r}: {UNKNOWN_W:g} W assumed (--devices FILE)"
-        for product in assumed
+        for product in reading.assumed
     ]
-    return KubernetesReading(
-        _migration(source, nodes, rows),
-        tuple(layout.violations),
-        len(objects.pods),
-        len(everyone),
-        dict(layout.reasons),
-        dict(Counter(pod.stays for pod in everyone if pod.stays)),
-        tuple(layout.warnings),
-        assumed,
-        tuple(nodes),
-        tuple(row.pod.name if row.pod else "" for row in rows),
-    )
+    reading.used = len(everyone)
+    reading.stays = Counter(pod.stays for pod in everyone if pod.stays)
+    reading.pods = tuple(row.pod.name if row.pod else "" for row in rows)
+    return reading
+
+
+# -- nodes with their pods, and what is left out ---------------------------------------------------
+
+
+def _lay_out(
+    reading: KubernetesReading, objects: Objects, figures: Figures, plain: Collection[str]
+) -> None:
+    """Give every pod its node, and every node a verdict on its accelerators.
+
+    Raises
+    ------
+    ValueError: for a text that is no quantity, naming the node or pod.
+    """
+    said, strange = reading.warnings, set[str]()
+    lost = {name for name, node in objects.nodes.items() if not _ready(node)}
+    nodes = {n: _node(n, node, figures, said) for n, node in objects.nodes.items() if n not in lost}
+    reading.nodes += nodes.values()
+    if lost:
+        said.append(f"left out: {_some(lost)} not ready")
+    for name, pod in objects.pods.items():
+        where = str((pod.get("spec") or {}).get("nodeName"))
+        reason = _not_running(pod)
+        if not reason and where in lost:
+            reason = "on a node that is not ready"
+        elif not reason and where not in nodes:
+            reason = "on a node that is not in the file"
+            strange.add(where)
+        try:
+            asks = {} if reason == "finished" else requested(pod)
+        except (ValueError, AttributeError, TypeError) as error:
+            raise ValueError(f"pod {name}: {error}") from None
+        if reason:
+            reading.reasons[reason] += 1
+        else:
+            nodes[where].pods.append(Pod(name, pod, {**asks, "pods": 1}, on_every_node(pod)))
+    if strange:
+        said.append(
+            f"pods on {_some(strange)} that the file does not have: "
+            "an old or partial file, or two clusters mixed"
+        )
+    budgets, others = spent(objects.budgets), Counter[str]()
+    for node in reading.nodes:
+        node.devices = examine(node, plain)
+        over = _over(node)
+        reading.violations += over
+        node.closed = node.closed or bool(over) or node.devices.verdict == "unknown"
+        for one in node.pods:
+            other = [name for name in one.asks if family(name, plain) == "other"]
+            others.update(() if one.on_every_node else other)
+            one.stays = _stays(one, node, other) or why_stays(one.object, budgets)
+    said += notes(reading.nodes)
+    said += [
+        f"{count:,} pod{'s' if count > 1 else ''} with {name} must stay: it might draw power "
+        f"(--set plain={name} if not)"
+        for name, count in others.items()
+    ]
+
+
+def _ready(node: Object) -> bool:
+    conditions = (node.get("status") or {}).get("conditions") or []
+    return all(c.get("status") == "True" for c in conditions if c.get("type") == "Ready")
+
+
+def _some(nodes: set[str]) -> str:
+    shown = sorted(nodes)
+    more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
+    return f"node{'s' if len(shown) > 1 else ''} {', '.join(shown[:3])}{more}"
+
+
+def _node(name: str, node: Object, figures: Figures, warnings: list[str]) -> Node:
+    status = node.get("status") or {}
+    try:
+        capacity, there = (amounts(status.get(key)) for key in ("capacity", "allocatable"))
+    except ValueError as error:
+        raise ValueError(f"node {name}: {error}") from None
+    if "allocatable" not in status:
+        warnings.append(f"node {name} tells no allocatable amounts: its capacity counts")
+        there = dict(capacity)
+    for resource in ("cpu", "memory"):
+        capacity[resource] = max(capacity.get(resource, 0), there.get(resource, 0))
+    if capacity["cpu"] > MAX_CPU_MILLI:
+        raise ValueError(f"node {name}: {capacity['cpu']} milli-vCPU, more than {MAX_CPU_MILLI}")
+    there["pods"] = min(10**6, there.get("pods", 110))
+    closed = bool((node.get("spec") or {}).get("unschedulable"))
+    return Node(name, node, capacity, there, figures, closed)
+
+
+def _not_running(pod: Object) -> str:
+    """Return why a pod holds nothing on a node; "" if it holds something."""
+    status = pod.get("status") or {}
+    if status.get("phase") in ("Succeeded", "Failed"):
+        return "finished"
+    if (pod.get("spec") or {}).get("nodeName"):
+        return ""
+    for condition in status.get("conditions") or []:
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return f"pending ({condition.get('reason', 'not scheduled')})"
+    return "pending (no scheduler has looked at it)"
+
+
+class Overfull(Violation):
+    """Violation: pods hold more on a node than can be allocated."""
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.found} held, {self.limit} allocatable"
+
+
+def _over(node: Node) -> list[Violation]:
+    """Return the resources of which a node holds too much; such a node takes no pods."""
+    devices, found = node.devices, list[tuple[str, int, int]]()
+    for name in {name: None for pod in node.pods for name in pod.asks}:
+        kind, held, limit = family(name), node.held(name), node.allocatable.get(name, 0)
+        if held > limit and (devices.verdict != "unknown" or kind in ("plain", "other")):
+            called = "cards" if kind == "nvidia" and (name,) in devices.keys else name
+            found.append((called, held, limit))
+    clips = [("a card", most, units) for most, units in clipped(node)]
+    return [Overfull("held", f"{name} of {node.name}", *over) for name, *over in found or clips]
+
+
+def _stays(pod: Pod, node: Node, other: Sequence[str]) -> str:
+    """Return why node or devices make a pod stay; "" if these let it go."""
+    if pod.on_every_node:
+        return PART
+    if node.devices.verdict == "unknown":
+        return NOT_UNDERSTOOD
+    if node.held("cpu") > node.capacity["cpu"]:
+        return "on a node that has less CPU than is asked for"
+    if pod.stays:
+        return pod.stays
+    if len(pod.keys) > 1:
+        return "asks for two kinds of device"
+    return "asks for a resource that might draw power" if other else ""
+
+
+# -- the problem -----------------------------------------------------------------------------------
 
 
 @dataclass
 class _Row:
-    """A task: a pod, a share of a card of one, or all that belongs to a node.
+    """Task: a pod, a pod's share of a card, or everything that belongs to a node.
 
     Parameters
     ----------
-    name: of the task.
-    pod: the pod; None for all that belongs to a node.
-    node: the index of its node.
-    asks: what it asks for, with the pod's first share only.
+    name: name of the task.
+    pod: the pod; None for everything that belongs to a node.
+    node: index of its node.
+    asks: requested amounts, which only the first share of a pod has.
     cell: (GPUs, units of each, bits) on cards of the problem.
-    allowed: (N,) where it may go.
-    movable: whether it may go anywhere.
-    milli: thousandths of each card that the problem counts: never more than it takes.
+    allowed: (N,) nodes that the task may go to.
+    movable: whether the task may move at all.
     """
 
     name: str
@@ -139,7 +272,6 @@ class _Row:
     cell: tuple[int, int, int]
     allowed: BoolArray
     movable: bool
-    milli: int = 0
 
 
 def _rows(nodes: Sequence[Node], rules: Rules) -> list[_Row]:
@@ -160,69 +292,66 @@ def _rows(nodes: Sequence[Node], rules: Rules) -> list[_Row]:
                 rows.append(_Row(name, pod, n, asks, cell, allowed, not pod.stays))
         if any(pod.stays == PART for pod in node.pods):
             base.append(_Row(f"{PART} {node.name}", None, n, part, (0, 0, 0), everywhere, False))
-    _relax(nodes, rows)
     return rows + base
 
 
-def _relax(nodes: Sequence[Node], rows: Sequence[_Row]) -> None:
-    """Thousandths of a card for the problem: what fits in units, fits in these, too.
+def _relaxed(nodes: Sequence[Node], rows: Sequence[_Row]) -> list[int]:
+    """Return thousandths of a card for the problem; tasks that fit in units fit in these.
 
     Moves and the referee add up the units themselves.
     """
     kinds = [frozenset(node.devices.keys) for node in nodes]
-    most: dict[frozenset[tuple[str, ...]], int] = {}
+    most: Counter[frozenset[tuple[str, ...]]] = Counter()
     for kind, node in zip(kinds, nodes, strict=True):
-        most[kind] = max(most.get(kind, 0), node.devices.units)
-    held = [row for row in rows if row.cell[0]]
-    tiny = Counter(kinds[row.node] for row in held if WHOLE * row.cell[1] < most[kinds[row.node]])
-    for row in held:
-        kind = kinds[row.node]
-        left = WHOLE - min(tiny[kind], WHOLE - 1)  # each tiny share counts one at least
-        row.milli = max(1, left * row.cell[1] // most[kind])
+        most[kind] = max(most[kind], node.devices.units)
+    held = [(kinds[row.node], row.cell[1]) for row in rows]
+    tiny = Counter(kind for kind, share in held if 0 < WHOLE * share < most[kind])
+    # each tiny share counts one at least
+    left = {kind: WHOLE - min(tiny[kind], WHOLE - 1) for kind in most}
+    return [share and max(1, left[kind] * share // most[kind]) for kind, share in held]
 
 
 def _migration(source: str, nodes: Sequence[Node], rows: Sequence[_Row]) -> MigrationProblem:
-    base = [node.devices.model if node.devices.cards else "" for node in nodes]
-    models, exact = grouped(base, Counter(row.allowed.tobytes() for row in rows if row.cell[0]))
-    figures = dict(zip(models, (node.devices.watts for node in nodes), strict=True))
-    figures.pop("", None)
-    power = PowerModel({m: w[0] for m, w in figures.items()}, {m: w[1] for m, w in figures.items()})
+    devices = [node.devices for node in nodes]
+    models = [one.model if one.cards else "" for one in devices]
+    watts = {m: one.watts for m, one in zip(models, devices, strict=True) if m}
+    power = PowerModel({m: w[0] for m, w in watts.items()}, {m: w[1] for m, w in watts.items()})
     sets: dict[bytes, int] = {}
+    known: dict[tuple[bytes, str, int], tuple[str, bool]] = {}
     specs: list[str] = []
     groups: list[int] = []
-    known: dict[tuple[bytes, str], str] = {}
     for row in rows:
-        own = models[row.node]
-        key = row.allowed.tobytes(), own
-        if row.cell[0] and key not in known:
-            names = {models[n] for n in np.flatnonzero(row.allowed).tolist()} | {own}
-            known[key] = "|".join(sorted(names - {""}))
-        told = row.cell[0] and key[0] in exact and row.allowed[row.node]
-        specs.append(known[key] if row.cell[0] else "")
-        free = told or not row.movable or row.allowed.all()
+        key = row.allowed.tobytes(), models[row.node], row.cell[0]
+        if key not in known:
+            known[key] = (
+                _models(row, models, devices) if row.cell[0] else ("", bool(row.allowed.all()))
+            )
+        spec, told = known[key]
+        specs.append(spec)
+        free = told or not row.movable
         groups.append(-1 if free else sets.setdefault(key[0], len(sets)))
-    memory = [row.asks.get("memory", 0) for row in rows]
-    cpu = _cpu(nodes, rows)
-    held = np.zeros(len(nodes), dtype=np.int64)
-    at = np.array([row.node for row in rows], dtype=np.int64)
-    np.add.at(held, at, np.array(memory, dtype=np.int64) // MIB)
+    at, masks, taken = (
+        np.array(column, dtype=np.int64)
+        for column in zip(
+            *((r.node, r.cell[2], r.asks.get("memory", 0) // MIB) for r in rows), strict=True
+        )
+    )
+    held = np.bincount(at, taken, len(nodes)).astype(np.int64)
     tasks = Tasks.of(
         [row.name for row in rows],
-        cpu,
-        [amount // MIB for amount in memory],
+        _cpu(nodes, rows),
+        taken.tolist(),
         [row.cell[0] for row in rows],
-        [row.milli for row in rows],
+        _relaxed(nodes, rows),
         specs,
         source,
     )
+    there = [-(-node.allocatable.get("memory", 0) // MIB) for node in nodes]
     cluster = Cluster.of(
         [node.name for node in nodes],
         [node.capacity["cpu"] for node in nodes],
-        [
-            max(-(-node.allocatable.get("memory", 0) // MIB), int(held[n]))
-            for n, node in enumerate(nodes)
-        ],
-        [node.devices.cards for node in nodes],
+        np.maximum(there, held).tolist(),
+        [one.cards for one in devices],
         models,
         source,
     )
@@ -236,24 +365,31 @@ def _migration(source: str, nodes: Sequence[Node], rows: Sequence[_Row]) -> Migr
         origin=source,
         source=source,
     )
-    current = PlacementSolution.of_arrays(
-        at, np.array([row.cell[2] for row in rows], dtype=np.int64)
-    )
     return MigrationProblem.of(
         problem,
-        current,
+        PlacementSolution.of_arrays(at, masks),
         [row.movable for row in rows],
         [np.frombuffer(inside, dtype=bool) for inside in sets],
         groups,
         [node.closed for node in nodes],
         source,
         further=_further(nodes, rows),
-        fixed_w=sum(node.devices.fixed_w for node in nodes),
+        fixed_w=sum(one.fixed_w for one in devices),
     )
 
 
+def _models(row: _Row, models: Sequence[str], devices: Sequence[Devices]) -> tuple[str, bool]:
+    """Return card models that a task may use, and whether these alone decide on its nodes."""
+    names = {models[n] for n in np.flatnonzero(row.allowed).tolist()} | {models[row.node]}
+    told = all(
+        inside or model not in names or one.cards < row.cell[0]
+        for inside, model, one in zip(row.allowed.tolist(), models, devices, strict=True)
+    )
+    return "|".join(sorted(names - {""})), told
+
+
 def _cpu(nodes: Sequence[Node], rows: Sequence[_Row]) -> list[int]:
-    """Milli-vCPU of every task; a node that carries more than it has is full and stays so."""
+    """Return milli-vCPU of every task; an overfull node counts as full and stays so."""
     found = [row.asks.get("cpu", 0) for row in rows]
     left = [node.capacity["cpu"] for node in nodes]
     for k, row in enumerate(rows):
@@ -263,33 +399,18 @@ def _cpu(nodes: Sequence[Node], rows: Sequence[_Row]) -> list[int]:
 
 
 def _further(nodes: Sequence[Node], rows: Sequence[_Row]) -> Further:
-    """What moves must heed beside the problem: resources to the last unit, and units of cards."""
-    names = {name: None for row in rows if row.movable for name in row.asks}
-    kept = [name for name in names if _needed(name, nodes, rows)]
+    """Return further limits on moves: exact amounts of resources, and units of cards."""
+    names = tuple({name: None for row in rows if row.movable for name in row.asks})
+
+    def table(amounts: Sequence[Mapping[str, int]]) -> IntArray:
+        found = [[of.get(name, 0) for name in names] for of in amounts]
+        return np.array(found, dtype=np.int64).reshape(len(amounts), len(names))
+
     return Further(
-        tuple(kept),
-        np.array(
-            [[node.allocatable.get(name, 0) for node in nodes] for name in kept], dtype=np.int64
-        ).reshape(len(kept), len(nodes)),
-        np.array(
-            [[row.asks.get(name, 0) for name in kept] for row in rows], dtype=np.int64
-        ).reshape(len(rows), len(kept)),
+        names,
+        table([node.allocatable for node in nodes]).T,
+        table([row.asks for row in rows]),
         np.array([node.devices.units for node in nodes], dtype=np.int64),
         np.array([row.cell[1] for row in rows], dtype=np.int64),
         np.array([row.cell[0] and nodes[row.node].devices.fullest for row in rows], dtype=bool),
     )
-
-
-def _needed(name: str, nodes: Sequence[Node], rows: Sequence[_Row]) -> bool:
-    """Whether a resource may be short where the problem alone would not see it."""
-    if name == "cpu":
-        return any(node.allocatable.get("cpu", 0) < node.capacity["cpu"] for node in nodes)
-    if name == "memory":
-        return any(row.asks.get("memory", 0) % MIB for row in rows)
-    if family(name) == "nvidia":
-        return any(
-            (name,) not in node.devices.keys or node.allocatable.get(name, 0) < node.devices.cards
-            for node in nodes
-            if name in node.allocatable
-        )
-    return True

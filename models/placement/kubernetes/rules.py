@@ -1,29 +1,31 @@
-"""Which nodes each pod may go to, as the placement problem and the moves know it."""
+"""Rules on the nodes that each pod may go to, and on the pods that stay."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from optgap.models.placement.arrays import BoolArray, FloatArray
+from optgap.models.placement.arrays import BoolArray
 from optgap.models.placement.kubernetes.devices import Node
-from optgap.models.placement.kubernetes.moving import REQUIRED
 from optgap.models.placement.kubernetes.objects import Object, Objects
 from optgap.models.placement.kubernetes.requests import Pod
-from optgap.models.placement.kubernetes.selection import let_in, repels, tolerated
 
-MOST_GROUPS = 40
-"""Groups of nodes that the problem tells apart by the pods they let in; rules that would make
-more are kept by the moves alone, and the bound does without them."""
 SAME = ("kubernetes.io/arch", "kubernetes.io/os")
+CONDITION_TAINTS = "node.kubernetes.io/"
+"""Taints that the control plane sets for a node's condition; such nodes are closed."""
+SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+KEEP = ("karpenter.sh/do-not-disrupt", "karpenter.sh/do-not-evict")
+FREE_VOLUMES = {"configMap", "secret", "projected", "downwardAPI", "nfs"}
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+CRITICAL = ("system-node-critical", "system-cluster-critical")
+OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 class Rules:
-    """The nodes that pods may go to: by labels, taints, other pods, devices and resources.
+    """Nodes that pods may go to, by labels, taints, other pods, devices and resources.
 
     Parameters
     ----------
@@ -33,62 +35,58 @@ class Rules:
     def __init__(self, objects: Objects, nodes: Sequence[Node]) -> None:
         self.nodes = nodes
         self._known: dict[str, BoolArray] = {}
-        self._there: dict[str, FloatArray] = {}
         self._domains: dict[str, dict[str, set[str]]] = {}
         self._repelling = list(_repelling(objects))
 
     def allowed(self, pod: Pod, node: Node) -> BoolArray:
-        """(N,) where a pod may go, whatever else is there; `node` is where it is."""
+        """Return the nodes (N,) that a pod may go to, however full; `node` is its present one."""
         spec, meta = pod.object.get("spec") or {}, pod.object["metadata"]
         affinity = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED) or {}
         selector, tolerations = spec.get("nodeSelector") or {}, spec.get("tolerations") or []
         barred = self._barred(meta.get("namespace", "default"), meta.get("labels") or {})
-        fits = (
-            self._where(
-                [selector, affinity], lambda n: let_in(n.name, n.labels, selector, affinity)
-            )
-            & self._where([tolerations], lambda n: tolerated(n.object, tolerations))
+        same = [node.labels.get(label) for label in SAME]
+        asks = {name: a for name, a in pod.asks.items() if "/" in name}  # moves check the others
+        return (
+            self._where([selector, affinity], lambda n: _let_in(n, selector, affinity))
+            & self._where([tolerations], lambda n: _tolerated(n.object, tolerations))
             & self._where(
                 ["", *sorted((key, *sorted(domains)) for key, domains in barred.items())],
                 lambda n: not any(n.labels.get(key) in found for key, found in barred.items()),
             )
-        )
-        for name, amount in pod.asks.items():
-            if name not in self._there:
-                there = [float(n.allocatable.get(name, 0)) for n in self.nodes]
-                self._there[name] = np.array(there)
-            fits = fits & (self._there[name] >= amount)
-        same = [node.labels.get(label) for label in SAME]
-        return fits & self._where(
-            ["", "", *sorted(pod.keys), same],
-            lambda n: (
-                pod.keys <= n.devices.keys and [n.labels.get(label) for label in SAME] == same
-            ),
+            & self._where(
+                ["asks", asks], lambda n: all(n.allocatable.get(r, 0) >= a for r, a in asks.items())
+            )
+            & self._where(
+                ["", "", *sorted(pod.keys), same],
+                lambda n: (
+                    pod.keys <= n.devices.keys and [n.labels.get(label) for label in SAME] == same
+                ),
+            )
         )
 
     def _where(self, key: list[Any], test: Callable[[Node], bool]) -> BoolArray:
-        """(N,) the nodes that pass a test, which the key stands for."""
+        """Return the nodes (N,) that pass a test; `key` identifies the test."""
         name = json.dumps(key, sort_keys=True)
         if name not in self._known:
             self._known[name] = np.array([test(node) for node in self.nodes], dtype=bool)
         return self._known[name]
 
     def _barred(self, namespace: str, labels: Object) -> dict[str, set[str]]:
-        """The topology domains that pods keep such a pod out of, by key."""
+        """Return the topology domains that other pods close to such a pod, by key."""
         name = json.dumps([namespace, labels], sort_keys=True) if self._repelling else ""
         if name in self._domains:
             return self._domains[name]
         found: dict[str, set[str]] = self._domains.setdefault(name, {})
         for spaces, selector, key, domain in self._repelling:
-            if (spaces is None or namespace in spaces) and repels(selector, labels):
+            if (spaces is None or namespace in spaces) and _repels(selector, labels):
                 found.setdefault(key, set()).add(domain)
         return found
 
 
 def _repelling(objects: Objects) -> Iterator[tuple[set[str] | None, Any, str, str]]:
-    """Required anti-affinity of pods that are there: namespaces, selector, topology domain.
+    """Yield namespaces, selector and topology domain of the pods' required anti-affinity.
 
-    Pods with such terms stay, so the domains are always the same.
+    Pods with such terms stay, so the domains never change.
     """
     for pod in objects.pods.values():
         spec, status = pod.get("spec") or {}, pod.get("status") or {}
@@ -105,33 +103,144 @@ def _repelling(objects: Objects) -> Iterator[tuple[set[str] | None, Any, str, st
                 yield spaces, term.get("labelSelector"), key, domain
 
 
-def grouped(base: Sequence[str], wanted: Counter[bytes]) -> tuple[list[str], set[bytes]]:
-    """Models of nodes, divided by the tasks that nodes let in, and the rules these say exactly.
+# -- taints and tolerations, selectors and affinity ---------------------------------------------
 
-    Nodes of a model that let different tasks in become models of their own, so that bounds
-    know of taints and selectors; that ends at `MOST_GROUPS`.
 
-    Parameters
-    ----------
-    base: the nodes' models.
-    wanted: how many tasks with GPUs may go where, (N,) as bytes.
-    """
-    keys: list[tuple[str, ...]] = [(model,) for model in base]
-    exact: set[bytes] = set()
-    for row, _count in wanted.most_common():
-        split = [
-            (*key, "+" if inside else "-") if key[0] else key
-            for key, inside in zip(keys, np.frombuffer(row, dtype=bool), strict=True)
-        ]
-        if len(set(split)) <= max(MOST_GROUPS, len(set(base))):
-            keys = split
-            exact.add(row)
-    numbers: dict[str, dict[tuple[str, ...], int]] = {}
-    for key in keys:
-        known = numbers.setdefault(key[0], {})
-        known.setdefault(key, len(known) + 1)
-    models = [
-        f"{key[0]} #{numbers[key[0]][key]}" if key[0] and len(numbers[key[0]]) > 1 else key[0]
-        for key in keys
-    ]
-    return models, exact
+def _let_in(node: Node, selector: Object, affinity: Object) -> bool:
+    """Tell whether a node's name and labels satisfy a selector and required node affinity."""
+    terms = affinity.get("nodeSelectorTerms") or []
+    return selected(node.labels, {"matchLabels": selector}) and (
+        not affinity or any(_term(node, term) for term in terms)
+    )
+
+
+def _term(node: Node, term: Object) -> bool:
+    """Tell whether a node satisfies all expressions of a term; an empty term matches nothing."""
+    fields = term.get("matchFields") or []
+    return (
+        bool(term.get("matchExpressions") or fields)
+        and selected(node.labels, {"matchExpressions": term.get("matchExpressions")})
+        and all(
+            (node.name in map(str, e.get("values") or [])) != (e.get("operator") == "NotIn")
+            for e in fields
+        )
+    )
+
+
+def _label_matches(value: str | None, expression: Object) -> bool:
+    """Tell whether a label's value (None if missing) satisfies a selector requirement."""
+    operator, values = expression.get("operator"), expression.get("values") or []
+    if operator in OPERATORS:
+        there = value is not None and (value in values or operator in OPERATORS[2:])
+        return there == (operator in ("In", "Exists"))
+    try:
+        number, limit = int(value or ""), int(values[0])
+    except (ValueError, IndexError):
+        return False
+    return number > limit if operator == "Gt" else operator == "Lt" and number < limit
+
+
+def selected(labels: Object, selector: Object) -> bool:
+    """Tell whether a label selector chooses an object."""
+    wanted = selector.get("matchLabels") or {}
+    return all(labels.get(key) == value for key, value in wanted.items()) and all(
+        _label_matches(labels.get(str(e.get("key", ""))), e)
+        for e in selector.get("matchExpressions") or []
+    )
+
+
+def _repels(selector: Any, labels: Object) -> bool:
+    """Tell whether an anti-affinity term selects a pod; an unreadable term selects every pod."""
+    if selector is None:
+        return False
+    if not isinstance(selector, dict):
+        return True
+    expressions = selector.get("matchExpressions") or []
+    unknown = any(e.get("operator") not in OPERATORS for e in expressions)
+    return unknown or selected(labels, selector)
+
+
+def _tolerated(node: Object, tolerations: Sequence[Object]) -> bool:
+    """Tell whether tolerations cover all taints of a node that keep pods out."""
+
+    def answers(taint: Object, toleration: Object) -> bool:
+        key = toleration.get("key")
+        if toleration.get("effect") not in (None, "", taint.get("effect")):
+            return False
+        if key not in (None, "", taint.get("key")):
+            return False
+        same = bool(key) and (toleration.get("value") or "") == (taint.get("value") or "")
+        return toleration.get("operator", "Equal") == "Exists" or same
+
+    return all(
+        any(answers(taint, toleration) for toleration in tolerations)
+        for taint in (node.get("spec") or {}).get("taints") or []
+        if taint.get("effect") in ("NoSchedule", "NoExecute")
+        and not str(taint.get("key", "")).startswith(CONDITION_TAINTS)
+    )
+
+
+# -- which pods may be moved ----------------------------------------------------------------------
+
+
+def spent(budgets: Iterable[Object]) -> list[Object]:
+    """Return the disruption budgets that allow no disruption at the moment."""
+    return [b for b in budgets if int((b.get("status") or {}).get("disruptionsAllowed") or 0) < 1]
+
+
+def on_every_node(pod: Object) -> bool:
+    """Tell whether a pod is part of its node: of a DaemonSet, or a static pod's mirror."""
+    meta = pod["metadata"]
+    owners = [o.get("kind") for o in meta.get("ownerReferences") or []]
+    mirrored = "kubernetes.io/config.mirror" in (meta.get("annotations") or {})
+    return mirrored or "DaemonSet" in owners or "Node" in owners
+
+
+def why_stays(pod: Object, budgets: Iterable[Object]) -> str:
+    """Return why a pod must stay; "" if it may move."""
+    meta, spec = pod["metadata"], pod.get("spec") or {}
+    notes = {key: str(text).lower() for key, text in (meta.get("annotations") or {}).items()}
+    budgeted = any(
+        budget["metadata"].get("namespace", "default") == meta.get("namespace", "default")
+        and selected(meta.get("labels") or {}, (budget.get("spec") or {}).get("selector") or {})
+        for budget in budgets
+    )
+    for why, found in (
+        ("being deleted", meta.get("deletionTimestamp")),
+        ("annotated to stay", notes.get(SAFE) == "false" or "true" in map(notes.get, KEEP)),
+        ("critical for the system", spec.get("priorityClassName") in CRITICAL),
+        (
+            "owned by no controller",
+            not any(o.get("controller") for o in meta.get("ownerReferences") or []),
+        ),
+    ):
+        if found:
+            return why
+    why = _volumes(spec, notes.get(SAFE) == "true")
+    return why or ("disruption budget" if budgeted else "") or _needs_others(spec)
+
+
+def _volumes(spec: Object, safe: bool) -> str:
+    """Return why a pod's volumes keep it on its node, or ""; volumes alone know their place."""
+    found = ""
+    for volume in spec.get("volumes") or []:
+        kinds = {key for key in volume if key != "name"}
+        if kinds & {"persistentVolumeClaim", "ephemeral"}:
+            return "a claim that may be bound to a zone or node"
+        if kinds & {"emptyDir", "hostPath"}:
+            found = found or ("" if safe else "local storage")
+        elif kinds - FREE_VOLUMES:
+            found = f"a volume of another kind ({min(kinds)})"
+    return found
+
+
+def _needs_others(spec: Object) -> str:
+    """Return the pod's rules about other pods and ports, which the problem cannot express."""
+    affinity = spec.get("affinity") or {}
+    if any((affinity.get(k) or {}).get(REQUIRED) for k in ("podAffinity", "podAntiAffinity")):
+        return "affinity to other pods"
+    spread = spec.get("topologySpreadConstraints") or []
+    if any(rule.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule" for rule in spread):
+        return "topology spread"
+    ports = (p for c in spec.get("containers") or [] for p in c.get("ports") or [])
+    return "host port" if spec.get("hostNetwork") or any(p.get("hostPort") for p in ports) else ""

@@ -1,4 +1,4 @@
-"""What Slurm's accounting prints, as jobs to be scheduled and the schedule that happened."""
+"""Reader of Slurm's accounting as jobs to be scheduled and the schedule that happened."""
 
 from optgap.models.queueing.slurm.reader import read_slurm
 

@@ -1,4 +1,4 @@
-"""When the rows of accounting were submitted, began and ended, on whatever clock sacct printed."""
+"""Submission, start and end of the rows of accounting, on the clock that sacct printed."""
 
 from __future__ import annotations
 
@@ -14,26 +14,25 @@ from numpy.typing import NDArray
 
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.queueing.arrays import FloatArray, floats
-from optgap.models.queueing.slurm.fields import NEVER, limit_s
-from optgap.models.queueing.slurm.table import COMMAND, Table
+from optgap.models.queueing.slurm.table import COMMAND, NEVER, Table, limit_s
 
 CHANGES_S = (1800.0, 3600.0)
-"""By how much clocks are put back or forward, s."""
+"""Amounts by which clocks change, s."""
 OPEN = "in an hour that clocks showed twice"
 MISFIT = "whose End is not Start + ElapsedRaw + Suspended"
 
 
 @dataclass(frozen=True)
 class Times:
-    """(rows,) times in s; NaN where there is none.
+    """Times of the rows, (rows,), s; NaN if a row has none.
 
     Parameters
     ----------
-    submit, eligible: not after the start.
-    end: that of the log for a row that still runs.
-    still, early: whether a row still runs, and began before its submission.
-    unfit: why a row cannot be used; "" where it can.
-    zone: that of the clock.
+    submit, eligible: submission and eligibility, never after the start.
+    end: end; for a running row, the end of the log.
+    still, early: whether a row still runs, and whether it began before its submission.
+    unfit: reason why a row cannot be used; "" if it can.
+    zone: time zone of the clock.
     """
 
     submit: FloatArray
@@ -46,21 +45,21 @@ class Times:
     zone: tzinfo
 
     def at(self, time_s: float) -> str:
-        """A time as sacct prints it."""
+        """Return a time as sacct prints it."""
         return datetime.fromtimestamp(time_s, self.zone).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def read_times(table: Table, zone: str | None, source: str) -> Times:
-    """Times on one clock: every row's End is its Start + ElapsedRaw + Suspended.
+    """Return times on one clock: every row's End is its Start + ElapsedRaw + Suspended.
 
     Parameters
     ----------
-    zone: whose local time sacct printed; UTC without it.
+    zone: time zone whose local time sacct printed. Default: UTC.
 
     Raises
     ------
-    InputError: for an unknown zone, dates in a form that cannot be told, and the first row that
-        shows that clocks were changed and does not fit in this zone either.
+    InputError: for an unknown zone, dates of an ambiguous form, and the first row that shows a
+        change of clocks and does not fit this zone either.
     """
     try:
         clock = UTC if zone is None else ZoneInfo(zone)
@@ -91,7 +90,7 @@ def read_times(table: Table, zone: str | None, source: str) -> Times:
         raise InputError(source, table.rows[k], found, expected)
     later = fits & (began >= read["submit"][0])
     fits = np.where(later.any(axis=0), later, fits)
-    chosen, row = np.argmax(fits, axis=0), np.arange(len(table))
+    chosen, row = np.argmax(fits, axis=0), np.arange(len(table.rows))
     start = np.where(over, began[chosen, row], began[0])
     end = np.where(over, ended[chosen, row], ended[0])
     other = fits & ((began != start) | (ended != end))
@@ -111,12 +110,12 @@ def read_times(table: Table, zone: str | None, source: str) -> Times:
 
 
 def _readings(table: Table, name: str, zone: tzinfo, source: str) -> list[FloatArray]:
-    """The earlier and the later time that a clock may have meant, s since 1970; NaN for none.
+    """Return the earlier and the later meaning of clock times, s since 1970; NaN for none.
 
     Raises
     ------
     InputError: for a time that the clock never showed, and for dates in another form than sacct's
-        own, which SLURM_TIME_FORMAT makes: their days and months cannot be told apart.
+        own, as SLURM_TIME_FORMAT makes, because their days and months are ambiguous.
     """
     import pandas as pd
 

@@ -1,16 +1,16 @@
-"""From rows of accounting to jobs, the cluster they ran on, and when they ran.
+"""Reader that turns rows of accounting into jobs, their cluster, and the times when they ran.
 
-What counts, by a job's row:
+A row of accounting counts as follows:
 
-* it ran (it has a start) and held GPUs: a job, from start to end, whatever its state (completed,
-  failed, cancelled, timed out, preempted, node failure): its GPUs were taken all the same;
-* it still runs: a job that ends when the log does;
-* every run of a requeued job (``sacct -D``) is a job; one row that stands twice is one;
-* steps repeat their job and are passed over;
-* left out, and counted: jobs that never started, ran no second, asked for no GPU or held parts of
-  GPUs, parts of heterogeneous jobs, and rows whose times do not fit each other.
+* a row that has a start and held GPUs is a job from start to end, whatever its state (completed,
+  failed, cancelled, timed out, preempted, node failure), because it occupied its GPUs;
+* a row that still runs is a job that ends with the log;
+* every run of a requeued job (``sacct -D``) is a job; a repeated row counts once;
+* steps repeat their job and are skipped;
+* left out, and counted: jobs that never started, ran for no second, requested no GPU or held parts
+  of GPUs, parts of heterogeneous jobs, and rows whose times contradict each other.
 
-Suspended time counts, as the allocation is kept.
+Suspended time counts, because the job keeps its allocation.
 """
 
 from __future__ import annotations
@@ -18,30 +18,28 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from optgap.models.errors import InputError, NoQuote, one_of
-from optgap.models.queueing.arrays import FloatArray, IntArray, floats, integers
+from optgap.models.queueing.arrays import FloatArray, floats, integers
 from optgap.models.queueing.jobs import Jobs
 from optgap.models.queueing.log import AT_ONCE, Pool, QueueLog, happened, peak, peaks
 from optgap.models.queueing.slurm.clock import Times, read_times
-from optgap.models.queueing.slurm.fields import gpus, hosts, limit_s, shares
-from optgap.models.queueing.slurm.table import COMMAND, Table, read_table
+from optgap.models.queueing.slurm.table import Table, gpus, hosts, limit_s, read_table, shares
 from optgap.models.reading import Path, read_text
 from optgap.models.shown import counted
 from optgap.models.times import SHORTEST_S
 
 ANY = "gpu"
-"""The pool of GPUs whose type is not told."""
-NEEDED = ("jobid", "submit", "start", "end")
+"""Name of the pool of GPUs of unknown type."""
 BY_NODE = "the most that each node held, added up (--set gpus=N)"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class _Run:
-    """A run that held GPUs, before it is a job; `row` is its place in the table."""
+    """Run that held GPUs, before it becomes a job; `row` is its row in the table."""
 
     name: str
     row: int
@@ -64,27 +62,26 @@ def read_slurm(
     zone: str | None = None,
     gpus: int | None = None,
 ) -> QueueLog:
-    """Read what ``sacct -P`` prints; ``-`` is standard input.
+    """Read the output of ``sacct -P``; ``-`` is standard input.
 
     Parameters
     ----------
-    pool: the GPU type to look at; the one with the most GPU time without it.
-    wait: what a wait counts from: ``eligible``, when the job could have started, or ``submit``.
-    zone: whose local time the file has, such as ``Europe/Berlin``; UTC without it.
-    gpus: the pool's size; the most that each node was seen to hold, added up, without it.
+    pool: GPU type to read. Default: the one with the most GPU time.
+    wait: begin of a wait: ``eligible``, when the job could have started, or ``submit``.
+    zone: time zone whose local time the file has, such as ``Europe/Berlin``. Default: UTC.
+    gpus: size of the pool. Default: the sum of the most GPUs ever held on each node.
 
     Raises
     ------
-    InputError: for a file that is none of these, a column that is missing, dates in a form that
-        cannot be told, clocks that were changed, an unknown pool, or no job that held GPUs.
+    InputError: for a file of another kind, a missing column, dates of an ambiguous form, changed
+        clocks, an unknown pool, or no job that held GPUs.
     """
     source = str(path)
     if wait not in ("eligible", "submit"):
         raise InputError("--set", "wait", wait, one_of(("eligible", "submit")))
-    table = _table(read_text(path, stdin=True), source)
+    table = read_table(read_text(path, stdin=True), source)
     times = read_times(table, zone, source)
     runs, reasons = _runs(table, times, source)
-    runs = _in_pools(runs)
     pools: dict[str, tuple[int, float]] = {}
     for run in runs:
         count, hours = pools.get(run.pool, (0, 0.0))
@@ -113,7 +110,7 @@ def read_slurm(
         estimate_s=_estimates(table, lasted, rows, warnings),
         source=source,
     )
-    size = _pool(found, gpus)
+    size = _pool(found, start, lasted, gpus)
     name = f"slurm {source}, {chosen}"
     problem, logged, lacks = happened(jobs, start, size, name, source, times.at)
     return QueueLog(
@@ -129,52 +126,40 @@ def read_slurm(
     )
 
 
-def _table(text: str, source: str) -> Table:
-    """The rows, with the columns that are needed."""
-    table = read_table(text, source)
-    missing = [name for name in NEEDED if name not in table.columns]
-    if not missing and not {"alloctres", "reqtres"} & set(table.columns):
-        missing = ["AllocTRES"]
-    if missing:
-        there = NoQuote(f"no column {missing[0]}")
-        raise InputError(source, "row 1", there, f"what `{COMMAND}` prints")
-    return table
-
-
 def _runs(table: Table, times: Times, source: str) -> tuple[list[_Run], Counter[str]]:
-    """The rows that are runs, with their GPUs and nodes; how many are left out, by why."""
+    """Return the runs with their GPUs and nodes, and counts of rows left out by reason."""
     asked, states = table.column("reqtres"), table.column("state")
     # what was held counts; what was asked for only where the other is not in the file
     held = table.columns.get("alloctres", asked)
     raw, places = table.columns.get("jobidraw", table.columns["jobid"]), table.column("nodelist")
     found: list[_Run] = []
     reasons, seen, copies = Counter[str](), set(), Counter[str]()
+    types: dict[str, set[str]] = {}  # that a node was seen to have
     for k, name in enumerate(table.columns["jobid"]):
         if "." in name:
             continue  # a step
-        key = (raw[k], float(times.submit[k]), float(times.start[k]))
-        lasted = float(times.end[k] - times.start[k])
-        if math.isnan(times.start[k]) or math.isnan(times.submit[k]):
+        submit, start, end = (float(when[k]) for when in (times.submit, times.start, times.end))
+        if math.isnan(start) or math.isnan(submit):
             reasons[_never(states[k])] += 1
             continue
-        if key in seen and not times.unfit[k]:
+        if (raw[k], submit, start) in seen and not times.unfit[k]:
             reasons["stands twice"] += 1
             continue
-        seen.add(key)
+        seen.add((raw[k], submit, start))
         count, kind = gpus(held[k])
         part = shares(held[k]) or ("" if count else shares(asked[k]))
         if not held[k] and gpus(asked[k])[0]:
             # 22.05 gives jobs that never ran a start all the same
-            reasons[_never(states[k]) if lasted == 0 else "tells no AllocTRES"] += 1
+            reasons[_never(states[k]) if end == start else "tells no AllocTRES"] += 1
         elif part:
-            reasons[f"job holds {_SHARES[part]} ({part}), which are not counted as GPUs"] += 1
+            reasons[f"job holds {part}, which are not counted as GPUs"] += 1
         elif not count:
             reasons["asks for no GPU"] += 1
         elif "+" in name:
             reasons["part of a heterogeneous job"] += 1
         elif times.unfit[k]:
             reasons[times.unfit[k]] += 1
-        elif lasted < SHORTEST_S:
+        elif end - start < SHORTEST_S:
             reasons["ran no second"] += 1
         else:
             try:
@@ -184,14 +169,16 @@ def _runs(table: Table, times: Times, source: str) -> tuple[list[_Run], Counter[
                 raise InputError(source, where, places[k], f"a host list: {error}") from None
             copies[name] += 1
             own = name if copies[name] == 1 else f"{name}#{copies[name]}"
-            start, end = float(times.start[k]), float(times.end[k])
             found.append(_Run(own, k, start, end, count, kind, nodes))
+            for node in nodes if kind else ():
+                types.setdefault(node, set()).update(kind.split("+"))
+    # runs whose type is not told are of their nodes' types; of two, a pool of their own
+    for run in found:
+        known = set().union(*(types.get(node, ()) for node in run.nodes))
+        run.pool = run.pool or "/".join(sorted(known)) or ANY
     if table.unread:
         reasons["cannot be read"] = len(table.unread)
     return found, reasons
-
-
-_SHARES = {"gres/shard": "shards of GPUs", "gres/mps": "percentages of GPUs"}
 
 
 def _never(state: str) -> str:
@@ -202,45 +189,26 @@ def _never(state: str) -> str:
     }.get(word, f"never started ({word})")  # fmt: skip
 
 
-def _in_pools(runs: Sequence[_Run]) -> list[_Run]:
-    """The runs, those whose GPU type is not told in the pool of their nodes' types.
-
-    Runs on nodes of two types have a pool of their own.
-    """
-    types: dict[str, set[str]] = {}
-    for run in runs:
-        for node in run.nodes if run.pool else ():
-            types.setdefault(node, set()).update(run.pool.split("+"))
-
-    def pool(run: _Run) -> str:
-        known = set().union(*(types.get(node, ()) for node in run.nodes))
-        return run.pool or "/".join(sorted(known)) or ANY
-
-    return [replace(run, pool=pool(run)) for run in runs]
-
-
-def _pool(runs: Sequence[_Run], told: int | None) -> Pool:
-    """The pool as told, else the most that each node was seen to hold, added up."""
-
-    def held(pairs: Sequence[tuple[_Run, int]]) -> tuple[FloatArray, FloatArray, IntArray]:
-        start, end = ([getattr(run, name) for run, _ in pairs] for name in ("start_s", "end_s"))
-        return floats(start), floats(end), integers([count for _, count in pairs])
-
+def _pool(
+    runs: Sequence[_Run], start_s: FloatArray, lasted_s: FloatArray, told: int | None
+) -> Pool:
+    """Return the pool as given, else the sum of the most GPUs ever held on each node."""
+    end_s, held = start_s + lasted_s, integers([run.gpus for run in runs])
+    most = peak(start_s, end_s, held)[0]
     names = {node: k for k, node in enumerate(dict.fromkeys(n for run in runs for n in run.nodes))}
+    if not names:
+        return Pool.of(told, most, AT_ONCE)
     # how a gang's GPUs lie on its nodes is not told: on each as many, and the rest anywhere
-    shares = [(run, run.gpus // len(run.nodes)) for run in runs for _ in run.nodes]
-    at = integers([names[node] for run in runs for node in run.nodes])
-    seen = int(peaks(*held(shares), at)[0].sum()) if names else 0
-    most = peak(*held([(run, run.gpus) for run in runs]))[0]
-    return Pool.of(told, max(seen, most), BY_NODE if names else AT_ONCE)
-
-
-def _whole(text: str) -> int:
-    return int(text) if text.strip().isdigit() else 0
+    on = [
+        (k, run.gpus // len(run.nodes), names[n]) for k, run in enumerate(runs) for n in run.nodes
+    ]
+    k, share, node = (integers(column) for column in zip(*on, strict=True))
+    seen = int(peaks(start_s[k], end_s[k], share, node)[0].sum())
+    return Pool.of(told, max(seen, most), BY_NODE)
 
 
 def _warnings(table: Table, times: Times, runs: Sequence[_Run], pool: str) -> list[str]:
-    """What is odd about the rows."""
+    """Return warnings about odd rows."""
     told = table.unread[:5]
     early = sum(bool(times.early[run.row]) for run in runs)
     if early:
@@ -250,7 +218,7 @@ def _warnings(table: Table, times: Times, runs: Sequence[_Run], pool: str) -> li
     running = sum(bool(times.still[run.row]) for run in runs)
     if running:
         told.append(f"{counted(running, 'job still runs')}: the log's end is taken for its own")
-    if any(map(_whole, table.column("restarts"))):
+    if any(text.strip("0 ").isdigit() for text in table.column("restarts")):
         told.append("only the last run of a requeued job is there unless sacct got -D")
     if "elapsedraw" not in table.columns:
         told.append("ElapsedRaw is not in the file: whether clocks were changed was not checked")
@@ -264,7 +232,7 @@ def _warnings(table: Table, times: Times, runs: Sequence[_Run], pool: str) -> li
 def _estimates(
     table: Table, lasted: FloatArray, rows: Sequence[int], warnings: list[str]
 ) -> FloatArray:
-    """Time limits in s; the longest where there is none, with a warning."""
+    """Return time limits, s; a missing limit becomes the longest one, with a warning."""
     texts = table.column("timelimit")
     limit = np.array([limit_s(texts[row]) for row in rows])
     known = limit[np.isfinite(limit)]

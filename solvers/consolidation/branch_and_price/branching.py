@@ -45,7 +45,7 @@ class Node:
 
 
 def split_count(box: CountBox, found: FloatArray, prices_w: FloatArray) -> list[CountBox]:
-    """Both sides of the fractional count of the largest fraction × price; none where all are
+    """Return both sides of the fractional count of the largest fraction × price; none where all are
     integer.
 
     Parameters
@@ -65,7 +65,7 @@ def split_count(box: CountBox, found: FloatArray, prices_w: FloatArray) -> list[
 
 
 def split_around(box: CountBox, counts: Counts) -> Iterator[CountBox]:
-    """The counts alone, and disjoint boxes that cover the rest of the box."""
+    """Yield the counts alone, and disjoint boxes that cover the rest of the box."""
     yield CountBox(counts, counts)
     low, high = list(box.low), list(box.high)
     for j, x in enumerate(counts):
@@ -94,7 +94,7 @@ def unassigned(instance: Instance, assignment: IntArray) -> IntArray:
 def split_servers(
     instance: Instance, assignment: IntArray, servers: int, shares: FloatArray
 ) -> Iterator[IntArray]:
-    """The widest unassigned task assigned to each server in use, and to the first empty one.
+    """Yield the widest unassigned task assigned to each server in use, and to the first empty one.
 
     Servers are identical: every placement can be renumbered to one of these assignments.
 

@@ -69,7 +69,7 @@ def solve_cover(
     limits: Limits,
     assignment: IntArray | None = None,
 ) -> Verdict:
-    """min Σ c_S·λ_S + P·Z with every task covered and counts in a box, λ and Z integer.
+    """Return min Σ c_S·λ_S + P·Z with every task covered and counts in a box, λ and Z integer.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ class CountFeasibility:
         self.proven_infeasible: list[Counts] = []
 
     def dominating(self, counts: Counts) -> Counts | None:
-        """A vector proven infeasible that is no smaller: `counts` are infeasible, too."""
+        """Return a vector proven infeasible that is no smaller: `counts` are infeasible, too."""
         for other in self.proven_infeasible:
             if all(a <= b for a, b in zip(counts, other, strict=True)):
                 return other
@@ -191,7 +191,7 @@ class CountFeasibility:
 def pack_columns(
     master: RestrictedMaster, columns: Sequence[tuple[Column, int]]
 ) -> Placement | None:
-    """A placement whose GPUs hold these columns; None where they do not fit or do not cover a task.
+    """Return a placement whose GPUs hold these columns; None if they do not fit or miss a task.
 
     Parameters
     ----------
@@ -220,6 +220,6 @@ def pack_columns(
 
 
 def pack_usage(master: RestrictedMaster, usage: IntArray) -> Placement | None:
-    """The same for an integer λ of the master's columns."""
+    """Return the same for an integer λ of the master's columns."""
     used = np.repeat(np.arange(len(usage)), usage).tolist()
     return pack_columns(master, [(master.columns[j], int(master.column_server[j])) for j in used])

@@ -124,7 +124,7 @@ class Tree:
         return min(self.heap or self.undecided or [self.root])
 
     def realised(self, counts: Counts) -> bool:
-        """Whether the incumbent's power is at most that of the counts."""
+        """Tell whether the incumbent's power is at most that of the counts."""
         return self.incumbent.watts <= self.generation.master.watts(counts) * (1 + CLOSE)
 
     def run(self, limits: Limits) -> float:

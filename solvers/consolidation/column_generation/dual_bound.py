@@ -35,7 +35,7 @@ class Duals:
 
     @classmethod
     def of_rows(cls, values: FloatArray, tasks: int, levels: int) -> Duals:
-        """From the dual values of the master's rows, in the order of `RestrictedMaster`."""
+        """Return the duals in the order of the rows of `RestrictedMaster`."""
         values = np.maximum(values, 0.0)
         servers = values[tasks + levels + 1 :]
         return cls(
@@ -60,7 +60,7 @@ def dual_bound(
     gpu_prices: FloatArray,
     upper: FloatArray,
 ) -> float:
-    """A lower bound on Σ_q s_q·N_q + P·Z over all placements in the box, W.
+    """Return a lower bound on Σ_q s_q·N_q + P·Z over all placements in the box, W.
 
     Parameters
     ----------

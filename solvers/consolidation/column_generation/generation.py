@@ -132,7 +132,7 @@ class ColumnGeneration:
                 return last
 
     def bound(self, duals: Duals, priced: Priced) -> float:
-        """The lower bound that the duals prove for the master's box and assignment, W."""
+        """Return the lower bound that the duals prove for the master's box and assignment, W."""
         master = self.master
         return dual_bound(
             duals, self._width, master.prices, master.server_gpus, master.box, priced.gpu_prices,
@@ -148,7 +148,7 @@ def enumerate_columns(
     limits: Limits,
     effort: float = 1.0,
 ) -> list[Column] | None:
-    """All columns that a placement in the master's box for at most `watts` can use.
+    """Return all columns that a placement in the master's box for at most `watts` can use.
 
     None where there are more than `most`, or the search takes too long. The master must have no
     task assigned to a server.
@@ -183,6 +183,6 @@ def enumerate_columns(
 
 
 def _most_tasks(demand: IntArray, limit: IntArray) -> int:
-    """An upper limit on the tasks that fit one GPU; at least 1."""
+    """Return an upper limit on the tasks that fit one GPU; at least 1."""
     smallest = np.cumsum(np.sort(demand, axis=1), axis=1)
     return max(1, int((smallest <= limit[:, None]).sum(axis=1).min()))

@@ -53,7 +53,7 @@ class Path(NamedTuple):
 
 @compiled
 def fill_tables(knapsack: Knapsack) -> None:
-    """tables[s, i, c]: the largest dual value of tasks i, i+1, … within c cells of table s."""
+    """Fill tables[s, i, c], the largest dual value of tasks i, i+1, … within c cells of table s."""
     coarse, room, tables = knapsack.coarse, knapsack.room, knapsack.tables
     n = len(knapsack.profit)
     for s in range(len(room)):
@@ -92,7 +92,7 @@ def _append(path: Path, depth: int, task: int, knapsack: Knapsack) -> None:
 
 @inner
 def _upper_limit(path: Path, depth: int, task: int, knapsack: Knapsack) -> float:
-    """What the dual value is at most, whichever tasks from `task` on are added."""
+    """Return what the dual value is at most, whichever tasks from `task` on are added."""
     most = 1e300
     for s in range(len(knapsack.room)):
         most = min(most, knapsack.tables[s, task, path.cells[depth, s]])
@@ -195,7 +195,7 @@ def all_columns(
     excess: FloatArray,
     most_nodes: int,
 ) -> tuple[int, bool, int]:
-    """Every column whose dual value is at least `least` of its dearest task.
+    """Return every column whose dual value is at least `least` of its dearest task.
 
     Parameters
     ----------

@@ -120,7 +120,7 @@ class RestrictedMaster:
         return range(first, first + self.servers)
 
     def watts(self, counts: Iterable[float]) -> float:
-        """What counts of GPUs and servers cost, W."""
+        """Return what counts of GPUs and servers cost, W."""
         return math.fsum(p * x for p, x in zip(self.prices.tolist(), counts, strict=True))
 
     def set_box(self, box: CountBox) -> None:
@@ -178,7 +178,7 @@ class RestrictedMaster:
         self.column_server[first:] = new
 
     def server_shares(self, usage: FloatArray) -> FloatArray:
-        """(L, N) the share of each task that λ puts in columns of each server."""
+        """Return (L, N) the share of each task that λ puts in columns of each server."""
         found = np.zeros((self.instance.tasks, max(1, self.servers)))
         for j in np.flatnonzero((self.column_server >= 0) & (usage > POSITIVE)).tolist():
             found[list(self.columns[j]), self.column_server[j]] += usage[j]
@@ -209,7 +209,7 @@ class RestrictedMaster:
 
 
 def servers_of(columns: Sequence[Column], assignment: IntArray, servers: int) -> IntArray:
-    """The server that an assignment puts each column in; `FREE` for any, `EXCLUDED` for none."""
+    """Return the server of each column in an assignment; `FREE` for any, `EXCLUDED` for none."""
     if not ((assignment >= 0).any() and columns):
         return np.full(len(columns), FREE, dtype=np.int64)
     starts = np.cumsum([0, *(len(column) for column in columns[:-1])])

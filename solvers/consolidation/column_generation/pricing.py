@@ -24,7 +24,7 @@ from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import Column, FloatArray, IntArray
 
 TOLERANCE = 1e-7
-"""How negative a reduced cost must be for its column to be added, in the dearest GPU's cost."""
+"""Least size of a negative reduced cost whose column is added, in the dearest GPU's cost."""
 
 LEAST_NEW = 50
 """Columns that are added to the master at a time at least; or a quarter of the tasks."""
@@ -102,7 +102,7 @@ class Pricer:
         return Priced(gpu_prices, upper, columns, exact, work)
 
     def knapsack(self, duals: Duals) -> Knapsack:
-        """The subproblem with its tables, in memory that the next one takes over."""
+        """Return the subproblem with its tables, in memory that the next one takes over."""
         profit = duals.tasks[self.order]
         found = Knapsack(self.demand, self.limit, profit, self.coarse, self.room, self._tables)
         fill_tables(found)

@@ -84,7 +84,7 @@ def generated(relaxed: Relaxation, limits: Limits, params: BoundParams) -> tuple
 
 
 def _first(relaxed: Relaxation) -> Prices:
-    """What a GPU draws at full pace, all of it charged for utilisation, or for the first share."""
+    """Return first prices: a GPU's power at full pace, by utilisation or by the first share."""
     shape = (len(relaxed.shares), relaxed.buckets)
     presence, progress = np.zeros(shape), np.zeros(shape)
     full = float(relaxed.curve.watts[-1])

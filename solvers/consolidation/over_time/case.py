@@ -45,7 +45,7 @@ class TaskStream(NamedTuple):
 
 
 def case_of(problem: ConsolidationProblem) -> TaskStream:
-    """The arrays behind a problem."""
+    """Return the arrays behind a problem."""
     kinds, tasks, rules = problem.kinds, problem.tasks, problem.rules
     lines = [[problem.line(ell, k) for ell in range(len(tasks))] for k in range(len(kinds))]
     memory = np.zeros(len(kinds), dtype=np.int64)

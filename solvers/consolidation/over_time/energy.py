@@ -22,7 +22,7 @@ from optgap.solvers.consolidation.outcome import Bound, bound_only
 
 
 def bound_energy(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> Outcome:
-    """The larger of `work_j` and, without waiting, `presence_j`."""
+    """Return the larger of `work_j` and, without waiting, `presence_j`."""
     instance = instance_of(problem)
     best, by = work_j(instance), "energy of the work itself"
     if not problem.rules.waiting:
@@ -33,7 +33,7 @@ def bound_energy(problem: ConsolidationProblem, *, limits: Limits, seed: int) ->
 
 
 def work_j(instance: Instance) -> float:
-    """The energy of the work, J."""
+    """Return the energy of the work, J."""
     problem = instance.problem
     by_memory, by_asking = [], []
     for ell, task in enumerate(problem.tasks):
@@ -47,14 +47,14 @@ def work_j(instance: Instance) -> float:
 
 
 def sample_times(task: Task, period_s: float) -> FloatArray:
-    """How much of a task's progress each of its samples is, s; the last goes on to its end."""
+    """Return the progress that each sample of a task covers, s; the last holds to the end."""
     ends = np.minimum(np.arange(1, task.util_percent.size + 1) * period_s, task.duration_s)
     ends[-1] = task.duration_s
     return np.asarray(np.diff(ends, prepend=0.0))
 
 
 def _price(instance: Instance, task: int) -> float:
-    """min over kinds and clocks of P(f)/(f/f_max)^β, J per s of progress on one GPU.
+    """Return min over kinds and clocks of P(f)/(f/f_max)^β, J per s of progress on one GPU.
 
     P is the task's own line with the least share of a server's static power. The price has one
     minimum: where P' f = β P, else at an end of the range.
@@ -75,7 +75,7 @@ def _price(instance: Instance, task: int) -> float:
 
 
 def presence_j(instance: Instance) -> float:
-    """∫ of the least power of the tasks that are there for certain, J."""
+    """Return ∫ of the least power of the tasks that are there for certain, J."""
     problem = instance.problem
     order = np.argsort(-instance.least_watts, kind="stable")
     rank = np.empty(instance.tasks, dtype=np.int64)

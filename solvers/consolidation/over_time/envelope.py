@@ -31,7 +31,7 @@ class Envelope:
 
 @dataclass(frozen=True)
 class _Curve:
-    """What a GPU of a kind draws for a task: static + slope·f_max·x, x = f/f_max from low on."""
+    """Power of a GPU of a kind for a task: static + slope·f_max·x, x = f/f_max from low on."""
 
     static: float
     slope: float
@@ -64,7 +64,7 @@ def envelope(problem: ConsolidationProblem) -> Envelope:
 
 
 def _curves(problem: ConsolidationProblem, k: int, share: float) -> list[_Curve]:
-    """What a GPU of a kind draws for each task, with a share of its server's static power, W."""
+    """Return a GPU's power for each task, with a share of its server's static power, W."""
     kind = problem.kinds[k]
     # the least exponent of any task: no resident is faster
     beta = min(kind.beta if t.beta is None else t.beta for t in problem.tasks)
@@ -97,7 +97,7 @@ def _below(ref: _Curve, least: float) -> tuple[FloatArray, FloatArray]:
 
 
 def _ratio(curve: _Curve, pace: FloatArray, watts: FloatArray) -> float:
-    """The least of `curve` over the vertices' curve: of each cell the ends that make it least."""
+    """Return the least of `curve` over the vertices' curve, at the ends of each cell."""
     x = np.linspace(curve.low, 1.0, TUNING.cells)
     below = np.interp(np.minimum(1.0, x[1:] ** curve.beta), pace, watts)
     return float(max(0.0, (curve.watts(x[:-1]) / below).min()))

@@ -103,7 +103,7 @@ class Repacking:
         self.best, self.joules = self.first[0], math.inf
 
     def _most(self, cap: float, moves: bool) -> list[FloatArray]:
-        """(L,) caps, %: lower for gangs first, as the slowest of their GPUs holds back all."""
+        """Return caps, (L,), %: lower for gangs first, whose slowest GPU holds back all."""
         same = np.full(len(self.mean), cap)
         gangs = TUNING.beside_gangs_percent
         if not moves or not self.wide.any() or cap <= gangs:
@@ -111,7 +111,7 @@ class Repacking:
         return [np.where(self.wide, gangs, cap), same]
 
     def _keys(self) -> FloatArray:
-        """(K, L) by utilisation, memory, both, the larger and duration; gangs come first."""
+        """Return (K, L) by utilisation, memory, both, the larger and duration; gangs come first."""
         case = self.case
         memory = (case.demand[0] / case.limit[:, 0].max()).astype(np.float64)
         asked = self.mean / 100
@@ -143,7 +143,7 @@ class Repacking:
                 return
 
     def _run(self, rule: Rule) -> float:
-        """The energy of a rule's schedule, J; infinite where there is none, or time is up."""
+        """Return the energy of a rule's schedule, J; infinite without one, or if time is up."""
         run, joules = fresh_run(self.case, self.problem), -1.0
         while joules < 0 and self.limits.stop is None:
             joules = run_packed(self.case, rule, run, TUNING.packings_at_once)
@@ -151,7 +151,7 @@ class Repacking:
         return joules if joules >= 0 else math.inf
 
     def _changed(self) -> Tried:
-        """The best rule with other caps, or in another order."""
+        """Return the best rule with other caps, or in another order."""
         rng, most, keys = self.rng, self.best.rule.most.copy(), self.best.keys.copy()
         few = rng.integers(0, len(most), size=int(rng.integers(1, 4)))
         kind = rng.random() if len(keys) else 0.0
@@ -164,7 +164,7 @@ class Repacking:
         return tried(self.best.rule._replace(most=most), keys)
 
     def solution(self) -> ConsolidationSolution:
-        """The schedule of the best rule, by what differs after each packing."""
+        """Return the schedule of the best rule, by what differs after each packing."""
         run = fresh_run(self.case, self.problem)
         shown, lit = run.packed.place.copy(), run.clock.copy()
         assignments, clocks = [], []
@@ -182,5 +182,5 @@ class Repacking:
 
 
 def tried(rule: Rule, keys: FloatArray) -> Tried:
-    """A rule whose orders are those of the keys."""
+    """Return a rule whose orders are those of the keys."""
     return Tried(rule._replace(orders=np.argsort(-keys, axis=1, kind="stable")), keys)

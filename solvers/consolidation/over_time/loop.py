@@ -16,7 +16,7 @@ from optgap.models.times import ROUNDING, TOLERANCE_S
 
 
 class Tables(NamedTuple):
-    """What runs where, and how far it is. Entries are the GPUs of tasks, one after another.
+    """Running tasks, places and progress. Entries are the GPUs of tasks, one after another.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def refresh(tables: Tables, gpu: int, now: float, always: bool) -> None:
 def advance(
     tables: Tables, running: IntArray, count: int, now: float, horizon: float
 ) -> tuple[float, int]:
-    """The next end of a task before `horizon`: (when, its place in `running`), or (horizon, −1).
+    """Return the next end before `horizon`: (time, place in `running`), or (horizon, −1).
 
     What ends at the horizon does so after what happens there; of tasks that end together the first
     in `running` is told.

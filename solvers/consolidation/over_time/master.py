@@ -48,7 +48,7 @@ class Prices:
 
 
 def priced(relaxed: Relaxation, prices: Prices) -> tuple[float, list[Course]]:
-    """A proven bound, J, and the course of each task that it rests on; prices are feasible."""
+    """Return a proven bound, J, and the course of each task behind it; prices are feasible."""
     progress = relaxed.shares.T @ prices.progress
     presence = relaxed.shares.T @ prices.presence - relaxed.base * progress
     asking = relaxed.weight[:, None] * prices.asking[None, :] - prices.work[:, None]
@@ -118,12 +118,12 @@ class Master:
                 self._row(r, k, True)
 
     def _gpus(self, bucket: int) -> IntArray:
-        """The columns of awake GPUs in a bucket."""
+        """Return the columns of awake GPUs in a bucket."""
         own: IntArray = bucket * self.levels + np.arange(self.levels)
         return own
 
     def _row(self, share: int, bucket: int, progress: bool) -> None:
-        """A row of a share, with the columns there are."""
+        """Add a row of a share, with the columns so far."""
         index, value = self._gpus(bucket), np.ones(self.levels)
         if progress:
             value = self.relaxed.curve.pace - self.relaxed.base[bucket]
@@ -183,7 +183,7 @@ class Master:
         return prices, weights, float(self.highs.getObjectiveValue()) * self.unit
 
     def totals(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """(L, K) presence and progress, s, where courses have these weights; later ones none."""
+        """Return presence and progress, (L, K), s, by weights of the first courses."""
         there, pace = np.zeros(self.relaxed.cover.shape), np.zeros(self.relaxed.cover.shape)
         for (ell, own, made, _), weight in zip(self.courses, weights.tolist(), strict=False):
             if weight > 1e-9:

@@ -11,15 +11,15 @@ from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 from optgap.solvers.consolidation.over_time.case import TaskStream
 
 OPENING = 10.0
-"""What opening a GPU counts beside its watts: more than any room that is left on another."""
+"""Cost of opening a GPU beside its power, more than any room left on another GPU."""
 
 
 TOO_SHORT = 0.1
-"""What a second counts by which a task ends before its GPU does, of one by which it ends later."""
+"""Cost of a second by which a task ends before its GPU, relative to one by which it ends later."""
 
 
 class Packing(NamedTuple):
-    """Who is on which GPU.
+    """Tasks on each GPU.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Packing(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """How tasks are packed.
+    """Rule by which tasks are packed.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def insert(
 
 @inner
 def power(case: TaskStream, p: Packing, tasks: IntArray) -> float:
-    """What the GPUs and servers of a packing draw at f_max, W."""
+    """Return what the GPUs and servers of a packing draw at f_max, W."""
     watts = np.zeros(len(case.gpu_kind))
     for task in tasks:
         for m in range(case.width[task]):
@@ -155,7 +155,7 @@ def power(case: TaskStream, p: Packing, tasks: IntArray) -> float:
 
 @inner
 def servers(case: TaskStream, p: Packing) -> float:
-    """What the servers with tasks draw besides, W."""
+    """Return what the servers with tasks draw besides, W."""
     watts = 0.0
     for i in range(len(p.busy)):
         if p.busy[i] > 0:

@@ -19,7 +19,7 @@ def cheapest_courses(
     finish: IntArray,
     pace: FloatArray,
 ) -> FloatArray:
-    """(L,) the least cost of each task over all buckets it may end in.
+    """Return (L,) the least cost of each task over all buckets it may end in.
 
     Before that bucket it is present all the time and makes as much progress as it likes in each, up
     to one second per second; in that bucket it is present for as long as it makes progress there,

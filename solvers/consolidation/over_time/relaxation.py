@@ -1,4 +1,4 @@
-"""What must hold in each bucket of time, whoever shares with whom: the rows of the master program.
+"""Rows of the master program, which hold in each time bucket whichever tasks share a GPU.
 
 In bucket k GPUs are awake for N_k seconds and could make Φ_k seconds of progress. For shares g with
 Σ_{l∈S} g_l ≤ 1 for all sets S that fit one GPU, Σ v_l·g_l·(presence of l) ≤ N_k and
@@ -69,7 +69,7 @@ class Relaxation:
 
 
 def relaxation(problem: ConsolidationProblem, buckets: int) -> Relaxation:
-    """The relaxation of a problem with so many buckets."""
+    """Return the relaxation of a problem with so many buckets."""
     tasks = problem.tasks
     submit = floats([t.submit_s for t in tasks])
     effort = floats([t.duration_s for t in tasks])
@@ -95,7 +95,7 @@ def relaxation(problem: ConsolidationProblem, buckets: int) -> Relaxation:
 
 
 def _edges(submit: FloatArray, effort: FloatArray, buckets: int) -> FloatArray:
-    """Where buckets begin: at arrivals and ends, or at so many of them; then some longer ones."""
+    """Return the starts of buckets: arrivals and ends, or some of them; then some longer ones."""
     start, last = float(submit.min()), float((submit + effort).max())
     times = np.unique(np.concatenate([submit, submit + effort, submit + 1.25 * effort]))
     times = np.unique(np.concatenate([times[times < last], np.linspace(start, last, 9)]))
@@ -107,7 +107,7 @@ def _edges(submit: FloatArray, effort: FloatArray, buckets: int) -> FloatArray:
 
 
 def utilisations(problem: ConsolidationProblem) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(L,) least and highest u/100, and ∫u/100 over a task's progress, s."""
+    """Return (L,) least and highest u/100, and ∫u/100 over a task's progress, s."""
     low, high, work = [], [], []
     for task in problem.tasks:
         u = task.util_percent / 100
@@ -122,7 +122,7 @@ def utilisations(problem: ConsolidationProblem) -> tuple[FloatArray, FloatArray,
 
 
 def _certain_gpus(problem: ConsolidationProblem) -> tuple[FloatArray, FloatArray]:
-    """When the tasks change that are there for certain, and the GPUs they need from then on."""
+    """Return when the tasks surely present change, and the GPUs that they need from then on."""
     submit = np.array([t.submit_s for t in problem.tasks])
     done = submit + np.array([t.duration_s for t in problem.tasks])
     times = np.unique(np.concatenate([submit, done]))
@@ -138,13 +138,13 @@ def _certain_gpus(problem: ConsolidationProblem) -> tuple[FloatArray, FloatArray
 
 
 def _integrated(times: FloatArray, values: FloatArray, edges: FloatArray) -> FloatArray:
-    """∫ of a step function (values[i] from times[i] on) between neighbouring edges."""
+    """Return ∫ of a step function (values[i] from times[i] on) between neighbouring edges."""
     points = np.append(times, max(times[-1], edges[-1]) + 1.0)
     grown = np.concatenate([[0.0], np.cumsum(values * np.diff(points))])
     return np.asarray(np.diff(np.interp(edges, points, grown)))
 
 
 def sizes(problem: ConsolidationProblem) -> tuple[IntArray, IntArray]:
-    """(R, L) memory and the capacity row where there is one, and (R,) what a GPU has of each."""
+    """Return memory and the capacity row if any, (R, L), and the amount of a GPU, (R,)."""
     limits = [int(problem.gpu_memory.max()), *[problem.limit_micro] * len(problem.rows)]
     return np.concatenate([problem.memory[None, :], problem.rows]), np.array(limits)

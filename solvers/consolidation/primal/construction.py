@@ -47,7 +47,7 @@ def construct(
 
 
 def sizes_of(instance: Instance) -> FloatArray:
-    """(L,) demand of each task, as shares of capacities weighted by their scarcity."""
+    """Return (L,) demand of each task, as shares of capacities weighted by their scarcity."""
     scale = np.maximum(instance.max_capacity[:, None], 1)
     return np.asarray((instance.demand / scale * instance.scarcity[:, None]).sum(axis=0))
 
@@ -114,7 +114,7 @@ class Cluster(NamedTuple):
 
 
 def cluster_of(instance: Instance) -> Cluster:
-    """The arrays of an instance; load is weighted by scarcity."""
+    """Return the arrays of an instance; load is weighted by scarcity."""
     share = instance.scarcity / np.maximum(instance.capacity, 1)
     return Cluster(
         instance.entry_start, instance.entry_task, instance.demand, share @ instance.demand,
@@ -151,7 +151,7 @@ def put(g: int, task: int, gpus: Gpus, cluster: Cluster) -> None:
 
 @inner
 def occupied(place: IntArray, cluster: Cluster) -> Gpus:
-    """The GPUs of a flat placement; entries of -1 are not placed yet."""
+    """Return the GPUs of a flat placement; entries of -1 are not placed yet."""
     count, servers = len(cluster.kind), len(cluster.server_w)
     gpus = Gpus(
         cluster.capacity[cluster.kind], np.zeros(count),
@@ -166,7 +166,7 @@ def occupied(place: IntArray, cluster: Cluster) -> Gpus:
 
 @inner
 def fits(g: int, task: int, gpus: Gpus, demand: IntArray) -> bool:
-    """Whether a GPU has room for a task."""
+    """Tell whether a GPU has room for a task."""
     room = gpus.many[g] < MOST_RESIDENTS - 1
     for r in range(len(demand)):
         room = room and demand[r, task] <= gpus.left[g, r]
@@ -177,7 +177,7 @@ def fits(g: int, task: int, gpus: Gpus, demand: IntArray) -> bool:
 def _cheapest_group(
     low: int, high: int, v: int, added: FloatArray, load: FloatArray, group: IntArray
 ) -> tuple[float, float]:
-    """The `v` GPUs of a range that add least, the fullest of equal ones: power and load."""
+    """Return the `v` GPUs of a range that add least, the fullest of equal ones: power and load."""
     power, filled = 0.0, 0.0
     for found in range(v):
         pick = -1

@@ -72,7 +72,7 @@ class Diving(PrimalHeuristic):
     def _assign(
         self, tree: Tree, box: CountBox, assignment: IntArray, limits: Limits
     ) -> IntArray | None:
-        """All tasks of several GPUs assigned, a few after each linear program.
+        """Return all tasks of several GPUs assigned, a few after each linear program.
 
         None where its value exceeds the cutoff.
         """
@@ -97,7 +97,7 @@ class Diving(PrimalHeuristic):
     def _choice(
         self, tree: Tree, assignment: IntArray, share: FloatArray, rest: IntArray, most: int
     ) -> list[tuple[int, int]]:
-        """The (task, server) pairs to assign next: all clear ones, or else one that is drawn.
+        """Return the (task, server) pairs to assign next: all clear ones, else a drawn one.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class Diving(PrimalHeuristic):
 
 
 def tasks_left(master: RestrictedMaster, usage: IntArray) -> IntArray:
-    """(L,) GPUs that each task still needs beside an integer λ."""
+    """Return (L,) GPUs that each task still needs beside an integer λ."""
     left = master.instance.width.copy()
     for j in np.flatnonzero(usage).tolist():
         left[list(master.columns[j])] -= usage[j]
@@ -135,7 +135,7 @@ def dive(
     rng: np.random.Generator | None = None,
     assignment: IntArray | None = None,
 ) -> IntArray | None:
-    """An integer λ of the master's columns for at most `most` W; None where the dive fails.
+    """Return an integer λ of the master's columns for at most `most` W; None where the dive fails.
 
     The first linear program is solved to its optimum, the others until their value is at most
     `most`.

@@ -64,7 +64,7 @@ def _taken_out(instance: Instance, place: IntArray, rng: np.random.Generator) ->
 
 
 def _order(instance: Instance, tasks: IntArray, rng: np.random.Generator) -> IntArray:
-    """By size, power or largest share with some noise, or at random."""
+    """Return an order by size, power or largest share with some noise, or at random."""
     keys = (
         sizes_of(instance),
         instance.least_watts,

@@ -173,7 +173,7 @@ class CountedModel:
         columns.free[need] = free
 
     def _blocked(self, u: int, need: int, served: int, cost: float) -> None:
-        """`cost` for each of the `served` GPUs on nodes with less than `need` CPU free."""
+        """Charge `cost` for each of the `served` GPUs on nodes with less than `need` CPU free."""
         if not cost or not need:
             return
         columns, unit = self.columns[u], self.units[u]
@@ -185,7 +185,7 @@ class CountedModel:
         self.builder.row([(blocked, 1.0), (served, -1.0), (free, float(most))], lower=0)
 
     def _several(self, u: int, need: int, wanted: int, cost: float) -> None:
-        """`cost` for each idle GPU that a class wanting several of them cannot use."""
+        """Charge `cost` for each idle GPU that a class with several GPUs cannot use."""
         columns, unit, builder = self.columns[u], self.units[u], self.builder
         gpus = self.counted.types[unit.type_index].gpus
         if wanted not in columns.gathered:

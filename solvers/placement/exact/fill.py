@@ -1,4 +1,4 @@
-"""How tasks that share GPUs reach them in the counted formulation.
+"""Assignment of tasks that share GPUs in the counted formulation.
 
 They are a flow through the fill levels of a GPU from 0 upwards, larger tasks first; every unit of
 flow is one GPU. It knows the milli-GPU that a filled GPU has left, which is what fragmentation
@@ -57,7 +57,7 @@ class Fill:
         return Filling(self, arcs, ends)
 
     def _arcs(self, shared: dict[int, Terms]) -> list[tuple[int, int]]:
-        """(size, level before it), as far as levels are reached by larger sizes first."""
+        """Return (size, level before it), as far as levels are reached by larger sizes first."""
         arcs: set[tuple[int, int]] = set()
         levels = {0}
         for i, milli in enumerate(self.sizes.milli):
@@ -84,7 +84,7 @@ class Filling:
         return [(column, 1000 - level) for level, column in self.levels.items()]
 
     def take(self, values: FloatArray) -> list[list[int]]:
-        """The sizes that each GPU in use has room for."""
+        """Return the sizes that each GPU in use has room for."""
         left = {arc: round(values[column]) for arc, column in self.arcs.items()}
         gpus = []
         for end in sorted(self.levels, reverse=True):

@@ -1,4 +1,4 @@
-"""Why a problem has no solution, or is none for a method, where that takes no solver to see."""
+"""Reasons why a problem has no solution, or none for a method, that need no solver."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def at_most(problem: PlacementProblem, method: str, nodes: int, tasks: int) -> N
 
 
 def impossible(problem: PlacementProblem) -> str:
-    """Why the tasks cannot all be placed, in one line; "" when nothing simple says so."""
+    """Return why the tasks cannot all be placed, in one line; "" when nothing simple says so."""
     cluster, tasks = problem.cluster, problem.tasks
     why = never_fits(problem) or problem.why_not(range(tasks.count))
     alone = int(tasks.num_gpu[tasks.gpu_milli > 500].sum())
@@ -38,7 +38,7 @@ def impossible(problem: PlacementProblem) -> str:
 
 
 def together(by: str) -> str:
-    """The message where only a solver could tell."""
+    """Return the message where only a solver could tell."""
     return (
         "every task fits a node and the totals suffice, but no placement of all of them exists "
         f"(proven by {by})"
@@ -46,7 +46,7 @@ def together(by: str) -> str:
 
 
 def never_fits(problem: PlacementProblem) -> str:
-    """Which task fits no node, or not as many as it takes, even when all are empty; "" if none."""
+    """Say which task fits too few nodes even when all are empty; "" if none."""
     lost = problem.never_fits
     if not lost:
         return ""

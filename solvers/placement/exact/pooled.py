@@ -24,14 +24,14 @@ TOLERANCE = 1e-9
 
 
 def valid_bound(model: CountedModel, bound: float) -> float:
-    """A solver's bound, less its tolerance; demand is a whole number of milli-GPU."""
+    """Return a solver's bound, less its tolerance; demand is a whole number of milli-GPU."""
     if model.counted.accepting:
         return float(int(bound + 1e-6 * max(1.0, abs(bound))))
     return bound - solver_slack(model.model, TOLERANCE)
 
 
 def pooled_model(counted: Counted) -> CountedModel:
-    """One unit per node type."""
+    """Return one unit per node type."""
     members: dict[int, list[int]] = {}
     for n, t in enumerate(counted.problem.cluster.type_of.tolist()):
         members.setdefault(t, []).append(n)
@@ -51,7 +51,7 @@ def solve_pooled(model: CountedModel, limits: Limits, seed: int, gap: float = 0.
 def bound_pooled(
     problem: PlacementProblem, *, limits: Limits, seed: int, gap: float = 1e-4
 ) -> Outcome:
-    """A bound from pooled nodes; any size.
+    """Return a bound from pooled nodes; any size.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ from optgap.solvers.placement.nodes import Node, expand, inserted
 from optgap.solvers.placement.nodes import counted as contents_of
 
 POOLING_SHARE = 0.4
-"""Of the work that is left, for the bound from pooled nodes."""
+"""Share of the work that is left for the bound from pooled nodes."""
 CLOSE = 1e-6
 """An objective within this of its bound, relative to its size, is optimal: what the solvers'
 own arithmetic is good for."""
@@ -44,7 +44,7 @@ MOST_TASKS = 2000
 
 
 def exact(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
-    """The best placement, proven.
+    """Return the best placement, proven.
 
     The minimising objectives place every task; a proof is good to one part in a million.
 
@@ -60,13 +60,13 @@ def exact(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
 
 
 def greedy(counted: Counted) -> PlacementSolution | None:
-    """Every task where the objective grows least, what asks for most first; None without room."""
+    """Place each task where the objective grows least, the largest first; None without room."""
     nodes = inserted(counted, [], counted.accepting)
     return None if nodes is None else expand(counted, nodes)
 
 
 def objective_of(counted: Counted, solution: PlacementSolution) -> float:
-    """The objective of a placement by the costs of its nodes' contents."""
+    """Return the objective of a placement by the costs of its nodes' contents."""
     if counted.accepting:
         return float(counted.problem.tasks.demand_milli[solution.node >= 0].sum())
     costs = [counted.cost(t, contents) for t, contents in contents_of(counted, solution)]
@@ -74,7 +74,7 @@ def objective_of(counted: Counted, solution: PlacementSolution) -> float:
 
 
 def decode(model: CountedModel, values: FloatArray) -> PlacementSolution:
-    """The placement behind the columns' values, where every unit is a single node."""
+    """Return the placement behind the columns' values, where every unit is a single node."""
     nodes: list[Node] = []
     for unit, columns in zip(model.units, model.columns, strict=True):
         of_size: dict[int, list[int]] = defaultdict(list)
@@ -113,7 +113,7 @@ class ExactSearch:
 
     @property
     def sign(self) -> int:
-        """By what values are multiplied to be minimised."""
+        """Factor that turns values into ones to be minimised."""
         return -1 if self.counted.accepting else 1
 
     @property
@@ -149,7 +149,7 @@ class ExactSearch:
             self.found, self.claimed = solution, value
 
     def _better(self, bound: float | None) -> float | None:
-        """The better of this bound and the one that is known."""
+        """Return the better of this bound and the one that is known."""
         known = [value for value in (self.bound, bound) if value is not None]
         return max(known, key=lambda value: self.sign * value, default=None)
 

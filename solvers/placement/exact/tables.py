@@ -1,4 +1,4 @@
-"""What the exact formulations read from a placement problem: steps, residuals, thresholds.
+"""Tables of a placement problem for the exact formulations: steps, residuals, thresholds.
 
 Nothing in here is a decision. A node's cost (Eq. 5 in the objective's own unit) is split into
 parts that are linear in counts:
@@ -132,5 +132,5 @@ class Counted(Aggregate):
 
 
 def is_share(task: TaskClass) -> bool:
-    """Whether the task takes a part of one GPU only."""
+    """Tell whether the task takes a part of one GPU only."""
     return task.num_gpu == 1 and task.gpu_milli < 1000

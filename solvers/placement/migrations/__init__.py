@@ -1,15 +1,15 @@
-"""The best placement that at most K migrations reach, with a proven bound, for every K.
+"""Best placement that at most K migrations reach, with a proven bound, for every K.
 
-Power only: groups of tasks leave greedily (`greedy`), the offline placement is laid over what is
-there (`target`), and small clusters are solved exactly (`exact`). Bounds are those of departures
-(`bound`), of node patterns with everything free to move, and of the integer program.
+The objective is power. Groups of tasks leave greedily (`greedy`), and the offline placement is
+matched to the present one (`target`). The better of two bounds counts: that of node patterns with
+everything but load free to move, for any K, and that of K departures (`departures`). Small clusters
+are solved exactly for each K (`exact`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from optgap.models.placement import PlacementSolution
 from optgap.models.placement.migrations import MigrationProblem, Move
 from optgap.models.result import Termination
 from optgap.solvers.formulation import Stopped
-from optgap.solvers.placement.migrations.bound import ROUNDING, DepartureBound
+from optgap.solvers.placement.migrations.departures import saved_w
 from optgap.solvers.placement.migrations.exact import MigrationModel
 from optgap.solvers.placement.migrations.greedy import Descent
 from optgap.solvers.placement.migrations.state import NOTHING, State
@@ -32,24 +32,24 @@ from optgap.solvers.placement.migrations.target import (
 )
 
 MOST_STEPS = 10
-"""Steps per task after which a descent ends; each saves power, so that it is far from ever met."""
-
-
+"""Steps per task after which a descent ends; each saves power, so the limit is never met."""
 EXACT_NODES, EXACT_TASKS = 40, 120
-"""The integer program is solved up to these sizes."""
+"""Largest sizes at which the integer program is solved."""
 EXACT_UNITS = 10.0
-"""Work for it, for each number of migrations."""
+"""Work for the integer program, for each number of migrations."""
 ROUNDS = 10
-"""Neighbourhoods that the offline placement re-solves."""
+"""Number of neighbourhoods that the offline placement re-solves."""
 TOLERANCE = 4e-3
-"""How far its bound may be from that of the linear program, relatively."""
+"""Relative tolerance between the offline placement's bound and the linear program's."""
 PATTERN_SHARE = 0.7
-"""Of a budget of work, for the offline placement and its bound."""
+"""Share of a budget of work for the offline placement and its bound."""
+ROUNDING = 1e-9
+"""Relative margin that is subtracted from a bound for rounding errors of sums."""
 
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """At most `most` migrations: the power reached (W), a proven bound (W), and the moves.
+    """Result for at most `most` migrations: power (W), a proven bound (W), and the moves.
 
     `path_w` is the power now and after each move, W.
     """
@@ -64,13 +64,13 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class MigrationCurve:
-    """What migrations save, by how many there may be.
+    """Saving by number of migrations.
 
     Parameters
     ----------
-    points: by ascending `most`; the last is for any number of migrations.
-    solution: the placement that the last one's moves lead to.
-    termination: why the work stopped.
+    points: results by ascending `most`; the last is for any number of migrations.
+    solution: placement after the moves of the last point.
+    termination: reason why the work stopped.
     """
 
     points: tuple[CurvePoint, ...]
@@ -78,45 +78,43 @@ class MigrationCurve:
     termination: Termination
 
     def at(self, most: int) -> CurvePoint:
-        """The best point that needs no more migrations than this."""
+        """Return the best point that needs at most `most` migrations."""
         return max((p for p in self.points if p.most <= most), key=lambda p: p.most)
 
 
 @dataclass
 class _Work:
-    """What is known so far: lists of moves, with the power (W) before the first and after each."""
+    """Lists of moves found so far, with the power (W) before the first move and after each."""
 
     migration: MigrationProblem
     limits: Limits
     seed: int
     paths: list[tuple[list[Move], list[float]]] = field(default_factory=list)
-    followed: list[list[Move]] = field(default_factory=list)
 
-    @cached_property
-    def now_w(self) -> float:
-        """Power of the current placement, W."""
-        return float(self.migration.evaluate(self.migration.current).objective)
+    def add(self, moves: Sequence[Move], checked: int = 0) -> None:
+        """Store a list of moves, of which the first `checked` are known to fit.
 
-    @cached_property
-    def start(self) -> State:
-        """The cluster before any move; to be copied."""
-        return State(self.migration)
-
-    def add(self, moves: Sequence[Move]) -> None:
-        """Keep a list of moves, each of which fits."""
-        state = self.start.copy()
-        power = self.now_w
-        watts = [power]
+        Raises
+        ------
+        RefereeError: if a move does not fit.
+        """
+        _end, broken = self.migration.follow(moves, checked)
+        if broken:
+            raise RefereeError(f"a plan of {len(moves)} moves: {broken[0]}")
+        state, watts = State(self.migration), [self._power([])]
         for move in moves:
             touched = {move.from_node, move.to_node}
-            power -= sum(state.power(n) for n in touched)
+            before = sum(state.power(n) for n in touched)
             state.move(move)
-            power += sum(state.power(n) for n in touched)
-            watts.append(power)
+            watts.append(watts[-1] - before + sum(state.power(n) for n in touched))
         self.paths.append((list(moves), watts))
 
-    def best(self, most: int | None) -> tuple[list[Move], list[float]]:
-        """The list that ends with the least power within so many moves; None for any number."""
+    def _power(self, moves: Sequence[Move]) -> float:
+        end, _ = self.migration.follow(moves, len(moves))
+        return float(self.migration.evaluate(end).objective)
+
+    def best(self, most: int | None = None) -> tuple[list[Move], list[float]]:
+        """Return the list of least final power within `most` moves; None for any number."""
         chosen: tuple[list[Move], list[float]] = ([], self.paths[0][1][:1])
         for moves, watts in self.paths:
             within = watts if most is None else watts[: most + 1]
@@ -125,38 +123,20 @@ class _Work:
                 chosen = (moves[:stop], watts[: stop + 1])
         return chosen
 
-    def point(
-        self, most: int, any_number: bool, bound: float, by: str
-    ) -> tuple[CurvePoint, PlacementSolution]:
-        """The point of the curve and where it ends, with the referee's own power.
-
-        The first steps that it shares with moves that were followed need no second look.
+    def point(self, most: int, any_number: bool, bound: float, by: str) -> CurvePoint:
+        """Return the point of the curve, with the referee's own power.
 
         Raises
         ------
-        RefereeError: when a step does not fit, or leads to another power than it should.
+        RefereeError: if this power differs from that of the moves, or is below the bound.
         """
         moves, watts = self.best(None if any_number else most)
-        checked = max((_shared(moves, known) for known in self.followed), default=0)
-        final, broken = self.migration.follow(moves, checked)
-        self.followed.append(moves)
-        broken = broken or self.migration.check(final, len(moves))
-        power = self.migration.evaluate(final).objective
-        if broken or abs(power - watts[-1]) > 1e-6 * max(1.0, power):
-            what = str(broken[0]) if broken else f"{watts[-1]!r} W, the referee finds {power!r}"
-            raise RefereeError(f"moves to at most {most}: {what}")
-        if bound > power + 1e-6 * max(1.0, power):
-            raise RefereeError(
-                f"the bound {bound!r} is above the {power!r} W that {most} moves reach"
-            )
-        point = CurvePoint(most, power, min(bound, power), tuple(moves), by, tuple(watts))
-        return point, final
-
-
-def _shared(moves: Sequence[Move], known: Sequence[Move]) -> int:
-    """How many first moves two lists share."""
-    pairs = enumerate(zip(moves, known, strict=False))
-    return next((k for k, (a, b) in pairs if a != b), min(len(moves), len(known)))
+        power = self._power(moves)
+        slack = 1e-6 * max(1.0, power)
+        if abs(power - watts[-1]) > slack or bound > power + slack:
+            told = f"{watts[-1]!r} W and the bound {bound!r}, the referee finds {power!r}"
+            raise RefereeError(f"moves to at most {most}: {told}")
+        return CurvePoint(most, power, min(bound, power), tuple(moves), by, tuple(watts))
 
 
 def curve(
@@ -166,65 +146,53 @@ def curve(
     seed: int = 0,
     wanted: Iterable[int] = (),
 ) -> MigrationCurve:
-    """The saving by number of migrations: 0, 1, 2, 5, 10, … and the `wanted`, up to any number.
+    """Return the saving by number of migrations: 0, 1, 2, 5, 10, …, the `wanted`, and any number.
 
     Raises
     ------
     InputError: for another objective than power, or CPU power as printed in Eq. 1, which can
         fall when a task arrives.
     """
-    problem = migration.problem
+    problem, current = migration.problem, migration.current
     if problem.objective.goal != "power":
         raise InputError("problem", "field objective.goal", problem.objective.goal, "'power'")
     if problem.power.cpu_rule != "packages":
         raise InputError("problem", "field power.cpu_rule", problem.power.cpu_rule, "'packages'")
     work = _Work(migration, limits, seed)
-    every = Descent.of(migration)
-    every.run(MOST_STEPS * len(problem.tasks), limits)
-    work.add(every.moves)
-    free_bound, by = _patterns(work)
-    small = _small(work)
-    most = max(len(work.best(None)[0]), int(migration.movable.sum()) if small else 0, 1)
+    descent = Descent(migration)
+    descent.run(MOST_STEPS * len(problem.tasks), limits)
+    work.add(descent.moves)
+    # arrivals never lower the power of a node
+    stay = PlacementSolution.of_arrays(
+        np.where(migration.movable, -1, current.node),
+        np.where(migration.movable, 0, current.gpu_mask),
+    )
+    bounds = [(migration.evaluate(stay).objective, "what must stay"), _patterns(work)]
+    small = len(problem.cluster) <= EXACT_NODES and len(problem.tasks) <= EXACT_TASKS
+    most = max(len(work.best()[0]), int(migration.movable.sum()) if small else 0, 1)
     grid = _grid(most, wanted)
-    for k in grid[1:-1]:
-        descent = _on_the_way(work, every, k)
-        if descent is not None:
-            descent.run(k, limits)
-            work.add(descent.moves)
-    exact = _exact(work, grid) if small else {}
-    departures = DepartureBound(migration)
-    found: list[tuple[CurvePoint, PlacementSolution]] = []
-    for k in reversed(grid):
-        bounds = [
-            (departures.at(k), "departures, node by node"),
-            (free_bound + migration.fixed_w, by),
-            (exact.get(k, -np.inf) + migration.fixed_w, "integer program (HiGHS)"),
-        ]
-        found.append(work.point(k, k == grid[-1], *max(bounds)))
-    points = tuple(point for point, _final in reversed(found))
-    return MigrationCurve(points, found[0][1], limits.stop or Termination.COMPLETED)
-
-
-def _on_the_way(work: _Work, every: Descent, most: int) -> Descent | None:
-    """A descent that begins part of the way to the offline placement; None without a way.
-
-    The farther on the way, the fewer moves a descent finds: `most` are to be enough for both.
-    """
     way = max((moves for moves, _ in work.paths), key=len)
-    left = len(every.moves)
-    if not left < most < len(way):
-        return None
-    begun = round((most - left) * len(way) / (len(way) - left))
-    return Descent.of(work.migration, way[:begun])
-
-
-def _small(work: _Work) -> bool:
-    problem = work.migration.problem
-    return len(problem.cluster) <= EXACT_NODES and len(problem.tasks) <= EXACT_TASKS
+    for k in grid:
+        if len(descent.moves) < k < len(way):
+            # begin on the way to the offline placement: the farther, the fewer moves save the rest
+            left = len(descent.moves)
+            begun = round((k - left) * len(way) / (len(way) - left))
+            between = Descent(migration, way[:begun])
+            between.run(k, limits)
+            work.add(between.moves, begun)
+    now, saved = work.paths[0][1][0], saved_w(State(migration)) * (1 + ROUNDING)
+    gone = {k: (now - saved[min(k, len(saved) - 1)], "departures, node by node") for k in grid}
+    exact = _exact(work, grid[1:]) if small else {}
+    exact[0] = now, "no migration"
+    points = tuple(
+        work.point(k, k == most, *max(*bounds, gone[k], exact.get(k, bounds[0]))) for k in grid
+    )
+    end, _ = migration.follow(points[-1].moves, len(points[-1].moves))
+    return MigrationCurve(points, end, limits.stop or Termination.COMPLETED)
 
 
 def _grid(most: int, wanted: Iterable[int]) -> list[int]:
-    """0, 1, 2, 5, 10, … below the most, the wanted ones, and the most."""
+    """Return 0, 1, 2, 5, 10, … below `most`, the wanted numbers, and `most`."""
     steps = {0, most, *(k for k in wanted if 0 <= k <= most)}
     scale = 1
     while scale <= most:
@@ -234,7 +202,7 @@ def _grid(most: int, wanted: Iterable[int]) -> list[int]:
 
 
 def _patterns(work: _Work) -> tuple[float, str]:
-    """The bound with everything but load free to move; the offline placement becomes a path."""
+    """Return the bound if all but load may move; store the moves to the offline placement."""
     from optgap.solvers.placement.patterns import bound_patterns, patterns
 
     migration = work.migration
@@ -257,11 +225,12 @@ def _patterns(work: _Work) -> tuple[float, str]:
             _lay(work, part, found.solution)
     if whole is None or bounded is None or bounded.bound is None:
         return -np.inf, ""
-    return bounded.bound + whole[1] - ROUNDING * abs(bounded.bound), bounded.bound_by or ""
+    bound = bounded.bound + whole[1] - ROUNDING * abs(bounded.bound)
+    return bound + migration.fixed_w, bounded.bound_by or ""
 
 
 def _lay(work: _Work, part: Part, found: PlacementSolution) -> None:
-    """Make a path of an offline placement of a part, and descend from its end."""
+    """Store the moves to an offline placement of a part, and a descent from there."""
     migration = work.migration
     near = laid_over(part, found)
     node, mask = migration.current.node.copy(), migration.current.gpu_mask.copy()
@@ -271,26 +240,25 @@ def _lay(work: _Work, part: Part, found: PlacementSolution) -> None:
     if migration.check(target):  # more tasks on a node than it may run
         return
     way = in_order(migration, target, work.limits)
-    descent = Descent.of(migration, way)
+    descent = Descent(migration, way)
     descent.run(len(way) + MOST_STEPS * len(part.tasks), work.limits)
     work.add(descent.moves)
 
 
-def _exact(work: _Work, grid: Sequence[int]) -> dict[int, float]:
-    """Bounds by number of migrations; the placements become paths where an order is found."""
-    bounds: dict[int, float] = {}
+def _exact(work: _Work, grid: Sequence[int]) -> dict[int, tuple[float, str]]:
+    """Return exact bounds by number of migrations; store the moves if an order is found."""
+    bounds: dict[int, tuple[float, str]] = {}
+    migration, limits = work.migration, work.limits
     try:
-        model = MigrationModel(work.migration, work.limits)
+        model = MigrationModel(migration, limits)
     except Stopped:
         return bounds
     for most in grid:
-        if work.limits.stop:
+        if limits.stop:
             break
-        solution, bound = model.solve(
-            most, work.limits.within(EXACT_UNITS * work.limits.effort), work.seed
-        )
+        solution, bound = model.solve(most, limits.within(EXACT_UNITS * limits.effort), work.seed)
         if bound is not None:
-            bounds[most] = bound
-        if solution is not None and not work.migration.check(solution, most):
-            work.add(in_order(work.migration, solution, work.limits))
+            bounds[most] = bound + migration.fixed_w, "integer program (HiGHS)"
+        if solution is not None and not migration.check(solution, most):
+            work.add(in_order(migration, solution, limits))
     return bounds

@@ -1,4 +1,4 @@
-"""The textbook formulation with the current placement in it: at most K tasks may leave it.
+"""Textbook formulation with the current placement, from which at most K tasks may move.
 
 moved_i ≥ 1 − y_inh  for every GPU h of node n that task i has now (1 − x_in without GPUs)
 Σ_i moved_i ≤ K,  x_in = 0 where i may not go
@@ -18,15 +18,15 @@ from optgap.solvers.placement.formulation import Placing, program
 from optgap.solvers.placement.milp import TOLERANCE
 
 LARGE = 10**7
-"""Amounts from here on would be beyond the tolerances of the integer program."""
+"""Least amount that exceeds the tolerances of the integer program."""
 
 
 class MigrationModel:
-    """The formulation, written once and solved for any K.
+    """Formulation that is written once and solved for any K.
 
     Raises
     ------
-    Stopped: at a limit.
+    Stopped: if a limit ends the work.
     """
 
     def __init__(self, migration: MigrationProblem, limits: Limits | None = None) -> None:
@@ -56,9 +56,9 @@ class MigrationModel:
     def solve(
         self, most: int, limits: Limits, seed: int
     ) -> tuple[PlacementSolution | None, float | None]:
-        """The best placement found with at most `most` migrations, and a proven bound in W.
+        """Return the best placement with at most `most` migrations, and a proven bound, W.
 
-        The bound is on the power of the problem's devices; None stands for nothing found.
+        The bound is on the power of the problem's devices. A missing result is None.
         """
         model = self.written.linear
         if self.most:
@@ -75,7 +75,7 @@ class MigrationModel:
 
 
 def _further(made: Placing, migration: MigrationProblem) -> None:
-    """Rows for what nodes give beside the problem; amounts in bytes are left to the moves."""
+    """Add rows for further resources of nodes; only moves check amounts in bytes."""
     m, further = made.m, migration.further
     open_to = [n for n in range(len(migration.problem.cluster)) if not migration.closed[n]]
     for n in open_to:

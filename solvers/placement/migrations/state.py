@@ -1,10 +1,6 @@
-"""A cluster as it changes move by move, and where one more task costs the least."""
+"""Cluster that changes move by move, and the search for a task's cheapest place."""
 
 from __future__ import annotations
-
-import copy
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,23 +10,7 @@ from optgap.models.placement.kernels import Table, cpu_w, node_table
 from optgap.models.placement.migrations import MigrationProblem, Move
 
 NOTHING = 1e-9
-"""W: a saving up to this is rounding."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """Tasks of one node that must all leave before anything is saved.
-
-    Parameters
-    ----------
-    node: the node they leave.
-    tasks: the tasks, those that are hardest to place first.
-    barred: the GPUs of the node that they must not come back to (bits), -1 for all of the node.
-    """
-
-    node: int
-    tasks: tuple[int, ...]
-    barred: int
+"""Saving up to which a difference is rounding, W."""
 
 
 @compiled
@@ -48,9 +28,9 @@ def landing(
     barred_node: int,
     barred: int,
 ) -> tuple[int, int, float]:
-    """The node and GPUs (bits) where a task costs the fewest W more, and these W; node -1 if none.
+    """Return the node and GPUs (bits) of a task's least added W, and these W; node -1 for none.
 
-    Ties go to the GPU that is left with the least, then to the node left with the least CPU.
+    Ties go to the GPU with least left, then to the node with least CPU left.
     """
     best, best_mask, best_w, best_left, best_cpu = -1, 0, np.inf, 0, 0
     for n in range(len(nodes)):
@@ -90,8 +70,12 @@ def landing(
     return best, best_mask, best_w
 
 
+def _bits(mask: int) -> list[int]:
+    return [g for g in range(mask.bit_length()) if mask >> g & 1]
+
+
 class State:
-    """Where every task is, what is free on every node, and the power of all.
+    """Places of all tasks, free amounts of all nodes, and their power.
 
     Parameters
     ----------
@@ -119,22 +103,14 @@ class State:
         for k in range(len(problem.tasks)):
             self.put(k, int(migration.current.node[k]), int(migration.current.gpu_mask[k]))
 
-    def copy(self) -> State:
-        """The same state, to be changed apart from this one."""
-        made = copy.copy(self)
-        for name in ("free_cpu", "free_memory", "gpu_free", "more_free", "node", "mask"):
-            setattr(made, name, getattr(self, name).copy())
-        made.on = [set(members) for members in self.on]
-        return made
-
     def put(self, k: int, n: int, mask: int) -> None:
-        """Task `k`, which is nowhere, starts on node `n`."""
+        """Put task `k`, which has no place, on node `n`."""
         self._change(k, n, mask, 1)
         self.node[k], self.mask[k] = n, mask
         self.on[n].add(k)
 
     def take(self, k: int) -> tuple[int, int]:
-        """Task `k` leaves; returns where it was."""
+        """Take task `k` off its node, and return its place."""
         n, mask = int(self.node[k]), int(self.mask[k])
         self._change(k, n, mask, -1)
         self.node[k], self.mask[k] = -1, 0
@@ -147,11 +123,8 @@ class State:
         self.free_memory[n] -= sign * memory
         if len(self.short[k]):
             self.more_free[:, n] -= sign * self.migration.further.asks[k]
-        g = 0
-        while mask >> g:
-            if mask >> g & 1:
-                self.gpu_free[n, g] -= sign * share
-            g += 1
+        for g in _bits(mask):
+            self.gpu_free[n, g] -= sign * share
 
     def move(self, move: Move) -> None:
         """Carry out one move."""
@@ -159,7 +132,7 @@ class State:
         self.put(move.task, move.to_node, move.gpu_mask)
 
     def power(self, n: int) -> float:
-        """Power of node `n`, W."""
+        """Return the power of node `n`, W."""
         node = self.nodes[n]
         gpus = int(node["gpus"])
         busy = int((self.gpu_free[n, :gpus] < self.gpu_full[n]).sum())
@@ -167,12 +140,12 @@ class State:
         return busy * full_w + (gpus - busy) * idle_w + self.cpu_power(n, int(self.free_cpu[n]))
 
     def cpu_power(self, n: int, free_milli: int) -> float:
-        """Power of the CPUs of node `n` with so many milli-vCPU free, W."""
+        """Return the power of node `n`'s CPUs with so many milli-vCPU free, W."""
         problem = self.migration.problem
         return problem.power.cpu_w(int(problem.cluster.cpu_milli[n]), free_milli)
 
     def allowed(self, k: int) -> BoolArray:
-        """(N,) the nodes that task `k` may go to, whatever is on them."""
+        """Return the nodes (N,) that task `k` may go to, however full."""
         spec = self.tasks.gpu_specs[k] if self.tasks.num_gpu[k] else ""
         key = (spec, int(self.migration.node_set_of[k]))
         if key not in self._allowed:
@@ -185,7 +158,7 @@ class State:
         return self._allowed[key]
 
     def best(self, k: int, barred_node: int, barred: int) -> tuple[int, int, float]:
-        """`landing` of task `k`, which is nowhere at the moment."""
+        """Return the `landing` of task `k`, which has no place at the moment."""
         tasks, further = self.tasks, self.migration.further
         allowed = self.allowed(k)
         for r in self.short[k]:
@@ -198,73 +171,16 @@ class State:
         return int(n), int(mask), float(watts)
 
     def fits(self, k: int, n: int, mask: int) -> bool:
-        """Whether task `k`, which is nowhere at the moment, can start there."""
+        """Tell whether task `k`, which has no place at the moment, fits there."""
         tasks, further = self.tasks, self.migration.further
         return bool(
             self.free_cpu[n] >= tasks.cpu_milli[k]
             and self.free_memory[n] >= tasks.memory_mib[k]
             and (self.more_free[:, n] >= further.asks[k])[self.short[k]].all()
-            and all(
-                self.gpu_free[n, g] >= further.share[k]
-                for g in range(mask.bit_length())
-                if mask >> g & 1
-            )
-            and (not further.fullest[k] or mask == self.best_on(k, n))
+            and all(self.gpu_free[n, g] >= further.share[k] for g in _bits(mask))
+            and (not further.fullest[k] or mask == self._picked(k, n))
         )
 
-    def best_on(self, k: int, n: int) -> int:
-        """The GPU of node `n` that a scheduler picks for task `k`."""
+    def _picked(self, k: int, n: int) -> int:
         there = np.array(sorted(self.on[n]), dtype=np.int64)
         return self.migration.picked(k, n, there, self.mask[there])
-
-    # -- what may be worth leaving --------------------------------------------------------
-
-    def units(self, n: int) -> Iterator[Unit]:
-        """What could leave node `n` together: all of a GPU, or a CPU package's worth of others."""
-        movable = self.migration.movable
-        here = sorted(self.on[n])
-        seen: set[int] = set()
-        for g in range(int(self.nodes[n]["gpus"])):
-            members = [k for k in here if self.mask[k] >> g & 1]
-            if members and members[0] not in seen and all(movable[k] for k in members):
-                seen.update(members)
-                barred = int(np.bitwise_or.reduce(self.mask[members]))
-                if self.migration.further.fullest[members].any():
-                    barred = -1  # where a task comes back to is not ours to say
-                yield self._unit(n, members, barred)
-        plain = [k for k in here if movable[k] and not self.tasks.num_gpu[k]]
-        plain.sort(key=lambda k: -self.tasks.cpu_milli[k])
-        free = int(self.free_cpu[n])
-        now = self.cpu_power(n, free)
-        for i, k in enumerate(plain):
-            free += int(self.tasks.cpu_milli[k])
-            if self.cpu_power(n, free) < now - NOTHING:
-                yield self._unit(n, plain[: i + 1], -1)
-                return
-
-    def _unit(self, n: int, members: list[int], barred: int) -> Unit:
-        tasks = self.tasks
-        order = sorted(members, key=lambda k: (-tasks.demand_milli[k], -tasks.cpu_milli[k], k))
-        return Unit(n, tuple(order), barred)
-
-    def evaluate(self, unit: Unit) -> tuple[float, list[Move]] | None:
-        """What the unit's leaving saves (W), and its moves; None where that is nothing.
-
-        The state is as before.
-        """
-        before = self.power(unit.node)
-        was = [(k, *self.take(k)) for k in unit.tasks]
-        saved = before - self.power(unit.node)
-        moves: list[Move] = []
-        for k, n, _mask in was:
-            to, mask, watts = self.best(k, n, unit.barred) if saved > NOTHING else (-1, 0, 0.0)
-            if to < 0:
-                break
-            saved -= watts
-            self.put(k, to, mask)
-            moves.append(Move(k, n, to, mask))
-        for move in moves:
-            self.take(move.task)
-        for k, n, mask in was:
-            self.put(k, n, mask)
-        return (saved, moves) if len(moves) == len(was) and saved > NOTHING else None

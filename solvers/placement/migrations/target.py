@@ -1,8 +1,8 @@
-"""A far better placement, laid over the one that is there so that few tasks move, and its order.
+"""Offline placement matched to the present one so that few tasks move, and the order of moves.
 
-What the offline method finds says which contents nodes of a type have, not which node has which:
-an assignment puts the contents where most of them are already. The way there is a list of
-moves each of which fits; where tasks block one another, one of them waits on a third node.
+The offline method finds contents for the nodes of a type, and any such node can have any of these.
+An assignment therefore puts each content on the node that has most of it already. The result is a
+list of moves that all fit. If tasks block one another, one of them waits on a third node.
 """
 
 from __future__ import annotations
@@ -21,20 +21,18 @@ from optgap.models.placement.power import CORE_MILLI
 from optgap.solvers.placement.migrations.state import State
 
 MOST_HOPS = 3
-"""How often a task may make way for others before it comes to where it belongs."""
-Slot = tuple[int, int, int]
-"""A place that waits for a task: its class, node and GPUs (bits)."""
+"""Largest number of times that a task makes way before it reaches its target."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some nodes of a cluster, and those of their tasks that are not load of a node.
+    """Part of a cluster: some nodes, and their tasks that are not load.
 
     Parameters
     ----------
-    problem: these nodes and tasks; the load takes its CPU and memory off the nodes.
+    problem: these nodes, less the CPU and memory of their load, and these tasks.
     nodes, tasks: their indices in the cluster.
-    here: where the tasks are now.
+    here: present nodes of the tasks.
     """
 
     problem: PlacementProblem
@@ -44,42 +42,32 @@ class Part:
 
 
 def _load(migration: MigrationProblem) -> BoolArray:
-    """(T,) the tasks without GPUs that must stay: nothing but load of their nodes."""
+    """Return the tasks (T,) without GPUs that must stay, the load of their nodes."""
     load: BoolArray = ~migration.movable & (migration.problem.tasks.num_gpu == 0)
     return load
 
 
 def free_part(migration: MigrationProblem) -> Part | None:
-    """The nodes on which every task may be exchanged for any like it, with their tasks.
+    """Return the nodes on which any equal tasks may be exchanged, with their tasks.
 
-    A node that a task may not go to, and where it would not fit anyway, confines nobody.
-    None where no task is on such a node.
+    The result is None if no task is on such a node.
     """
-    cluster, tasks_of = migration.problem.cluster, migration.problem.tasks
     load = _load(migration)
     held = migration.closed.copy()
-    held[migration.current.node[~migration.movable & ~load]] = True
-    shut = [set(cluster.type_of[~held & ~inside].tolist()) for inside in migration.node_sets]
-    pairs = list(zip(migration.node_set_of.tolist(), tasks_of.class_of.tolist(), strict=True))
-    fits, classes, types = migration.problem.fits_empty, tasks_of.classes, cluster.types
-    narrow = {
-        (g, c) for g, c in set(pairs) if g >= 0 and any(fits(classes[c], types[t]) for t in shut[g])
-    }
-    confined = np.array([pair in narrow for pair in pairs])
+    confined = ~migration.movable | (migration.node_set_of >= 0)
     held[migration.current.node[confined & ~load]] = True
     return _part(migration, np.flatnonzero(~held))
 
 
 def without_load(migration: MigrationProblem) -> tuple[Part, float] | None:
-    """All nodes without the load that stays on them, and W that this load adds at least.
+    """Return all nodes without their load, and the least W that the load adds.
 
-    All other tasks may go anywhere. The least that a node draws more with its load, whatever else
-    is on it, may be added to a bound. None where the load is more than a node has, or all there is.
+    All other tasks may go anywhere. The least further power that a node draws with its load may be
+    added to a bound. The result is None if there is nothing but load.
     """
     cluster, power = migration.problem.cluster, migration.problem.power
     load = _held(migration, migration.problem.tasks.cpu_milli)
-    short = (load > cluster.cpu_milli).any()
-    rest = None if short else _part(migration, np.arange(len(cluster)))
+    rest = _part(migration, np.arange(len(cluster)))
     if rest is None:
         return None
     columns = cluster.cpu_milli, load, rest.problem.cluster.cpu_milli
@@ -98,7 +86,7 @@ def without_load(migration: MigrationProblem) -> tuple[Part, float] | None:
 
 
 def _held(migration: MigrationProblem, of: IntArray) -> IntArray:
-    """(N,) what load takes of something of each node."""
+    """Return what load takes on each node, (N,), given the amounts `of` all tasks."""
     load = _load(migration)
     held = np.zeros(len(migration.problem.cluster), dtype=np.int64)
     np.add.at(held, migration.current.node[load], of[load])
@@ -106,10 +94,10 @@ def _held(migration: MigrationProblem, of: IntArray) -> IntArray:
 
 
 def _part(migration: MigrationProblem, nodes: IntArray) -> Part | None:
-    """These nodes less their load, with their tasks; None without tasks.
+    """Return these nodes less their load, with their tasks; None without tasks.
 
-    A node of whole cores has a milli-vCPU more than is left of it: so that its CPU packages are
-    those of the node with its load, whose cores are counted from what is free.
+    A node of whole cores gets a milli-vCPU more than is left. Its CPU packages then equal those of
+    the node with its load, whose cores are counted from the free amount.
     """
     problem, current = migration.problem, migration.current
     cluster, of, load = problem.cluster, problem.tasks, _load(migration)
@@ -119,8 +107,6 @@ def _part(migration: MigrationProblem, nodes: IntArray) -> Part | None:
     place = np.full(len(cluster), -1)
     place[nodes] = np.arange(len(nodes))
     here = PlacementSolution.of_arrays(place[current.node[tasks]], current.gpu_mask[tasks])
-    if len(nodes) == len(cluster) and len(tasks) == len(of):
-        return Part(problem, nodes, tasks, here)
     used = _held(migration, of.cpu_milli)
     cpu = cluster.cpu_milli - used
     cpu += (used > 0) & (cpu % CORE_MILLI == 0)
@@ -133,35 +119,72 @@ def _part(migration: MigrationProblem, nodes: IntArray) -> Part | None:
 
 
 def laid_over(part: Part, found: PlacementSolution) -> PlacementSolution:
-    """`found` with nodes, GPUs and tasks that nothing tells apart exchanged to resemble `here`.
+    """Return `found` with equal nodes, GPUs and tasks exchanged to resemble `here`.
 
-    Costs exactly what `found` costs, and moves fewer tasks.
+    The result costs exactly what `found` costs, and moves fewer tasks.
     """
-    problem, current = part.problem, part.here
-    overlay = _Overlay(problem, current, found)
-    held, wanted = _by_node(current), _by_node(found)
-    slots: list[Slot] = []
-    for n, like in _matched(problem, current, found):
-        slots += overlay.keep(n, held[n], wanted[like])
+    problem, here = part.problem, part.here
+    class_of, num_gpu = problem.tasks.class_of.tolist(), problem.tasks.num_gpu.tolist()
+    node, mask = np.full(len(here), -1), np.zeros(len(here), dtype=np.int64)
+    members: tuple[dict[int, list[int]], ...] = (defaultdict(list), defaultdict(list))
+    for by_node, solution in zip(members, (here, found), strict=True):
+        for k, n in enumerate(solution.node.tolist()):
+            by_node[n].append(k)
+    slots: list[tuple[int, int, int]] = []  # class, node and GPUs (bits) that wait for a task
+    for n, like in _matched(problem, here, found):
+        left: dict[int, list[int]] = defaultdict(list)
+        for k in members[0][n]:
+            left[class_of[k]].append(k)
+        wanted = members[1][like]
+        place: dict[int, int] = {}  # GPU in `found` -> GPU of this node
+        for w in wanted:
+            if num_gpu[w] > 1 and left[class_of[w]]:
+                k = left[class_of[w]].pop()
+                node[k], mask[k] = n, here.gpu_mask[k]
+                place.update(zip(found.gpus(w), here.gpus(k), strict=True))
+        unmet = [w for w in wanted if num_gpu[w] < 2 or found.gpus(w)[0] not in place]
+        one = [k for k in members[0][n] if num_gpu[k] == 1]
+        gpus = range(int(problem.cluster.gpus[n]))
+        place |= _gpu_pairs(
+            {g: Counter(class_of[w] for w in unmet if found.gpu_mask[w] == 1 << g) for g in gpus},
+            {g: Counter(class_of[k] for k in one if here.gpu_mask[k] == 1 << g) for g in gpus},
+            place,
+        )
+        for w in unmet:
+            bits, same = sum(1 << place[g] for g in found.gpus(w)), left[class_of[w]]
+            stay = next((k for k in same if here.gpu_mask[k] == bits), None)
+            if stay is None:
+                slots.append((class_of[w], n, bits))
+            else:
+                same.remove(stay)
+                node[stay], mask[stay] = n, bits
     pool: dict[int, list[int]] = defaultdict(list)
-    for k in np.flatnonzero(overlay.node < 0).tolist():
-        pool[overlay.class_of[k]].append(k)
-    for c, n, gpus in slots:
-        overlay.put(pool[c].pop(), n, gpus)
-    return PlacementSolution.of_arrays(overlay.node, overlay.mask)
+    for k in np.flatnonzero(node < 0).tolist():
+        pool[class_of[k]].append(k)
+    for c, n, bits in slots:
+        k = pool[c].pop()
+        node[k], mask[k] = n, bits
+    return PlacementSolution.of_arrays(node, mask)
 
 
-def _by_node(solution: PlacementSolution) -> dict[int, list[int]]:
-    members: dict[int, list[int]] = defaultdict(list)
-    for k, n in enumerate(solution.node.tolist()):
-        members[n].append(k)
-    return members
+def _gpu_pairs(
+    want: dict[int, Counter[int]], have: dict[int, Counter[int]], known: dict[int, int]
+) -> dict[int, int]:
+    """Return, for each GPU in `found`, the GPU of the node that keeps most of its tasks."""
+    from scipy.optimize import linear_sum_assignment
+
+    rows = [g for g in want if g not in known]
+    free = [g for g in have if g not in known.values()]
+    overlap = np.array([[(want[r] & have[c]).total() for c in free] for r in rows])
+    if not overlap.size:
+        return {}
+    return {rows[i]: free[j] for i, j in zip(*linear_sum_assignment(-overlap), strict=True)}
 
 
 def _matched(
     problem: PlacementProblem, current: PlacementSolution, found: PlacementSolution
 ) -> list[tuple[int, int]]:
-    """Pairs of nodes of one type: the first is to carry what `found` has on the second."""
+    """Return pairs of nodes of one type: the first gets the tasks of `found` on the second."""
     from scipy.optimize import linear_sum_assignment
 
     cluster, classes = problem.cluster, len(problem.tasks.classes)
@@ -174,8 +197,7 @@ def _matched(
     for t in range(len(cluster.types)):
         nodes = np.flatnonzero(cluster.type_of == t)
         overlap = np.zeros((len(nodes), len(nodes)))
-        for c in range(classes):
-            have, want = counts[0][nodes, c], counts[1][nodes, c]
+        for have, want in zip(*(table[nodes].T for table in counts), strict=True):
             if have.any() and want.any():
                 overlap += np.minimum.outer(have, want)
         rows, columns = linear_sum_assignment(-overlap)
@@ -183,168 +205,57 @@ def _matched(
     return pairs
 
 
-class _Overlay:
-    """Where tasks come to be when `current` is to look like `found`: node -1 until that is known.
-
-    `class_of` and `num_gpu` are those of the tasks.
-    """
-
-    def __init__(
-        self, problem: PlacementProblem, current: PlacementSolution, found: PlacementSolution
-    ) -> None:
-        self.problem, self.current, self.found = problem, current, found
-        self.class_of: list[int] = problem.tasks.class_of.tolist()
-        self.num_gpu: list[int] = problem.tasks.num_gpu.tolist()
-        self.node = np.full(len(current), -1, dtype=np.int64)
-        self.mask = np.zeros(len(current), dtype=np.int64)
-
-    def put(self, k: int, n: int, gpus: int) -> None:
-        """Task `k` is to be on these GPUs (bits) of node `n`."""
-        self.node[k], self.mask[k] = n, gpus
-
-    def keep(self, n: int, here: list[int], wanted: list[int]) -> list[Slot]:
-        """Keep what node `n` has of what it is to have; returns the places still to be filled."""
-        place: dict[int, int] = {}  # GPU in `found` -> GPU of this node
-        waiting: dict[int, list[int]] = defaultdict(list)
-        for k in here:
-            waiting[self.class_of[k]].append(k)
-        unmet: list[int] = []
-        shared: list[int] = []
-        for w in sorted(wanted, key=lambda w: -self.num_gpu[w]):
-            same = waiting[self.class_of[w]]
-            if self.num_gpu[w] == 1:
-                shared.append(w)
-            elif same:
-                k = same.pop()
-                self.put(k, n, int(self.current.gpu_mask[k]))
-                place.update(zip(self.found.gpus(w), self.current.gpus(k), strict=True))
-            else:
-                unmet.append(w)
-        gpus = range(int(self.problem.cluster.gpus[n]))
-        place.update(self._gpu_pairs(here, shared, sorted(set(gpus) - set(place.values()))))
-        rest = iter(sorted(set(gpus) - set(place.values())))
-        for g in gpus:
-            if g not in place:
-                place[g] = next(rest)
-        slots = [(self.class_of[w], n, self._bits(place, w)) for w in unmet]
-        for w in shared:
-            bits = self._bits(place, w)
-            same = waiting[self.class_of[w]]
-            stay = next((k for k in same if int(self.current.gpu_mask[k]) == bits), None)
-            if stay is None:
-                slots.append((self.class_of[w], n, bits))
-            else:
-                same.remove(stay)
-                self.put(stay, n, bits)
-        return slots
-
-    def _gpu_pairs(self, here: list[int], shared: list[int], free: list[int]) -> dict[int, int]:
-        """Which of the `free` GPUs takes what `found` has on which of its, to keep the most."""
-        from scipy.optimize import linear_sum_assignment
-
-        have: dict[int, Counter[int]] = defaultdict(Counter)
-        want: dict[int, Counter[int]] = defaultdict(Counter)
-        for k in here:
-            if self.num_gpu[k] == 1:
-                have[self.current.gpus(k)[0]][self.class_of[k]] += 1
-        for w in shared:
-            want[self.found.gpus(w)[0]][self.class_of[w]] += 1
-        rows = sorted(want)
-        overlap = np.array([[(want[r] & have[c]).total() for c in free] for r in rows])
-        if not overlap.size:
-            return {}
-        chosen = zip(*linear_sum_assignment(-overlap), strict=True)
-        return {rows[i]: free[j] for i, j in chosen}
-
-    def _bits(self, place: dict[int, int], w: int) -> int:
-        """The GPUs of the node that stand for those of task `w` in `found`, as bits."""
-        return sum(1 << place[g] for g in self.found.gpus(w))
-
-
 def in_order(migration: MigrationProblem, target: PlacementSolution, limits: Limits) -> list[Move]:
-    """Moves from the current placement towards `target`, each of which fits.
+    """Return moves from the current placement towards `target`, each of which fits.
 
-    A task that must make way first and has no place yet waits on other nodes, `MOST_HOPS` times at
-    most. Where tasks block one another all the same, the moves end on the way.
+    A task that must make way and has no place yet waits on other nodes, at most `MOST_HOPS` times.
+    If tasks still block one another, the moves end before the target.
     """
-    return _Journey(migration, target).run(limits)
+    state, moves = State(migration), list[Move]()
+    tasks, hops = state.tasks, Counter[int]()
+    moved = migration.moved(target).tolist()
+    waiting: dict[int, dict[int, None]] = defaultdict(dict)  # tasks by the node that they go to
+    for k in moved:
+        waiting[int(target.node[k])][k] = None
+    changed = deque(waiting)
+    smallest = sorted(moved, key=lambda k: (tasks.demand_milli[k], tasks.cpu_milli[k], k))
 
+    def go(k: int, was: int, n: int, mask: int) -> None:
+        state.put(k, n, mask)
+        moves.append(Move(k, was, n, mask))
+        if waiting.get(was):
+            changed.append(was)
 
-class _Journey:
-    """Tasks on their way to where they belong.
-
-    Parameters
-    ----------
-    target: where every task belongs.
-    """
-
-    def __init__(self, migration: MigrationProblem, target: PlacementSolution) -> None:
-        self.state = State(migration)
-        self.target = target
-        self.moves: list[Move] = []
-        moved = migration.moved(target).tolist()
-        self.waiting: dict[int, dict[int, None]] = defaultdict(dict)
-        for k in moved:
-            self.waiting[int(target.node[k])][k] = None
-        self.left = len(moved)
-        self.changed = deque(self.waiting)
-        self.hops: Counter[int] = Counter()
-        tasks = self.state.tasks
-        self.may_hop = sorted(
-            moved, key=lambda k: (tasks.demand_milli[k], tasks.cpu_milli[k], k), reverse=True
-        )
-
-    def run(self, limits: Limits) -> list[Move]:
-        """All moves, up to where tasks block one another or a limit is reached."""
-        while self.left and not limits.stop:
-            while self.changed:
-                self._arrivals(self.changed.popleft())
-            if self.left and not self._make_way():
-                break
-        return self.moves
-
-    def _arrivals(self, n: int) -> None:
-        """Move what belongs on node `n` and fits there now."""
-        for k in list(self.waiting[n]):
-            if self._carry_out(k, n):
-                del self.waiting[n][k]
-                self.left -= 1
-
-    def _carry_out(self, k: int, n: int) -> bool:
-        state, mask = self.state, int(self.target.gpu_mask[k])
-        was, was_mask = state.take(k)
-        if not state.fits(k, n, mask):
-            state.put(k, was, was_mask)
-            return False
-        self._go(k, was, n, mask)
-        return True
-
-    def _go(self, k: int, was: int, n: int, mask: int) -> None:
-        """Task `k`, taken from node `was`, starts on node `n`."""
-        self.state.put(k, n, mask)
-        self.moves.append(Move(k, was, n, mask))
-        if self.waiting.get(was):
-            self.changed.append(was)
-
-    def _make_way(self) -> bool:
-        """Send one of the tasks that still have to move to a third node, the smallest that can."""
-        state, aside = self.state, []
-        while self.may_hop:
-            k = self.may_hop.pop()
-            if k not in self.waiting[int(self.target.node[k])]:
+    def made_way() -> bool:
+        """Move a blocking task to a third node, the smallest first; return whether one moved."""
+        for k in sorted(smallest, key=hops.__getitem__):
+            here = int(state.node[k])
+            if (
+                hops[k] == MOST_HOPS
+                or k not in waiting[int(target.node[k])]
+                or not waiting.get(here)
+            ):
                 continue
-            if not self.waiting.get(int(state.node[k])):
-                aside.append(k)  # nobody waits for its place
-                continue
-            n, mask = state.take(k)
-            to, to_mask, _watts = state.best(k, n, -1)
+            here, mask = state.take(k)
+            to, to_mask, _watts = state.best(k, here, -1)
             if to >= 0:
-                self.hops[k] += 1
-                again = [k] if self.hops[k] < MOST_HOPS else []
-                self.may_hop = [*again, *self.may_hop, *reversed(aside)]
-                self._go(k, n, to, to_mask)
+                hops[k] += 1
+                go(k, here, to, to_mask)
                 return True
-            state.put(k, n, mask)
-            aside.append(k)
-        self.may_hop = aside[::-1]
+            state.put(k, here, mask)
         return False
+
+    while not limits.stop:
+        while changed:
+            n = changed.popleft()
+            for k in list(waiting[n]):
+                mask = int(target.gpu_mask[k])
+                was, was_mask = state.take(k)
+                if state.fits(k, n, mask):
+                    go(k, was, n, mask)
+                    del waiting[n][k]
+                else:
+                    state.put(k, was, was_mask)
+        if not made_way():
+            break
+    return moves

@@ -24,7 +24,7 @@ from optgap.models.times import ROUNDING, TOLERANCE_S
 
 
 class TimedTasks(NamedTuple):
-    """What is given: T tasks with their times, N nodes.
+    """Given data: T tasks with their times, N nodes.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class TimedTasks(NamedTuple):
 
 
 class Book(NamedTuple):
-    """What runs where, R rows for all nodes.
+    """Tasks on each node, in R rows for all nodes.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Book(NamedTuple):
 
 @inner
 def row_at(book: Book, n: int, time_s: float) -> int:
-    """The last row of node `n` that begins by then."""
+    """Return the last row of node `n` that begins by then."""
     low, high = book.first[n], book.first[n] + book.rows[n]
     while high - low > 1:
         middle = (low + high) // 2
@@ -98,7 +98,7 @@ def row_at(book: Book, n: int, time_s: float) -> int:
 
 @inner
 def row_of(book: Book, n: int, time_s: float, event: int) -> int:
-    """The row of this event."""
+    """Return the row of this event."""
     row = row_at(book, n, time_s)
     while book.event[row] != event:
         row -= 1
@@ -107,13 +107,13 @@ def row_of(book: Book, n: int, time_s: float, event: int) -> int:
 
 @inner
 def used_w(node: Row, used_milli: int) -> float:
-    """What a node's CPUs draw, of which so much is in use."""
+    """Return what a node's CPUs draw, of which so much is in use."""
     return float(cpu_w(node, node["cpu_milli"] - used_milli))
 
 
 @inner
 def added_j(case: TimedTasks, book: Book, k: int, n: int, most_j: float) -> tuple[float, int]:
-    """What task `k` adds on node `n` on the GPUs that are best for it, and these as bits.
+    """Return what task `k` adds on node `n` on the GPUs that are best for it, and these as bits.
 
     Infinity where it finds no room, or where it is `most_j` or more.
     """
@@ -171,7 +171,7 @@ def added_j(case: TimedTasks, book: Book, k: int, n: int, most_j: float) -> tupl
 
 @inner
 def saved_j(case: TimedTasks, book: Book, k: int) -> float:
-    """What task `k` adds where it is."""
+    """Return what task `k` adds where it is."""
     n = book.node[k]
     node = case.nodes[n]
     milli, cpu, mask = case.gpu_milli[k], case.cpu_milli[k], book.mask[k]
@@ -260,7 +260,7 @@ def remove(case: TimedTasks, book: Book, k: int) -> None:
 
 
 class Moves(NamedTuple):
-    """What is drawn, and work space for it.
+    """Settings by which moves are drawn, and work space for them.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ class Moves(NamedTuple):
 def cheapest(
     case: TimedTasks, book: Book, moves: Moves, k: int, renewing: bool, rng: np.random.Generator
 ) -> tuple[float, int, int]:
-    """Where row `k` adds least: how much, which node and which GPUs; the first of equals.
+    """Return where row `k` adds least: how much, which node and which GPUs; the first of equals.
 
     When `renewing`, some nodes are passed over, and those whose books are full.
     """
@@ -326,7 +326,7 @@ def start_at(case: TimedTasks, k: int, time_s: float) -> None:
 
 @inner
 def earliest_s(case: TimedTasks, book: Book, k: int, after_s: float) -> float:
-    """When row `k` first fits a node as a task ends there, later than `after_s`; or infinity."""
+    """Return when row `k` first fits a node as a task ends after `after_s`, or infinity."""
     best = math.inf
     for n in range(len(book.rows)):
         for row in range(row_at(book, n, after_s) + 1, book.first[n] + book.rows[n]):

@@ -45,7 +45,7 @@ BOUND_BY_WAITING = "prices of tasks from column generation over node patterns, w
 
 @dataclass(frozen=True, slots=True)
 class MomentEffort:
-    """How much work goes into a bound over time.
+    """Amounts of work for a bound over time.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def bound_over_time(
     tolerance: float = 5e-4,
     found: dict[str, Any] | None = None,
 ) -> Outcome:
-    """A proven bound for running every task, migrations free.
+    """Return a proven bound for running every task, migrations free.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def bound_over_time(
 
 
 def _whole(problem: PlacementProblem, base: float, beyond_idle: float, largest: float) -> float:
-    """The bound in the objective's unit, less what rounding and times that count as the same allow.
+    """Return the bound in the objective's unit, less the error of rounding and of equal times.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def _whole(problem: PlacementProblem, base: float, beyond_idle: float, largest: 
 
 
 def _waiting(problem: PlacementProblem, limits: Limits, tolerance: float) -> Outcome:
-    """The bound where tasks may start later than they are submitted."""
+    """Return the bound where tasks may start later than they are submitted."""
     assert problem.over_time is not None
     aggregate, there = Aggregate(problem), Aggregate(problem)
     aggregate.count = np.full_like(aggregate.count, len(problem.tasks))
@@ -155,7 +155,7 @@ def _waiting(problem: PlacementProblem, limits: Limits, tolerance: float) -> Out
 
 
 def counts(problem: PlacementProblem) -> bool:
-    """Whether what is in use is counted: where it costs, and nothing else does."""
+    """Tell whether what is in use is counted: where it costs, and nothing else does."""
     return problem.objective.goal == "energy" and problem.power.cpu_rule == "packages"
 
 
@@ -217,7 +217,7 @@ class Refinement:
         self.seen: dict[int, FloatArray] = {}
 
     def knows(self, problem: PlacementProblem) -> bool:
-        """Whether the problem differs in nothing but tasks, and has none of another class."""
+        """Tell whether the problem differs in nothing but tasks, and has none of another class."""
         own = self.problem
         same = own.cluster is problem.cluster and own.workload is problem.workload
         same = same and own.power == problem.power and own.objective == problem.objective
@@ -258,14 +258,14 @@ class Refinement:
                 return
 
     def could_prove(self, event: int) -> float:
-        """What no prices prove more than beyond the idle cluster, with the patterns so far."""
+        """Return the most that prices can prove beyond the idle cluster, by the patterns so far."""
         self.generation.change_demand(
             self.running(event), self.limits, (), self.pool.least[:, event]
         )
         return self.generation.last.value
 
     def running(self, event: int) -> IntArray:
-        """(classes,) how many tasks of each run after an event."""
+        """Return (classes,) how many tasks of each run after an event."""
         of = self.pool.class_of[self.demand.running(event)]
         return np.bincount(of, minlength=len(self.generation.aggregate.classes))
 
@@ -303,7 +303,7 @@ class Refinement:
         self.pool.in_use(self.counting.least)
 
     def _infeasible(self, event: int) -> Outcome | None:
-        """The proof that the tasks after an event cannot run together, with when they would."""
+        """Return the proof that the tasks after an event cannot run together, with the time."""
         proof = too_much(at_a_moment(self.problem, self.demand.running(event)), self.limits)
         if proof is None:
             return None

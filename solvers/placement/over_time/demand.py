@@ -1,4 +1,4 @@
-"""What has to run at each moment, where every task starts when it is submitted."""
+"""Tasks that must run at each time if every task starts when it is submitted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Demand:
 
     @classmethod
     def of(cls, problem: PlacementProblem) -> Demand:
-        """The events of a problem over time."""
+        """Return the events of a problem over time."""
         start = problem.tasks.submit_s
         end = freed_s(start, start + problem.lasting_s)
         time = np.concatenate([end, start])
@@ -40,18 +40,18 @@ class Demand:
         return cls(time, np.diff(time, append=time[-1]), task, change[order])
 
     def running(self, event: int) -> IntArray:
-        """The tasks that run after an event, in order of submission."""
+        """Return the tasks that run after an event, in order of submission."""
         here = np.zeros(len(self.task) // 2, dtype=np.int64)
         np.add.at(here, self.task[: event + 1], self.change[: event + 1])
         return np.flatnonzero(here)
 
     def at(self, time_s: float) -> int:
-        """The last event up to a time."""
+        """Return the last event up to a time."""
         return int(np.searchsorted(self.time_s, time_s, side="right")) - 1
 
 
 def at_a_moment(problem: PlacementProblem, tasks: IntArray) -> PlacementProblem:
-    """The problem of placing these tasks, all at once and for ever."""
+    """Return the problem of placing these tasks, all at once and for ever."""
     some = problem.tasks.take(tasks.tolist())
     still = replace(some, submit_s=np.zeros(len(some)), duration_s=np.full(len(some), np.inf))
     goal = problem.objective.at_a_moment

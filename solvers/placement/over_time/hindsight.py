@@ -60,7 +60,7 @@ class HindsightSearch:
 
     @property
     def missing(self) -> int:
-        """How many rows of tasks have no place in the best schedule."""
+        """Number of rows of tasks without a place in the best schedule."""
         return int((self.node < 0).sum())
 
     def construct(self, order: IntArray) -> bool:
@@ -112,25 +112,25 @@ class HindsightSearch:
         return empty_j(self.problem) + self.best_j
 
     def solution_of(self, of: Book | None = None) -> PlacementSolution:
-        """The best schedule, or the one in a book."""
+        """Return the best schedule, or the one in a book."""
         node, mask = (self.node, self.mask) if of is None else (of.node, of.mask)
         return PlacementSolution.of_arrays(node.copy(), mask.copy(), self.case.start_s)
 
 
 def empty_j(problem: PlacementProblem) -> float:
-    """What the empty cluster draws over the horizon, J."""
+    """Return what the empty cluster draws over the horizon, J."""
     assert problem.over_time is not None
     rest = rest_values(problem)
     return float((rest.cpu_w + rest.gpu_w).sum()) * problem.over_time.horizon_s
 
 
 def beyond_empty_j(problem: PlacementProblem, solution: PlacementSolution) -> float:
-    """What a schedule draws beyond that, J."""
+    """Return what a schedule draws beyond that, J."""
     return problem.evaluate(solution).objective - empty_j(problem)
 
 
 def case_of(problem: PlacementProblem) -> TimedTasks:
-    """The problem as arrays, every task to start when it is submitted."""
+    """Return the problem as arrays, every task to start when it is submitted."""
     tasks, cluster = problem.tasks, problem.cluster
     submit, lasting = np.array(tasks.submit_s), np.array(problem.lasting_s)
     specs = tuple(dict.fromkeys(tasks.gpu_specs))
@@ -180,7 +180,7 @@ def empty_book(problem: PlacementProblem, case: TimedTasks) -> Book:
 
 
 def roomier(book: Book) -> Book:
-    """The same with half as much room again for nodes that need it."""
+    """Return the same with half as much room again for nodes that need it."""
     room = np.diff(book.first)
     tight = book.rows + 2 > 0.8 * room
     first = np.concatenate([[0], np.cumsum(np.where(tight, 2 * room + 2, room))])
@@ -197,7 +197,7 @@ def roomier(book: Book) -> Book:
 
 
 def moves_for(problem: PlacementProblem, case: TimedTasks) -> Moves:
-    """What annealing chooses from."""
+    """Return what annealing chooses from."""
     most = max(TUNING.tasks, int(problem.tasks.parts.max()))
     whole, nodes = np.zeros(most, dtype=np.int64), len(problem.cluster)
     return Moves(
@@ -214,7 +214,7 @@ def moves_for(problem: PlacementProblem, case: TimedTasks) -> Moves:
 
 
 def constructed(problem: PlacementProblem, limits: Limits, seed: int) -> HindsightSearch | None:
-    """The longest tasks first; in order of submission, where that leaves some without a place.
+    """Place the longest tasks first, or in order of submission if that leaves some unplaced.
 
     None where the limits stop it before every task has been tried.
     """
@@ -230,7 +230,7 @@ def constructed(problem: PlacementProblem, limits: Limits, seed: int) -> Hindsig
 
 
 def long_rows(problem: PlacementProblem) -> IntArray:
-    """The rows of the longest tasks, which run `long_share`; none where that is no help.
+    """Return the rows of the longest tasks, which run `long_share`; none where that is no help.
 
     That is where there are few tasks, or many nodes, and where tasks may wait: starts of some
     depend on the others then.
@@ -252,7 +252,7 @@ def long_first(
     seed: int,
     moves: int,
 ) -> HindsightSearch | None:
-    """The long tasks annealed alone, then the others where each adds least; None without room."""
+    """Anneal the long tasks alone, then add the others at least cost; None without room."""
     part = limits.within(limits.remaining / 2)
     alone = constructed(problem.subset(rows.tolist()), part, seed)
     if alone is None or alone.missing:
@@ -280,7 +280,7 @@ def hindsight(
     moves: int = 0,
     found: dict[str, Any] | None = None,
 ) -> Outcome:
-    """A schedule that never moves a task, and the bound of ``bound-over-time`` beside it.
+    """Return a schedule that never moves a task, and the bound of ``bound-over-time`` beside it.
 
     It runs all tasks, or where no task waits and some find no room, as many as it can.
 
@@ -325,7 +325,7 @@ def hindsight(
 
 
 def left_out(problem: PlacementProblem, node: IntArray) -> str:
-    """Which tasks a schedule leaves out; "" where there are none."""
+    """Return which tasks a schedule leaves out; "" where there are none."""
     lost = np.flatnonzero(node[problem.tasks.first] < 0)
     if not lost.size:
         return ""

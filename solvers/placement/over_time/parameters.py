@@ -1,4 +1,4 @@
-"""What tunes `hindsight`, and what each of it means."""
+"""Settings of `hindsight`, with their meanings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class HindsightTuning:
-    """What tunes `hindsight`, and is not for users to set.
+    """Settings of `hindsight` that users do not set.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What prices prove at every moment, and how many GPUs and CPU packages are in use then."""
+"""Bounds by prices at every time, and the GPUs and CPU packages in use then."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from optgap.solvers.placement.over_time.demand import Demand
 
 EPSILON = float(np.finfo(float).eps)
 ROUNDS = 12
-"""Of pricing for one number at one moment: what is not proven by then mostly never is."""
+"""Rounds of pricing for one number at one time; later rounds rarely prove more."""
 
 
 @dataclass(eq=False)
@@ -120,7 +120,7 @@ class Counting:
         self.least[counted] = np.ceil(pool.value - (WHOLE + pool.rounding))
 
     def rises(self, dearest: FloatArray) -> float:
-        """By how much one task more raises what is proven by what is in use, at most.
+        """Return by how much one more task raises at most the part proven by devices in use.
 
         A sum of prices rises by the highest of a task, and rounding up adds less than one.
 

@@ -1,4 +1,4 @@
-"""How far a real cluster's scheduler is from optimal, from what the cluster itself prints.
+"""Audit of a real cluster's scheduler: its gap, from the output of the cluster's own tools.
 
 >>> import optgap
 >>> audit = optgap.audit("kubernetes", "cluster.json", moves=14)  # doctest: +SKIP

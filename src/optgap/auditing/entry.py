@@ -1,4 +1,4 @@
-"""The one function behind ``optgap audit``."""
+"""Function behind ``optgap audit``."""
 
 from __future__ import annotations
 
@@ -13,20 +13,11 @@ from optgap.comparing.gaps import compare
 from optgap.models.errors import InputError, NoQuote, Said, one_of
 from optgap.models.limits import Limits
 from optgap.models.reading import Path
-from optgap.models.spec import imported
 from optgap.registry import FAMILIES
 
 KINDS = ("kubernetes", "slurm", "swf")
-OPTIONS: dict[str, dict[str, type]] = {
-    "kubernetes": {"plain": str},
-    "slurm": {"gpus": int, "pool": str, "wait": str, "zone": str},
-    "swf": {"gpus": int},
-}
-"""What ``--set`` knows, by kind."""
-READERS = {
-    "slurm": "optgap.models.queueing.slurm:read_slurm",
-    "swf": "optgap.models.queueing.swf:read_swf_log",
-}
+OPTIONS = {"kubernetes": ["plain"], "slurm": ["gpus", "pool", "wait", "zone"], "swf": ["gpus"]}
+"""Options that ``--set`` knows, by kind."""
 
 
 def audit(
@@ -119,11 +110,14 @@ def audit(
         compare, policies=policies, methods=methods, time_limit=time_limit, effort=effort,
         seed=seed, limits=limits,
     )  # fmt: skip
-    if kind in READERS:
+    if kind in KINDS:
         from optgap.auditing.queues import audit_queue
+        from optgap.models.queueing.slurm import read_slurm
+        from optgap.models.queueing.swf import read_swf_log
 
-        return audit_queue(kind, str(source), imported(READERS[kind])(source, **given), beside)
-    from optgap.auditing.solutions import audit_solution
+        read: Any = read_slurm if kind == "slurm" else read_swf_log
+        return audit_queue(kind, str(source), read(source, **given), beside)
+    from optgap.auditing.logged import audit_solution
 
     return audit_solution(
         kind, source, log, beside, moves=moves, columns=columns, limits=limits, seed=seed
@@ -131,26 +125,22 @@ def audit(
 
 
 def options_of(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a log of this kind, as text or as numbers.
+    """Return the options of a log of this kind, as text or as numbers.
 
     Raises
     ------
-    InputError: for a kind or an option that is none, or an option's value.
+    InputError: for an unknown kind or option, or a value of the wrong type.
     """
     if kind not in (*KINDS, *FAMILIES):
         raise InputError("audit", "", kind, one_of((*KINDS, *FAMILIES)))
-    known = OPTIONS.get(kind, {})
-    found: dict[str, Any] = {}
-    for name, value in options.items():
+    known = OPTIONS.get(kind, [])
+    for name in options:
         if name not in known:
             expected = one_of(known) if known else f"no option: {kind} has none"
             raise InputError("--set", "", name, expected)
-        if value is None:
-            continue
-        if known[name] is int:
-            number = int(value) if isinstance(value, str) and value.isdigit() else value
-            if not isinstance(number, Integral) or number < 1:
-                raise InputError("--set", name, value, "an integer of at least 1")
-            value = int(number)
-        found[name] = value
-    return found
+    found = {name: value for name, value in options.items() if value is not None}
+    gpus = found.get("gpus", 1)
+    number = int(gpus) if isinstance(gpus, str) and gpus.isdigit() else gpus
+    if not isinstance(number, Integral) or number < 1:
+        raise InputError("--set", "gpus", gpus, "an integer of at least 1")
+    return {**found, "gpus": int(number)} if "gpus" in found else found

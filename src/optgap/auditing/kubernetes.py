@@ -1,4 +1,4 @@
-"""A Kubernetes cluster: what it draws now, what packing could save, and the moves that do it."""
+"""Audit of a Kubernetes cluster: its power, what packing could save, and the moves that do it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from optgap.render import number, percent, plural
 from optgap.solvers.placement.migrations import MigrationCurve, curve
 
 NAMED = 8
-"""Nodes that a line names."""
+"""Number of nodes that a line names."""
 NOT_CHECKED = (
     "not checked: quotas, webhooks, the queues and limits of KAI, Volcano or Kueue, the kubelet's "
     "topology manager, images. Kubernetes picks the node: cordon other nodes that fit, too."
@@ -52,22 +52,27 @@ def audit_kubernetes(
     found = curve(migration, limits=limits, seed=seed, wanted=() if moves is None else (moves,))
     now, best = migration.evaluate(migration.current), migration.evaluate(found.solution)
     last = found.points[-1]
+    notes = [*reading.warnings, NOT_CHECKED]
+    pending = sum(n for why, n in reading.reasons.items() if why.startswith("pending"))
+    if pending and last.moves:
+        told = f"{plural(pending, 'pending pod')} may take the room that a plan makes first."
+        notes.insert(-1, told)
     return Audit(
         "kubernetes",
         str(path),
         migration.problem,
         migration.current,
         now,
-        reading.violations,
+        tuple(reading.violations),
         best.objective,
         plural(len(last.moves), "move"),
         last.bound_w,
         last.bound_by,
-        Covered(reading.records, reading.used, reading.reasons),
+        Covered(reading.records, reading.used, dict(reading.reasons)),
         sentence(reading, found),
         tuple(_facts(reading, now, best, found)),
         {},
-        (*reading.warnings, *_pending(reading, found), NOT_CHECKED),
+        tuple(notes),
         found.termination,
         migration,
         found,
@@ -77,22 +82,32 @@ def audit_kubernetes(
 
 
 def sentence(reading: KubernetesReading, found: MigrationCurve) -> str:
-    """What could be saved, what is reachable with how many moves, and what is not counted."""
+    """Say what could be saved, what is reachable with how many moves, and what is not counted."""
     now, last = found.points[0].power_w, found.points[-1]
-    most = (now - last.bound_w) / now if now else 0.0
-    reached = (now - last.power_w) / now if now else 0.0
-    stay = sum(reading.stays.values())
-    if not last.moves and most < 5e-4:
-        proof = f"for plans that keep {plural(stay, 'pod')} in place" if stay else ""
-        proof = f" (proven{' ' if proof else ''}{proof})"
-        if reading.assumed:
-            proof = f" if {_any(reading.assumed)} draws {UNKNOWN_W:g} W"
-        text = f"Migrating pods saves less than 0.05 % of the counted power{proof}."
+
+    def share(watts: float) -> float:
+        return (now - watts) / now if now else 0.0
+
+    products = [f"{'an' if name[0] in 'AEIOU' else 'a'} {name}" for name in reading.assumed]
+    assumed = f" if {' or '.join(products)} draws {UNKNOWN_W:g} W" if products else ""
+    if not last.moves and share(last.bound_w) < 5e-4:
+        stay = plural(sum(reading.stays.values()), "pod")
+        proof = f"proven for plans that keep {stay} in place" if reading.stays else "proven"
+        text = "Migrating pods saves less than 0.05 % of the counted power"
+        text += f"{assumed or f' ({proof})'}."
     else:
-        assumed = f", if {_any(reading.assumed)} draws {UNKNOWN_W:g} W" if reading.assumed else ""
-        text = f"At most {percent(most, 1)} of the counted power could be saved by migrating pods"
-        text += f"{assumed}; "
-        text += _reached(found, reached) if last.moves else "no migration found saves anything."
+        text = f"At most {percent(share(last.bound_w), 1)} of the counted power could be saved by "
+        text += f"migrating pods{f',{assumed}' if assumed else ''}; "
+        if last.moves:
+            text += f"{percent(share(last.power_w), 1)} is reachable with "
+            text += plural(len(last.moves), "migration")
+            enough = 0.5 * share(last.power_w)
+            half = next((p for p in found.points if share(p.power_w) >= enough), last)
+            if 4 * len(half.moves) < 3 * len(last.moves):
+                text += f", {percent(share(half.power_w), 1)} with {len(half.moves):,}"
+            text += "."
+        else:
+            text += "no migration found saves anything."
     unknown = sum(node.devices.verdict == "unknown" for node in reading.nodes)
     if unknown:
         text += f" The power excludes the accelerators of {unknown:,} of "
@@ -100,67 +115,39 @@ def sentence(reading: KubernetesReading, found: MigrationCurve) -> str:
     return text
 
 
-def _any(products: Sequence[str]) -> str:
-    return " or ".join(f"{'an' if name[0] in 'AEIOU' else 'a'} {name}" for name in products)
-
-
-def _reached(found: MigrationCurve, reached: float) -> str:
-    now, last = found.points[0].power_w, found.points[-1]
-    text = f"{percent(reached, 1)} is reachable with {plural(len(last.moves), 'migration')}"
-    half = next((p for p in found.points if now - p.power_w >= 0.5 * (now - last.power_w)), last)
-    if half is not last and 4 * len(half.moves) < 3 * len(last.moves):
-        text += f", {percent((now - half.power_w) / now, 1)} with {len(half.moves):,}"
-    return text + "."
-
-
-def _pending(reading: KubernetesReading, found: MigrationCurve) -> Iterable[str]:
-    """Yield how many pending pods may take the room of a plan."""
-    count = sum(n for why, n in reading.reasons.items() if why.startswith("pending"))
-    if count and found.points[-1].moves:
-        yield f"{plural(count, 'pending pod')} may take the room that a plan makes first."
-
-
-def _empty(reading: KubernetesReading, solution: PlacementSolution) -> list[str]:
-    """Nodes that run no pod but those that belong to them."""
-    used = {n for n, pod in zip(solution.node.tolist(), reading.pods, strict=True) if pod}
-    return [node.name for n, node in enumerate(reading.nodes) if n not in used]
-
-
-def _busy(reading: KubernetesReading, solution: PlacementSolution) -> int:
-    """Cards in use."""
-    held: dict[int, int] = {}
-    for n, mask in zip(solution.node.tolist(), solution.gpu_mask.tolist(), strict=True):
-        held[n] = held.get(n, 0) | mask
-    fixed = sum(node.devices.fixed[0] for node in reading.nodes)
-    return fixed + sum(mask.bit_count() for mask in held.values())
-
-
 def _facts(
     reading: KubernetesReading, now: Evaluation, best: Evaluation, found: MigrationCurve
 ) -> Iterable[tuple[str, str]]:
-    last, current = found.points[-1], reading.migration.current
-    cards = sum(node.devices.cards + node.devices.fixed[1] for node in reading.nodes)
-    yield "power now", f"{number(now.objective)} W ({_parts(now)})"
-    yield "best packing found", f"{number(best.objective)} W ({_parts(best)})"
+    last, places = found.points[-1], (reading.migration.current, found.solution)
+    for name, one in (("power now", now), ("best packing found", best)):
+        gpus, cpus = one.metrics["power_gpu_w"], one.metrics["power_cpu_w"]
+        yield name, f"{number(one.objective)} W (GPUs {number(gpus)}, CPUs {number(cpus)})"
     yield "proven bound", f"{number(last.bound_w)} W, by {last.bound_by}"
+    cards = sum(node.devices.cards + node.devices.fixed[1] for node in reading.nodes)
     if cards:
-        before, after = (_busy(reading, s) for s in (current, found.solution))
+        before, after = (_busy(reading, solution) for solution in places)
         yield "GPUs in use", f"{before:,} of {cards:,} now, {after:,} then"
-    empty, then = (_empty(reading, s) for s in (current, found.solution))
+    empty, then = (_empty(reading, solution) for solution in places)
     yield "nodes free of other pods", f"{len(empty):,} now, {len(then):,} then"
     drained = [name for name in then if name not in set(empty)]
     if drained:
-        yield "nodes that would be free", _named(drained)
+        more = f" and {len(drained) - NAMED:,} more" if len(drained) > NAMED else ""
+        yield "nodes that would be free", f"{len(drained):,}: {', '.join(drained[:NAMED])}{more}"
     if reading.stays:
         told = ", ".join(f"{count:,} {why}" for why, count in reading.stays.items())
         yield "pods that must stay", f"{sum(reading.stays.values()):,}: {told}"
 
 
-def _parts(evaluation: Evaluation) -> str:
-    gpus, cpus = evaluation.metrics["power_gpu_w"], evaluation.metrics["power_cpu_w"]
-    return f"GPUs {number(gpus)}, CPUs {number(cpus)}"
+def _empty(reading: KubernetesReading, solution: PlacementSolution) -> Sequence[str]:
+    """Return the nodes that run no pods except their own, which stay with the node."""
+    used = {n for n, pod in zip(solution.node.tolist(), reading.pods, strict=True) if pod}
+    return [node.name for n, node in enumerate(reading.nodes) if n not in used]
 
 
-def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-    return f"{len(names):,}: {', '.join(names[:NAMED])}{more}"
+def _busy(reading: KubernetesReading, solution: PlacementSolution) -> int:
+    """Return the number of cards in use."""
+    held: dict[int, int] = {}
+    for n, mask in zip(solution.node.tolist(), solution.gpu_mask.tolist(), strict=True):
+        held[n] = held.get(n, 0) | mask
+    fixed = sum(node.devices.fixed[0] for node in reading.nodes)
+    return fixed + sum(mask.bit_count() for mask in held.values())

@@ -1,4 +1,4 @@
-"""The picture of an audit."""
+"""Picture of an audit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SIZE = (8.0, 4.4)
 
 
 def audit_figure(audit: Audit) -> Figure:
-    """The saving over the number of moves, or every policy's gap beside ``logged``."""
+    """Draw the saving over the number of moves, or every policy's gap beside ``logged``."""
     if audit.comparison is not None and audit.best_bound is not None:
         return gaps_figure(audit.comparison)
     figure = new_figure(*SIZE)
@@ -46,7 +46,7 @@ def audit_figure(audit: Audit) -> Figure:
 def draw_savings(
     ax: Axes, moves: Sequence[float], power_w: Sequence[float], bound_w: Sequence[float]
 ) -> None:
-    """Savings in percent of the power now: reached, and at most; no legend."""
+    """Draw the savings reached and the most possible, in percent of the power now; no legend."""
     now = power_w[0] or 1.0
     reached = [100 * (now - power) / now for power in power_w]
     most = [100 * (now - bound) / now for bound in bound_w]

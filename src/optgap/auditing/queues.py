@@ -1,4 +1,4 @@
-"""What a queue's scheduler did, as a row beside every policy and the bound; whose jobs paid."""
+"""Audit of a queue's log: a row beside every policy and the bound, and the waits of each user."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from optgap.render import number, percent
 
 MOST_USERS = 20
 SIZES = ((1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (17, 64), (65, 10**9))
-"""Jobs by the GPUs they hold, from and to."""
+"""Classes of jobs by GPU count, from and to."""
 IDLE = 0.5
-"""Share of idle waiting from which a log does not show what could be saved."""
+"""Share of idle waiting above which a log does not show the possible saving."""
 
 
 def audit_queue(kind: str, source: str, log: QueueLog, beside: Beside) -> Audit:
     """Audit a log of jobs that ran.
 
-    What happened may need more GPUs than the pool was told to have: then nothing is said of what
-    could have been.
+    The schedule may need more GPUs than the pool was said to have. The audit then compares it
+    with nothing.
 
     Parameters
     ----------
-    kind: what the log is.
+    kind: format of the log, ``slurm`` or ``swf``.
     """
     covered = Covered(log.records, len(log.problem), log.reasons)
     found = judged(kind, source, log.problem, log.logged, covered, alone if log.lacks else beside)
@@ -46,12 +46,12 @@ def audit_queue(kind: str, source: str, log: QueueLog, beside: Beside) -> Audit:
 
 
 def _seconds(value: float) -> str:
-    """Seconds with three digits, or whole ones."""
+    """Write seconds with three digits, or as a whole number from 100 on."""
     return f"{value:.3g} s" if value < 100 else f"{value:,.0f} s"
 
 
 def _best_policy(comparison: Comparison | None) -> Result | None:
-    """The policy with the least objective, what happened apart; None when none ran."""
+    """Return the policy with the least objective, apart from the log; None if none ran."""
     rows = [
         row.result
         for row in (comparison.rows[1:] if comparison else ())
@@ -100,7 +100,7 @@ def _facts(log: QueueLog) -> tuple[tuple[str, str], ...]:
 
 
 def _waits(log: QueueLog, best: Result | None) -> Mapping[str, Records]:
-    """Waits by size and user, really and under the best policy."""
+    """Return the waits by size and user, as logged and under the best policy."""
     jobs = log.problem.jobs
     waits = {"waited (s)": log.logged.start_s - jobs.arrival_s}
     if best:

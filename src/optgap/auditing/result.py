@@ -1,4 +1,4 @@
-"""What an audit finds, for people, scripts and notebooks."""
+"""Findings of an audit, for people, scripts and notebooks."""
 
 from __future__ import annotations
 
@@ -21,21 +21,26 @@ if TYPE_CHECKING:
     from optgap.comparing.comparison import Comparison
     from optgap.solvers.placement.migrations import MigrationCurve
 
-SCHEMA = "optgap.audit/1"
+SCHEMA, MOVES = "optgap.audit/1", "optgap.moves/1"
+SAID = (
+    "kind", "source", "family", "sentence", "best_known", "known_by", "best_bound", "bound_by",
+    "gap_to_bound", "gap",
+)  # fmt: skip
+"""Attributes that the JSON form has under their own names."""
 SHOWN = 12
-"""Violations, reasons and warnings that a person is shown of each."""
+"""Number of violations, and of warnings, that a person is shown."""
 Records = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Covered:
-    """How much of the file the audit is about.
+    """Number of records of the file that the audit is about.
 
     Parameters
     ----------
     records: pods, jobs or rows in the file.
     used: those that are in the problem.
-    reasons: the others, by why they are left out.
+    reasons: number of the others, by the reason why they are left out.
     """
 
     records: int
@@ -55,9 +60,9 @@ class MoveList(Answer):
 
     Parameters
     ----------
-    migration: the problem that they are of.
+    migration: the problem whose tasks migrate.
     moves: the steps.
-    names: (N,) what nodes are called in the cluster.
+    names: (N,) names of the nodes in the cluster.
     power_w: the power before the first and after each step, W.
     """
 
@@ -72,26 +77,39 @@ class MoveList(Answer):
     def __repr__(self) -> str:
         return f"<MoveList of {len(self)} moves>"
 
+    def _rows(self) -> list[dict[str, Any]]:
+        tasks = self.migration.problem.tasks.names
+        return [
+            {
+                "task": tasks[move.task],
+                "from_node": self.names[move.from_node],
+                "to_node": self.names[move.to_node],
+                "gpu_index": [
+                    g for g in range(move.gpu_mask.bit_length()) if move.gpu_mask >> g & 1
+                ],
+            }
+            for move in self.moves
+        ]
+
     def to_json(self) -> dict[str, Any]:
-        """JSON form, ``optgap.moves/1``; pods as ``namespace/name``."""
-        return self.migration.moves_json(self.moves, self.names)
+        """Return the JSON form, ``optgap.moves/1``, with pods as ``namespace/name``."""
+        return {"schema": MOVES, "moves": self._rows()}
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per step: task, from_node, to_node, gpu_index, power_w behind it."""
+        """Return a row for each step: task, from_node, to_node, gpu_index, and power_w after it."""
         import pandas as pd
 
         columns = ["task", "from_node", "to_node", "gpu_index"]
-        frame = pd.DataFrame(self.to_json()["moves"], columns=columns)
+        frame = pd.DataFrame(self._rows(), columns=columns)
         frame["power_w"] = list(self.power_w[1:])
         return frame
 
     def table(self) -> Table:
-        """A line per step."""
-        rows: list[Row] = []
-        for k, move in enumerate(self.to_json()["moves"]):
-            gpus = ", ".join(map(str, move["gpu_index"]))
-            where = (move["task"], move["from_node"], move["to_node"])
-            rows.append((str(k + 1), *where, gpus, number(self.power_w[k + 1])))
+        """Return a line for each step."""
+        rows: list[Row] = [
+            (str(k), *map(str, where), ", ".join(map(str, gpus)), number(self.power_w[k]))
+            for k, (*where, gpus) in enumerate((move.values() for move in self._rows()), 1)
+        ]
         return ("step", "pod", "from", "to", "GPUs", "power (W)"), rows, (0, 5)
 
     def __str__(self) -> str:
@@ -100,28 +118,36 @@ class MoveList(Answer):
 
 @dataclass(frozen=True)
 class Audit(Answer):
-    """A cluster or a log against the proven bound.
+    """Gap of a cluster or a log to the proven bound.
 
     Parameters
     ----------
     kind: ``kubernetes``, ``slurm``, ``swf`` or the family.
     source: the file.
-    problem: what was read, as a problem.
-    solution: what really happened, as its solution.
-    now: the referee's numbers for that.
-    violations: constraints that what happened breaks.
-    best_known: objective of the best solution found, `known_by` whom.
-    best_bound: proven, `bound_by` whom.
-    covered: how much of the file this is about.
-    sentence: what it comes to.
+    problem: the problem that was read.
+    solution: the schedule that really ran, as a solution of `problem`.
+    now: the referee's numbers for `solution`.
+    violations: constraints that `solution` breaks.
+    best_known, known_by: objective of the best solution found, and who found it.
+    best_bound, bound_by: the best proven bound, and who proved it.
+    covered: number of records of the file that the audit is about.
+    sentence: the result in words.
     facts: names and values, for people.
     tables: further tables, by caption.
-    warnings: what was odd about the file.
+    warnings: lines about odd values in the file.
     termination: whether a limit or an interrupt ended the work.
-    migration, curve, node_names: what may move, the saving by number of moves, and nodes' names,
-        for placements.
+    migration, curve, node_names: for placements the tasks that may migrate, the saving by number
+        of moves, and the names of the nodes.
     asked: the number of moves that a plan was asked for, if one was.
-    comparison: every policy beside what happened, for logs.
+    comparison: for logs every policy beside the schedule that ran.
+
+    Examples
+    --------
+    >>> problem = optgap.generate("coscheduling", size=4)
+    >>> log = optgap.run(problem, "marble").solution
+    >>> found = optgap.audit("coscheduling", problem, log, policies="marble")
+    >>> round(found.gap_to_bound, 3), list(found.to_frame().index)
+    (0.281, ['oracle', 'logged', 'marble'])
     """
 
     kind: str
@@ -148,25 +174,25 @@ class Audit(Answer):
 
     @property
     def family(self) -> str:
-        """The problem's family."""
+        """Family of the problem."""
         return self.problem.family
 
     @property
     def gap_to_bound(self) -> float | None:
-        """|now − bound| / |bound|; None where what happened breaks a constraint of a log's."""
+        """Gap |now − bound| / |bound|; None for a log whose schedule breaks a constraint."""
         if self.comparison is not None and self.violations:
             return None
         return relative_gap(self.now.objective, self.best_bound)
 
     @property
     def gap(self) -> float | None:
-        """Between the best known solution and the bound: what is not proven."""
+        """Gap between the best known solution and the bound: the part that is not proven."""
         return relative_gap(self.best_known, self.best_bound)
 
     # -- moves ----------------------------------------------------------------------------
 
     def moves(self, most: int) -> MoveList:
-        """The best list of at most `most` moves that the audit found.
+        """Return the best list of at most `most` moves that the audit found.
 
         Raises
         ------
@@ -184,28 +210,19 @@ class Audit(Answer):
     # -- forms ----------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
-        """JSON form, ``optgap.audit/1``, with the plan that was asked for as ``optgap.moves/1``."""
+        """Return the JSON form, ``optgap.audit/1``, with the plan as ``optgap.moves/1``."""
         goal = self.problem.objective.described
         document: dict[str, Any] = {
             "schema": SCHEMA,
-            "kind": self.kind,
-            "source": self.source,
-            "family": self.family,
             "problem": {"name": self.problem.name, "summary": self.problem.summary},
             "unit": goal.unit,
             "sense": goal.sense,
-            "sentence": self.sentence,
+            **{name: getattr(self, name) for name in SAID},
             "now": {
                 "objective": self.now.objective,
                 "metrics": dict(self.now.metrics),
                 "violations": [asdict(violation) for violation in self.violations],
             },
-            "best_known": self.best_known,
-            "known_by": self.known_by,
-            "best_bound": self.best_bound,
-            "bound_by": self.bound_by,
-            "gap_to_bound": self.gap_to_bound,
-            "gap": self.gap,
             "covered": asdict(self.covered),
             "moves_curve": self._curve_rows(),
             "facts": [{"name": name, "value": value} for name, value in self.facts],
@@ -220,7 +237,7 @@ class Audit(Answer):
         return document
 
     def to_frame(self) -> pd.DataFrame:
-        """The curve of moves of a placement, or every policy's row beside ``logged``."""
+        """Return the curve of moves of a placement, or every policy's row beside ``logged``."""
         import pandas as pd
 
         if self.comparison is not None:
@@ -241,16 +258,16 @@ class Audit(Answer):
         return delivered(audit_figure(self), path)
 
     def head(self) -> list[str]:
-        """The sentence, how much of the file it is about, and which bounds were cut."""
+        """Return the sentence, the records that it is about, and the bounds that were cut."""
         return [
             f"{self.problem.name}: {self.problem.summary}",
             self.sentence,
-            f"about {self.covered}",
+            f"records covered: {self.covered}",
             *(self.comparison.announced() if self.comparison else ()),
         ]
 
     def table(self) -> Table:
-        """What moves save, or every policy beside what happened."""
+        """Return the saving by number of moves, or every policy beside the schedule that ran."""
         if self.comparison is not None:
             return self.comparison.table()
         now = self.now.objective
@@ -264,7 +281,7 @@ class Audit(Answer):
         return header, rows, (0, 1, 2, 3, 4, 5)
 
     def notes(self) -> list[str]:
-        """Violations and warnings, as many as a person reads."""
+        """Return the first violations and warnings."""
         lines = list(self.comparison.notes()) if self.comparison else []
         for word, what in (("violated", self.violations), ("note", self.warnings)):
             lines += [f"{word}: {one}" for one in what[:SHOWN]]

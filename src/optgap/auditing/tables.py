@@ -1,10 +1,10 @@
-"""Logs of placements and queues in CSV: what `optgap run` writes, and others in its place."""
+"""Reader of logs of placements and queues in CSV, as `optgap run` or others write them."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ UNTOLD = "on GPUs that the log does not tell"
 
 @dataclass(frozen=True)
 class LoggedRows:
-    """A logged solution, how many rows the log has, and which were left out, by why."""
+    """Logged solution, the number of rows in the log, and of those left out by reason."""
 
     solution: Any
     records: int
@@ -32,22 +32,22 @@ class LoggedRows:
 
     @property
     def told(self) -> str:
-        """The rows that are left out, in words."""
+        """Reasons why rows are left out, in words."""
         return ", ".join(f"{count:,} {why}" for why, count in self.reasons.items())
 
 
 def read_log(path: Path, problem: Any, columns: Mapping[str, str] | None = None) -> LoggedRows:
-    """A logged solution of a problem: JSON, or a table in CSV of a placement or a queue.
+    """Read a logged solution of a problem: JSON, or a table in CSV of a placement or a queue.
 
     Parameters
     ----------
-    columns: what the table calls our columns, as ``{"begin": "start_s:min"}``.
+    columns: our names for the table's own columns, as ``{"begin": "start_s:min"}``.
 
     Rows about tasks, jobs or nodes that the problem does not have are left out and counted.
 
     Raises
     ------
-    InputError: for a table without the columns it must have, or cells that are no numbers.
+    InputError: for a table that lacks a necessary column, or cells that are no numbers.
     """
     is_table = str(path).removesuffix(".gz").endswith(".csv")
     if not is_table or problem.family == "coscheduling":  # whose solutions are tables, too
@@ -56,11 +56,12 @@ def read_log(path: Path, problem: Any, columns: Mapping[str, str] | None = None)
         found = NoQuote("a table")
         raise InputError(str(path), "", found, "JSON, as `optgap run … -o FILE` writes it")
     columns_of = COLUMNS[problem.family]
-    named: Path = _named(path, columns, [c.name for c in columns_of]) if columns else path
+    if columns:
+        path = _named(path, columns, [c.name for c in columns_of])
     if problem.family == "placement":  # of seq and task, one is enough
-        key = "seq" if "seq" in read_header(named) else "task"
+        key = "seq" if "seq" in read_header(path) else "task"
         columns_of = [c for c in columns_of if c.name not in ("seq", "task") or c.name == key]
-    table = read_table(named, columns_of)
+    table = read_table(path, columns_of)
     reasons: Counter[str] = Counter()
     reader = _placement if problem.family == "placement" else _queueing
     solution = reader(table, problem, str(path), reasons)
@@ -68,7 +69,7 @@ def read_log(path: Path, problem: Any, columns: Mapping[str, str] | None = None)
 
 
 def _named(path: Path, columns: Mapping[str, str], ours: Sequence[str]) -> Held:
-    """The table with its columns under our names and in our units."""
+    """Return the table with its columns under our names and in our units."""
     wanted, header = mapped(columns, list(ours)), read_header(path)
     for name in wanted:
         if name not in header:
@@ -76,86 +77,51 @@ def _named(path: Path, columns: Mapping[str, str], ours: Sequence[str]) -> Held:
     return Held(str(path), rewritten(read_text(path), wanted))
 
 
-def _rows(table: Table) -> Iterator[tuple[Any, ...]]:
-    """Rows with their cells in the order of the columns, the row's number last."""
-    return zip(*table.values(), strict=True)
-
-
-def _numbered(names: tuple[str, ...]) -> dict[str, list[int]]:
-    """Places by name; a name may stand for several arrivals, in their order."""
-    found: dict[str, list[int]] = defaultdict(list)
-    for k, name in enumerate(names):
-        found[name].append(k)
-    return found
-
-
-def _whole(text: str, name: str, row: int, source: str) -> list[int]:
-    """``0-2-3``, or nothing."""
-    parts = text.split("-") if text else []
-    if not all(part.strip().isdigit() for part in parts):
-        where = f"row {row}, column {name}"
-        raise InputError(source, where, text, "indices joined with -, such as 0-2")
-    return [int(part) for part in parts]
-
-
 def _placement(table: Table, problem: Any, source: str, reasons: Counter[str]) -> PlacementSolution:
-    """By arrival (``seq``) or by task; no node: not placed."""
-    by_seq = "seq" in table
-    places = _numbered(problem.tasks.names)
-    node = np.full(len(problem.tasks), -1, dtype=np.int64)
-    mask = np.zeros(len(problem.tasks), dtype=np.int64)
-    told: dict[int, tuple[int, ...]] = {}
-    for value, where, gpus, row in _rows(table):
-        known = [value] if by_seq and value < len(node) else [] if by_seq else places[value][:1]
-        if not known:
+    """Read a placement by arrival (``seq``) or by task; a row without a node is not placed."""
+    tasks, cluster = problem.tasks, problem.cluster
+    places: dict[Any, list[int]] = defaultdict(list)  # of several arrivals of a name, in order
+    for k, name in enumerate(range(len(tasks)) if "seq" in table else tasks.names):
+        places[name].append(k)
+    node = np.full(len(tasks), -1, dtype=np.int64)
+    mask = np.zeros(len(tasks), dtype=np.int64)
+    untold: list[int] = []
+    for name, where, text, row in zip(*table.values(), strict=True):
+        parts = [part.strip() for part in text.split("-")] if text else []
+        if not all(part.isdigit() for part in parts):
+            place = f"row {row}, column gpu_index"
+            raise InputError(source, place, text, "indices joined with -, such as 0-2")
+        if any(int(part) > 61 for part in parts):
+            raise InputError(source, f"row {row}, column gpu_index", text, "GPUs of the node")
+        if name not in places:
             reasons["a task that the problem does not have"] += 1
         elif not where:
             reasons["not placed"] += 1
-        elif where not in problem.cluster.index:
+        elif where not in cluster.index:
             reasons["on a node that the problem does not have"] += 1
-        elif node[known[0]] >= 0:
+        elif node[places[name][0]] >= 0:
             reasons["stands twice"] += 1
         else:
-            k = known[0]
-            if not by_seq and len(places[value]) > 1:
-                places[value].pop(0)
-            node[k] = problem.cluster.index[where]
-            indices = _whole(gpus, "gpu_index", row, source)
-            if any(g > 61 for g in indices):
-                raise InputError(source, f"row {row}, column gpu_index", gpus, "GPUs of the node")
-            if gpus:
-                told[k] = tuple(indices)
-    _seat(problem, node, mask, told, reasons)
+            k = places[name].pop(0) if len(places[name]) > 1 else places[name][0]
+            node[k], mask[k] = cluster.index[where], sum(1 << int(part) for part in {*parts})
+            untold += [k] if tasks.num_gpu[k] and not parts else []
+    for k in untold:  # whole cards of a node are alike: the lowest that no other row holds
+        held = int(np.bitwise_or.reduce(mask[node == node[k]]))
+        free = [g for g in range(cluster.gpus[node[k]]) if not held >> g & 1][: tasks.num_gpu[k]]
+        if len(free) == tasks.num_gpu[k] and tasks.gpu_milli[k] == 1000:
+            mask[k] = sum(1 << g for g in free)
+        else:
+            node[k] = -1
+            reasons[UNTOLD] += 1
     return PlacementSolution.of_arrays(node, mask)
 
 
-def _seat(
-    problem: Any, node: Any, mask: Any, told: Mapping[int, tuple[int, ...]], reasons: Counter[str]
-) -> None:
-    """GPUs as the log says; else the fullest that have room, for the largest requests first."""
-    num, milli = problem.tasks.num_gpu, problem.tasks.gpu_milli
-    room: dict[int, list[int]] = {}
-    placed = np.flatnonzero((node >= 0) & (num > 0)).tolist()
-    for k in sorted(placed, key=lambda k: (k not in told, -num[k], -milli[k])):
-        free = room.setdefault(int(node[k]), [1000] * int(problem.cluster.gpus[node[k]]))
-        able = [g for g, left in enumerate(free) if left >= milli[k]]
-        cards = told.get(k) or sorted(able, key=free.__getitem__)[: num[k]]
-        if k not in told and len(cards) < num[k]:
-            reasons[UNTOLD] += 1
-            node[k] = -1
-            continue
-        for g in cards:
-            mask[k] |= 1 << g
-            if g < len(free):
-                free[g] -= int(milli[k])
-
-
 def _queueing(table: Table, problem: Any, source: str, reasons: Counter[str]) -> QueueingSolution:
-    """Nodes as ``0:8-1:4``, by best fit without."""
+    """Read a queue's schedule, with nodes as ``0:8-1:4``; without these choose them by best fit."""
     jobs = problem.jobs
     start, end = np.full(len(jobs), math.nan), np.full(len(jobs), math.nan)
     held: list[list[tuple[int, int]]] = [[] for _ in range(len(jobs))]
-    for name, begin, stop, nodes, row in _rows(table):
+    for name, begin, stop, nodes, row in zip(*table.values(), strict=True):
         k = jobs.index.get(name)
         if k is None or not math.isnan(start[k]):
             why = "stands twice" if k is not None else "a job that the problem does not have"
@@ -189,17 +155,17 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
         Column("nodes", required=False, empty=""),
     ),
 }
-"""The columns of each family's table; of ``seq`` and ``task`` one is enough."""
+"""Columns of each family's table; of ``seq`` and ``task`` one is enough."""
 
 
 def require_some(found: LoggedRows, source: str) -> None:
-    """Raise InputError where nothing of the log belongs to the problem."""
+    """Raise InputError if no row of the log belongs to the problem."""
     left = sum(found.reasons.values())
     if found.records and left == found.records:
         raise InputError(source, "", NoQuote(found.told), "a log of this problem")
 
 
 def require_all(found: LoggedRows, source: str) -> None:
-    """Raise InputError where anything of the log does not belong to the problem."""
+    """Raise InputError if any row of the log does not belong to the problem."""
     if found.reasons:
         raise InputError(source, "", NoQuote(found.told), "a log of this problem alone")

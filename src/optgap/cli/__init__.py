@@ -51,7 +51,7 @@ REMOVED = {
     "profile": "sample with nvidia-smi --query-gpu=timestamp,index,name,utilization.gpu,power.draw,"
     "clocks.sm --format=csv -lms 100 > profile.csv, which optgap fit reads",
 }
-"""Commands of earlier versions, and what does their work now."""
+"""Commands of earlier versions, and their replacements."""
 
 SMALL = "optgap generate placement --preset small --size 20 -o problem.json"
 EXAMPLES: dict[str, tuple[str, ...]] = {
@@ -104,13 +104,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "optgap sweep grid.toml",
     ),
 }
-"""What the help of each command shows: lines that work as they stand, one after another."""
+"""Examples in the help of each command: lines that work as they stand, one after another."""
 
 COMMON = "Every command takes --seed N, --time-limit SECONDS, -q and -v."
 DONE, FAILED, BAD_INPUT, PARTIAL, INFEASIBLE = 0, 1, 2, 3, 4
 """Exit codes."""
 TYPERS_INTERRUPT = 130
-"""What typer makes of a Ctrl-C that no command has met."""
+"""Exit code that typer gives to a Ctrl-C which no command has caught."""
 EXIT_CODES = (
     "Exit codes: 0 done, 1 our own failure, 2 input that cannot be used, "
     "3 stopped by a limit or an interrupt, 4 there is no solution."
@@ -124,17 +124,19 @@ UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]
 
 @dataclass
 class Call:
-    """What one call of the command line has been told."""
+    """Options of one call that every command takes, and the words behind the command's name."""
 
     verbose: bool = False
+    words: tuple[str, ...] = ()
 
 
 class Command(TyperCommand):
-    """Takes a seed, a time limit and ``-v`` whether it has a use for them or not."""
+    """Command that takes a seed, a time limit and ``-v`` even without a use for them."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         known = {name for option in self.params for name in option.opts}
         kept, rest = [], list(args)
+        ctx.obj.words = tuple(args)
         while rest:
             word = rest.pop(0)
             name, _, value = word.partition("=")
@@ -153,7 +155,7 @@ class Command(TyperCommand):
 
 
 class LazyGroup(TyperGroup):
-    """Shows every command's summary, and loads only the module of the one that is called."""
+    """Group that shows every command's summary, and loads only the module of the called one."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -175,7 +177,7 @@ class LazyGroup(TyperGroup):
 
 
 def load_command(name: str) -> Any:
-    """The real command: the function `command` of the module `optgap.cli.<name>`."""
+    """Return the real command: the function `command` of the module `optgap.cli.<name>`."""
     app = typer.Typer(add_completion=False)
     function = import_module(f"optgap.cli.{name}").command
     lines = "\n".join((COMMON, "", "Example:", *EXAMPLES[name])).replace("[", r"\[")
@@ -184,7 +186,7 @@ def load_command(name: str) -> Any:
 
 
 def group() -> LazyGroup:
-    """The whole command line."""
+    """Return the whole command line."""
     return LazyGroup(
         name="optgap",
         help="How far is a GPU-cluster scheduler from optimal?",
@@ -199,7 +201,7 @@ def group() -> LazyGroup:
 
 
 def own_options() -> list[Any]:
-    """Options before any command: ``--version``, and typer's two for shell completion."""
+    """Return the options before any command: ``--version``, and typer's two for completion."""
     app = typer.Typer(add_completion=True)
 
     @app.callback()
@@ -215,7 +217,7 @@ def own_options() -> list[Any]:
 
 
 def version(given: list[str]) -> int:
-    """What ``--version [--json [FILE]]`` answers."""
+    """Answer ``--version [--json [FILE]]``, and return the exit code."""
     from optgap.cli.work import Output
     from optgap.solvers.backends import available, backends
     from optgap.versions import versions
@@ -259,7 +261,7 @@ def version(given: list[str]) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code and never lets an exception through."""
+    """Run one command and return the exit code; let no exception through."""
     with speaking_of_options():
         return _main(arguments)
 
@@ -304,19 +306,19 @@ def _main(arguments: Sequence[str] | None) -> int:
 
 
 def nobody_reads() -> int:
-    """The reader of our output has gone: nothing is left to say to it."""
+    """Return the exit code when the reader of our output has closed the pipe, and print no more."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return DONE
 
 
 def complain(message: str, code: int) -> int:
-    """One line on standard error."""
+    """Print one line on standard error, and return `code`."""
     print("optgap: " + " ".join(message.split()), file=sys.stderr)
     return code
 
 
 def shorten_usage(error: Any) -> str:
-    """A usage error in one line."""
+    """Return a usage error in one line."""
     context = getattr(error, "ctx", None)
     path = context.command_path.removeprefix("optgap").strip() if context else ""
     text = error.format_message()
@@ -327,7 +329,7 @@ def shorten_usage(error: Any) -> str:
 
 
 def too_many(context: Any, text: str) -> str:
-    """What was expected instead of more arguments than a command takes; click's text has them."""
+    """Say what a command expects instead of the extra arguments that click's `text` names."""
     extra = text.partition(" (")[2].removesuffix(")")
     takes = [p.metavar or p.name for p in context.command.params if p.param_type_name == "argument"]
     expected = f"{' '.join(takes)} alone" if takes else "options alone"

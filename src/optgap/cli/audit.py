@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from optgap.cli.work import Output
 
 FIRST_MOVES = 40
-"""Moves that are printed."""
+"""Number of moves that are printed."""
 
 Kind = Annotated[str, opt.argument("kubernetes|slurm|swf|FAMILY", "what the file is")]
 Source = Annotated[
@@ -67,6 +67,7 @@ def command(
     from optgap.auditing.entry import options_of
     from optgap.cli.work import Output, exit_code, interruptible
     from optgap.models.figures import require_ending
+    from optgap.models.reading import STANDARD_INPUT
     from optgap.parameters import assignments
 
     outputs = (json, plot, report, problem_json, solution_json)
@@ -104,11 +105,20 @@ def command(
     out.wrote(problem_json, solution_json, plot, report, json)
     if problem_json is not None:
         out.following("compare", problem_json, why="every policy's gap")
+    elif source != STANDARD_INPUT and report is None:
+        again = ["--devices", devices] if devices else []
+        again += [word for text in settings or [] for word in ("--set", text)]
+        again += [word for text in columns or [] for word in ("--column", text)]
+        page = ("--report", "audit.html")
+        if answer.curve is not None and moves is None:
+            page = ("--moves", str(len(answer.curve.points[-1].moves)))
+        why = "as a page" if "--report" in page else "the plan"
+        out.following("audit", kind, source, log, *again, *page, why=why)
     return exit_code([answer.termination])
 
 
 def _write(answer: Audit, plot: str | None, report: str | None) -> None:
-    """The picture and the page, where they were asked for."""
+    """Write the picture and the page that were asked for."""
     if plot is not None:
         answer.plot(plot)
     if report is not None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 SOLVERS = ".sol"
 SHOWN = 20
-"""Violations that are printed."""
+"""Number of violations that are printed."""
 
 
 def command(
@@ -74,7 +74,7 @@ def command(
 
 
 def _against_best(name: str, document: dict[str, Any]) -> str:
-    """Say whether a solution is better than the best known; the document is told, too."""
+    """Say whether a solution is better than the best known, and add the answer to the document."""
     from optgap.api import ahead, close
     from optgap.best_known import record
     from optgap.render import number
@@ -95,7 +95,7 @@ def _against_best(name: str, document: dict[str, Any]) -> str:
 
 
 def _of_solver(problem: Any, path: str, formulation: str, out: Output) -> int:
-    """The same for what HiGHS or Gurobi made of an exported formulation."""
+    """Check a solution that HiGHS or Gurobi wrote for an exported formulation."""
     from optgap.cli import INFEASIBLE, complain
     from optgap.cli.results import deliver
     from optgap.exchange.reading import read_solution

@@ -53,6 +53,7 @@ Parts = Annotated[
 
 
 def command(
+    context: typer.Context,
     subject: Subject = None,
     policies: Policies = "all",
     methods: opt.Methods = "auto",
@@ -70,7 +71,7 @@ def command(
     effort: opt.Effort = 1.0,
     quiet: opt.Quiet = False,
 ) -> int:
-    from optgap.cli.subjects import is_file, of_the_preset, refuse_beside_file
+    from optgap.cli import subjects
     from optgap.cli.work import Output, foreign, interruptible, no_solution
     from optgap.comparing import gaps
     from optgap.comparing.uncertain import compare
@@ -92,11 +93,11 @@ def command(
     draws = _draws(models, samples, sweep)
     own: dict[str, Any] = {}
     beside: Iterable[str] = ()
-    of_file = is_file(subject)
+    of_file = subjects.is_file(subject)
     if of_file:
-        refuse_beside_file({"--preset": preset, "--size": size, "--sweep": sweep})
+        subjects.refuse_beside_file({"--preset": preset, "--size": size, "--sweep": sweep})
     else:
-        own, beside = of_the_preset(subject, preset, size, given)
+        own, beside = subjects.of_the_preset(subject, preset, size, given)
     work: Callable[..., Answer]
     if sweep is not None:
         key, values = _swept(sweep)
@@ -115,11 +116,10 @@ def command(
     code = _deliver(answer, out, plot)
     proof = None if parts else _proof(answer)
     if proof is None or code in (FAILED, BAD_INPUT):
-        if code not in (FAILED, BAD_INPUT) and sweep is None and not models:
-            of = {"--preset": preset, "--size": size, "--seed": seed or None}
-            asked = [(key, str(value)) for key, value in of.items() if value is not None]
-            asked += [("--set", text) for text in settings or []]
-            _follow(out, subject, answer, [word for pair in asked for word in pair])
+        if code not in (FAILED, BAD_INPUT) and models:
+            _follow_fits(out, context.obj.words, plot)
+        elif code not in (FAILED, BAD_INPUT):
+            _follow(out, subject, answer, subjects.chosen(preset, own, seed))
         return code
     return no_solution(proof, subject if of_file else "PROBLEM.json")
 
@@ -206,13 +206,26 @@ def _deliver(answer: Answer, out: Output, plot: str | None) -> int:
     return failed or exit_code(part.termination for part in parts)
 
 
-def _follow(out: Output, subject: str, answer: Answer, options: list[str]) -> None:
-    """Name the command that says why the nearest policy is where it is."""
-    parts: Any = getattr(answer, "comparisons", (answer,))
-    policies = [row for row in parts[0].ranked if row.result.kind == "policy" and not row.failure]
+def _follow(out: Output, subject: str, answer: Any, options: list[str]) -> None:
+    """Print the command that explains the gap of the best policy, in a sweep at its last value."""
+    parts = getattr(answer, "comparisons", (answer,))
+    at = -1 if (key := getattr(answer, "parameter", "")) else 0
+    options += ["--set", f"{key}={answer.values[at]}"] if key else []
+    results = [row.result for row in parts[at].ranked] if parts else []
+    policies = [one for one in results if one.kind == "policy" and one.objective is not None]
     if policies:
-        policy = policies[0].result.method
+        policy = policies[0].method
         out.following("explain", subject, *options, "--policy", policy, why="why its gap")
+
+
+def _follow_fits(out: Output, words: Sequence[str], plot: str | None) -> None:
+    """Print the command that shows intervals from fits in another form; `words` gave them."""
+    if out.json is not None:
+        out.following("report", out.json, "-o", "report.html", why="as a page")
+    elif plot is None:
+        out.following("compare", "--plot", "gaps.png", *words, why="as a picture")
+    else:
+        out.following("compare", "--json", "gaps.json", *words, why="for optgap report")
 
 
 def _complaints(parts: Sequence[Comparison]) -> int:

@@ -25,7 +25,7 @@ def command(
     quiet: opt.Quiet = False,
 ) -> int:
     from optgap.api import choose_policy
-    from optgap.cli.subjects import problem_of
+    from optgap.cli.subjects import chosen, problem_of
     from optgap.cli.work import Output, exit_code, foreign, interruptible
     from optgap.explaining import explain
     from optgap.models.figures import require_ending
@@ -34,7 +34,8 @@ def command(
     opt.require_writable(json, plot, read=(subject,))
     require_ending(plot)
     given: dict[str, Any] = assignments(settings or [], "--set")
-    problem = problem_of(subject, preset, size, given, seed)
+    asked = given if size is None else {"size": size, **given}
+    problem = problem_of(subject, preset, size, given := dict(given), seed)
     with foreign():  # a wrong name is told before any work
         choose_policy(problem, policy, given)
     answer = interruptible(
@@ -50,7 +51,6 @@ def command(
         ),
         quiet=quiet,
     )
-    same = ("--preset", preset) if preset else ()
     out = Output(json, quiet)
     out.document(answer)
     if plot is not None:
@@ -63,5 +63,6 @@ def command(
         out.line()
         out.table(*answer.decisions())
     out.wrote(plot, out.json)
+    same = chosen(preset, {key: asked[key] for key in asked if key not in given}, seed)
     out.following("compare", subject, *same, why="every policy's gap")
     return exit_code([answer.termination])

@@ -58,4 +58,5 @@ def command(
     )
     out.document(written)
     out.wrote(output, json)
+    out.following("solve", problem_file, why="its optimum, by optgap")
     return DONE

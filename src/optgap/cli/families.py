@@ -42,7 +42,7 @@ def command(
 
 
 def _screen(spec: FamilySpec, out: Output) -> None:
-    """A line for each name."""
+    """Print a line for each name of a family."""
     from optgap.listing import ROLES
     from optgap.registry import installed_policies
 
@@ -62,7 +62,7 @@ def _screen(spec: FamilySpec, out: Output) -> None:
 
 
 def _details(spec: FamilySpec, name: str, out: Output) -> None:
-    """What each parameter of one entry means, wherever the name stands."""
+    """Print the meaning of each parameter of one entry, in every role that has the name."""
     from optgap.listing import ROLES, parameters, shown
     from optgap.models.errors import InputError, one_of
 
@@ -84,7 +84,7 @@ def _details(spec: FamilySpec, name: str, out: Output) -> None:
 
 
 def _example(spec: FamilySpec, role: Role, name: str) -> str:
-    """A command that uses an entry."""
+    """Return a command that uses an entry."""
     options = {
         "policies": f"compare {spec.name} --policies {name}",
         "methods": f"compare {spec.name} --methods {name}",

@@ -1,4 +1,4 @@
-"""``optgap generate --fetch NAME``: public data, listed and downloaded."""
+"""``optgap generate --fetch NAME``, which lists and downloads public data."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from optgap.datasets import Dataset
 
 LIST = "list"
-"""The name that downloads nothing and shows what there is."""
+"""Name that downloads nothing and lists the public data."""
 ABOUT = ("name", "title", "licence", "cite", "home", "bytes")
-"""What is told of public data."""
+"""Fields of public data that are shown."""
 
 
 def fetched(names: list[str], out: Output) -> int:
-    """Download public data of these names, or show what there is."""
+    """Download public data of these names, or list all of it."""
     from optgap.cli.work import interruptible
     from optgap.datasets import VARIABLE, catalogue, choose, data_folder, fetch, home
     from optgap.models.limits import Limits

@@ -12,10 +12,10 @@ from optgap.fitting import ESTIMATORS
 from optgap.models.errors import InputError, NoQuote, one_of
 
 DEVICES = "device-power"
-"""Two levels, of which nothing is held out; a file that ends in .csv gets them as a table."""
+"""Model of two power levels, without held-out rows; a .csv file gets the levels as a table."""
 DROPPED = ("missing", "suspects")
 READING: dict[str, Any] = {"strict": True, "samples": True, "interval": 0.0, "fields": ""}
-"""Settings of how files are read, beside those of the model."""
+"""Settings of the reader of files, beside those of the model."""
 
 if TYPE_CHECKING:
     from optgap.cli.work import Output
@@ -29,6 +29,7 @@ Arguments = Annotated[
 
 
 def command(
+    context: typer.Context,
     arguments: Arguments,
     by: Annotated[
         str | None, opt.option("--by", "COL[,COL]", "fit each value of these columns apart")
@@ -110,6 +111,10 @@ def command(
     out.line(str(report))
     out.document(report.to_json() if json is not None else {})
     out.wrote(output, plot, json)
+    if (saved := output or json) is None:
+        out.following("fit", "-o", "fit.json", *context.obj.words, why="keeps the model")
+    elif not saved.endswith(".csv"):
+        out.following("report", saved, "-o", "report.html", why="as a page")
     return 0
 
 
@@ -135,7 +140,7 @@ def _audit(out: Output, table: Profile, by: str | None, plot: str | None) -> int
 
 
 def _without_suspects(table: Profile, by: str | None) -> Profile:
-    """The rows that no finding of the audit names."""
+    """Return the rows that no finding of the audit names."""
     import numpy as np
 
     from optgap.fitting.audit import audit
@@ -148,7 +153,7 @@ def _without_suspects(table: Profile, by: str | None) -> Profile:
 
 
 def _split(arguments: list[str], look: bool) -> tuple[str, list[str]]:
-    """The model's name and the files."""
+    """Return the model's name and the files."""
     if look:
         return "", arguments
     model, files = arguments[0], arguments[1:]
@@ -187,7 +192,7 @@ def _table(
 
 
 def _held_out(cv: int, hold_out: str | None) -> dict[str, Any]:
-    """What `fit` takes for what is held out."""
+    """Return the arguments of `fit` about held-out rows."""
     name, sign, value = (hold_out or "").partition(">")
     if not sign:
         return {"cv": cv, "leave_out": hold_out, "extrapolate": None}

@@ -9,7 +9,7 @@ from optgap.models.errors import InputError, NoQuote, Said, one_of
 from optgap.registry import FAMILIES, REPEATABLE, family, file_options
 
 NOTES = ("columns: ", "arrivals: ", "times: ")
-"""How the parts of a problem's origin begin that a person is told."""
+"""Beginnings of those parts of a problem's origin that a person is shown."""
 
 
 def command(
@@ -40,6 +40,7 @@ def command(
     from optgap.making import MODELS, fitted
     from optgap.models.jsonio import dump_json
     from optgap.parameters import assignments
+    from optgap.render import filled
 
     # the problem is the JSON document: --json is another name for -o
     target = output if json is None else json
@@ -63,20 +64,19 @@ def command(
     for path in dict.fromkeys((output, target) if output != "-" else (target,)):
         dump_json(path, problem.to_json())
     if not quiet and target != "-" and output != "-":
-        print(problem)
-        for note in problem.origin.split("; "):
-            if note.startswith(NOTES):
-                print(f"  {note}")
-        for fit in problem.fits:
-            print(f"  {fit.described}")
+        told = [part for part in problem.origin.split("; ") if part.startswith(NOTES)]
+        told += [fit.described for fit in problem.fits]
         out = Output(None, quiet)
+        out.line(filled([str(problem)]))
+        if told:
+            out.line(filled([f"  {line}" for line in told], indent="    "))
         out.wrote(*dict.fromkeys((output, target)))
         out.following("compare", target, why="every policy's gap")
     return 0
 
 
 def _document(spec: Any, files: dict[str, Any]) -> bool:
-    """Whether models are given that are no fits: what elastic jobs train, in a file of its own."""
+    """Tell whether a given model is no fit: elastic jobs have tables of models in files, too."""
     from optgap.models.performance.saved import read_fit
 
     try:

@@ -31,12 +31,12 @@ def positive_factor(value: float) -> float:
 
 
 def argument(metavar: str, text: str) -> Any:
-    """An argument by its place."""
+    """Return an argument that is known by its place."""
     return typer.Argument(metavar=metavar, help=text)
 
 
 def option(flags: str, metavar: str, text: str) -> Any:
-    """An option with a value, ``--output`` or ``--output -o``."""
+    """Return an option with a value; `flags` are as in ``--output -o``."""
     return typer.Option(*flags.split(), metavar=metavar, help=text)
 
 
@@ -48,7 +48,9 @@ ProblemFile = Annotated[str, argument("PROBLEM.json", "the problem")]
 JsonFile = Annotated[str | None, option("--json", "FILE", "write JSON here; - is standard output")]
 Seed = Annotated[
     int,
-    typer.Option("--seed", metavar="N", min=0, help="where randomness starts", show_default=True),
+    typer.Option(
+        "--seed", metavar="N", min=0, help="seed of the random number generator", show_default=True
+    ),
 ]
 TimeLimit = Annotated[float | None, _time_limit("stop after so many seconds")]
 RunLimit = Annotated[
@@ -116,7 +118,7 @@ def refuse(options: Mapping[str, object], found: str, remedy: str) -> None:
 def with_files(function: Callable[..., int], files: Mapping[str, str]) -> Callable[..., int]:
     """Give a command that takes ``**files`` one option per file that some family knows.
 
-    So that a new family needs no change in the commands. `files` are names with help texts.
+    A new family therefore needs no change in the commands. `files` are names with help texts.
     """
     more = [
         inspect.Parameter(
@@ -144,8 +146,8 @@ def require_writable(*paths: str | None, read: Iterable[str | None] = ()) -> Non
 
     Parameters
     ----------
-    paths: where output goes.
-    read: what the command reads, which no output may take the place of.
+    paths: files for output.
+    read: files that the command reads, which no output may overwrite.
 
     Raises
     ------

@@ -17,6 +17,9 @@ def command(
     json: opt.JsonFile = None,
     quiet: opt.Quiet = False,
 ) -> int:
+    import sys
+    from pathlib import Path
+
     from optgap.cli.work import Output
     from optgap.reporting import report
 
@@ -29,4 +32,6 @@ def command(
     for section in page.sections:
         out.line(f"  {section.title}: {len(section.pictures)} pictures")
     out.wrote(output, json)
+    address = Path(output).resolve().as_uri()
+    out.last(Path(sys.executable).name, "-m", "webbrowser", address, why="opens the page")
     return DONE

@@ -1,4 +1,4 @@
-"""How results are shown and written: shared by solve, bound and run."""
+"""Output of one result, shared by ``solve``, ``run`` and ``check``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from optgap.render import number, result_facts
 
 
 def show(result: Result, problem: Any, out: Output) -> None:
-    """The result as names and values."""
+    """Print the result as names and values."""
     who = "policy" if result.kind == "policy" else "method"
     rows = [("problem", str(problem)), (who, result.method), *result_facts(result)]
     if result.message:
@@ -32,18 +32,18 @@ def deliver(
     ask: str | None = None,
     tables: Iterable[str] = (),
 ) -> int:
-    """Show, write and draw a result; returns the exit code.
+    """Show, write and draw a result, and return the exit code.
 
     Parameters
     ----------
     result, problem
-        What came out, and of what.
+        The result, and its problem.
     out
-        Where a person and a script read it.
+        Tables for a person, and JSON for a script.
     solution_file
-        Where the solution is written.
+        File for the solution.
     plot
-        Where the solution is drawn.
+        File for a picture of the solution.
     ask
         The problem's file, for the command that a person may type next.
     tables

@@ -66,7 +66,7 @@ def command(
 def _with_conflict(
     result: Result, problem: Problem, time_limit: float | None, quiet: bool
 ) -> Result:
-    """`result` with the tasks that cannot all be served named in its message."""
+    """Return `result` with a message that names tasks which cannot all be served."""
     from optgap.cli.work import interruptible
     from optgap.explaining.conflicts import conflict
     from optgap.models.errors import InputError

@@ -1,4 +1,4 @@
-"""What a command is about: a problem file, or a family's preset."""
+"""Subject of a command: a problem file, or a family's preset."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from optgap.registry import FAMILIES
 
 
 def is_file(subject: str) -> bool:
-    """Whether `subject` is a file rather than the name of a family.
+    """Tell whether `subject` is a file rather than the name of a family.
 
     Raises
     ------
@@ -42,11 +42,11 @@ def opened(
     *outputs: str | None,
     plot: str | None = None,
 ) -> tuple[Problem, dict[str, Any]]:
-    """The problem in a file and what ``--set`` says, once every output is one that can be written.
+    """Return the problem in a file and the values of ``--set``; first check every output.
 
     Raises
     ------
-    InputError: for an output that cannot be, a setting that is none, or what the file holds.
+    InputError: for an output that cannot be written, a malformed setting, or a bad file.
     """
     from optgap.documents import load_problem
     from optgap.models.figures import require_ending
@@ -61,13 +61,13 @@ def opened(
 def problem_of(
     subject: str, preset: str | None, size: int | None, given: dict[str, Any], seed: int
 ) -> Problem:
-    """The problem in a file, or a preset made with those of the `given` parameters that it has.
+    """Return the problem in a file, or a preset made with those `given` parameters that it has.
 
-    What it uses is taken out of `given`.
+    Parameters that the preset uses are taken out of `given`.
 
     Raises
     ------
-    InputError: for what the file, the preset or its parameters hold.
+    InputError: for a bad file, an unknown preset, or a bad parameter.
     """
     from optgap.documents import load_problem
     from optgap.making import from_preset
@@ -82,10 +82,18 @@ def problem_of(
 def of_the_preset(
     family: str, preset: str | None, size: int | None, given: dict[str, Any]
 ) -> tuple[dict[str, Any], Mapping[str, Any]]:
-    """Take those of the `given` parameters out that the preset has; also all that it has."""
+    """Take out and return the preset's own `given` parameters; also return all that it has."""
     from optgap.making import preset_entry
 
     if size is not None:
         given["size"] = str(size)
     known = preset_entry(family, preset)[0].params
     return {key: given.pop(key) for key in list(given) if key in (*known, "strict")}, known
+
+
+def chosen(preset: str | None, own: Mapping[str, Any], seed: int) -> list[str]:
+    """Return the options that make a preset with its `own` parameters again."""
+    words = ["--preset", preset] if preset else []
+    for key, value in own.items():
+        words += ["--size", str(value)] if key == "size" else ["--set", f"{key}={value}"]
+    return [*words, "--seed", str(seed)] if seed else words

@@ -9,7 +9,7 @@ import typer
 from optgap.cli import options as opt
 
 SHOWN = 5
-"""How many failures are named one by one."""
+"""Number of failures that are named one by one."""
 
 
 def command(

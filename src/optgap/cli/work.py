@@ -1,4 +1,4 @@
-"""What commands do around the work itself: progress, interrupts, tables, exit codes."""
+"""Parts of commands around the work itself: progress, interrupts, tables, exit codes."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from optgap.cli import DONE, FAILED, INFEASIBLE, PARTIAL, complain
 from optgap.models.clock import COMPILING
 from optgap.models.jsonio import dump_json
 from optgap.models.limits import Limits, Progress, silent
+from optgap.models.reading import STANDARD_INPUT
 from optgap.models.result import Result, Termination
 from optgap.progress import words
 from optgap.render import Answer, Row, filled, screen_width, text_table
@@ -31,11 +32,11 @@ def interruptible(
     quiet: bool = False,
     effort: float = 1.0,
 ) -> Found:
-    """Do the work; the first Ctrl-C asks it to end with what it has, the second aborts.
+    """Do the work; the first Ctrl-C asks the work to end with what it has, the second aborts.
 
-    The work runs beside the main thread, which alone hears signals: a solver that is busy
-    outside Python would otherwise keep it from hearing any. What is printed meanwhile, by a
-    policy of a user's own, goes to standard error.
+    The work runs beside the main thread, because only the main thread receives signals, and a
+    solver that is busy outside Python would keep it from receiving any. Text that a user's own
+    policy prints meanwhile goes to standard error.
     """
     done = threading.Event()
     answers: list[Found] = []
@@ -63,7 +64,7 @@ def interruptible(
 
 @contextmanager
 def foreign() -> Iterator[None]:
-    """Send what code from outside prints, from C or a shell, too, to standard error."""
+    """Send the output of code from outside, also from C or a shell, to standard error."""
     try:
         sys.stdout.flush()
         kept = os.dup(1)
@@ -109,7 +110,7 @@ def _signals(limits: Limits) -> Iterator[None]:
 
 @contextmanager
 def on_terminal(quiet: bool) -> Iterator[Progress]:
-    """One line on standard error that changes, where that is a terminal."""
+    """Show progress in one changing line on standard error, if that is a terminal."""
     if quiet or not sys.stderr.isatty():
         yield silent
         return
@@ -136,12 +137,12 @@ def on_terminal(quiet: bool) -> Iterator[Progress]:
 
 
 class Output:
-    """Where a command's answer goes: tables to a person, JSON to a file.
+    """Output of a command: tables for a person, JSON for a file.
 
     Parameters
     ----------
-    json: the JSON file, ``-`` for standard output, which then carries nothing else.
-    quiet: no tables.
+    json: the JSON file; ``-`` is standard output, which then carries nothing else.
+    quiet: whether to print no tables.
     """
 
     def __init__(self, json: str | None, quiet: bool) -> None:
@@ -149,7 +150,7 @@ class Output:
         self.talk = not quiet and json != "-"
 
     def line(self, text: str = "") -> None:
-        """One line for a person."""
+        """Print one line for a person."""
         if self.talk:
             print(text)
 
@@ -160,23 +161,23 @@ class Output:
             print(text_table(header, rows, right, line=line))
 
     def answer(self, item: Answer) -> None:
-        """Lines, the table and notes, with a blank line between them."""
+        """Print lines, the table and notes, with a blank line between them."""
         self.answer_head(item.head())
         self.table(*item.table())
         self.notes(item.notes())
 
     def answer_head(self, lines: Sequence[str]) -> None:
-        """Lines above a blank one."""
+        """Print lines above a blank one."""
         if lines:
             self.line(filled(lines) + "\n")
 
     def notes(self, notes: Sequence[str]) -> None:
-        """Lines below a blank one."""
+        """Print lines below a blank one."""
         if notes:
             self.line("\n" + filled(notes))
 
     def pairs(self, rows: Sequence[Row]) -> None:
-        """Names and values, without a header; what is wide goes on below itself."""
+        """Print names and values without a header; a wide value is wrapped in its column."""
         if self.talk:
             width = max(len(row[0]) for row in rows)
             for name, value in rows:
@@ -190,18 +191,26 @@ class Output:
             self.line(f"\nwrote {', '.join(map(str, named))}")
 
     def following(self, *words: str | None, why: str = "") -> None:
+        """Print a command of optgap to copy as the last line; `why` is a comment behind it.
+
+        Print nothing if the command would read standard input, which is used up.
+        """
+        if STANDARD_INPUT not in words:
+            self.last("optgap", *words, why=why)
+
+    def last(self, *words: str | None, why: str = "") -> None:
         """Print a command to copy as the last line; `why` is a comment behind it."""
-        command = shlex.join(["optgap", *(word for word in words if word is not None)])
+        command = shlex.join([word for word in words if word is not None])
         self.line(f"\n{command}" + (f"  # {why}" if why else ""))
 
     def document(self, item: Any) -> None:
-        """The JSON form, when it was asked for."""
+        """Write the JSON form if the command was asked for it."""
         if self.json is not None:
             dump_json(self.json, item if isinstance(item, dict) else item.to_json())
 
 
 def exit_code(terminations: Iterable[Termination]) -> int:
-    """`FAILED` when a method did, `PARTIAL` when a limit or an interrupt stopped anything."""
+    """Return `FAILED` if a method failed, `PARTIAL` if a limit or an interrupt stopped anything."""
     ends = set(terminations)
     if Termination.ERROR in ends:
         return FAILED
@@ -210,12 +219,12 @@ def exit_code(terminations: Iterable[Termination]) -> int:
 
 
 def no_solution(result: Result, problem_file: str | None) -> int:
-    """Say that there is no solution, and how to learn why; returns the exit code.
+    """Say that there is no solution and how to learn why, and return the exit code.
 
     Parameters
     ----------
     result: the proof.
-    problem_file: where `optgap solve` finds the problem; None where the reason is told already.
+    problem_file: the problem for `optgap solve`; None if the reason is told already.
     """
     line = f"there is no solution, as {result.method} proves"
     if result.message:

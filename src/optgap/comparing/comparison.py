@@ -37,19 +37,19 @@ if TYPE_CHECKING:
 
 ALL, ACCEPTED = "all", "accepted"
 PART = "accepted part"
-"""What tables call a row that is about the part of the demand that it accepted."""
+"""Words in tables for a row about the part of the demand that a policy accepted."""
 PART_NOTE = (
     f"{PART}: the policy rejected some of the demand. Its gap is to a bound for the part that it "
     "accepted, so do not rank it with other rows."
 )
 STOPPED = "*"
-"""Marks the name of what a limit or an interrupt stopped."""
+"""Mark behind the name of a run that a limit or an interrupt stopped."""
 OF_PART = "†"
-"""Marks a gap to a bound for the accepted part in the table of a set."""
+"""Mark of a gap to a bound for the accepted part, in the table of a set."""
 FRAME = ("objective", "bound", "gap_to_bound", "gap_to_best", "low", "high", "seconds")
 """Columns of `to_frame`."""
 CLOSED = 1e-6
-"""A gap of the best known solution that counts as none."""
+"""Largest gap of the best known solution that counts as none."""
 HOT = "--effort 0.2 gives a quick answer: a search that a time limit cuts has not cooled down"
 NOT_RUN = "not run"
 UNSERVED = "no solution serves all that is asked"
@@ -61,15 +61,15 @@ SET_SCHEMA = "optgap.compare-set/1"
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRow:
-    """One method or policy, and its gaps.
+    """Row of one method or policy, with its gaps.
 
     Parameters
     ----------
-    result: as the referee saw it. A policy's `bound` and `bound_by` are those that its gap is
-        measured against; a method keeps the bound that it proved itself.
+    result: the result with the referee's objective. A policy's `bound` and `bound_by` are those
+        that its gap is measured against; a method keeps the bound that it proved itself.
     bound_scope: ``all`` when `gap_to_bound` is against the best bound for everything that the
-        problem asks; ``accepted`` when the policy turned some of it down, and the bound is one
-        for what it accepted; None without a gap.
+        problem asks; ``accepted`` when the policy rejected some of the demand, and the bound is
+        one for the accepted part; None without a gap.
     gap_to_bound: |objective − best bound| / |best bound| in that scope.
     gap_to_best: |objective − best known| / |best known| in that scope.
     failure: why there is no result: the method does not treat this ``objective``, its
@@ -86,7 +86,7 @@ class ComparisonRow:
 
     @property
     def partial(self) -> bool:
-        """Whether the gap is about the part of the demand that was accepted."""
+        """Whether the gap is about the accepted part of the demand."""
         return self.bound_scope == ACCEPTED
 
     @property
@@ -96,12 +96,12 @@ class ComparisonRow:
 
     @property
     def gap_at_least(self) -> float | None:
-        """The gap if the best known solution were proven: the true gap is no smaller."""
+        """Gap if the best known solution were optimal; the true gap is no smaller."""
         return None if self.partial else self.gap_to_best
 
     @property
     def label(self) -> str:
-        """The name for a table, marked where the run was stopped."""
+        """Name in a table, marked if the run was stopped."""
         return self.result.method + (STOPPED if self.stopped else "")
 
     @property
@@ -111,7 +111,7 @@ class ComparisonRow:
         return gap + OF_PART * self.partial + STOPPED * self.stopped
 
     def to_json(self) -> dict[str, Any]:
-        """The result's keys less ``solution``, and the gaps."""
+        """Return the result's keys without ``solution``, and the gaps."""
         document = replace(self.result, solution=None).to_json()
         del document["solution"]
         return {
@@ -136,10 +136,18 @@ class ComparisonRow:
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Answer):
-    """The gap table of one problem.
+    """Gap table of one problem.
 
-    `best_bound` and `best_known` hold for everything that the problem asks; None where no
-    method proved, or nobody found, one. `unfinished` are the bounds and searches that were cut.
+    `best_bound` and `best_known` hold for everything that the problem asks, and are None where
+    there is none. `unfinished` has the bounds and searches that were cut.
+
+    Examples
+    --------
+    >>> gaps = optgap.compare(optgap.generate("coscheduling", size=4), "marble")
+    >>> gaps
+    <Comparison synthetic pool, 4 jobs, seed 0: 2 rows, best known within 0.00 %>
+    >>> round(gaps.row("marble").gap_to_bound, 3), list(gaps.to_frame().index)
+    (0.281, ['oracle', 'marble'])
     """
 
     family: str
@@ -157,34 +165,34 @@ class Comparison(Answer):
 
     @property
     def gap(self) -> float | None:
-        """Between the best known solution and the best bound."""
+        """Gap between the best known solution and the best bound."""
         return relative_gap(self.best_known, self.best_bound)
 
     @property
     def infeasible(self) -> Result | None:
-        """The proof that no solution serves all that the problem asks, where there is one."""
+        """Proof that no solution serves all that the problem asks; None without such a proof."""
         proofs = (row.result for row in self.rows if row.result.status is Status.INFEASIBLE)
         return next(proofs, None)
 
     @property
     def ranked(self) -> tuple[ComparisonRow, ...]:
-        """The rows as tables show them: methods, policies, accepted parts; each sorted by gap."""
+        """Rows as tables show them: methods, policies, accepted parts; each sorted by gap."""
         return tuple(sorted(self.rows, key=rank))
 
     @property
     def blocks(self) -> tuple[ComparisonRow, ...]:
-        """Those of `ranked` that ran."""
+        """Rows of `ranked` that ran."""
         return tuple(row for row in self.ranked if row.result.message != NOT_RUN)
 
     def row(self, method: str) -> ComparisonRow:
-        """The row of this method or policy; raises KeyError when there is none."""
+        """Return the row of this method or policy; raise KeyError if there is none."""
         for row in self.rows:
             if row.result.method == method:
                 return row
         raise KeyError(method)
 
     def to_json(self) -> dict[str, Any]:
-        """JSON form, ``optgap.compare/1``."""
+        """Return the JSON form, ``optgap.compare/1``."""
         return {
             "schema": SCHEMA,
             "family": self.family,
@@ -257,22 +265,26 @@ class Comparison(Answer):
         return frame.astype(dict.fromkeys(FRAME, float))
 
     def head(self) -> list[str]:
-        """Problem, best bound, best known solution with what is unproven, and what was cut."""
+        """Return lines on the problem, the best bound and solution, and what was cut."""
         lines = [f"{self.problem_name}: {self.problem_summary}"]
         if self.infeasible:
             lines.append(f"{UNSERVED}, as {self.infeasible.method} proves")
-        bound = "none" if self.best_bound is None else f"{number(self.best_bound)} {self.unit}"
+        bound = "none" if self.best_bound is None else self._amount(self.best_bound)
         lines.append(f"best bound {bound}" + (f", by {self.bound_by}" if self.bound_by else ""))
         lines.append(f"best known {self._known()}")
         if (open_share := percent(self.gap)) not in ("", percent(0.0)):
             lines[-1] += f"; {open_share} from the bound, unproven and part of every gap"
         return [*lines, *self._in_every_row(), *self.announced()]
 
+    def _amount(self, value: float) -> str:
+        """Write a value with as many digits as objectives have in the table."""
+        return f"{in_column([value, *(r.result.objective for r in self.blocks)])[0]} {self.unit}"
+
     def _known(self) -> str:
-        """The best known solution; where none serves everything, a method's and what it leaves."""
+        """Describe the best known solution, or a method's for a part if none serves everything."""
         if self.best_known is not None:
             by = f", by {self.known_by}" if self.known_by else ""
-            return f"{number(self.best_known)} {self.unit}{by}"
+            return self._amount(self.best_known) + by
         found = (row.result for row in self.rows if row.partial and row.result.kind != "policy")
         part = next((one for one in found if one.objective is not None), None)
         if part is None:
@@ -286,7 +298,7 @@ class Comparison(Answer):
         return any(cut) and not (self.gap is not None and self.gap <= CLOSED)
 
     def announced(self) -> list[str]:
-        """What was cut, and by how much at most gaps are too large; nothing where all ended."""
+        """Return lines on what was cut, and by how much gaps are too large; none if all ended."""
         closed = self.gap is not None and self.gap <= CLOSED
         lines = [str(one) for one in self.unfinished if one.accepted_by or not closed]
         rows = [
@@ -311,7 +323,7 @@ class Comparison(Answer):
         return [*lines, f"{words}; each is at least the gap to best known"]
 
     def _columns(self) -> dict[str, list[str]]:
-        """The cells of the table by column, the constant ones among them."""
+        """Return the cells of the table by column, constant columns included."""
         rows = self.blocks
         statuses = [
             f"{r.result.status} ({r.result.termination})" if r.stopped else str(r.result.status)
@@ -329,11 +341,11 @@ class Comparison(Answer):
         }
 
     def _constant(self, name: str, cells: Sequence[str]) -> bool:
-        """Whether a column says the same in every row, so that it belongs into the head."""
+        """Tell whether a column says the same in every row, so that it belongs in the head."""
         return len(cells) > 1 and len(set(cells)) == 1 and name not in (GAP_TO_BOUND, SECONDS)
 
     def _in_every_row(self) -> list[str]:
-        """One line about the columns of one value that the head has not told already."""
+        """Return one line about constant columns that the head has not told already."""
         bound = in_column([self.best_bound])
         told = [
             f"{head} {cells[0]} {unit.rstrip(')')}".rstrip()
@@ -353,7 +365,7 @@ class Comparison(Answer):
         return header, in_groups(lines, [rank(row)[0] for row in rows]), tuple(numbers)
 
     def notes(self) -> list[str]:
-        """What marks and words mean, and what rows have to say beside numbers."""
+        """Return the meanings of marks and words, and the messages of rows."""
         unbounded = self.infeasible and any(row.result.message == SERVES_PART for row in self.rows)
         return [
             *legend(self.rows),
@@ -372,7 +384,7 @@ class Comparison(Answer):
         )
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """The gaps as a figure; written to `path` (.png, .svg or .pdf), too, where it is given.
+        """Return a figure of the gaps, and write it to `path` (.png, .svg or .pdf) if given.
 
         Raises
         ------
@@ -383,7 +395,14 @@ class Comparison(Answer):
 
 @dataclass(frozen=True, repr=False)
 class ComparisonSet(Answer):
-    """The same comparison for several values of one parameter of the problem."""
+    """Comparisons for several values of one parameter of the problem.
+
+    Examples
+    --------
+    >>> gaps = optgap.sweep("coscheduling", "size", [3, 4], policies="marble")
+    >>> [round(gap, 3) for gap in gaps.gaps("marble")], [len(one.rows) for one in gaps.comparisons]
+    ([0.267, 0.281], [2, 2])
+    """
 
     parameter: str
     values: tuple[Any, ...]
@@ -391,13 +410,13 @@ class ComparisonSet(Answer):
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """Every row name, in order of first appearance."""
+        """Names of all rows, in order of first appearance."""
         names = (row.result.method for c in self.comparisons for row in c.rows)
         return tuple(dict.fromkeys(names))
 
     @property
     def measured(self) -> tuple[str, ...]:
-        """Those of `methods` with a gap, or a failure, somewhere: a bound alone has neither."""
+        """Names with a gap or a failure at some value; a bound alone has neither."""
         return tuple(
             name
             for name in self.methods
@@ -405,18 +424,18 @@ class ComparisonSet(Answer):
         )
 
     def row(self, method: str) -> list[ComparisonRow | None]:
-        """The row of this method or policy at each value; None where there is none."""
+        """Return the row of this method or policy at each value; None where there is none."""
         return [
             next((row for row in comparison.rows if row.result.method == method), None)
             for comparison in self.comparisons
         ]
 
     def gaps(self, method: str) -> list[float | None]:
-        """The gaps to the bound of one row name, one per value."""
+        """Return the gap to the bound of this method or policy at each value."""
         return [row.gap_to_bound if row else None for row in self.row(method)]
 
     def to_json(self) -> dict[str, Any]:
-        """JSON form, ``optgap.compare-set/1``."""
+        """Return the JSON form, ``optgap.compare-set/1``."""
         return {
             "schema": SET_SCHEMA,
             "parameter": self.parameter,
@@ -426,7 +445,7 @@ class ComparisonSet(Answer):
 
     @classmethod
     def from_json(cls, fields: Fields) -> ComparisonSet:
-        """Read the JSON form; raises InputError as `Comparison.from_json` does."""
+        """Read the JSON form; raise InputError as `Comparison.from_json` does."""
         fields.schema(SET_SCHEMA)
         comparisons = tuple(Comparison.from_json(part) for part in fields.objects("comparisons"))
         values = fields.array("values")
@@ -454,16 +473,16 @@ class ComparisonSet(Answer):
 
     @property
     def blocks(self) -> tuple[str, ...]:
-        """Those of `measured` as tables show them, sorted by the worst of each kind of row."""
+        """Names of `measured` as tables show them, sorted by kind of row and mean gap."""
         return tuple(sorted(self.measured, key=self._rank))
 
     def _rank(self, name: str) -> tuple[int, float]:
-        """What `rank` says of all rows of this name."""
+        """Return the last group of `rank` among the rows of this name, and their mean gap."""
         ranks = [rank(row) for row in self.row(name) if row]
         return max(group for group, _ in ranks), sum(gap for _, gap in ranks) / len(ranks)
 
     def head(self) -> list[str]:
-        """What was cut, and by how much at most gaps are too large."""
+        """Return lines on what was cut, and by how much at most gaps are too large."""
         return [
             f"{self.parameter}={value}: {line}"
             for value, comparison in zip(self.values, self.comparisons, strict=True)
@@ -480,7 +499,7 @@ class ComparisonSet(Answer):
         return header, in_groups(lines, groups), tuple(range(1, len(header)))
 
     def notes(self) -> list[str]:
-        """What marks and words in the table mean, and what rows have to say."""
+        """Return the meanings of marks and words in the table, and the messages of rows."""
         lines = [
             f"{self.parameter}={value}: {UNSERVED}, as {comparison.infeasible.method} proves"
             for value, comparison in zip(self.values, self.comparisons, strict=True)
@@ -503,24 +522,24 @@ class ComparisonSet(Answer):
         return shorten(NoQuote(f"<ComparisonSet {self.parameter} = {values}>"), MOST)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """The gaps over the parameter; errors as `Comparison.plot`."""
+        """Return a figure of the gaps over the parameter; `path` is as for `Comparison.plot`."""
         return drawn(self, path)
 
 
 def drawn(answer: Any, path: str | os.PathLike[str] | None) -> Figure:
-    """The picture of a comparison of any kind; the plotting is loaded when it is asked for."""
+    """Return the picture of a comparison of any kind; import the plotting only now."""
     figure: Figure = imported("optgap.plotting.gaps:gaps_figure")(answer)
     return delivered(figure, path)
 
 
 def rank(row: ComparisonRow) -> tuple[int, float]:
-    """Where a table has a row: methods, then policies, then accepted parts; each by its gap."""
+    """Return the place of a row: methods, then policies, then accepted parts; each by its gap."""
     group = 2 if row.partial else row.result.kind == "policy"
     return int(group), math.inf if row.gap_to_bound is None else row.gap_to_bound
 
 
 def in_groups(lines: Sequence[Row], groups: Sequence[int]) -> list[Row]:
-    """The lines of a table, with a rule wherever their group changes."""
+    """Return the lines of a table with a rule wherever their group changes."""
     found: list[Row] = []
     for k, line in enumerate(lines):
         if k and groups[k] != groups[k - 1]:
@@ -530,7 +549,7 @@ def in_groups(lines: Sequence[Row], groups: Sequence[int]) -> list[Row]:
 
 
 def legend(rows: Iterable[ComparisonRow]) -> list[str]:
-    """What the mark of stopped rows and the word for accepted parts mean, where they are used."""
+    """Return the meanings of those marks and words that some row uses."""
     rows = list(rows)
     said: dict[str, Callable[[Result], bool]] = {
         f"{STOPPED} stopped by its time limit": lambda r: r.termination is Termination.TIME_LIMIT,

@@ -1,4 +1,4 @@
-"""Draws of the fits in a problem, and what they are drawn from, in words."""
+"""Draws of the fits in a problem, and a description of each fit's draws."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import numpy as np
 from optgap.models.performance.saved import FittedParameters, read_fit
 
 BLOCK = 19
-"""Draws that one generator makes: as many as an interval of 90 % takes."""
+"""Number of draws that one generator makes: as many as an interval of 90 % takes."""
 PARTS = ("parameters",)
-"""Parts of the draws of a fit that does not say them."""
+"""Parts of the draws of a fit that does not list them."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,10 @@ class Drawn:
     Parameters
     ----------
     parts: parameters, residual, between applications.
-    level: of the intervals.
-    others, applications: the share of held-out applications' points, and how many were held out.
-    rows, count: the same of held-out rows; None where nothing was held out.
+    level: probability that the intervals aim at.
+    others, applications: covered share of held-out applications' points, and the number of these
+        applications.
+    rows, count: covered share of held-out rows, and their number; None without held-out rows.
     """
 
     model: str
@@ -41,7 +42,7 @@ class Drawn:
 
     @classmethod
     def of(cls, fit: FittedParameters) -> Drawn:
-        """Read them from a fit's document."""
+        """Read the description from a fit's document."""
         parts: dict[str, None] = {}
         for name in fit.groups:
             parts |= dict.fromkeys(fit.predictive(name) or PARTS)
@@ -70,15 +71,15 @@ class Drawn:
         return words
 
     def to_json(self) -> dict[str, Any]:
-        """Its fields by name."""
+        """Return the fields by name."""
         return {**vars(self), "parts": list(self.parts)}
 
 
 def draws(fits: Sequence[FittedParameters], seed: int) -> Iterator[list[FittedParameters]]:
-    """Parameters drawn for each group of each fit, without end: their error, residuals and more.
+    """Yield fits with drawn parameters without end: their errors, residuals and more.
 
     Each block of `BLOCK` draws has a generator of its own, so that more draws keep the first ones.
-    Where applications are drawn, the k-th draw of all fits is of the same.
+    Where applications are drawn, the k-th draws of all fits are of the same application.
 
     Raises
     ------

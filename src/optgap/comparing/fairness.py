@@ -1,4 +1,4 @@
-"""Means that can be held side by side: over the runs that all who are compared have."""
+"""Fair means: over the runs that all policies and methods in a comparison have."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Hashable, Mapping
 
 
 def in_common(values: Mapping[str, Mapping[Hashable, float]]) -> tuple[dict[str, list[float]], str]:
-    """Each one's values on the runs that all have, and a line that says so where some have more.
+    """Return each one's values on the runs that all have, and a line if some have more.
 
-    Who has no values at all is not counted. Where no run is common to all, everybody's own are
-    given, with a line that they are not to be compared.
+    A name without any values does not count. If no run is common to all, return the own values
+    of each, with a line that they are not to be compared.
 
     Parameters
     ----------
-    values: by name, then by run.
+    values: values by name, then by run.
     """
     sets = [set(own) for own in values.values() if own]
     shared = set.intersection(*sets) if sets else set()

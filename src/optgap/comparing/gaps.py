@@ -33,7 +33,7 @@ from optgap.comparing.unfinished import CUT, Unfinished
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
 from optgap.making import generate, preset_entry
-from optgap.models.errors import InputError, NoQuote, RefereeError, one_of
+from optgap.models.errors import InputError, RefereeError, one_of, type_of
 from optgap.models.limits import Amount, Limits, Progress
 from optgap.models.result import Outcome, Result, Status, Termination, relative_gap
 from optgap.parameters import call_text, split_call, split_list, typed
@@ -75,8 +75,9 @@ def compare(
     limits = limits or Limits(progress=progress)
     bench = _Bench(time_limit, seed, replace(limits, effort=effort))
     names = method_names(problem.family, methods)
-    provers = [choose_method(problem, name) for name in names]
-    own = [choose_policy(problem, policy) for policy in policy_names(problem.family, policies)]
+    provers = [choose_method(problem, name, source="--methods") for name in names]
+    wanted = policy_names(problem.family, policies)
+    own = [choose_policy(problem, policy, source="--policies") for policy in wanted]
     full = _Scope(problem, ALL)
     # a user's own come last: one that does not return keeps no other from running
     turns = sorted(range(len(own)), key=lambda k: own[k].own)
@@ -153,7 +154,7 @@ def sweep(
     limits
         Limits that can be interrupted and report progress.
     progress
-        Function that is told the phase, the incumbent and the bound. Default: none.
+        Function that is told phase, incumbent and bound. Default: show these in a notebook.
     parts
         Whether to bound the part that each policy accepts where no solution serves everything.
         Default False.
@@ -182,6 +183,8 @@ def sweep(
     """
     limits = limits or Limits(progress=progress)
     entry = preset_entry(family_name, preset)[0]
+    if not isinstance(values, Iterable):
+        raise InputError("values", "", type_of(values), "a sequence of values")
     wanted = [typed({parameter: v}, entry.params, entry.name, "--sweep")[parameter] for v in values]
     problems = [
         generate(family_name, preset, seed=seed, **{**params, parameter: value}) for value in wanted
@@ -207,12 +210,12 @@ def _compared(
     label: str,
     limits: Limits,
 ) -> Comparison:
-    """One value of a sweep."""
+    """Compare at one value of a sweep."""
     return compare(problem, policies, methods, limits=limits.part(label), **asked)
 
 
 def method_names(family_name: str, methods: Methods) -> list[str]:
-    """The methods that a text such as ``auto``, ``all`` or ``a,b(key=1)`` stands for.
+    """Return the methods that a text such as ``auto``, ``all`` or ``a,b(key=1)`` stands for.
 
     Raises
     ------
@@ -224,7 +227,7 @@ def method_names(family_name: str, methods: Methods) -> list[str]:
 
 
 def policy_names(family_name: str, policies: Policies) -> list[str | Callable[..., Any]]:
-    """The same for policies; functions stay as they are."""
+    """Return the policies that a text stands for; functions stay as they are."""
     if policies == "all":
         return list(family(family_name).policies)
     if isinstance(policies, str):
@@ -233,14 +236,14 @@ def policy_names(family_name: str, policies: Policies) -> list[str | Callable[..
 
 
 def _listed(names: Any) -> list[Any]:
-    """What an argument holds several of.
+    """Return a list of names or functions as it is given.
 
     Raises
     ------
-    InputError: for what does not hold any.
+    InputError: for an argument that is no list.
     """
     if not isinstance(names, Iterable):
-        found = NoQuote(f"a {type(names).__name__}")
+        found = type_of(names)
         raise InputError("policies, methods", "", found, "names, with commas or in a list")
     return list(names)
 
@@ -252,9 +255,9 @@ def chosen(
     given: Mapping[str, str],
     beside: Iterable[str] = (),
 ) -> tuple[list[str], list[str]]:
-    """Policies and methods by name, each with those of the `given` parameters that it has.
+    """Return policies and methods by name, each with those `given` parameters that it has.
 
-    `beside` are parameters of others, which one that is not known may be a slip of.
+    `beside` are further parameters, for the suggestion when an unknown one is close to them.
 
     Raises
     ------
@@ -264,18 +267,19 @@ def chosen(
     taken: set[str] = set()
     there = set(beside)
 
-    def dressed(text: str, find: Callable[..., Runnable]) -> str:
-        name, own = split_call(text, "--set")
+    def dressed(text: str, find: Callable[..., Runnable], source: str) -> str:
+        name, own = split_call(text, source)
         if name == "auto" or not given:
             return text
-        known = find(spec, text).known
+        known = find(spec, text, None, source).known
         there.update(known)
         extra = {key: value for key, value in given.items() if key in known}
         taken.update(extra)
         return call_text(name, {**extra, **own})
 
-    own = [dressed(str(name), find_policy) for name in policy_names(family_name, policies)]
-    exact = [dressed(name, find_method) for name in method_names(family_name, methods)]
+    wanted = policy_names(family_name, policies)
+    own = [dressed(str(name), find_policy, "--policies") for name in wanted]
+    exact = [dressed(one, find_method, "--methods") for one in method_names(family_name, methods)]
     for key in given:
         if key not in taken:
             words = "a parameter of the preset, or of a policy or method named here"
@@ -288,7 +292,7 @@ def chosen(
 
 @dataclass
 class _Line:
-    """One row in the making."""
+    """Unfinished row of the table."""
 
     result: Result
     scope: _Scope | None
@@ -297,7 +301,7 @@ class _Line:
 
 @dataclass
 class _Scope:
-    """What may be held against one another: results that serve the same demand."""
+    """Results that can be compared with one another, because they serve the same demand."""
 
     problem: Problem
     label: str
@@ -307,11 +311,11 @@ class _Scope:
     trouble: list[str] = field(default_factory=list)
 
     def served_by(self, result: Result) -> bool:
-        """Whether a result of this scope does all that is asked in it."""
+        """Tell whether a result of this scope serves all of the scope's demand."""
         return self.label == ACCEPTED or serves(result)
 
     def add(self, result: Result) -> None:
-        """Take in a result of this scope."""
+        """Add a result of this scope."""
         if result.bound is not None and result.bound_by is not None:
             self.bounds.append(result)
         if result.objective is not None and self.served_by(result):
@@ -334,7 +338,7 @@ class _Scope:
         return min(self.known, key=lambda r: self.sign * _value(r.objective), default=None)
 
     def confront(self) -> None:
-        """Raise RefereeError when a bound and a solution contradict one another."""
+        """Raise RefereeError if a bound and a solution contradict one another."""
         bound, known = self.best_bound, self.best_known
         if known is None:
             return
@@ -359,10 +363,10 @@ def _value(number: float | None) -> float:
 
 
 def _provers(problem: Problem, names: Iterable[str]) -> list[Runnable]:
-    """The methods again for a part of the problem, without the search for solutions of it.
+    """Return the methods for a part of the problem, without those that search for solutions.
 
-    Where a method mainly looks for solutions, the family's best bound stands in for it: a part
-    is bounded for the one policy that served it.
+    The family's best bound replaces a method that mainly looks for solutions, because a part is
+    bounded for the one policy that served it.
     """
     chosen = [choose_method(problem, name) for name in names]
     wanted = [
@@ -372,7 +376,7 @@ def _provers(problem: Problem, names: Iterable[str]) -> list[Runnable]:
 
 
 def _scope_of(result: Result, full: _Scope, parts: dict[str, _Scope]) -> _Scope | None:
-    """The scope in which a policy's objective means something; none for a run that was cut."""
+    """Return the scope of a result's demand; None for a policy's run that was cut."""
     cut = result.termination in (Termination.TIME_LIMIT, Termination.INTERRUPTED)
     if cut and result.kind == "policy":
         return None
@@ -387,12 +391,12 @@ def _scope_of(result: Result, full: _Scope, parts: dict[str, _Scope]) -> _Scope 
 
 
 class _Bench:
-    """Runs one method or policy after another; a failure of one is its own.
+    """Bench that runs methods and policies in turn; the failure of one does not stop the others.
 
     Attributes
     ----------
-    known: the best objective of the policies, told beside a method's bound.
-    units: the work of each method and policy, by label.
+    known: best objective of the policies, which progress shows beside a method's bound.
+    units: work of each method and policy, by label.
     """
 
     def __init__(self, time_limit: float | None, seed: int, limits: Limits) -> None:
@@ -409,7 +413,7 @@ class _Bench:
     def run(
         self, problem: Problem, runnable: Runnable, scope: _Scope | None = None, part: str = ""
     ) -> _Line:
-        """Run on all of the problem, or on the part of it that the policy `part` accepted."""
+        """Run on the whole problem, or on the part that the policy `part` accepted."""
         unit = problem.objective.described.unit
 
         def tell(phase: str, incumbent: float | None, bound: float | None) -> None:
@@ -439,7 +443,7 @@ class _Bench:
         return _Line(result, scope, failure)
 
     def executed(self, problem: Problem, runnable: Runnable, tell: Progress, part: str) -> Result:
-        """The result of a run with its budget; what was cut is noted."""
+        """Run within the budget, take a note of a cut, and return the result."""
         exact = runnable.entry.kind == "exact"
         budget = EXACT_UNITS * self.limits.effort if exact else None
         limits = self.limits.each(self.time_limit, tell, budget)
@@ -457,7 +461,7 @@ class _Bench:
         message: str,
         termination: Termination = Termination.ERROR,
     ) -> Result:
-        """Return the result of a run that gave none."""
+        """Return a result for a run without one."""
         failed = termination is Termination.ERROR
         status = Status.ERROR if failed else Status.NO_SOLUTION
         outcome = Outcome(None, status, termination, message=" ".join(message.split()))
@@ -487,7 +491,7 @@ def _comparison(
 
 
 def _best(problem: Problem, lines: Iterable[_Line]) -> float | None:
-    """The best objective of those that serve everything."""
+    """Return the best objective among the solutions that serve everything."""
     best = min if problem.objective.described.sense == "min" else max
     found = [x.result.objective for x in lines if serves(x.result)]
     return best([value for value in found if value is not None], default=None)

@@ -1,4 +1,4 @@
-"""Every family on its default preset: gap tables, and one picture of them all."""
+"""Overview of every family on its default preset: gap tables and one picture."""
 
 from __future__ import annotations
 
@@ -39,9 +39,15 @@ class Overview:
     Parameters
     ----------
     comparisons: in the order of the registry; families that failed are left out.
-    failures: what went wrong, by family.
-    seconds: wall time of everything.
+    failures: error messages, by family.
+    seconds: wall time of all comparisons.
     termination: whether the whole was interrupted, or stopped by a limit that the caller set.
+
+    Examples
+    --------
+    >>> overview = optgap.compare_all(["coscheduling"])
+    >>> round(overview.comparison("coscheduling").row("marble").gap_to_bound, 3), overview.failures
+    (0.179, {})
     """
 
     comparisons: tuple[Comparison, ...]
@@ -91,7 +97,7 @@ class Overview:
         return f"<Overview {', '.join(c.family for c in self.comparisons)}: {self.seconds:.0f} s>"
 
     def notes(self) -> list[str]:
-        """Return what failed."""
+        """Return a line for each family that failed."""
         return [f"{name}: {message}" for name, message in self.failures.items()]
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
@@ -138,7 +144,7 @@ def compare_all(
     limits
         Limits that can be interrupted and report progress.
     progress
-        Function that is told the phase, the incumbent and the bound. Default: none.
+        Function that is told phase, incumbent and bound. Default: show these in a notebook.
 
     Returns
     -------
@@ -158,7 +164,7 @@ def compare_all(
     """
     limits = limits or Limits(progress=progress)
     begun = time.monotonic()
-    wanted = list(families() if names is None else names)
+    wanted = [names] if isinstance(names, str) else list(families() if names is None else names)
     for name in wanted:
         family(name)
     require_time_limit(time_limit)
@@ -194,5 +200,5 @@ def _termination(
 
 
 def titled(comparison: Comparison) -> str:
-    """The table of one family under the family's name, with its own notes."""
+    """Return the table of one family under the family's name, with its notes."""
     return f"{comparison.family}\n{comparison}"

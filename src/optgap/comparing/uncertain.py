@@ -40,7 +40,7 @@ BUDGET = 60.0
 MOST_LEFT_OUT = 20
 """Impossible draws per draw that is wanted."""
 OUTSIDE = "!"
-"""Marks a gap that lies outside its own interval."""
+"""Mark of a gap that lies outside its own interval."""
 
 
 def least_samples(level: float) -> int:
@@ -50,7 +50,7 @@ def least_samples(level: float) -> int:
 
 @dataclass(frozen=True)
 class Interval:
-    """The values of one row over the samples, and at the fitted values; NaN where it had none."""
+    """Values of one row over the samples and at the fitted values; NaN without a value."""
 
     method: str
     count: int
@@ -67,7 +67,7 @@ class Interval:
 
     @classmethod
     def of(cls, method: str, found: Sequence[float], level: float, value: float | None) -> Interval:
-        """The interval that holds one more draw with probability `level`; else the range."""
+        """Return the interval that holds one more draw with probability `level`, else the range."""
         at = math.nan if value is None else value
         if not found:
             return cls(method, 0, math.nan, math.nan, math.nan, at)
@@ -79,19 +79,28 @@ class Interval:
 
 @dataclass(frozen=True, repr=False)
 class UncertainComparison(Answer):
-    """The gap table at the fitted values, and how far gaps move within the fit's uncertainty.
+    """Gap table at the fitted values, with intervals of the gaps from the fits' uncertainty.
 
     Parameters
     ----------
-    comparison: at the fitted values, as asked for.
+    comparison: the comparison at the fitted values, as asked for.
     samples: one comparison per draw; each gap is against the bound of the same draw.
-    models: the fits that were drawn from, and their files.
+    models: names and files of the fits that were drawn from.
     level: probability with which one more draw lies within an interval.
-    left_out: draws that were replaced, as no machine could be like that (a power below 0, say).
-    remarks: how the draws differ from what was asked for, and why.
-    drawn: what each fit was drawn from, and how many held-out points its intervals covered.
-    alike: at the fitted values, by the methods and policies of the draws; None if these are those
-        of `comparison`.
+    left_out: number of impossible draws (a power below 0, say), which were replaced.
+    remarks: differences of the draws from what was asked for, with reasons.
+    drawn: description of each fit's draws, with the share of held-out points in its intervals.
+    alike: the comparison at the fitted values by the methods and policies of the draws; None if
+        `comparison` has the same.
+
+    Examples
+    --------
+    >>> table = {"frequency_mhz": [600, 900, 1200, 1400], "power_w": [80, 107, 134, 152]}
+    >>> fit = optgap.fit(table, "linear-power", cv=0)
+    >>> problem = optgap.generate("consolidation", size=3, models=[fit])
+    >>> gaps = optgap.compare(problem, "first", uncertainty=19)
+    >>> gaps.to_frame().loc["first", ["gap_to_bound", "low", "high"]].round(3).to_list()
+    [0.063, 0.063, 0.063]
     """
 
     comparison: Comparison
@@ -105,12 +114,12 @@ class UncertainComparison(Answer):
 
     @property
     def basis(self) -> Comparison:
-        """The comparison at the fitted values that the intervals belong to."""
+        """Comparison at the fitted values to which the intervals belong."""
         return self.alike or self.comparison
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
-        """All of them, that at the fitted values first."""
+        """All comparisons, the one at the fitted values first."""
         return (self.comparison, *self.samples)
 
     @property
@@ -143,7 +152,7 @@ class UncertainComparison(Answer):
         return f"range of {made} draws{holds}; {100 * self.level:g} % takes {wanted} draws"
 
     def to_json(self) -> dict[str, Any]:
-        """The comparison's JSON form, and under ``uncertainty`` the intervals."""
+        """Return the comparison's JSON form, with the intervals under ``uncertainty``."""
 
         def listed(intervals: Sequence[Interval]) -> list[dict[str, Any]]:
             rows = []
@@ -187,7 +196,7 @@ class UncertainComparison(Answer):
         return frame
 
     def head(self) -> list[str]:
-        """The comparison's, what was drawn, and how the draws differ from what was asked for."""
+        """Return the comparison's head, and lines on the draws and their limitations."""
         left = f"; {self.left_out} impossible draws left out" if self.left_out else ""
         words = f"gaps over {len(self.samples)} samples of {', '.join(self.models)}: {self.title}"
         return [*self.comparison.head(), words + left, *map(str, self.drawn), *self.remarks]
@@ -214,7 +223,7 @@ class UncertainComparison(Answer):
         return ("", *columns), in_groups(lines, [rank(row)[0] for row in rows]), tuple(numbers)
 
     def notes(self) -> list[str]:
-        """Which gaps lie outside their interval, and what rows have to say."""
+        """Return a line on gaps outside their intervals, and the notes of the comparison."""
         names = [one.method for one in self.intervals if one.count and one.outside]
         words = f"{OUTSIDE} the gap at the fitted values lies OUTSIDE its interval: "
         said = [words + ", ".join(names) + " (it decides otherwise on nearly all draws)"]
@@ -227,12 +236,12 @@ class UncertainComparison(Answer):
         return shorten(NoQuote(f"<UncertainComparison {words}>"), MOST)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """The gaps with their intervals; errors as `Comparison.plot`."""
+        """Return a figure of the gaps and intervals; path and errors as for `Comparison.plot`."""
         return drawn(self, path)
 
 
 def _spreads(values: Sequence[Interval]) -> list[str]:
-    """The intervals of a column in one number of digits."""
+    """Write the intervals of a column with one number of digits."""
     lows = in_column(one.low if one.count else None for one in values)
     highs = in_column(one.high if one.count else None for one in values)
     pairs = zip(lows, highs, strict=True)
@@ -316,7 +325,7 @@ def compare(
     limits
         Limits that can be interrupted and report progress.
     progress
-        Function that is told the phase, the incumbent and the bound. Default: none.
+        Function that is told phase, incumbent and bound. Default: show these in a notebook.
     parts
         Whether to bound the part that each policy accepts where no solution serves everything.
         Default False.
@@ -369,7 +378,7 @@ def _uncertain(
     fits: Sequence[FittedParameters] = getattr(problem, "fits", ())
     if not fits:
         found = NoQuote(f"{problem.name}, which rests on no fit")
-        raise InputError("uncertainty", "", found, "a problem made with models=[…]")
+        raise InputError("--samples", "", found, "one made with a fit (models=[…], --model FIT)")
     why = [f"{os.path.basename(fit.source)}: {fit.unknown}" for fit in fits if fit.unknown]
     seed, effort, parts = asked["seed"], asked["effort"], asked["parts"]
     problems, left_out = ([], 0) if why else _drawn_problems(problem, fits, samples, seed)
@@ -416,7 +425,7 @@ def _planned(
 ) -> tuple[_Plan | None, Comparison | None, list[str]]:
     """Choose policies and methods for draws by the work at the fitted values; None if too dear.
 
-    Also the comparison at the fitted values by the same methods, if these are not as asked for.
+    Also return the comparison at the fitted values by these methods, if others were asked for.
     """
     first = len(asked.methods)
     share = budget / draws
@@ -468,11 +477,11 @@ def _problem(comparison: Comparison) -> Problem:
 def _drawn_problems(
     problem: Problem, fits: Sequence[FittedParameters], wanted: int, seed: int
 ) -> tuple[list[Problem], int]:
-    """So many problems with drawn parameters, and how many draws no machine could be.
+    """Return `wanted` problems with drawn parameters, and the number of impossible draws.
 
     Raises
     ------
-    InputError: when hardly any draw makes a problem: the fits leave too much open.
+    InputError: when hardly any draw makes a problem, because the fits leave too much open.
     """
     refit = family(problem.family).models.refit
     found: list[Problem] = []
@@ -487,7 +496,7 @@ def _drawn_problems(
         except InputError as error:
             left_out, reason = left_out + 1, str(error)
     expected = "fits that leave less open: their reports say what to measure"
-    raise InputError("uncertainty", "", NoQuote(f"draws such as {reason}"), expected)
+    raise InputError("--samples", "", NoQuote(f"draws such as {reason}"), expected)
 
 
 def require_numbers(samples: int | None, level: float) -> None:
@@ -495,7 +504,7 @@ def require_numbers(samples: int | None, level: float) -> None:
 
     Raises
     ------
-    InputError: for one that is out of range.
+    InputError: for a number or a level that is out of range.
     """
     whole = isinstance(samples, int) and not isinstance(samples, bool)
     if samples is not None and not (whole and 2 <= samples <= MOST_SAMPLES):

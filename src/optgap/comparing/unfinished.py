@@ -1,4 +1,4 @@
-"""Bounds and searches that a limit cut short, and by how much that can make gaps too large."""
+"""Bounds and searches that a limit cut short, for lines about gaps that may be too large."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from optgap.render import percent
 
 SEARCH = "search"
 CUT = (Termination.INTERRUPTED, Termination.TIME_LIMIT, Termination.WORK_LIMIT)
-"""Why a run was cut short, the gravest first."""
+"""Reasons why a run was cut short, the gravest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """A bound or a search that was cut short.
+    """Bound or search that was cut short.
 
     Parameters
     ----------
     why: `time_limit`, `work_limit` or `interrupted`.
     share_of_work: share of its budget that was spent; None if it has no budget.
-    units: the work that it did.
+    units: the work that was done.
     limit: the time limit (s) or the budget (units); None for an interrupt.
-    kind: of the method; a ``search`` lowers no gap to the bound.
-    accepted_by: the policy whose accepted tasks it was to bound; "" for all that is asked.
+    kind: ``bound``, or a ``search``, which lowers no gap to the bound.
+    accepted_by: the policy whose accepted tasks were to be bounded; "" for all that is asked.
     """
 
     method: str
@@ -40,7 +40,7 @@ class Unfinished:
     def of(
         cls, result: Result, units: float, time_limit: float | None, budget: float | None
     ) -> Unfinished | None:
-        """What a method's run left unfinished; None for a policy, or where it ended."""
+        """Describe a method's unfinished run; return None for a policy, or a run that ended."""
         proven = result.status in (Status.OPTIMAL, Status.INFEASIBLE)
         if result.kind == "policy" or proven or result.termination not in CUT:
             return None
@@ -70,12 +70,12 @@ class Unfinished:
         return f"! bound unfinished: {self.method} {said}"
 
     def to_json(self) -> dict[str, Any]:
-        """Its fields by name."""
+        """Return the fields by name."""
         return {**asdict(self), "why": str(self.why)}
 
     @classmethod
     def from_json(cls, fields: Fields) -> Unfinished:
-        """Read the JSON form; raises InputError naming the field."""
+        """Read the JSON form; raise InputError that names the field."""
         return cls(
             fields.text("method"),
             Termination(fields.choice("why", list(Termination))),

@@ -1,4 +1,4 @@
-"""Public traces and measurements by name: where they are, whose they are, and how to get them.
+"""Public traces and measurements by name, with their places, owners and downloads.
 
 >>> from optgap import datasets
 >>> datasets.fetch(["openb"])  # doctest: +SKIP
@@ -28,26 +28,26 @@ VARIABLE = "OPTGAP_DATA"
 
 
 def _zeus_windows(original: bytes) -> bytes:
-    """Zeus's power-limit sweeps with their windows named as at commit 75b0960."""
+    """Return Zeus's power-limit sweeps with their windows named as at commit 75b0960."""
     return original.replace(b"__ZeusDataLoader_power_limit_", b"__GlobalPowerLimitOptimizer_")
 
 
 CONVERSIONS: Mapping[str, Callable[[bytes], bytes]] = {"zeus-windows": _zeus_windows}
-"""Tables made from publishers' files; what they make is checked like any download."""
+"""Functions that make tables from publishers' files; results are checked like downloads."""
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file of a dataset.
+    """File of a dataset.
 
     Parameters
     ----------
-    path: inside the data folder, with forward slashes.
-    sha256, bytes: of the file itself.
-    url: the publisher's address, of the file or of what it is made from; None when nobody offers
-        it for download.
-    made: how it was made from the publisher's, then.
-    original: ``sha256`` and ``bytes`` of what is at `url`, and the ``convert`` that makes it.
+    path: path inside the data folder, with forward slashes.
+    sha256, bytes: checksum and size of the file itself.
+    url: the publisher's address of the file or of its source; None if nobody offers it.
+    made: how the file was made from the publisher's, if nobody offers it.
+    original: ``sha256`` and ``bytes`` of the source at `url`, and the name in `CONVERSIONS` of
+        the function (``convert``) that makes the file.
     """
 
     path: str
@@ -71,16 +71,16 @@ class Dataset:
 
     @property
     def bytes(self) -> int:
-        """Size of all files."""
+        """Size of all files, bytes."""
         return sum(file.bytes for file in self.files)
 
     def there(self, folder: Path) -> int:
-        """How many of its files are in a folder."""
+        """Return the number of the dataset's files in a folder."""
         return sum((folder / file.path).is_file() for file in self.files)
 
 
 def catalogue() -> dict[str, Dataset]:
-    """Every dataset by name."""
+    """Return every dataset by name."""
     document = tomllib.loads(BUILT_IN.read_text(encoding="utf-8"))
     return {
         name: Dataset(name=name, **{**item, "files": tuple(File(**f) for f in item["files"])})
@@ -89,7 +89,7 @@ def catalogue() -> dict[str, Dataset]:
 
 
 def choose(names: Iterable[str]) -> list[Dataset]:
-    """The datasets of these names; all of them for ``all``.
+    """Return the datasets of these names, or all of them for ``all``.
 
     Raises
     ------
@@ -100,12 +100,12 @@ def choose(names: Iterable[str]) -> list[Dataset]:
         return list(known.values())
     for name in wanted:
         if name not in known:
-            raise InputError("data", "", name, one_of(known, "all, or some of {}"))
+            raise InputError("--fetch", "", name, one_of(known, "all, or some of {}"))
     return [known[name] for name in wanted]
 
 
 def home() -> Path:
-    """The folder of the user's that downloads go to when nobody names another."""
+    """Return the user's folder for downloads, unless another is named."""
     # the same places that platformdirs gives, without importing it to show a path
     if sys.platform == "win32":
         place = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData/Local"))
@@ -117,11 +117,11 @@ def home() -> Path:
 
 
 def data_folder(given: str | os.PathLike[str] | None = None) -> Path:
-    """`given`, or what ``OPTGAP_DATA`` names, or `home`; the first two must be there.
+    """Return `given`, or the folder in ``OPTGAP_DATA``, or `home`; the first two must exist.
 
     Raises
     ------
-    InputError: for a folder that was named and is not there.
+    InputError: for a named folder that does not exist.
     """
     named = given or os.environ.get(VARIABLE)
     if not named:
@@ -133,7 +133,7 @@ def data_folder(given: str | os.PathLike[str] | None = None) -> Path:
 
 
 def present_folder(given: str | os.PathLike[str] | None = None) -> Path | None:
-    """The same, or None when nobody named a folder and nothing has been downloaded.
+    """Return `data_folder`, or None when nobody named a folder and nothing has been downloaded.
 
     Raises
     ------
@@ -144,11 +144,11 @@ def present_folder(given: str | os.PathLike[str] | None = None) -> Path | None:
 
 
 def path(name: str) -> Path:
-    """Where a dataset is: the folder that holds all its files.
+    """Return the folder that holds all files of a dataset.
 
     Raises
     ------
-    InputError: for an unknown name, or a dataset of which a file is not there.
+    InputError: for an unknown name, or a dataset with a missing file.
     """
     (dataset,) = choose([name])
     place = data_folder()
@@ -160,12 +160,12 @@ def path(name: str) -> Path:
 
 
 def fetch(names: Iterable[str]) -> list[File]:
-    """Download what is missing of the datasets of these names; returns what came.
+    """Download the missing files of the datasets of these names, and return these files.
 
     Raises
     ------
-    InputError: for an unknown name, a file that is there and is another (which stays), an
-        address that does not answer, or a download that is not what the catalogue names.
+    InputError: for an unknown name, an existing file with another content (which stays), an
+        address that does not answer, or a download that differs from the catalogue.
     """
     place, came = data_folder(), []
     for dataset in choose(names):
@@ -185,7 +185,7 @@ def fetch(names: Iterable[str]) -> list[File]:
 
 
 def _download(file: File, url: str, target: Path) -> None:
-    """Have pooch download what is at the address, and write the file that it holds."""
+    """Have pooch download from the address, and write the file or the one made from it."""
     import logging
 
     import pooch
@@ -212,7 +212,7 @@ def _download(file: File, url: str, target: Path) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Why nothing came, without the libraries' names."""
+    """Return the reason why a download failed, without the libraries' names."""
     answer = getattr(error, "response", None)
     if answer is not None:
         return f"{answer.status_code} {answer.reason}"

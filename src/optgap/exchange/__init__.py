@@ -1,1 +1,1 @@
-"""Formulations to other solvers, and their solutions back."""
+"""Export of formulations to other solvers, and reader of their solutions."""

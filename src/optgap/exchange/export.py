@@ -19,6 +19,7 @@ from optgap.models.reading import as_path
 from optgap.models.times import Timed
 from optgap.registry import Runnable, family
 from optgap.registry import formulation as find_formulation
+from optgap.render import html_table, number
 from optgap.versions import versions
 
 if TYPE_CHECKING:
@@ -29,14 +30,14 @@ FORMATS = (".lp", ".mps")
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was written.
+    """Record of an exported file.
 
     Parameters
     ----------
-    problem: what it is about.
+    problem: the problem.
     method: the formulation, with its parameters.
-    file, format: where, and ``lp`` or ``mps``.
-    variables, integers, rows, nonzeros: how large it is.
+    file, format: the path, and ``lp`` or ``mps``.
+    variables, integers, rows, nonzeros: size of the formulation.
     """
 
     problem: Problem = field(repr=False)
@@ -48,8 +49,14 @@ class Exported:
     rows: int
     nonzeros: int
 
+    def _repr_html_(self) -> str:
+        sizes = "variables", "integers", "rows", "nonzeros"
+        cells = [number(getattr(self, name)) for name in sizes]
+        head = [f"{self.file}: {self.method} of {self.problem.name}"]
+        return html_table(sizes, [cells], head, range(len(sizes)))
+
     def to_json(self) -> dict[str, Any]:
-        """JSON form, ``optgap.export/1``."""
+        """Return the JSON form, ``optgap.export/1``."""
         goal = self.problem.objective.described
         return {
             "schema": "optgap.export/1",
@@ -183,7 +190,7 @@ def export(
 
 
 def format_of(path: str | os.PathLike[str]) -> str:
-    """``lp`` or ``mps``, by the ending.
+    """Return ``lp`` or ``mps``, by the ending.
 
     Raises
     ------
@@ -199,11 +206,11 @@ def format_of(path: str | os.PathLike[str]) -> str:
 
 
 def choose_formulation(problem: Problem, text: str, params: Mapping[str, Any]) -> Runnable:
-    """The formulation of this name, or the family's first.
+    """Return the formulation of this name, or the family's first.
 
     Raises
     ------
-    InputError: for an unknown name or parameter, or a goal that it has no objective for.
+    InputError: for an unknown name or parameter, or an objective that it cannot express.
     """
     spec = family(problem.family)
     name = next(iter(spec.formulations)) if text == "auto" else text
@@ -213,7 +220,7 @@ def choose_formulation(problem: Problem, text: str, params: Mapping[str, Any]) -
 
 
 def written(problem: Problem, runnable: Runnable, limits: Limits) -> Formulation:
-    """The formulation by a clock that begins with the problem's first event."""
+    """Return the formulation, with times counted from the problem's first event."""
     params = dict(runnable.params)
     if "placed" in runnable.known:  # the one parameter that is a file
         path = params.pop("placed", "")

@@ -1,4 +1,4 @@
-"""What another solver made of an exported formulation."""
+"""Reader of another solver's solution of an exported formulation."""
 
 from __future__ import annotations
 
@@ -86,11 +86,11 @@ def read_solution(
 
 
 def _values(found: Formulation, file: SolutionFile, source: str) -> Any:
-    """(n,) the values in the order of the formulation's names, integers rounded.
+    """Return the values in the order of the formulation's names, shape (n,), with integers rounded.
 
     Raises
     ------
-    InputError: for anything that makes them no solution of it.
+    InputError: for values that are no solution of the formulation.
     """
     linear, names = found.linear, found.names
     values = np.full(linear.variables, np.nan)
@@ -118,7 +118,7 @@ def _values(found: Formulation, file: SolutionFile, source: str) -> Any:
 
 
 def _fill(found: Formulation, values: Any, source: str) -> None:
-    """Zeros for variables that are in no row and no objective; other values must be there."""
+    """Set variables that are in no row and no objective to 0; refuse other missing values."""
     linear, names = found.linear, list(found.names)
     used = np.zeros(len(values), dtype=bool)
     used[linear.columns] = True
@@ -134,7 +134,7 @@ def _fill(found: Formulation, values: Any, source: str) -> None:
 
 
 def _rows_hold(found: Formulation, values: Any, source: str) -> None:
-    """Raise InputError for the row that is broken most, relative to what it adds up."""
+    """Raise InputError for the row that is broken most, relative to the size of its terms."""
     linear = found.linear
     terms = linear.values * values[linear.columns]
     activity = np.bincount(linear.row_of, terms, minlength=linear.rows)

@@ -17,7 +17,7 @@ KNOWN = "a solution file of HiGHS or Gurobi"
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What a file says of one variable, and where."""
+    """Value of one variable in a file, and its place there."""
 
     name: str
     value: float
@@ -26,15 +26,15 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class SolutionFile:
-    """What is in a file.
+    """Content of a solution file.
 
     Parameters
     ----------
-    solver: whose form it has.
-    says: the solver's own words on how it ended; "" where there are none.
-    infeasible: whether these say that there is no solution.
-    objective: what it says the solution is worth.
-    values: as they stand there.
+    solver: the solver that writes such files.
+    says: the solver's own words on its status; "" without any.
+    infeasible: whether the solver says that there is no solution.
+    objective: the solution's objective according to the file.
+    values: values in the order of the file.
     """
 
     solver: Solver
@@ -45,11 +45,11 @@ class SolutionFile:
 
 
 def read(path: Path) -> SolutionFile:
-    """Read a file in whichever of the forms it has; ``-`` stands for standard input.
+    """Read a file of HiGHS or Gurobi; ``-`` stands for standard input.
 
     Raises
     ------
-    InputError: naming line, what was found and what was expected.
+    InputError: for another file; the error names the line, what was found and what was expected.
     """
     source, text = str(path), read_text(path, stdin=True)
     lines = text.splitlines()
@@ -72,7 +72,7 @@ def _number(source: str, where: str, text: str) -> float:
 
 
 def _pairs(source: str, lines: Iterable[tuple[int, str]]) -> tuple[Value, ...]:
-    """Lines of a name and a value."""
+    """Read lines of a name and a value."""
     found = []
     for k, line in lines:
         cells = line.split()
@@ -87,7 +87,7 @@ def _pairs(source: str, lines: Iterable[tuple[int, str]]) -> tuple[Value, ...]:
 
 
 def _highs(source: str, lines: list[str]) -> SolutionFile:
-    """``Model status``, then sections; the columns are counted."""
+    """Read a file of HiGHS: ``Model status``, then sections with a number of columns."""
     says = next((line.strip() for line in lines[1:] if line.strip()), "")
     objective, values = None, None
     for k, line in enumerate(lines):
@@ -109,7 +109,7 @@ def _highs(source: str, lines: list[str]) -> SolutionFile:
 
 
 def _gurobi(source: str, lines: list[str]) -> SolutionFile:
-    """Comments, one of them with the objective, then every name and its value."""
+    """Read a file of Gurobi: comments, one with the objective, then every name and its value."""
     objective = None
     for k, line in enumerate(lines):
         if line.startswith("#") and "objective value" in line.lower():

@@ -1,4 +1,4 @@
-"""A policy's gap in parts: what is unproven, what being online costs, what the heuristic costs.
+"""A policy's gap in parts: unproven, the price of being online, the price of the heuristic.
 
 >>> import optgap
 >>> problem = optgap.generate("placement", "small", seed=1)  # doctest: +SKIP

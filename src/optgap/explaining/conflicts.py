@@ -20,7 +20,7 @@ from optgap.registry import method as find_method
 from optgap.render import html_table
 
 MOST = 60
-"""Tasks; one exact proof is needed for every task and every one that stays."""
+"""Largest number of tasks; the search takes an exact proof for every one of them."""
 FITTING = "no capacity alone is short: it is how they fit together"
 
 
@@ -39,6 +39,15 @@ class Conflict:
         or there are too many to try, so that some of the tasks may be innocent.
     reason
         What the tasks lack; "" if no capacity alone is short.
+
+    Examples
+    --------
+    >>> nodes = {"sn": ["n"], "cpu_milli": [64000], "memory_mib": [65536]}
+    >>> nodes |= {"gpu": [8], "model": ["T4"]}
+    >>> tasks = {"name": ["a", "b"], "num_gpu": 8, "gpu_milli": 1000}
+    >>> tasks |= {"cpu_milli": 4000, "memory_mib": 1024}
+    >>> optgap.conflict(optgap.problem("placement", nodes=nodes, tasks=tasks)).reason
+    'GPUs: 16 GPUs asked for, 8 there, short by 8 GPUs'
     """
 
     tasks: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""``explain``: runs the policy, every other online policy, and whoever may know better."""
+"""``explain``, which runs the policy, every other online policy, and the methods."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def explain(
     limits
         Limits that can be interrupted and report progress.
     progress
-        Function that is told the phase, the incumbent and the bound. Default: none.
+        Function that is told phase, incumbent and bound. Default: show these in a notebook.
     **params
         The policy's own parameters.
 
@@ -87,6 +87,7 @@ def explain(
     limits = replace(limits or Limits(progress=progress), effort=effort)
     spec = family(problem.family)
     runnable = choose_policy(problem, policy, params)
+    limits.progress(runnable.label, None, None)
     own = execute(problem, runnable, limits.each(time_limit), seed)
     scope, asked = _scope(problem, own)
     done = runnable if scope == ALL else None

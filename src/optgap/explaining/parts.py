@@ -26,7 +26,7 @@ class Ran:
 
     @classmethod
     def of(cls, result: Result, runnable: Runnable) -> Ran:
-        """Return what a run came to; its result has an objective."""
+        """Return the outcome of a run whose result has an objective."""
         assert result.objective is not None
         return cls(result.method, result.objective, runnable.entry.knows)
 

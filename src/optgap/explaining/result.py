@@ -52,9 +52,9 @@ class Part:
 
     Parameters
     ----------
-    name: which one, of `TITLES`.
-    start, end: objectives between which it lies, in the problem's unit; None where unknown.
-    because: who stands at its two ends, and what that does and does not say.
+    name: a key of `TITLES`.
+    start, end: objectives between which the part lies, in the problem's unit; None if unknown.
+    because: the methods or policies at its two ends, and what that does and does not prove.
     """
 
     name: str
@@ -80,19 +80,25 @@ class Explanation:
 
     Parameters
     ----------
-    policy, per_event: the policy, and the one that decides every event by itself as well as
-        it can with what is known by then ("" where the family has none).
-    scope: ``all``, or ``accepted`` when the policy turned some of the demand down: everything
-        here is then about the part that it served.
-    objective: the policy's, in `unit`.
+    policy, per_event: the policy, and the policy that optimises every event by itself with the
+        knowledge of that time ("" if the family has none).
+    scope: ``all``, or ``accepted`` if the policy rejected some of the demand. The explanation is
+        then about the part that it accepted.
+    objective: objective of the policy, in `unit`.
     bound, bound_by: the best proven bound, and who proved it.
     best_known, known_by: the best solution found by anyone.
-    per_event_objective: None where that policy has no result for all of the scope.
+    per_event_objective: objective of `per_event`; None if that policy does not serve the scope.
     online_by, online_objective: the best online policy that ran and serves all of the scope; None
-        where no other than `policy` does.
+        if only `policy` does.
     parts: from the bound to the policy; their amounts add up to |objective − bound|.
     regrets: every decision that was judged, in time order.
-    notes: what a reader must know to read the numbers.
+    notes: lines that a reader of the numbers needs.
+
+    Examples
+    --------
+    >>> why = optgap.explain(optgap.generate("coscheduling", size=4), "marble")
+    >>> round(why.gap, 3), round(why.of_bound(why.part("heuristic")), 3), len(why.costly)
+    (0.281, 0.281, 4)
     """
 
     family: str
@@ -134,7 +140,7 @@ class Explanation:
         return tuple(regret for regret in self.regrets if regret.cost > 0)
 
     def top(self, count: int = TOP) -> tuple[Regret, ...]:
-        """Costliest decisions, in time order."""
+        """Return the costliest decisions, in time order."""
         by_cost = sorted(self.costly, key=lambda regret: -regret.cost)[:count]
         return tuple(regret for regret in self.costly if any(regret is r for r in by_cost))
 
@@ -212,10 +218,11 @@ class Explanation:
     def table(self) -> Table:
         """Return the parts as a table."""
         unit, parts = f" ({self.unit})" if self.unit else "", [*self.parts, self.whole]
+        ends = in_column([*(part.start for part in parts), *(part.end for part in parts)])
         columns = {
             "": [*(part.title for part in self.parts), "gap"],
-            f"from{unit}": in_column(part.start for part in parts),
-            f"to{unit}": in_column(part.end for part in parts),
+            f"from{unit}": ends[: len(parts)],
+            f"to{unit}": ends[len(parts) :],
             f"lost{unit}": _signed([part.amount(self.sense) for part in parts]),
             "of the bound (%)": percents([*map(self.of_bound, self.parts), self.gap]),
         }
@@ -279,7 +286,7 @@ class Explanation:
 
 
 def _signed(amounts: Sequence[float | None]) -> list[str]:
-    """Differences of one column with their signs, and without one for what rounds to nothing."""
+    """Write differences of one column with their signs; one that rounds to 0 has no sign."""
     texts = in_column(None if amount is None else abs(amount) for amount in amounts)
     signs = ["+" if (amount or 0.0) > 0 else "-" for amount in amounts]
     return [

@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from optgap.comparing.uncertain import UncertainComparison
 
 WIDEST = 1e9
-"""Percent: a gap that is larger is drawn there."""
+"""Largest gap that is drawn, in percent; larger ones are drawn there."""
 
 
 def plot_gaps(comparison: Comparison | ComparisonSet, ax: Axes) -> Axes:
     """Draw gaps to the best proven bound, in percent.
 
     One comparison gives one dot per policy or method, sorted, with its value beside it; a set
-    gives one line per policy over the parameter's values. Between the bound
-    (0) and the best solution known it is grey: what is not proven. Hollow marks are gaps against
-    a bound for the accepted part alone.
+    gives one line per policy over the parameter's values. The unproven part between the bound
+    (0) and the best known solution is grey. Hollow marks are gaps against a bound for the
+    accepted part alone.
     """
     if isinstance(comparison, ComparisonSet):
         return _lines(comparison, ax)
@@ -47,7 +47,7 @@ def plot_gaps(comparison: Comparison | ComparisonSet, ax: Axes) -> Axes:
 
 
 def figure_size(comparison: Comparison | ComparisonSet) -> tuple[float, float]:
-    """Width and height in inches that give every label room."""
+    """Return width and height in inches that give every label room."""
     if isinstance(comparison, ComparisonSet):
         return 8.0, max(4.5, 0.32 * len(comparison.methods))
     return 8.0, 2.0 + 0.32 * len(comparison.rows)
@@ -68,13 +68,13 @@ def gaps_figure(answer: Comparison | ComparisonSet | UncertainComparison) -> Fig
 
 
 def overview_figure(comparisons: Sequence[Comparison]) -> Figure:
-    """Draw one panel per comparison, as tall as it has rows, above what all marks mean."""
+    """Draw one panel per comparison, with a height by its rows, above a legend for all."""
     drawn = [_drawn(comparison) for comparison in comparisons]
     heights = [1.4 + 0.26 * len(rows) for rows in drawn]
     figure = new_figure(8.0, 0.8 + sum(heights))
     if comparisons:
         panels = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
-        longest = max([0, *(len(row.label) for rows in drawn for row in rows)])
+        longest = max([0, *(len(name) for rows in drawn for name in _names(rows))])
         for comparison, ax in zip(comparisons, panels, strict=True):
             _dots(comparison, ax, longest)
         legend_below(panels[0], marks=meanings(panels))
@@ -83,7 +83,9 @@ def overview_figure(comparisons: Sequence[Comparison]) -> Figure:
 
 def _intervals(answer: UncertainComparison, ax: Axes) -> None:
     """Draw a line below each dot from the low to the high end of its interval."""
-    places = {label.get_text().rstrip(STOPPED): y
+    rows = _drawn(answer.comparison)
+    methods = dict(zip(_names(rows), [row.result.method for row in rows], strict=True))
+    places = {methods[label.get_text()]: y
               for y, label in zip(ax.get_yticks(), ax.get_yticklabels(), strict=True)}  # fmt: skip
     known = [one for one in answer.intervals if one.count and one.method in places]
     if not known:
@@ -123,6 +125,15 @@ def _drawn(comparison: Comparison) -> list[ComparisonRow]:
     return [row for row in comparison.rows if row.gap_to_bound is not None]
 
 
+def _names(rows: Sequence[ComparisonRow]) -> list[str]:
+    """Return the names of rows, without parameters if the name alone tells a row from others."""
+    short = [row.result.method.partition("(")[0] for row in rows]
+    return [
+        name + STOPPED * row.stopped if short.count(name) == 1 else row.label
+        for name, row in zip(short, rows, strict=True)
+    ]
+
+
 def _kind(row: ComparisonRow) -> str:
     if row.partial:
         return "part"
@@ -158,13 +169,13 @@ def _dots(comparison: Comparison, ax: Axes, beside: int = 0) -> None:
     below = sum(row.partial for row in rows)
     if 0 < below < len(rows):
         ax.axhline(below - 0.5, color=GREY, linewidth=0.8, linestyle=":")
-    ax.set_yticks(range(len(rows)), [row.label for row in rows])
+    ax.set_yticks(range(len(rows)), names := _names(rows))
     ax.set_ylim(-0.7, max(0.3, len(rows) - 0.3))
     # room for the words beside the last dot
     room = 1.75 if below else 1.3
     ax.set_xlim(0, room * widest if widest > 100 * LEAST_RANGE else 1.0)
     ax.set_xlabel(_scale(comparison))
-    beside = max([beside, *(len(row.label) for row in rows)])
+    beside = max([beside, *map(len, names)])
     lines = heading(comparison.family, comparison.problem_summary), _aimed(comparison)
     titled(ax, *lines, beside=beside)
     plain(ax, "x")

@@ -1,4 +1,4 @@
-"""The picture of an explanation: a waterfall from the bound to the policy."""
+"""Picture of an explanation: a waterfall from the bound to the policy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PART_COLOURS = {
     "online+heuristic": COLOURS[3],
 }
 NOTHING = 1e-6
-"""Share of the bound below which a part is rounding."""
+"""Share of the bound below which a part counts as rounding."""
 
 
 def plot_explanation(explanation: Explanation, ax: Axes) -> Axes:

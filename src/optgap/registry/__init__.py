@@ -1,4 +1,4 @@
-"""The families, in `table`, and where their parts are: `spec` says what stands there.
+"""Registry of the families: `table` lists them, and `spec` finds their parts.
 
 >>> from optgap.registry import family, policy
 >>> policy(family("placement"), "pwr+fgd(alpha=0.2)").label

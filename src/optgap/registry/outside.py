@@ -1,4 +1,4 @@
-"""Policies from outside this package: those that others install, and a user's own file."""
+"""Policies from outside this package: installed by others, or in a user's own file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ POLICY_GROUP = "optgap.policies"
 
 @cache
 def installed_policies(family_name: str) -> dict[str, EntryPoint]:
-    """Policies that other packages offer, as ``family.name`` or ``name`` in `POLICY_GROUP`."""
+    """Return policies of other packages, ``family.name`` or ``name`` in `POLICY_GROUP`."""
     found = {}
     for point in entry_points(group=POLICY_GROUP):
         prefix, dot, name = point.name.partition(".")
@@ -37,9 +37,9 @@ def loaded(point: EntryPoint, source: str) -> Any:
 
 
 def user_object(target: str, source: str) -> Any:
-    """What ``module:attribute`` or ``path/to/file.py:attribute`` names.
+    """Import the object that ``module:attribute`` or ``path/to/file.py:attribute`` names.
 
-    Modules are looked for in the current directory first.
+    The search for modules begins in the current directory.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Methods and policies with their parameters, by what a user calls them."""
+"""Methods and policies with their parameters, by the names that a user gives."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from optgap.registry.table import FAMILIES
 
 @dataclass(frozen=True, slots=True)
 class Runnable:
-    """A method or policy with its parameters, ready to run on a problem.
+    """Method or policy with its parameters, ready to run on a problem.
 
     Parameters
     ----------
-    entry: the row of the family's table; for a user's own policy that of the adapter.
-    label: as the user named it, parameters included.
-    params: its parameters.
-    known: the parameters it has, with their defaults.
-    own: a user's own policy, outside this package.
-    found: what it found out about the whole of a problem, for one that `Entry.shares` it.
+    entry: entry of the family's table; for a user's own policy the entry of the adapter.
+    label: the name as the user gave it, with parameters.
+    params: values of the parameters.
+    known: all parameters with their defaults.
+    own: whether this is a user's own policy, outside this package.
+    found: findings about the whole problem, for a method with `Entry.shares`; else None.
     """
 
     entry: Entry
@@ -38,11 +38,11 @@ class Runnable:
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """What its function is called with beside the problem, limits and a seed."""
+        """Arguments of the function beside the problem, limits and a seed."""
         return self.params if self.found is None else {**self.params, "found": self.found}
 
     def treats(self, problem: Problem) -> bool:
-        """Whether the problem's objective is one of the method's."""
+        """Tell whether the method treats the problem's objective."""
         return not self.entry.goals or problem.objective.described.name in self.entry.goals
 
     def require_goal(self, problem: Problem, source: str) -> None:
@@ -59,7 +59,7 @@ class Runnable:
 def method(
     spec: FamilySpec, text: str, given: Mapping[str, Any] | None = None, source: str = "--method"
 ) -> Runnable:
-    """The method that ``name(key=value, …)`` names, with `given` parameters on top.
+    """Return the method that ``name(key=value, …)`` names; `given` parameters override others.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def method(
 def formulation(
     spec: FamilySpec, text: str, given: Mapping[str, Any] | None = None, source: str = "--method"
 ) -> Runnable:
-    """The formulation that ``name(key=value, …)`` names; parameters and errors as for `method`."""
+    """Return the formulation that ``name(key=value, …)`` names; errors are as for `method`."""
     return _from_table(spec, spec.formulations, text, given, source)
 
 
@@ -81,11 +81,11 @@ def policy(
     given: Mapping[str, Any] | None = None,
     source: str = "--policy",
 ) -> Runnable:
-    """The policy of this name, or a user's own.
+    """Return the policy of this name, or a user's own.
 
     `text` is the name of a policy of the family or of an entry point in the group
-    ``optgap.policies``; or ``module:attribute`` or ``path/to/file.py:attribute``; each with
-    ``(key=value, …)`` behind it if need be. A function or class itself will do, too.
+    ``optgap.policies``; or ``module:attribute`` or ``path/to/file.py:attribute``; each may have
+    ``(key=value, …)`` behind it. `text` may also be a function or class itself.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def _from_table(
 
 
 def _elsewhere(name: str, own: FamilySpec) -> str:
-    """Where else a name that was looked for in vain stands: in its own family, or in others."""
+    """Say where a name exists that was not found: in its own family, or in others."""
     there = [
         (spec, kind)
         for spec in FAMILIES.values()

@@ -1,4 +1,4 @@
-"""What a family is, and where its parts are: nothing is imported before it is asked for."""
+"""Description of a family, which imports its parts on first use."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 Role = Literal["policies", "methods", "presets", "formulations"]
 REPEATABLE = "repeatable"
-"""In the text about a file that may be given several times."""
+"""Word in the text about a file that may be given several times."""
 
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """What a family's models offer the registry.
+    """Parts of a family's models that the registry uses.
 
     Parameters
     ----------
-    problem, solution: the classes.
-    tables: makes a problem from CSV files, ``f(**files, seed, **params)``.
+    problem, solution: classes of problems and solutions.
+    tables: function that makes a problem from CSV files, ``f(**files, seed, **params)``.
     presets: ready-made problems, by name.
-    refit: puts fits into a problem, ``f(problem, fits, seed=0)``.
-    serves: the fitted models that `refit` takes.
+    refit: function that puts fits into a problem, ``f(problem, fits, seed=0)``.
+    serves: names of the fitted models that `refit` takes.
     """
 
     problem: ProblemClass
@@ -46,23 +46,20 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class FamilySpec:
-    """One problem family: what it is called, what it reads and writes, and where its parts are.
+    """Problem family: its name, the tables that it reads and writes, and its parts.
 
-    Each family is an entry of `table`, and has its parts where `room` finds them.
+    Each family is an entry of `table`, and `room` finds its parts.
 
     Parameters
     ----------
     name: the family's name, the same in every folder.
-    question: what is decided and what is optimised, in one line.
-    files: the CSV files that `Models.tables` takes and their columns; those that must be given
-        first.
-    needed: how many of `files` must be given.
-    tables_out: what `export` writes about a solution, by the option that asks for it, and its
-        columns.
-    per_event: the policy that decides every event by itself, as well as it can with what is known
-        by then.
-    tiny: parameters of `generate` for a problem on which everything is done in a moment.
-    overview: the methods of the comparison of all families.
+    question: the decision and the objective, in one line.
+    files: the CSV files that `Models.tables` takes and their columns, required files first.
+    needed: number of required `files`.
+    tables_out: the tables that `export` writes about a solution, by option, and their columns.
+    per_event: the policy that optimises every event by itself with the knowledge of that time.
+    tiny: parameters of `generate` for a problem that every method solves in a moment.
+    overview: methods in the comparison of all families.
     """
 
     name: str
@@ -81,7 +78,7 @@ class FamilySpec:
 
     @property
     def models(self) -> Models:
-        """Problems, solutions, and how they are made."""
+        """Classes of problems and solutions, and the functions that make them."""
         package, presets = self.room("models"), self.room("models", "presets")
         fits, named = self.room("models", "fits"), self.name.capitalize()
         return Models(
@@ -95,26 +92,26 @@ class FamilySpec:
 
     @property
     def solvers(self) -> Any:
-        """The package of exact methods and bounds: METHODS, FORMULATIONS, auto, auto_bound."""
+        """Package of exact methods and bounds: METHODS, FORMULATIONS, auto, auto_bound."""
         from optgap.solvers import consolidation, coscheduling, elastic, placement, queueing
 
         return _named(self.name, consolidation, coscheduling, elastic, placement, queueing)
 
     @property
     def heuristics(self) -> Any:
-        """The package of online policies: POLICIES, and CUSTOM, which runs a user's own."""
+        """Package of online policies: POLICIES, and CUSTOM, which runs a user's own."""
         from optgap.heuristics import consolidation, coscheduling, elastic, placement, queueing
 
         return _named(self.name, consolidation, coscheduling, elastic, placement, queueing)
 
     def export(self, name: str, problem: Any, solution: Any) -> str:
-        """One of `tables_out` as CSV text: the solution has a method for each."""
+        """Return one of `tables_out` as CSV text; the solution has a method for each."""
         return csv_text(*getattr(solution, name)(problem))
 
     def regrets(self, problem: Any, solution: Any) -> list[Regret]:
-        """What each of a solution's decisions cost, in time order.
+        """Return the cost of each of a solution's decisions, in time order.
 
-        Judges count time from the problem's first event.
+        The family's own function counts time from the problem's first event.
         """
         from optgap.models.times import from_first_event  # imports NumPy
 
@@ -125,13 +122,13 @@ class FamilySpec:
         return sorted(moved, key=lambda regret: regret.time)
 
     def from_tables(self, files: Mapping[str, Any], given: Mapping[str, Any], seed: int) -> Problem:
-        """A problem from CSV files, or what stands for them, and parameters, which may be text.
+        """Make a problem from CSV files, or objects in their place, and parameters, maybe as text.
 
-        The parameter ``strict``, true without it, refuses what looks like another unit.
+        The parameter ``strict``, by default true, refuses values that look like another unit.
 
         Raises
         ------
-        InputError: for an unknown parameter, or what the files hold.
+        InputError: for an unknown parameter, or bad cells in the files.
         """
         function = self.models.tables
         values = typed(given, keywords(function, skip=("seed", *self.files)), "CSV files", "--set")
@@ -143,17 +140,17 @@ class FamilySpec:
         return problem
 
     def judge(self, problem: Problem, source: str, strict: bool) -> None:
-        """Refuse what looks like another unit, or without `strict` warn of it in one line.
+        """Refuse values that look like another unit, or without `strict` warn in one line.
 
         Raises
         ------
-        InputError: with `strict`, for a value that is not believed.
+        InputError: with `strict`, for an implausible value.
         """
         judge(doubted(problem), source, strict)
 
     @property
     def serves(self) -> tuple[str, ...]:
-        """The fitted models that its problems take."""
+        """Names of the fitted models that the family's problems take."""
         return tuple(self.models.serves)
 
     @property
@@ -164,7 +161,7 @@ class FamilySpec:
 
     @property
     def formulations(self) -> Mapping[str, Entry]:
-        """What `optgap export` writes, by name; the first is the default."""
+        """Formulations that `optgap export` writes, by name; the first is the default."""
         table: Mapping[str, Entry] = self.solvers.FORMULATIONS
         return table
 
@@ -180,7 +177,7 @@ class FamilySpec:
         return self.models.presets
 
     def explained(self, role: Role, entry: Entry) -> dict[str, Parameter]:
-        """What each parameter of an entry means; `role` is the table that the entry is in."""
+        """Return the meaning of each parameter of an entry in the table `role`."""
         if entry.options is not None or not entry.params:
             return meanings(entry.options) if entry.options else {}
         folder = {"policies": "heuristics", "presets": "models"}.get(role, "solvers")
@@ -188,21 +185,21 @@ class FamilySpec:
         return {name: known.get(f"{entry.name}.{name}") or known[name] for name in entry.params}
 
     def auto(self, problem: Problem) -> str:
-        """The method for a problem of this size."""
+        """Return the name of the method for a problem of this size."""
         return str(self.solvers.auto(problem))
 
     def auto_bound(self, problem: Problem) -> str:
-        """The bound for a problem of this size."""
+        """Return the name of the bound for a problem of this size."""
         return str(self.solvers.auto_bound(problem))
 
 
 def _named(family: str, *rooms: ModuleType) -> ModuleType:
-    """The package of a family, of those of all families."""
+    """Return the package of one family among those of all."""
     return next(room for room in rooms if room.__name__.endswith(f".{family}"))
 
 
 def keywords(target: Any, skip: Sequence[str] = ()) -> dict[str, Any]:
-    """The parameters that have a default, with it."""
+    """Return the parameters of a function that have a default, with the defaults."""
     try:
         parameters = inspect.signature(target).parameters
     except (TypeError, ValueError):  # an object with a method place, or compiled code

@@ -90,12 +90,12 @@ SPECS = (
         overview="offline(runs=30,rounds=75)",
     ),
 )
-"""The families in the order in which lists show them."""
+"""Families in the order in which lists show them."""
 FAMILIES: Mapping[str, FamilySpec] = {spec.name: spec for spec in SPECS}
 
 
 def file_options(outgoing: bool) -> dict[str, str]:
-    """Every file that some family reads, or with `outgoing` writes, and what it holds."""
+    """Return every file that some family reads, or with `outgoing` writes, and its content."""
     found: dict[str, list[str]] = {}
     for spec in FAMILIES.values():
         columns = spec.tables_out if outgoing else spec.files
@@ -106,16 +106,16 @@ def file_options(outgoing: bool) -> dict[str, str]:
 
 
 def families() -> tuple[str, ...]:
-    """The names of the problem families."""
+    """Return the names of the problem families."""
     return tuple(FAMILIES)
 
 
 def family(name: str, source: str = "family") -> FamilySpec:
-    """The family of this name.
+    """Return the family of this name.
 
     Raises
     ------
-    InputError: when there is none, listing those there are.
+    InputError: for an unknown name, with a list of the known ones.
     """
     if not isinstance(name, str) or name not in FAMILIES:
         raise InputError(source, "", name, one_of(FAMILIES))

@@ -1,4 +1,4 @@
-"""One page of HTML from any result files, which needs nothing but itself.
+"""Self-contained page of HTML from any result files.
 
 >>> import optgap
 >>> optgap.report(["gaps.json", "runs.csv"], "report.html")  # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""The page itself: what objects show of themselves, one below the other, in one file of HTML."""
+"""Writer of the page: the HTML forms of objects, one below the other, in one file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from optgap.contract import Problem
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.figures import image
 from optgap.models.jsonio import write_text
-from optgap.render import percents
+from optgap.render import html_table, percents
 from optgap.reporting.reading import Item, read
 from optgap.versions import versions
 
@@ -28,13 +28,13 @@ DPI = 130
 
 @dataclass(frozen=True)
 class Section:
-    """One part of a page.
+    """Part of a page.
 
     Parameters
     ----------
-    title: its heading.
-    source, schema: the file that it is made from, and what that says it is.
-    html: what the object shows of itself, which escapes all that it was given.
+    title: heading of the section.
+    source, schema: the file that the section is made from, and its schema.
+    html: HTML form of the object, with every text of the file escaped.
     pictures: PNG files in base64.
     """
 
@@ -47,20 +47,24 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A page, ready to be written.
+    """Page that is ready to be written.
 
     Parameters
     ----------
-    html: all of it.
-    sections: what it shows.
+    html: text of the whole page.
+    sections: parts of the page.
     """
 
     title: str
     html: str = field(repr=False)
     sections: tuple[Section, ...] = field(repr=False)
 
+    def _repr_html_(self) -> str:
+        rows = [(one.title, one.source, str(len(one.pictures))) for one in self.sections]
+        return html_table(("section", "source", "pictures"), rows, [self.title], (2,))
+
     def to_json(self) -> dict[str, Any]:
-        """What is on the page, ``optgap.report/1``."""
+        """Return a list of the sections, ``optgap.report/1``."""
         return {
             "schema": SCHEMA,
             "title": self.title,
@@ -87,7 +91,7 @@ def report(inputs: Iterable[Any], path: str | os.PathLike[str], *, title: str = 
         of runs (CSV, Parquet, or JSON with ``rows``). With a problem among them the solutions of
         its results are drawn.
     path
-        Where the page goes.
+        File for the page.
     title
         Title of the page.
 
@@ -116,7 +120,7 @@ def report(inputs: Iterable[Any], path: str | os.PathLike[str], *, title: str = 
 
 
 def make(inputs: Iterable[Any], *, title: str = TITLE) -> Page:
-    """Make a page about results; parameters and errors as for `report`."""
+    """Make a page about results; parameters and errors are as for `report`."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     items, problems = read(inputs)
@@ -142,7 +146,7 @@ def make(inputs: Iterable[Any], *, title: str = TITLE) -> Page:
 
 
 def _rankings(items: Iterable[Item]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The policies of each comparison by their gaps (%), without those of an accepted part."""
+    """Return the policies of each comparison by gap (%), without those of an accepted part."""
     found = []
     for item in items:
         if isinstance(item.shown, Comparison):
@@ -166,7 +170,7 @@ def _png(figure: Figure) -> str:
 
 
 def _figures(shown: Any, problems: Sequence[Problem]) -> Iterator[Figure]:
-    """The object's own picture; of a result its solution, where the problem is there, too."""
+    """Yield the object's own picture; for a result, its solution if the problem is known."""
     from optgap.models.result import Result
     from optgap.views import plot_solution
 
@@ -180,7 +184,7 @@ def _figures(shown: Any, problems: Sequence[Problem]) -> Iterator[Figure]:
 
 
 def _is_of(result: Any, problem: Any) -> bool:
-    """Whether a result's solution is one of the problem, with the numbers that it tells."""
+    """Tell whether a result's solution solves the problem with the numbers in the result."""
     from optgap.api import check, close
 
     if result.solution is None or result.family != problem.family:

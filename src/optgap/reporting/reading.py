@@ -1,4 +1,4 @@
-"""What a report is made of: files by their schema, tables of runs, or objects of the API."""
+"""Reader of a report's inputs: files by their schema, tables of runs, or objects of the API."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from optgap.explaining import Explanation
 from optgap.extras import require
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields, load_any
+from optgap.models.performance.saved import SCHEMA as FIT
 from optgap.models.reading import read_bytes
 from optgap.models.result import SCHEMA as RESULT
 from optgap.models.result import Result
@@ -29,14 +30,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_ROWS = 200_000
-"""Rows of one table; a page about more would be of no use to anybody."""
+"""Largest number of rows of one table; nobody could use a page about more."""
 SHOWN_ROWS = 1_000
 LONGEST = 200
-"""Characters of one cell; what is longer is cut with an ellipsis."""
+"""Largest number of characters of one cell; a longer text is cut with an ellipsis."""
 ROWS = "rows"
-"""The schema of a table without one."""
+"""Name of the schema of a table of runs, whose file has none."""
 GAPS = ("gap_to_bound", "gap_to_best", "gap")
-"""What a chart of many runs may show, the first that is there."""
+"""Columns that a chart of many runs may show; the first one in the table counts."""
 KNOWN: Mapping[str, Any] = {
     RESULT: Result,
     COMPARE: Comparison,
@@ -47,13 +48,13 @@ KNOWN: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class Item:
-    """One input.
+    """Input of a page.
 
     Parameters
     ----------
-    source: the file's name, or what stands for it.
-    schema: what it says it is; `ROWS` for a table of runs.
-    shown: an object with `_repr_html_`, and perhaps `plot`.
+    source: the file's name; "" for an object.
+    schema: schema of the file; `ROWS` for a table of runs.
+    shown: object with `_repr_html_`, and perhaps `plot`.
     """
 
     source: str
@@ -62,21 +63,28 @@ class Item:
 
     @property
     def title(self) -> str:
-        """What it is about."""
+        """Title of the section, which names the family and the method, policy or problem."""
+        if isinstance(self.shown, ComparisonSet) and self.shown.comparisons:
+            return f"{self.shown.comparisons[0].family}: gaps over {self.shown.parameter}"
         family = getattr(self.shown, "family", "")
         about = (getattr(self.shown, name, "") for name in ("method", "policy", "problem_name"))
         told = next((str(text) for text in about if isinstance(text, str) and text), "")
         told += "'s gap in parts" * isinstance(self.shown, Explanation)
-        return ": ".join(filter(None, (family, told))) or f"{self.source} ({self.schema})"
+        if self.schema == FIT:
+            found = getattr(self.shown, "document", None) or self.shown.to_json()
+            told = f"{found.get('model')} fitted to {found.get('source')}"
+        return ": ".join(filter(None, (family, told))) or f"{self.source} ({self.schema})".strip()
 
 
 def read(inputs: Iterable[Any]) -> tuple[list[Item], list[Problem]]:
-    """Read files and objects, problems apart.
+    """Read files and objects, and return results and problems separately.
 
     Raises
     ------
-    InputError: for a file that cannot be read or is nothing of ours, and for no files at all.
+    InputError: for a file that cannot be read or is no result, and for no results at all.
     """
+    if isinstance(inputs, (str, os.PathLike)) or not isinstance(inputs, Iterable):
+        inputs = [inputs]
     items: list[Item] = []
     problems: list[Problem] = []
     for given in inputs:
@@ -127,7 +135,7 @@ def _file(path: str | os.PathLike[str]) -> Iterator[Item | Problem]:
 
 
 def _table(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Rows of a CSV or Parquet file."""
+    """Read the rows of a CSV or Parquet file."""
     import io
 
     import pandas as pd
@@ -160,7 +168,7 @@ def _counted(frame: pd.DataFrame, source: str) -> pd.DataFrame:
 
 
 class Runs:
-    """A table of runs, whoever made it: the gaps of each method, and the rows."""
+    """Table of runs from any source: the gaps of each method, and the rows."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
         self.frame = frame
@@ -169,7 +177,7 @@ class Runs:
         self.measure = next((name for name in GAPS if name in numeric), None)
 
     def _groups(self) -> tuple[dict[str, list[float]], str]:
-        """The gaps by method over the runs that all have, and a line where these are not all.
+        """Return the gaps by method over the runs that all have, and a line if some have more.
 
         Gaps to an accepted part are left out.
         """
@@ -207,7 +215,7 @@ class Runs:
         return means + html_table(list(map(str, frame.columns)), cells, lines, right)
 
     def plot(self) -> Figure:
-        """A box of the gaps of each method."""
+        """Draw a box of the gaps of each method."""
         from optgap.plotting.figures import new_figure, plain
 
         groups = {name: own for name, own in self._groups()[0].items() if own}
@@ -223,7 +231,7 @@ class Runs:
 
 
 class Document:
-    """Any other document: values by name, and a table for each list of objects."""
+    """Document of any other schema: values by name, and a table for each list of objects."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self.document = document
@@ -247,7 +255,7 @@ class Document:
 
 
 def _text(value: Any) -> str:
-    """A value of a file as it is read."""
+    """Write a value of a file for a reader."""
     if value is None or value != value:  # what pandas has for nothing
         return ""
     if isinstance(value, bool):

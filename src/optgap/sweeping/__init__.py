@@ -1,4 +1,4 @@
-"""Grids of comparisons on many processes or machines, into one table that can be gone on with.
+"""Grids of comparisons on many processes or machines, in one table that a later run continues.
 
 >>> from optgap import sweeping
 >>> done = sweeping.run(sweeping.load_spec("sweep.toml"), "results.csv")  # doctest: +SKIP

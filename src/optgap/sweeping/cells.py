@@ -28,22 +28,22 @@ COLUMNS = (
     *("best_bound", "best_known", "gap_to_bound", "gap_to_best", "metrics", "message", "failure"),
     *("optgap", "code", "seconds", "worker"),
 )
-"""The columns of the table; ``metrics`` is JSON, ``key`` the same for all rows of a cell."""
+"""Columns of the table; ``metrics`` is JSON, ``key`` the same for all rows of a cell."""
 WALL = ("seconds", "worker")
-"""Columns that say where and how fast: all others are the same for every engine."""
+"""Columns on the worker and its speed; all others are the same for every engine."""
 COMPUTING = ("optgap", "numpy", "scipy", "numba", "ortools", "highspy", "pulp", "cvxpy")
-"""Packages on whose versions numbers may depend."""
+"""Packages whose versions may change numbers."""
 
 
 def digest(document: Any) -> str:
-    """128 bits of the SHA-256 of a document in canonical JSON, in hexadecimal."""
+    """Return 128 bits of the SHA-256 of a document in canonical JSON, in hexadecimal."""
     text = json.dumps(document, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 @cache
 def code() -> str:
-    """Return a hash of what can change a number beside a run's inputs: sources and packages."""
+    """Return a hash of the sources and packages, which can change numbers as a run's inputs can."""
     total = hashlib.sha256()
     for room in (models, fitting, solvers, heuristics):
         for path in sorted(Path(str(room.__file__)).parent.rglob("*.py")):
@@ -60,12 +60,12 @@ class Cell:
     ----------
     instance: the instance as tables show it.
     made: preset, all its parameters and seed; or the SHA-256 of a file.
-    file: where that file is; "" for a preset.
-    policies, methods: with their parameters.
+    file: path of that file; "" for a preset.
+    policies, methods: names with parameters.
     own: hashes of the sources of users' own policies.
-    folder: where these are looked for.
+    folder: folder in which the search for these begins.
     time_limit: wall-clock seconds for each single run, or None.
-    code: what the runs depend on beside their inputs.
+    code: hash of the sources and packages, from `code`.
     """
 
     family: str
@@ -88,7 +88,7 @@ class Cell:
 
 
 def run_cell(cell: Cell) -> list[Row]:
-    """Compare on one instance; what goes wrong is part of the rows.
+    """Compare on one instance; an error becomes part of the rows.
 
     One row with an error stands for all of them where nothing could be compared.
     """

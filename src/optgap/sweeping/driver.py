@@ -1,4 +1,4 @@
-"""Run what is missing of a sweep, keep every row as it comes, and write the table."""
+"""Run the missing cells of a sweep, keep every row at once, and write the table."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Done:
 
     Parameters
     ----------
-    path: the table.
-    rows: those of the spec that are done, in the order of its cells.
-    total: how many comparisons the spec has.
-    skipped: how many were done before.
-    ran: how many ran now.
+    path: file of the table.
+    rows: finished rows, in the order of the spec's cells.
+    total: number of comparisons in the spec.
+    skipped: number of comparisons that were done before.
+    ran: number of comparisons that ran now.
     """
 
     path: Path
@@ -58,7 +58,7 @@ class Done:
         return pd.DataFrame(lines).drop(columns="metrics", errors="ignore")
 
     def to_json(self) -> dict[str, Any]:
-        """JSON form, ``optgap.sweep/1``: the counts, not the rows."""
+        """Return the JSON form, ``optgap.sweep/1``, with the counts but without the rows."""
         return {
             "schema": "optgap.sweep/1",
             "path": str(self.path),
@@ -91,7 +91,7 @@ def run(
 
     Parameters
     ----------
-    path: the table, as it ends: CSV, or Parquet.
+    path: file of the table, which ends in ``.csv`` or ``.parquet``.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def _keep(rows: list[Row], journal: Path) -> None:
 
 
 def _read(line: bytes) -> list[Row]:
-    """The rows in a line; none where a machine that went down has left something else."""
+    """Return the rows in a line; none if a crash left something else there."""
     try:
         rows = json.loads(line)
         return rows if all(set(row) == set(COLUMNS) for row in rows) else []

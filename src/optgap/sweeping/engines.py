@@ -27,13 +27,13 @@ class Engine:
     Parameters
     ----------
     name: ``processes`` of this machine, a ``dask`` or ``ray`` cluster, or ``serial``: here.
-    jobs: how many processes; by default one per core. A cluster has as many as it has.
-    scheduler: the address of a Dask scheduler, or of a Ray cluster; without one, Ray is started
+    jobs: number of processes. Default: one per core. A running cluster ignores it.
+    scheduler: address of a Dask scheduler, or of a Ray cluster. Without an address, Ray starts
         on this machine.
 
     Raises
     ------
-    InputError: for another name, a missing package, or an address where none belongs.
+    InputError: for another name, a missing package, or an address that the engine does not take.
     """
 
     name: str = "processes"
@@ -55,11 +55,11 @@ class Engine:
     def run(self, cells: Sequence[Cell], stopped: Callable[[], bool]) -> Iterator[list[Row]]:
         """Yield the rows of each cell as it is done.
 
-        Once `stopped` says so, no further cell is begun; those that are running end.
+        Once `stopped` returns true, no further cell begins, and running cells end.
 
         Raises
         ------
-        InputError: when a process has died, or the cluster does not answer.
+        InputError: if a process has died, or the cluster does not answer.
         """
         left = iter(cells)
         going = iter(lambda: None if stopped() else next(left, None), None)
@@ -87,9 +87,8 @@ class Engine:
     def _begin(self, joblib: Any, ends: ExitStack) -> int:
         """Have joblib use the processes or the cluster until `ends` closes; return how many.
 
-        Processes of this machine end with the sweep; those that a sweep which was killed had not
-        given anything to do end after ten seconds. A Dask cluster runs the cells of a lost worker
-        again.
+        Processes of this machine end with the sweep. After a kill, idle processes end within ten
+        seconds. A Dask cluster runs the cells of a lost worker again.
         """
         if self.name == "processes":
             from joblib.externals.loky import get_reusable_executor
@@ -125,7 +124,7 @@ class Engine:
 
 
 def _away(home: int, cell: Cell) -> list[Row]:
-    """Run a cell in another process, one that the process `home` began or a cluster's.
+    """Run a cell in another process, which the process `home` began or a cluster has.
 
     A Dask worker runs cells beside its main thread, which alone may handle signals, and ends with
     its own cluster.

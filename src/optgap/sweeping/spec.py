@@ -1,4 +1,4 @@
-"""The grid that a TOML file describes, and the comparisons that it comes to."""
+"""Grid in a TOML file, and the comparisons that it describes."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from optgap.registry import FamilySpec, family, method, policy
 from optgap.sweeping.cells import Cell, code
 
 MOST = 1_000_000
-"""Runs in one sweep: more is a slip of the keyboard, or several sweeps."""
+"""Largest number of runs in one sweep; more would be a typing error, or several sweeps."""
 TOP = {"seeds", "time_limit", "grid"}
 GRID = {"family", "presets", "problems", "instance", "policies", "methods", "parameters"}
 Instance = tuple[str, Mapping[str, Any], str]
-"""Label, what identifies it beside its seed, and file."""
+"""Label of an instance, its identity beside the seed, and its file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """Expanded sweep: its cells by key, instance by instance."""
+    """Expanded sweep, with its cells by key, instance by instance."""
 
     cells: Mapping[str, Cell]
 
 
 def load_spec(path: str | os.PathLike[str]) -> Spec:
-    """Read a sweep from a TOML file; problem files are looked for beside it.
+    """Read a sweep from a TOML file; paths of problem files are relative to its folder.
 
     Raises
     ------
-    InputError: naming the file and the place: for what is no TOML, an unknown key, family,
-        preset, policy, method or parameter, a problem file that cannot be read, or a grid
-        that comes to nothing.
+    InputError: for a file that is no TOML, an unknown key, family, preset, policy, method or
+        parameter, a problem file that cannot be read, or a grid without any run. The error names
+        the file and the place.
     """
     text = read_text(path)
     try:
@@ -55,7 +55,7 @@ def load_spec(path: str | os.PathLike[str]) -> Spec:
 
 
 def read_spec(document: Mapping[str, Any], source: str = "sweep", folder: Path = Path()) -> Spec:
-    """Read a sweep from a dictionary; errors as for `load_spec`."""
+    """Read a sweep from a dictionary; errors are as for `load_spec`."""
     fields = Fields(document, source)
     _refuse_unknown(fields, TOP)
     cells: dict[str, Cell] = {}
@@ -91,7 +91,7 @@ def _cells(top: Fields, grid: Fields, folder: Path) -> Iterator[Cell]:
 
 
 def _seeds(top: Fields) -> Sequence[int]:
-    """Return the seeds: as many as asked for from 0 on, those listed, or 0 alone."""
+    """Return the seeds: a number of seeds from 0 on, a list of seeds, or 0 alone."""
     if not isinstance(top.document.get("seeds"), list):
         return range(top.integer("seeds", 1, 1))
     if seeds := top.integers("seeds"):

@@ -24,7 +24,7 @@ VIEWS: Mapping[str, Callable[..., Figure]] = {
     "queueing": queueing.draw,
     "elastic": elastic.draw,
 }
-"""Functions that draw a solution, ``f(problem, solution, by="")``, by family; `by` made it."""
+"""Functions that draw a solution, ``f(problem, solution, by="")``; `by` names its method."""
 
 
 def plot_result(result: Any, path: str | os.PathLike[str] | None = None) -> Figure:
@@ -32,7 +32,7 @@ def plot_result(result: Any, path: str | os.PathLike[str] | None = None) -> Figu
 
     Raises
     ------
-    InputError: as `plot_solution`; for an ending or a place that cannot be written to.
+    InputError: as `plot_solution`, and for an ending or a place that cannot be written to.
     """
     return delivered(plot_solution(result), path)
 
@@ -42,7 +42,7 @@ def result_frame(result: Any, table: str | None = None) -> pd.DataFrame:
 
     Raises
     ------
-    InputError: for a result without a solution or problem, or a table that is not there.
+    InputError: for a result without a solution or problem, or a table that the family has not.
     """
     import pandas as pd
 

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_DRAWN = 64
-"""GPUs in a map at most: those after it are only told."""
+"""Largest number of GPUs in a map; the title counts the rest."""
 
 
 def draw(problem: ConsolidationProblem, solution: ConsolidationSolution, by: str = "") -> Figure:
-    """Draw what each active GPU holds, or over time how many are active and their power."""
+    """Draw the tasks on each active GPU, or over time the active GPUs and their power."""
     problem, solution = from_first_event(problem, solution)
     if problem.objective.goal == "energy":
         figure = new_figure(10.0, 4.6)
@@ -94,7 +94,7 @@ def memory_map(
 def timeline(
     problem: ConsolidationProblem, solution: ConsolidationSolution, ax: Axes, by: str = ""
 ) -> Axes:
-    """Awake GPUs over time, and their power with their servers' against the right axis."""
+    """Draw the active GPUs over time, and against the right axis power, servers included."""
     end = replay(problem, solution).end_s
     times, counts, watts = _levels(problem, solution, spans(solution, end))
     hours = np.array(times) / 3600
@@ -114,7 +114,7 @@ def _levels(
     solution: ConsolidationSolution,
     stays: list[Span],
 ) -> tuple[list[float], list[int], list[float]]:
-    """Awake GPUs and power after each change."""
+    """Return the active GPUs and the power after each change."""
     events: list[tuple[float, int, int, object]]
     events = [(c.time_s, 0, c.gpu, c.mhz) for c in solution.clocks]
     for task, gpus, start, until in stays:

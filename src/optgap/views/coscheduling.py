@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 WIDTH = 10.0
 LETTERS = 130
-"""Letters of the names' size that fit beside one another across the picture."""
+"""Number of letters of a name that fit side by side across the picture."""
 
 
 def draw(problem: CoschedulingProblem, solution: CoschedulingSolution, by: str = "") -> Figure:

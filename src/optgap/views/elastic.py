@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_BARS = 60
-"""Jobs of which each gets a row of its own."""
+"""Largest number of jobs with a row each."""
 HOUR = 3600.0
 KINDS = {Kind.RESTART: "#444444", Kind.PROFILE: COLOURS[4], Kind.PRERUN: "#BBBBBB"}
 
@@ -25,7 +25,7 @@ MEANINGS = {Kind.RESTART: "restart", Kind.PROFILE: "profiling", Kind.PRERUN: "pr
 
 
 def draw(problem: ElasticProblem, solution: ElasticSolution, by: str = "") -> Figure:
-    """Jobs, GPUs in use and power over time, below one another."""
+    """Draw jobs, GPUs in use and power over time, one below the other."""
     problem, solution = from_first_event(problem, solution)
     rows = len(problem) <= MOST_BARS
     heights = [max(2.0, 0.13 * len(problem)), 2.0, 2.0] if rows else [2.4, 2.4]

@@ -1,4 +1,4 @@
-"""Tables of problems, before anybody has solved them."""
+"""Tables of problems without a solution."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DETAILED = 40
-"""Up to so many nodes every task is drawn; above, every GPU is one cell of a map."""
+"""Largest number of nodes with every task drawn; above, every GPU is one cell of a map."""
 
 SHARE, WHOLE, SEVERAL = "#56B4E9", "#0072B2", "#D55E00"
 CPU = "#009E73"
@@ -27,11 +27,11 @@ KINDS = ((SHARE, "share of a GPU"), (WHOLE, "one GPU"), (SEVERAL, "several GPUs"
 
 
 def draw(problem: PlacementProblem, solution: PlacementSolution, by: str = "") -> Figure:
-    """Draw where every task went.
+    """Draw the place of every task.
 
-    A small cluster: a line per node, a box per GPU, a segment per task, and the CPU beside
-    them. A large one: a column per node, a cell per GPU, darker the fuller. Where tasks leave,
-    what goes on over time.
+    A small cluster has a line per node, a box per GPU, a segment per task, and the CPU beside them.
+    A large one has a column per node and a cell per GPU, which is darker if fuller. If tasks
+    leave, the picture shows power and GPUs over time.
     """
     if problem.over_time is not None:
         return over_time(problem, solution, by)
@@ -137,7 +137,7 @@ def _map(problem: PlacementProblem, solution: PlacementSolution, ax: Axes) -> No
 
 
 def _gpu_used(problem: PlacementProblem, solution: PlacementSolution) -> IntArray:
-    """(N, most GPUs) milli-GPU in use."""
+    """Return the milli-GPUs in use, shape (N, most GPUs)."""
     used = np.zeros((len(problem.cluster), max(1, int(problem.cluster.gpus.max()))), dtype=np.int64)
     for k, n in enumerate(solution.node.tolist()):
         if n >= 0:
@@ -146,7 +146,7 @@ def _gpu_used(problem: PlacementProblem, solution: PlacementSolution) -> IntArra
 
 
 def _cpu_share(problem: PlacementProblem, solution: PlacementSolution) -> FloatArray:
-    """(N,) share of the CPU in use."""
+    """Return the share of the CPU in use, shape (N,)."""
     capacity = problem.cluster.cpu_milli
     placed = solution.node >= 0
     used = np.bincount(

@@ -1,4 +1,4 @@
-"""Picture of a placement over time: power and the GPUs that are asked for."""
+"""Picture of a placement over time: power and the requested GPUs."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DETAILED = 600
-"""Up to so many changes power is drawn as it is; beyond, its means over so many equal parts."""
+"""Largest number of changes that are drawn; with more, means over so many equal parts are."""
 
 
 def draw(problem: PlacementProblem, solution: PlacementSolution, by: str = "") -> Figure:
-    """Draw the power of the cluster and the GPUs that running tasks ask for."""
+    """Draw the power of the cluster and the GPUs that running tasks request."""
     problem, solution = from_first_event(problem, solution)
     line = timeline(problem, solution)
     rules = problem.over_time
@@ -55,7 +55,7 @@ def _found(problem: PlacementProblem, solution: PlacementSolution) -> str:
 
 
 def _power(line: Timeline, until: float, unit_s: float, ax: Axes) -> None:
-    """Draw power, and against it the GPUs asked for."""
+    """Draw power, and the requested GPUs against the right axis."""
     scale, unit = (1000.0, "kW") if float(line.power_w.max()) > 2000 else (1.0, "W")
     time_s, curves, what = line.time_s, [line.power_w / scale, line.used_gpu_milli / 1000], ""
     if len(line) > DETAILED:

@@ -1,4 +1,4 @@
-"""Picture of a cluster's schedule: the GPUs that each job holds, and how many jobs wait."""
+"""Picture of a cluster's schedule: the GPUs of each job, and the number of waiting jobs."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 LINE = COLOURS[0]
 NAMED = 40
-"""Up to so many jobs are named and outlined."""
+"""Largest number of jobs that are named and outlined."""
 MOST_ROWS = 256
-"""GPUs that a Gantt chart can show."""
+"""Largest number of GPUs in a Gantt chart."""
 
 
 def draw(problem: QueueingProblem, solution: QueueingSolution, by: str = "") -> Figure:
-    """Draw the GPUs over time, where they are few enough, above the number of waiting jobs."""
+    """Draw the GPUs over time, if few enough, above the number of waiting jobs."""
     charted = problem.gpus <= MOST_ROWS and problem.placement == "node"
     height = min(7.0, 1.6 + 0.14 * problem.gpus) if charted else 0.0
     figure = new_figure(10, height + 2.2)
@@ -53,8 +53,8 @@ def draw(problem: QueueingProblem, solution: QueueingSolution, by: str = "") -> 
 def gantt(problem: QueueingProblem, solution: QueueingSolution, ax: Axes, by: str = "") -> Axes:
     """Draw which job holds which GPUs when, one line per GPU; grey is idle.
 
-    Within a node GPUs are alike: a job is drawn on the lowest that are free. Colours go by GPU
-    count.
+    The GPUs of a node are alike, so a job is drawn on the lowest free ones. Each GPU count has a
+    colour.
     """
     jobs, g = problem.jobs, problem.gpus_per_node
     origin = float(jobs.arrival_s[0])
@@ -102,7 +102,7 @@ def _found(problem: QueueingProblem, solution: QueueingSolution) -> str:
 
 
 def queue(problem: QueueingProblem, solution: QueueingSolution, ax: Axes) -> Axes:
-    """Draw how many jobs wait over time."""
+    """Draw the number of waiting jobs over time."""
     from matplotlib.ticker import MaxNLocator
 
     time, waiting = queue_length(problem, solution)
@@ -118,7 +118,7 @@ def queue(problem: QueueingProblem, solution: QueueingSolution, ax: Axes) -> Axe
 
 
 def _rows(problem: QueueingProblem, solution: QueueingSolution) -> list[tuple[int, list[int]]]:
-    """(job, rows) pairs, rows being GPUs numbered over all nodes."""
+    """Return (job, rows) pairs, with GPUs as rows numbered over all nodes."""
     g = problem.gpus_per_node
     free = [list(range(g)) for _ in range(problem.nodes)]
     started = solution.started
@@ -140,7 +140,7 @@ def _rows(problem: QueueingProblem, solution: QueueingSolution) -> list[tuple[in
 
 
 def _blocks(rows: list[int]) -> list[tuple[int, int]]:
-    """Runs of neighbouring rows."""
+    """Return the first and last of each run of neighbouring rows."""
     blocks: list[tuple[int, int]] = []
     for row in sorted(rows):
         if blocks and blocks[-1][1] == row - 1:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from strategies import placement_problems, tasks_of, timed_placement_problems
+from trust.agreement import examples
 
 from optgap.heuristics.placement import CUSTOM, POLICIES, custom
 from optgap.heuristics.placement.custom import State, Task
@@ -58,7 +59,12 @@ def best_fit_gpu(task: Task, state: State) -> int | None:
     return int(nodes[0]) if nodes.size else None
 
 
-@given(problem=small_problems)
+@examples(30)
+@given(
+    problem=small_problems
+    | timed_placement_problems(max_nodes=4, max_tasks=14)
+    | timed_placement_problems(max_nodes=4, max_tasks=8, goals=("energy",), gangs=True)
+)
 def test_a_policy_written_outside_repeats_the_built_in_one(problem: PlacementProblem) -> None:
     wanted = POLICIES["firstfit"].load()(problem, limits=Limits(), seed=0).solution
     assert run(problem, FirstFit).solution == wanted
@@ -96,52 +102,38 @@ def test_a_share_given_a_node_alone_gets_the_fullest_gpu_that_fits() -> None:
     assert [solution.gpus(k) for k in range(4)] == [(0,), (0,), (1,), (1,)]
 
 
-def test_the_view_shows_what_is_free_and_cannot_be_written_to(cluster: PlacementProblem) -> None:
-    seen: list[tuple[list[int], list[list[int]]]] = []
-
-    def look(task: Task, state: State) -> int | None:
-        seen.append((state.free_cpu_milli.tolist(), state.gpu_free_milli.tolist()))
-        for array in (state.free_cpu_milli, state.free_memory_mib, state.gpu_free_milli):
-            with pytest.raises(ValueError, match="read-only"):
-                array[0] = 7
-        return best_fit_gpu(task, state)
-
-    run(cluster, look)
-    assert seen == [
-        ([4000, 8000], [[1000, -1], [1000, 1000]]),
-        ([4000, 7000], [[1000, -1], [0, 1000]]),
-        ([4000, 7000], [[1000, -1], [0, 600]]),
-        ([4000, 2000], [[1000, -1], [0, 600]]),
-    ]
-
-
-def test_the_task_carries_its_request(cluster: PlacementProblem) -> None:
-    seen: list[Task] = []
-
-    def look(task: Task, state: State) -> None:
-        seen.append(task)
-
-    assert (run(cluster, look).solution.node == -1).all()
-    assert seen[1] == Task("task-1", 0, 512, 1, 400, "")
-    assert seen[3].gpu_spec == "T4"
-
-
-def test_arrivals_to_come_are_not_to_be_seen(cluster: PlacementProblem) -> None:
-    seen: list[tuple[str, ...]] = []
-
-    def look(task: Task, state: State) -> None:
-        seen.append(state.problem.tasks.names)
-        # a copy: what the policy does to it stays its own
-        assert without_tasks(state.problem) == without_tasks(cluster)
-        assert state.problem.power is not cluster.power
+def test_the_view_shows_what_is_free_and_asked_for_and_no_arrivals_to_come(
+    cluster: PlacementProblem,
+) -> None:
+    free: list[tuple[list[int], list[list[int]]]] = []
+    asked: list[Task] = []
 
     def without_tasks(problem: PlacementProblem) -> dict[str, Any]:
         document = problem.to_json()
         del document["tasks"]
         return document
 
+    def look(task: Task, state: State) -> int | None:
+        asked.append(task)
+        free.append((state.free_cpu_milli.tolist(), state.gpu_free_milli.tolist()))
+        for array in (state.free_cpu_milli, state.free_memory_mib, state.gpu_free_milli):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 7
+        assert state.problem.tasks.names == cluster.tasks.names[: len(asked)]
+        # a copy: what the policy does to it stays its own
+        assert without_tasks(state.problem) == without_tasks(cluster)
+        assert state.problem.power is not cluster.power
+        return best_fit_gpu(task, state)
+
     run(cluster, look)
-    assert seen == [cluster.tasks.names[: k + 1] for k in range(4)]
+    assert asked[1] == Task("task-1", 0, 512, 1, 400, "")
+    assert asked[3].gpu_spec == "T4"
+    assert free == [
+        ([4000, 8000], [[1000, -1], [1000, 1000]]),
+        ([4000, 7000], [[1000, -1], [0, 1000]]),
+        ([4000, 7000], [[1000, -1], [0, 600]]),
+        ([4000, 2000], [[1000, -1], [0, 600]]),
+    ]
 
 
 def test_random_numbers_come_from_the_seed(cluster: PlacementProblem) -> None:
@@ -187,68 +179,53 @@ def test_a_stopped_run_keeps_what_was_placed(cluster: PlacementProblem) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "message"),
+    ("answers", "message"),
     [
-        ("c", None, "arrival 0 (task task-0): found 'c', expected the name of a node"),
-        (2, None, "found 2, expected a node index from 0 to 1"),
-        (-1, None, "found -1, expected a node index from 0 to 1"),
-        (True, None, "found True, expected a node index or name"),
-        (1.0, None, "found 1.0, expected a node index or name"),
-        ([1], None, "found [1], expected a node index or name"),
-        ((1,), None, "found (1,), expected a node, (node, gpu_indices), or None"),
-        ((1, 0), None, "found 0, expected a sequence of GPU indices"),
-        ((1, [2]), None, "found 2, expected GPU indices from 0 to 1"),
-        ((1, [-1]), None, "found -1, expected GPU indices from 0 to 1"),
-        ((1, ["0"]), None, "found '0', expected GPU indices from 0 to 1"),
-        ((1, []), None, "found [], expected 1 different GPU indices"),
-        ((1, [0, 1]), None, "found [0, 1], expected 1 different GPU indices"),
-        ((1, [0]), (1, [0]), "arrival 1 (task task-1): found GPU 0 with 0 milli-GPU free"),
-        (0, 0, "found node a with 0 fitting GPUs, expected a node that fits the task: 1 with 400"),
-    ],
-)
-def test_an_answer_that_is_none_is_named(
-    cluster: PlacementProblem, first: Any, second: Any, message: str
-) -> None:
-    answers = [first, second]
-    with pytest.raises(InputError) as caught:
-        run(cluster, lambda task, state: answers.pop(0))
-    assert str(caught.value).startswith("policy <lambda>: arrival")
-    assert message in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("k", "node", "message"),
-    [
+        (["c"], "arrival 0 (task task-0): found 'c', expected the name of a node"),
+        ([2], "found 2, expected a node index from 0 to 1"),
+        ([-1], "found -1, expected a node index from 0 to 1"),
+        ([True], "found True, expected a node index or name"),
+        ([1.0], "found 1.0, expected a node index or name"),
+        ([[1]], "found [1], expected a node index or name"),
+        ([(1,)], "found (1,), expected a node, (node, gpu_indices), or None"),
+        ([(1, 0)], "found 0, expected a sequence of GPU indices"),
+        ([(1, [2])], "found 2, expected GPU indices from 0 to 1"),
+        ([(1, [-1])], "found -1, expected GPU indices from 0 to 1"),
+        ([(1, ["0"])], "found '0', expected GPU indices from 0 to 1"),
+        ([(1, [])], "found [], expected 1 different GPU indices"),
+        ([(1, [0, 1])], "found [0, 1], expected 1 different GPU indices"),
+        ([(1, [0]), (1, [0])], "arrival 1 (task task-1): found GPU 0 with 0 milli-GPU free"),
         (
-            2,
-            0,
-            "node a with 4000 milli-vCPU free, expected a node that fits the task: at least",
+            [0, 0],
+            "found node a with 0 fitting GPUs, expected a node that fits the task: 1 with 400",
         ),
-        (3, 1, "node b with GPU model G2, expected a node that fits the task: T4"),
-        (3, 0, "node a with 1 fitting GPUs, expected a node that fits the task: 2 with 1000"),
+        (
+            [None, None, 0],
+            "node a with 4000 milli-vCPU free, expected a node that fits the task: at",
+        ),
+        ([None] * 3 + [1], "node b with GPU model G2, expected a node that fits the task: T4"),
+        (
+            [None] * 3 + [0],
+            "node a with 1 fitting GPUs, expected a node that fits the task: 2 with",
+        ),
     ],
 )
-def test_a_node_that_does_not_fit_is_named_with_the_reason(
-    cluster: PlacementProblem, k: int, node: int, message: str
+def test_an_answer_that_is_none_is_named_with_the_reason(
+    cluster: PlacementProblem, answers: list[Any], message: str
 ) -> None:
-    def stubborn(task: Task, state: State) -> int | None:
-        return node if task.name == f"task-{k}" else None
-
+    left = list(answers)
     with pytest.raises(InputError) as caught:
-        run(cluster, stubborn)
-    assert f"policy stubborn: arrival {k}" in str(caught.value)
+        run(cluster, lambda task, state: left.pop(0))
+    assert str(caught.value).startswith(f"policy <lambda>: arrival {len(answers) - 1} ")
     assert message in str(caught.value)
 
 
-def test_no_node_takes_more_than_1001_tasks() -> None:
+def test_no_node_takes_more_than_1001_tasks_or_than_its_memory() -> None:
     nodes = Cluster.of(["a"], [0], [0], [0], [""])
     problem = PlacementProblem.of(nodes, tasks_of([(0, 0, 0, 0, "")] * 1003))
     assert int((run(problem, best_fit_gpu).solution.node == 0).sum()) == 1001
     with pytest.raises(InputError, match=r"arrival 1001 .* node a with 1001 tasks"):
         run(problem, lambda task, state: 0)
-
-
-def test_memory_counts() -> None:
     nodes = Cluster.of(["a"], [1000], [1024], [0], [""])
     problem = PlacementProblem.of(nodes, tasks_of([(0, 1000, 0, 0, ""), (0, 25, 0, 0, "")]))
     with pytest.raises(InputError, match=r"node a with 24 MiB free, expected .* at least 25"):
@@ -298,17 +275,6 @@ def test_the_example_in_the_docstring_works() -> None:
 
 
 # -- where tasks leave -------------------------------------------------------------------
-
-
-@given(
-    problem=timed_placement_problems(max_nodes=4, max_tasks=14)
-    | timed_placement_problems(max_nodes=4, max_tasks=8, goals=("energy",), gangs=True)
-)
-def test_a_policy_from_outside_repeats_the_built_in_one_over_time(
-    problem: PlacementProblem,
-) -> None:
-    wanted = POLICIES["firstfit"].load()(problem, limits=Limits(), seed=0).solution
-    assert run(problem, FirstFit).solution == wanted
 
 
 def test_a_policy_is_asked_for_each_node_of_a_task_and_names_different_ones() -> None:

@@ -21,7 +21,6 @@ from optgap.heuristics.placement.values import (
     shares_worth,
     worth_of_nodes,
 )
-from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
 from optgap.models.placement.making import (
@@ -30,7 +29,7 @@ from optgap.models.placement.making import (
     that_fit,
     trace_of_classes,
 )
-from optgap.models.placement.presets import alibaba, small
+from optgap.models.placement.presets import alibaba
 from optgap.models.result import Outcome
 
 NOTHING = {"q": 1.0, "rent_w": 0.0, "fragment_w": 0.0}
@@ -54,16 +53,6 @@ def tables(problem: PlacementProblem, options: NodeValueParams) -> tuple[NodeWor
 def test_without_a_future_it_is_pwr(problem: PlacementProblem) -> None:
     ours = run(problem, **NOTHING).solution
     assert ours == run(problem, "pwr", score="exact").solution
-
-
-@given(problem=problems)
-@examples(5)
-def test_the_referee_accepts_it_and_its_claim(problem: PlacementProblem) -> None:
-    outcome = run(problem)
-    assert problem.check(outcome.solution) == []
-    objective = problem.evaluate(outcome.solution).objective
-    assert outcome.claimed == pytest.approx(objective, rel=1e-9, abs=1e-6)
-    assert outcome.solution == run(problem).solution
 
 
 @pytest.mark.parametrize("share", [[160, 320, 460, 550, 810], [500], [300, 350, 400]])
@@ -125,12 +114,6 @@ def test_it_spends_less_than_pwr_and_pwr_fgd_on_the_alibaba_mix() -> None:
         for name in ("node-value", "pwr", "pwr+fgd")
     }
     assert spent["node-value"].objective < min(spent["pwr"].objective, spent["pwr+fgd"].objective)
-
-
-def test_parameters_out_of_range_are_refused() -> None:
-    for given_ in ({"q": -0.1}, {"rent_w": -1.0}):
-        with pytest.raises(InputError, match=next(iter(given_))):
-            run(small(seed=0), **given_)
 
 
 def test_tasks_that_leave_give_back_what_their_node_was_worth() -> None:

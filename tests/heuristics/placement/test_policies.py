@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
+import math
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import enumeration
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import first_500
 from reference import openb_s42 as reference_problem
-from strategies import placement_problems, tasks_of
+from slow_placement_time import SlowTimedRun
+from strategies import placement_problems, tasks_of, timed_placement_problems
 from transcriptions.pwr_fgd import SlowRun
+from trust.agreement import examples
+from trust.agreement import outcome_of as run
 
+import optgap
 from optgap.heuristics.placement import POLICIES, engine
-from optgap.models.errors import InputError
+from optgap.heuristics.placement.fgd import sigmoid_steps
+from optgap.heuristics.placement.regret import regrets
+from optgap.heuristics.placement.scores import fgd_points
 from optgap.models.limits import Limits
 from optgap.models.placement import (
     Cluster,
+    OverTime,
     PlacementProblem,
     PlacementSolution,
-    TargetWorkload,
 )
 from optgap.models.placement.presets import alibaba
 from optgap.models.placement.series import replay
 from optgap.models.result import Outcome, Termination
 
+Choice = tuple[int, tuple[int, ...]] | None
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in POLICIES if name != "node-value"),  # which has a test file of its own
     ("pwr", {"score": "exact"}),
@@ -38,35 +47,21 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("pwr+fgd", {"alpha": 0.9}),
     ("pwr+fgd", {"score": "exact"}),
 ]
-DETERMINISTIC = [name for name, entry in POLICIES.items() if not entry.seeded]
 small_problems = placement_problems(max_nodes=6, max_tasks=20) | placement_problems(
     max_nodes=3, max_tasks=12, max_gpus=40
 )
 
 
-def run(problem: PlacementProblem, name: str, seed: int = 0, **params: Any) -> Outcome:
-    outcome: Outcome = POLICIES[name].load()(problem, limits=Limits(), seed=seed, **params)
-    return outcome
-
-
-def placements(solution: PlacementSolution) -> list[tuple[int, tuple[int, ...]] | None]:
+def placements(solution: PlacementSolution) -> list[Choice]:
     return [(int(n), solution.gpus(k)) if n >= 0 else None for k, n in enumerate(solution.node)]
 
 
 def problem_of(
-    nodes: list[tuple[int, int, int, str]],
-    rows: list[tuple[int, int, int, int, str]],
-    workload: list[tuple[int, int, int, str]] | None = None,
-    ranks: list[int] | None = None,
+    nodes: list[tuple[int, int, int, str]], rows: list[tuple[int, int, int, int, str]]
 ) -> PlacementProblem:
-    """Nodes (cpu_milli, memory_mib, gpus, model), tasks as in `tasks_of`, equally popular M."""
-    cluster = Cluster.of(
-        [f"node-{k}" for k in range(len(nodes))], *([row[i] for row in nodes] for i in range(4))
-    )
-    m = workload and TargetWorkload.of(
-        *([row[i] for row in workload] for i in range(4)), [1 / len(workload)] * len(workload)
-    )
-    return PlacementProblem.of(cluster, tasks_of(rows), m or None, ranks)
+    """Nodes (cpu_milli, memory_mib, gpus, model), tasks as in `tasks_of`."""
+    names = [f"node-{k}" for k in range(len(nodes))]
+    return PlacementProblem.of(Cluster.of(names, *zip(*nodes, strict=True)), tasks_of(rows))
 
 
 @pytest.fixture
@@ -103,112 +98,14 @@ def test_the_plain_rules_hold_when_a_real_mix_of_nodes_overflows(
 
 
 @given(problem=small_problems)
-def test_greedy_exact_takes_the_least_increase_in_rational_arithmetic(
-    problem: PlacementProblem,
-) -> None:
-    solution = run(problem, "greedy-exact").solution
-    slow = SlowRun(problem, "greedy-exact")
-    for k, placed in enumerate(placements(solution)):
-        task = problem.tasks.task_class(k)
-        if placed is not None:
-            costs = {
-                (n, option): increase(slow, k, n, option)
-                for n, node in enumerate(slow.nodes)
-                if slow.fits(task, node)
-                for option in slow.options(task, node)
-            }
-            least = min(costs.values())
-            assert costs[placed] - least <= Fraction(1, 10**9) * max(1, abs(least))
-            slow.commit(task, slow.nodes[placed[0]], placed[1])
-
-
-def increase(slow: SlowRun, k: int, n: int, gpus: tuple[int, ...]) -> Fraction:
-    """What a placement adds to the objective, exactly."""
-    problem, node = slow.problem, slow.nodes[n]
-    watts, fragments = map(Fraction, problem.objective.weights)
-    if problem.objective.goal == "accepted_gpu":
-        fragments = Fraction(1)
-    cpu, left = slow.after(problem.tasks.task_class(k), node, gpus)
-    rise = Fraction(slow.power(node, cpu, left)) - Fraction(slow.power(node, node.cpu, node.gpus))
-    change = Fraction(0)
-    for m, p in enumerate(problem.workload.popularity):
-        step = slow.useless(m, node, cpu, left) - slow.useless(m, node, node.cpu, node.gpus)
-        change += Fraction(float(p)) * step
-    return watts * rise + fragments * change
-
-
-@given(problem=small_problems)
 def test_the_ends_of_alpha_are_fgd_and_pwr(problem: PlacementProblem) -> None:
     assert run(problem, "pwr+fgd", alpha=0.0).solution == run(problem, "fgd").solution
     assert run(problem, "pwr+fgd", alpha=1.0).solution == run(problem, "pwr").solution
 
 
-@given(problem=placement_problems(goals=["power", "fragmentation"], max_nodes=6, max_tasks=20))
-def test_greedy_exact_is_the_exact_policy_of_the_objective(problem: PlacementProblem) -> None:
-    twin = {"power": "pwr", "fragmentation": "fgd"}[problem.objective.goal]
-    assert run(problem, "greedy-exact").solution == run(problem, twin, score="exact").solution
-
-
-# -- small examples, by hand -------------------------------------------------------------
+# -- what is too large for them -------------------------------------------------------------
 
 G2 = (96_000, 100_000, 2, "G2")
-
-
-def test_pwr_wakes_no_gpu_while_one_in_use_has_room() -> None:
-    problem = problem_of([G2, G2], [(1000, 1, 1, 400, ""), (1000, 1, 1, 500, "")], ranks=[1, 0])
-    assert placements(run(problem, "pwr").solution) == [(1, (0,)), (1, (0,))]
-
-
-def test_pwr_takes_the_gpu_that_draws_least() -> None:
-    t4 = (96_000, 100_000, 2, "T4")
-    problem = problem_of([G2, t4], [(1000, 1, 1, 1000, "")])
-    # waking a T4 costs 60 W, a G2 120 W
-    assert placements(run(problem, "pwr").solution) == [(1, (0,))]
-
-
-def test_fgd_fills_the_gap_that_nothing_else_can_use() -> None:
-    tasks = [(0, 0, 1, 700, ""), (0, 0, 1, 300, "")]
-    problem = problem_of([G2], tasks, workload=[(0, 1000, 1, ""), (0, 500, 1, "")])
-    # 300 milli on the idle GPU would spoil it for both classes
-    assert placements(run(problem, "fgd").solution) == [(0, (0,)), (0, (0,))]
-
-
-def test_the_heavier_policy_selects_the_gpu_and_fgd_at_equal_weights() -> None:
-    # 500 and 400 milli-GPU are left: the first GPU is awake, but M still wants its 500
-    tasks = [(0, 0, 1, 500, ""), (0, 0, 1, 600, ""), (0, 0, 1, 400, "")]
-    problem = problem_of([G2], tasks, workload=[(0, 500, 1, "")])
-    for alpha, gpu in ((0.1, 1), (0.5, 1), (0.51, 0), (1.0, 0)):
-        solution = run(problem, "pwr+fgd", alpha=alpha).solution
-        assert placements(solution)[2] == (0, (gpu,)), alpha
-
-
-def test_changes_below_a_percent_of_the_sigmoid_tie_unless_exact() -> None:
-    # Popularity 1/2: a gap of 30 milli-GPU is 15 milli-GPU of fragment, less than one point.
-    tasks = [(0, 0, 1, 970, ""), (0, 0, 1, 10, "")]
-    problem = problem_of([G2], tasks, workload=[(0, 500, 1, ""), (0, 10, 1, "")])
-    assert placements(run(problem, "fgd").solution)[1] == (0, (0,))
-    problem = problem_of([G2, G2], [tasks[0], (0, 0, 1, 20, "")], workload=[(0, 980, 1, "")])
-    # exact: 980 milli left on the second node's GPU serve the class, so nothing is lost there
-    assert placements(run(problem, "fgd", score="exact").solution)[1] == (0, (0,))
-
-
-def test_ties_go_to_the_lowest_rank_and_the_lowest_gpu() -> None:
-    problem = problem_of([G2, G2, G2], [(0, 0, 1, 1000, "")], ranks=[2, 0, 1])
-    for name in DETERMINISTIC:
-        assert placements(run(problem, name).solution) == [(1, (0,))], name
-
-
-def test_whole_gpus_are_the_lowest_idle_ones() -> None:
-    node = (96_000, 100_000, 4, "G2")
-    problem = problem_of([node], [(0, 0, 1, 600, ""), (0, 0, 2, 1000, "")])
-    for name in DETERMINISTIC:
-        assert placements(run(problem, name).solution) == [(0, (0,)), (0, (1, 2))], name
-
-
-def test_a_constraint_counts_for_gpu_tasks_only() -> None:
-    problem = problem_of([G2], [(0, 0, 1, 500, "T4"), (0, 0, 0, 0, "T4")])
-    for name in POLICIES:
-        assert placements(run(problem, name).solution) == [None, (0, ())], name
 
 
 def test_gpu_packing_prefers_the_larger_of_very_large_idle_nodes() -> None:
@@ -233,22 +130,6 @@ def test_random_spreads_over_nodes_and_gpus_alike() -> None:
         hits[n, gpus[0]] += 1
     # 100 expected in each of 16 cells; chi-square above 37.7 has probability 0.001
     assert ((hits - 100) ** 2 / 100).sum() < 37.7
-
-
-@pytest.mark.parametrize(
-    ("name", "params", "words"),
-    [
-        ("pwr+fgd", {"alpha": 1.5}, "alpha"),
-        ("pwr+fgd", {"alpha": float("nan")}, "alpha"),
-        ("pwr+fgd", {"alpha": True}, "alpha"),
-        ("pwr", {"score": "precise"}, "score"),
-        ("fgd", {"score": 1}, "score"),
-    ],
-)
-def test_a_bad_parameter_is_named(name: str, params: dict[str, Any], words: str) -> None:
-    problem = problem_of([G2], [(0, 0, 0, 0, "")])
-    with pytest.raises(InputError, match=words):
-        run(problem, name, **params)
 
 
 # -- the reference runs and published numbers --------------------------------------------
@@ -349,3 +230,231 @@ def test_a_stopped_run_keeps_what_it_placed(openb_s42: PlacementProblem) -> None
     assert (outcome.solution.node[done:] == -1).all()
     assert openb_s42.check(outcome.solution) == []
     assert outcome.claimed == openb_s42.evaluate(outcome.solution).objective
+
+
+# -- FGD's points, trunc(100·sigmoid(x)), as a table of steps ------------------------------
+
+
+def direct(x: float) -> int:
+    return math.trunc(100 * (1 / (1 + math.exp(-x))))
+
+
+def test_a_full_gpu_of_fragment_is_73_points_or_26() -> None:
+    steps = sigmoid_steps()
+    assert [fgd_points(steps, x) for x in (0.0, 1.0, -1.0)] == [50, 73, 26]
+
+
+def test_steps_fall_where_pythons_own_exponential_puts_them() -> None:
+    steps = sigmoid_steps()
+    for points, step in enumerate(steps.tolist(), start=1):
+        x = step
+        for _ in range(40):
+            x = math.nextafter(x, -math.inf)
+        for _ in range(80):
+            assert fgd_points(steps, x) == direct(x), (points, x)
+            x = math.nextafter(x, math.inf)
+
+
+@given(st.floats(-62, 62) | st.floats(-1e-13, 1e-13))
+def test_the_table_is_the_formula(x: float) -> None:
+    assert fgd_points(sigmoid_steps(), x) == direct(x)
+
+
+def test_steps_rise() -> None:
+    assert (np.diff(sigmoid_steps()) > 0).all()
+
+
+# -- regrets -------------------------------------------------------------------------------
+
+
+def value(problem: PlacementProblem, chosen: list[Choice]) -> float:
+    rest: list[Choice] = [None] * (len(problem.tasks) - len(chosen))
+    return problem.evaluate(PlacementSolution.of([*chosen, *rest])).objective
+
+
+def judged_by_the_referee(
+    problem: PlacementProblem, solution: PlacementSolution
+) -> dict[int, float]:
+    """For every placed arrival, its rise of the objective less the least one that was possible."""
+    made = placements(solution)
+    rest: list[Choice] = [None] * len(made)
+    found = {}
+    for k, choice in enumerate(made):
+        if choice is None:
+            continue
+        open_then = [
+            c
+            for c in enumeration.choices(problem, k)
+            if c and not problem.check(PlacementSolution.of([*made[:k], c, *rest[k + 1 :]]))
+        ]
+        best = min(value(problem, [*made[:k], c]) for c in open_then)
+        found[k] = value(problem, made[: k + 1]) - best
+    return found
+
+
+@examples(13)
+@given(placement_problems(max_tasks=4))
+def test_a_regret_is_what_the_referee_finds(problem: PlacementProblem) -> None:
+    if problem.objective.described.sense == "max":
+        return
+    for policy in ("random", "firstfit"):
+        solution = optgap.run(problem, policy).solution
+        assert solution is not None
+        found = {int(r.time): r.cost for r in regrets(problem, solution)}
+        wanted = judged_by_the_referee(problem, solution)
+        scale = 1 + abs(problem.evaluate(solution).objective)
+        for k, cost in wanted.items():
+            assert found.get(k, 0.0) == pytest.approx(cost, abs=1e-7 * scale)
+        assert set(found) <= set(wanted)
+
+
+@examples(12)
+@given(placement_problems(max_tasks=4))
+def test_greedy_exact_regrets_nothing(problem: PlacementProblem) -> None:
+    solution = optgap.run(problem, "greedy-exact").solution
+    assert solution is not None
+    assert regrets(problem, solution) == []
+
+
+def test_a_regret_names_task_nodes_and_rises() -> None:
+    problem = optgap.generate("placement", "small", seed=0)
+    solution = optgap.run(problem, "fgd", limits=Limits()).solution
+    assert solution is not None
+    first = max(regrets(problem, solution), key=lambda regret: regret.cost)
+    assert first.subject in problem.tasks.names
+    assert " GPU " in first.chosen
+    assert first.chosen.endswith(" W")
+    assert first.cost > 0
+
+
+@given(timed_placement_problems(goals=("energy", "mean_weighted"), max_nodes=3, max_tasks=8))
+def test_over_time_greedy_exact_regrets_nothing_and_others_what_they_pay(
+    problem: PlacementProblem,
+) -> None:
+    outcome = POLICIES["greedy-exact"].load()(problem, limits=Limits(), seed=0)
+    assert regrets(problem, outcome.solution) == []
+    other = POLICIES["random"].load()(problem, limits=Limits(), seed=0)
+    assert all(regret.cost > 0 for regret in regrets(problem, other.solution))
+
+
+def test_over_time_a_regret_lasts_as_long_as_its_task() -> None:
+    nodes = Cluster.of(["a", "b"], [32_000] * 2, [100] * 2, [1, 1], ["T4", "G2"])
+    still = tasks_of([(1000, 0, 1, 1000, "")] * 2)
+    times = {"submit_s": np.array([7.0, 20.0]), "duration_s": np.array([10.0, 10.0])}
+    problem = PlacementProblem.of(nodes, replace(still, **times))
+    start = np.array([7.0, 20.0])
+    # first the G2, for 10 s at 120 W where the T4 was open at 60 W; the T4 is open again at 20 s
+    solution = PlacementSolution.of_arrays(np.array([1, 0]), np.array([1, 1]), start)
+    found = regrets(problem, solution)
+    assert [(r.time, r.subject, r.cost) for r in found] == [(7.0, "task-0", 600.0)]
+
+
+# -- where tasks leave: against a plain simulation -----------------------------------------
+
+
+Runs = list[tuple[int, tuple[int, ...], float] | None]
+
+
+def runs(solution: PlacementSolution) -> Runs:
+    assert solution.start_s is not None
+    return [
+        (int(n), solution.gpus(k), float(solution.start_s[k])) if n >= 0 else None
+        for k, n in enumerate(solution.node)
+    ]
+
+
+def timed(still: PlacementProblem, queue: str, seed: int = 0) -> PlacementProblem:
+    """A problem's tasks at random halves of seconds, for a while each."""
+    rng, count = np.random.default_rng(seed), len(still.tasks)
+    times = {
+        "submit_s": np.sort(rng.integers(0, count, size=count)) / 2,
+        "duration_s": rng.integers(1, count, size=count) / 2,
+    }
+    return PlacementProblem.of(
+        still.cluster,
+        replace(still.tasks, **times),
+        still.workload,
+        still.ranks,
+        still.power,
+        over_time=OverTime(queue),  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        *((name, {}) for name in POLICIES if name != "node-value"),
+        ("pwr", {"score": "exact"}),
+        ("pwr+fgd", {"score": "exact"}),
+    ],
+    ids=str,
+)
+@given(
+    problem=timed_placement_problems(max_nodes=4, max_tasks=14)
+    | timed_placement_problems(max_nodes=4, max_tasks=8, gangs=True)
+)
+def test_every_start_is_that_of_the_plain_simulation(
+    name: str, params: dict[str, Any], problem: PlacementProblem
+) -> None:
+    outcome = run(problem, name, **params)
+    assert runs(outcome.solution) == SlowTimedRun(problem, name, **params).runs()
+    assert problem.check(outcome.solution) == []
+    assert outcome.termination is Termination.COMPLETED
+    assert outcome.claimed == pytest.approx(
+        problem.evaluate(outcome.solution).objective, rel=1e-9, abs=1e-6
+    )
+
+
+@pytest.mark.parametrize("queue", ["reject", "fifo", "backfill"])
+@pytest.mark.parametrize("name", ["pwr+fgd", "gpuclustering", "random"])
+def test_the_plain_simulation_holds_when_compiled_and_crowded(name: str, queue: str) -> None:
+    problem = timed(alibaba(seed=3, size=8, load=3.0), queue)
+    solution = run(problem, name).solution
+    assert runs(solution) == SlowTimedRun(problem, name).runs()
+    unserved = int((solution.node < 0).sum()) - len(problem.never_fits)
+    assert (unserved > 0) == (queue == "reject")
+    waited = float(problem.evaluate(solution).metrics["max_wait_s"])
+    assert (waited > 0) == (queue != "reject")
+
+
+def test_a_run_that_is_stopped_has_what_started_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = timed(alibaba(seed=3, size=12, load=1.0), "fifo")
+    asked = 0
+
+    class Soon(Limits):
+        @property
+        def stop(self) -> Termination | None:
+            nonlocal asked
+            asked += 1
+            return Termination.TIME_LIMIT if asked > 3 else None
+
+    monkeypatch.setattr(engine, "LOOK_CELLS", 0)
+    outcome = POLICIES["fgd"].load()(problem, limits=Soon(), seed=0)
+    assert outcome.termination is Termination.TIME_LIMIT
+    assert outcome.message.startswith("stopped after")
+    assert outcome.claimed is None
+    assert 0 < int((outcome.solution.node >= 0).sum()) < len(problem.tasks)
+    assert problem.check(outcome.solution) == []
+    assert math.isfinite(problem.evaluate(outcome.solution).objective)
+
+
+@given(
+    problem=timed_placement_problems(max_nodes=3, max_tasks=8), by_s=st.sampled_from([1.7e9, 3.3])
+)
+def test_the_clock_that_a_problem_is_told_by_is_no_matter(
+    problem: PlacementProblem, by_s: float
+) -> None:
+    one, other = optgap.run(problem, "fgd"), optgap.run(problem.moved(by_s), "fgd")
+    assert np.array_equal(one.solution.node, other.solution.node)
+    assert other.objective == pytest.approx(one.objective, rel=1e-6, abs=1e-3)
+    start, later = one.solution.start_s, other.solution.start_s
+    assert later == pytest.approx(start + by_s, rel=0, abs=3e-6, nan_ok=True)
+
+
+def test_logs_by_unix_seconds_are_told_to_the_millisecond() -> None:
+    nodes = Cluster.of(["a"], [8000], [1024], [1], ["T4"])
+    rows = tasks_of([(0, 0, 1, 1000, "")] * 2)
+    for early, placed in ((1e-3, [0, -1]), (1e-7, [0, 0])):
+        times = {"submit_s": 1.7e9 + np.array([0.0, 5.0 - early]), "duration_s": np.full(2, 5.0)}
+        problem = PlacementProblem.of(nodes, replace(rows, **times))
+        assert optgap.run(problem, "fgd").solution.node.tolist() == placed

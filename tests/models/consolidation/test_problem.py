@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import gzip
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from conftest import Cli, refused
 from strategies_consolidation import micro
 
 from optgap.models.consolidation import (
@@ -19,8 +22,9 @@ from optgap.models.consolidation import (
     Task,
 )
 from optgap.models.consolidation.csvin import from_csv
-from optgap.models.consolidation.presets import PRESETS, mixed
+from optgap.models.consolidation.presets import PRESETS, mixed, philly
 from optgap.models.consolidation.problem import Rules
+from optgap.models.consolidation.recorded import FILES, JOBS, series
 from optgap.models.csvout import csv_text
 from optgap.models.errors import InputError
 from optgap.models.jsonio import Fields
@@ -41,12 +45,6 @@ def test_the_paper_constants_give_the_numbers_worked_out_by_hand() -> None:
     assert GpuKind(frequencies_mhz=(135.0, 1110.0, 1350.0)).floor_mhz(1.2) == 1110
     assert kind.floor_mhz(1.0) == 1350
     assert kind.floor_mhz(1e5) == 135
-
-
-@pytest.mark.parametrize("wake_s", [-1.0, float("nan"), 1e7])
-def test_a_latency_that_is_none_is_refused(wake_s: float) -> None:
-    with pytest.raises(InputError, match="field wake_s"):
-        micro(wake_s=wake_s)
 
 
 def test_a_solution_survives_its_json_and_has_the_promised_keys() -> None:
@@ -79,36 +77,41 @@ def test_a_solution_that_cannot_be_read_names_the_field(change: dict[str, Any], 
         ConsolidationSolution.from_json(Fields(document, "x"), problem)
 
 
-@pytest.mark.parametrize(
-    ("task", "said"),
-    [
-        (Task("a", 33.0), "memory_gb: found 33.0, expected at most 32"),
-        (Task("a", 1.0, gpus=3), "gpus: found 3, expected at most 2"),
-        (Task("a", 1.0, kappa=0.9), "kappa: found 0.9"),
-        (Task("a", 1.0, util_percent=np.array([])), "no samples"),
-        (Task("a", 1.0, util_percent=np.array([10.0, np.nan])), "nan"),
-        (Task("a", 1.0, util_percent=np.array([10.0, 101.0])), "101 "),
-        (Task("a", 1.0, duration_s=-1.0), "duration_s"),
-        (Task("a", 1.0, power=PowerLine(0.0, 0.0)), "0 W at any clock"),
-    ],
-)
-def test_a_task_that_cannot_be_is_refused(task: Task, said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        ConsolidationProblem.of([GpuKind()], [Server((0, 0))] * 2, [task])
+def on(kind: GpuKind | None = None, **task: Any) -> ConsolidationProblem:
+    """A task of 0.1 GB unless told, on two servers of two GPUs."""
+    one = Task("a", **{"memory_gb": 0.1, **task})
+    return ConsolidationProblem.of([kind or GpuKind()], [Server((0, 0))] * 2, [one])
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("make", "given", "said"),
     [
-        (GpuKind(f_min_mhz=1400.0), "f_min"),
-        (GpuKind(memory_gb=0.0), "memory_gb"),
-        (GpuKind(power=PowerLine(-1.0, 0.1)), "static_w"),
-        (GpuKind(frequencies_mhz=(300.0, 200.0)), "highest clock"),
+        (on, {"memory_gb": 33.0}, "memory_gb: found 33.0, expected at most 32"),
+        (on, {"gpus": 3}, "gpus: found 3, expected at most 2"),
+        (on, {"kappa": 0.9}, "kappa: found 0.9"),
+        (on, {"util_percent": np.array([])}, "no samples"),
+        (on, {"util_percent": np.array([10.0, np.nan])}, "nan"),
+        (on, {"util_percent": np.array([10.0, 101.0])}, "101 "),
+        (on, {"duration_s": -1.0}, "duration_s"),
+        (on, {"power": PowerLine(0.0, 0.0)}, "0 W at any clock"),
+        (on, {"kind": GpuKind(f_min_mhz=1400.0)}, "f_min"),
+        (on, {"kind": GpuKind(memory_gb=0.0)}, "memory_gb"),
+        (on, {"kind": GpuKind(power=PowerLine(-1.0, 0.1))}, "static_w"),
+        (on, {"kind": GpuKind(frequencies_mhz=(300.0, 200.0))}, "highest clock"),
+        (micro, {"wake_s": -1.0}, "field wake_s"),
+        (micro, {"wake_s": float("nan")}, "field wake_s"),
+        (micro, {"wake_s": 1e7}, "field wake_s"),
+        (PRESETS["mixed"].load(), {"seed": 0, "samples": 0}, "samples: found 0.*at least 1"),
+        (PRESETS["mixed"].load(), {"seed": 0, "kappas": -1}, "kappas: found -1.*at least 0"),
+        (PRESETS["pai"].load(), {"seed": 0, "servers": -2}, "servers: found -2"),
+        (PRESETS["pai"].load(), {"seed": 0, "present": 0.0}, "present: found 0.0"),
+        (PRESETS["pai"].load(), {"seed": 0, "gpus_per_server": 0}, "gpus_per_server: found 0"),
+        (PRESETS["testbed"].load(), {"seed": 0, "stage": 5}, "stage: found 5"),
     ],
 )
-def test_a_gpu_that_cannot_be_is_refused(kind: GpuKind, said: str) -> None:
+def test_what_cannot_be_is_refused(make: Any, given: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        ConsolidationProblem.of([kind], [Server((0,))], [Task("a", 0.1)])
+        make(**given)
 
 
 TASKS = "task,memory_gb,gpus,kappa\na,4,1,1.2\nb,5,2,1.5\n"
@@ -175,26 +178,197 @@ def test_presets_are_the_same_for_the_same_seed(name: str) -> None:
     assert "synthetic" in first.origin
 
 
-@pytest.mark.parametrize(
-    ("name", "given", "said"),
-    [
-        ("mixed", {"samples": 0}, "samples: found 0, expected at least 1"),
-        ("mixed", {"kappas": -1}, "kappas: found -1, expected at least 0"),
-        ("pai", {"servers": -2}, "servers: found -2"),
-        ("pai", {"present": 0.0}, "present: found 0.0"),
-        ("pai", {"gpus_per_server": 0}, "gpus_per_server: found 0"),
-        ("testbed", {"stage": 5}, "stage: found 5"),
-    ],
-)
-def test_a_preset_names_the_parameter_that_is_out_of_range(
-    name: str, given: dict[str, Any], said: str
-) -> None:
-    with pytest.raises(InputError, match=said):
-        PRESETS[name].load()(seed=0, **given)
-
-
 def test_means_that_fill_a_gpu_exactly_fit() -> None:
     tasks = [Task(f"t{k}", 1.0, util_percent=np.full(7, 10.0)) for k in range(10)]
     problem = ConsolidationProblem.of([GpuKind()], [Server((0,))], tasks, rules=Rules("mean"))
     assert problem.check(solution(*[(0,)] * 10)) == []
     assert mixed(seed=0, size=4).rules.capacity == "mean"
+
+
+# -- fitted models -------------------------------------------------------------------------
+
+
+def fit(model: str, groups: dict[str, dict[str, float]], low: float, high: float) -> dict[str, Any]:
+    return {
+        "schema": "optgap.fit/1",
+        "model": model,
+        "groups": [
+            {
+                "group": group,
+                "params": {name: {"value": value} for name, value in params.items()},
+                "validity": {"frequency_mhz": [low, high]},
+            }
+            for group, params in groups.items()
+        ],
+    }
+
+
+@pytest.fixture
+def tasks(tmp_path: Path) -> Path:
+    path = tmp_path / "tasks.csv"
+    path.write_text("task,memory_gb,app\na,4,bfs\nb,5,lstm\n")
+    return path
+
+
+def saved(path: Path, document: dict[str, Any]) -> str:
+    path.write_text(json.dumps(document))
+    return str(path)
+
+
+def test_a_fit_of_the_gpu_becomes_its_power_and_exponent(tasks: Path, tmp_path: Path) -> None:
+    power = saved(
+        tmp_path / "p.json", fit("linear-power", {"": {"P_gs": 30, "alpha": 0.1}}, 1, 2000)
+    )
+    time = saved(tmp_path / "t.json", fit("power-law-jct", {"V100": {"beta": 0.5}}, 1, 2000))
+    kind = from_csv(tasks, model=[power, time], seed=0).kinds[0]
+    assert (kind.power.static_w, kind.power.slope_w_per_mhz, kind.beta) == (30, 0.1, 0.5)
+
+
+def test_a_fit_by_application_becomes_the_tasks_own(tasks: Path, tmp_path: Path) -> None:
+    groups = {"bfs": {"P_gs": 30.0, "alpha": 0.1}, "lstm": {"P_gs": 50.0, "alpha": 0.2}}
+    power = saved(tmp_path / "p.json", fit("linear-power", groups, 1, 2000))
+    problem = from_csv(tasks, model=power, seed=0)
+    assert [task.power.static_w for task in problem.tasks if task.power] == [30, 50]
+
+
+def test_the_clocks_of_a_fit_are_taken_over_unless_others_are_asked_for(
+    tasks: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    document = fit("linear-power", {"": {"P_gs": 30, "alpha": 0.1}}, 1200, 1380)
+    path = saved(tmp_path / "p.json", document)
+    with caplog.at_level(logging.WARNING):
+        kind = from_csv(tasks, model=path, seed=0).kinds[0]
+    assert (kind.f_min_mhz, kind.f_max_mhz) == (1200, 1380)
+    assert not caplog.text
+    with caplog.at_level(logging.WARNING):
+        from_csv(tasks, model=path, seed=0, f_max_mhz=1350.0)
+    assert "fitted on 1200 to 1380 MHz, used from 1104.9 to 1350 MHz" in caplog.text
+    assert len(caplog.text.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        (fit("linear-power", {"A100": {"P_gs": 3, "alpha": 1}}, 1, 2), "a model of A100, expected"),
+        (fit("linear-power", {"bfs": {"P_gs": 3, "alpha": 1}}, 1, 2), "one fitted on lstm"),
+        (fit("contention", {"": {"q": 1}}, 1, 2), "no knee"),
+        (fit("dram-runtime", {"": {"a": 1}}, 1, 2), "linear-power or power-law-power or"),
+        (fit("linear-power", {"": {"P_gs": 3}}, 1, 2), "no alpha"),
+        (fit("linear-power", {}, 1, 2), "found none"),
+    ],
+)
+def test_a_model_of_something_else_is_refused(
+    tasks: Path, tmp_path: Path, document: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        from_csv(tasks, model=saved(tmp_path / "p.json", document), seed=0)
+
+
+# -- recorded series -----------------------------------------------------------------------
+
+
+WINDOWS = """jobid,name,-1,0,1
+a,m1_gpu0,10,20,30
+a,m1_gpu1,0,100,50.5
+b,m2_gpu0,,1,2
+c,m3_gpu0,5,5,5
+"""
+
+
+def written(folder: Path, kind: str, text: str) -> Path:
+    """A data folder with one of the files."""
+    path = folder / FILES[kind]
+    path.parent.mkdir(parents=True)
+    path.write_bytes(gzip.compress(text.encode()))
+    return folder
+
+
+def pods(**values: list[float]) -> str:
+    """A minute apart, the last sample first."""
+    rows = [
+        f"{pod},{60.0 * k},{value}"
+        for pod, series in values.items()
+        for k, value in reversed(list(enumerate(series)))
+    ]
+    return "\n".join(["container_ip,timestamp_anon,value", *rows, ""])
+
+
+def test_windows_are_one_series_per_gpu_without_those_that_lack_a_minute(tmp_path: Path) -> None:
+    found = series("philly", written(tmp_path, "philly", WINDOWS))
+    assert [one.tolist() for one in found] == [[10, 20, 30], [0, 100, 50.5], [5, 5, 5]]
+
+
+def test_summed_windows_are_one_series_per_job_and_may_pass_100(tmp_path: Path) -> None:
+    found = series("philly", written(tmp_path, "philly", WINDOWS), summed=True)
+    assert [one.tolist() for one in found] == [[10, 120, 80.5], [5, 5, 5]]
+
+
+def test_pods_are_put_in_order_and_short_or_idle_ones_left_out(tmp_path: Path) -> None:
+    text = pods(busy=[*range(9), 101.0], short=[5.0] * 9, idle=[0.0] * 12)
+    (found,) = series("genai", written(tmp_path, "genai", text))
+    assert np.array_equal(found, [*range(9), 100])
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "said"),
+    [
+        ("philly", WINDOWS.replace("20", "x"), r"row 2, column 0: found 'x', expected a number"),
+        ("philly", WINDOWS + "d,m4,1\n", r"row 6: found 3 cells, expected 5 as in the header"),
+        ("philly", "jobid,name\na,b\n", r"row 1: found jobid, name, expected a job, a GPU"),
+        ("philly", "", r"row 1: found nothing, expected a header$"),
+        ("genai", pods(a=[1.0]).replace("1.0", "nan"), r"row 2, column value: found 'nan'"),
+        ("genai", WINDOWS, r"expected a column container_ip"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_named(kind: str, text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=said):
+        series(kind, written(tmp_path, kind, text))
+
+
+PHILLY_JOBS = """timestamp,duration,num_gpus,gpu_time,cluster
+2017-10-09 00:02:00,600,2,1200,b
+2017-10-09 00:00:00,100000,1,100000,a
+2017-10-09 00:01:00,5,1,5,a
+2017-10-09 00:03:00,60,16,960,a
+2017-10-09 00:04:00,1200,8,9600,b
+"""
+
+
+def test_jobs_of_philly_come_in_order_and_their_load_is_what_is_asked(tmp_path: Path) -> None:
+    written(tmp_path, "philly", WINDOWS)
+    path = tmp_path / JOBS
+    path.parent.mkdir(parents=True)
+    path.write_bytes(gzip.compress(PHILLY_JOBS.encode()))
+    made = philly(seed=0, size=3, series="philly", data=str(tmp_path), present=2.0)
+    # neither the job under 20 s nor that of 16 GPUs; the longest is cut at a day
+    assert [(task.duration_s, task.gpus) for task in made.tasks] == [
+        (86400, 1),
+        (600, 2),
+        (1200, 8),
+    ]
+    assert [task.submit_s for task in made.tasks] == [0, 22_050, 44_100]  # 88,200 s, two at a time
+    assert "jobs and series recorded" in made.origin
+    with pytest.raises(InputError, match="size: found 4, expected at most the 3 jobs"):
+        philly(seed=0, size=4, series="philly", data=str(tmp_path))
+    path.write_bytes(gzip.compress(PHILLY_JOBS.replace("2017-10-09 00:02", "today").encode()))
+    with pytest.raises(InputError, match=r"row 2, column timestamp: found 'today:00'"):
+        philly(seed=0, size=3, series="philly", data=str(tmp_path))
+
+
+def test_other_series_and_files_that_are_not_there_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="series: found 'mars', expected one of philly, genai"):
+        series("mars", tmp_path)
+    with pytest.raises(InputError, match="no such file"):
+        series("genai", tmp_path)
+
+
+def test_a_damaged_archive_is_told_in_one_line(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, "philly", WINDOWS) / FILES["philly"]
+    path.write_bytes(path.read_bytes()[:-12])
+    monkeypatch.setenv("OPTGAP_DATA", str(tmp_path))
+    out = tmp_path / "made.json"
+    wanted = ("--preset", "pai", "--set", "series=philly", "-o", str(out))
+    refused(cli("generate", "consolidation", *wanted), "expected a whole gzip file")
+    assert not out.exists()

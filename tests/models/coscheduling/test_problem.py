@@ -14,17 +14,13 @@ from optgap.models.coscheduling import (
     Mode,
     Run,
 )
-from optgap.models.coscheduling.presets import from_csv, synthetic
+from optgap.models.coscheduling.measured import read_schedule
+from optgap.models.coscheduling.presets import from_csv, stream, synthetic
 from optgap.models.csvout import csv_text
 from optgap.models.errors import InputError
 from optgap.models.jsonio import Fields
 
 BEST = (Run(1, 0, 100, (0, 1, 2, 3)), Run(0, 100, 280, (0, 1)), Run(2, 100, 250, (2,)))
-
-
-def broken(*runs: Run) -> set[str]:
-    problem = three_jobs()
-    return {v.constraint for v in problem.check(CoschedulingSolution.of(runs))}
 
 
 def test_a_job_that_does_not_run_breaks_nothing_but_is_seen() -> None:
@@ -33,6 +29,9 @@ def test_a_job_that_does_not_run_breaks_nothing_but_is_seen() -> None:
     assert problem.check(part) == []
     assert not problem.serves_all(part)
     assert problem.restrict(part).jobs == (0, 2)
+    stream = CoschedulingProblem.of(problem.applications, [0, 2], releases=[10.0, 0.0])
+    first = CoschedulingSolution.of([Run(0, 12, 192, (0, 1))])
+    assert stream.restrict(first).releases == (10.0,)
 
 
 def test_a_schedule_survives_its_json_and_reads_as_csv() -> None:
@@ -70,36 +69,40 @@ def test_a_schedule_that_cannot_be_read_names_the_field(change: dict[str, Any], 
         CoschedulingSolution.from_json(Fields(document, "x"), problem)
 
 
-@pytest.mark.parametrize(
-    ("node", "said"),
-    [
-        ({"numa": 0}, "field numa: found 0"),
-        ({"gpus": 0}, "field gpus: found 0"),
-        ({"idle_w": float("nan")}, "field idle_w: found nan"),
-        ({"jobs": []}, "no jobs"),
-        ({"jobs": [4]}, r"field jobs\[0\]: found 4"),
-        ({"goal": "speed"}, "objective.goal"),
-    ],
-)
-def test_a_node_that_cannot_be_is_refused(node: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        CoschedulingProblem.of([Application("a", (Mode(1, 1.0, 1.0),))], **node)
+def made(*modes: Mode, **node: Any) -> CoschedulingProblem:
+    """One application, of one mode unless told."""
+    return CoschedulingProblem.of([Application("a", modes or (Mode(1, 1.0, 1.0),))], **node)
 
 
 @pytest.mark.parametrize(
-    ("modes", "said"),
+    ("modes", "node", "said"),
     [
-        ((Mode(5, 1.0, 1.0),), "at least 5 GPUs needed"),
-        ((), "no modes"),
-        ((Mode(1, 0.0, 1.0),), "runtime_s: found 0.0"),
-        ((Mode(1, 1.0, float("nan")),), "power: found nan"),
-        ((Mode(1, 1.0, 1.0), Mode(1, 2.0, 1.0)), "gpu_count 1 twice"),
-        ((Mode(1, 1.0, 1.0, -1.0),), "dram_util_sum"),
+        ((), {"numa": 0}, "field numa: found 0"),
+        ((), {"gpus": 0}, "field gpus: found 0"),
+        ((), {"idle_w": float("nan")}, "field idle_w: found nan"),
+        ((), {"jobs": []}, "no jobs"),
+        ((), {"jobs": [4]}, r"field jobs\[0\]: found 4"),
+        ((), {"goal": "speed"}, "objective.goal"),
+        ((), {"jobs": [0, 0], "releases": [0.0]}, "1 times"),
+        ((), {"jobs": [0, 0], "releases": [0.0, -1.0]}, r"release_s\[1\]"),
+        ((), {"jobs": [0, 0], "releases": [0.0, float("nan")]}, "release_s"),
+        ((Mode(5, 1.0, 1.0),), {}, "at least 5 GPUs needed"),
+        ((Mode(1, 0.0, 1.0),), {}, "runtime_s: found 0.0"),
+        ((Mode(1, 1.0, float("nan")),), {}, "power: found nan"),
+        ((Mode(1, 1.0, 1.0), Mode(1, 2.0, 1.0)), {}, "gpu_count 1 twice"),
+        ((Mode(1, 1.0, 1.0, -1.0),), {}, "dram_util_sum"),
     ],
 )
-def test_an_application_that_cannot_run_is_refused(modes: tuple[Mode, ...], said: str) -> None:
+def test_what_cannot_be_is_refused(
+    modes: tuple[Mode, ...], node: dict[str, Any], said: str
+) -> None:
     with pytest.raises(InputError, match=said):
-        CoschedulingProblem.of([Application("a", modes)])
+        made(*modes, **node)
+
+
+def test_an_application_has_modes() -> None:
+    with pytest.raises(InputError, match="no modes"):
+        CoschedulingProblem.of([Application("a", ())])
 
 
 HEADER = "app,gpu_count,runtime_s,avg_power_per_gpu_w\n"
@@ -156,3 +159,162 @@ def test_the_synthetic_pool_has_the_mix_of_the_paper() -> None:
     assert len(synthetic(seed=1, size=60)) == 60
     with pytest.raises(InputError, match="size"):
         synthetic(seed=0, size=0)
+
+
+# -- release times, slow-down limits, and run times that a model predicts ------------------
+
+
+PROFILES = "app,gpu_count,runtime_s,avg_power_per_gpu_w,dram_util_sum\n"
+FIT = {
+    "schema": "optgap.fit/1",
+    "model": "dram-runtime",
+    "settings": {},
+    "groups": [{"group": "a", "params": {"a": {"value": 0.0}, "b": {"value": 0.1}}}],
+}
+
+
+def test_a_queue_may_come_over_time(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text(PROFILES + "a,1,10,100,0.5\n")
+    (tmp_path / "j.csv").write_text("app,count,release_s\na,2,0\na,1,7.5\n")
+    problem = from_csv(tmp_path / "p.csv", tmp_path / "j.csv", seed=0)
+    assert problem.releases == (0.0, 0.0, 7.5)
+    assert "released until 7.5 s" in problem.summary
+
+
+def test_presets_have_their_sizes_and_a_stream_spreads_them() -> None:
+    assert len(synthetic(seed=0, size=25)) == 25
+    spread = stream(seed=0)
+    assert spread.releases[0] == 0
+    assert sorted(spread.releases) == list(spread.releases)
+    assert spread.applications == synthetic(seed=0).applications
+
+
+def test_slow_gpu_counts_can_be_left_out() -> None:
+    problem = synthetic(seed=0, tau=0.1)
+    for app in problem.applications:
+        assert max(m.runtime_s for m in app.modes) <= 1.1 * app.fastest.runtime_s * (1 + 1e-9)
+    with pytest.raises(InputError, match="tau"):
+        synthetic(seed=0, tau=-0.1)
+
+
+def test_a_fitted_model_fills_in_run_times(tmp_path: Path) -> None:
+    rows = "a,1,,100,0.5\na,2,12,90,1.0\nb,2,5,80,0\n"
+    (tmp_path / "p.csv").write_text(PROFILES + rows)
+    (tmp_path / "fit.json").write_text(json.dumps(FIT))
+    problem = from_csv(tmp_path / "p.csv", None, tmp_path / "fit.json", seed=0)
+    assert [m.runtime_s for m in problem.applications[0].modes] == pytest.approx([20.0, 12.0])
+    with pytest.raises(InputError, match="row 2, column runtime_s"):
+        from_csv(tmp_path / "p.csv", seed=0)
+
+
+@pytest.mark.parametrize(
+    ("change", "rows", "said"),
+    [
+        ({"model": "jct-power-law"}, "a,1,,100,0.5\n", "dram-runtime"),
+        ({}, "c,1,,100,0.5\nc,2,,100,0.5\n", "none for c"),
+        ({}, "a,1,,100,0.5\na,2,,100,\n", "dram_util_sum above 0"),
+        (
+            {"groups": [{"group": "a", "params": {"z": {"value": 1.0}}}]},
+            "a,1,,100,0.5\n",
+            "a, b, c, k",
+        ),
+        (
+            {"groups": [{"group": "a", "params": {"a": {"value": -1.0}, "b": {"value": 0.0}}}]},
+            "a,1,,100,0.5\n",
+            "a positive run time",
+        ),
+    ],
+)
+def test_a_model_that_says_nothing_is_named(
+    change: dict[str, object], rows: str, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "p.csv").write_text(PROFILES + rows)
+    (tmp_path / "fit.json").write_text(json.dumps({**FIT, **change}))
+    with pytest.raises(InputError, match=said):
+        from_csv(tmp_path / "p.csv", None, tmp_path / "fit.json", seed=0)
+
+
+# -- measured runs -------------------------------------------------------------------------
+
+
+SEEN = "app,gpu_count,start_s,end_s\n"
+
+
+def logged(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "log.csv"
+    path.write_text(text)
+    return path
+
+
+def test_measured_runs_last_as_long_as_they_were_seen_to(tmp_path: Path) -> None:
+    problem = three_jobs()
+    rows = "Y,4,0,110\nX,2,110,300\nZ,1,110.02,262\n"
+    found = read_schedule(logged(tmp_path, SEEN + rows), problem)
+    assert problem.check(found) == []
+    metrics = problem.evaluate(found).metrics
+    assert metrics["makespan_s"] == 300
+    assert metrics["active_j"] == pytest.approx(1280 * 110 + 620 * 190 + 300 * 151.98)
+    assert metrics["idle_j"] == pytest.approx(70 * (4 * 300 - 440 - 380 - 151.98))
+    assert metrics["profiled_s"] == pytest.approx(100 + 180 + 150)
+    assert metrics["measured_s"] == pytest.approx(110 + 190 + 151.98)
+    assert not problem.serves_all(found)  # bounds for the profiles say nothing about it
+
+
+def test_a_measured_schedule_survives_its_json() -> None:
+    problem = three_jobs()
+    seen = CoschedulingSolution.of([Run(0, 0, 181, (0, 1))], measured=True, tolerance_s=0.5)
+    again = CoschedulingSolution.from_json(Fields(seen.to_json(problem), "x"), problem)
+    assert again == seen
+
+
+def test_a_bound_for_what_was_measured_is_for_the_measured_run_times() -> None:
+    problem = three_jobs()
+    seen = CoschedulingSolution.of([Run(0, 0, 200, (0, 1)), Run(2, 0, 100, (2,))], measured=True)
+    part = problem.restrict(seen)
+    assert len(part) == 2
+    assert part.application(0).mode(2).runtime_s == pytest.approx(200, abs=0.1)  # type: ignore[union-attr]
+    assert part.application(0).mode(4).runtime_s == 160  # type: ignore[union-attr]
+
+
+def test_equal_jobs_are_taken_in_queue_order_and_one_of_many_schedules_is_picked(
+    tmp_path: Path,
+) -> None:
+    one = three_jobs()
+    problem = CoschedulingProblem.of(one.applications, [0, 0], numa=2)
+    head = "platform,queue,policy,app,gpu_count,start_s,end_s,gpus_or_placement\n"
+    rows = "A,q,p,X#1,2,0,180,[2 3]\nA,q,p,X#2,2,1,181,[0 1]\nA,q,other,X#1,2,0,5,\n"
+    path = logged(tmp_path, head + rows)
+    found = read_schedule(path, problem, where="A/q/p")
+    assert [(run.job, run.gpu_index) for run in found.runs] == [(0, (2, 3)), (1, (0, 1))]
+    with pytest.raises(InputError, match="2 schedules"):
+        read_schedule(path, problem)
+    with pytest.raises(InputError, match="one of A/q/p, A/q/other"):
+        read_schedule(path, problem, where="B/q/p")
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("W,1,0,10\n", "row 2: found 'W'"),
+        ("X,2,0,180\nX,2,200,380\n", "row 3: found 'X'"),
+        ("X,2,10,10\n", "column end_s"),
+        ("X,2,-1,10\n", "column start_s"),
+        ("X,two,0,10\n", "column gpu_count"),
+        ("", "no rows"),
+    ],
+)
+def test_a_log_that_cannot_be_used_is_told_in_one_line(
+    rows: str, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=said) as caught:
+        read_schedule(logged(tmp_path, SEEN + rows), three_jobs())
+    assert "\n" not in str(caught.value)
+
+
+def test_the_authors_plan_is_worth_what_their_solver_said(data_dir: Path) -> None:
+    from reproduction.ecosched import H100, LOG, queue
+
+    problem = queue(H100, data_dir)
+    plan = read_schedule(data_dir / LOG, problem, where="H100/main/oracle_model")
+    assert problem.check(plan) == []
+    assert problem.evaluate(plan).objective == pytest.approx(481_710.45, abs=0.01)

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from conftest import Cli, refused
+from powerflow import ENERGY, TIME
 from strategies_elastic import CLOCKS, JOB_A, jobs_of, table, two_jobs
 
 from optgap.models.csvout import csv_text
@@ -13,6 +16,7 @@ from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind, presets
 from optgap.models.elastic.modelfile import read_models
 from optgap.models.elastic.pools import BATCHES, classes
 from optgap.models.elastic.tables import Trained, job_class
+from optgap.models.elastic.traces import NOMINAL_S, Trace, read_trace
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.performance import EnergyModel, ThroughputModel
@@ -27,43 +31,18 @@ def solution(*segments: tuple[Any, ...], **more: Any) -> ElasticSolution:
     return ElasticSolution.of(segments, **more)  # type: ignore[arg-type]
 
 
-def broken(problem: ElasticProblem, *segments: tuple[Any, ...], **more: Any) -> list[str]:
-    return [v.constraint for v in problem.check(solution(*segments, **more))]
-
-
 # -- formulas ------------------------------------------------------------------------------
 
-EXAMPLE = Trained(
-    "example",
-    ThroughputModel(
-        {
-            "a_io_s": 0.004, "b_io_s": 2e-5, "a_grad_s": 0.006, "b_grad_s": 4e-4,
-            "k_grad_s_mhz": 1.2, "A_local_s_mhz": 6, "K_local_s_mhz": 1.5, "B_local_s": 0.002,
-            "theta_local_s": 0.004, "A_node_s_mhz": 15, "K_node_s_mhz": 3, "B_node_s": 0.004,
-            "theta_node_s": 0.010, "gamma1": 2, "gamma2": 1.5,
-        }
-    ),
-    # in GHz; both branches agree at 800 MHz
-    EnergyModel(
-        {
-            "f0_mhz": 800, "theta": 4, "beta": 0.5, "static_w": 32,
-            "grad_b_low_w": 4, "grad_a_low_w": 20, "sync_b_low_w": 10, "sync_a_low_w": 20,
-            "grad_d_high_w": 10.08 - 0.0, "grad_c_high_w": 10, "grad_b_high_w": -5,
-            "grad_a_high_w": 10, "sync_d_high_w": 6.16, "sync_c_high_w": 20,
-            "sync_b_high_w": -10, "sync_a_high_w": 20,
-        },
-        "printed",
-    ),
-)  # fmt: skip
+EXAMPLE = Trained("example", ThroughputModel(TIME), EnergyModel(ENERGY, "printed"))
 
 
 def test_tables_hold_the_times_and_energies_worked_out_by_hand() -> None:
     item = job_class(EXAMPLE, 64, [600.0, 1200.0], gpus=8, gpus_per_node=4)
     assert item.counts == (1, 2, 4, 8)
-    assert item.time_s[:, 1] == pytest.approx([0.095746, 0.053562, 0.036031, 0.067737], rel=1e-4)
+    assert item.time_s[:, 1] == pytest.approx([0.095746, 0.053562, 0.036031, 0.067737], rel=2e-5)
     energy = item.time_s * item.power_w
-    assert energy[:, 1] == pytest.approx([19.1059, 19.3905, 22.8090, 63.9772], rel=1e-4)
-    assert energy[:, 0] == pytest.approx([17.1617, 16.9883, 19.0135, 50.3660], rel=1e-4)
+    assert energy[:, 1] == pytest.approx([19.1059, 19.3905, 22.8090, 63.9772], rel=2e-5)
+    assert energy[:, 0] == pytest.approx([17.1617, 16.9883, 19.0135, 50.3660], rel=2e-5)
     assert item.power_w[:, 1] == pytest.approx([199.548, 362.017, 633.039, 944.499], rel=1e-4)
 
 
@@ -193,3 +172,133 @@ def test_every_job_asks_for_as_many_gpus_where_that_is_set() -> None:
     assert len(set(presets.small(seed=0).jobs.requested.tolist())) > 1
     with pytest.raises(InputError, match="requested: found 3, expected 0, or one of 1, 2, 4"):
         presets.small(seed=0, requested=3)
+
+
+# -- public traces: what each column becomes, and what is refused --------------------------
+
+
+PHILLY = "timestamp,duration,num_gpus\n"
+GAVEL = "job_type,total_steps,arrival_s,scale_factor\n"
+ELASTICFLOW = "submit_time,model_name,batch_size,num_gpu,duration\n"
+POLLUX = "name,time,application,num_replicas,batch_size\n"
+SIA = "name,time,application,num_replicas,batch_size,duration\n"
+
+# T_iter at the highest clock: 1 s on one GPU, 0.5 s on two, 0.25 s on four
+TIMES = ((2.0, 1.0), (1.0, 0.5), (0.5, 0.25))
+WATTS = ((100.0, 150.0), (200.0, 300.0), (400.0, 600.0))
+POOL = [table(m, TIMES, WATTS, batch) for m, batch in (("bert", 32), ("bert", 64), ("ncf", 64))]
+
+
+def read(folder: Path, text: str, **changes: float) -> Trace:
+    path = folder / "trace.csv"
+    path.write_text(text)
+    return read_trace(path, POOL, seed=0, **changes)  # type: ignore[arg-type]
+
+
+def told(trace: Trace) -> dict[str, Any]:
+    """What a trace has become."""
+    jobs, classes = trace.jobs, [POOL[c] for c in trace.jobs.of_class]
+    return {
+        "submit_s": jobs.submit_s.tolist(),
+        "requested": jobs.requested.tolist(),
+        "iterations": jobs.iterations.tolist(),
+        "model": [one.model for one in classes],
+        "batch": [one.batch for one in classes],
+        "notes": trace.notes,
+        "origin": trace.origin,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (  # what took no time or GPU is out, and the first comes at 0 s
+            PHILLY + "2017-10-03 12:01:00,30,2\n2017-10-03 12:00:00,10,4\n"
+            "2017-10-03 12:02:00,0,1\n2017-10-03 12:03:00,9,0\n",
+            {"submit_s": [0.0, 60.0], "requested": [4, 2], "iterations": [10 / 0.25, 30 / 0.5],
+             "origin": "Philly trace trace.csv"},
+        ),
+        (  # steps are those of all workers, and the batch that of one
+            GAVEL + "BERT (batch size 16),900,5,2\nBERT (batch size 16),900,6,4\n",
+            {"iterations": [450.0, 225.0], "batch": [32, 64], "submit_s": [0.0, 1.0]},
+        ),
+        (
+            ELASTICFLOW + "0,ncf,64,1,120\n0,bert,40,1,1\n",
+            {"model": ["ncf", "bert"], "batch": [64, 32], "iterations": [120.0, 1.0], "notes": ()},
+        ),
+        (POLLUX + "a,0,ncf,1,64\n", {"iterations": [NOMINAL_S["ncf"]]}),  # has no durations
+        (SIA + "a,0,ncf,1,64,77\n", {"iterations": [77.0], "origin": "Sia trace trace.csv"}),
+    ],
+)  # fmt: skip
+def test_columns_of_public_traces_become_jobs(
+    text: str, expected: dict[str, Any], tmp_path: Path
+) -> None:
+    found = told(read(tmp_path, text))
+    assert {name: found[name] for name in expected} == expected
+
+
+def test_what_was_changed_is_counted(tmp_path: Path) -> None:
+    trace = read(tmp_path, ELASTICFLOW + "0,transformer,64,3,9\n0,ncf,64,16,9\n")
+    assert [POOL[c].model for c in trace.jobs.of_class] == ["bert", "ncf"]
+    assert trace.jobs.requested.tolist() == [4, 4]
+    assert trace.notes == (
+        "1 job whose model the pool has not: one like it, or drawn",
+        "1 request for GPUs cut to what batch and cluster allow",
+        "1 request for GPUs rounded up to a power of two",
+    )
+
+
+def test_jobs_left_out_are_counted(tmp_path: Path) -> None:
+    rows = "0,600,8\n50,0,4\n100,0,1\n200,60,0\n"
+    trace = read(tmp_path, f"timestamp,duration,num_gpus\n{rows}")
+    assert len(trace.jobs) == 1
+    left = ("2 jobs without a duration left out", "1 job without num_gpus left out")
+    assert set(left) <= set(trace.notes)
+
+
+def test_a_part_of_a_trace_is_its_first_hours_and_jobs(tmp_path: Path) -> None:
+    rows = "".join(f"{1800 * k},ncf,64,1,9\n" for k in (3, 2, 1, 0))
+    assert read(tmp_path, ELASTICFLOW + rows, hours=1.0).jobs.submit_s.tolist() == [0, 1800]
+    assert read(tmp_path, ELASTICFLOW + rows, size=3).jobs.submit_s.tolist() == [0, 1800, 3600]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "row 1: found nothing, expected a header"),
+        ("a,b\n1,2\n", "row 1: found a, b, expected the columns of a Philly, Gavel"),
+        (PHILLY, "found no jobs"),
+        (PHILLY + "2017-10-03 12:00:00,0,1\n", "found no jobs"),
+        (PHILLY + "yesterday,1,1\n", "column timestamp: found 'yesterday', expected .* or a date"),
+        (PHILLY + "2017-10-03 12:00:00,-1,1\n", "row 2, column duration: found '-1'"),
+        (PHILLY + "2017-10-03 12:00:00,1\n", "row 2: found 2 cells, expected 3"),
+        (ELASTICFLOW + "0,ncf,64,1,0\n", "row 2, column duration: found '0', expected .* above 0"),
+        (ELASTICFLOW + "0,ncf,64,1,1\nx,ncf,64,1,1\n", "row 3, column submit_time: found 'x'"),
+        (GAVEL + "BERT,nan,0,1\n", "row 2, column total_steps: found 'nan'"),
+        (SIA + "a,0,ncf,1e99,64,1\n", "row 2, column num_replicas: found '1e99'"),
+        (PHILLY + "x" * (1 << 21), "row 2: found a line of more than"),
+        (PHILLY + '"' + "2017\n" * 40_000, "row .*: found .*, expected comma-separated cells"),
+    ],
+)
+def test_what_is_wrong_in_a_trace_is_named(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=said):
+        read(tmp_path, text)
+
+
+def test_a_damaged_archive_is_told_in_one_line(cli: Cli, tmp_path: Path) -> None:
+    row = "2017-10-03 12:00:00,100,1\n"
+    whole = bytearray(gzip.compress((PHILLY + row * 50).encode()))
+    whole[12:-9] = bytes(byte ^ 0x5A for byte in whole[12:-9])
+    path, out = tmp_path / "trace.csv.gz", tmp_path / "made.json"
+    path.write_bytes(whole)
+    answer = cli("generate", "elastic", "--trace", str(path), "-o", str(out))
+    refused(answer, "expected a whole gzip file")
+    assert not out.exists()
+
+
+def test_an_archive_is_read_as_its_text(tmp_path: Path) -> None:
+    text = GAVEL + "BERT (batch size 16),900,5,2\n"
+    packed = tmp_path / "trace.csv.gz"
+    packed.write_bytes(gzip.compress(text.encode()))
+    one, two = read_trace(packed, POOL, seed=0), read(tmp_path, text)
+    assert np.array_equal(one.jobs.iterations, two.jobs.iterations)

@@ -113,12 +113,6 @@ def test_nothing_runs_before_it_is_submitted() -> None:
     assert names(early, (0, 50 - 1.2e-6, 10_000, RUN, 1, 0)) == ["submit_s"]
 
 
-def test_no_more_than_fifty_of_a_kind_are_listed() -> None:
-    many = problem(1e6)
-    segments = [(0, 2.0 * k, 2.0 * k + 1, RUN, 3, 0) for k in range(MOST_SHOWN + 9)]
-    assert len(many.check(plan(*segments))) == MOST_SHOWN == 50
-
-
 @pytest.mark.parametrize(
     ("gpus", "place", "fits"),
     [
@@ -251,12 +245,21 @@ def test_a_profile_outside_the_cluster_pays_for_no_start_inside() -> None:
     assert names(made, paid(1, 0, 4), (0, 4, 8, PRERUN, 1, -1), (0, 8, 9, RUN, 1, 0)) == ["restart"]
 
 
-def test_no_more_than_fifty_restarts_are_listed() -> None:
-    made = problem(1e6, overhead=START)
-    pauses = [(0, 2.0 * k, 2.0 * k + 1, RUN, 1, 0) for k in range(MOST_SHOWN + 9)]
-    assert len(made.check(plan(*pauses))) == MOST_SHOWN
-    twice = [(0, 1.0 * k, 1.0 * k + 2, RUN, 1, 0) for k in range(MOST_SHOWN + 9)]
-    assert names(problem(1e6), *twice) == ["one segment at a time"] * MOST_SHOWN
+@pytest.mark.parametrize(
+    ("constraint", "segments"),
+    [
+        ("GPU count", lambda k: [(0, 2.0 * k, 2.0 * k + 1, RUN, 3, 0)]),
+        ("restart", lambda k: [(0, 2.0 * k, 2.0 * k + 1, RUN, 1, 0)]),
+        ("one segment at a time", lambda k: [(0, 1.0 * k, 1.0 * k + 2, RUN, 1, 0)]),
+        ("one job per GPU", lambda k: [(j, 2.0 * k, 2.0 * k + 1, RUN, 1, 0, 0) for j in (0, 1)]),
+    ],
+)
+def test_no_more_than_fifty_of_a_kind_are_listed(constraint: str, segments: Any) -> None:
+    overhead = START if constraint == "restart" else FREE
+    many = [one for k in range(MOST_SHOWN + 9) for one in segments(k)]
+    found = names(problem(1e6, 1e6, overhead=overhead), *many, places=[(0,)])
+    assert found == [constraint] * MOST_SHOWN
+    assert MOST_SHOWN == 50
 
 
 # -- all together --------------------------------------------------------------------------
@@ -298,12 +301,6 @@ def test_a_gpu_is_one_jobs_at_a_time() -> None:
     assert names(two, pair, outside, places=places) == []
     unplaced = (1, 0, 10, RUN, 2, 0, -1)
     assert names(two, pair, unplaced, places=places) == []
-
-
-def test_no_more_than_fifty_clashes_are_listed() -> None:
-    many = problem(1e6, 1e6)
-    rows = [(j, 2.0 * k, 2.0 * k + 1, RUN, 1, 0, 0) for j in (0, 1) for k in range(MOST_SHOWN + 9)]
-    assert names(many, *rows, places=[(0,)]) == ["one job per GPU"] * MOST_SHOWN
 
 
 def test_power_is_held_against_the_limit_with_a_millionth_of_slack() -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from strategies_consolidation import STEPS
+from strategies_consolidation import on_even_gpus as problem
 
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, PowerLine, Server, Task
 from optgap.models.consolidation.problem import Rules
@@ -25,7 +27,6 @@ from optgap.solvers.consolidation.bounds import (
     level_counts,
     server_limit,
 )
-from optgap.solvers.consolidation.column_generation.pricing import coarse_sizes
 from optgap.solvers.consolidation.instance import Instance, instance_of
 from optgap.solvers.consolidation.over_time.energy import (
     bound_energy,
@@ -33,20 +34,6 @@ from optgap.solvers.consolidation.over_time.energy import (
     presence_j,
     work_j,
 )
-
-EVEN = GpuKind(
-    memory_gb=10.0, power=PowerLine(10.0, 0.1), f_min_mhz=500.0, f_max_mhz=1000.0, beta=1.0
-)
-"""Stretch is 1000/f, power 10 W + 0.1 W per MHz: κ = 1 costs 110 W, 1.25 90 W and 2 60 W."""
-
-
-def problem(
-    tasks: list[Task], kinds: Any = (EVEN,), servers: Any = None, **more: Any
-) -> ConsolidationProblem:
-    """Eight servers of two GPUs and 100 W, unless told."""
-    rules = {k: more.pop(k) for k in list(more) if k in Rules.__dataclass_fields__}
-    servers = [Server((0, 0), 100.0)] * 8 if servers is None else servers
-    return ConsolidationProblem.of(list(kinds), servers, tasks, rules=Rules(**rules), **more)
 
 
 def sizes(*gigabytes: float, name: str = "t", **more: Any) -> list[Task]:
@@ -108,26 +95,6 @@ def test_every_row_of_capacities_counts() -> None:
     assert gpus_needed(instance_of(problem(busy)), np.arange(4)) == 1
 
 
-def test_sizes_are_rounded_down_to_the_cells_of_a_table() -> None:
-    """Rows of memory and capacities: the first, the mean of the others, and the mean of both."""
-    one = np.array([[3, 4096]])
-    for limit, sizes_, cells in ((4096, [3, 4096], 4096), (8192, [1, 2047], 4096)):
-        found, room = coarse_sizes(one, np.array([limit]))
-        assert found.tolist() == [sizes_]
-        assert room.tolist() == [cells]
-    rows, limits = np.array([[5000, 2500], [30, 90]]), np.array([10_000, 100])
-    found, room = coarse_sizes(rows, limits)
-    assert found.tolist() == [[399, 199], [239, 719], [319, 459]]
-    assert room.tolist() == [800] * 3
-    found, _ = coarse_sizes(np.vstack([rows, [[50, 10]]]), np.array([10_000, 100, 100]))
-    assert found[1].tolist() == [319, 399]
-    assert coarse_sizes(np.zeros((2, 1), int), np.array([0, 100]))[0].tolist() == [[0]] * 3
-    many = np.full((2, 100_000), 5)
-    assert coarse_sizes(many, np.array([10, 10]))[1].tolist() == [53] * 3
-    few = coarse_sizes(np.full((2, 1_000_000), 5), np.array([10, 10]))
-    assert few[1].tolist() == [50] * 3
-
-
 TWOS = sizes(*[4.0] * 6, *[3.5] * 6, kappa=2.0)
 """45 GB, but two a GPU: six of them, in three servers."""
 ODD = [Server((0, 0), 75.0), Server((0,), 50.0)]
@@ -173,12 +140,6 @@ def test_the_column_bound_is_what_contents_cost(made: ConsolidationProblem, watt
 
 
 # -- levels --------------------------------------------------------------------------------
-
-STEPS = [
-    Task("a", 6.0, kappa=1.0), Task("b", 6.0, kappa=1.25), Task("c", 6.0, kappa=2.0),
-    Task("d", 3.0, kappa=2.0),
-]  # fmt: skip
-"""Three GPUs at 110, 90 and 60 W in two servers."""
 
 
 def test_levels_are_the_costs_of_gpus_in_millionths_of_a_watt() -> None:

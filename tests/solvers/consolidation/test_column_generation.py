@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 from exhaustive_consolidation import exhaustive
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies_consolidation import consolidation_problems
+from strategies_consolidation import STEPS, consolidation_problems, on_even_gpus
 from trees_consolidation import tree_of
 from trust.agreement import examples
 
-from optgap.models.consolidation import ConsolidationProblem, GpuKind, PowerLine, Server, Task
+from optgap.models.consolidation import ConsolidationProblem, Task
 from optgap.models.consolidation.presets import mixed
-from optgap.models.consolidation.problem import Rules
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.bounding import column_bound
 from optgap.solvers.consolidation.bounds import (
@@ -38,20 +36,11 @@ from optgap.solvers.consolidation.column_generation.kernels import (
 from optgap.solvers.consolidation.column_generation.master import PENALTY
 from optgap.solvers.consolidation.column_generation.pricing import coarse_sizes
 from optgap.solvers.consolidation.config import DEFAULT
-from optgap.solvers.consolidation.instance import Instance, instance_of
+from optgap.solvers.consolidation.instance import instance_of
 from optgap.solvers.consolidation.numerics import CountBox
 
-EVEN = GpuKind(
-    memory_gb=10.0, power=PowerLine(10.0, 0.1), f_min_mhz=500.0, f_max_mhz=1000.0, beta=1.0
-)
-"""A GPU costs 110 W where κ = 1 is the least of its tasks, 90 W at 1.25 and 60 W at 2."""
 THREE = [Task(f"t{k}", 4.0, kappa=2.0) for k in range(3)]
 """Two of them fit a GPU of 60 W."""
-STEPS = [
-    Task("a", 6.0, kappa=1.0), Task("b", 6.0, kappa=1.25), Task("c", 6.0, kappa=2.0),
-    Task("d", 3.0, kappa=2.0),
-]  # fmt: skip
-"""The last fits beside any other: GPUs of 110, 90 and 60 W."""
 WIDE = [
     Task("v", 6.0, gpus=2, kappa=2.0), Task("w", 6.0, gpus=2, kappa=2.0), Task("s", 4.0, kappa=2.0)
 ]  # fmt: skip
@@ -59,16 +48,10 @@ WIDE = [
 NODES = DEFAULT.pricing.max_nodes
 
 
-def arrays(tasks: list[Task], gang: Any = "server", seats: int = 2) -> Instance:
-    """On eight servers, of two GPUs and 100 W unless told."""
-    servers = [Server((0,) * seats, 100.0)] * 8
-    return instance_of(ConsolidationProblem.of([EVEN], servers, tasks, rules=Rules(gang=gang)))
-
-
 def generation_of(
     tasks: list[Task], low: tuple[int, ...], high: tuple[int, ...], servers: int = 0
 ) -> ColumnGeneration:
-    instance = arrays(tasks)
+    instance = instance_of(on_even_gpus(tasks))
     return ColumnGeneration(instance, cost_levels(instance), CountBox(low, high), servers)
 
 
@@ -199,7 +182,7 @@ def test_columns_of_two_servers_are_not_used() -> None:
 def test_no_placement_that_keeps_an_assignment_costs_less_than_the_bound_under_it(
     problem: ConsolidationProblem, data: st.DataObject
 ) -> None:
-    truth = exhaustive(problem)
+    truth = exhaustive(problem).solution
     instance = instance_of(problem)
     levels = cost_levels(instance)
     if truth is None or not counts_fix_power(instance, levels) or not instance.gang:
@@ -220,6 +203,26 @@ def test_no_placement_that_keeps_an_assignment_costs_less_than_the_bound_under_i
     whole = generation.solve(Limits())
     assert whole.bound <= least * (1 + 1e-9) + 1e-5
     assert whole.bound == pytest.approx(whole.value, rel=1e-6, abs=1e-6)
+
+
+def test_sizes_are_rounded_down_to_the_cells_of_a_table() -> None:
+    """Rows of memory and capacities: the first, the mean of the others, and the mean of both."""
+    one = np.array([[3, 4096]])
+    for limit, sizes, cells in ((4096, [3, 4096], 4096), (8192, [1, 2047], 4096)):
+        found, room = coarse_sizes(one, np.array([limit]))
+        assert found.tolist() == [sizes]
+        assert room.tolist() == [cells]
+    rows, limits = np.array([[5000, 2500], [30, 90]]), np.array([10_000, 100])
+    found, room = coarse_sizes(rows, limits)
+    assert found.tolist() == [[399, 199], [239, 719], [319, 459]]
+    assert room.tolist() == [800] * 3
+    found, _ = coarse_sizes(np.vstack([rows, [[50, 10]]]), np.array([10_000, 100, 100]))
+    assert found[1].tolist() == [319, 399]
+    assert coarse_sizes(np.zeros((2, 1), int), np.array([0, 100]))[0].tolist() == [[0]] * 3
+    many = np.full((2, 100_000), 5)
+    assert coarse_sizes(many, np.array([10, 10]))[1].tolist() == [53] * 3
+    few = coarse_sizes(np.full((2, 1_000_000), 5), np.array([10, 10]))
+    assert few[1].tolist() == [50] * 3
 
 
 @examples(26)

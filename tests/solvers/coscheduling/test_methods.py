@@ -1,36 +1,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from exhaustive_coscheduling import exhaustive
 from hypothesis import given
 from strategies_coscheduling import coscheduling_problems, three_jobs
 from trust.agreement import examples
+from trust.agreement import outcome_of as solved
+from trust.agreement import value_of as value
 
-from optgap.models.coscheduling import Application, CoschedulingProblem, Mode
-from optgap.models.coscheduling.presets import from_csv, synthetic
+from optgap.heuristics.coscheduling.regret import regrets
+from optgap.models.coscheduling import Application, CoschedulingProblem, CoschedulingSolution, Mode
+from optgap.models.coscheduling.presets import from_csv, stream, synthetic
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
-from optgap.models.result import Outcome, Status
+from optgap.models.result import Status
 from optgap.registry import FAMILIES
-from optgap.solvers.coscheduling import METHODS, auto, auto_bound
+from optgap.solvers.coscheduling import auto, auto_bound
+from optgap.solvers.coscheduling.oracle import oracle
 from optgap.solvers.coscheduling.patterns import patterns
 
 POLICIES = FAMILIES["coscheduling"].policies
-
-
-def solved(problem: CoschedulingProblem, method: str, **params: Any) -> Outcome:
-    function = exhaustive if method == "exhaustive" else METHODS[method].load()
-    outcome: Outcome = function(problem, limits=Limits(60), seed=0, **params)
-    return outcome
-
-
-def value(problem: CoschedulingProblem, outcome: Outcome) -> float:
-    assert problem.check(outcome.solution) == []
-    assert problem.serves_all(outcome.solution)
-    return problem.evaluate(outcome.solution).objective
 
 
 @pytest.mark.parametrize("method", ["oracle", "exhaustive"])
@@ -40,33 +31,6 @@ def test_three_jobs_take_what_was_worked_out_by_hand(method: str) -> None:
     assert outcome.status is Status.OPTIMAL
     assert value(problem, outcome) == pytest.approx(299_300)
     assert solved(problem, "bound-area").bound == pytest.approx(276_900)
-
-
-@examples(10)
-@given(problem=coscheduling_problems())
-def test_bounds_are_below_the_optimum_and_policies_above(problem: CoschedulingProblem) -> None:
-    truth = value(problem, solved(problem, "exhaustive"))
-    slack = 1e-6 * max(1.0, truth)
-    for method in ("bound-area", "bound-patterns"):
-        bound = solved(problem, method).bound
-        assert bound <= truth + slack, method
-    best = solved(problem, "oracle")
-    assert best.bound <= truth + slack
-    assert value(problem, best) >= truth - slack
-    assert value(problem, best) == pytest.approx(best.claimed)
-    if best.status is Status.OPTIMAL:
-        assert value(problem, best) == pytest.approx(truth, rel=2e-6)
-    for name, entry in POLICIES.items():
-        found = entry.load()(problem, limits=Limits(), seed=0)
-        assert value(problem, found) >= truth - slack, name
-
-
-@pytest.mark.parametrize("goal", ["energy", "makespan", "edp"])
-def test_the_oracle_proves_what_exhaustive_search_finds(goal: Any) -> None:
-    full = synthetic(seed=3, size=5, goal=goal)
-    best, every = solved(full, "oracle"), solved(full, "exhaustive")
-    assert best.status is Status.OPTIMAL
-    assert value(full, best) == pytest.approx(value(full, every), rel=2e-6)
 
 
 def test_the_pattern_bound_is_above_the_area_bound_on_a_whole_queue() -> None:
@@ -93,17 +57,6 @@ def test_patterns_are_those_that_no_further_count_fits_into() -> None:
         solved(huge, "bound-patterns")
 
 
-def test_run_times_that_are_no_decimals_keep_bounds_below() -> None:
-    pool = [
-        Application(f"a{k}", (Mode(1, (k + 1) / 3, 100 / 7), Mode(2, 1 / 7, 50))) for k in range(3)
-    ]
-    problem = CoschedulingProblem.of(pool, gpus=2, idle_w=1 / 3)
-    truth = value(problem, solved(problem, "exhaustive"))
-    best = solved(problem, "oracle")
-    assert value(problem, best) == pytest.approx(truth, rel=1e-3)
-    assert best.bound <= truth * (1 + 1e-6)
-
-
 def test_the_authors_main_queue_on_h100_is_bounded_tightly(data_dir: Path, tmp_path: Path) -> None:
     profiles = data_dir / "profiles" / "ecosched" / "h100_profiles.csv"
     names = dict.fromkeys(line.split(",")[2] for line in profiles.read_text().splitlines()[1:])
@@ -119,15 +72,70 @@ def test_the_authors_main_queue_on_h100_is_bounded_tightly(data_dir: Path, tmp_p
         assert value(problem, outcome) > 445_012.9
 
 
-@pytest.mark.parametrize("goal", ["energy", "makespan", "edp"])
-def test_times_of_different_scales_keep_the_bound_below_the_optimum(goal: Any) -> None:
-    pool = [
-        Application("short", (Mode(1, 1e-4 / 3, 0.01), Mode(2, 2e-4 / 7, 0.01))),
-        Application("long", (Mode(1, 1e6 / 3, 1e4), Mode(2, 2e5, 1e4))),
-        Application("odd", (Mode(1, 2 / 3, 1e3),)),
-    ]
-    problem = CoschedulingProblem.of(pool, [0, 0, 1, 2], gpus=2, idle_w=70.0, goal=goal)
-    truth = value(problem, solved(problem, "exhaustive"))
-    best = solved(problem, "oracle")
-    assert best.bound <= truth * (1 + 1e-6)
-    assert value(problem, best) >= truth * (1 - 1e-9)
+# -- the policy that solves its window exactly, and what each start cost -------------------
+
+
+exact_window = POLICIES["exact-window"].load()
+
+
+@examples(15)
+@given(problem=coscheduling_problems(goals=("energy", "makespan"), max_jobs=4))
+def test_with_everything_there_at_once_it_is_optimal(problem: CoschedulingProblem) -> None:
+    truth = value(problem, exhaustive(problem, limits=Limits(), seed=0))
+    found = value(problem, exact_window(problem, limits=Limits(), seed=0))
+    assert found >= truth - 1e-6 * max(1.0, truth)
+    if not problem.releases:
+        assert found == pytest.approx(truth, rel=2e-6)
+
+
+def test_a_plan_is_made_anew_only_when_a_job_comes() -> None:
+    whole = exact_window(synthetic(seed=0), limits=Limits(), seed=0)
+    assert whole.info["plans"] == 1
+    few = exact_window(stream(seed=0, size=6), limits=Limits(), seed=0)
+    assert 1 < few.info["plans"] <= 6  # type: ignore[operator]
+    assert few.info["plans_not_proven"] == 0
+
+
+def test_a_window_of_one_job_takes_each_at_its_cheapest() -> None:
+    problem = three_jobs(numa=1)
+    outcome = exact_window(problem, limits=Limits(), seed=0, window=1)
+    best = oracle(problem, limits=Limits(), seed=0)
+    assert value(problem, outcome) == pytest.approx(value(problem, best))
+
+
+def test_a_longer_window_is_worth_something_here() -> None:
+    problem = synthetic(seed=1)
+    short = value(problem, exact_window(problem, limits=Limits(), seed=0, window=3))
+    assert short > value(problem, exact_window(problem, limits=Limits(), seed=0)) * 1.001
+
+
+@examples(12)
+@given(problem=coscheduling_problems(goals=("energy", "makespan", "edp")))
+def test_what_the_starts_cost_adds_up_to_the_way_from_the_bound(
+    problem: CoschedulingProblem,
+) -> None:
+    solution = POLICIES["marble"].load()(problem, limits=Limits(), seed=0).solution
+    found = regrets(problem, solution)
+    objective = problem.evaluate(solution).objective
+    truth = value(problem, exhaustive(problem, limits=Limits(), seed=0))
+    assert len(found) == len(problem)
+    assert all(regret.cost >= 0 for regret in found)
+    # the bound at time 0 is at most the optimum, and the costs lead from it to the schedule
+    assert sum(regret.cost for regret in found) >= (objective - truth) * (1 - 1e-6) - 1e-4 * truth
+
+
+def test_an_optimal_schedule_has_next_to_no_regrets_and_a_bad_choice_is_named() -> None:
+    problem = three_jobs()
+    best = oracle(problem, limits=Limits(), seed=0).solution
+    assert isinstance(best, CoschedulingSolution)
+    bad = POLICIES["sequential_max_gpu"].load()(problem, limits=Limits(), seed=0).solution
+    good, poor = regrets(problem, best), regrets(problem, bad)
+    assert sum(r.cost for r in good) < 0.2 * sum(r.cost for r in poor)
+    x = next(r for r in poor if r.subject == "X")
+    assert (x.chosen, x.better) == ("on 4 GPUs", "on 2 GPUs")
+
+
+def test_a_single_job_on_its_only_count_costs_nothing() -> None:
+    problem = CoschedulingProblem.of([Application("a", (Mode(1, 5.0, 100.0),))])
+    solution = POLICIES["ecosched"].load()(problem, limits=Limits(), seed=0).solution
+    assert [r.cost for r in regrets(problem, solution)] == [0.0]

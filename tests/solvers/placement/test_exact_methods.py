@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from slow_placement import exhaustive
 from trust.agreement import examples
 
+import optgap
 from optgap.models.errors import InputError, RefereeError
+from optgap.models.jsonio import Fields
 from optgap.models.limits import Limits
-from optgap.models.placement import Cluster, PlacementObjective, PlacementProblem
+from optgap.models.placement import (
+    Cluster,
+    PlacementObjective,
+    PlacementProblem,
+    PlacementSolution,
+    PowerModel,
+    presets,
+)
+from optgap.models.placement.fragmentation import node_fragmentation
 from optgap.models.placement.presets import small
 from optgap.models.result import Outcome, Status, Termination
+from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import Solved
 from optgap.solvers.placement import METHODS, auto
 from optgap.solvers.placement.exact import search
-from optgap.solvers.placement.exact.pooled import bound_pooled
-from optgap.solvers.placement.exact.search import exact
+from optgap.solvers.placement.exact.counted import CountedModel, Unit
+from optgap.solvers.placement.exact.pooled import bound_pooled, pooled_model
+from optgap.solvers.placement.exact.search import decode, exact, greedy, objective_of
+from optgap.solvers.placement.exact.tables import Counted, cpu_steps, fragment
 from optgap.solvers.placement.milp import milp
 from tests.conftest import two_nodes_problem
-from tests.strategies import GOALS, placement_problems, tasks_of
+from tests.strategies import GOALS, placement_problems, placements_that_fit, power_models, tasks_of
 
 EXACT: dict[str, Any] = {
     "exact": exact,
@@ -103,24 +120,6 @@ def test_the_search_itself_needs_neither_a_start_nor_a_bound() -> None:
         agrees()
 
 
-@pytest.mark.parametrize("goal", GOALS)
-def test_the_textbook_and_the_counted_formulation_agree_beyond_brute_force(goal: str) -> None:
-    @examples(4)
-    @given(placement_problems(goals=(goal,), max_nodes=3, max_tasks=10))  # type: ignore[arg-type]
-    def agree(problem: PlacementProblem) -> None:
-        one = exact(problem, limits=Limits(60), seed=0)
-        other = milp(problem, limits=Limits(60), seed=0)
-        assert_honest(problem, one)
-        assert_honest(problem, other)
-        if Status.FEASIBLE in (one.status, other.status):
-            return  # out of time: nothing to compare
-        assert one.status is other.status
-        if one.claimed is not None:
-            assert other.claimed == pytest.approx(one.claimed, rel=2e-5, abs=2e-5)
-
-    agree()
-
-
 def test_two_nodes_by_hand(two_nodes: PlacementProblem) -> None:
     # 2 GPUs and 1 package at full power on one node, 2 GPUs and 1 package idle on the other
     best = 2 * 150 + 120 + 2 * 30 + 15
@@ -147,27 +146,6 @@ def test_eight_nodes_and_thirty_tasks_are_proven(goal: str) -> None:
     outcome = exact(problem, limits=Limits(120), seed=0)
     assert_honest(problem, outcome)
     assert outcome.status is Status.OPTIMAL
-
-
-@pytest.mark.parametrize("name", EXACT)
-@pytest.mark.parametrize("goal", GOALS)
-def test_a_time_limit_is_kept_and_owned_up_to(name: str, goal: str) -> None:
-    problem = small(seed=0, size=45, goal=goal)  # type: ignore[arg-type]
-    for limit in (0.0, 0.15):
-        outcome = EXACT[name](problem, limits=Limits(limit), seed=0)
-        assert_honest(problem, outcome)
-        if outcome.status is not Status.OPTIMAL:
-            assert outcome.termination is Termination.TIME_LIMIT
-
-
-def test_progress_narrows() -> None:
-    told: list[tuple[str, float | None, float | None]] = []
-    limits = Limits(20, progress=lambda *row: told.append(row))
-    problem = small(seed=1, size=30, goal="weighted")
-    exact(problem, limits=limits, seed=0)
-    bounds = [bound for _, _, bound in told if bound is not None]
-    assert told[0][0] == "greedy"
-    assert bounds
 
 
 def infeasible(rows: list[tuple[int, int, int, int, str]], **nodes: Any) -> PlacementProblem:
@@ -268,3 +246,147 @@ def test_more_tasks_than_a_node_may_carry() -> None:
     outcome = exact(problem, limits=Limits(60), seed=0)
     assert_honest(problem, outcome)
     assert outcome.status is Status.OPTIMAL
+
+
+# -- the counted formulation says of every placement what the referee says -----------------
+
+
+def tight(value: float) -> float:
+    return 1e-6 * max(1.0, abs(value))
+
+
+def node_by_node(counted: Counted) -> CountedModel:
+    types = counted.problem.cluster.type_of.tolist()
+    return CountedModel(counted, [Unit(t, (n,)) for n, t in enumerate(types)])
+
+
+@examples(50)
+@given(placements_that_fit(max_nodes=4, max_tasks=8))
+def test_every_placement_has_its_cost_in_the_formulation(
+    drawn: tuple[PlacementProblem, PlacementSolution],
+) -> None:
+    whole, solution = drawn
+    if not (solution.node >= 0).any():
+        return
+    problem = whole.restrict(solution)
+    solution = PlacementSolution.of_arrays(
+        solution.node[solution.node >= 0], solution.gpu_mask[solution.node >= 0]
+    )
+    assert not problem.check(solution)
+    counted, objective = Counted(problem), problem.evaluate(solution).objective
+    class_of, sign = problem.tasks.class_of, -1 if problem.objective.goal == "accepted_gpu" else 1
+    for model in (node_by_node(counted), pooled_model(counted)):
+        lower, upper = model.model.lower.copy(), model.model.upper.copy()
+        for unit, columns in zip(model.units, model.columns, strict=True):
+            here = class_of[np.isin(solution.node, unit.nodes)]
+            assert set(here.tolist()) <= set(columns.tasks)
+            for c, column in columns.tasks.items():
+                lower[column] = upper[column] = int((here == c).sum())
+        fixed = replace(model.model, lower=lower, upper=upper)
+        solved = solve(fixed, backend="highs", limits=Limits())
+        assert solved.status is Status.OPTIMAL
+        assert solved.objective is not None
+        assert solved.values is not None
+        assert sign * solved.objective <= sign * objective + tight(objective)
+        if len(model.units) == len(problem.cluster):
+            again = decode(model, solved.values)
+            assert not problem.check(again)
+            assert problem.serves_all(again)
+            value = problem.evaluate(again).objective
+            assert sign * value <= sign * solved.objective + tight(objective)
+
+
+@given(power_models(), st.sampled_from((0, 1, 1999, 31_999, 32_000, 50_000, 96_000, 104_001)))
+def test_the_staircase_is_the_cpu_power(power: PowerModel, capacity: int) -> None:
+    steps = cpu_steps(power, capacity)
+    assert steps[0].first == 0
+    assert steps[-1].last == capacity
+    for before, after in itertools.pairwise(steps):
+        assert after.first == before.last + 1
+        assert after.watts != before.watts
+    uses = {0, capacity, *range(0, capacity, 977)}
+    uses |= {use for step in steps for use in (step.first, step.last)}
+    for use in uses:
+        (watts,) = {step.watts for step in steps if step.first <= use <= step.last}
+        assert watts == power.cpu_w(capacity, capacity - use)
+
+
+@given(placement_problems(max_nodes=1, max_tasks=4), st.data())
+def test_the_parts_add_up_to_the_fragmentation(
+    problem: PlacementProblem, data: st.DataObject
+) -> None:
+    node = problem.cluster.types[0]
+    if not node.gpus:
+        return
+    left = data.draw(st.lists(st.integers(0, 1000), min_size=node.gpus, max_size=node.gpus))
+    free = data.draw(st.integers(0, node.cpu_milli))
+    parts = fragment(problem.workload, node)
+    idle = left.count(1000)
+    total = parts.idle * idle + sum(float(parts.active[r]) for r in left if r < 1000)
+    for need, served in parts.thresholds:
+        total += sum(float(served[r]) for r in left) if free < need else 0.0
+    for need, wanted, cost in parts.several:
+        total += cost * idle if free < need or idle < wanted else 0.0
+    expected = node_fragmentation(problem.workload, node.model, free, left).fragment
+    assert total == pytest.approx(expected, abs=tight(expected))
+
+
+@given(placement_problems(max_nodes=2, max_tasks=4))
+def test_the_greedy_start_is_a_placement(problem: PlacementProblem) -> None:
+    start, counted = greedy(Counted(problem)), Counted(problem)
+    if start is not None:
+        assert not problem.check(start)
+        assert problem.serves_all(start) or counted.accepting
+        objective = problem.evaluate(start).objective
+        assert objective_of(counted, start) == pytest.approx(objective, abs=tight(objective))
+
+
+# -- patterns on clusters beyond enumeration -----------------------------------------------
+
+
+@pytest.mark.parametrize(("goal", "most"), [("power", 0.03), ("fragmentation", 0.12)])
+def test_the_gap_is_proven_small_on_24_nodes(goal: str, most: float) -> None:
+    problem = presets.alibaba(seed=1, size=24, load=0.6, goal=goal)  # type: ignore[arg-type]
+    result = optgap.solve(problem, "patterns", rounds=1)
+    assert result.status is Status.FEASIBLE
+    assert result.gap <= most
+    assert problem.serves_all(result.solution)
+    assert optgap.run(problem, "greedy-exact").objective > result.objective
+
+
+def test_an_overloaded_cluster_is_proven_infeasible() -> None:
+    problem = presets.alibaba(seed=0, size=40, load=1.2)
+    result = optgap.bound(problem, "bound-patterns")
+    assert result.status is Status.INFEASIBLE
+    asked, there = problem.tasks.demand_milli.sum() / 1000, int(problem.cluster.gpus.sum())
+    assert f"{asked:g} GPUs asked for, {there} there" in result.message
+
+
+def test_a_task_that_fits_nowhere_is_named() -> None:
+    problem = presets.alibaba(seed=0, size=40, load=0.2)
+    tasks = problem.tasks.to_json()
+    tasks["gpu_spec"] = ["V100M32" if n == 8 else "T4" for n in tasks["num_gpu"]]
+    tasks["num_gpu"][5], tasks["gpu_milli"][5], tasks["gpu_spec"][5] = 8, 1000, "T4"
+    document = {**problem.to_json(), "tasks": tasks}
+    changed = PlacementProblem.from_json(Fields(document, "test"))
+    result = optgap.bound(changed, "bound-patterns")
+    assert result.status is Status.INFEASIBLE
+    assert "(arrival 5) fits no node" in result.message
+
+
+def test_an_interrupt_keeps_the_bound_so_far() -> None:
+    problem = presets.alibaba(seed=1, size=121, load=0.5)
+    limits = Limits()
+    seen: list[float] = []
+
+    def progress(phase: str, incumbent: float | None, bound: float | None) -> None:
+        if bound is not None and np.isfinite(bound):
+            seen.append(bound)
+        if len(seen) == 60:
+            limits.interrupted.set()
+
+    limits = Limits(progress=progress, interrupted=limits.interrupted)
+    result = optgap.bound(problem, "bound-patterns", limits=limits)
+    assert result.termination is Termination.INTERRUPTED
+    assert result.status is Status.BOUND_ONLY
+    assert result.bound == pytest.approx(max(seen), rel=1e-6)

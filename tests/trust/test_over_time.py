@@ -1,4 +1,4 @@
-"""Bounds and schedules over time against a program that tries every way to share a GPU for life."""
+"""Over time: bounds and schedules of consolidation and placement against programs that try all."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from slow_placement import optimum
+from strategies import timed_placement_problems
 from trust.agreement import many
 
 import optgap
+from optgap.heuristics.placement import POLICIES
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, PowerLine, Server, Task
 from optgap.models.consolidation.problem import Rules
+from optgap.models.placement import PlacementProblem
 
 MANY = many(20, long=400)
 
@@ -196,3 +201,41 @@ def test_no_clocks_of_tasks_that_follow_each_other_reach_below_the_bound() -> No
         found = optgap.solve(problem, "hindsight", schedules=50)
         assert found.objective is not None
         assert found.bound <= truth * (1 + 1e-9), seed
+
+
+# -- placement -----------------------------------------------------------------------------
+
+
+PROBLEMS = timed_placement_problems(
+    goals=("energy", "mean_accepted_gpu"), queues=("reject",), max_tasks=5, max_gpus=3
+) | timed_placement_problems(
+    goals=("energy", "mean_accepted_gpu"), queues=("reject",), max_tasks=3, max_gpus=2, gangs=True
+)
+
+
+@given(problem=PROBLEMS)
+def test_the_optimum_lies_between_the_bound_and_every_policy(problem: PlacementProblem) -> None:
+    # of policies that turn tasks away, those count that they run
+    reached: dict[tuple[int, ...], list[float]] = {}
+    for policy in POLICIES:
+        ran = optgap.run(problem, policy)
+        tasks = np.unique(problem.tasks.gang[ran.solution.node >= 0]).tolist()
+        if problem.objective.goal == "mean_accepted_gpu":
+            tasks = list(range(problem.tasks.count))
+        assert ran.objective is not None
+        reached.setdefault(tuple(tasks), []).append(ran.objective)
+    for served, objectives in reached.items():
+        if served:
+            check_order(problem.subset(served), objectives)
+
+
+def check_order(problem: PlacementProblem, reached: Sequence[float]) -> None:
+    """Bound ≤ optimum ≤ each of these objectives, or ≥ where the goal is to be maximised."""
+    sign = 1.0 if problem.objective.described.sense == "min" else -1.0
+    best = optimum(problem)
+    bound = optgap.solve(problem, "bound-over-time").bound
+    assert best is not None
+    assert bound is not None
+    close = 1e-6 * max(1.0, abs(best))
+    assert sign * bound <= sign * best + close
+    assert sign * best <= min(sign * objective for objective in reached) + close
