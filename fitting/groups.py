@@ -202,7 +202,7 @@ class HeldOut(Brief):
         return np.asarray(np.abs(self.predicted - self.measured) / np.abs(self.measured))
 
     def by_group(self) -> dict[str, float]:
-        """MAPE of each group."""
+        """Return the MAPE of each group."""
         names, errors = dict.fromkeys(self.groups.tolist()), self.errors
         return {str(name): float(errors[self.groups == name].mean()) for name in names}
 

@@ -87,7 +87,7 @@ class Shown:
         return f"<{type(self).__name__} {text}>"
 
     def to_frame(self) -> DataFrame:
-        """Return a DataFrame with a row for each task or job."""
+        """Return a DataFrame with a row for each task, job or (co-scheduling) mode."""
         frame: DataFrame = import_module(f"{VIEWS}.instances").frame(self)
         return frame
 
