@@ -20,7 +20,7 @@ import pages
 import pytest
 from conftest import ROOT, Cli
 
-from optgap.cli import COMMANDS, UsageProblem, load_command
+from optgap.cli import COMMANDS, Call, UsageProblem, load_command
 from optgap.models.spec import Entry
 from optgap.registry import FAMILIES, family
 
@@ -123,7 +123,7 @@ class Reader:
 def arguments(words: list[str]) -> Any:
     """The command's parameters as the command line reads them."""
     command = load_command(words[1])
-    return command.make_context(words[1], list(words[2:])).params
+    return command.make_context(words[1], list(words[2:]), obj=Call()).params
 
 
 def mentions(words: list[str]) -> bool:

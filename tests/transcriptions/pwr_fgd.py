@@ -194,7 +194,7 @@ class SlowRun:
             fragments = 1.0
         if self.policy == "greedy-exact":
             watts, fragments = self.problem.objective.weights
-            if self.problem.objective.goal == "accepted_gpu":
+            if self.problem.objective.goal in ("accepted_gpu", "mean_accepted_gpu"):
                 fragments = 1.0
         cpu, left = self.after(task, node, gpus)
         woken = [g for g in gpus if node.gpus[g] == 1000]
