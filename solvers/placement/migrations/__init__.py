@@ -181,7 +181,8 @@ def curve(
             between.run(k, limits)
             work.add(between.moves, begun)
     now, saved = work.paths[0][1][0], saved_w(State(migration)) * (1 + ROUNDING)
-    gone = {k: (now - saved[min(k, len(saved) - 1)], "departures, node by node") for k in grid}
+    least = (now - saved).tolist()
+    gone = {k: (least[min(k, len(least) - 1)], "departures, node by node") for k in grid}
     exact = _exact(work, grid[1:]) if small else {}
     exact[0] = now, "no migration"
     points = tuple(

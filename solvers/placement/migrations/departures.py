@@ -30,12 +30,8 @@ def _savings(state: State, n: int) -> list[float]:
     node, tasks = state.nodes[n], state.tasks
     here = [k for k in sorted(state.on[n]) if state.migration.movable[k]]
     more = float(node["gpu_full_w"] - node["gpu_idle_w"])
-    best, done = np.zeros(len(here) + 1), set[int]()
-    for g in range(int(node["gpus"])):
-        on = [k for k in sorted(state.on[n]) if state.mask[k] >> g & 1]
-        if not on or on[0] in done or not all(state.migration.movable[k] for k in on):
-            continue
-        done.update(on)
+    best = np.zeros(len(here) + 1)
+    for on in state.groups(n):
         gain = more
         if tasks.gpu_milli[on[0]] == 1000:
             gain = int(tasks.num_gpu[on[0]]) * max(0.0, more - _least_more(state, on[0]))

@@ -76,16 +76,10 @@ class Descent:
             order = sorted(members, key=lambda k: (-tasks.demand_milli[k], -tasks.cpu_milli[k], k))
             return n, tuple(order), barred
 
-        seen: set[int] = set()
-        for g in range(int(state.nodes[n]["gpus"])):
-            members = [k for k in here if state.mask[k] >> g & 1]
-            if members and members[0] not in seen and all(movable[k] for k in members):
-                seen.update(members)
-                # where a task comes back to is not ours to say if a scheduler picks the GPU
-                fullest = self.migration.further.fullest[members].any()
-                yield unit(
-                    members, -1 if fullest else int(np.bitwise_or.reduce(state.mask[members]))
-                )
+        for members in state.groups(n):
+            # where a task comes back to is not ours to say if a scheduler picks the GPU
+            fullest = self.migration.further.fullest[members].any()
+            yield unit(members, -1 if fullest else int(np.bitwise_or.reduce(state.mask[members])))
         plain = [k for k in here if movable[k] and not tasks.num_gpu[k]]
         plain.sort(key=lambda k: -tasks.cpu_milli[k])
         free = int(state.free_cpu[n])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from optgap.models.compiled import compiled
@@ -130,6 +132,16 @@ class State:
         """Carry out one move."""
         self.take(move.task)
         self.put(move.task, move.to_node, move.gpu_mask)
+
+    def groups(self, n: int) -> Iterator[list[int]]:
+        """Yield the tasks of each GPU of node `n` in use that may all move, each group once."""
+        seen: set[int] = set()
+        for g in range(int(self.nodes[n]["gpus"])):
+            members = [k for k in sorted(self.on[n]) if self.mask[k] >> g & 1]
+            movable = all(self.migration.movable[k] for k in members)
+            if members and members[0] not in seen and movable:
+                seen.update(members)
+                yield members
 
     def power(self, n: int) -> float:
         """Return the power of node `n`, W."""
