@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,6 +64,21 @@ def best_of_policies(problem: Any) -> float:
     return min(
         r.objective for r in found if r.objective is not None and problem.serves_all(r.solution)
     )
+
+
+def elsewhere(module: str, *arguments: str, cwd: Path | None = None, **env: str) -> Any:
+    """The JSON that a module of the tests prints in a process of its own."""
+    path = filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")])
+    program = subprocess.run(
+        [sys.executable, "-m", module, *arguments],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path), **env},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert program.returncode == 0, program.stderr[-2000:]
+    return json.loads(program.stdout)
 
 
 def problems(family: str, **options: Any) -> st.SearchStrategy[Any]:

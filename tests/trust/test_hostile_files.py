@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trust.agreement import FUZZ
+from trust.agreement import FUZZ, elsewhere
 from trust.answers import SMALL
 from trust.hostile import FORMS
 from trust.samples import PROFILES, TABLES, TRACES
@@ -25,7 +22,6 @@ from optgap.fitting.readers import read_profile
 from optgap.models.errors import InputError
 from optgap.registry import FAMILIES, family
 
-TESTS = Path(__file__).parents[1]
 PARTS = 1 if FUZZ else 24
 """Of how many parts one is tried; a long run tries everything."""
 
@@ -37,17 +33,7 @@ def attacked(folder: Path, family: str) -> dict[str, Any]:
     optgap.save(problem, folder / "problem.json")
     optgap.save(result.solution, folder / "solution.json", problem)
     optgap.save(result, folder / "result.json", problem)
-    own = filter(None, [os.environ.get("PYTHONPATH")])
-    program = subprocess.run(
-        [sys.executable, "-m", "trust.hostile", family, str(PARTS)],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *own])},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert program.returncode == 0, program.stderr[-2000:]
-    reports: dict[str, Any] = json.loads(program.stdout)
+    reports: dict[str, Any] = elsewhere("trust.hostile", family, str(PARTS), cwd=folder)
     return reports
 
 

@@ -6,19 +6,15 @@ A long run (``HYPOTHESIS_PROFILE=fuzz``) takes every preset, and the whole overv
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import ROOT
-from trust.agreement import FUZZ
+from trust.agreement import FUZZ, elsewhere
 from trust.answers import SMALL, everything
 
 import optgap
@@ -191,33 +187,11 @@ def test_no_solver_and_no_policy_reads_a_clock() -> None:
 # -- other threads, another order, another process -----------------------------------------
 
 
-TESTS = Path(__file__).parents[1]
-
-
-def elsewhere(threads: int, hash_seed: int) -> dict[str, Any]:
-    """What every family's policies and methods give in a process of its own, the last first."""
-    own = filter(None, [os.environ.get("PYTHONPATH")])
-    program = subprocess.run(
-        [sys.executable, "-m", "trust.answers"],
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(TESTS), *own]),
-            "PYTHONHASHSEED": str(hash_seed),
-            "OMP_NUM_THREADS": str(threads),
-            "NUMBA_NUM_THREADS": str(threads),
-            "OPENBLAS_NUM_THREADS": str(threads),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert program.returncode == 0, program.stderr[-2000:]
-    found: dict[str, Any] = json.loads(program.stdout)
-    return found
-
-
 def test_neither_threads_nor_order_nor_hashing_change_an_answer() -> None:
-    one, two = json.loads(json.dumps(everything())), elsewhere(threads=1, hash_seed=2)
+    names = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+    single = dict.fromkeys(names, "1")
+    one = json.loads(json.dumps(everything()))
+    two = elsewhere("trust.answers", PYTHONHASHSEED="2", **single)  # the last family first
     assert one.keys() == two.keys() == FAMILIES.keys()
     for family, given in one.items():
         assert given.keys() == two[family].keys()
