@@ -341,7 +341,7 @@ def searched(
     bound, by = outwards(proven) / len(problem) * (1 - ROUNDING), BY_STARTED
     if prices.bound >= bound:
         bound, by = prices.bound, prices.by
-    ended = f"the bound's search ended at programs={most}; more may prove more" if spent else ""
+    ended = f"the bound's search ended after {most:,} programs; more may prove more" if spent else ""
     return Outcome(
         None, Status.BOUND_ONLY, stopped or Termination.COMPLETED, bound=bound, bound_by=by,
         info={"programs": programs, "groups": len(groups)},
