@@ -96,22 +96,6 @@ def test_placements_are_digits_per_node(tmp_path: Path) -> None:
         read_profile(path)
 
 
-def test_lucid_needs_the_jobs_alone(tmp_path: Path) -> None:
-    pair = "model1,dataset1,batchsize1,amp1,speed1,model2,dataset2,batchsize2,amp2,speed2\n"
-    path = write(tmp_path, "c.csv", pair + "A,x,32,0,0.8,B,y,16,0,0.7\nA,x,32,0,0.9,C,y,16,0,1\n")
-    with pytest.raises(InputError, match="single_data"):
-        read_profile(path)
-    write(
-        tmp_path,
-        "single_data.csv",
-        "model,dataset,batchsize,amp,gpu_util\nA,x,32,0,90\nB,y,16,0,50\n",
-    )
-    profile = read_profile(path)
-    assert profile.numbers("speed") == pytest.approx([0.8, 0.7])
-    assert profile.numbers("util_sum_percent") == pytest.approx([140, 140])
-    assert profile.notes == ("1 pairs without solo utilisation left out",)
-
-
 def test_two_columns_for_one_quantity_are_refused(tmp_path: Path) -> None:
     text = "frequency_mhz,time_s,runtime_s\n500,1,1\n"
     with pytest.raises(InputError, match="time_s and runtime_s"):
@@ -208,11 +192,10 @@ def test_every_profile_of_the_collection_is_read(data_dir: Path) -> None:
         "zeus/summary_power_v100.csv",
         "gavel/isolated_tidy.csv",
         "ecosched/h100_profiles.csv",
-        "lucid/colocate_info.csv",
         "dlbench/titanX-caffe-fc.csv",
     ):
         kinds[read_profile(folder / name).kind] = folder / name
-    assert len(kinds) == 10
+    assert len(kinds) == 9
 
 
 # --- preparing --------------------------------------------------------------------------------
