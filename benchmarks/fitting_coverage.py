@@ -56,7 +56,6 @@ def cases(folder: Path) -> Iterator[tuple[str, str, Profile, dict[str, str]]]:
         table = read_profile(folder / f"ecosched/{board}_profiles.csv")
         yield f"EcoSched {board.upper()}", "dram-runtime", table, {}
         yield f"EcoSched {board.upper()}", "device-power", _samples(folder, board), {}
-    yield "Lucid", "contention", read_profile(folder / "lucid/colocate_info.csv"), {}
     rtx = [read_profile(folder / f"sia/{app}_scalability-rtx.csv") for app in RTX]
     yield "Sia RTX", "powerflow-throughput", _joined(rtx, RTX), {"sync": "ring"}
     found = [read_profile(folder / f"elasticflow/throughputs_A100/{app}.csv") for app in A100]

@@ -76,10 +76,7 @@ class Coverage:
 
 def places(fits: Mapping[str, tuple[Estimator, Profile]], held: Mapping[str, Profile],
            seed: int) -> dict[str, Floats]:  # fmt: skip
-    """Return the distance of held-out rows from the middle of intervals; 1 is an end.
-
-    A distance is NaN if no parameter affects the prediction.
-    """
+    """Return the distance of held-out rows from the middle of intervals; 1 is an end."""
     found = {}
     rng, members = np.random.default_rng(seed), members_of(fits)
     for name, table in held.items():
@@ -89,8 +86,7 @@ def places(fits: Mapping[str, tuple[Estimator, Profile]], held: Mapping[str, Pro
             continue
         _draw(fit, Predictive(members[name]), part)
         some = np.sort(rng.permutation(len(table))[:MOST_JUDGED])
-        judged = table.take(some)
-        found[name][some] = np.where(fit.told_apart(judged), _places(fit, judged, rng), np.nan)
+        found[name][some] = _places(fit, table.take(some), rng)
     return found
 
 
@@ -203,15 +199,12 @@ def _of_several(fit: Any, table: Profile) -> dict[str, list[Profile]]:
 
 def _left_out(fit: Estimator, several: Mapping[str, list[Profile]], seed: int) -> list[float]:
     """Return the share of each application's rows in the interval drawn from the others."""
-    told = {name: [table.take(np.flatnonzero(fit.told_apart(table))) for table in tables]
-            for name, tables in several.items()}  # fmt: skip
-    told = {name: tables for name, tables in told.items() if sum(map(len, tables))}
-    if len(told) <= LEAST_OTHERS:
+    if len(several) <= LEAST_OTHERS:
         return []
     shares = []
-    for name, tables in told.items():
+    for name, tables in several.items():
         rng, others = np.random.default_rng(seed), _without(fit, name)
-        found = [_places(others, table, rng) for table in tables if len(table)]
+        found = [_places(others, table, rng) for table in tables]
         shares.append(float(np.mean(np.concatenate(found) <= 1)))
     return shares
 

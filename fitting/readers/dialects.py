@@ -1,4 +1,4 @@
-"""Published kinds of CSV: sweeps of clocks and limits, training throughput, co-locations.
+"""Published kinds of CSV: sweeps of clocks and limits, training throughput.
 
 A dialect turns a table into one that `tidy` reads: it names the columns, and computes those that
 need more than a name.
@@ -9,13 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 
-from optgap.fitting.readers.text import Floats, RawTable, parse_csv, stem
-from optgap.models.errors import InputError, NoQuote
-from optgap.models.reading import read_text
+from optgap.fitting.readers.text import Floats, RawTable, stem
+from optgap.models.errors import InputError
 
 SERVER = 8
 """GPUs of a node of ElasticFlow's testbed, and of a node of Gavel's consolidated jobs."""
@@ -106,32 +104,6 @@ def _per_gpu(raw: RawTable) -> RawTable:
                          if name in raw.cells})  # fmt: skip
 
 
-def _pairs(raw: RawTable) -> RawTable:
-    """Read Lucid's pairs as two rows per pair: speed (1 = alone) and summed solo utilisation.
-
-    Solo utilisations come from ``single_data.csv`` beside the file.
-    """
-    beside = Path(raw.source).with_name("single_data.csv")
-    if not beside.exists():
-        found = NoQuote("no single_data.csv beside it")
-        raise InputError(raw.source, "", found, "the jobs' utilisation alone, in that file")
-    alone, job = (
-        parse_csv(read_text(beside), str(beside)),
-        "model{0} dataset{0} batchsize{0} amp{0}",
-    )
-    util = dict(zip(_joined(alone, job.format("")), alone.numbers("gpu_util"), strict=True))
-    sides = [_joined(raw, job.format(k)) for k in "12"]
-    known = [k for k, pair in enumerate(zip(*sides, strict=True)) if util.keys() >= {*pair}]
-    if not known:
-        raise InputError(raw.source, "", NoQuote("no pair known alone"), "pairs of known jobs")
-    raw = raw.noting(len(raw) - len(known), "pairs without solo utilisation left out").take(known)
-    names = [side[k] for k in known for side in sides]  # each side of a pair, one below the other
-    speeds = np.stack([raw.numbers(f"speed{k}") for k in "12"], axis=1).ravel()
-    sums = np.repeat([sum(util[side[k]] for side in sides) for k in known], 2)
-    twice = replace(raw.take(np.repeat(np.arange(len(raw)), 2)), cells={})
-    return twice.having(application=names, util_sum_percent=sums, speed=speeds)
-
-
 @dataclass(frozen=True)
 class Dialect:
     """Kind of CSV.
@@ -186,6 +158,5 @@ DIALECTS: Sequence[Dialect] = (
             _gavel),
     Dialect("ecosched", "app gpu_count runtime_s avg_power_per_gpu_w dram_util_sum",
             {"platform": "gpu_model"}, _per_gpu),
-    Dialect("lucid-colocation", "model1 speed1 model2 speed2", {}, _pairs),
 )  # fmt: skip
 """Dialects in the order of trial; any other table is a log of samples or a tidy table."""

@@ -44,9 +44,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "util_percent": (
         "util", "utilization", "utilisation", "gpu_util", "gpu_utilization", "gpu_utilisation",
     ),
-    "util_sum_percent": ("util_sum", "summed_util", "total_util", "summed_utilisation"),
     "dram_sum": ("dram_util_sum", "dram_active_sum"),
-    "speed": ("relative_speed", "normalized_speed", "normalised_speed"),
     "power_limit_w": ("power_limit", "power_cap"),
     "idle_w": ("idle", "idle_power"),
     "application": (

@@ -205,18 +205,3 @@ def test_both_forms_of_a_blend_are_drawn() -> None:
     rate, law = (fit.params_["a"] + fit.params_["b"] * signal), fit.params_["c"]
     both = np.sqrt(law * signal ** -fit.params_["k"] / rate)
     np.testing.assert_allclose(fit.predict({"dram_sum": signal}), both, rtol=1e-12)
-
-
-def test_contention_is_judged_where_it_slows_anything() -> None:
-    rng = np.random.default_rng(0)
-    total = np.tile(np.linspace(20, 200, 25), 20)
-    q = np.repeat(np.exp(0.4 * rng.standard_normal(20)) * 0.6, 25)
-    speed = np.maximum(total / 100, 1) ** -q * np.exp(0.03 * rng.standard_normal(500))
-    names = [f"app{k // 25}" for k in range(500)]
-    table = {"application": names, "util_sum_percent": total, "speed": speed}
-    report = optgap.fit(table, "contention")
-    assert 0.8 <= report.covered.others <= 0.97
-    assert "speed 1 below the knee" in str(report)
-    apart = optgap.fit(table, "contention", by="application")
-    assert 0.8 <= apart.covered.rows <= 0.97
-    assert apart.covered.count < 320

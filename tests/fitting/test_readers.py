@@ -64,21 +64,6 @@ def test_samples_that_earlier_versions_took_are_still_cut_into_runs(tmp_path: Pa
     assert profile.numbers("idle_w") == pytest.approx([60, 60])
 
 
-def test_dcgmi_dmon_becomes_runs(tmp_path: Path) -> None:
-    lines = ["#Entity   DRAMA   POWER   SMCLK", "ID", ""]
-    for k in range(30):
-        busy = k >= 10
-        for gpu in (0, 1):
-            power, clock, dram = (250 + gpu, 1300, 0.5) if busy else (60, 300, 0.0)
-            lines.append(f"GPU {gpu}     {dram}   {power}   {clock}")
-    profile = read_profile(write(tmp_path, "dmon.txt", "\n".join(lines)), interval_s=2.0)
-    assert profile.kind == "dcgmi"
-    assert profile["gpu"].tolist() == ["0", "1"]
-    assert profile.numbers("power_w") == pytest.approx([250, 251])
-    assert profile.numbers("dram_active") == pytest.approx([0.5, 0.5])
-    assert profile.numbers("time_s") == pytest.approx([40, 40])
-
-
 PUBLISHED: list[tuple[str, str, dict[str, list[float]], str]] = [
     ("x_placements.csv", "placement,local_bsz,step_time\n1,32,0.04\n1123,32,0.1\n",
      {"gpus": [1, 7], "nodes": [1, 4], "gpus_on_node": [1, 3]}, ""),
@@ -109,22 +94,6 @@ def test_placements_are_digits_per_node(tmp_path: Path) -> None:
     path = write(tmp_path, "x.csv", "placement,local_bsz,step_time\n1,32,0.04\n0112,32,0.1\n")
     with pytest.raises(InputError, match="row 3, column placement: found '0112'"):
         read_profile(path)
-
-
-def test_lucid_needs_the_jobs_alone(tmp_path: Path) -> None:
-    pair = "model1,dataset1,batchsize1,amp1,speed1,model2,dataset2,batchsize2,amp2,speed2\n"
-    path = write(tmp_path, "c.csv", pair + "A,x,32,0,0.8,B,y,16,0,0.7\nA,x,32,0,0.9,C,y,16,0,1\n")
-    with pytest.raises(InputError, match="single_data"):
-        read_profile(path)
-    write(
-        tmp_path,
-        "single_data.csv",
-        "model,dataset,batchsize,amp,gpu_util\nA,x,32,0,90\nB,y,16,0,50\n",
-    )
-    profile = read_profile(path)
-    assert profile.numbers("speed") == pytest.approx([0.8, 0.7])
-    assert profile.numbers("util_sum_percent") == pytest.approx([140, 140])
-    assert profile.notes == ("1 pairs without solo utilisation left out",)
 
 
 def test_two_columns_for_one_quantity_are_refused(tmp_path: Path) -> None:
@@ -223,11 +192,10 @@ def test_every_profile_of_the_collection_is_read(data_dir: Path) -> None:
         "zeus/summary_power_v100.csv",
         "gavel/isolated_tidy.csv",
         "ecosched/h100_profiles.csv",
-        "lucid/colocate_info.csv",
         "dlbench/titanX-caffe-fc.csv",
     ):
         kinds[read_profile(folder / name).kind] = folder / name
-    assert len(kinds) == 10
+    assert len(kinds) == 9
 
 
 # --- preparing --------------------------------------------------------------------------------
