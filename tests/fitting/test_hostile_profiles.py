@@ -72,7 +72,6 @@ FILES: dict[str, tuple[bytes, str]] = {
         "a number in W",
     ),
     "time.csv": (b"timestamp,index,power.draw [W]\n10 o'clock,0,60 W\n", "a time like"),
-    "dmon.txt": (b"#Entity POWER\nID\nGPU 0 60 70\n", "row 3"),
     "list.json": (b"{[]", "this is JSON"),
 }
 

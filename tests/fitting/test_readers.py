@@ -64,21 +64,6 @@ def test_samples_that_earlier_versions_took_are_still_cut_into_runs(tmp_path: Pa
     assert profile.numbers("idle_w") == pytest.approx([60, 60])
 
 
-def test_dcgmi_dmon_becomes_runs(tmp_path: Path) -> None:
-    lines = ["#Entity   DRAMA   POWER   SMCLK", "ID", ""]
-    for k in range(30):
-        busy = k >= 10
-        for gpu in (0, 1):
-            power, clock, dram = (250 + gpu, 1300, 0.5) if busy else (60, 300, 0.0)
-            lines.append(f"GPU {gpu}     {dram}   {power}   {clock}")
-    profile = read_profile(write(tmp_path, "dmon.txt", "\n".join(lines)), interval_s=2.0)
-    assert profile.kind == "dcgmi"
-    assert profile["gpu"].tolist() == ["0", "1"]
-    assert profile.numbers("power_w") == pytest.approx([250, 251])
-    assert profile.numbers("dram_active") == pytest.approx([0.5, 0.5])
-    assert profile.numbers("time_s") == pytest.approx([40, 40])
-
-
 PUBLISHED: list[tuple[str, str, dict[str, list[float]], str]] = [
     ("x_placements.csv", "placement,local_bsz,step_time\n1,32,0.04\n1123,32,0.1\n",
      {"gpus": [1, 7], "nodes": [1, 4], "gpus_on_node": [1, 3]}, ""),
