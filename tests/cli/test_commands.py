@@ -5,21 +5,15 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from conftest import Cli, refused, two_nodes_problem
+from conftest import RESULT_KEYS, Cli, refused, two_nodes_problem
 
 import optgap
 from optgap.cli import COMMANDS, REMOVED
 from optgap.models.placement import PlacementSolution
 
 TOGETHER = PlacementSolution.of([(0, [0]), (0, [1]), (0, [1]), (0, [])])
-
-RESULT_KEYS = {
-    "schema", "family", "method", "kind", "status", "termination", "objective", "unit", "sense",
-    "bound", "bound_by", "gap", "seconds", "seed", "versions", "metrics", "solution",
-}  # fmt: skip
 
 
 def rows_of(text: str) -> dict[str, str]:
@@ -50,21 +44,12 @@ def test_families_lists_policies_methods_and_presets(cli: Cli) -> None:
     assert all(row["name"] in text for row in placement["methods"])
 
 
-def test_a_preset_is_the_same_for_the_same_seed(cli: Cli, problem_file: str) -> None:
-    for name, seed in (("a.json", "4"), ("b.json", "4"), ("c.json", "5")):
-        answer = cli("generate", "placement", "--preset", "small", "--seed", seed, "-o", name)
-        assert answer.code == 0
-        assert answer.out.startswith("small, 40 tasks")
-    assert Path("a.json").read_bytes() == Path("b.json").read_bytes()
-    assert Path("a.json").read_bytes() != Path("c.json").read_bytes()
-
-
-def test_size_and_settings_reach_the_preset(cli: Cli, problem_file: str) -> None:
-    cli("generate", "placement", "--preset", "small", "--size", "7", "--set", "goal=weighted",
-        "--set", "alpha=0.25", "-o", "x.json")  # fmt: skip
-    problem = optgap.load("x.json")
-    assert len(problem.tasks) == 7
-    assert (problem.objective.goal, problem.objective.alpha) == ("weighted", 0.25)
+def test_seed_size_and_settings_reach_the_preset(cli: Cli, problem_file: str) -> None:
+    answer = cli("generate", "placement", "--preset", "small", "--size", "7", "--seed", "4",
+                 "--set", "goal=weighted", "--set", "alpha=0.25", "-o", "x.json")  # fmt: skip
+    assert answer.out.startswith("small, 7 tasks")
+    made = optgap.generate("placement", "small", size=7, seed=4, goal="weighted", alpha=0.25)
+    assert optgap.load("x.json").to_json() == made.to_json()
 
 
 def test_without_an_output_file_the_problem_goes_to_standard_output(cli: Cli) -> None:
@@ -144,24 +129,9 @@ def test_running_a_policy_writes_a_result(cli: Cli, problem_file: str) -> None:
     assert json.loads(Path("solution.json").read_text()) == document["solution"]
 
 
-def test_json_on_standard_output_stands_alone(cli: Cli, problem_file: str) -> None:
-    answer = cli("run", problem_file, "--policy", "fgd", "--json", "-")
-    assert json.loads(answer.out)["method"] == "fgd"
-    assert answer.err == ""
-
-
 def test_quiet_prints_nothing(cli: Cli, problem_file: str) -> None:
     answer = cli("run", problem_file, "--policy", "fgd", "-q")
     assert (answer.code, answer.out, answer.err) == (0, "", "")
-
-
-def test_a_result_is_loaded_back_as_it_was(cli: Cli, problem_file: str) -> None:
-    cli("run", problem_file, "--policy", "fgd", "--json", "result.json")
-    problem = optgap.load(problem_file)
-    result = optgap.load("result.json", problem)
-    assert problem.evaluate(result.solution).objective == result.objective
-    assert result.to_json() == json.loads(Path("result.json").read_text())
-    assert optgap.load("result.json").to_json() == result.to_json()
 
 
 @pytest.mark.parametrize("wrapped", [True, False])
@@ -232,53 +202,6 @@ def test_compare_takes_chosen_policies_with_parameters(cli: Cli, problem_file: s
         "pwr+fgd(score=exact,alpha=0.4)",
         "fgd(score=exact)",
     ]
-
-
-@pytest.mark.usefixtures("one_process")
-def test_compare_sweeps_a_preset(cli: Cli, problem_file: str) -> None:
-    answer = cli("compare", "placement", "--preset", "small", "--sweep", "size=2,4", "--policies",
-                 "pwr,fgd", "--plot", "sweep.png", "--json", "sweep.json")  # fmt: skip
-    assert answer.code == 0, answer.err
-    document = json.loads(Path("sweep.json").read_text())
-    assert document["schema"] == "optgap.compare-set/1"
-    assert (document["parameter"], document["values"]) == ("size", [2, 4])
-    assert "size=4" in answer.out
-    assert Path("sweep.png").read_bytes().startswith(b"\x89PNG")
-
-
-OWN = """
-def lowest(task, state, reserve=0):
-    nodes = state.feasible(task)
-    return nodes[0] if nodes.size else None
-
-def lost(task, state):
-    return "nowhere"
-
-def crash(task, state):
-    return 1 / 0
-"""
-
-
-def test_a_users_policy_is_compared_like_any_other(cli: Cli, problem_file: str) -> None:
-    Path("mine.py").write_text(OWN)
-    answer = cli("compare", problem_file, "--policies", "mine:lowest,fgd", "--json", "-")
-    assert answer.code == 0
-    row = next(r for r in json.loads(answer.out)["rows"] if r["method"] == "mine:lowest")
-    assert row["objective"] >= 495.0
-    result = cli("run", problem_file, "--policy", "mine.py:lowest(reserve=2)", "--json", "-")
-    assert json.loads(result.out)["method"] == "mine.py:lowest(reserve=2)"
-
-
-@pytest.mark.parametrize("name", ["lost", "crash"])
-def test_a_users_faulty_policy_is_bad_input(cli: Cli, problem_file: str, name: str) -> None:
-    Path("mine.py").write_text(OWN)
-    refused(cli("run", problem_file, "--policy", f"mine.py:{name}", "--json", "r.json"))
-    assert not Path("r.json").exists()
-    table = cli("compare", problem_file, "--policies", f"mine.py:{name},fgd", "--json", "g.json")
-    assert table.code == 2
-    rows: list[dict[str, Any]] = json.loads(Path("g.json").read_text())["rows"]
-    status = {row["method"]: row["status"] for row in rows if row["kind"] == "policy"}
-    assert status == {f"mine.py:{name}": "error", "fgd": "feasible"}
 
 
 @pytest.mark.parametrize(
