@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import RESULT_KEYS, Cli, refused, two_nodes_problem
+from tables import options
 
 import optgap
 from optgap.cli import COMMANDS, REMOVED
@@ -57,42 +58,28 @@ def test_without_an_output_file_the_problem_goes_to_standard_output(cli: Cli) ->
     assert json.loads(answer.out)["schema"] == "optgap.placement.problem/1"
 
 
-def write_tables(folder: Path) -> None:
-    (folder / "nodes.csv").write_text(
-        "sn,cpu_milli,memory_mib,gpu,model\nn0,16000,4096,2,G2\nn1,16000,4096,1,T4\n"
-    )
-    (folder / "tasks.csv").write_text(
-        "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos\n"
-        "p0,1000,10,1,500,,LS\np1,1000,10,2,1000,G2,LS\np2,1000,10,0,0,,BE\n"
-    )
-    (folder / "order.csv").write_text("seq,task\n0,p2\n1,p1\n2,p0\n3,p0\n")
-    (folder / "ranks.csv").write_text("rank,node\n0,n1\n1,n0\n")
+CSV = {
+    "nodes": "sn,cpu_milli,memory_mib,gpu,model\nn0,16000,4096,2,G2\nn1,16000,4096,1,T4\n",
+    "tasks": "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos\n"
+    "p0,1000,10,1,500,,LS\np1,1000,10,2,1000,G2,LS\np2,1000,10,0,0,,BE\n",
+    "order": "seq,task\n0,p2\n1,p1\n2,p0\n3,p0\n",
+    "ranks": "rank,node\n0,n1\n1,n0\n",
+}
 
 
-CSV = ("--nodes", "nodes.csv", "--tasks", "tasks.csv")
-
-
-def test_csv_files_make_a_problem(cli: Cli, problem_file: str, tmp_path: Path) -> None:
-    write_tables(tmp_path)
-    answer = cli("generate", "placement", *CSV, "--order", "order.csv", "--ranks", "ranks.csv",
-                 "-o", "x.json")  # fmt: skip
-    assert answer.code == 0
+def test_csv_files_make_a_problem_and_placements_and_series_are_written_per_arrival(
+    cli: Cli, problem_file: str
+) -> None:
+    tables = options(Path(), CSV)
+    drawn = (*tables[:4], "--set", "load=0.4", "--seed", "1")
+    assert cli("generate", "placement", *drawn, "-o", "y.json").code == 0
+    assert optgap.load("y.json").tasks.demand_milli.sum() < 3000
+    assert cli("generate", "placement", *tables, "-o", "x.json").code == 0
     problem = optgap.load("x.json")
     assert problem.tasks.names == ("p2", "p1", "p0", "p0")
     assert problem.ranks.tolist() == [1, 0]
-    cli("generate", "placement", *CSV, "--set", "load=0.4", "-o", "y.json", "--seed", "1")
-    assert optgap.load("y.json").tasks.demand_milli.sum() < 3000
-
-
-def test_placements_and_series_are_written_per_arrival(
-    cli: Cli, problem_file: str, tmp_path: Path
-) -> None:
-    write_tables(tmp_path)
-    cli("generate", "placement", *CSV, "--order", "order.csv", "--ranks", "ranks.csv",
-        "-o", "x.json")  # fmt: skip
-    answer = cli("run", "x.json", "--policy", "firstfit", "--placements", "p.csv", "--series",
-                 "s.csv")  # fmt: skip
-    assert answer.code == 0
+    written = ("--placements", "p.csv", "--series", "s.csv")
+    assert cli("run", "x.json", "--policy", "firstfit", *written).code == 0
     assert Path("p.csv").read_text() == "seq,node,gpu_index\n0,n1,\n1,n0,0-1\n2,n1,0\n3,n1,0\n"
     with open("s.csv", newline="") as file:
         series = list(csv.DictReader(file))
@@ -102,7 +89,7 @@ def test_placements_and_series_are_written_per_arrival(
     ]  # fmt: skip
     assert [row["arrived_gpu_milli"] for row in series] == ["0", "2000", "2500", "3000"]
     assert [row["used_cpu_milli"] for row in series] == ["1000", "2000", "3000", "4000"]
-    metrics = optgap.run(optgap.load("x.json"), "firstfit").metrics
+    metrics = optgap.run(problem, "firstfit").metrics
     assert float(series[-1]["power_gpu_w"]) == metrics["power_gpu_w"] == 300 + 70
     assert float(series[-1]["frag_gpu_milli"]) == pytest.approx(metrics["frag_gpu_milli"])
 
