@@ -184,8 +184,7 @@ def test_allocatable_counts_cordoned_nodes_take_nobody_and_lost_ones_are_left_ou
 def test_vendors_products_and_their_power(real: KubernetesReading) -> None:
     power = real.migration.problem.power.gpu_full_w
     for node, watts in {
-        "gke-l4": 72, "eks-v100": 300, "aks-v100": 300, "ali-1": 70, "a100-degraded": 400,
-        "opensim-1": 300,
+        "gke-l4": 72, "eks-v100": 300, "aks-v100": 300, "a100-degraded": 400,
     }.items():  # fmt: skip
         cluster = real.migration.problem.cluster
         assert power[cluster.models[cluster.index[node]]] == watts
@@ -221,7 +220,7 @@ def test_pods_that_may_not_move_stay_and_the_reason_is_counted(
         "aks": lambda p: p["metadata"].update(
             annotations={"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
         ),
-        "ali-mem": lambda p: p["spec"].update(
+        "kata": lambda p: p["spec"].update(
             affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}}
         ),
     }

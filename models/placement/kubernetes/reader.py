@@ -16,10 +16,10 @@ from optgap.models.placement.kubernetes.devices import (
     Devices,
     Node,
     amounts,
-    clipped,
     examine,
     family,
     notes,
+    overheld,
 )
 from optgap.models.placement.kubernetes.objects import COMMAND, Object, Objects, read_objects
 from optgap.models.placement.kubernetes.power import UNKNOWN_W, Figures
@@ -228,8 +228,8 @@ def _over(node: Node) -> list[Violation]:
         if held > limit and (devices.verdict != "unknown" or kind in ("plain", "other")):
             called = "cards" if kind == "nvidia" and (name,) in devices.keys else name
             found.append((called, held, limit))
-    clips = [("a card", most, units) for most, units in clipped(node)]
-    return [Overfull("held", f"{name} of {node.name}", *over) for name, *over in found or clips]
+    cards = [("a card", most, units) for most, units in overheld(node)]
+    return [Overfull("held", f"{name} of {node.name}", *over) for name, *over in found or cards]
 
 
 def _stays(pod: Pod, node: Node, other: Sequence[str]) -> str:
@@ -252,14 +252,14 @@ def _stays(pod: Pod, node: Node, other: Sequence[str]) -> str:
 
 @dataclass
 class _Row:
-    """Task: a pod, a pod's share of a card, or everything that belongs to a node.
+    """Task: a pod, or everything that belongs to a node.
 
     Parameters
     ----------
     name: name of the task.
     pod: the pod; None for everything that belongs to a node.
     node: index of its node.
-    asks: requested amounts, which only the first share of a pod has.
+    asks: requested amounts.
     cell: (GPUs, units of each, bits) on cards of the problem.
     allowed: (N,) nodes that the task may go to.
     movable: whether the task may move at all.
@@ -281,15 +281,12 @@ def _rows(nodes: Sequence[Node], rules: Rules) -> list[_Row]:
     for n, node in enumerate(nodes):
         part: Counter[str] = Counter()
         for pod in node.pods:
-            cells = pod.cells if node.devices.cards else []
-            if pod.stays == PART and not cells:
+            cell = pod.cell if node.devices.cards else (0, 0, 0)
+            if pod.stays == PART and not cell[0]:
                 part.update(pod.asks)
                 continue
             allowed = rules.allowed(pod, node) if not pod.stays else everywhere
-            for i, cell in enumerate(cells or [(0, 0, 0)]):
-                name = pod.name if len(cells) < 2 else f"{pod.name}[{i}]"
-                asks = pod.asks if i == 0 else {}
-                rows.append(_Row(name, pod, n, asks, cell, allowed, not pod.stays))
+            rows.append(_Row(pod.name, pod, n, pod.asks, cell, allowed, not pod.stays))
         if any(pod.stays == PART for pod in node.pods):
             base.append(_Row(f"{PART} {node.name}", None, n, part, (0, 0, 0), everywhere, False))
     return rows + base
@@ -298,7 +295,7 @@ def _rows(nodes: Sequence[Node], rules: Rules) -> list[_Row]:
 def _relaxed(nodes: Sequence[Node], rows: Sequence[_Row]) -> list[int]:
     """Return thousandths of a card for the problem; tasks that fit in units fit in these.
 
-    Moves and the referee add up the units themselves.
+    Moves check the units themselves, as a resource of the node.
     """
     kinds = [frozenset(node.devices.keys) for node in nodes]
     most: Counter[frozenset[tuple[str, ...]]] = Counter()
@@ -399,7 +396,7 @@ def _cpu(nodes: Sequence[Node], rows: Sequence[_Row]) -> list[int]:
 
 
 def _further(nodes: Sequence[Node], rows: Sequence[_Row]) -> Further:
-    """Return further limits on moves: exact amounts of resources, and units of cards."""
+    """Return further limits on moves: exact amounts of resources."""
     names = tuple({name: None for row in rows if row.movable for name in row.asks})
 
     def table(amounts: Sequence[Mapping[str, int]]) -> IntArray:
@@ -410,7 +407,4 @@ def _further(nodes: Sequence[Node], rows: Sequence[_Row]) -> Further:
         names,
         table([node.allocatable for node in nodes]).T,
         table([row.asks for row in rows]),
-        np.array([node.devices.units for node in nodes], dtype=np.int64),
-        np.array([row.cell[1] for row in rows], dtype=np.int64),
-        np.array([row.cell[0] and nodes[row.node].devices.fullest for row in rows], dtype=bool),
     )

@@ -36,7 +36,7 @@ class Pod:
     object: object of the API.
     asks: requested amounts.
     on_every_node: whether the pod belongs to its node (DaemonSet, static pod).
-    cells: (GPUs, units of each, bits) of the cards it holds, an entry for each share of a card.
+    cell: (GPUs, units of each, bits) of the cards that it holds.
     keys: kinds of device that the pod requests.
     stays: reason why the pod must stay; "" if it may move.
     """
@@ -45,7 +45,7 @@ class Pod:
     object: Object
     asks: Amounts
     on_every_node: bool = False
-    cells: list[tuple[int, int, int]] = field(default_factory=list)
+    cell: tuple[int, int, int] = (0, 0, 0)
     keys: set[Key] = field(default_factory=set)
     stays: str = ""
 

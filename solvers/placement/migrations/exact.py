@@ -6,8 +6,6 @@ moved_i ≥ 1 − y_inh  for every GPU h of node n that task i has now (1 − x_
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementSolution
 from optgap.models.placement.migrations import MigrationProblem
@@ -84,10 +82,3 @@ def _further(made: Placing, migration: MigrationProblem) -> None:
             if asks and max(asks.values()) < LARGE and sum(asks.values()) > further.capacity[r, n]:
                 used = m.sum(a * made.x[i, n] for i, a in asks.items())
                 m.row(f"further_{name}_{n}", used <= int(further.capacity[r, n]))
-    shares = defaultdict(list)
-    for (i, n, h), y in made.y.items():
-        if further.share[i] != made.problem.tasks.gpu_milli[i]:
-            shares[n, h].append(int(further.share[i]) * y)
-    for (n, h), taken in shares.items():
-        if not migration.closed[n]:
-            m.row(f"units_{n}_{h}", m.sum(taken) <= int(further.units[n]))

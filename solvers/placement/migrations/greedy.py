@@ -77,9 +77,7 @@ class Descent:
             return n, tuple(order), barred
 
         for members in state.groups(n):
-            # where a task comes back to is not ours to say if a scheduler picks the GPU
-            fullest = self.migration.further.fullest[members].any()
-            yield unit(members, -1 if fullest else int(np.bitwise_or.reduce(state.mask[members])))
+            yield unit(members, int(np.bitwise_or.reduce(state.mask[members])))
         plain = [k for k in here if movable[k] and not tasks.num_gpu[k]]
         plain.sort(key=lambda k: -tasks.cpu_milli[k])
         free = int(state.free_cpu[n])
