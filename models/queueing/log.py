@@ -52,7 +52,6 @@ class QueueLog:
     ----------
     problem: the jobs; only the number of GPUs matters, not their nodes.
     logged: the schedule that happened.
-    users: user of each job.
     pool: number of GPUs and its source.
     records: number of jobs in the file; `reasons` counts those left out, by reason.
     pools: jobs and GPU-hours by pool.
@@ -62,7 +61,6 @@ class QueueLog:
 
     problem: QueueingProblem
     logged: QueueingSolution
-    users: tuple[str, ...]
     pool: str
     records: int
     reasons: Mapping[str, int]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FIELDS = 18
 MOST = 2.0**53
 """Least integer from which on floats cannot represent all integers."""
-NUMBER, SUBMIT, WAIT, RUN, USED, ASKED, LIMIT, STATUS, USER, QUEUE = 0, 1, 2, 3, 4, 7, 8, 10, 11, 14
+NUMBER, SUBMIT, WAIT, RUN, USED, ASKED, LIMIT, STATUS, QUEUE = 0, 1, 2, 3, 4, 7, 8, 10, 14
 PARTS = (2, 3, 4)
 """Status of a part of a job with checkpoints; another line has the whole job."""
 HEADER = re.compile(r";\s*(MaxProcs|MaxNodes)\s*:\s*(\d+)", re.IGNORECASE)
@@ -146,7 +146,6 @@ def read_swf_log(
     return QueueLog(
         problem,
         logged,
-        tuple(f"user-{user:.0f}" for user in log.values[kept, USER]),
         pool.said,
         len(jobs) + reasons.total(),
         reasons,

@@ -99,7 +99,7 @@ def read_slurm(
     reasons["of another pool"] = len(runs) - len(found)
     rows, start = [run.row for run in found], floats([run.start_s for run in found])
     lasted = floats([run.lasted_s for run in found])
-    users, partitions = table.column("user"), table.column("partition")
+    partitions = table.column("partition")
     warnings = _warnings(table, times, runs, chosen)
     jobs = Jobs.of(
         np.minimum(arrivals[rows], start),
@@ -116,7 +116,6 @@ def read_slurm(
     return QueueLog(
         problem,
         logged,
-        tuple(users[row] for row in rows),
         size.said,
         sum("." not in name for name in table.columns["jobid"]) + len(table.unread),
         {why: count for why, count in reasons.items() if count},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from optgap.models.figures import delivered
 from optgap.models.placement.migrations import MigrationProblem, Move
 from optgap.models.result import Evaluation, Termination, Violation, relative_gap
 from optgap.models.shown import counted
-from optgap.render import Answer, Row, Table, number, percent, text_table
+from optgap.render import Answer, Row, Table, number, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +29,6 @@ SAID = (
 """Attributes that the JSON form has under their own names."""
 SHOWN = 12
 """Number of violations, and of warnings, that a person is shown."""
-Records = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,6 @@ class Audit(Answer):
     covered: number of records of the file that the audit is about.
     sentence: the result in words.
     facts: names and values, for people.
-    tables: further tables, by caption.
     warnings: lines about odd values in the file.
     termination: whether a limit or an interrupt ended the work.
     migration, curve, node_names: for placements the tasks that may migrate, the saving by number
@@ -163,7 +161,6 @@ class Audit(Answer):
     covered: Covered
     sentence: str
     facts: tuple[tuple[str, str], ...] = ()
-    tables: Mapping[str, Records] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     termination: Termination = Termination.COMPLETED
     migration: MigrationProblem | None = field(default=None, repr=False)
@@ -226,7 +223,7 @@ class Audit(Answer):
             "covered": asdict(self.covered),
             "moves_curve": self._curve_rows(),
             "facts": [{"name": name, "value": value} for name, value in self.facts],
-            "tables": {caption: [dict(r) for r in rows] for caption, rows in self.tables.items()},
+            "tables": {},
             "warnings": list(self.warnings),
             "termination": str(self.termination),
         }
@@ -258,12 +255,13 @@ class Audit(Answer):
         return delivered(audit_figure(self), path)
 
     def head(self) -> list[str]:
-        """Return the sentence, the records that it is about, and the bounds that were cut."""
+        """Return the sentence, the records that it is about, cut bounds, and the facts."""
         return [
             f"{self.problem.name}: {self.problem.summary}",
             self.sentence,
             f"records covered: {self.covered}",
             *(self.comparison.announced() if self.comparison else ()),
+            *(f"{name}: {value}" for name, value in self.facts),
         ]
 
     def table(self) -> Table:
@@ -288,18 +286,6 @@ class Audit(Answer):
             if len(what) > SHOWN:
                 lines.append(f"… and {len(what) - SHOWN} more such lines")
         return lines
-
-    def __str__(self) -> str:
-        width = max((len(name) for name, _ in self.facts), default=0)
-        facts = [f"{name.ljust(width)}  {value}" for name, value in self.facts]
-        blocks = ["\n".join(self.head()), "\n".join(facts), text_table(*self.table())]
-        return "\n\n".join(filter(None, [*blocks, "\n".join(self.notes())]))
-
-    def _repr_html_(self) -> str:
-        from optgap.reporting.reading import Document
-
-        facts = [{"": name, "found": value} for name, value in self.facts]
-        return super()._repr_html_() + Document({"facts": facts, **self.tables})._repr_html_()
 
     def __repr__(self) -> str:
         return f"<Audit of {self.kind} {self.source}: {self.sentence}>"
