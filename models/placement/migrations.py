@@ -37,7 +37,7 @@ class Move:
 
 @dataclass(frozen=True, eq=False)
 class Further:
-    """Further limits on moves, beside the problem, which may be a relaxation.
+    """All limits on moves but GPUs; the problem may be a relaxation of these.
 
     Parameters
     ----------
@@ -52,12 +52,13 @@ class Further:
 
     @classmethod
     def of(cls, problem: PlacementProblem) -> Further:
-        """Return no further limits, except the number of tasks on a node of the problem."""
-        tasks, nodes = len(problem.tasks), len(problem.cluster)
+        """Return the problem's own limits."""
+        tasks, cluster = problem.tasks, problem.cluster
+        most, one = (np.full(len(of), n) for of, n in ((cluster, TASKS_PER_NODE), (tasks, 1)))
         return cls(
-            ("tasks",),
-            np.full((1, nodes), TASKS_PER_NODE),
-            np.ones((tasks, 1), dtype=np.int64),
+            ("tasks", "cpu", "memory"),
+            np.array([most, cluster.cpu_milli, cluster.memory_mib]),
+            np.array([one, tasks.cpu_milli, tasks.memory_mib]).T,
         )
 
 

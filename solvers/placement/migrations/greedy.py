@@ -8,6 +8,7 @@ fits by construction.
 from __future__ import annotations
 
 import heapq
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -36,7 +37,7 @@ class Descent:
         for n in range(len(migration.problem.cluster)):
             self._value(n)
 
-    def run(self, most: int, limits: Limits) -> None:
+    def run(self, limits: Limits, most: float = math.inf) -> None:
         """Move until `most` migrations are used up, or no group saves power."""
         while self._heap and len(self.moves) < most and not limits.stop:
             _, _, age, unit = heapq.heappop(self._heap)

@@ -20,11 +20,9 @@ NOTHING = 1e-9
 def landing(
     nodes: Table,
     free_cpu: IntArray,
-    free_memory: IntArray,
     gpu_free: IntArray,
     allowed: BoolArray,
     cpu: int,
-    memory: int,
     num_gpu: int,
     share: int,
     barred_node: int,
@@ -36,9 +34,7 @@ def landing(
     """
     best, best_mask, best_w, best_left, best_cpu = -1, 0, np.inf, 0, 0
     for n in range(len(nodes)):
-        if not allowed[n] or cpu > free_cpu[n] or memory > free_memory[n]:
-            continue
-        if n == barred_node and barred == -1:
+        if not allowed[n] or (n == barred_node and barred == -1):
             continue
         mask, left, busy, found = 0, 0, 0, 0
         for g in range(nodes[n]["gpus"] if num_gpu else 0):
@@ -80,11 +76,10 @@ class State:
         self.nodes = node_table(problem, np.arange(len(problem.cluster)))
         widest = max(1, int(problem.cluster.gpus.max()))
         self.free_cpu = np.array(problem.cluster.cpu_milli)
-        self.free_memory = np.array(problem.cluster.memory_mib)
         self.gpu_free = np.full((len(problem.cluster), widest), WHOLE_GPU)
         self.more_free = migration.further.capacity.astype(np.int64).copy()
         self.short = [np.flatnonzero(asks) for asks in migration.further.asks]
-        takes = self.tasks.cpu_milli, self.tasks.memory_mib, self.tasks.gpu_milli
+        takes = self.tasks.cpu_milli, self.tasks.gpu_milli
         self.takes = list(zip(*(column.tolist() for column in takes), strict=True))
         self.node = np.full(len(problem.tasks), -1, dtype=np.int64)
         self.mask = np.zeros(len(problem.tasks), dtype=np.int64)
@@ -108,9 +103,8 @@ class State:
         return n, mask
 
     def _change(self, k: int, n: int, mask: int, sign: int) -> None:
-        cpu, memory, share = self.takes[k]
+        cpu, share = self.takes[k]
         self.free_cpu[n] -= sign * cpu
-        self.free_memory[n] -= sign * memory
         if len(self.short[k]):
             self.more_free[:, n] -= sign * self.migration.further.asks[k]
         for g in _bits(mask):
@@ -164,18 +158,12 @@ class State:
         for r in self.short[k]:
             allowed = allowed & (self.more_free[r] >= further.asks[k, r])
         n, mask, watts = landing(
-            self.nodes, self.free_cpu, self.free_memory, self.gpu_free,
-            allowed, int(tasks.cpu_milli[k]), int(tasks.memory_mib[k]),
+            self.nodes, self.free_cpu, self.gpu_free, allowed, int(tasks.cpu_milli[k]),
             int(tasks.num_gpu[k]), int(tasks.gpu_milli[k]), barred_node, barred,
         )  # fmt: skip
         return int(n), int(mask), float(watts)
 
     def fits(self, k: int, n: int, mask: int) -> bool:
         """Tell whether task `k`, which has no place at the moment, fits there."""
-        tasks, further = self.tasks, self.migration.further
-        return bool(
-            self.free_cpu[n] >= tasks.cpu_milli[k]
-            and self.free_memory[n] >= tasks.memory_mib[k]
-            and (self.more_free[:, n] >= further.asks[k])[self.short[k]].all()
-            and all(self.gpu_free[n, g] >= tasks.gpu_milli[k] for g in _bits(mask))
-        )
+        enough = (self.more_free[:, n] >= self.migration.further.asks[k])[self.short[k]].all()
+        return bool(enough) and all(self.gpu_free[n, g] >= self.takes[k][1] for g in _bits(mask))
