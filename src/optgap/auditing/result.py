@@ -27,6 +27,8 @@ SAID = (
     "gap_to_bound", "gap",
 )  # fmt: skip
 """Attributes that the JSON form has under their own names."""
+LINES = ("after the moves found", "no plan goes below (proven)")
+"""Power over the number of moves, in a picture."""
 SHOWN = 12
 """Number of violations, and of warnings, that a person is shown."""
 
@@ -86,8 +88,9 @@ class MoveList(Answer):
                 "gpu_index": [
                     g for g in range(move.gpu_mask.bit_length()) if move.gpu_mask >> g & 1
                 ],
+                "power_w": power,
             }
-            for move in self.moves
+            for move, power in zip(self.moves, self.power_w[1:], strict=True)
         ]
 
     def to_json(self) -> dict[str, Any]:
@@ -98,16 +101,14 @@ class MoveList(Answer):
         """Return a row for each step: task, from_node, to_node, gpu_index, and power_w after it."""
         import pandas as pd
 
-        columns = ["task", "from_node", "to_node", "gpu_index"]
-        frame = pd.DataFrame(self._rows(), columns=columns)
-        frame["power_w"] = list(self.power_w[1:])
-        return frame
+        columns = ["task", "from_node", "to_node", "gpu_index", "power_w"]
+        return pd.DataFrame(self._rows(), columns=columns)
 
     def table(self) -> Table:
         """Return a line for each step."""
         rows: list[Row] = [
-            (str(k), *map(str, where), ", ".join(map(str, gpus)), number(self.power_w[k]))
-            for k, (*where, gpus) in enumerate((move.values() for move in self._rows()), 1)
+            (str(k), *where, ", ".join(map(str, gpus)), number(watts))
+            for k, (*where, gpus, watts) in enumerate((row.values() for row in self._rows()), 1)
         ]
         return ("step", "pod", "from", "to", "GPUs", "power (W)"), rows, (0, 5)
 
@@ -243,16 +244,34 @@ class Audit(Answer):
         return pd.DataFrame(self._curve_rows(), columns=columns)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Draw the saving by number of moves, or every policy's gap beside ``logged``.
+        """Draw the power by number of moves, or every policy's gap beside ``logged``.
 
         Parameters
         ----------
         path
             A file that ends in .png, .svg or .pdf. Default: none is written.
         """
-        from optgap.auditing.picture import audit_figure
+        from optgap.plotting import figures
+        from optgap.plotting.gaps import gaps_figure
 
-        return delivered(audit_figure(self), path)
+        if self.comparison is not None and self.best_bound is not None:
+            return delivered(gaps_figure(self.comparison), path)
+        figure = figures.new_figure(8.0, 4.4)
+        ax, rows = figure.subplots(), self._curve_rows()
+        moves, *watts = zip(*(row.values() for row in rows), strict=True) if rows else ((), (), ())
+        for values, style, label in zip(watts, ("-o", "--"), LINES, strict=True):
+            ax.plot(moves, values, style, markersize=4, label=label)
+        ax.set_xscale("symlog", linthresh=1)
+        ax.set_xticks(moves, [f"{most:,}" for most in moves], rotation=45)
+        ax.set_ylim(bottom=0)
+        if not rows:  # a log without a bound: the title says why
+            ax.set_axis_off()
+        ax.set_xlabel("migrations, at most")
+        ax.set_ylabel("power (W)")
+        figures.plain(ax, "both")
+        figures.titled(ax, self.sentence)
+        figures.legend_below(ax, 1)
+        return delivered(figure, path)
 
     def head(self) -> list[str]:
         """Return the sentence, the records that it is about, cut bounds, and the facts."""
