@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from optgap.auditing.logged import Beside, alone, judged
+from optgap.auditing.logged import Beside, judged
 from optgap.auditing.result import Audit, Covered
 from optgap.comparing.comparison import ACCEPTED, Comparison
 from optgap.models.queueing.log import QueueLog
@@ -29,7 +30,9 @@ def audit_queue(kind: str, source: str, log: QueueLog, beside: Beside) -> Audit:
     kind: format of the log, ``slurm`` or ``swf``.
     """
     covered = Covered(log.records, len(log.problem), log.reasons)
-    found = judged(kind, source, log.problem, log.logged, covered, alone if log.lacks else beside)
+    if log.lacks:
+        beside = partial(beside, policies=(), methods=())
+    found = judged(kind, source, log.problem, log.logged, covered, beside)
     return replace(
         found,
         sentence=log.lacks or _sentence(log, found),
@@ -73,7 +76,7 @@ def _sentence(log: QueueLog, found: Audit) -> str:
     if bound is not None:
         share = percent(max(0.0, (now - bound) / now), 1)
         told.append(f"the lower bound is {_seconds(bound)}, so at most {share} could be saved")
-    where = "as told" if log.pool == "as told" else "in the log"
+    where = "as told" if log.pool.said == "as told" else "in the log"
     gpus = f"{log.problem.gpus:,} GPU" + "s" * (log.problem.gpus > 1)
     return f"{text}. With the {gpus} {where}, {' and '.join(told)}." if told else f"{text}."
 
@@ -81,7 +84,7 @@ def _sentence(log: QueueLog, found: Audit) -> str:
 def _facts(log: QueueLog) -> tuple[tuple[str, str], ...]:
     wait = log.logged.start_s - log.problem.jobs.arrival_s
     facts = [
-        ("GPUs", f"{log.problem.gpus:,}, {log.pool}"),
+        ("GPUs", f"{log.problem.gpus:,}, {log.pool.said}"),
         ("mean wait", f"{_seconds(float(wait.mean()))}, median {_seconds(float(np.median(wait)))}"),
         ("load", percent(log.load, 1)),
     ]
