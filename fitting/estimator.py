@@ -7,11 +7,12 @@ fit. Residuals are ln(predicted) − ln(measured).
 
 from __future__ import annotations
 
-import inspect
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +29,11 @@ from optgap.fitting.optimise import (
 from optgap.fitting.profile import QUANTITIES, Profile
 from optgap.models.errors import InputError, NoQuote, one_of
 
-T = TypeVar("T")
 Design = Mapping[str, Any]
 """Values that a model computes once from a table: columns and reference values."""
 MOST_LEVELS = 200
 """Largest number of distinct values of an input that is not continuous."""
-LOSSES = ("linear", "soft_l1")
-NOT_NEGATIVE = ("dram_sum", "dram_active", "fp_active", "util_percent", "util_sum_percent")
+NOT_NEGATIVE = ("dram_sum", "dram_active", "fp_active", "util_percent")
 """Inputs that may be 0; the others must be positive."""
 
 
@@ -42,8 +41,9 @@ class NotFittedError(RuntimeError):
     """Error for use of an estimator before it was fitted."""
 
 
+@dataclass(kw_only=True, eq=False)
 class Estimator(ABC):
-    """Base of the fitted models.
+    """Base of the fitted models; the fields are the settings.
 
     Parameters
     ----------
@@ -65,29 +65,21 @@ class Estimator(ABC):
     """Whether each needed column must take more than one value."""
     uses: ClassVar[tuple[str, ...]] = ()
     """Columns that the model reads if the table has them."""
-    near_: Self | None = None
+    loss: Loss = "soft_l1"
+    loss_scale: float = 0.02
+    starts: int = 4
+    seed: int = 0
+    near_: Self | None = field(default=None, init=False, repr=False)
     """Fit to nearly the same rows, which serves as a start."""
 
-    def __init__(
-        self,
-        *,
-        loss: Loss = "soft_l1",
-        loss_scale: float = 0.02,
-        starts: int = 4,
-        seed: int = 0,
-    ) -> None:
-        if not loss_scale > 0:
-            raise InputError(self.name, "loss_scale", loss_scale, "a relative error above 0")
-        self.loss = self.one_of("loss", loss, LOSSES)
-        self.loss_scale = loss_scale
-        self.starts = starts
-        self.seed = seed
-
-    def one_of(self, setting: str, value: T, known: Collection[str]) -> T:
-        """Return a setting that must be one of some texts; raise InputError for another."""
-        if value not in known:
-            raise InputError(self.name, setting, value, one_of(known))
-        return value
+    def __post_init__(self) -> None:
+        hints = _hints(type(self))
+        for name, value in self.get_params().items():
+            expected = _expected(value, hints[name])
+            if expected:
+                raise InputError(self.name, name, value, expected)
+        if not self.loss_scale > 0:
+            raise InputError(self.name, "loss_scale", self.loss_scale, "a relative error above 0")
 
     @classmethod
     def reads(cls) -> tuple[str, ...]:
@@ -135,10 +127,6 @@ class Estimator(ABC):
         """Return (count, parameters) draws; None if covariance and residuals serve for draws."""
         return None
 
-    def told_apart(self, table: Profile) -> NDArray[np.bool_]:
-        """Return the rows whose response depends on parameters; only these judge intervals."""
-        return np.ones(len(table), dtype=bool)
-
     def share(self, table: Profile, by: str | None) -> Self:
         """Return a copy with what all groups of a table share, such as a voltage curve."""
         return self
@@ -149,25 +137,13 @@ class Estimator(ABC):
 
     # --- its settings, fitting and predicting --------------------------------------------
 
-    @classmethod
-    @cache
-    def _names(cls) -> tuple[str, ...]:
-        own = [vars(base) for base in reversed(cls.__mro__[:-1])]  # object has no settings
-        inits = [inspect.signature(names["__init__"]) for names in own if "__init__" in names]
-        found = [p for init in inits for p in init.parameters.values()]
-        return tuple(dict.fromkeys(p.name for p in found if p.kind is p.KEYWORD_ONLY))
-
     def get_params(self) -> dict[str, Any]:
         """Return the settings, as given to the constructor."""
-        return {name: getattr(self, name) for name in self._names()}
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
 
     def clone(self, **settings: Any) -> Self:
         """Return an unfitted copy with `settings` changed."""
-        return type(self)(**{**self.get_params(), **settings})
-
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
-        return f"{type(self).__name__}({shown})"
+        return replace(self, **settings)
 
     @property
     def fitted(self) -> bool:
@@ -399,11 +375,20 @@ def _advice(params: Sequence[Parameter]) -> str:
     return next((f"; measure {p.measure}" for p in params if p.measure), "")
 
 
-def number(model: str, name: str, value: float | None, expected: str) -> float | None:
-    """Return a setting that is a number, or None to fit it; raise InputError for others."""
-    if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
-        return value
-    raise InputError(model, name, value, f"{expected}, or none to have it found")
+_hints = cache(get_type_hints)
+
+
+def _expected(value: object, hint: Any) -> str:
+    """Return what a setting must be, if the value is not of its type; else ""."""
+    if get_origin(hint) is Literal:
+        return "" if value in get_args(hint) else one_of(get_args(hint))
+    kinds = get_args(hint) or (hint,)
+    if type(value) in kinds or (type(value) is int and float in kinds):
+        good = not isinstance(value, (int, float)) or 0 <= value < math.inf
+    else:
+        good = False
+    words = {int: "a whole number, 0 or more", float: "a number, 0 or more", str: "text"}
+    return "" if good else " or ".join(words.get(kind, "none") for kind in kinds)
 
 
 def mape(measured: Floats, predicted: Floats) -> float:

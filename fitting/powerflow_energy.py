@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from optgap.models.performance.priors import BETA, FLOOR, STATIC, SYNC, Prior
 from optgap.models.performance.throughput import SyncForm
 
 
+@dataclass(kw_only=True, eq=False)
 class PowerFlowEnergy(Shaped):
     """E_iter = n·(P_grad·T_grad + P_sync·T_sync + P_static·T_iter) in J (PowerFlow, Eq. 6-15).
 
@@ -49,10 +50,8 @@ class PowerFlowEnergy(Shaped):
         "gpus", "local_batch", "nodes", "gpus_on_node", "time_s", "power_w",
     )  # fmt: skip
 
-    def __init__(self, *, sync: SyncForm = "paper", io: IoForm = "full", **shared: Any) -> None:
-        super().__init__(**shared)
-        self.sync = sync
-        self.io = io
+    sync: SyncForm = "paper"
+    io: IoForm = "full"
 
     # --- the table -----------------------------------------------------------------------
 

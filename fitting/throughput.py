@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -39,6 +40,7 @@ _MEASURE = {
 }
 
 
+@dataclass(kw_only=True, eq=False)
 class PowerFlowThroughput(Estimator):
     """T_iter of PowerFlow, Eq. 1-5, with outer exponent 1/γ2 and a choice of forms for T_sync.
 
@@ -57,11 +59,10 @@ class PowerFlowThroughput(Estimator):
     needs = ("gpus", "local_batch")
     uses = ("nodes", "gpus_on_node", "frequency_mhz")
     swept = False
-
-    def __init__(self, *, sync: SyncForm = "paper", io: IoForm = "full", **shared: Any) -> None:
-        super().__init__(**(dict[str, Any](loss_scale=0.05, starts=12) | shared))
-        self.sync = self.one_of("sync", sync, SYNC_NAMES)
-        self.io = self.one_of("io", io, ("full", "none"))
+    sync: SyncForm = "paper"
+    io: IoForm = "full"
+    loss_scale: float = 0.05
+    starts: int = 12
 
     def settle(self, table: Profile) -> Design:
         """Return whether the clock is known and varies, and the scopes of synchronisation."""

@@ -30,7 +30,6 @@ METHODS = entries(
         "oracle",
         "CP-SAT with optional intervals, led by the pattern bound; some 25 jobs proven",
         kind="exact",
-        params={"workers": 1},
     ),
     Entry(
         "intervals",

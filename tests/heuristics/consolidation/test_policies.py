@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
+from slow_consolidation_time import stepwise
 from strategies_consolidation import consolidation_problems, micro
 from trust.agreement import examples
 from trust.agreement import outcome_of as ran
@@ -19,7 +21,15 @@ from optgap.heuristics.consolidation.regret import regrets
 from optgap.heuristics.consolidation.state import Choice, State
 from optgap.models.clock import CompileTimer
 from optgap.models.compiled import interpreted
-from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
+from optgap.models.consolidation import (
+    Assignment,
+    Clock,
+    ConsolidationProblem,
+    ConsolidationSolution,
+    GpuKind,
+    Server,
+    Task,
+)
 from optgap.models.consolidation.presets import cats_testbed, pai
 from optgap.models.consolidation.problem import Capacity, Rules
 from optgap.models.limits import Limits
@@ -171,7 +181,8 @@ def test_repacking_the_testbed_moves_tasks_and_never_needs_more_power() -> None:
 
 def test_repacking_without_time_stays_feasible_and_says_how_little_is_proven() -> None:
     problem = pai(seed=1, size=60, present=12)
-    hasty = ran(problem, "opt_repack", capacity="mean", units=1e-4)
+    little = Limits(effort=2e-4)
+    hasty = POLICIES["opt_repack"].load()(problem, limits=little, seed=0, capacity="mean")
     assert problem.check(hasty.solution) == []
     assert problem.serves_all(hasty.solution)
     proven, unproven = hasty.info["events_proven"], hasty.info["events_unproven"]
@@ -186,7 +197,8 @@ def test_repacking_ends_its_events_at_the_same_place_by_any_clock(
     working, found = CompileTimer.working, []
     for speed in (20.0, 0.05):
         monkeypatch.setattr(CompileTimer, "working", lambda clock, s=speed: s * working(clock))
-        found.append(ran(problem, "opt_repack", units=1e-3))
+        little = Limits(effort=5e-4)
+        found.append(POLICIES["opt_repack"].load()(problem, limits=little, seed=0))
     assert found[0] == found[1]
 
 
@@ -225,36 +237,12 @@ def test_the_long_share_a_gpu_where_best_fit_has_one_stay_awake_for_each() -> No
 def played(
     problem: ConsolidationProblem, kind: int, progress: dict[int, float], wait: float
 ) -> tuple[float, float]:
-    """J and s until the last has ended, in plain Python."""
-    f_max, joules, clock = problem.kinds[kind].f_max_mhz, 0.0, 0.0
-    left = dict(progress)
-
-    def next_change(task: int) -> float:
-        series, whole = problem.tasks[task].util_percent, problem.tasks[task].duration_s
-        k = int(left[task] / problem.period_s + 1e-7)
-        later = (k + 1) * problem.period_s
-        return min(later, whole) if k < len(series) - 1 else whole
-
-    def watts() -> float:
-        return max(problem.line(task, kind).watts(f_max) for task in left)
-
-    if left:
-        joules, clock = wait * watts(), wait
-    while left:
-        now = {
-            task: float(problem.tasks[task].util_percent[
-                min(int(p / problem.period_s + 1e-7), len(problem.tasks[task].util_percent) - 1)
-            ])
-            for task, p in left.items()
-        }  # fmt: skip
-        total = sum(now.values())
-        slow = max(1.0, (total / 100) ** problem.rules.contention)
-        step = max(0.0, min(next_change(task) - p for task, p in left.items()))
-        joules += step * slow * watts()
-        clock += step * slow
-        left = {task: p + step for task, p in left.items()}
-        left = {t: p for t, p in left.items() if p < problem.tasks[t].duration_s - 1e-6}
-    return joules, clock
+    """J and s until the last has ended, on one such GPU that wakes first for so long."""
+    rules = replace(problem.rules, wake_s=wait)
+    alone = replace(problem, servers=(Server((kind,), 0.0),), rules=rules)
+    there = [Assignment(task, (0,)) for task in progress]
+    clock = Clock(0, problem.kinds[kind].f_max_mhz)
+    return stepwise(alone, ConsolidationSolution.of(there, [clock]), progress)
 
 
 @examples(15)

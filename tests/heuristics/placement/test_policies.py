@@ -42,9 +42,7 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in POLICIES if name != "node-value"),  # which has a test file of its own
     ("pwr", {"score": "exact"}),
     ("fgd", {"score": "exact"}),
-    ("pwr+fgd", {"alpha": 0.05}),
-    ("pwr+fgd", {"alpha": 0.5}),
-    ("pwr+fgd", {"alpha": 0.9}),
+    *(("pwr+fgd", {"alpha": alpha}) for alpha in (0.0, 0.5, 0.9, 1.0)),
     ("pwr+fgd", {"score": "exact"}),
 ]
 small_problems = placement_problems(max_nodes=6, max_tasks=20) | placement_problems(
@@ -95,12 +93,6 @@ def test_the_plain_rules_hold_when_a_real_mix_of_nodes_overflows(
     solution = run(problem, name, **params).solution
     assert placements(solution) == SlowRun(problem, name, **params).place_all()
     assert 0 < int((solution.node < 0).sum()) < len(problem.tasks)
-
-
-@given(problem=small_problems)
-def test_the_ends_of_alpha_are_fgd_and_pwr(problem: PlacementProblem) -> None:
-    assert run(problem, "pwr+fgd", alpha=0.0).solution == run(problem, "fgd").solution
-    assert run(problem, "pwr+fgd", alpha=1.0).solution == run(problem, "pwr").solution
 
 
 # -- what is too large for them -------------------------------------------------------------
@@ -239,13 +231,11 @@ def direct(x: float) -> int:
     return math.trunc(100 * (1 / (1 + math.exp(-x))))
 
 
-def test_a_full_gpu_of_fragment_is_73_points_or_26() -> None:
+def test_the_table_of_steps_is_the_formula_wherever_it_may_round() -> None:
     steps = sigmoid_steps()
+    assert (np.diff(steps) > 0).all()
     assert [fgd_points(steps, x) for x in (0.0, 1.0, -1.0)] == [50, 73, 26]
-
-
-def test_steps_fall_where_pythons_own_exponential_puts_them() -> None:
-    steps = sigmoid_steps()
+    assert [fgd_points(steps, x) for x in (-62.0, 62.0)] == [direct(-62.0), direct(62.0)]
     for points, step in enumerate(steps.tolist(), start=1):
         x = step
         for _ in range(40):
@@ -253,15 +243,6 @@ def test_steps_fall_where_pythons_own_exponential_puts_them() -> None:
         for _ in range(80):
             assert fgd_points(steps, x) == direct(x), (points, x)
             x = math.nextafter(x, math.inf)
-
-
-@given(st.floats(-62, 62) | st.floats(-1e-13, 1e-13))
-def test_the_table_is_the_formula(x: float) -> None:
-    assert fgd_points(sigmoid_steps(), x) == direct(x)
-
-
-def test_steps_rise() -> None:
-    assert (np.diff(sigmoid_steps()) > 0).all()
 
 
 # -- regrets -------------------------------------------------------------------------------
@@ -297,7 +278,7 @@ def judged_by_the_referee(
 def test_a_regret_is_what_the_referee_finds(problem: PlacementProblem) -> None:
     if problem.objective.described.sense == "max":
         return
-    for policy in ("random", "firstfit"):
+    for policy in ("random", "firstfit", "greedy-exact"):
         solution = optgap.run(problem, policy).solution
         assert solution is not None
         found = {int(r.time): r.cost for r in regrets(problem, solution)}
@@ -306,14 +287,7 @@ def test_a_regret_is_what_the_referee_finds(problem: PlacementProblem) -> None:
         for k, cost in wanted.items():
             assert found.get(k, 0.0) == pytest.approx(cost, abs=1e-7 * scale)
         assert set(found) <= set(wanted)
-
-
-@examples(12)
-@given(placement_problems(max_tasks=4))
-def test_greedy_exact_regrets_nothing(problem: PlacementProblem) -> None:
-    solution = optgap.run(problem, "greedy-exact").solution
-    assert solution is not None
-    assert regrets(problem, solution) == []
+        assert policy != "greedy-exact" or not found
 
 
 def test_a_regret_names_task_nodes_and_rises() -> None:

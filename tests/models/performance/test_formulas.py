@@ -14,7 +14,6 @@ from optgap.models.performance import (
     EnergyModel,
     ThroughputModel,
     batch_power,
-    contention_factor,
     linear_power,
     power_law_power,
     power_law_time,
@@ -83,10 +82,6 @@ def test_power_by_batch_stands_still_outside_its_ends() -> None:
     assert power[0] == power[1]
     assert power[3] == power[4]
     assert power[2] - power[1] == pytest.approx(30 * np.log(8))
-
-
-def test_contention_starts_at_the_knee() -> None:
-    assert contention_factor([50, 100, 200], 0.6) == pytest.approx([1, 1, 2**0.6])
 
 
 def test_run_time_from_dram() -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import placement_problems, timed_placement_problems
+from strategies import placement_problems, tasks_of, timed_placement_problems
 
 from optgap.models.errors import InputError
 from optgap.models.jsonio import Fields
@@ -21,7 +22,6 @@ from optgap.models.placement import (
     PlacementProblem,
     PlacementSolution,
     TargetWorkload,
-    Tasks,
 )
 from optgap.models.placement.timeline import timeline
 
@@ -42,24 +42,12 @@ def problem(
     milli: int = 1000,
 ) -> PlacementProblem:
     """One task of a GPU for each submission and duration."""
-    count = len(times)
-    tasks = Tasks.of(
-        [f"t{k}" for k in range(count)],
-        [1000] * count,
-        [10] * count,
-        [1] * count,
-        [milli] * count,
-        [""] * count,
-        submit_s=[t[0] for t in times],
-        duration_s=[t[1] for t in times],
-    )
-    return PlacementProblem.of(
-        CLUSTER,
-        tasks,
-        WORKLOAD,
-        objective=PlacementObjective(goal),  # type: ignore[arg-type]
-        over_time=OverTime(queue, horizon_s=horizon_s),  # type: ignore[arg-type]
-    )
+    submit_s, duration_s = zip(*times, strict=True)
+    rows = [(1000, 10, 1, milli, "")] * len(times)
+    tasks = tasks_of(rows, submit_s=submit_s, duration_s=duration_s)
+    rules: Any = OverTime(queue, horizon_s=horizon_s)  # type: ignore[arg-type]
+    wanted: Any = PlacementObjective(goal)  # type: ignore[arg-type]
+    return PlacementProblem.of(CLUSTER, tasks, WORKLOAD, objective=wanted, over_time=rules)
 
 
 def solution(*places: tuple[int, int, float]) -> PlacementSolution:
@@ -87,7 +75,7 @@ def test_the_file_of_a_problem_without_times_has_none(made: PlacementProblem) ->
 
 def test_tasks_come_in_order_of_submission() -> None:
     made = problem((3.0, 1.0), (1.0, 5.0), (1.0, 2.0))
-    assert made.tasks.names == ("t1", "t2", "t0")
+    assert made.tasks.names == ("task-1", "task-2", "task-0")
     assert (made.epoch_s, made.over_time.horizon_s) == (1.0, 5.0)  # type: ignore[union-attr]
 
 

@@ -89,32 +89,6 @@ def test_jobs_are_sorted_by_arrival_and_keep_their_names() -> None:
     assert jobs.duration_s.tolist() == [2, 1, 3]
 
 
-def test_starts_alone_are_enough_for_the_referee() -> None:
-    problem = mixed(seed=2, size=40)
-    document = fifo(problem).to_json(problem)
-    for entry in document["schedule"]:
-        del entry["nodes"]
-    solution = QueueingSolution.from_json(again(document), problem)
-    assert problem.check(solution) == []
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"job": "x"}, "a job of the problem"),
-        ({"job": "2"}, "job 2 twice"),
-        ({"nodes": [[0]]}, "node, GPUs. pairs"),
-        ({"start_s": -1}, "start_s"),
-    ],
-)
-def test_bad_schedules_are_refused(change: dict[str, Any], said: str) -> None:
-    problem = five_jobs()
-    document = fifo(problem).to_json(problem)
-    document["schedule"][0] |= change
-    with pytest.raises(InputError, match=said):
-        QueueingSolution.from_json(again(document), problem)
-
-
 def brute(problem: QueueingProblem, solution: QueueingSolution) -> dict[str, float]:
     """Queue and fragmentation by looking at the middle of every span between two events."""
     jobs, started = problem.jobs, np.isfinite(solution.start_s)
