@@ -187,10 +187,7 @@ def test_json_is_read_as_python_reads_it_or_refused_where_it_is_broken(
     [
         ("", "line 1, column 1: found nothing, expected valid JSON: a value"),
         ('{"a": 1,\n "b" 2}', "line 2, column 6: found '2}', expected valid JSON: a colon"),
-        (
-            '{"a": [1,\n2',
-            "line 2, column 2: found the end of the file, expected valid JSON: a co",
-        ),
+        ('{"a": [1,\n2', "line 2, column 2: found the end of the file, expected valid JSON: a co"),
         ("{'a': 1}", "line 1, column 2: found \"'a': 1}\", expected valid JSON: a name in double"),
         ('{"a": "b\nc"}', "line 1, column 9: found the end of the line"),
         ('{"a": 1}\n}', "line 2, column 1: found '}', expected valid JSON: nothing behind"),

@@ -253,11 +253,7 @@ class Strict:
         (Strict, {"alpha": 1}, "policy Strict: constructor: found TypeError"),
         (Strict, {}, "policy Strict: found no method place"),
         (object(), {}, "policy object: found no method place"),
-        (
-            best_fit_gpu,
-            {"alpha": 1},
-            "policy best_fit_gpu: arrival 0 (task task-0): found Type",
-        ),
+        (best_fit_gpu, {"alpha": 1}, "policy best_fit_gpu: arrival 0 (task task-0): found Type"),
     ],
 )
 def test_something_that_is_no_policy_is_named(

@@ -27,12 +27,7 @@ from optgap.heuristics.placement.fgd import sigmoid_steps
 from optgap.heuristics.placement.regret import regrets
 from optgap.heuristics.placement.scores import fgd_points
 from optgap.models.limits import Limits
-from optgap.models.placement import (
-    Cluster,
-    OverTime,
-    PlacementProblem,
-    PlacementSolution,
-)
+from optgap.models.placement import Cluster, OverTime, PlacementProblem, PlacementSolution
 from optgap.models.placement.presets import alibaba
 from optgap.models.placement.series import replay
 from optgap.models.result import Outcome, Termination

@@ -3,16 +3,12 @@ from __future__ import annotations
 import gzip
 import json
 import math
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from strategies_queueing import five_jobs, stream
-from trust.agreement import examples
+from strategies_queueing import stream
 
 from optgap.heuristics.queueing import POLICIES
 from optgap.models.errors import InputError
@@ -20,7 +16,6 @@ from optgap.models.jsonio import Fields
 from optgap.models.limits import Limits
 from optgap.models.queueing import Jobs, QueueingProblem, QueueingSolution
 from optgap.models.queueing.presets import from_csv, mixed, small
-from optgap.models.queueing.referee import jain, queue_length
 from optgap.models.queueing.workload import DURATIONS_S, GPUS, KINDS, draw
 
 
@@ -87,61 +82,6 @@ def test_jobs_are_sorted_by_arrival_and_keep_their_names() -> None:
     jobs = Jobs.of([5, 0, 5], [1, 2, 3], [1, 1, 1], names=["a", "b", "c"])
     assert jobs.names == ("b", "a", "c")
     assert jobs.duration_s.tolist() == [2, 1, 3]
-
-
-def brute(problem: QueueingProblem, solution: QueueingSolution) -> dict[str, float]:
-    """Queue and fragmentation by looking at the middle of every span between two events."""
-    jobs, started = problem.jobs, np.isfinite(solution.start_s)
-    leave = np.where(started, solution.start_s, jobs.arrival_s + jobs.patience_s)
-    points = {*jobs.arrival_s, *leave[np.isfinite(leave)], *solution.end_s[started]}
-    times = sorted(points)
-    queued = waiting = blocked = partial = 0.0
-    nodes, g = problem.shape
-    for low, high in pairwise(times):
-        t = (low + high) / 2
-        line = np.flatnonzero((jobs.arrival_s <= t) & (leave > t))
-        queued += len(line) * (high - low)
-        if not line.size:
-            continue
-        free = np.full(nodes, g)
-        for k in np.flatnonzero(started & (solution.start_s <= t) & (solution.end_s > t)):
-            for node, gpus in solution.nodes_of(int(k)):
-                free[node] -= gpus
-        n = int(jobs.gpus[line[0]])
-        whole, partly = int((free == g).sum()), free[free < g]
-        room = whole >= n // g + (n % g > 0) or (
-            whole >= n // g and (n % g == 0 or (partly >= n % g).any())
-        )
-        waiting += high - low
-        blocked += (high - low) * (n <= free.sum() and not room)
-        partial += (high - low) * (partly.sum() / free.sum() if free.sum() else 0)
-    span = float(solution.end_s[started].max() - jobs.arrival_s[0])
-    return {
-        "queue_mean": queued / span,
-        "fragmentation_blocked": blocked / waiting if waiting else 0,
-        "fragmentation_partial": partial / waiting if waiting else 0,
-    }
-
-
-@examples(13)
-@given(seed=st.integers(0, 5000))
-def test_metrics_over_time_are_those_of_a_look_at_every_span(seed: int) -> None:
-    problem = stream(seed)
-    solution = POLICIES["sjf"].load()(problem, limits=Limits(), seed=0).solution
-    if solution is None:
-        return
-    found = problem.evaluate(solution).metrics
-    for name, value in brute(problem, solution).items():
-        assert found[name] == pytest.approx(value, abs=1e-4), name
-
-
-def test_fairness_and_queue_length_are_what_they_say() -> None:
-    assert jain(np.array([1.0, 1.0, 1.0])) == pytest.approx(1)
-    assert jain(np.array([5.0, 0.0])) == pytest.approx(0.5)
-    assert jain(np.zeros(3)) == 1
-    time, length = queue_length(five_jobs(), fifo(five_jobs()))
-    assert time.tolist() == [0, 10, 20, 30, 40, 3600, 4200]
-    assert length.tolist() == [0, 1, 2, 3, 4, 3, 0]
 
 
 def chi_square(found: Any, shares: tuple[float, ...]) -> float:
