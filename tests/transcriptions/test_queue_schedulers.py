@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from strategies_queueing import stream
-from transcriptions.queue_schedulers import RULES, Slow, conservative
+from transcriptions.queue_schedulers import RULES, Slow
 
 from optgap.heuristics.queueing import POLICIES
 from optgap.models.limits import Limits
@@ -55,24 +55,3 @@ def test_every_job_starts_when_and_where_the_slow_simulator_starts_it(rule: str)
         slow = Slow(problem).run(RULES[rule])
         expected = {k: (slow.start[k], slow.nodes[k]) for k in slow.start}
         assert schedule(problem, rule) == expected, seed
-
-
-def test_conservative_reservations_are_those_of_the_slow_planner() -> None:
-    seen = 0
-    for seed in range(120):
-        problem = stream(seed)
-        if not (problem.jobs.exact_estimates and problem.jobs.patient):
-            continue
-        slow = conservative(problem)
-        found = schedule(problem, "conservative")
-        assert found == {k: (slow.start[k], slow.nodes[k]) for k in slow.start}, seed
-        seen += 1
-    assert seen > 50
-
-
-def test_conservative_plans_survive_wrong_estimates_and_departures() -> None:
-    for seed in range(90):
-        problem = stream(seed)
-        found = schedule(problem, "conservative")
-        if problem.jobs.patient:
-            assert len(found) == len(problem), seed
