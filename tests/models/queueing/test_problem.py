@@ -1,39 +1,17 @@
 from __future__ import annotations
 
 import gzip
-import json
 import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from strategies_queueing import stream
 
-from optgap.heuristics.queueing import POLICIES
 from optgap.models.errors import InputError
-from optgap.models.jsonio import Fields
-from optgap.models.limits import Limits
-from optgap.models.queueing import Jobs, QueueingProblem, QueueingSolution
+from optgap.models.queueing import Jobs, QueueingProblem
 from optgap.models.queueing.presets import from_csv, mixed, small
 from optgap.models.queueing.workload import DURATIONS_S, GPUS, KINDS, draw
-
-
-def fifo(problem: QueueingProblem) -> QueueingSolution:
-    solution: QueueingSolution = POLICIES["fifo"].load()(problem, limits=Limits(), seed=0).solution
-    return solution
-
-
-def again(document: dict[str, Any]) -> Fields:
-    return Fields(json.loads(json.dumps(document)), "file")
-
-
-def test_patience_and_estimates_survive_json() -> None:
-    for seed in range(8):
-        problem = stream(seed)
-        copy = QueueingProblem.from_json(again(problem.to_json()))
-        assert np.array_equal(copy.jobs.patience_s, problem.jobs.patience_s)
-        assert np.array_equal(copy.jobs.estimate_s, problem.jobs.estimate_s)
 
 
 def jobs(**change: Any) -> Jobs:
@@ -266,13 +244,6 @@ def test_cells_that_tell_nothing_are_dropped_with_a_count(
     cells[place] = cell
     lines = f"{PHILLY}{','.join(cells)}\n"
     assert len(from_csv(file(tmp_path, "philly.csv", lines))) == 2
-
-
-def test_a_packed_file_that_breaks_off_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "jobs.csv.gz"
-    path.write_bytes(gzip.compress(TIDY.encode())[:-12])
-    with pytest.raises(InputError, match=r"jobs\.csv\.gz"):
-        from_csv(path)
 
 
 def test_the_philly_trace_is_read_whole(data_dir: Path) -> None:
