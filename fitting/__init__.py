@@ -49,7 +49,6 @@ ESTIMATORS: Mapping[str, ModelEntry] = {
         "curves:BatchPower", "power as a logarithm of the batch (PowerFlow, Eq. 12)"
     ),
     "dram-runtime": ModelEntry("dram:DramRuntime", "run time from DRAM activity (EcoSched)"),
-    "contention": ModelEntry("curves:Contention", "speed against summed utilisation"),
     "device-power": ModelEntry(
         "devices:DevicePower", "idle and full power by GPU model (PWR, Eq. 1-2)"
     ),

@@ -1,4 +1,4 @@
-"""Models of one input: power against the clock or the batch, run time, speed of neighbours."""
+"""Models of one input: power against the clock or the batch, run time."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from optgap.fitting.estimator import Design, Estimator
-from optgap.fitting.optimise import Floats, Loss, Parameter, bounds
+from optgap.fitting.optimise import Floats, Loss, Parameter
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError
 
@@ -237,57 +236,3 @@ def _columns(batch: Floats, low: float, high: float, theta: float) -> Floats:
     """Return ln(bs + θ), its derivative in θ, and 1, with the batch cut to [low, high]."""
     shifted = np.clip(batch, low, high) + theta
     return np.stack([np.log(shifted), 1 / shifted, np.ones_like(batch)], axis=1)
-
-
-@dataclass(kw_only=True, eq=False)
-class Contention(Estimator):
-    """Speed = 1 / max(1, (U/U₀)^q), U the utilisation summed over the residents in percent.
-
-    Parameters
-    ----------
-    knee_percent: U₀, above which tasks slow down; None (default) fits it between 50 and 200.
-    """
-
-    name = "contention"
-    response = "speed"
-    needs = ("util_sum_percent",)
-    knee_percent: float | None = None
-    loss_scale: float = 0.05
-    starts: int = 6
-
-    def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
-        given = self.knee_percent
-        low, high = (50.0, 200.0) if given is None else (given, given)
-        more = "pairs of jobs whose utilisations add up to more than 100 %"
-        return (
-            Parameter("q", "", 0.0, 3.0, "exponent of the slowdown", more),
-            Parameter("knee", "%", low, high, "U₀, where slowing starts", more),
-        )
-
-    def guess(self, table: Profile, facts: Design) -> Floats:
-        return np.array([0.6, 100.0])
-
-    def _starts(self, first: Floats, params: tuple[Parameter, ...]) -> Floats:
-        lower, upper = bounds(params)
-        knees = np.linspace(max(lower[1], 60.0), min(upper[1], 140.0), max(self.starts - 1, 1))
-        rows = np.array([first, *(np.array([0.6, knee]) for knee in knees)])
-        return np.asarray(np.clip(rows, lower, upper))
-
-    def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
-        q, knee = theta
-        over = np.log(np.maximum(design["util_sum_percent"], 1e-9) / knee)
-        above = over > 0
-        excess = np.where(above, over, 0.0)
-        return -q * excess, np.stack([-excess, np.where(above, q / knee, 0.0)], axis=1)
-
-    def told_apart(self, table: Profile) -> NDArray[np.bool_]:
-        return np.asarray(table.numbers("util_sum_percent") > self.params_["knee"])
-
-    def remarks(self, table: Profile) -> list[str]:
-        many = int(np.sum(table.numbers("util_sum_percent") > 100))
-        if many < 10:
-            return [f"only {many} rows above 100 % summed utilisation; measure busier pairs"]
-        above = int(self.told_apart(table).sum())
-        if above == len(table):
-            return []
-        return [f"draws are at speed 1 below the knee; intervals are judged on {above:,} rows"]

@@ -33,7 +33,7 @@ Design = Mapping[str, Any]
 """Values that a model computes once from a table: columns and reference values."""
 MOST_LEVELS = 200
 """Largest number of distinct values of an input that is not continuous."""
-NOT_NEGATIVE = ("dram_sum", "dram_active", "fp_active", "util_percent", "util_sum_percent")
+NOT_NEGATIVE = ("dram_sum", "dram_active", "fp_active", "util_percent")
 """Inputs that may be 0; the others must be positive."""
 
 
@@ -126,10 +126,6 @@ class Estimator(ABC):
     def own_draws(self, table: Profile, count: int) -> Floats | None:
         """Return (count, parameters) draws; None if covariance and residuals serve for draws."""
         return None
-
-    def told_apart(self, table: Profile) -> NDArray[np.bool_]:
-        """Return the rows whose response depends on parameters; only these judge intervals."""
-        return np.ones(len(table), dtype=bool)
 
     def share(self, table: Profile, by: str | None) -> Self:
         """Return a copy with what all groups of a table share, such as a voltage curve."""

@@ -168,9 +168,7 @@ def measured(raw: RawTable, name: str, ours: str, unit: str) -> tuple[Floats, Fl
     """
     units = units_of(ours)
     first = next((cell for cell in raw.cells[name] if re.search(r"\d", cell)), "")
-    if first.startswith("("):  # (800Mhz)
-        raw = raw.having(**{name: [cell.strip("()") for cell in raw.cells[name]]})
-    own = None if unit else re.fullmatch(r"[-+.\deE]*\d\s*([^\W\d]+|%)", first.strip("()"))
+    own = None if unit else re.fullmatch(r"[-+.\deE]*\d\s*([^\W\d]+|%)", first)
     if own is not None:
         unit = next((symbol for symbol in spelt(own[1]) if symbol in units), "")
     values = raw.numbers(name, unit)
@@ -270,6 +268,9 @@ _FOREIGN = (
     (r"# (HELP|TYPE) .*|[a-zA-Z_]\w*\{.*\} \S+.*", "Prometheus' exposition of one moment"),
     (r".*\| NVIDIA-SMI .*|.*NVSMI LOG.*", "nvidia-smi's screen"),
     (r"#\s*(Date\s+Time\s+)?gpu\s+(pwr|pid|sm)\b.*", "nvidia-smi dmon's or pmon's"),
+    (r"#\s*Entity\b.*", "dcgmi dmon's, without times"),
+    (r"device,.*(clock speed:|power).*", "rocm-smi's, without times"),
+    (r".*\bGR3D_FREQ \d+%.*", "tegrastats'; or write its rail as timestamp,power_w,frequency_mhz"),
     (r"\[\s*[{\[\"].*|\[|\{.*", "JSON"),
     (r".*\bepoch\b[^,]*\bloss\b.*", "a training log"),
     (r"(?=.*\brun_id\b).*\bgpu_energy\b.*", "codecarbon's, a total of each run without clocks"),

@@ -94,9 +94,6 @@ class OptRepackParams:
         source="CATS, Eq. 6 extended",
         choices=("none", "mean", "slot", "peak"),
     )
-    units: float = parameter(
-        0.0, "work for each event, about a second a unit; 0 for 2, less with many events", "units"
-    )
 
 
 @dataclass(frozen=True)
@@ -106,11 +103,11 @@ class RepackWork:
     Parameters
     ----------
     event
-        Work for one event. Default 2.
+        Work for one event, at most. Default 2.
     run
         Work for all events together. Default 60.
     at_once
-        Work if all tasks are present at once, at least. Default 20.
+        Work if all tasks are present at once. Default 20.
     """
 
     event: float = 2.0

@@ -242,11 +242,6 @@ SAVED = [
         None,
     ),
     ("dram-runtime", Profile.of({"dram_sum": [0.3, 0.6, 0.9], "time_s": [9.0, 5, 3.8]}), None),
-    (
-        "contention",
-        Profile.of({"util_sum_percent": [50.0, 90, 120, 150, 180], "speed": [1, 1, 0.9, 0.8, 0.7]}),
-        None,
-    ),
 ]
 
 

@@ -168,7 +168,8 @@ def test_repacking_the_testbed_moves_tasks_and_never_needs_more_power() -> None:
 
 def test_repacking_without_time_stays_feasible_and_says_how_little_is_proven() -> None:
     problem = pai(seed=1, size=60, present=12)
-    hasty = ran(problem, "opt_repack", capacity="mean", units=1e-4)
+    little = Limits(effort=2e-4)
+    hasty = POLICIES["opt_repack"].load()(problem, limits=little, seed=0, capacity="mean")
     assert problem.check(hasty.solution) == []
     assert problem.serves_all(hasty.solution)
     proven, unproven = hasty.info["events_proven"], hasty.info["events_unproven"]
@@ -183,7 +184,8 @@ def test_repacking_ends_its_events_at_the_same_place_by_any_clock(
     working, found = CompileTimer.working, []
     for speed in (20.0, 0.05):
         monkeypatch.setattr(CompileTimer, "working", lambda clock, s=speed: s * working(clock))
-        found.append(ran(problem, "opt_repack", units=1e-3))
+        little = Limits(effort=5e-4)
+        found.append(POLICIES["opt_repack"].load()(problem, limits=little, seed=0))
     assert found[0] == found[1]
 
 

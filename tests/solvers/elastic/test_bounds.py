@@ -438,6 +438,6 @@ def test_four_jobs_of_fitted_models_are_certified() -> None:
 def test_more_programs_prove_more_and_too_few_are_named() -> None:
     problem = small(seed=9, size=4, gpus=16, hours=0.2)
     few, all_ = (exhaustive(problem, limits=Limits(), seed=0, programs=n) for n in (1, 1200))
-    assert few.message == "the bound's search ended at programs=1; more may prove more"
+    assert few.message == "the bound's search ended after 1 program; more may prove more"
     assert all_.message == ""
     assert few.bound < all_.bound
