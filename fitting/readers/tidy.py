@@ -109,7 +109,8 @@ def _derive(
         error = InputError(source, f"column {theirs[of]}", NoQuote(found), expected)
         refused.setdefault(ours, error)
 
-    for name, scope, whose in (("energy_j", "each", "each GPU"), ("power_w", "total", "all GPUs")):
+    for name in ("energy_j", "power_w", "frequency_mhz", "fp_active"):
+        scope, whose = ("each", "each GPU") if name == "energy_j" else ("total", "all GPUs")
         if name not in held or seen[theirs[name]].scope != scope:
             continue
         if gpus is None:

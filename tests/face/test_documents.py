@@ -58,6 +58,7 @@ def test_every_family_survives_its_files(place: Path, family: str) -> None:
         save(result, place / "result.json")
         kept = load(place / "result.json", again)
         assert (kept.to_json(), kept.gap) == (result.to_json(), result.gap)
+        assert load(place / "result.json").to_json() == result.to_json()
         if result.solution is not None:
             solution = load_solution(place / "result.json", again)
             assert solution.to_json(again) == result.solution.to_json(problem)
