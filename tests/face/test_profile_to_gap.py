@@ -168,12 +168,6 @@ def test_a_saved_fit_of_energy_serves_as_models_of_jobs(
     assert cli("run", made, "--policy", "afs", "-q").code == 0
 
 
-def test_a_fit_that_is_of_no_use_says_to_whom_it_is() -> None:
-    power = optgap.fit(clock_sweep(), "linear-power", cv=0)
-    with pytest.raises(optgap.InputError, match="linear-power serves consolidation, elastic"):
-        optgap.generate("queueing", models=power)
-
-
 def test_every_model_serves_a_family() -> None:
     from optgap.fitting import ESTIMATORS
     from optgap.registry import FAMILIES

@@ -132,18 +132,30 @@ def test_a_fit_shows_what_it_shows_in_a_notebook_and_its_curve(tmp_path: Path) -
     assert len(section.pictures) == 1
 
 
-def test_means_are_over_the_runs_that_all_methods_have(tmp_path: Path) -> None:
-    gaps = {"steady": [0.1, 0.2, 0.3], "fragile": [0.15, 0.25, None]}
+@pytest.mark.parametrize(
+    ("gaps", "shown"),
+    [
+        (
+            ([0.1, 0.2, 0.3], [0.15, 0.25, None]),
+            ("means over the 2 of 3 runs on which all have a gap", "15.00 %", "20.00 %"),
+        ),
+        (([0.1, None], [None, 0.2]), ("not to be compared", "10.00 %", "20.00 %")),
+        (([0.1, 0.2], [0.3, 0.4]), ("15.00 %", "35.00 %")),
+        (([0.1, 0.2], [None, None]), ("15.00 %",)),
+    ],
+)
+def test_means_are_over_the_runs_that_all_methods_have(
+    tmp_path: Path, gaps: tuple[list[float | None], ...], shown: tuple[str, ...]
+) -> None:
     rows = [
-        {"method": method, "seed": seed, "gap_to_bound": gap}
-        for method, own in gaps.items()
+        {"method": f"m{k}", "seed": seed, "gap_to_bound": gap}
+        for k, own in enumerate(gaps)
         for seed, gap in enumerate(own)
     ]
     (tmp_path / "r.json").write_text(json.dumps(rows))
     (section,) = make([tmp_path / "r.json"]).sections
-    assert "means over the 2 of 3 runs on which all have a gap" in section.html
-    assert "15.00 %" in section.html
-    assert "20.00 %" in section.html
+    assert ("means" in section.html) == ("%" not in shown[0])
+    assert all(words in section.html for words in shown)
 
 
 def test_runs_have_a_mean_and_a_box_for_each_method(tmp_path: Path) -> None:

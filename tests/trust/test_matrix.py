@@ -5,14 +5,10 @@ A long run (``HYPOTHESIS_PROFILE=fuzz``) tries hundreds of problems per family.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib import import_module
 from typing import Any
 
 import pytest
 from hypothesis import event, given
-from hypothesis import strategies as st
 from trust.agreement import ENUMERATED, enumerated, examples, problems
 
 import optgap
@@ -34,8 +30,6 @@ EXAMPLES = {"consolidation": 9, "elastic": 3, "placement": 20}
 CLOSE = 2e-6
 """Relative; the methods stop at gaps of 1e-6."""
 USABLE = [name for name, one in BACKENDS.items() if one.linear and not unusable(name)]
-INSTEAD = ["", *(name for name in USABLE if name != "highs")]
-"""Back ends that take any integer program which a method has HiGHS solve within."""
 
 
 def variants(family: str, exact: bool) -> list[tuple[str, dict[str, str]]]:
@@ -46,22 +40,6 @@ def variants(family: str, exact: bool) -> list[tuple[str, dict[str, str]]]:
             chosen = USABLE if "backend" in entry.params else []
             found += [(name, {"backend": b}) for b in chosen] or [(name, {})]
     return found
-
-
-@contextmanager
-def replaced(backend: str) -> Iterator[None]:
-    """Integer programs for HiGHS go to `backend`; what lives on its duals stays."""
-    highs = import_module("optgap.solvers.backends.highs")
-    original = highs.solve
-
-    def solve(model: Any, limits: Any, options: Any) -> Any:
-        if not backend or not model.integer.any():
-            return original(model, limits, options)
-        return import_module(BACKENDS[backend].module).solve(model, limits, options)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(highs, "solve", solve)
-        yield
 
 
 def tried(problem: Any, method: str, **params: str) -> Result | None:
@@ -165,10 +143,8 @@ def nothing_beats(problem: Any, best: float | None) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_all_methods_agree(family: str) -> None:
     @examples(EXAMPLES.get(family, 10), long=600)
-    @given(data=st.data())
-    def agree(data: st.DataObject) -> None:
-        problem = data.draw(problems(family, **SMALL[family]))
-        with replaced(data.draw(st.sampled_from(INSTEAD), label="instead of HiGHS")):
-            compared(family, problem)
+    @given(problem=problems(family, **SMALL[family]))
+    def agree(problem: Any) -> None:
+        compared(family, problem)
 
     agree()
