@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ROOT, Cli, refused
+from conftest import Cli, refused
 
 from optgap.models.errors import InputError
 from optgap.models.queueing.log import QueueLog
@@ -122,7 +122,6 @@ def test_the_command_names_only_columns_that_both_versions_have(version: str) ->
     header = text_of(f"{version}_final_audit_X.psv").partition("\n")[0].split("|")
     assert set(columns) <= set(header)
     assert ("Reserved" in header) != ("Planned" in header)
-    assert f"\n{COMMAND} > jobs.txt\n" in (ROOT / "docs" / "audit.md").read_text()
 
 
 def test_what_was_allocated_counts_not_what_was_asked_for() -> None:
