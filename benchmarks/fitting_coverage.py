@@ -4,8 +4,8 @@
 
 *Applications*: all rows fitted as one, each application held out once (a workload with all its
 power limits), its interval drawn from the others. *Rows*: applications fitted apart, ten folds
-held out. Exits 1 when a share of applications is not between 80 and 97 %, or of rows below 80 %: the
-few rows of an application alone leave its intervals wide.
+held out. Exits 1 when a share of applications is not between 80 and 97 %, or one of rows below
+80 %: the few rows of an application leave its intervals wide.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from optgap.fitting.readers.text import Floats, RawTable, stem
-from optgap.models.errors import InputError
+from optgap.models.errors import InputError, NoQuote
 
 SERVER = 8
 """GPUs of a node of ElasticFlow's testbed, and of a node of Gavel's consolidated jobs."""
@@ -32,14 +32,6 @@ def _joined(raw: RawTable, names: str) -> list[str]:
     """Join text columns by a slash, row by row, without empty parts."""
     parts = [raw.text(name) for name in names.split() if name in raw.cells]
     return ["/".join(filter(None, row)) for row in zip(*parts, strict=True)]
-
-
-def _offsets(raw: RawTable) -> RawTable:
-    """Rename clocks that are offsets from a base clock, which are not all above 0."""
-    if np.all(raw.numbers("coreF") > 0):
-        return raw
-    offsets = {"coreF": "frequency_offset_mhz", "memF": "memory_offset_mhz"}
-    return replace(raw, cells={offsets.get(n, n): cells for n, cells in raw.cells.items()})
 
 
 def _adaptdl(raw: RawTable) -> RawTable:
@@ -82,26 +74,14 @@ def _elasticflow(raw: RawTable) -> RawTable:
 
 
 def _gavel(raw: RawTable) -> RawTable:
-    """Read isolated jobs; steps are summed over workers, so T = n / steps_per_s.
+    """Refuse Gavel's isolated jobs, whose steps are summed over workers.
 
-    Unconsolidated jobs have one GPU on each node; others fill nodes of eight.
+    Raises
+    ------
+    InputError: with the formula of a time.
     """
-    raw = raw.take(raw.numbers("steps_per_s") > 0)
-    gpus = _positive(raw, "num_gpus")
-    place = raw.text("placement") if "placement" in raw.cells else [""] * len(gpus)
-    apart = np.array(["unconsolidated" in text for text in place], dtype=bool)
-    nodes = np.where(apart, gpus, np.ceil(gpus / SERVER))
-    return raw.having(placement=np.where(apart, "unconsolidated", "consolidated"), nodes=nodes,
-                      gpus_on_node=np.ceil(gpus / nodes), time_s=gpus / raw.numbers("steps_per_s"),
-                      steps_per_s="")  # fmt: skip
-
-
-def _per_gpu(raw: RawTable) -> RawTable:
-    """Read EcoSched's counters, which are summed over the GPUs, per GPU."""
-    sums = {"frequency_mhz": "sm_clock_sum_mhz", "fp_active": "fp_active_sum"}
-    gpus = _positive(raw, "gpu_count")
-    return raw.having(**{ours: raw.numbers(name) / gpus for ours, name in sums.items()
-                         if name in raw.cells})  # fmt: skip
+    found = NoQuote("Gavel's steps_per_s, a sum over the GPUs")
+    raise InputError(raw.source, "", found, "a column time_s = num_gpus / steps_per_s")
 
 
 @dataclass(frozen=True)
@@ -110,32 +90,27 @@ class Dialect:
 
     Parameters
     ----------
-    needs: columns that identify the kind, or a test of the columns.
+    needs: columns that identify the kind.
     columns: canonical names of columns, as a user would give them.
     change: function that computes columns that need more than a name.
     joined: canonical text columns, and the columns that are joined to make them.
     """
 
     name: str
-    needs: str | Callable[[Set[str]], bool]
+    needs: str
     columns: Mapping[str, str] = field(default_factory=dict)
     change: Callable[[RawTable], RawTable] = replace
     joined: Mapping[str, str] = field(default_factory=dict)
 
     def matches(self, header: Set[str]) -> bool:
         """Tell whether a table with these columns is of this kind."""
-        needs = self.needs
-        return {*needs.split()} <= header if isinstance(needs, str) else needs(header)
+        by_gpus = self.name != "elasticflow" or all(map(str.isdigit, header - {self.needs}))
+        return {*self.needs.split()} <= header and by_gpus
 
     def rewritten(self, raw: RawTable) -> RawTable:
         """Return the table in a form that `tidy` reads."""
         found = self.change(raw)
         return found.having(**{ours: _joined(raw, theirs) for ours, theirs in self.joined.items()})
-
-
-def _by_gpus(header: Set[str]) -> bool:
-    rest = header - {"global_batch_size"}
-    return len(rest) < len(header) and bool(rest) and all(name.isdigit() for name in rest)
 
 
 _ZEUS = "dataset network optimizer"
@@ -144,19 +119,15 @@ DIALECTS: Sequence[Dialect] = (
             {"time": "time_s:ms", "DRAMA": "dram_active"},
             joined={"application": "benchmark argNo kernel"}),
     Dialect("gpu-dvfs", "appName coreF memF power/W",
-            {"coreF": "frequency_mhz", "memF": "memory_mhz"}, _offsets,
-            {"application": "appName kernel argNo arg"}),
+            {"coreF": "frequency_mhz", "memF": "memory_mhz"},
+            joined={"application": "appName kernel argNo arg"}),
     Dialect("zeus-summary", "network batch_size power_limit time_per_epoch average_power",
             {"batch_size": "local_batch", "time_per_epoch": "time_s"},
             joined={"workload": _ZEUS, "application": f"{_ZEUS} power_limit"}),
     Dialect("adaptdl-placements", "placement local_bsz step_time", {}, _adaptdl),
     Dialect("adaptdl-scalability", "num_nodes num_replicas local_bsz step_time",
             {"num_replicas": "gpus"}, _adaptdl),
-    Dialect("elasticflow", _by_gpus, {}, _elasticflow),
-    Dialect("gavel", "model local_batch_size num_gpus steps_per_s",
-            {"model": "application", "gpu": "gpu_model", "local_batch_size": "local_batch"},
-            _gavel),
-    Dialect("ecosched", "app gpu_count runtime_s avg_power_per_gpu_w dram_util_sum",
-            {"platform": "gpu_model"}, _per_gpu),
+    Dialect("elasticflow", "global_batch_size", {}, _elasticflow),
+    Dialect("gavel", "model local_batch_size num_gpus steps_per_s", {}, _gavel),
 )  # fmt: skip
 """Dialects in the order of trial; any other table is a log of samples or a tidy table."""

@@ -50,7 +50,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "application": (
         "app", "job", "benchmark", "kernel", "program", "app_name", "application_name",
     ),
-    "gpu_model": ("gpu_name", "gpu_type", "device", "device_name"),
+    "gpu_model": ("gpu_name", "gpu_type", "device", "device_name", "platform"),
     "rate": ("throughput", "training_throughput", "train_throughput"),
 }  # fmt: skip
 """Recognised names, as words joined by underscores, without unit and statistic."""
@@ -62,7 +62,7 @@ _OURS |= {name: name for name in CANONICAL}
 _STEMS = {name.rpartition("_")[0]: name for name in CANONICAL}
 _STEMS |= {"p": "power_w", "f": "frequency_mhz", "t": "time_s", "e": "energy_j"}
 """Names that need a unit for recognition: memory_ghz is a clock, memory_mib is not."""
-_SCOPED = ("power_w", "energy_j", "gpus", "time_s", BATCH)
+_SCOPED = ("power_w", "energy_j", "frequency_mhz", "fp_active", "gpus", "time_s", BATCH)
 """Quantities that may be called total, or per GPU."""
 NEVER, ASKED = 9, 3
 _KINDS = ("steps", "samples", "tokens", "others")

@@ -99,7 +99,7 @@ def cut_device(times: Floats, series: Mapping[str, Floats]) -> Cut:
             continue
         outside[start:stop] = False
         inside = slice(start, stop)
-        edges = [start, *(start + k for k in moves(clock[inside], power[inside], width)), stop]
+        edges = [start, *(start + k for k in moves(clock[inside], width)), stop]
         whole = len(edges) == 2 and not np.isin([start, stop], cuts).any()
         for first, last in pairwise(edges):
             part = slice(first, last)
@@ -211,59 +211,29 @@ def _spans(times: Floats, busy: Flags, cuts: Index, bridged: list[float]) -> lis
     return [(int(a), int(b)) for a, b in zip(starts[firsts], stops[lasts], strict=True)]
 
 
-def moves(clock: Floats, power: Floats, width: int) -> list[int]:
-    """Return where the clock of a run moves to another level and stays there.
+def moves(clock: Floats, width: int) -> list[int]:
+    """Return where the clock of a run moves from one held level to another and stays there.
 
-    Candidates are moves of the median of `width` samples. One counts where the clock is held on
-    both sides, or where it moves by more than twice its spread and power with it: under a power
-    limit the clock wanders at constant power.
+    A level is held where nine of ten samples about it are within 1 % of it. Under a power limit
+    the clock wanders, and no level is held.
     """
+    from scipy.ndimage import uniform_filter1d
+
     usable = np.where(clock > 0, clock, np.nan)
     if len(clock) < 2 * width or not np.isfinite(usable).any():
         return []
     logs = np.log(_filled(usable))
-    if np.ptp(logs) <= MOVE:
-        return []
-    middle = _lasting(logs, width)[width // 2 : len(logs) - (width - 1) // 2]
-    starts, stops = _stretches(np.abs(middle[width:] - middle[:-width]) > MOVE)
-    late = -(-width // 3)  # sensors average over a second
-    cuts = []
-    for first, last in zip(starts, stops, strict=True):
-        near = logs[first + width : last + width]
-        new = np.abs(near - middle[last - 1 + width]) < np.abs(near - middle[first])
-        # the split with the fewest samples on the wrong side
-        k = int(first + width + np.argmin(np.cumsum(np.append(0, np.where(new, 1, -1)))))
-        if _moved(logs, power, (max(0, k - width), k), (k + late, k + late + width)):
-            step = abs(middle[min(k, len(middle) - 1)] - middle[max(0, k - width)])
-            cuts.append((float(step), k))
-    while cuts:  # then judged by the whole pieces; the least convincing goes first
-        edges = [0, *(k for _, k in cuts), len(logs)]
-        failed = [
-            cut
-            for a, cut, b in zip(edges, cuts, edges[2:], strict=False)
-            if min(b - cut[1], cut[1] - a) < width
-            or not _moved(logs, power, (a + late if a else 0, cut[1]), (cut[1] + late, b))
-        ]
-        if not failed:
-            break
-        cuts.remove(min(failed))
-    return [k for _, k in cuts]
-
-
-def _moved(logs: Floats, power: Floats, before: tuple[int, int], after: tuple[int, int]) -> bool:
-    """Tell whether the clock's level differs between two stretches of samples."""
-    sides, drawn = ([v[slice(*part)] for part in (before, after)] for v in (logs, power))
-    if min(map(len, sides)) < SHORTEST - 1:
-        return False
-    level = [float(np.median(side)) for side in sides]
-    step = abs(level[1] - level[0])
-    off = [np.abs(side - own) for side, own in zip(sides, level, strict=True)]
-    if step <= MOVE or all(np.mean(part <= HELD) >= HELD_SHARE for part in off):
-        return bool(step > MOVE)
-    wide = max(float(np.ptp(np.percentile(side, [10, 90]))) for side in sides)
-    if step <= 2 * wide or any(not np.isfinite(part).any() for part in drawn):
-        return False
-    return bool(abs(np.log(np.nanmedian(drawn[1]) / np.nanmedian(drawn[0]))) > MOVE)
+    level = _lasting(logs, width)
+    near = uniform_filter1d((np.abs(logs - level) <= HELD).astype(float), width)
+    held = np.flatnonzero(near >= HELD_SHARE)
+    cuts = [0]
+    for k in np.flatnonzero(np.abs(np.diff(level[held])) > MOVE).tolist():
+        last, first = held[k], held[k + 1]
+        between = np.abs(logs[last + 1 : first + 1, None] - level[[last, first]])
+        cuts.append(int(last) + 1 + int(np.argmax(between[:, 1] < between[:, 0])))
+    cuts.append(len(clock))
+    return [k for a, k, b in zip(cuts, cuts[1:], cuts[2:], strict=False)
+            if min(k - a, b - k) >= width]  # fmt: skip
 
 
 def _means(
@@ -302,11 +272,8 @@ def _doubts(values: Mapping[str, float], lasts: float, by_power: bool) -> list[s
 
 def _at_rest(times: Floats, power: Floats, busy: Flags) -> float:
     """Return the median power of samples more than a second from any run; NaN without."""
-    rest = ~busy & np.isfinite(power)
-    work = times[busy]
-    if len(work):
-        after = np.searchsorted(work, times)
-        since = times - work[np.maximum(after - 1, 0)]
-        until = work[np.minimum(after, len(work) - 1)] - times
-        rest &= ((since > PAUSE_S) | (since < 0)) & ((until > PAUSE_S) | (until < 0))
-    return float(np.median(power[rest])) if np.any(rest) else float("nan")
+    work = np.concatenate([[-np.inf], times[busy], [np.inf]])
+    after = np.searchsorted(work, times)
+    away = np.minimum(times - work[after - 1], work[after] - times)
+    rest = (away > PAUSE_S) & np.isfinite(power)
+    return float(np.median(power[rest])) if rest.any() else float("nan")

@@ -112,7 +112,6 @@ HEADERS = {
     "NumGPUs": ("gpus", 1, "", ()),
     "batch_per_gpu": ("local_batch", 1, "", ()),
     "global_batch_size": ("global_batch", 1, "", ()),
-    "total_util": ("util_sum_percent", 1, "", ()),
     "GPU util %": ("util_percent", 1, "", ("%",)),
     "memory_bandwidth (GB/s)": ("", 1, "", ()),
 }

@@ -70,8 +70,8 @@ PUBLISHED: list[tuple[str, str, dict[str, list[float]], str]] = [
     ("bert.csv", "global_batch_size,1,2,16\n64,2.0,4.0,\n128,0,2.5,8.0\n",
      {"gpus": [1, 2, 2, 16], "time_s": [0.5, 0.25, 0.4, 0.125], "local_batch": [64, 32, 64, 8],
       "nodes": [1, 1, 1, 2]}, "2 cells"),
-    ("gavel.csv", "model,local_batch_size,num_gpus,steps_per_s\nLM,20,4,8.0\nA3C,4,1,0.0\n",
-     {"time_s": [0.5], "local_batch": [20]}, ""),
+    ("h.csv", "app,gpu_count,sm_clock_sum_mhz,fp_active_sum\nx,4,4800,2\nx,2,2000,1\n",
+     {"frequency_mhz": [1200, 1000], "fp_active": [0.5, 0.5]}, "sm_clock_sum_mhz divided by gpus"),
     ("t.csv", "app,gpu_count,global_batch_size,nodes,step_time_s\nx,4,64,2,0.1\nx,8,64,2,0.07\n",
      {"local_batch": [16, 8], "gpus_on_node": [2, 4], "time_s": [0.1, 0.07]}, ""),
 ]  # fmt: skip
@@ -86,8 +86,7 @@ def test_a_published_table_comes_out_in_our_columns(
     for column, values in columns.items():
         assert profile.numbers(column) == pytest.approx(values), column
     assert note in "\n".join(profile.notes)
-    apps = {"x_placements.csv": "x", "bert.csv": "bert", "gavel.csv": "LM", "t.csv": "x"}
-    assert set(profile["application"]) == {apps[name]}
+    assert set(profile["application"]) == {"bert" if name == "bert.csv" else "x"}
 
 
 def test_placements_are_digits_per_node(tmp_path: Path) -> None:
@@ -164,15 +163,7 @@ def test_the_gv100_sweep_held_its_clocks(data_dir: Path) -> None:
     found = audit(read_profile(data_dir / "profiles" / "nsfcac" / "gv100_spec15.csv"))
     assert [item.where for item in found.suspects] == ["more than 1297 MHz (dgemm)"]  # its limit
     assert len(found.suspect_rows) == 11
-    assert any("lavamd lacks frequency_mhz 622, 1095" in gap for gap in found.gaps)
     assert found.groups == 15
-
-
-def test_the_audit_prints_ranges_and_gaps() -> None:
-    table = sweep(held=True)
-    text = str(audit(table.take(np.arange(1, 48))))
-    assert "47 rows, 6 groups" in text
-    assert "a0 lacks frequency_mhz 400" in text
 
 
 def test_every_profile_of_the_collection_is_read(data_dir: Path) -> None:
@@ -190,12 +181,11 @@ def test_every_profile_of_the_collection_is_read(data_dir: Path) -> None:
             kinds[read_profile(file).kind] = file
     for name in (
         "zeus/summary_power_v100.csv",
-        "gavel/isolated_tidy.csv",
         "ecosched/h100_profiles.csv",
-        "dlbench/titanX-caffe-fc.csv",
+        "dlbench/titanX-caffe-resnet.csv",
     ):
         kinds[read_profile(folder / name).kind] = folder / name
-    assert len(kinds) == 9
+    assert len(kinds) == 7
 
 
 # --- preparing --------------------------------------------------------------------------------
