@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy.special import stdtrit
 
 from optgap.fitting.estimator import Design, Estimator
 from optgap.fitting.groups import GroupedFit
-from optgap.fitting.optimise import Floats, Parameter, Spread
+from optgap.fitting.optimise import Floats, Loss, Parameter, Spread
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote
 
@@ -25,6 +26,7 @@ LEAST_ROWS = 19
 """Least number of rows whose quantiles are taken directly."""
 
 
+@dataclass(kw_only=True, eq=False)
 class DevicePower(Estimator):
     """Power P_idle of a device at rest and P_full of a device in use (PWR, Eq. 1 and 2), in W.
 
@@ -41,9 +43,9 @@ class DevicePower(Estimator):
     response = "power_w"
     needs = ("busy",)
     uses = ("power_limit_w", "idle_w", "util_percent")
-
-    def __init__(self, **shared: Any) -> None:
-        super().__init__(**(dict[str, Any](loss="linear", loss_scale=0.05, starts=1) | shared))
+    loss: Loss = "linear"
+    loss_scale: float = 0.05
+    starts: int = 1
 
     def prepare(self, table: object) -> Profile:
         """Return the table with rows marked busy (1) or idle (0)."""

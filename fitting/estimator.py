@@ -7,11 +7,12 @@ fit. Residuals are ln(predicted) − ln(measured).
 
 from __future__ import annotations
 
-import inspect
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,18 +24,15 @@ from optgap.fitting.optimise import (
     Spread,
     bounds,
     solved,
-    towards,
 )
 from optgap.fitting.profile import QUANTITIES, Profile
 from optgap.models.errors import InputError, NoQuote, one_of
 
-T = TypeVar("T")
 Design = Mapping[str, Any]
 """Values that a model computes once from a table: columns and reference values."""
 MOST_LEVELS = 200
 """Largest number of distinct values of an input that is not continuous."""
-LOSSES = ("linear", "soft_l1")
-NOT_NEGATIVE = ("dram_sum", "dram_active", "fp_active", "util_percent", "util_sum_percent")
+NOT_NEGATIVE = ("dram_sum", "dram_active", "fp_active", "util_percent")
 """Inputs that may be 0; the others must be positive."""
 
 
@@ -42,8 +40,9 @@ class NotFittedError(RuntimeError):
     """Error for use of an estimator before it was fitted."""
 
 
+@dataclass(kw_only=True, eq=False)
 class Estimator(ABC):
-    """Base of the fitted models.
+    """Base of the fitted models; the fields are the settings.
 
     Parameters
     ----------
@@ -65,29 +64,21 @@ class Estimator(ABC):
     """Whether each needed column must take more than one value."""
     uses: ClassVar[tuple[str, ...]] = ()
     """Columns that the model reads if the table has them."""
-    near_: Self | None = None
+    loss: Loss = "soft_l1"
+    loss_scale: float = 0.02
+    starts: int = 4
+    seed: int = 0
+    near_: Self | None = field(default=None, init=False, repr=False)
     """Fit to nearly the same rows, which serves as a start."""
 
-    def __init__(
-        self,
-        *,
-        loss: Loss = "soft_l1",
-        loss_scale: float = 0.02,
-        starts: int = 4,
-        seed: int = 0,
-    ) -> None:
-        if not loss_scale > 0:
-            raise InputError(self.name, "loss_scale", loss_scale, "a relative error above 0")
-        self.loss = self.one_of("loss", loss, LOSSES)
-        self.loss_scale = loss_scale
-        self.starts = starts
-        self.seed = seed
-
-    def one_of(self, setting: str, value: T, known: Collection[str]) -> T:
-        """Return a setting that must be one of some texts; raise InputError for another."""
-        if value not in known:
-            raise InputError(self.name, setting, value, one_of(known))
-        return value
+    def __post_init__(self) -> None:
+        hints = _hints(type(self))
+        for name, value in self.get_params().items():
+            expected = _expected(value, hints[name])
+            if expected:
+                raise InputError(self.name, name, value, expected)
+        if not self.loss_scale > 0:
+            raise InputError(self.name, "loss_scale", self.loss_scale, "a relative error above 0")
 
     @classmethod
     def reads(cls) -> tuple[str, ...]:
@@ -124,20 +115,9 @@ class Estimator(ABC):
         """Return the response from the logarithm of `curve`."""
         return np.exp(log)
 
-    def reference(self) -> tuple[Profile, tuple[int, ...]] | None:
-        """Return a measured row, and the parameters to which its prediction is proportional.
-
-        Draws of models with priors keep the prediction at that row.
-        """
-        return None
-
     def own_draws(self, table: Profile, count: int) -> Floats | None:
         """Return (count, parameters) draws; None if covariance and residuals serve for draws."""
         return None
-
-    def told_apart(self, table: Profile) -> NDArray[np.bool_]:
-        """Return the rows whose response depends on parameters; only these judge intervals."""
-        return np.ones(len(table), dtype=bool)
 
     def share(self, table: Profile, by: str | None) -> Self:
         """Return a copy with what all groups of a table share, such as a voltage curve."""
@@ -149,25 +129,13 @@ class Estimator(ABC):
 
     # --- its settings, fitting and predicting --------------------------------------------
 
-    @classmethod
-    @cache
-    def _names(cls) -> tuple[str, ...]:
-        own = [vars(base) for base in reversed(cls.__mro__[:-1])]  # object has no settings
-        inits = [inspect.signature(names["__init__"]) for names in own if "__init__" in names]
-        found = [p for init in inits for p in init.parameters.values()]
-        return tuple(dict.fromkeys(p.name for p in found if p.kind is p.KEYWORD_ONLY))
-
     def get_params(self) -> dict[str, Any]:
         """Return the settings, as given to the constructor."""
-        return {name: getattr(self, name) for name in self._names()}
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
 
     def clone(self, **settings: Any) -> Self:
         """Return an unfitted copy with `settings` changed."""
-        return type(self)(**{**self.get_params(), **settings})
-
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
-        return f"{type(self).__name__}({shown})"
+        return replace(self, **settings)
 
     @property
     def fitted(self) -> bool:
@@ -198,9 +166,6 @@ class Estimator(ABC):
         params = tuple(self.parameters(profile, facts))
         self._enough(profile, params)
         first = self.guess(profile, facts)
-        for k, p in enumerate(params):
-            if p.prior is not None:
-                first[k] = p.prior.above + p.prior.median
         starts = self._starts(first, params)
         if near is not None and len(near.theta_) == len(first):
             starts = np.clip([starts[0], near.theta_], *bounds(params))
@@ -237,19 +202,14 @@ class Estimator(ABC):
         self, profile: Profile, facts: Design, params: tuple[Parameter, ...], starts: Floats
     ) -> Self:
         target, design = self.target(profile), self.design(profile, facts)
-        believed = any(p.prior is not None for p in params)
 
         def evaluate(theta: Floats) -> tuple[Floats, Floats]:
             log, jacobian = self.curve(theta, design)
-            if not believed:
-                return log - target, jacobian
-            more, slope = towards(theta, params)
-            return np.append(log - target, more), np.append(jacobian, slope, axis=0)
+            return log - target, jacobian
 
-        rows = len(target)
-        fit, held, spread = solved(evaluate, params, starts, rows, self.loss, self.loss_scale)
+        fit, held, spread = solved(evaluate, params, starts, self.loss, self.loss_scale)
         self.start_ = np.clip(fit.start, *bounds(params))
-        self.residuals_ = fit.residuals[:rows]
+        self.residuals_ = fit.residuals
         return self._found(profile, facts, params, fit.theta, held, spread)
 
     def _found(
@@ -277,8 +237,7 @@ class Estimator(ABC):
 
     def _told(self) -> int:
         """Return the number of parameters that the rows themselves determine."""
-        priors = [p.prior is not None for p in self.parameters_]
-        return int(np.sum(~self.at_bound_ & ~np.array(priors, dtype=bool)))
+        return int(np.sum(~self.at_bound_))
 
     def _starts(self, first: Floats, params: tuple[Parameter, ...]) -> Floats:
         """Return the guess, and random starts around it within the bounds."""
@@ -317,7 +276,7 @@ class Estimator(ABC):
                 profile.require(values > 0, name, "a value above 0")
 
     def _enough(self, profile: Profile, params: Sequence[Parameter]) -> None:
-        free = [p for p in params if not p.fixed and p.prior is None]
+        free = [p for p in params if not p.fixed]
         for name in self.needs if self.swept else ():
             values = profile.numbers(name)
             if not len(values) or np.ptp(values) == 0:
@@ -357,9 +316,6 @@ class Estimator(ABC):
             if len(loose) == 1:
                 words = f"{names} does not affect these data"
             found.append(words + _advice(loose))
-        held = [p.name for p in self.parameters_ if p.prior is not None]
-        if held:
-            found.append(f"not in these rows, from published jobs instead: {', '.join(held)}")
         free = self._told()
         if self.n_ <= free:
             found.append(f"{self.n_} rows for {free} parameters: nothing is left to judge the fit")
@@ -399,11 +355,20 @@ def _advice(params: Sequence[Parameter]) -> str:
     return next((f"; measure {p.measure}" for p in params if p.measure), "")
 
 
-def number(model: str, name: str, value: float | None, expected: str) -> float | None:
-    """Return a setting that is a number, or None to fit it; raise InputError for others."""
-    if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
-        return value
-    raise InputError(model, name, value, f"{expected}, or none to have it found")
+_hints = cache(get_type_hints)
+
+
+def _expected(value: object, hint: Any) -> str:
+    """Return what a setting must be, if the value is not of its type; else ""."""
+    if get_origin(hint) is Literal:
+        return "" if value in get_args(hint) else one_of(get_args(hint))
+    kinds = get_args(hint) or (hint,)
+    if type(value) in kinds or (type(value) is int and float in kinds):
+        good = not isinstance(value, (int, float)) or 0 <= value < math.inf
+    else:
+        good = False
+    words = {int: "a whole number, 0 or more", float: "a number, 0 or more", str: "text"}
+    return "" if good else " or ".join(words.get(kind, "none") for kind in kinds)
 
 
 def mape(measured: Floats, predicted: Floats) -> float:

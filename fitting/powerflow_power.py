@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from optgap.fitting.curves import Linear, weighted_fit
-from optgap.fitting.estimator import Design, Estimator, number
+from optgap.fitting.estimator import Design, Estimator
 from optgap.fitting.optimise import Floats, Parameter
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote
@@ -135,6 +136,7 @@ def _best_shape(
     return {"form": form, "f0_mhz": f0, "kappa": slope}
 
 
+@dataclass(kw_only=True, eq=False)
 class Shaped(Estimator):
     """Base of powers whose form, f0 and κ belong to the board: given, or found from all rows.
 
@@ -148,18 +150,9 @@ class Shaped(Estimator):
         In a grouped fit all groups share the values.
     """
 
-    def __init__(
-        self,
-        *,
-        form: FormChoice = "auto",
-        f0_mhz: float | None = None,
-        kappa: float | None = None,
-        **shared: Any,
-    ) -> None:
-        super().__init__(**shared)
-        self.form = self.one_of("form", form, ("auto", *FORMS))
-        self.f0_mhz = number(self.name, "f0_mhz", f0_mhz, "a clock in MHz")
-        self.kappa = number(self.name, "kappa", kappa, "a slope in 1/GHz")
+    form: FormChoice = "auto"
+    f0_mhz: float | None = None
+    kappa: float | None = None
 
     @abstractmethod
     def sweeps(self, table: Profile, by: str | None) -> Curves:
@@ -182,6 +175,7 @@ class Shaped(Estimator):
         )
 
 
+@dataclass(kw_only=True, eq=False)
 class PowerFlowPower(Shaped, Linear):
     """P(f) of a busy GPU at one batch: printed piecewise, continuous, or from V(f).
 

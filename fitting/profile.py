@@ -187,18 +187,14 @@ class Profile:
         names = self.split(by) if isinstance(by, str) else list(by)
         if not len(self):
             return
-        codes, titles = np.zeros(len(self), dtype=np.int64), [""]
+        codes = np.zeros(len(self), dtype=np.int64)
         for name in names:
-            own, labels = _coded(self[name])
-            codes = codes * len(labels) + own
-            kept, codes = np.unique(codes, return_inverse=True)
-            titles = [
-                f"{titles[code // len(labels)]} / {labels[code % len(labels)]}".removeprefix(" / ")
-                for code in kept.tolist()
-            ]
+            own = _codes(self[name])
+            codes = np.unique(codes * (own.max() + 1) + own, return_inverse=True)[1]
         order = np.argsort(codes, kind="stable")
-        parts = np.split(order, np.cumsum(np.bincount(codes, minlength=len(titles)))[:-1])
-        yield from sorted(zip(titles, parts, strict=True), key=lambda item: int(item[1][0]))
+        parts = np.split(order, np.cumsum(np.bincount(codes))[:-1])
+        for rows in sorted(parts, key=lambda rows: int(rows[0])):
+            yield " / ".join(label(self[name][rows[0]]) for name in names), rows
 
     def has(self, name: str) -> bool:
         """Tell whether there is a column of this name, canonical or the table's own."""
@@ -246,14 +242,12 @@ def as_column(values: Any) -> Column:
         return np.array([str(item) for item in array.tolist()], dtype=object)
 
 
-def _coded(values: Column) -> tuple[NDArray[np.int64], list[str]]:
-    """Return a column as numbers of its labels, and the labels."""
+def _codes(values: Column) -> NDArray[np.int64]:
+    """Return a number for each value of a column, the same for equal ones."""
     if values.dtype.kind == "f":
-        distinct, codes = np.unique(values, return_inverse=True)
-        return codes, [label(value) for value in distinct.tolist()]
+        return np.unique(values, return_inverse=True)[1]
     seen: dict[str, int] = {}
-    codes = np.array([seen.setdefault(value, len(seen)) for value in values.tolist()], np.int64)
-    return codes, list(seen)
+    return np.array([seen.setdefault(value, len(seen)) for value in values.tolist()], np.int64)
 
 
 def label(value: object) -> str:
@@ -264,14 +258,9 @@ def label(value: object) -> str:
 
 
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    ">=": operator.ge,
-    "<=": operator.le,
-    "!=": operator.ne,
-    "==": operator.eq,
-    ">": operator.gt,
-    "<": operator.lt,
-    "=": operator.eq,
-}
+    ">=": operator.ge, "<=": operator.le, "!=": operator.ne, "==": operator.eq,
+    ">": operator.gt, "<": operator.lt, "=": operator.eq,
+}  # fmt: skip
 _CONDITION = re.compile(r"\s*([^<>=!]+?)\s*(>=|<=|!=|==|>|<|=)\s*(.+?)\s*")
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from optgap.fitting.coverage import Coverage
 from optgap.fitting.estimator import Estimator, r2
 from optgap.fitting.groups import GroupedFit, HeldOut
 from optgap.fitting.profile import Profile
@@ -42,7 +41,6 @@ class FitReport(Generic[E]):
     held_out: predictions of held-out rows, or None.
     split: description of the held-out rows.
     notes: findings of the audit.
-    covered: share of held-out points in the intervals drawn from the fit.
 
     Examples
     --------
@@ -59,7 +57,6 @@ class FitReport(Generic[E]):
     held_out: HeldOut | None = None
     split: str = ""
     notes: tuple[str, ...] = field(default=())
-    covered: Coverage = field(default_factory=Coverage)
 
     def fitted_rows(self) -> Profile:
         """Return the rows of the groups that were fitted."""
@@ -159,7 +156,6 @@ class FitReport(Generic[E]):
             "skipped": list(self.fit.skipped),
             "held_out": self.split or None,
             "overall": self.overall(),
-            "coverage": self.covered.to_json(),
             "groups": groups,
             "notes": list(self.notes),
         }
@@ -175,7 +171,7 @@ class FitReport(Generic[E]):
         return f"{words}, {held} ({self.split})"
 
     def _head(self) -> list[str]:
-        lines = [*self.title().split("\n"), *self.covered.lines()]
+        lines = self.title().split("\n")
         if self.held_out is not None:
             lines += [f"! not held out: {note}" for note in self.held_out.skipped]
         return lines + [f"! {note}" for note in (*self.profile.notes, *self.notes)]

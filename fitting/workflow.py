@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from optgap.fitting import make_estimator
 from optgap.fitting.audit import advice, audit
-from optgap.fitting.coverage import carried, drawn_from, places
 from optgap.fitting.devices import NAME as DEVICES
 from optgap.fitting.estimator import Estimator
 from optgap.fitting.groups import Split, cross_validate, fit_groups
@@ -17,7 +15,7 @@ from optgap.fitting.profile import Profile
 from optgap.fitting.profile import drop_missing as without_missing
 from optgap.fitting.readers import read_profile
 from optgap.fitting.report import FitReport
-from optgap.fitting.uncertainty import unknown
+from optgap.fitting.uncertainty import carried, draw_from, unknown
 from optgap.models.errors import InputError, NoQuote, one_of
 
 DEVICE = "gpu_model"
@@ -105,22 +103,20 @@ def fit(
         profile = table
     if drop_missing:
         profile = without_missing(profile, estimator.reads())
-    splits: list[tuple[str, str, float | None]]
-    splits = [("leave_out", name, None) for name in ([] if leave_out is None else [leave_out])]
-    splits += [("extrapolate", name, upto) for name, upto in (extrapolate or {}).items()]
-    groups: list[tuple[str, str, float | None]]
-    groups = [("by", name, None) for name in ([] if by is None else profile.split(by))]
-    for what, name, _ in (*groups, *splits):
+    apart = [("leave_out", name) for name in ([] if leave_out is None else [leave_out])]
+    apart += [("extrapolate", name) for name in extrapolate or {}]
+    groups = [] if by is None else [("by", name) for name in profile.split(by)]
+    for what, name in [*groups, *apart]:
         if not profile.has(name):
             raise InputError(profile.source, what, name, one_of(profile.columns))
-    if len(splits) > 1:
+    if len(apart) > 1:
         found = NoQuote("several ways")
         raise InputError("leave_out, extrapolate", "", found, "one column to hold rows out by")
     if by is None and model == DEVICES and DEVICE in profile:
         by = DEVICE
     split = Split(cv, seed) if cv else None
-    for _, column, upto in splits:
-        split = Split(column=column, upto=upto)
+    for _, column in apart:
+        split = Split(column=column, upto=(extrapolate or {}).get(column))
     return report_of(estimator, profile, by, split)
 
 
@@ -152,18 +148,17 @@ def report_of(
     words = ""
     if split is not None:
         try:
-            judge = partial(places, seed=estimator.seed)
-            held = cross_validate(estimator, profile, by, split, judge, fit.fits)
+            held = cross_validate(estimator, profile, by, split, fit.fits)
             words = str(split)
         except InputError as error:
             if split.column:
                 raise
             notes.append(f"nothing could be held out: {error}")
-    covered = drawn_from(fit, profile, held, estimator.seed)
+    draw_from(fit, profile)
     if estimator.name == DEVICES:  # no row is meant to draw full power: such errors say nothing
         held, words = None, ""
     parts = carried(fit)
     notes += dict.fromkeys(filter(None, map(unknown, fit.fits.values())))
     if parts and not any(part.startswith("between") for part in parts):
         notes.append(f"intervals carry {' and '.join(parts)} error alone")
-    return FitReport(fit, profile, held, words, tuple(notes), covered)
+    return FitReport(fit, profile, held, words, tuple(notes))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 from hypothesis import strategies as st
@@ -78,9 +78,9 @@ def _task_rows(draw: st.DrawFn, cluster: Cluster) -> TaskRow:
     )
 
 
-def tasks_of(rows: Sequence[TaskRow]) -> Tasks:
-    """Tasks named by their place, one per row."""
-    return Tasks.of([f"task-{k}" for k in range(len(rows))], *zip(*rows, strict=True))
+def tasks_of(rows: Sequence[TaskRow], **more: Any) -> Tasks:
+    """Tasks named by their place, one per row; `more` are columns of times and nodes."""
+    return Tasks.of([f"task-{k}" for k in range(len(rows))], *zip(*rows, strict=True), **more)
 
 
 @st.composite

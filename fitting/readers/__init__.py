@@ -17,7 +17,7 @@ from optgap.fitting.profile import (
     answered,
     check_magnitudes,
 )
-from optgap.fitting.readers import monitors, samples, tidy
+from optgap.fitting.readers import samples, tidy
 from optgap.fitting.readers.dialects import DIALECTS
 from optgap.fitting.readers.naming import CANONICAL, by_name
 from optgap.fitting.readers.text import RawTable, parse_csv, uncollected
@@ -34,7 +34,6 @@ def read_profile(
     *,
     columns: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
-    interval_s: float | None = None,
     fields: Sequence[str] = (),
     sampled: bool = True,
     strict: bool = True,
@@ -54,9 +53,6 @@ def read_profile(
         ``Power (kW)``, are recognised; a note says what was taken for what.
     units
         Units of canonical columns that are not the canonical ones, such as ``{"time_s": "ms"}``.
-    interval_s
-        Time between samples of a log without times, s. Default: 1 s for ``dcgmi dmon`` and
-        ``tegrastats``; a table without times is then one of samples.
     fields
         Names of the columns of a file without a header.
     sampled
@@ -92,16 +88,10 @@ def read_profile(
     held = path if isinstance(path, (str, os.PathLike)) else held_table("table", path)
     source, text = str(held), read_text(held)
     columns, units = columns or {}, units or {}
-    if interval_s is not None and not 0 < interval_s < 86_400:
-        raise InputError("interval_s", "", interval_s, "seconds between samples, above 0")
-    log = monitors.read(text, source, interval_s, units)
-    if log is not None:
-        profile = samples.cut(log)
-    else:
-        raw = parse_csv(text, source, fields)
-        if isinstance(held, Held):
-            raw = replace(raw, lines=raw.lines - 2)
-        profile = _read(raw, columns, units, reads, sampled, interval_s)
+    raw = parse_csv(text, source, fields)
+    if isinstance(held, Held):
+        raw = replace(raw, lines=raw.lines - 2)
+    profile = _read(raw, columns, units, reads, sampled)
     stated = {told.partition(":")[0] for told in columns.values() if ":" in told}
     stated |= {by_name(name)[0].name for name in units}
     if profile.traces and profile.kind != "samples":  # the tool's own units
@@ -117,7 +107,6 @@ def _read(
     units: Mapping[str, str],
     reads: Collection[str] | None,
     sampled: bool,
-    interval_s: float | None,
 ) -> Profile:
     """Return the table under canonical names, from the reader of its kind.
 
@@ -133,12 +122,10 @@ def _read(
         if name not in raw.cells:
             raise InputError(raw.source, "columns", name, one_of(raw.cells))
     found = next((item for item in DIALECTS if item.matches(raw.cells.keys())), None)
-    log = None
-    if sampled and found is None:
-        log = samples.of_table(raw, named, units, interval_s)
+    log = samples.read_log(raw, named, units) if sampled and found is None else None
     if log is not None:
         names = {**samples.called(list(raw.cells)), **{w.name: n for n, w in named.items()}}
-        return replace(samples.cut(log), called=names).noting(*filter(None, [said(named)]))
+        return replace(log, called=names).noting(*filter(None, [said(named)]))
     raw.require_regular()
     raw = without_copies(raw).noting(raw.again, "times the header stands below itself: left out")
     if found is not None:

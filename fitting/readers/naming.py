@@ -44,15 +44,13 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "util_percent": (
         "util", "utilization", "utilisation", "gpu_util", "gpu_utilization", "gpu_utilisation",
     ),
-    "util_sum_percent": ("util_sum", "summed_util", "total_util", "summed_utilisation"),
     "dram_sum": ("dram_util_sum", "dram_active_sum"),
-    "speed": ("relative_speed", "normalized_speed", "normalised_speed"),
     "power_limit_w": ("power_limit", "power_cap"),
     "idle_w": ("idle", "idle_power"),
     "application": (
         "app", "job", "benchmark", "kernel", "program", "app_name", "application_name",
     ),
-    "gpu_model": ("gpu_name", "gpu_type", "device", "device_name"),
+    "gpu_model": ("gpu_name", "gpu_type", "device", "device_name", "platform"),
     "rate": ("throughput", "training_throughput", "train_throughput"),
 }  # fmt: skip
 """Recognised names, as words joined by underscores, without unit and statistic."""
@@ -64,7 +62,7 @@ _OURS |= {name: name for name in CANONICAL}
 _STEMS = {name.rpartition("_")[0]: name for name in CANONICAL}
 _STEMS |= {"p": "power_w", "f": "frequency_mhz", "t": "time_s", "e": "energy_j"}
 """Names that need a unit for recognition: memory_ghz is a clock, memory_mib is not."""
-_SCOPED = ("power_w", "energy_j", "gpus", "time_s", BATCH)
+_SCOPED = ("power_w", "energy_j", "frequency_mhz", "fp_active", "gpus", "time_s", BATCH)
 """Quantities that may be called total, or per GPU."""
 NEVER, ASKED = 9, 3
 _KINDS = ("steps", "samples", "tokens", "others")

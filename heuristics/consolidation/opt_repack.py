@@ -34,20 +34,17 @@ def opt_repack(
 
     Raises
     ------
-    InputError: for an unknown rule, negative work, or tasks that may not move.
+    InputError: for an unknown rule, or tasks that may not move.
     """
-    options = chosen(OptRepackParams, given, "opt_repack")
-    capacity, units = options.capacity, options.units
+    capacity = chosen(OptRepackParams, given, "opt_repack").capacity
     if problem.rules.capacity not in ("none", capacity or problem.rules.capacity):
         expected = f"{problem.rules.capacity}, the problem's own rule"
         raise InputError("opt_repack", "capacity", capacity, expected)
-    if not 0 <= units < 1e6:
-        raise InputError("opt_repack", "units", units, "units of work, at least 0")
     if not problem.rules.migration:
         raise InputError("opt_repack", "field migration", NoQuote("false"), "true: it moves tasks")
     if problem.objective.goal == "power":
-        return _at_once(problem, limits, seed, options)
-    each = units or limits.effort * min(WORK.event, WORK.run / (2 * len(problem)))
+        return _at_once(problem, limits, seed, capacity)
+    each = limits.effort * min(WORK.event, WORK.run / (2 * len(problem)))
     repacker = Repacker(problem, limits, seed, capacity, each)
     outcome = Engine(problem, repacker.decide, lowest, limits, repack=repacker.repack).run()
     proven, events = repacker.proven, repacker.events
@@ -56,15 +53,12 @@ def opt_repack(
     return replace(outcome, info=info, message="; ".join(filter(None, (outcome.message, said))))
 
 
-def _at_once(
-    problem: ConsolidationProblem, limits: Limits, seed: int, options: OptRepackParams
-) -> Outcome:
+def _at_once(problem: ConsolidationProblem, limits: Limits, seed: int, capacity: str) -> Outcome:
     """Solve the only event that matters if all tasks are present at once."""
     ruled = problem
-    if options.capacity:
-        ruled = replace(problem, rules=replace(problem.rules, capacity=options.capacity))  # type: ignore[arg-type]
-    units = max(options.units, limits.effort * WORK.at_once)
-    found = repack(ruled, None, turn(limits, units), seed)
+    if capacity:
+        ruled = replace(problem, rules=replace(problem.rules, capacity=capacity))  # type: ignore[arg-type]
+    found = repack(ruled, None, turn(limits, limits.effort * WORK.at_once), seed)
     proven = int(found.status is Status.OPTIMAL)
     return Outcome(
         found.solution,

@@ -20,6 +20,9 @@ from optgap.models.result import Outcome
 from optgap.models.times import slack_s
 from optgap.solvers.coscheduling.oracle import best_schedule
 
+PLAN = 10.0
+"""Units of work for one plan, about a second of a core each."""
+
 
 def exact_window(
     problem: CoschedulingProblem, *, limits: Limits, seed: int, **given: Any
@@ -30,13 +33,10 @@ def exact_window(
     ------
     InputError: for a parameter out of range.
     """
-    options = ExactWindowParams(**given)
-    window = options.window
+    window = ExactWindowParams(**given).window
     if window < 0:
         raise InputError("exact-window", "window", window, "a number of jobs, or 0 for all")
-    if not options.units > 0:
-        raise InputError("exact-window", "units", options.units, "a positive number")
-    planner = _Planner(problem, limits, seed, options)
+    planner = _Planner(problem, limits, seed)
 
     def choose(state: State) -> Action:
         jobs = state.waiting[:window] if window else state.waiting
@@ -50,17 +50,8 @@ def exact_window(
 class _Planner:
     """Current plan: the start and GPU count of each job of the window."""
 
-    def __init__(
-        self,
-        problem: CoschedulingProblem,
-        limits: Limits,
-        seed: int,
-        options: ExactWindowParams,
-    ) -> None:
-        self.problem = problem
-        self.limits = limits
-        self.seed = seed
-        self.options = options
+    def __init__(self, problem: CoschedulingProblem, limits: Limits, seed: int) -> None:
+        self.problem, self.limits, self.seed = problem, limits, seed
         self.plan: dict[int, tuple[float, int]] = {}
         self.plans = self.unproven = 0
 
@@ -79,7 +70,7 @@ class _Planner:
         return action
 
     def _make(self, jobs: tuple[int, ...], state: State) -> None:
-        limits = self.limits.within(self.options.units * self.limits.effort)
+        limits = self.limits.within(PLAN * self.limits.effort)
         begun = zip(state.running, state.started, strict=True)
         running = [(job, count, start) for job, (start, count) in begun]
         rest = remaining(self.problem, jobs, running, state.time_s)

@@ -37,44 +37,29 @@ class Move:
 
 @dataclass(frozen=True, eq=False)
 class Further:
-    """Further limits on moves, beside the problem, which may be a relaxation.
+    """All limits on moves but GPUs; the problem may be a relaxation of these.
 
     Parameters
     ----------
     names: names of R resources.
     capacity: (R, N) amount of each that a node has.
     asks: (T, R) amount of each that a task takes.
-    units: (N,) units of each GPU of a node.
-    share: (T,) units of each of its GPUs that a task takes.
-    fullest: (T,) whether a scheduler picks the GPU: the one with the least sufficient room, the
-        first of several.
     """
 
     names: tuple[str, ...]
     capacity: IntArray
     asks: IntArray
-    units: IntArray
-    share: IntArray
-    fullest: BoolArray
 
     @classmethod
     def of(cls, problem: PlacementProblem) -> Further:
-        """Return no further limits, except the number of tasks on a node of the problem."""
-        tasks, nodes = len(problem.tasks), len(problem.cluster)
+        """Return the problem's own limits."""
+        tasks, cluster = problem.tasks, problem.cluster
+        most, one = (np.full(len(of), n) for of, n in ((cluster, TASKS_PER_NODE), (tasks, 1)))
         return cls(
-            ("tasks",),
-            np.full((1, nodes), TASKS_PER_NODE),
-            np.ones((tasks, 1), dtype=np.int64),
-            np.full(nodes, 1000),
-            problem.tasks.gpu_milli,
-            np.zeros(tasks, dtype=bool),
+            ("tasks", "cpu", "memory"),
+            np.array([most, cluster.cpu_milli, cluster.memory_mib]),
+            np.array([one, tasks.cpu_milli, tasks.memory_mib]).T,
         )
-
-    def loads(self, gpus: int, there: IntArray, masks: IntArray) -> IntArray:
-        """Return the units (GPUs,) that tasks take of a node's GPUs (bits)."""
-        on = masks[:, None] >> np.arange(gpus) & 1
-        load: IntArray = (on * self.share[there][:, None]).sum(axis=0)
-        return load
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,23 +173,19 @@ class MigrationProblem:
             elif not self.may_go(k, n):
                 found.append(Violation("a node that the task may go to", where, names[n], "none"))
         for n in sorted(set(solution.node[moved].tolist())):
-            there = np.flatnonzero(solution.node == n)
-            found += self._short(n, there, solution.gpu_mask[there])
+            found += self._short(n, np.flatnonzero(solution.node == n))
         if most is not None and len(moved) > most:
             found.append(Violation("migrations", "solution", len(moved), most))
         return found
 
-    def _short(self, n: int, there: IntArray, masks: IntArray) -> list[Violation]:
+    def _short(self, n: int, there: IntArray) -> list[Violation]:
         """Return the further limits that a node with new tasks exceeds."""
         more, name = self.further, self.problem.cluster.names[n]
         used = more.asks[there].sum(axis=0)
-        found = [
+        return [
             Violation(more.names[r], name, int(used[r]), int(more.capacity[r, n]))
             for r in np.flatnonzero(used > more.capacity[:, n]).tolist()
         ]
-        units = int(more.units[n])
-        loads = more.loads(int(self.problem.cluster.gpus[n]), there, masks).tolist()
-        return found + [Violation("units of a GPU", name, u, units) for u in loads if u > units]
 
     def follow(
         self, moves: Iterable[Move], checked: int = 0
@@ -238,18 +219,5 @@ class MigrationProblem:
         there = np.flatnonzero(node == n)
         part = problem.subset(there.tolist())
         broken = part.check(PlacementSolution.of_arrays(node[there], mask[there]))
-        broken = broken or self._short(n, there, mask[there])
-        if not broken and self.further.fullest[move.task]:
-            others = there[there != move.task]
-            picked = self.picked(move.task, n, others, mask[others])
-            if picked != move.gpu_mask:
-                where = problem.cluster.names[n]
-                return Violation("the GPU that a scheduler picks", where, move.gpu_mask, picked)
+        broken = broken or self._short(n, there)
         return broken[0] if broken else None
-
-    def picked(self, k: int, n: int, there: IntArray, masks: IntArray) -> int:
-        """Return the GPU (bits) of a node that a scheduler picks for a task, 0 if none has room."""
-        loads = self.further.loads(int(self.problem.cluster.gpus[n]), there, masks)
-        room = self.further.units[n] - self.further.share[k]
-        fits = [(-int(load), g) for g, load in enumerate(loads) if load <= room]
-        return 1 << min(fits)[1] if fits else 0

@@ -28,7 +28,6 @@ from optgap.models.spec import Entry, entries
 
 CLUSTER = {"nodes": 8, "gpus_per_node": 8, "placement": "node", "goal": "mean_wait"}
 WORKLOAD = {
-    "load": 0.9,
     "corr": "none",
     "arrivals": "poisson",
     "large": "16",
@@ -48,19 +47,19 @@ PRESETS = entries(
     Entry(
         "mixed",
         "the paper's mix of synthetic jobs on 8 x 8 GPUs (size = jobs, 200; 1000 in the paper)",
-        params={"size": 200, **WORKLOAD, **CLUSTER},
+        params={"size": 200, "load": 0.9, **WORKLOAD, **CLUSTER},
         seeded=True,
     ),
     Entry(
         "measured",
         "the same stream of trainings whose iterations were timed on A100 (size = jobs, 200)",
-        params={"size": 200, **WORKLOAD, **CLUSTER},
+        params={"size": 200, "load": 0.9, **CLUSTER},
         seeded=True,
     ),
     Entry(
         "small",
         "a dozen such jobs on 2 x 8 GPUs under high load (size = jobs, 12): exact methods",
-        params={**WORKLOAD, **CLUSTER, "size": 12, "load": 2.0, "nodes": 2},
+        params={"size": 12, "load": 2.0, "arrivals": "poisson", **CLUSTER, "nodes": 2},
         seeded=True,
     ),
 )

@@ -74,7 +74,7 @@ def test_the_picture_of_a_pool_too_small_says_why() -> None:
     audit = optgap.audit("slurm", DOORS / "slurm-two-on-a-node.psv", gpus=2)
     ax = audit.plot().axes[0]
     assert not ax.axison
-    assert " ".join(ax.texts[0].get_text().split()) == TOO_FEW
+    assert " ".join(ax.get_title(loc="left").split()) == TOO_FEW
     text = str(audit)
     assert "fifo" not in text
     assert "violated: cluster at" in text

@@ -83,7 +83,7 @@ def test_settings_are_typed_by_the_model(cli: Cli, sweep: str, tmp_path: Path) -
         (["nonsense", "{}"], "one of linear-power"),
         (["linear-power"], "a profile to fit to"),
         (["linear-power", "missing.csv"], "a readable file"),
-        (["contention", "{}"], "a column util_sum_percent"),
+        (["batch-power", "{}"], "a column local_batch"),
         (["device-power", "{}"], "idle_w"),
         (["linear-power", "{}", "--by", "colour"], "by: found 'colour', expected one of appl"),
         (["linear-power", "{}", "--cv", "1"], "at least 2 folds"),

@@ -51,6 +51,11 @@ def test_every_parameter_has_a_meaning_in_one_line_and_its_unit() -> None:
         assert not parameter.choices or default in (*parameter.choices, ""), where
 
 
+@pytest.mark.parametrize(("role", "most"), [("methods", 25), ("policies", 90), ("presets", 110)])
+def test_there_are_no_more_parameters_than_a_reader_can_learn(role: str, most: int) -> None:
+    assert sum(item[1] == role for item in parameters()) <= most
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("folder", sorted(set(FOLDERS.values())))
 def test_nothing_is_explained_that_nobody_has(family: str, folder: str) -> None:

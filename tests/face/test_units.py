@@ -101,7 +101,7 @@ def test_a_setting_in_another_unit_is_refused_with_tables_and_with_a_preset(
         settings["f_max_mhz"] = 1.35
     with pytest.raises(InputError, match=said):
         optgap.problem(family, **tables, **settings)
-    if name in ("idle_w", "gpu_memory_gb") and family != "elastic":
+    if name in ("idle_w", "server_static_w") and family != "elastic":
         preset = next(iter(FAMILIES[family].presets))
         with pytest.raises(InputError, match=said):
             optgap.generate(family, preset, **{name: value})

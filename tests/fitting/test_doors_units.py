@@ -112,7 +112,6 @@ HEADERS = {
     "NumGPUs": ("gpus", 1, "", ()),
     "batch_per_gpu": ("local_batch", 1, "", ()),
     "global_batch_size": ("global_batch", 1, "", ()),
-    "total_util": ("util_sum_percent", 1, "", ()),
     "GPU util %": ("util_percent", 1, "", ("%",)),
     "memory_bandwidth (GB/s)": ("", 1, "", ()),
 }
@@ -286,7 +285,8 @@ def test_two_columns_group_and_own_names_select() -> None:
 def test_names_of_a_log_select_its_runs() -> None:
     rows = {"power.draw [W]": [60.0] * 20 + [150.0] * 40 + [60.0] * 20 + [200.0] * 40}
     clocks = [900] * 60 + [1200] * 60
-    log = read_profile({"clocks.current.sm [MHz]": clocks, **rows}, interval_s=0.5)
+    seconds = {"timestamp": np.arange(120) / 2}
+    log = read_profile({"clocks.current.sm [MHz]": clocks, **rows, **seconds})
     assert len(where(log, "clocks.current.sm [MHz]>=1000")) == 1
     assert [title for title, _ in log.groups("clocks.current.sm [MHz],gpu")] == [
         "900 / 0",

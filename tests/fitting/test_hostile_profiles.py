@@ -72,7 +72,10 @@ FILES: dict[str, tuple[bytes, str]] = {
         "a number in W",
     ),
     "time.csv": (b"timestamp,index,power.draw [W]\n10 o'clock,0,60 W\n", "a time like"),
-    "dmon.txt": (b"#Entity POWER\nID\nGPU 0 60 70\n", "row 3"),
+    "gavel.csv": (
+        b"model,local_batch_size,num_gpus,steps_per_s\nLM,20,4,8.0\n",
+        "Gavel's steps_per_s, a sum over the GPUs, expected a column time_s",
+    ),
     "list.json": (b"{[]", "this is JSON"),
 }
 

@@ -67,7 +67,6 @@ class Devices:
     keys: kinds of devices; pods go only to nodes that have the same.
     fixed_w: W of all devices that are no cards of the problem; these do not change.
     fixed: (busy, all) counts of the real cards among these.
-    fullest: whether a scheduler picks the card, the one with the least sufficient room.
     why, items: for ``unknown`` the reason, and resources, annotations or claims with amounts.
     notes: remarks about odd values.
     """
@@ -80,7 +79,6 @@ class Devices:
     keys: set[Key] = field(default_factory=set)
     fixed_w: float = 0.0
     fixed: tuple[int, int] = (0, 0)
-    fullest: bool = False
     why: str = ""
     items: Items = ()
     notes: list[str] = field(default_factory=list)
@@ -171,7 +169,7 @@ def examine(node: Node, plain: Collection[str]) -> Devices:
         return _examined(node, plain)
     except Unclear as unclear:
         for pod in node.pods:
-            pod.cells.clear()
+            pod.cell = (0, 0, 0)
         return Devices("unknown", why=unclear.why, items=unclear.items)
 
 
@@ -269,14 +267,19 @@ def _nvidia(host: Node) -> Devices:
         return _whole_cards(host, product)
     if each != count or _told(host) not in (None, 1):
         raise Unclear("shares of cards whose number is not clear", [(name, count)])
-    devices = host.cards(product, 1, (name, f"in {each}"))
-    devices.units = each
+    for pod in host.pods:
+        if pod.asks.get(name, 0) > 1:
+            pod.stays = "more than one slot of a shared card"
+    return _shared_card(host, name, each, product, (name, f"in {each}"))
+
+
+def _shared_card(host: Node, name: str, units: int, product: str, key: Key) -> Devices:
+    """Read a node's only card, of which pods hold units; moves check these as a resource."""
+    devices = host.cards(product, 1, key, units=units)
     for pod in host.pods:
         if name in pod.asks:
-            pod.cells = [(1, pod.asks[name], 1)]
+            pod.cell = (1, pod.asks[name], 1)
             pod.keys |= devices.keys
-            if pod.asks[name] > 1:
-                pod.stays = "more than one slot of a shared card"
     return devices
 
 
@@ -287,7 +290,7 @@ def _whole_cards(host: Node, product: str) -> Devices:
     for pod in host.pods:
         count = min(pod.asks.get(CARD, 0), cards + 1)  # more than there are is one too many
         if count:
-            pod.cells = [(count, WHOLE, ((1 << count) - 1) << free)]
+            pod.cell = (count, WHOLE, ((1 << count) - 1) << free)
             pod.keys |= devices.keys
             free += count
     if _told(host) is None:
@@ -344,11 +347,12 @@ def _beside(host: Node, cards: Devices, names: Sequence[str]) -> Devices:
     return mig
 
 
-# -- rows 8 and 11: programs that write down the card ----------------------------------------
+# -- rows 8 and 11: memory of one card, and cards that are written down -----------------------
 
 
-def _indices(pod: Pod, note: str, cards: int, count: int) -> list[int]:
-    """Return the GPUs that an annotation names: ``"0"``, ``"0,2"`` or ``"0-1-2-3"``."""
+def _indices(pod: Pod, cards: int, count: int) -> list[int]:
+    """Return the GPUs that an annotation names: ``"0"`` or ``"0-1-2-3"``."""
+    note = "alibabacloud.com/gpu-index"
     text = str(pod.part("annotations").get(note, "")) if cards > 1 else "0"
     parts = [part.strip() for part in re.split(r"[,-]", text)]
     found = {int(part) if part.isdigit() else MAX_GPUS_PER_NODE for part in parts}
@@ -358,20 +362,14 @@ def _indices(pod: Pod, note: str, cards: int, count: int) -> list[int]:
 
 
 def _aliyun(host: Node) -> Devices:
-    """Read memory of one card, by the index that the extender writes (row 8)."""
+    """Read memory of a node's only card (row 8); of several, an extender picks the card."""
     memory, number = "aliyun.com/gpu-mem", "aliyun.com/gpu-count"
     cards, total = host.has(number), host.has(memory)
     whole_pods = [(f"{number} {p.asks[number]}", p.name) for p in host.pods if number in p.asks]
-    if whole_pods or not cards or not total or total % cards:
-        raise Unclear("memory of cards that is not clear", whole_pods or [(memory, total)])
-    devices = host.cards(host.product, cards, (memory,), fullest=True)
+    if whole_pods or cards != 1 or not total:
+        raise Unclear("memory of other than one card", whole_pods or [(number, cards)])
+    devices = _shared_card(host, memory, total, host.product, (memory,))
     _advertised(host, devices, cards)
-    devices.units = total // cards
-    for pod in host.pods:
-        if memory in pod.asks:
-            (card,) = _indices(pod, "ALIYUN_COM_GPU_MEM_IDX", cards, 1)
-            pod.cells = [(1, pod.asks[memory], 1 << card)]
-            pod.keys |= devices.keys
     return devices
 
 
@@ -387,15 +385,13 @@ def _milli(host: Node) -> Devices:
         if MILLI not in told:
             continue
         part, count = str(told[MILLI]), str(told.get(number) or 1)
-        if not part.isdigit() or not count.isdigit() or not 0 < int(part) <= WHOLE:
+        least = 1 if count == "1" else WHOLE  # of several cards whole ones
+        if not part.isdigit() or not count.isdigit() or not least <= int(part) <= WHOLE:
             what = f"{MILLI} {part} × {count}"
             raise Unclear("shares that are not understood", [(what, pod.name)])
-        gpus = _indices(pod, "alibabacloud.com/gpu-index", cards, int(count))
+        gpus = _indices(pod, cards, int(count))
         pod.keys |= devices.keys
-        pod.cells = [(len(gpus), int(part), sum(1 << g for g in gpus))]
-        if len(gpus) > 1 and int(part) < WHOLE:
-            pod.cells = [(1, int(part), 1 << g) for g in gpus]
-            pod.stays = "shares of several GPUs"
+        pod.cell = (len(gpus), int(part), sum(1 << g for g in gpus))
     return devices
 
 
@@ -407,28 +403,26 @@ READERS: Mapping[str, Callable[[Node], Devices]] = {
 """Readers of a node's devices, by kind."""
 
 
-def clipped(node: Node) -> list[tuple[int, int]]:
-    """Cut the shares of pods to the real cards of a node; if a card has too little, all pods stay.
+def overheld(node: Node) -> list[tuple[int, int]]:
+    """Return the held and the available amount of the first card of which pods hold too much.
 
-    Return the held and the available amount of the first such card, if there is one.
+    The cards of such a node are no cards of the problem, and all its pods stay.
     """
     devices, load = node.devices, Counter[int]()
     for pod in node.pods:
-        load.update({g: share for _, share, bits in pod.cells for g in _bits(bits)})
-    left = dict.fromkeys(range(devices.cards), devices.units)
-    over = [(load[g], left.get(g, 0)) for g in sorted(load) if load[g] > left.get(g, 0)]
-    for pod in node.pods if over else ():
-        cells = [
-            (min(share, left.get(g, 0)), g) for _, share, bits in pod.cells for g in _bits(bits)
-        ]
-        pod.cells = [(1, share, 1 << g) for share, g in cells if share]
-        left.update({g: left[g] - share for share, g in cells if share})
-        pod.stays = "on a node that has fewer cards than are held"
-    return over[:1]
-
-
-def _bits(mask: int) -> list[int]:
-    return [g for g in range(mask.bit_length()) if mask >> g & 1]
+        _, share, bits = pod.cell
+        load.update({g: share for g in range(bits.bit_length()) if bits >> g & 1})
+    real = range(devices.cards)
+    over = [(held, devices.units if g in real else 0) for g, held in sorted(load.items())]
+    over = [(held, there) for held, there in over if held > there][:1]
+    if over:
+        (idle, full), busy = devices.watts, sum(g in load for g in real)
+        devices.fixed_w += busy * full + (devices.cards - busy) * idle
+        devices.fixed = devices.fixed[0] + busy, devices.fixed[1] + devices.cards
+        devices.cards = 0
+        for pod in node.pods:
+            pod.stays = "on a node that has fewer cards than are held"
+    return over
 
 
 def notes(nodes: Sequence[Node]) -> list[str]:

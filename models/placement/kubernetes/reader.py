@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.placement.arrays import BoolArray, IntArray
+from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.cluster import MAX_CPU_MILLI, Cluster
 from optgap.models.placement.kubernetes.devices import (
     WHOLE,
     Devices,
     Node,
     amounts,
-    clipped,
     examine,
     family,
     notes,
+    overheld,
 )
 from optgap.models.placement.kubernetes.objects import COMMAND, Object, Objects, read_objects
 from optgap.models.placement.kubernetes.power import UNKNOWN_W, Figures
@@ -93,8 +93,8 @@ def read_kubernetes(
         if not everyone:
             told = ", ".join(f"{n} {reason}" for reason, n in reading.reasons.items())
             raise InputError(source, "", NoQuote(f"no running pods ({told})"), "at least one")
-        rows = _rows(reading.nodes, Rules(objects, reading.nodes))
-        reading.migration = _migration(source, reading.nodes, rows)
+        pods = _tasks(reading.nodes, Rules(objects, reading.nodes))
+        reading.migration = _migration(source, reading.nodes, pods)
     except InputError:
         raise
     except ValueError as error:
@@ -110,7 +110,7 @@ def read_kubernetes(
     ]
     reading.used = len(everyone)
     reading.stays = Counter(pod.stays for pod in everyone if pod.stays)
-    reading.pods = tuple(row.pod.name if row.pod else "" for row in rows)
+    reading.pods = tuple(pod.name if pod.object else "" for pod in pods)
     return reading
 
 
@@ -228,8 +228,8 @@ def _over(node: Node) -> list[Violation]:
         if held > limit and (devices.verdict != "unknown" or kind in ("plain", "other")):
             called = "cards" if kind == "nvidia" and (name,) in devices.keys else name
             found.append((called, held, limit))
-    clips = [("a card", most, units) for most, units in clipped(node)]
-    return [Overfull("held", f"{name} of {node.name}", *over) for name, *over in found or clips]
+    cards = [("a card", most, units) for most, units in overheld(node)]
+    return [Overfull("held", f"{name} of {node.name}", *over) for name, *over in found or cards]
 
 
 def _stays(pod: Pod, node: Node, other: Sequence[str]) -> str:
@@ -250,68 +250,43 @@ def _stays(pod: Pod, node: Node, other: Sequence[str]) -> str:
 # -- the problem -----------------------------------------------------------------------------------
 
 
-@dataclass
-class _Row:
-    """Task: a pod, a pod's share of a card, or everything that belongs to a node.
-
-    Parameters
-    ----------
-    name: name of the task.
-    pod: the pod; None for everything that belongs to a node.
-    node: index of its node.
-    asks: requested amounts, which only the first share of a pod has.
-    cell: (GPUs, units of each, bits) on cards of the problem.
-    allowed: (N,) nodes that the task may go to.
-    movable: whether the task may move at all.
-    """
-
-    name: str
-    pod: Pod | None
-    node: int
-    asks: Mapping[str, int]
-    cell: tuple[int, int, int]
-    allowed: BoolArray
-    movable: bool
-
-
-def _rows(nodes: Sequence[Node], rules: Rules) -> list[_Row]:
-    rows: list[_Row] = []
-    base: list[_Row] = []
+def _tasks(nodes: Sequence[Node], rules: Rules) -> list[Pod]:
+    """Return a task for each pod, and one for everything that belongs to a node."""
+    found: list[Pod] = []
+    base: list[Pod] = []
     everywhere = np.ones(len(nodes), dtype=bool)
     for n, node in enumerate(nodes):
         part: Counter[str] = Counter()
         for pod in node.pods:
-            cells = pod.cells if node.devices.cards else []
-            if pod.stays == PART and not cells:
+            pod.cell = pod.cell if node.devices.cards else (0, 0, 0)
+            if pod.stays == PART and not pod.cell[0]:
                 part.update(pod.asks)
                 continue
-            allowed = rules.allowed(pod, node) if not pod.stays else everywhere
-            for i, cell in enumerate(cells or [(0, 0, 0)]):
-                name = pod.name if len(cells) < 2 else f"{pod.name}[{i}]"
-                asks = pod.asks if i == 0 else {}
-                rows.append(_Row(name, pod, n, asks, cell, allowed, not pod.stays))
+            pod.node, pod.allowed = n, everywhere if pod.stays else rules.allowed(pod, node)
+            found.append(pod)
         if any(pod.stays == PART for pod in node.pods):
-            base.append(_Row(f"{PART} {node.name}", None, n, part, (0, 0, 0), everywhere, False))
-    return rows + base
+            own = Pod(f"{PART} {node.name}", {}, part, stays=PART, node=n, allowed=everywhere)
+            base.append(own)
+    return found + base
 
 
-def _relaxed(nodes: Sequence[Node], rows: Sequence[_Row]) -> list[int]:
+def _relaxed(nodes: Sequence[Node], pods: Sequence[Pod]) -> list[int]:
     """Return thousandths of a card for the problem; tasks that fit in units fit in these.
 
-    Moves and the referee add up the units themselves.
+    Moves check the units themselves, as a resource of the node.
     """
     kinds = [frozenset(node.devices.keys) for node in nodes]
     most: Counter[frozenset[tuple[str, ...]]] = Counter()
     for kind, node in zip(kinds, nodes, strict=True):
         most[kind] = max(most[kind], node.devices.units)
-    held = [(kinds[row.node], row.cell[1]) for row in rows]
+    held = [(kinds[pod.node], pod.cell[1]) for pod in pods]
     tiny = Counter(kind for kind, share in held if 0 < WHOLE * share < most[kind])
     # each tiny share counts one at least
     left = {kind: WHOLE - min(tiny[kind], WHOLE - 1) for kind in most}
     return [share and max(1, left[kind] * share // most[kind]) for kind, share in held]
 
 
-def _migration(source: str, nodes: Sequence[Node], rows: Sequence[_Row]) -> MigrationProblem:
+def _migration(source: str, nodes: Sequence[Node], pods: Sequence[Pod]) -> MigrationProblem:
     devices = [node.devices for node in nodes]
     models = [one.model if one.cards else "" for one in devices]
     watts = {m: one.watts for m, one in zip(models, devices, strict=True) if m}
@@ -320,29 +295,29 @@ def _migration(source: str, nodes: Sequence[Node], rows: Sequence[_Row]) -> Migr
     known: dict[tuple[bytes, str, int], tuple[str, bool]] = {}
     specs: list[str] = []
     groups: list[int] = []
-    for row in rows:
-        key = row.allowed.tobytes(), models[row.node], row.cell[0]
+    for pod in pods:
+        key = pod.allowed.tobytes(), models[pod.node], pod.cell[0]
         if key not in known:
             known[key] = (
-                _models(row, models, devices) if row.cell[0] else ("", bool(row.allowed.all()))
+                _models(pod, models, devices) if pod.cell[0] else ("", bool(pod.allowed.all()))
             )
         spec, told = known[key]
         specs.append(spec)
-        free = told or not row.movable
+        free = told or pod.stays
         groups.append(-1 if free else sets.setdefault(key[0], len(sets)))
     at, masks, taken = (
         np.array(column, dtype=np.int64)
         for column in zip(
-            *((r.node, r.cell[2], r.asks.get("memory", 0) // MIB) for r in rows), strict=True
+            *((p.node, p.cell[2], p.asks.get("memory", 0) // MIB) for p in pods), strict=True
         )
     )
     held = np.bincount(at, taken, len(nodes)).astype(np.int64)
     tasks = Tasks.of(
-        [row.name for row in rows],
-        _cpu(nodes, rows),
+        [pod.name for pod in pods],
+        _cpu(nodes, pods),
         taken.tolist(),
-        [row.cell[0] for row in rows],
-        _relaxed(nodes, rows),
+        [pod.cell[0] for pod in pods],
+        _relaxed(nodes, pods),
         specs,
         source,
     )
@@ -368,39 +343,39 @@ def _migration(source: str, nodes: Sequence[Node], rows: Sequence[_Row]) -> Migr
     return MigrationProblem.of(
         problem,
         PlacementSolution.of_arrays(at, masks),
-        [row.movable for row in rows],
+        [not pod.stays for pod in pods],
         [np.frombuffer(inside, dtype=bool) for inside in sets],
         groups,
         [node.closed for node in nodes],
         source,
-        further=_further(nodes, rows),
+        further=_further(nodes, pods),
         fixed_w=sum(one.fixed_w for one in devices),
     )
 
 
-def _models(row: _Row, models: Sequence[str], devices: Sequence[Devices]) -> tuple[str, bool]:
+def _models(pod: Pod, models: Sequence[str], devices: Sequence[Devices]) -> tuple[str, bool]:
     """Return card models that a task may use, and whether these alone decide on its nodes."""
-    names = {models[n] for n in np.flatnonzero(row.allowed).tolist()} | {models[row.node]}
+    names = {models[n] for n in np.flatnonzero(pod.allowed).tolist()} | {models[pod.node]}
     told = all(
-        inside or model not in names or one.cards < row.cell[0]
-        for inside, model, one in zip(row.allowed.tolist(), models, devices, strict=True)
+        inside or model not in names or one.cards < pod.cell[0]
+        for inside, model, one in zip(pod.allowed.tolist(), models, devices, strict=True)
     )
     return "|".join(sorted(names - {""})), told
 
 
-def _cpu(nodes: Sequence[Node], rows: Sequence[_Row]) -> list[int]:
+def _cpu(nodes: Sequence[Node], pods: Sequence[Pod]) -> list[int]:
     """Return milli-vCPU of every task; an overfull node counts as full and stays so."""
-    found = [row.asks.get("cpu", 0) for row in rows]
+    found = [pod.asks.get("cpu", 0) for pod in pods]
     left = [node.capacity["cpu"] for node in nodes]
-    for k, row in enumerate(rows):
-        found[k] = min(found[k], left[row.node])
-        left[row.node] -= found[k]
+    for k, pod in enumerate(pods):
+        found[k] = min(found[k], left[pod.node])
+        left[pod.node] -= found[k]
     return found
 
 
-def _further(nodes: Sequence[Node], rows: Sequence[_Row]) -> Further:
-    """Return further limits on moves: exact amounts of resources, and units of cards."""
-    names = tuple({name: None for row in rows if row.movable for name in row.asks})
+def _further(nodes: Sequence[Node], pods: Sequence[Pod]) -> Further:
+    """Return further limits on moves: exact amounts of resources."""
+    names = tuple({name: None for pod in pods if not pod.stays for name in pod.asks})
 
     def table(amounts: Sequence[Mapping[str, int]]) -> IntArray:
         found = [[of.get(name, 0) for name in names] for of in amounts]
@@ -409,8 +384,5 @@ def _further(nodes: Sequence[Node], rows: Sequence[_Row]) -> Further:
     return Further(
         names,
         table([node.allocatable for node in nodes]).T,
-        table([row.asks for row in rows]),
-        np.array([node.devices.units for node in nodes], dtype=np.int64),
-        np.array([row.cell[1] for row in rows], dtype=np.int64),
-        np.array([row.cell[0] and nodes[row.node].devices.fullest for row in rows], dtype=bool),
+        table([pod.asks for pod in pods]),
     )

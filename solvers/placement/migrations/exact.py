@@ -6,72 +6,68 @@ moved_i ≥ 1 − y_inh  for every GPU h of node n that task i has now (1 − x_
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Iterable, Iterator
 
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementSolution
 from optgap.models.placement.migrations import MigrationProblem
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.safe import solver_slack
-from optgap.solvers.formulation import Formulation
+from optgap.solvers.formulation import Formulation, Stopped
 from optgap.solvers.placement.formulation import Placing, program
 from optgap.solvers.placement.milp import TOLERANCE
 
+UNITS = 10.0
+"""Work for each number of migrations."""
 LARGE = 10**7
 """Least amount that exceeds the tolerances of the integer program."""
 
 
-class MigrationModel:
-    """Formulation that is written once and solved for any K.
+def exact(
+    migration: MigrationProblem, grid: Iterable[int], limits: Limits, seed: int
+) -> Iterator[tuple[int, PlacementSolution | None, float | None]]:
+    """Yield each number of migrations, the best placement that it reaches, and a bound, W.
 
-    Raises
-    ------
-    Stopped: if a limit ends the work.
+    The bound is on the power of the problem's devices. A missing result is None.
     """
-
-    def __init__(self, migration: MigrationProblem, limits: Limits | None = None) -> None:
+    try:
         made = program(migration.problem, limits)
-        m, current = made.m, migration.current
-        for (i, n), x in made.x.items():
-            if not migration.may_go(i, n):
-                m.fix(x, 0)
-        moved = []
-        for i in range(len(migration.problem.tasks)):
-            here = int(current.node[i])
-            stays = [made.y[i, here, h] for h in current.gpus(i)] or [made.x[i, here]]
-            if not migration.movable[i]:
-                for y in stays:
-                    m.fix(y, 1)
-                continue
-            left = m.binary(f"moved_{i}")
-            moved.append(left)
-            for k, y in enumerate(stays):
-                m.row(f"left_{i}_{k}", left + y >= 1)
-        _further(made, migration)
-        self.most = len(moved)
+    except Stopped:
+        return
+    m, current, moved = made.m, migration.current, []
+    for (i, n), x in made.x.items():
+        if not migration.may_go(i, n):
+            m.fix(x, 0)
+    for i in range(len(migration.problem.tasks)):
+        here = int(current.node[i])
+        stays = [made.y[i, here, h] for h in current.gpus(i)] or [made.x[i, here]]
+        if not migration.movable[i]:
+            for y in stays:
+                m.fix(y, 1)
+            continue
+        left = m.binary(f"moved_{i}")
+        moved.append(left)
+        for k, y in enumerate(stays):
+            m.row(f"left_{i}_{k}", left + y >= 1)
+    _further(made, migration)
+    if moved:
+        m.row("migrations", m.sum(moved) <= len(moved))
+    written = Formulation(m, made.placement)
+    model = written.linear
+    for most in grid:
+        if limits.stop:
+            return
         if moved:
-            m.row("migrations", m.sum(moved) <= self.most)
-        self.written = Formulation(m, made.placement)
-
-    def solve(
-        self, most: int, limits: Limits, seed: int
-    ) -> tuple[PlacementSolution | None, float | None]:
-        """Return the best placement with at most `most` migrations, and a proven bound, W.
-
-        The bound is on the power of the problem's devices. A missing result is None.
-        """
-        model = self.written.linear
-        if self.most:
-            limit = self.written.row_names.index("migrations")
-            model.row_upper[limit] = float(min(most, self.most))
-        solved = solve(model, backend="highs", limits=limits, seed=seed, tolerance=TOLERANCE)
-        bound = solved.bound
-        if bound is not None:
-            bound = max(0.0, bound - solver_slack(model, TOLERANCE))
-        solution = None
-        if solved.values is not None:
-            solution = self.written.solution(solved.values.tolist())
-        return solution, bound
+            limit = written.row_names.index("migrations")
+            model.row_upper[limit] = float(min(most, len(moved)))
+        share = limits.within(UNITS * limits.effort)
+        solved = solve(model, backend="highs", limits=share, seed=seed, tolerance=TOLERANCE)
+        values, bound = solved.values, solved.bound
+        yield (
+            most,
+            None if values is None else written.solution(values.tolist()),
+            None if bound is None else max(0.0, bound - solver_slack(model, TOLERANCE)),
+        )
 
 
 def _further(made: Placing, migration: MigrationProblem) -> None:
@@ -84,10 +80,3 @@ def _further(made: Placing, migration: MigrationProblem) -> None:
             if asks and max(asks.values()) < LARGE and sum(asks.values()) > further.capacity[r, n]:
                 used = m.sum(a * made.x[i, n] for i, a in asks.items())
                 m.row(f"further_{name}_{n}", used <= int(further.capacity[r, n]))
-    shares = defaultdict(list)
-    for (i, n, h), y in made.y.items():
-        if further.share[i] != made.problem.tasks.gpu_milli[i]:
-            shares[n, h].append(int(further.share[i]) * y)
-    for (n, h), taken in shares.items():
-        if not migration.closed[n]:
-            m.row(f"units_{n}_{h}", m.sum(taken) <= int(further.units[n]))

@@ -71,7 +71,6 @@ def audit_kubernetes(
         Covered(reading.records, reading.used, dict(reading.reasons)),
         sentence(reading, found),
         tuple(_facts(reading, now, best, found)),
-        {},
         tuple(notes),
         found.termination,
         migration,

@@ -26,16 +26,8 @@ from optgap.versions import versions
 
 NAME = "logged"
 """Name of the row of the schedule that really ran."""
-Beside = Callable[[Problem], Comparison]
+Beside = Callable[..., Comparison]
 """Function that compares policies and methods on the problem of a log."""
-
-
-def alone(problem: Problem) -> Comparison:
-    """Return a comparison in which nothing ran and nothing is proven."""
-    goal = problem.objective.described
-    name, summary = problem.name, problem.summary
-    nothing = (None, None, None, None, ())
-    return Comparison(problem.family, name, summary, goal.unit, goal.sense, *nothing)
 
 
 def judged(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from optgap.models.figures import delivered
 from optgap.models.placement.migrations import MigrationProblem, Move
 from optgap.models.result import Evaluation, Termination, Violation, relative_gap
 from optgap.models.shown import counted
-from optgap.render import Answer, Row, Table, number, percent, text_table
+from optgap.render import Answer, Row, Table, number, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,9 +27,10 @@ SAID = (
     "gap_to_bound", "gap",
 )  # fmt: skip
 """Attributes that the JSON form has under their own names."""
+LINES = ("after the moves found", "no plan goes below (proven)")
+"""Power over the number of moves, in a picture."""
 SHOWN = 12
 """Number of violations, and of warnings, that a person is shown."""
-Records = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,9 @@ class MoveList(Answer):
                 "gpu_index": [
                     g for g in range(move.gpu_mask.bit_length()) if move.gpu_mask >> g & 1
                 ],
+                "power_w": power,
             }
-            for move in self.moves
+            for move, power in zip(self.moves, self.power_w[1:], strict=True)
         ]
 
     def to_json(self) -> dict[str, Any]:
@@ -99,16 +101,14 @@ class MoveList(Answer):
         """Return a row for each step: task, from_node, to_node, gpu_index, and power_w after it."""
         import pandas as pd
 
-        columns = ["task", "from_node", "to_node", "gpu_index"]
-        frame = pd.DataFrame(self._rows(), columns=columns)
-        frame["power_w"] = list(self.power_w[1:])
-        return frame
+        columns = ["task", "from_node", "to_node", "gpu_index", "power_w"]
+        return pd.DataFrame(self._rows(), columns=columns)
 
     def table(self) -> Table:
         """Return a line for each step."""
         rows: list[Row] = [
-            (str(k), *map(str, where), ", ".join(map(str, gpus)), number(self.power_w[k]))
-            for k, (*where, gpus) in enumerate((move.values() for move in self._rows()), 1)
+            (str(k), *where, ", ".join(map(str, gpus)), number(watts))
+            for k, (*where, gpus, watts) in enumerate((row.values() for row in self._rows()), 1)
         ]
         return ("step", "pod", "from", "to", "GPUs", "power (W)"), rows, (0, 5)
 
@@ -133,7 +133,6 @@ class Audit(Answer):
     covered: number of records of the file that the audit is about.
     sentence: the result in words.
     facts: names and values, for people.
-    tables: further tables, by caption.
     warnings: lines about odd values in the file.
     termination: whether a limit or an interrupt ended the work.
     migration, curve, node_names: for placements the tasks that may migrate, the saving by number
@@ -163,7 +162,6 @@ class Audit(Answer):
     covered: Covered
     sentence: str
     facts: tuple[tuple[str, str], ...] = ()
-    tables: Mapping[str, Records] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     termination: Termination = Termination.COMPLETED
     migration: MigrationProblem | None = field(default=None, repr=False)
@@ -226,7 +224,7 @@ class Audit(Answer):
             "covered": asdict(self.covered),
             "moves_curve": self._curve_rows(),
             "facts": [{"name": name, "value": value} for name, value in self.facts],
-            "tables": {caption: [dict(r) for r in rows] for caption, rows in self.tables.items()},
+            "tables": {},
             "warnings": list(self.warnings),
             "termination": str(self.termination),
         }
@@ -246,24 +244,43 @@ class Audit(Answer):
         return pd.DataFrame(self._curve_rows(), columns=columns)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Draw the saving by number of moves, or every policy's gap beside ``logged``.
+        """Draw the power by number of moves, or every policy's gap beside ``logged``.
 
         Parameters
         ----------
         path
             A file that ends in .png, .svg or .pdf. Default: none is written.
         """
-        from optgap.auditing.picture import audit_figure
+        from optgap.plotting import figures
+        from optgap.plotting.gaps import gaps_figure
 
-        return delivered(audit_figure(self), path)
+        if self.comparison is not None and self.best_bound is not None:
+            return delivered(gaps_figure(self.comparison), path)
+        figure = figures.new_figure(8.0, 4.4)
+        ax, rows = figure.subplots(), self._curve_rows()
+        moves, *watts = zip(*(row.values() for row in rows), strict=True) if rows else ((), (), ())
+        for values, style, label in zip(watts, ("-o", "--"), LINES, strict=True):
+            ax.plot(moves, values, style, markersize=4, label=label)
+        ax.set_xscale("symlog", linthresh=1)
+        ax.set_xticks(moves, [f"{most:,}" for most in moves], rotation=45)
+        ax.set_ylim(bottom=0)
+        if not rows:  # a log without a bound: the title says why
+            ax.set_axis_off()
+        ax.set_xlabel("migrations, at most")
+        ax.set_ylabel("power (W)")
+        figures.plain(ax, "both")
+        figures.titled(ax, self.sentence)
+        figures.legend_below(ax, 1)
+        return delivered(figure, path)
 
     def head(self) -> list[str]:
-        """Return the sentence, the records that it is about, and the bounds that were cut."""
+        """Return the sentence, the records that it is about, cut bounds, and the facts."""
         return [
             f"{self.problem.name}: {self.problem.summary}",
             self.sentence,
             f"records covered: {self.covered}",
             *(self.comparison.announced() if self.comparison else ()),
+            *(f"{name}: {value}" for name, value in self.facts),
         ]
 
     def table(self) -> Table:
@@ -288,18 +305,6 @@ class Audit(Answer):
             if len(what) > SHOWN:
                 lines.append(f"… and {len(what) - SHOWN} more such lines")
         return lines
-
-    def __str__(self) -> str:
-        width = max((len(name) for name, _ in self.facts), default=0)
-        facts = [f"{name.ljust(width)}  {value}" for name, value in self.facts]
-        blocks = ["\n".join(self.head()), "\n".join(facts), text_table(*self.table())]
-        return "\n\n".join(filter(None, [*blocks, "\n".join(self.notes())]))
-
-    def _repr_html_(self) -> str:
-        from optgap.reporting.reading import Document
-
-        facts = [{"": name, "found": value} for name, value in self.facts]
-        return super()._repr_html_() + Document({"facts": facts, **self.tables})._repr_html_()
 
     def __repr__(self) -> str:
         return f"<Audit of {self.kind} {self.source}: {self.sentence}>"

@@ -94,7 +94,7 @@ def test_mixed_tasks_are_proven_and_the_bounds_are_in_order() -> None:
 @pytest.mark.parametrize(("capacity", "most"), [("none", 0.001), ("mean", 0.006)])
 def test_thousands_of_tasks_are_placed_close_to_the_bound(capacity: str, most: float) -> None:
     problem = mixed(seed=0, size=3000, capacity=capacity)  # type: ignore[arg-type]
-    outcome = solved(problem, "filling", tries=12)
+    outcome = METHODS["filling"].load()(problem, limits=Limits(effort=0.2), seed=0)
     assert value(problem, outcome) <= outcome.bound * (1 + most)
 
 
@@ -128,7 +128,7 @@ def test_auto_goes_by_goal_and_size() -> None:
 
 
 RUNS = consolidation_problems(goal="energy", capacities=("none", "mean", "peak"))
-QUICK = {"bound-over-time": {"buckets": 12}, "hindsight": {"schedules": 20}}
+QUICK = {"hindsight": {"schedules": 20}}
 
 
 def quickly(problem: ConsolidationProblem, method: str) -> optgap.Result:
@@ -163,7 +163,7 @@ def test_no_schedule_is_below_the_bound_over_time(
 @given(problem=RUNS)
 def test_moves_for_nothing_do_not_reach_below_the_bound(problem: ConsolidationProblem) -> None:
     bound = quickly(problem, "bound-over-time").bound
-    packed = optgap.run(problem, "opt_repack", units=0.2, time_limit=20)
+    packed = optgap.run(problem, "opt_repack", effort=0.1)
     assert bound is not None
     if packed.objective is not None and problem.serves_all(packed.solution):
         assert bound <= packed.objective * (1 + 1e-9)
@@ -319,7 +319,7 @@ def test_a_task_that_may_not_move_does_not() -> None:
 
 
 def test_a_parameter_out_of_range_is_refused_by_name() -> None:
-    for method, wrong in (("hindsight", {"schedules": -1}), ("bound-over-time", {"buckets": -1})):
+    for method, wrong in (("hindsight", {"schedules": -1}), ("bound-over-time", {"rounds": 0})):
         with pytest.raises(InputError, match=next(iter(wrong))):
             optgap.solve(two_tasks(30.0), method, **wrong)
 

@@ -11,6 +11,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from conftest import TWO_NODES
 from hypothesis import given
 from hypothesis import strategies as st
 from slow_placement import exhaustive
@@ -169,15 +170,13 @@ def test_infeasible_problems_say_why(problem: PlacementProblem, words: str) -> N
         assert "\n" not in outcome.message
 
 
-def test_a_solver_that_denies_a_placement_at_hand_is_not_believed(
-    two_nodes: PlacementProblem,
-) -> None:
+def test_a_solver_that_denies_a_placement_at_hand_is_not_believed() -> None:
     denial = Solved(Status.INFEASIBLE, Termination.COMPLETED, solver="liar")
     with (
         mock.patch.object(search, "solve_pooled", return_value=denial),
         pytest.raises(RefereeError, match="liar"),
     ):
-        exact(two_nodes, limits=Limits(), seed=0)
+        exact(TWO_NODES, limits=Limits(), seed=0)
 
 
 def test_a_solver_that_fails_leaves_the_greedy_placement_and_its_own_words() -> None:

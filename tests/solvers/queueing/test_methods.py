@@ -161,7 +161,7 @@ def test_hindsight_beats_every_policy_and_can_be_repeated(placement: Any) -> Non
 
 def test_a_long_stream_is_served_no_worse_than_by_any_short_policy() -> None:
     problem = mixed(seed=0, size=2500)
-    outcome = offline(problem, limits=Limits(10.0), seed=0, moves=1, starts=1)
+    outcome = offline(problem, limits=Limits(10.0), seed=0, moves=1)
     assert problem.check(outcome.solution) == []
     for name in ("shortest", "shortest-reserve"):
         assert outcome.claimed < POLICIES[name].load()(problem, limits=Limits(), seed=0).claimed
@@ -171,7 +171,7 @@ def test_a_long_stream_is_served_no_worse_than_by_any_short_policy() -> None:
 @given(seed=st.integers(0, 10_000))
 def test_streams_with_gangs_and_patience_have_a_schedule_or_none(seed: int) -> None:
     problem = stream(seed)
-    outcome = found(problem, moves=500, starts=1)
+    outcome = found(problem, moves=500)
     if problem.jobs.patient:
         assert outcome.status is Status.FEASIBLE
     elif outcome.solution is None:
