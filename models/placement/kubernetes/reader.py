@@ -13,7 +13,6 @@ from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.cluster import MAX_CPU_MILLI, Cluster
 from optgap.models.placement.kubernetes.devices import (
     WHOLE,
-    Devices,
     Node,
     amounts,
     examine,
@@ -291,20 +290,15 @@ def _migration(source: str, nodes: Sequence[Node], pods: Sequence[Pod]) -> Migra
     models = [one.model if one.cards else "" for one in devices]
     watts = {m: one.watts for m, one in zip(models, devices, strict=True) if m}
     power = PowerModel({m: w[0] for m, w in watts.items()}, {m: w[1] for m, w in watts.items()})
-    sets: dict[bytes, int] = {}
-    known: dict[tuple[bytes, str, int], tuple[str, bool]] = {}
-    specs: list[str] = []
-    groups: list[int] = []
-    for pod in pods:
-        key = pod.allowed.tobytes(), models[pod.node], pod.cell[0]
-        if key not in known:
-            known[key] = (
-                _models(pod, models, devices) if pod.cell[0] else ("", bool(pod.allowed.all()))
-            )
-        spec, told = known[key]
-        specs.append(spec)
-        free = told or pod.stays
-        groups.append(-1 if free else sets.setdefault(key[0], len(sets)))
+    places = {model: k for k, model in enumerate(dict.fromkeys(models))}
+    kind = np.array([places[model] for model in models])
+    names = [*places]
+    specs = [
+        "|".join(sorted({names[k] for k in (*np.unique(kind[pod.allowed]), kind[pod.node])} - {""}))
+        if pod.cell[0]
+        else ""
+        for pod in pods
+    ]
     at, masks, taken = (
         np.array(column, dtype=np.int64)
         for column in zip(
@@ -344,23 +338,11 @@ def _migration(source: str, nodes: Sequence[Node], pods: Sequence[Pod]) -> Migra
         problem,
         PlacementSolution.of_arrays(at, masks),
         [not pod.stays for pod in pods],
-        [np.frombuffer(inside, dtype=bool) for inside in sets],
-        groups,
-        [node.closed for node in nodes],
+        [pod.allowed for pod in pods],
         source,
         further=_further(nodes, pods),
         fixed_w=sum(one.fixed_w for one in devices),
     )
-
-
-def _models(pod: Pod, models: Sequence[str], devices: Sequence[Devices]) -> tuple[str, bool]:
-    """Return card models that a task may use, and whether these alone decide on its nodes."""
-    names = {models[n] for n in np.flatnonzero(pod.allowed).tolist()} | {models[pod.node]}
-    told = all(
-        inside or model not in names or one.cards < pod.cell[0]
-        for inside, model, one in zip(pod.allowed.tolist(), models, devices, strict=True)
-    )
-    return "|".join(sorted(names - {""})), told
 
 
 def _cpu(nodes: Sequence[Node], pods: Sequence[Pod]) -> list[int]:

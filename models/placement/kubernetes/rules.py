@@ -36,6 +36,7 @@ class Rules:
 
     def __init__(self, objects: Objects, nodes: Sequence[Node]) -> None:
         self.nodes = nodes
+        self._open = np.array([not node.closed for node in nodes])
         self._known: dict[str, BoolArray] = {}
         self._domains: dict[str, dict[str, set[str]]] = {}
         self._repelling = list(_repelling(objects))
@@ -49,7 +50,8 @@ class Rules:
         same = [node.labels.get(label) for label in SAME]
         asks = {name: a for name, a in pod.asks.items() if "/" in name}  # moves check the others
         return (
-            self._where([selector, affinity], lambda n: _let_in(n, selector, affinity))
+            self._open
+            & self._where([selector, affinity], lambda n: _let_in(n, selector, affinity))
             & self._where([tolerations], lambda n: _tolerated(n.object, tolerations))
             & self._where(
                 ["", *sorted((key, *sorted(domains)) for key, domains in barred.items())],
