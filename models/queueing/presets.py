@@ -163,9 +163,7 @@ def from_csv(
     if min(nodes, gpus_per_node) < 1:
         raise InputError("--set", "nodes, gpus_per_node", (nodes, gpus_per_node), "at least 1")
     fits = read_fits(model)
-    read = read_jobs(jobs, nodes * gpus_per_node, unusable, strict, bool(fits))
-    stream = read.jobs
-    notices = list(read.notices)
+    stream, notices = read_jobs(jobs, nodes * gpus_per_node, unusable, strict, bool(fits))
     if 0 < first < len(stream):
         notices.append(f"the first {first} of {len(stream)} jobs")
         stream = stream.take(np.arange(first))

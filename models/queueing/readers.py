@@ -42,14 +42,6 @@ PHILLY = (
 )
 
 
-@dataclass(frozen=True)
-class Read:
-    """Jobs, with notices about changes and omissions."""
-
-    jobs: Jobs
-    notices: tuple[str, ...]
-
-
 @dataclass
 class Rows:
     """Jobs of a file, in the order of the file.
@@ -81,8 +73,10 @@ def read_jobs(
     unusable: Unusable = "auto",
     strict: bool = False,
     fitted: bool = False,
-) -> Read:
-    """Read jobs from a file, whose name and header decide the format; see `presets.from_csv`.
+) -> tuple[Jobs, list[str]]:
+    """Read jobs from a file, with notices about changes and omissions; see `presets.from_csv`.
+
+    The file's name and header decide the format.
 
     Unless `unusable` is ``refuse``, jobs of a log (SWF, Philly's table) that cannot be run are left
     out and counted; jobs of the tidy table are left out only with ``drop``.
@@ -167,7 +161,7 @@ def _philly(path: Path, drop: bool) -> Rows:
     return Rows(str(path), where, called, duration, gpus, arrival, rest)
 
 
-def _usable(rows: Rows, most_gpus: int, drop: bool) -> Read:
+def _usable(rows: Rows, most_gpus: int, drop: bool) -> tuple[Jobs, list[str]]:
     """Return the jobs that can be run, by arrival, with notices of omissions and sorting.
 
     Raises
@@ -209,4 +203,4 @@ def _usable(rows: Rows, most_gpus: int, drop: bool) -> Read:
         places=[rows.where[k] for k in kept],
         source=rows.source,
     )
-    return Read(jobs, tuple(notices))
+    return jobs, notices

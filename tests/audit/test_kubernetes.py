@@ -84,24 +84,16 @@ def by_name(document: Objects, name: str) -> Objects:
     return next(item for item in document["items"] if item["metadata"]["name"] == name)
 
 
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [
-        ("500m", "1/2"),
-        ("1536Mi", 1536 * 2**20),
-        ("1e3", 1000),
-        ("2e0", 2),
-        ("123456789m", "123456789/1000"),
-        ("100k", 100_000),
-        ("1056270636Ki", 1056270636 * 1024),
-        ("5n", "5/1000000000"),
-        ("1E", 10**18),
-        ("12E2", 1200),
-        (2, 2),
-    ],
-)
-def test_quantities_are_what_the_api_server_means(text: str, number: Any) -> None:
-    assert quantity(text) == Fraction(number)
+QUANTITIES = {
+    "500m": "1/2", "1536Mi": 1536 * 2**20, "1e3": 1000, "2e0": 2, "100k": 100_000, "1E": 10**18,
+    "123456789m": "123456789/1000", "1056270636Ki": 1056270636 * 1024, "5n": "5/1000000000",
+    "12E2": 1200, 2: 2,
+}  # fmt: skip
+
+
+def test_quantities_are_what_the_api_server_means() -> None:
+    for text, number in QUANTITIES.items():
+        assert quantity(text) == Fraction(number), text
 
 
 def test_requests_are_rounded_up_to_milli_and_bytes() -> None:
@@ -111,27 +103,22 @@ def test_requests_are_rounded_up_to_milli_and_bytes() -> None:
             quantity(wrong)
 
 
-def test_rewritten_quantities_and_containers_add_up(real: KubernetesReading) -> None:
+def test_requests_of_containers_add_up(
+    real: KubernetesReading, read: Read, objects: Objects
+) -> None:
+    """Test rewritten quantities, lone limits, init containers, sidecars and overhead."""
     # 500m + 2e0 + 250m; 1536Mi + 123456.789 + 100k + 1M bytes; 1e0 GPUs
     memory = 1536 * 2**20 + 123_457 + 100_000 + 1_000_000
     assert asks(real, "vendor/rewritten") == (2750, memory, 1)
     assert asks(real, "ml/two-containers")[2] == 3
-
-
-def test_a_limit_without_a_request_counts(read: Read, objects: Objects) -> None:
-    pod = by_name(objects, "train-8")
-    del pod["spec"]["containers"][0]["resources"]["requests"]
-    assert asks(read(objects), "ml/train-8") == (64_000, 512 * 2**30, 8)
-
-
-def test_init_containers_count_by_their_maximum_sidecars_add_up_overhead_is_added(
-    real: KubernetesReading, read: Read, objects: Objects
-) -> None:
     assert asks(real, "ml/init-max") == (4000, 8 * 2**30, 2)
     assert asks(real, "ml/kata") == (2250, (4096 + 160) * 2**20, 1)
     inits = by_name(objects, "init-max")["spec"]["initContainers"]
     inits.insert(0, {**deepcopy(inits[1]), "name": "proxy", "restartPolicy": "Always"})
-    assert asks(read(objects), "ml/init-max")[0] == 4100
+    del by_name(objects, "train-8")["spec"]["containers"][0]["resources"]["requests"]
+    changed = read(objects)
+    assert asks(changed, "ml/init-max")[0] == 4100
+    assert asks(changed, "ml/train-8") == (64_000, 512 * 2**30, 8)
 
 
 def test_finished_and_pending_pods_are_left_out_with_the_reason(real: KubernetesReading) -> None:

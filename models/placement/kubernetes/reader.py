@@ -12,7 +12,9 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.cluster import MAX_CPU_MILLI, Cluster
 from optgap.models.placement.kubernetes.devices import (
+    UNKNOWN_W,
     WHOLE,
+    Figures,
     Node,
     amounts,
     examine,
@@ -21,7 +23,6 @@ from optgap.models.placement.kubernetes.devices import (
     overheld,
 )
 from optgap.models.placement.kubernetes.objects import COMMAND, Object, Objects, read_objects
-from optgap.models.placement.kubernetes.power import UNKNOWN_W, Figures
 from optgap.models.placement.kubernetes.requests import Pod, requested
 from optgap.models.placement.kubernetes.rules import Rules, on_every_node, spent, why_stays
 from optgap.models.placement.migrations import Further, MigrationProblem
@@ -127,7 +128,7 @@ def _lay_out(
     """
     said, strange = reading.warnings, set[str]()
     lost = {name for name, node in objects.nodes.items() if not _ready(node)}
-    nodes = {n: _node(n, node, figures, said) for n, node in objects.nodes.items() if n not in lost}
+    nodes = {n: _node(n, node, figures) for n, node in objects.nodes.items() if n not in lost}
     reading.nodes += nodes.values()
     if lost:
         said.append(f"left out: {_some(lost)} not ready")
@@ -181,15 +182,12 @@ def _some(nodes: set[str]) -> str:
     return f"node{'s' if len(shown) > 1 else ''} {', '.join(shown[:3])}{more}"
 
 
-def _node(name: str, node: Object, figures: Figures, warnings: list[str]) -> Node:
+def _node(name: str, node: Object, figures: Figures) -> Node:
     status = node.get("status") or {}
     try:
         capacity, there = (amounts(status.get(key)) for key in ("capacity", "allocatable"))
     except ValueError as error:
         raise ValueError(f"node {name}: {error}") from None
-    if "allocatable" not in status:
-        warnings.append(f"node {name} tells no allocatable amounts: its capacity counts")
-        there = dict(capacity)
     for resource in ("cpu", "memory"):
         capacity[resource] = max(capacity.get(resource, 0), there.get(resource, 0))
     if capacity["cpu"] > MAX_CPU_MILLI:

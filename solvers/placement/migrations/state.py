@@ -12,6 +12,7 @@ from optgap.models.placement.kernels import Table, cpu_w, node_table
 from optgap.models.placement.migrations import MigrationProblem, Move
 
 WHOLE_GPU = 1000
+"""Milli-GPU of a GPU."""
 NOTHING = 1e-9
 """Saving up to which a difference is rounding, W."""
 
