@@ -9,15 +9,13 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from optgap.fitting.profile import theirs
-from optgap.models.columns import Wanted, renamed
 from optgap.models.errors import InputError, NoQuote, Said
 from optgap.models.tables import require_commas
 from optgap.models.units import parsed, spelt, units_of
@@ -47,7 +45,6 @@ class RawTable:
     Parameters
     ----------
     lines: line number of each row.
-    called: the table's names of columns that have canonical names here.
     odd: line number and number of cells of each row that does not fit the header.
     again: number of repeated headers, as in a log with appended parts.
     top: line of the header.
@@ -57,7 +54,6 @@ class RawTable:
     source: str
     cells: Mapping[str, Texts]
     lines: NDArray[np.int64]
-    called: Mapping[str, str] = field(default_factory=dict)
     odd: tuple[tuple[int, int], ...] = ()
     again: int = 0
     top: int = 1
@@ -85,11 +81,6 @@ class RawTable:
         more = {n: np.array(list(map(str, v.tolist())), object) for n, v in filled.items()}
         return replace(self, cells={**kept, **more})
 
-    def naming(self, wanted: Mapping[str, Wanted]) -> RawTable:
-        """Return the table with the canonical names that `wanted` gives."""
-        header = renamed(list(self.cells), wanted)
-        return replace(self, cells=dict(zip(header, self.cells.values(), strict=True)))
-
     def noting(self, count: int, what: str) -> RawTable:
         """Return the table with a note of the number of omissions, if there are any."""
         return replace(self, notes=(*self.notes, f"{count} {what}")) if count else self
@@ -115,8 +106,10 @@ class RawTable:
         """Return the first cell of a column that is not empty."""
         return next((c for c in self.cells[name] if c.lower() not in MISSING), "")
 
-    def numbers(self, name: str, unit: str = "") -> Floats:
+    def numbers(self, name: str, unit: str = "", ours: str = "") -> Floats:
         """Return a numeric column; cells may end in `unit`, and missing ones are NaN.
+
+        Messages also give our name for the column, if that differs.
 
         Raises
         ------
@@ -134,7 +127,7 @@ class RawTable:
         known: dict[str, float] = {}
         for cell, line in zip(cells, self.lines, strict=True):
             if cell not in known:  # samples repeat
-                where = f"row {line}, column {theirs(name, self.called)}"
+                where = f"row {line}, column {name if ours in ('', name) else f'{name} ({ours})'}"
                 known[cell] = number(cell, self.source, where, unit)
         return np.array([known[cell] for cell in cells])
 
@@ -171,7 +164,7 @@ def measured(raw: RawTable, name: str, ours: str, unit: str) -> tuple[Floats, Fl
     own = None if unit else re.fullmatch(r"[-+.\deE]*\d\s*([^\W\d]+|%)", first)
     if own is not None:
         unit = next((symbol for symbol in spelt(own[1]) if symbol in units), "")
-    values = raw.numbers(name, unit)
+    values = raw.numbers(name, unit, ours)
     return values, values * units[unit] if units.get(unit, 1.0) != 1 else values
 
 

@@ -18,7 +18,7 @@ from optgap.models.spec import Entry, entries
 
 def _policies() -> dict[str, Callable[..., Any]]:
     """Import and return the policies, and the runner of a user's own."""
-    from optgap.heuristics.queueing import conservative, custom, fixed_order, policies
+    from optgap.heuristics.queueing import custom, fixed_order, policies
 
     return {
         "fifo": fixed_order.fifo,
@@ -32,7 +32,6 @@ def _policies() -> dict[str, Callable[..., Any]]:
         "pbs": policies.pbs,
         "sbs": policies.sbs,
         "easy": policies.easy,
-        "conservative": conservative.conservative,
         "replan": policies.replan,
         "custom": custom.run,
     }
@@ -67,11 +66,6 @@ POLICIES = entries(
         "sbs", "SBS: batches of like jobs of one family", options=SbsParams, knows=("run times",)
     ),
     Entry("easy", "EASY backfilling: the oldest job is never delayed", knows=("run times",)),
-    Entry(
-        "conservative",
-        "conservative backfilling: no job is delayed by a later one",
-        knows=("run times",),
-    ),
     Entry(
         "replan",
         "ours: an annealed plan of the waiting jobs at every event; its first jobs start",

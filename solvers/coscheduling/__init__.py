@@ -30,12 +30,12 @@ METHODS = entries(
         "oracle",
         "CP-SAT with optional intervals, led by the pattern bound; some 25 jobs proven",
         kind="exact",
+        params={"workers": 1},
     ),
     Entry(
         "intervals",
         "the Oracle by CP-SAT with optional intervals alone, also of two at a time: a reference",
         kind="exact",
-        params={"workers": 1},
         goals=("energy", "makespan"),
     ),
     Entry(

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from conftest import Cli, refused
+from strategies_elastic import CLOCKS, JOB_A, JOB_B
 from tables import options
 from trust.answers import SMALL
 from trust.samples import TABLES
@@ -33,16 +34,12 @@ SERIES = "task,t_s,util_percent\n" + "".join(
 )
 MODELS = {
     "schema": "optgap.elastic.models/1",
-    "frequencies_mhz": [1000, 1200, 1400],
+    "frequencies_mhz": CLOCKS,
     "models": [
-        {"name": "A", "tables": [{"counts": [1, 2, 4],
-            "time_s": [[1.0, 0.87, 0.8], [0.6, 0.52, 0.48], [0.4, 0.35, 0.325]],
-            "power_w": [[100, 135, 172], [190, 240, 300], [360, 455, 570]]}]},
-        {"name": "B", "tables": [{"counts": [1, 2, 4],
-            "time_s": [[2.0, 1.72, 1.58], [1.1, 0.95, 0.88], [0.65, 0.57, 0.53]],
-            "power_w": [[120, 166, 210], [230, 290, 362], [440, 555, 690]]}]},
+        {"name": name, "tables": [{"counts": [1, 2, 4], "time_s": times, "power_w": watts}]}
+        for name, (times, watts) in (("A", JOB_A), ("B", JOB_B))
     ],
-}  # fmt: skip
+}
 EXAMPLES = {
     "consolidation": Example(
         {
@@ -125,37 +122,17 @@ def test_tables_become_a_proven_solution_that_the_referee_accepts(
         assert "different GPUs (7)" in [violation["constraint"] for violation in violations]
 
 
-@pytest.mark.parametrize(
-    ("family", "policy", "option", "begins"),
-    [
-        (
-            "consolidation",
-            "mine.py:last",
-            "--placements",
-            ["task,start_s,server,gpu_index", "t1,0.0,1,1", "t2,0.0,1,0", "t3,0.0,0,1"],
-        ),
-        (
-            "queueing",
-            "fifo",
-            "--schedule",
-            ["job,start_s,end_s,nodes", "1,0.0,3600.0,0:4", "2,3600.0,4200.0,0:8"],
-        ),
-    ],
-)
-def test_a_solution_comes_out_as_csv(
-    family: str,
-    policy: str,
-    option: str,
-    begins: list[str],
-    made: dict[str, str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    cli: Cli,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("mine.py").write_text("def last(task, state):\n    return len(state.count) - 1 - task\n")
-    assert cli("run", made[family], "--policy", policy, option, "out.csv").code == 0
-    assert Path("out.csv").read_text().splitlines()[: len(begins)] == begins
+def test_a_solution_comes_out_as_csv(made: dict[str, str], tmp_path: Path, cli: Cli) -> None:
+    last, out = tmp_path / "mine.py", tmp_path / "out.csv"
+    last.write_text("def last(task, state):\n    return len(state.count) - 1 - task\n")
+    for family, policy, option, begins in (
+        ("consolidation", f"{last}:last", "--placements",
+         "task,start_s,server,gpu_index\nt1,0.0,1,1\nt2,0.0,1,0\nt3,0.0,0,1\n"),
+        ("queueing", "fifo", "--schedule",
+         "job,start_s,end_s,nodes\n1,0.0,3600.0,0:4\n2,3600.0,4200.0,0:8\n"),
+    ):  # fmt: skip
+        assert cli("run", made[family], "--policy", policy, option, str(out)).code == 0
+        assert out.read_text().startswith(begins)
 
 
 # -- consolidation -----------------------------------------------------------------------
@@ -235,7 +212,10 @@ def test_gaps_have_an_interval_under_the_uncertainty_of_a_fit(
         (["consolidation", "--model", "FIT", "--samples", "1"], "2 to 10000 draws"),
         (["consolidation", "--model", "none.json"], "none.json"),
         (["consolidation", "--sweep", "size=4,5", "--model", "FIT"], "conflicts with --sweep"),
-        (["placement", "--preset", "small", "--model", "FIT"], "linear-power serves consolidation"),
+        (
+            ["placement", "--preset", "small", "--model", "FIT"],
+            "linear-power serves consolidation, elastic",
+        ),
         (["--model", "FIT"], "--model: needs a family"),
     ],
 )
@@ -278,15 +258,6 @@ def test_a_policy_is_explained_start_by_start(made: dict[str, str], cli: Cli) ->
     assert document["per_event"] == "exact-window"
     assert document["decisions"]["judged"] == 3
     assert document["decisions"]["top"][0]["chosen"] == "on 4 GPUs"
-
-
-def test_a_stream_and_a_window_run_through_the_command_line(tmp_path: Path, cli: Cli) -> None:
-    path = str(tmp_path / "stream.json")
-    made = cli("generate", "coscheduling", "--preset", "stream", "--size", "6", "-o", path)
-    assert made.code == 0
-    result = answered(cli, "run", path, "--policy", "exact-window(window=2)")
-    assert result["metrics"]["jobs_run"] == 6
-    assert result["metrics"]["plans"] > 1
 
 
 # -- elastic -----------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from optgap.models.coscheduling import CoschedulingProblem
 from optgap.models.queueing import Jobs, QueueingProblem
 
 PROBLEMS = {
+    "placement": two_nodes_problem,
     # 12, 10 and 6 GB on two servers of two GPUs
     "consolidation": lambda: micro(kind=GpuKind(memory_gb=16.0)),
     "coscheduling": three_jobs,
@@ -29,6 +30,8 @@ PROBLEMS = {
     "queueing": lambda: QueueingProblem.of(Jobs.of([0] * 3, [10] * 3, [4, 8, 8]), nodes=1),
 }
 EXPECTED = [
+    ("placement", "1 / 0", "found ZeroDivisionError: division by zero (own.py, line 2)"),
+    ("placement", "'nowhere'", "found 'nowhere', expected the name of a node"),
     ("consolidation", "1 / 0", "division by zero (own.py, line 2), expected GPU numbers"),
     ("consolidation", "'0'", "task t1: found ['0'], expected GPU numbers from 0 to 3"),
     ("consolidation", "4", "found [4], expected GPU numbers from 0 to 3"),
@@ -120,6 +123,7 @@ LEAVES = {
     "raise SystemExit": "SystemExit, an end of the interpreter (own.py, line 2)",
     "raise SystemExit(0)": "SystemExit, an end of the interpreter",
     "import sys; sys.exit('done')": "SystemExit, an end of the interpreter",
+    "raise MemoryError": "MemoryError (own.py, line 2)",
     "raise KeyboardInterrupt": "KeyboardInterrupt (own.py, line 2)",
     "raise GeneratorExit": "GeneratorExit",
     "return answer(*asked)": "RecursionError: maximum recursion depth exceeded",

@@ -13,13 +13,13 @@ BEGINS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
 pytestmark = pytest.mark.usefixtures("problem_file")
 
 
-@pytest.mark.parametrize("ending", [".png", ".svg", ".pdf", ".PNG"])
+RUN = ("run", "problem.json", "--policy", "fgd")
+COMPARE = ("compare", "problem.json", "--policies", "fgd", "--methods", "bound-pooled")
+
+
 @pytest.mark.parametrize(
-    "command",
-    [
-        ("run", "problem.json", "--policy", "fgd"),
-        ("compare", "problem.json", "--policies", "fgd", "--methods", "bound-pooled"),
-    ],
+    ("command", "ending"),
+    [(RUN, ".png"), (RUN, ".svg"), (RUN, ".pdf"), (RUN, ".PNG"), (COMPARE, ".svg")],
 )
 def test_the_ending_says_the_format_and_the_same_run_makes_the_same_file(
     cli: Cli, command: tuple[str, ...], ending: str

@@ -57,18 +57,22 @@ def test_the_shell_completes_commands_and_their_options(
     assert expected in cli().out.split()
 
 
-HELP = """
+SHOWN = """
 import sys
+import optgap
+print(*sys.modules, file=sys.stderr)
 from optgap.cli import main
-for command in ((), ("sweep",), ("run",)):
-    main((*command, "--help"))
+for command in (("--help",), ("sweep", "--help"), ("run", "--help"), ("families",)):
+    main(command)
     print(*sys.modules, file=sys.stderr)
 """
 
 
-def test_help_imports_nothing_heavy() -> None:
-    run = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, check=True)
-    bare, _, both = (line.split() for line in run.stderr.splitlines())
+def test_an_import_a_call_for_help_and_the_list_of_families_load_nothing_heavy() -> None:
+    run = subprocess.run([sys.executable, "-c", SHOWN], capture_output=True, text=True, check=True)
+    imported, bare, _, both, listed = (set(line.split()) for line in run.stderr.splitlines())
+    assert not {*HEAVY, "typer", "rich"} & imported
     assert not [name for name in bare if name.startswith("optgap.cli.")]
     assert "optgap.cli.sweep" in both
-    assert not (HEAVY | EXTRAS) & set(both)
+    assert not (HEAVY | EXTRAS) & both
+    assert not {"numba", "pandas", "ortools", "pulp", "highspy"} & listed

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import Cli, refused
+from conftest import TWO_NODES, Cli, refused
 from strategies_consolidation import micro
 from strategies_coscheduling import three_jobs
 from strategies_elastic import two_jobs
@@ -17,7 +17,6 @@ from trust.test_exchange import highs
 import optgap
 from optgap.models.consolidation import ConsolidationProblem, GpuKind
 from optgap.models.errors import InputError
-from optgap.models.placement import PlacementProblem
 from optgap.registry import FAMILIES
 
 POWER_W = 345.481
@@ -183,19 +182,17 @@ def test_a_time_limit_leaves_no_half_of_a_file(tmp_path: Path, cli: Cli) -> None
     assert "nothing is written" in answer.err
 
 
-def test_one_decision_of_pwr_fgd_is_the_last_step_of_the_greedy_policy(
-    two_nodes: PlacementProblem, tmp_path: Path
-) -> None:
-    greedy = optgap.run(two_nodes, "greedy-exact")
-    document = greedy.solution.to_json(two_nodes)  # type: ignore[union-attr]
+def test_one_decision_of_pwr_fgd_is_the_last_step_of_the_greedy_policy(tmp_path: Path) -> None:
+    greedy = optgap.run(TWO_NODES, "greedy-exact")
+    document = greedy.solution.to_json(TWO_NODES)  # type: ignore[union-attr]
     document["placements"].pop()
     placed, model, solution = (tmp_path / name for name in ("placed.json", "m.lp", "m.sol"))
     placed.write_text(json.dumps(document))
-    optgap.export(two_nodes, model, placed=str(placed))
+    optgap.export(TWO_NODES, model, placed=str(placed))
     highs(model, solution)
-    result = optgap.read_solution(two_nodes, solution, placed=str(placed))
+    result = optgap.read_solution(TWO_NODES, solution, placed=str(placed))
     assert result.objective == greedy.objective
-    fixed = optgap.formulation(two_nodes, placed=str(placed)).linear
+    fixed = optgap.formulation(TWO_NODES, placed=str(placed)).linear
     assert (fixed.lower == fixed.upper).sum() >= 6
 
 

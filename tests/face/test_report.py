@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import report_files
-from conftest import two_nodes_problem
+from conftest import Cli, refused, two_nodes_problem
 from report_files import HOSTILE
 
 import optgap
@@ -44,8 +44,13 @@ class Elements(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Page:
-    return make(report_files.write(tmp_path_factory.mktemp("files")))
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return report_files.write(tmp_path_factory.mktemp("files"))
+
+
+@pytest.fixture(scope="module")
+def made(files: list[str]) -> Page:
+    return make(files)
 
 
 @pytest.fixture(scope="module")
@@ -132,18 +137,30 @@ def test_a_fit_shows_what_it_shows_in_a_notebook_and_its_curve(tmp_path: Path) -
     assert len(section.pictures) == 1
 
 
-def test_means_are_over_the_runs_that_all_methods_have(tmp_path: Path) -> None:
-    gaps = {"steady": [0.1, 0.2, 0.3], "fragile": [0.15, 0.25, None]}
+@pytest.mark.parametrize(
+    ("gaps", "shown"),
+    [
+        (
+            ([0.1, 0.2, 0.3], [0.15, 0.25, None]),
+            ("means over the 2 of 3 runs on which all have a gap", "15.00 %", "20.00 %"),
+        ),
+        (([0.1, None], [None, 0.2]), ("not to be compared", "10.00 %", "20.00 %")),
+        (([0.1, 0.2], [0.3, 0.4]), ("15.00 %", "35.00 %")),
+        (([0.1, 0.2], [None, None]), ("15.00 %",)),
+    ],
+)
+def test_means_are_over_the_runs_that_all_methods_have(
+    tmp_path: Path, gaps: tuple[list[float | None], ...], shown: tuple[str, ...]
+) -> None:
     rows = [
-        {"method": method, "seed": seed, "gap_to_bound": gap}
-        for method, own in gaps.items()
+        {"method": f"m{k}", "seed": seed, "gap_to_bound": gap}
+        for k, own in enumerate(gaps)
         for seed, gap in enumerate(own)
     ]
     (tmp_path / "r.json").write_text(json.dumps(rows))
     (section,) = make([tmp_path / "r.json"]).sections
-    assert "means over the 2 of 3 runs on which all have a gap" in section.html
-    assert "15.00 %" in section.html
-    assert "20.00 %" in section.html
+    assert ("means" in section.html) == ("%" not in shown[0])
+    assert all(words in section.html for words in shown)
 
 
 def test_runs_have_a_mean_and_a_box_for_each_method(tmp_path: Path) -> None:
@@ -220,3 +237,48 @@ def test_problems_alone_are_no_report(tmp_path: Path) -> None:
     (tmp_path / "x.parquet").write_bytes(b"no")
     with pytest.raises(InputError):
         make([tmp_path / "x.parquet"])
+
+
+# -- the command -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def comparison(files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """One of the files, of another folder."""
+    monkeypatch.chdir(tmp_path)
+    return next(file for file in files if file.endswith("compare.json"))
+
+
+@pytest.mark.usefixtures("comparison")
+def test_files_become_one_page(cli: Cli, files: list[str]) -> None:
+    answer = cli("report", *files, "-o", "r.html", "--json", "r.json")
+    assert answer.code == 0, answer.err
+    assert "sections" in answer.out
+    page = Path("r.html").read_text()
+    assert "<title>optgap report</title>" in page
+    document = json.loads(Path("r.json").read_text())
+    assert document["schema"] == "optgap.report/1"
+    assert document["output"] == "r.html"
+    assert document["bytes"] == len(page.encode())
+    assert len(document["sections"]) > 6
+
+
+def test_a_page_on_standard_output_comes_alone(cli: Cli, comparison: str) -> None:
+    answer = cli("report", comparison, "-o", "-")
+    assert answer.out.startswith("<!DOCTYPE html>")
+    assert answer.out.rstrip().endswith("</html>")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("", "--output"),
+        ("-o no/r.html", "no such folder"),
+        ("-o x --json x", "two outputs"),
+    ],
+)
+def test_an_output_that_cannot_be_used_is_one_line(
+    cli: Cli, comparison: str, given: str, words: str
+) -> None:
+    refused(cli("report", comparison, *given.split()), words)
+    assert list(Path().iterdir()) == []

@@ -22,19 +22,7 @@ POLICIES = FAMILIES["elastic"].policies
 
 MANY = many(10, long=1000)
 """Problems; every policy runs each."""
-FACTORS = (
-    1.0,
-    1.0,
-    1.0,
-    1 + 1e-15,
-    1 - 1e-15,
-    1 + 1e-12,
-    1 - 1e-12,
-    1 + 1e-9,
-    1 + 1e-7,
-    1.001,
-    1.2,
-)
+FACTORS = (1.0, 1.0, 1.0, *(1 + x for x in (1e-15, -1e-15, 1e-12, -1e-12, 1e-9, 1e-7, 1e-3, 0.2)))
 """Limits relative to what a configuration needs: equal up to rounding, and just above."""
 BELOW = (1 - 1e-5, 0.999, 0.7)
 """Clearly below: a millionth of the limit is slack."""

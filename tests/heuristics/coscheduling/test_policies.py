@@ -65,19 +65,12 @@ def test_sampled_memory_traffic_stands_in_for_run_times() -> None:
     assert sorted((job, count) for job, count, _ in plan(solution)) == [(0, 2), (1, 1)]
 
 
-class _Own:
-    def __init__(self, count: int = 4) -> None:
-        self.count = count
-
-    def place(self, state: Any) -> list[tuple[int, int]]:
-        return [] if state.running else [(state.waiting[0], self.count)]
-
-
 def test_a_policy_of_ones_own_runs() -> None:
-    problem = three_jobs()
-    outcome = CUSTOM.load()(
-        problem, limits=Limits(), seed=0, policy=_Own, policy_params={"count": 2}
-    )
+    def alone(state: Any, count: int = 4) -> list[tuple[int, int]]:
+        return [] if state.running else [(state.waiting[0], count)]
+
+    problem, two = three_jobs(), {"count": 2}
+    outcome = CUSTOM.load()(problem, limits=Limits(), seed=0, policy=alone, policy_params=two)
     assert problem.check(outcome.solution) == []
     assert [count for _, count, _ in plan(outcome.solution)] == [2, 2, 2]
 

@@ -27,12 +27,7 @@ from optgap.heuristics.placement.fgd import sigmoid_steps
 from optgap.heuristics.placement.regret import regrets
 from optgap.heuristics.placement.scores import fgd_points
 from optgap.models.limits import Limits
-from optgap.models.placement import (
-    Cluster,
-    OverTime,
-    PlacementProblem,
-    PlacementSolution,
-)
+from optgap.models.placement import Cluster, OverTime, PlacementProblem, PlacementSolution
 from optgap.models.placement.presets import alibaba
 from optgap.models.placement.series import replay
 from optgap.models.result import Outcome, Termination
@@ -313,10 +308,9 @@ def test_over_time_greedy_exact_regrets_nothing_and_others_what_they_pay(
 
 def test_over_time_a_regret_lasts_as_long_as_its_task() -> None:
     nodes = Cluster.of(["a", "b"], [32_000] * 2, [100] * 2, [1, 1], ["T4", "G2"])
-    still = tasks_of([(1000, 0, 1, 1000, "")] * 2)
-    times = {"submit_s": np.array([7.0, 20.0]), "duration_s": np.array([10.0, 10.0])}
-    problem = PlacementProblem.of(nodes, replace(still, **times))
     start = np.array([7.0, 20.0])
+    times = {"submit_s": start, "duration_s": [10.0, 10.0]}
+    problem = PlacementProblem.of(nodes, tasks_of([(1000, 0, 1, 1000, "")] * 2, **times))
     # first the G2, for 10 s at 120 W where the T4 was open at 60 W; the T4 is open again at 20 s
     solution = PlacementSolution.of_arrays(np.array([1, 0]), np.array([1, 1]), start)
     found = regrets(problem, solution)
@@ -344,14 +338,9 @@ def timed(still: PlacementProblem, queue: str, seed: int = 0) -> PlacementProble
         "submit_s": np.sort(rng.integers(0, count, size=count)) / 2,
         "duration_s": rng.integers(1, count, size=count) / 2,
     }
-    return PlacementProblem.of(
-        still.cluster,
-        replace(still.tasks, **times),
-        still.workload,
-        still.ranks,
-        still.power,
-        over_time=OverTime(queue),  # type: ignore[arg-type]
-    )
+    rules = OverTime(queue)  # type: ignore[arg-type]
+    given = (still.cluster, replace(still.tasks, **times), still.workload, still.ranks, still.power)
+    return PlacementProblem.of(*given, over_time=rules)
 
 
 @pytest.mark.parametrize(
@@ -427,8 +416,7 @@ def test_the_clock_that_a_problem_is_told_by_is_no_matter(
 
 def test_logs_by_unix_seconds_are_told_to_the_millisecond() -> None:
     nodes = Cluster.of(["a"], [8000], [1024], [1], ["T4"])
-    rows = tasks_of([(0, 0, 1, 1000, "")] * 2)
     for early, placed in ((1e-3, [0, -1]), (1e-7, [0, 0])):
-        times = {"submit_s": 1.7e9 + np.array([0.0, 5.0 - early]), "duration_s": np.full(2, 5.0)}
-        problem = PlacementProblem.of(nodes, replace(rows, **times))
+        times = {"submit_s": [1.7e9, 1.7e9 + 5.0 - early], "duration_s": [5.0, 5.0]}
+        problem = PlacementProblem.of(nodes, tasks_of([(0, 0, 1, 1000, "")] * 2, **times))
         assert optgap.run(problem, "fgd").solution.node.tolist() == placed

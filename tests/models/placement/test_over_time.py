@@ -115,15 +115,6 @@ def test_goals_over_time_want_times() -> None:
 # -- the referee -------------------------------------------------------------------------
 
 
-def test_energy_by_hand() -> None:
-    made = problem((0.0, 10.0), (4.0, 10.0), horizon_s=20.0)
-    found = made.evaluate(solution((0, 0, 0.0), (0, 1, 4.0)))
-    # both share the CPU package from 4 to 10
-    assert found.objective == 20 * IDLE_W + 10 * BUSY_W + 10 * 120.0 + 4 * 105.0
-    assert found.metrics["mean_power_w"] == pytest.approx(found.objective / 20)
-    assert found.metrics["mean_used_gpu_milli"] == pytest.approx(1000.0)
-
-
 def test_work_after_the_horizon_is_not_free() -> None:
     made = problem((0.0, 10.0), (0.0, 10.0), queue="fifo", horizon_s=10.0, milli=600)
     found = made.evaluate(solution((0, 0, 0.0), (0, 0, 10.0)))
@@ -141,16 +132,6 @@ def test_rejected_tasks_count_in_what_was_asked() -> None:
     assert found.metrics["grar_time"] == pytest.approx(0.25)
     assert found.metrics["grar"] == 0.5
     assert not made.serves_all(solution((0, 0, 0.0), (-1, 0, 0.0)))
-
-
-def test_a_gpu_is_free_again_when_its_task_has_left() -> None:
-    made = problem((0.0, 10.0), (10.0, 5.0), (10.0, 5.0))
-    assert not broken(made, (0, 0, 0.0), (0, 0, 10.0), (0, 1, 10.0))
-    assert broken(made, (0, 0, 0.0), (0, 0, 10.0), (0, 0, 10.0)) == [
-        "GPU capacity in milli-GPU (Cond. 3)"
-    ]
-    early = problem((0.0, 10.0), (9.9, 5.0))
-    assert broken(early, (0, 0, 0.0), (0, 0, 9.9)) == ["GPU capacity in milli-GPU (Cond. 3)"]
 
 
 def test_no_start_is_so_late_that_rounding_hides_a_run() -> None:

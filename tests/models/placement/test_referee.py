@@ -6,16 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from strategies import tasks_of
 
 from optgap.models.errors import InputError
-from optgap.models.jsonio import Fields
 from optgap.models.placement import (
     Cluster,
     PlacementObjective,
     PlacementProblem,
     PlacementSolution,
     TargetWorkload,
-    Tasks,
 )
 from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.placement.fragmentation import Buckets, node_fragmentation
@@ -35,9 +34,8 @@ WORKLOAD = TargetWorkload.of(
 
 
 def problem(*rows: Row, goal: str = "power", **objective: float) -> PlacementProblem:
-    tasks = Tasks.of([f"t{k}" for k in range(len(rows))], *zip(*rows, strict=True))
     made = PlacementObjective(goal, **objective)  # type: ignore[arg-type]
-    return PlacementProblem.of(CLUSTER, tasks, WORKLOAD, objective=made)
+    return PlacementProblem.of(CLUSTER, tasks_of(rows), WORKLOAD, objective=made)
 
 
 def check(problem: PlacementProblem, *places: Place) -> list[Violation]:
@@ -92,12 +90,9 @@ def test_gpus_are_of_a_model_that_the_task_takes() -> None:
     found = check(problem(picky), (0, [0]))
     assert found == [Violation("GPU model (Cond. 5)", "task 0 on a", "G2", "V100M16|T4")]
     # part of a name is another model; a task without GPUs does not care
-    a10 = Cluster.of(["a", "b"], [32_000] * 2, [1000] * 2, [2, 0], ["A10", ""])
-    other = Tasks.of(["t"], [1000], [10], [1], [500], ["A100|G3"])
-    found = check(PlacementProblem.of(a10, other, WORKLOAD), (0, [0]))
-    assert [v.constraint for v in found] == ["GPU model (Cond. 5)"]
-    found = check(PlacementProblem.of(a10, other, WORKLOAD), (2, [0]))
-    assert found == [Violation("a node of the cluster", "task 0", 2, 1)]
+    a10 = Cluster.of(["a"], [32_000], [1000], [2], ["A10"])
+    other = PlacementProblem.of(a10, tasks_of([(1000, 10, 1, 500, "A100|G3")]), WORKLOAD)
+    assert [v.constraint for v in check(other, (0, [0]))] == ["GPU model (Cond. 5)"]
     none: Row = (1000, 10, 0, 0, "G2")
     assert check(problem(none), (1, [])) == []
 
@@ -280,12 +275,6 @@ def test_cpu_power_is_by_packages_or_as_printed(
     assert CpuProfile().vcpu_milli == 32_000
 
 
-def test_gpu_power_is_full_for_every_gpu_with_anything_on_it() -> None:
-    power = PowerModel()
-    assert power.gpu_w("T4", [1000, 999, 0, 1000]) == 2 * 70 + 2 * 10
-    assert power.gpu_w("nothing", []) == 0
-
-
 def test_devices_draw_what_the_table_says() -> None:
     """Table II, and the two models taken for others: idle and full power in W."""
     table = {
@@ -294,12 +283,7 @@ def test_devices_draw_what_the_table_says() -> None:
     }  # fmt: skip
     power = PowerModel()
     assert {m: (power.gpu_w(m, [1000]), power.gpu_w(m, [999])) for m in table} == table
-
-
-@pytest.mark.parametrize("rule", ["packages", "eq1"])
-def test_a_power_model_survives_its_json(rule: str) -> None:
-    power = PowerModel({"a": 1.0}, {"a": 2.0}, CpuProfile(4, 3.0, 5.0), rule)  # type: ignore[arg-type]
-    assert PowerModel.from_json(Fields(power.to_json(), "x")) == power
+    assert power.gpu_w("nothing", []) == 0
 
 
 @pytest.mark.parametrize(

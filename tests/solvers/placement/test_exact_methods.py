@@ -11,6 +11,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from conftest import TWO_NODES
 from hypothesis import given
 from hypothesis import strategies as st
 from slow_placement import exhaustive
@@ -120,14 +121,14 @@ def test_the_search_itself_needs_neither_a_start_nor_a_bound() -> None:
         agrees()
 
 
-def test_two_nodes_by_hand(two_nodes: PlacementProblem) -> None:
+def test_two_nodes_by_hand() -> None:
     # 2 GPUs and 1 package at full power on one node, 2 GPUs and 1 package idle on the other
     best = 2 * 150 + 120 + 2 * 30 + 15
-    found = [method(two_nodes, limits=Limits(), seed=0) for method in EXACT.values()]
-    for outcome in (*found, exhaustive(two_nodes)):
+    found = [method(TWO_NODES, limits=Limits(), seed=0) for method in EXACT.values()]
+    for outcome in (*found, exhaustive(TWO_NODES)):
         assert outcome.status is Status.OPTIMAL
         assert outcome.claimed == best
-        assert_honest(two_nodes, outcome)
+        assert_honest(TWO_NODES, outcome)
 
 
 def test_what_does_not_fit_is_left_out_where_that_is_the_question() -> None:
@@ -186,15 +187,13 @@ def test_infeasible_problems_say_why(problem: PlacementProblem, words: str) -> N
         assert "\n" not in outcome.message
 
 
-def test_a_solver_that_denies_a_placement_at_hand_is_not_believed(
-    two_nodes: PlacementProblem,
-) -> None:
+def test_a_solver_that_denies_a_placement_at_hand_is_not_believed() -> None:
     denial = Solved(Status.INFEASIBLE, Termination.COMPLETED, solver="liar")
     with (
         mock.patch.object(search, "solve_pooled", return_value=denial),
         pytest.raises(RefereeError, match="liar"),
     ):
-        exact(two_nodes, limits=Limits(), seed=0)
+        exact(TWO_NODES, limits=Limits(), seed=0)
 
 
 def test_a_solver_that_fails_leaves_the_greedy_placement_and_its_own_words() -> None:
