@@ -11,7 +11,6 @@ from optgap.heuristics.queueing.parameters import (
     ReplanParams,
     SbsParams,
     ShortestReserveParams,
-    SjfParams,
 )
 from optgap.models.spec import Entry, entries
 
@@ -39,7 +38,7 @@ def _policies() -> dict[str, Callable[..., Any]]:
 POLICIES = entries(
     _policies,
     Entry("fifo", "FIFO: by arrival, the first job blocks the queue"),
-    Entry("sjf", "SJF: the fewest GPUs first", options=SjfParams),
+    Entry("sjf", "SJF: the fewest GPUs first"),
     Entry("shortest", "Shortest: the least run time first", knows=("run times",)),
     Entry(
         "shortest-reserve",

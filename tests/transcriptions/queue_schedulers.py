@@ -343,7 +343,6 @@ def together(s: Slow, batch: list[int]) -> bool:
 RULES: dict[str, Callable[[Slow], Sequence[int] | None]] = {
     "fifo": by_key(lambda s, j: j, strict=True),
     "sjf": by_key(lambda s, j: s.n[j]),
-    "sjf(sjf_key=time)": by_key(lambda s, j: s.t[j]),
     "shortest": by_key(lambda s, j: s.t[j]),
     "shortest-gpu": by_key(lambda s, j: s.t[j] * s.n[j]),
     "hps": hps(False),
