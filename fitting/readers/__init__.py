@@ -124,8 +124,7 @@ def _read(
     found = next((item for item in DIALECTS if item.matches(raw.cells.keys())), None)
     log = samples.read_log(raw, named, units) if sampled and found is None else None
     if log is not None:
-        names = {**samples.called(list(raw.cells)), **{w.name: n for n, w in named.items()}}
-        return replace(log, called=names).noting(*filter(None, [said(named)]))
+        return log.noting(*filter(None, [said(named)]))
     raw.require_regular()
     raw = without_copies(raw).noting(raw.again, "times the header stands below itself: left out")
     if found is not None:
