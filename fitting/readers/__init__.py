@@ -14,13 +14,12 @@ from optgap.fitting.profile import (
     QUANTITIES,
     Column,
     Profile,
-    answered,
     check_magnitudes,
 )
 from optgap.fitting.readers import samples, tidy
 from optgap.fitting.readers.dialects import DIALECTS
 from optgap.fitting.readers.naming import CANONICAL, by_name
-from optgap.fitting.readers.text import RawTable, parse_csv, uncollected
+from optgap.fitting.readers.text import RawTable, parse_csv
 from optgap.models.columns import mapped, said
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.reading import Held, held_table, read_text
@@ -28,7 +27,6 @@ from optgap.models.reading import Held, held_table, read_text
 __all__ = ["read_profile", "read_profiles"]
 
 
-@uncollected()
 def read_profile(
     path: str | os.PathLike[str] | Any,
     *,
@@ -117,7 +115,9 @@ def _read(
     own = {n: by_name(n)[0].name for n in units if n in raw.cells and n not in columns}
     own = {name: ours for name, ours in own.items() if ours in QUANTITIES}
     named = mapped({**columns, **{n: f"{ours}:{units[n]}" for n, ours in own.items()}}, CANONICAL)
-    units = answered({name: unit for name, unit in units.items() if name not in own})
+    others = {name: f"{name}:{unit}" for name, unit in units.items() if name not in own}
+    measured = [name for name, quantity in QUANTITIES.items() if quantity.units]
+    units = {want.name: want.unit for want in mapped(others, measured, "--unit").values()}
     for name in named:
         if name not in raw.cells:
             raise InputError(raw.source, "columns", name, one_of(raw.cells))
