@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import report_files
-from conftest import two_nodes_problem
+from conftest import Cli, refused, two_nodes_problem
 from report_files import HOSTILE
 
 import optgap
@@ -44,8 +44,13 @@ class Elements(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Page:
-    return make(report_files.write(tmp_path_factory.mktemp("files")))
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return report_files.write(tmp_path_factory.mktemp("files"))
+
+
+@pytest.fixture(scope="module")
+def made(files: list[str]) -> Page:
+    return make(files)
 
 
 @pytest.fixture(scope="module")
@@ -232,3 +237,48 @@ def test_problems_alone_are_no_report(tmp_path: Path) -> None:
     (tmp_path / "x.parquet").write_bytes(b"no")
     with pytest.raises(InputError):
         make([tmp_path / "x.parquet"])
+
+
+# -- the command -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def comparison(files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """One of the files, of another folder."""
+    monkeypatch.chdir(tmp_path)
+    return next(file for file in files if file.endswith("compare.json"))
+
+
+@pytest.mark.usefixtures("comparison")
+def test_files_become_one_page(cli: Cli, files: list[str]) -> None:
+    answer = cli("report", *files, "-o", "r.html", "--json", "r.json")
+    assert answer.code == 0, answer.err
+    assert "sections" in answer.out
+    page = Path("r.html").read_text()
+    assert "<title>optgap report</title>" in page
+    document = json.loads(Path("r.json").read_text())
+    assert document["schema"] == "optgap.report/1"
+    assert document["output"] == "r.html"
+    assert document["bytes"] == len(page.encode())
+    assert len(document["sections"]) > 6
+
+
+def test_a_page_on_standard_output_comes_alone(cli: Cli, comparison: str) -> None:
+    answer = cli("report", comparison, "-o", "-")
+    assert answer.out.startswith("<!DOCTYPE html>")
+    assert answer.out.rstrip().endswith("</html>")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("", "--output"),
+        ("-o no/r.html", "no such folder"),
+        ("-o x --json x", "two outputs"),
+    ],
+)
+def test_an_output_that_cannot_be_used_is_one_line(
+    cli: Cli, comparison: str, given: str, words: str
+) -> None:
+    refused(cli("report", comparison, *given.split()), words)
+    assert list(Path().iterdir()) == []
