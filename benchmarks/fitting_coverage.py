@@ -4,7 +4,8 @@
 
 *Applications*: all rows fitted as one, each application held out once (a workload with all its
 power limits), its interval drawn from the others. *Rows*: applications fitted apart, ten folds
-held out. Exits 1 when a share is not between 80 and 97 %.
+held out. Exits 1 when a share of applications is not between 80 and 97 %, or one of rows below
+80 %: the few rows of an application leave its intervals wide.
 """
 
 from __future__ import annotations
@@ -140,7 +141,8 @@ def main() -> int:
             continue
         shares = covered(model, table, settings)
         cells = ["—" if share is None else f"{100 * share:.0f} %" for share in shares]
-        out = [s for s in shares if s is not None and not BAR[0] <= s <= BAR[1]]
+        out = [s for s, most in zip(shares, (BAR[1], 1.0), strict=True)
+               if s is not None and not BAR[0] <= s <= most]  # fmt: skip
         missed += len(out)
         print(f"{board:18}  {model:22}  {cells[0]:>12}  {cells[1]:>6}"
               + ("  missed" if out else ""), flush=True)  # fmt: skip

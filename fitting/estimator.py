@@ -24,7 +24,6 @@ from optgap.fitting.optimise import (
     Spread,
     bounds,
     solved,
-    towards,
 )
 from optgap.fitting.profile import QUANTITIES, Profile
 from optgap.models.errors import InputError, NoQuote, one_of
@@ -116,13 +115,6 @@ class Estimator(ABC):
         """Return the response from the logarithm of `curve`."""
         return np.exp(log)
 
-    def reference(self) -> tuple[Profile, tuple[int, ...]] | None:
-        """Return a measured row, and the parameters to which its prediction is proportional.
-
-        Draws of models with priors keep the prediction at that row.
-        """
-        return None
-
     def own_draws(self, table: Profile, count: int) -> Floats | None:
         """Return (count, parameters) draws; None if covariance and residuals serve for draws."""
         return None
@@ -174,9 +166,6 @@ class Estimator(ABC):
         params = tuple(self.parameters(profile, facts))
         self._enough(profile, params)
         first = self.guess(profile, facts)
-        for k, p in enumerate(params):
-            if p.prior is not None:
-                first[k] = p.prior.above + p.prior.median
         starts = self._starts(first, params)
         if near is not None and len(near.theta_) == len(first):
             starts = np.clip([starts[0], near.theta_], *bounds(params))
@@ -213,19 +202,14 @@ class Estimator(ABC):
         self, profile: Profile, facts: Design, params: tuple[Parameter, ...], starts: Floats
     ) -> Self:
         target, design = self.target(profile), self.design(profile, facts)
-        believed = any(p.prior is not None for p in params)
 
         def evaluate(theta: Floats) -> tuple[Floats, Floats]:
             log, jacobian = self.curve(theta, design)
-            if not believed:
-                return log - target, jacobian
-            more, slope = towards(theta, params)
-            return np.append(log - target, more), np.append(jacobian, slope, axis=0)
+            return log - target, jacobian
 
-        rows = len(target)
-        fit, held, spread = solved(evaluate, params, starts, rows, self.loss, self.loss_scale)
+        fit, held, spread = solved(evaluate, params, starts, self.loss, self.loss_scale)
         self.start_ = np.clip(fit.start, *bounds(params))
-        self.residuals_ = fit.residuals[:rows]
+        self.residuals_ = fit.residuals
         return self._found(profile, facts, params, fit.theta, held, spread)
 
     def _found(
@@ -253,8 +237,7 @@ class Estimator(ABC):
 
     def _told(self) -> int:
         """Return the number of parameters that the rows themselves determine."""
-        priors = [p.prior is not None for p in self.parameters_]
-        return int(np.sum(~self.at_bound_ & ~np.array(priors, dtype=bool)))
+        return int(np.sum(~self.at_bound_))
 
     def _starts(self, first: Floats, params: tuple[Parameter, ...]) -> Floats:
         """Return the guess, and random starts around it within the bounds."""
@@ -293,7 +276,7 @@ class Estimator(ABC):
                 profile.require(values > 0, name, "a value above 0")
 
     def _enough(self, profile: Profile, params: Sequence[Parameter]) -> None:
-        free = [p for p in params if not p.fixed and p.prior is None]
+        free = [p for p in params if not p.fixed]
         for name in self.needs if self.swept else ():
             values = profile.numbers(name)
             if not len(values) or np.ptp(values) == 0:
@@ -333,9 +316,6 @@ class Estimator(ABC):
             if len(loose) == 1:
                 words = f"{names} does not affect these data"
             found.append(words + _advice(loose))
-        held = [p.name for p in self.parameters_ if p.prior is not None]
-        if held:
-            found.append(f"not in these rows, from published jobs instead: {', '.join(held)}")
         free = self._told()
         if self.n_ <= free:
             found.append(f"{self.n_} rows for {free} parameters: nothing is left to judge the fit")

@@ -12,7 +12,7 @@ from optgap.fitting.estimator import Estimator
 from optgap.fitting.profile import QUANTITIES, Profile
 from optgap.fitting.uncertainty import interval, unknown
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.figures import LONGEST, delivered, labelled, save_figure
+from optgap.models.figures import LONGEST, delivered, labelled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,30 +32,18 @@ LEGEND: dict[str, Any] = {
 """Arguments of a legend beside the axes."""
 
 
-def _axes(ax: Axes | None) -> Axes:
-    from matplotlib.figure import Figure
-
-    return ax or Figure(figsize=(5, 4), layout="constrained").add_subplot()
-
-
-def _unit(name: str) -> str:
-    """Return the name of a column on an axis: ``frequency (MHz)`` for ``frequency_mhz``."""
-    quantity = QUANTITIES.get(name)
-    if quantity is None or quantity.unit.lower() == name:
-        return quantity.unit if quantity else name
-    return f"{_words(name)} ({quantity.unit})"
+def _words(name: str, unit: bool = True) -> str:
+    """Return a column's name in words: ``frequency (MHz)`` for ``frequency_mhz``."""
+    own = QUANTITIES[name].unit if name in QUANTITIES else ""
+    if own.lower() == name:
+        return own
+    text = name.removesuffix(f"_{own.lower()}").removesuffix("_percent").replace("_", " ")
+    return f"{text} ({own})" if unit and own else text
 
 
-def _words(name: str) -> str:
-    """Return a column's name in words: ``frequency`` for ``frequency_mhz``."""
-    unit = QUANTITIES[name].unit.lower() if name in QUANTITIES else ""
-    return name.removesuffix(f"_{unit}").removesuffix("_percent").replace("_", " ")
-
-
-def _named(axes: Axes, title: str, over: str, response: str) -> Axes:
+def _named(axes: Axes, title: str, over: str, response: str) -> None:
     axes.set(xlabel=over, ylabel=response)
     axes.set_title(title, fontsize="medium")
-    return axes
 
 
 def _colour(many: int, k: int) -> Any:
@@ -65,10 +53,9 @@ def _colour(many: int, k: int) -> Any:
     return colours(k % colours.N)
 
 
-def plot_measured(report: FitReport[Any], ax: Axes | None = None) -> Axes:
+def plot_measured(report: FitReport[Any], axes: Axes) -> None:
     """Plot predicted over measured values, those of held-out rows if the report has these."""
-    axes, title = _axes(ax), "rows held out"
-    response = report.fit.estimator.response
+    response, title = report.fit.estimator.response, "rows held out"
     if report.held_out is not None:
         measured, predicted = report.held_out.measured, report.held_out.predicted
     else:
@@ -79,10 +66,10 @@ def plot_measured(report: FitReport[Any], ax: Axes | None = None) -> Axes:
     axes.plot(ends, ends, color="black", linewidth=1)
     if ends[0] > 0 and ends[1] > 30 * ends[0]:
         axes.set(xscale="log", yscale="log")
-    return _named(axes, title, f"measured {_unit(response)}", f"predicted {_unit(response)}")
+    _named(axes, title, f"measured {_words(response)}", f"predicted {_words(response)}")
 
 
-def plot_curve(report: FitReport[Any], ax: Axes | None = None, seed: int = 0) -> Axes:
+def plot_curve(report: FitReport[Any], axes: Axes) -> None:
     """Plot each group's fitted curve over its first input, with the 90 % band of the parameters.
 
     A model of one input is drawn on a fine grid; optional columns stay at the values of the
@@ -90,10 +77,9 @@ def plot_curve(report: FitReport[Any], ax: Axes | None = None, seed: int = 0) ->
     for each value of its second input. Each line of a single group has its own colour; with
     several groups, each group has one.
     """
-    axes = _axes(ax)
     estimator, fits = report.fit.estimator, report.fit.fits
     table, over = report.fitted_rows(), estimator.needs[0]
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     several, alone = len(estimator.needs) > 1, len(fits) == 1
     for k, (title, rows) in enumerate(table.groups(report.fit.by)):
         fit: Estimator = fits[title]
@@ -113,9 +99,9 @@ def plot_curve(report: FitReport[Any], ax: Axes | None = None, seed: int = 0) ->
             if ends:
                 axes.fill_between(places, ends[0], ends[1], color=colour, alpha=0.2, linewidth=0)
     if axes.get_legend_handles_labels()[0] and len(fits) <= MANY_GROUPS:
-        title = _words(estimator.needs[1]) if several and alone else report.fit.by or ""
+        title = _words(estimator.needs[1], False) if several and alone else report.fit.by or ""
         axes.legend(**LEGEND, title=title)
-    return _named(axes, "fitted, with its 90 % band", _unit(over), _unit(estimator.response))
+    _named(axes, "fitted, with its 90 % band", _words(over), _words(estimator.response))
 
 
 def _grid(part: Profile, over: str) -> Profile:
@@ -134,22 +120,20 @@ def _lines(part: Profile, fit: Estimator) -> list[tuple[str, Profile]]:
     return [(f"{value:g}", part.take(np.flatnonzero(second == value))) for value in chosen]
 
 
-def plot_samples(profile: Profile, ax: Axes | None = None) -> Axes:
+def plot_samples(profile: Profile, axes: Axes) -> None:
     """Plot the power of each device over time, with its runs marked."""
-    axes = _axes(ax)
     many = len(profile.traces)
     for k, trace in enumerate(profile.traces):
+        colour = _colour(many, k)
         every = max(1, len(trace.times) // MANY_SAMPLES)
-        axes.plot(trace.times[::every], trace.power_w[::every], color=_colour(many, k),
+        axes.plot(trace.times[::every], trace.power_w[::every], color=colour,
                   linewidth=0.8, label=labelled(f"GPU {trace.device}"))  # fmt: skip
         for start, stop in trace.runs:
-            ends = trace.times[start], trace.times[stop - 1]
-            axes.axvspan(*ends, color=_colour(many, k), alpha=0.15)
+            axes.axvspan(trace.times[start], trace.times[stop - 1], color=colour, alpha=0.15)
     runs = sum(len(trace.runs) for trace in profile.traces)
     if 1 < many <= MANY_GROUPS:
         axes.legend(**LEGEND)
-    title = f"samples, and the {runs} runs cut from them"
-    return _named(axes, title, "time (s)", _unit("power_w"))
+    _named(axes, f"samples, and the {runs} runs cut from them", "time (s)", _words("power_w"))
 
 
 def save_samples(path: str | os.PathLike[str], profile: Profile) -> None:
@@ -166,7 +150,7 @@ def save_samples(path: str | os.PathLike[str], profile: Profile) -> None:
         raise InputError(profile.source, "", found, "a log of samples to draw (a fit has --plot)")
     figure = Figure(figsize=(14, 4.2), layout="constrained")
     plot_samples(profile, figure.add_subplot())
-    save_figure(path, figure)
+    delivered(figure, path)
 
 
 def drawn_report(report: FitReport[Any], path: str | os.PathLike[str] | None = None) -> Figure:

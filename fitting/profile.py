@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from optgap.models.errors import InputError, NoQuote, one_of, shorten
+from optgap.models.errors import InputError, NoQuote, shorten
 from optgap.models.quantities import GO_ON, MEASURED, warn
 from optgap.models.shown import MOST, ROWS, html_lines, html_table
-from optgap.models.units import factors, parsed, spelt
+from optgap.models.units import factors, parsed
 
 Column = NDArray[Any]
 
@@ -316,28 +316,6 @@ STATED = 0.05
 """Least plausible value of a column with a stated unit, as a share of the range's lower end."""
 
 Groups = list[tuple[str, NDArray[np.int64]]]
-
-
-def answered(units: Mapping[str, str]) -> dict[str, str]:
-    """Return the symbols of units such as ``{"power_w": "milliwatts"}``, by canonical column.
-
-    Raises
-    ------
-    InputError: for an unknown column, or a unit that does not fit it.
-    """
-    found = {}
-    for name, unit in units.items():
-        quantity = QUANTITIES.get(name)
-        if quantity is None or not quantity.units:
-            known = [key for key, item in QUANTITIES.items() if item.units]
-            raise InputError("--unit", "", name, one_of(known))
-        fitting = [
-            symbol for symbol in spelt(str(unit)) if symbol in factors(next(iter(quantity.units)))
-        ]
-        if not fitting:
-            raise InputError("--unit", name, unit, one_of(quantity.units))
-        found[name] = fitting[0]
-    return found
 
 
 def check_magnitudes(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
+from dataclasses import replace
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -128,7 +130,7 @@ def restore(base: Estimator, group: Fields) -> Estimator:
 
 
 def _parameters(estimator: Estimator, group: Fields) -> tuple[Parameter, ...]:
-    """Return the parameters that the facts require; the file must have these in order."""
+    """Return the parameters that the facts require, in order, with the bounds of the file."""
     try:
         known = tuple(estimator.parameters(Profile({}), estimator.facts_))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -136,7 +138,17 @@ def _parameters(estimator: Estimator, group: Fields) -> tuple[Parameter, ...]:
     found, expected = list(group.object("params").document), [p.name for p in known]
     if found != expected:
         raise group.fail("params", NoQuote(", ".join(found)), ", ".join(expected))
-    return known
+    items = [group.object("params").object(name) for name in found]
+    return tuple(
+        replace(p, lower=_end(item, "lower", -math.inf), upper=_end(item, "upper", math.inf))
+        for p, item in zip(known, items, strict=True)
+    )
+
+
+def _end(item: Fields, name: str, unbounded: float) -> float:
+    """Return a bound; null stands for none."""
+    value = item.get(name, (int, float, NoneType), "a number, or null")
+    return unbounded if value is None else float(value)
 
 
 def _facts(facts: Fields) -> dict[str, Any]:

@@ -11,7 +11,6 @@ import numpy as np
 from optgap.fitting.estimator import Design, Estimator
 from optgap.fitting.optimise import Floats, Parameter, bounds
 from optgap.fitting.profile import Profile
-from optgap.models.performance.priors import Prior, time_priors
 from optgap.models.performance.throughput import (
     SYNC_NAMES,
     SyncForm,
@@ -23,9 +22,6 @@ from optgap.models.performance.throughput import (
 )
 
 IoForm = Literal["full", "none"]
-
-LEAST_SHARE = 1e-3
-"""Least value of a parameter with a prior, as a share of the prior's median."""
 
 GAMMAS = ("gamma1", "gamma2")
 
@@ -77,7 +73,6 @@ class PowerFlowThroughput(Estimator):
             "node_beyond": bool(np.any(gpus[node] > 2)),
             "node_clock": bool(clock is not None and len(np.unique(clock[node])) > 1),
             "local_clock": bool(clock is not None and len(np.unique(clock[local])) > 1),
-            **_reference(table),
         }
         # at one batch the GPUs of a node alone tell loading from synchronising: with rows to spare
         others = 4 + sum(_seen(name, facts) for name in SYNC_NAMES[self.sync])
@@ -85,32 +80,25 @@ class PowerFlowThroughput(Estimator):
         return facts
 
     def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
-        priors, batch = _priors_of(facts), _MEASURE["batch"]
-        loads, several, clock = self.io != "none", facts["batch"], facts["clock"]
-        io, syncs = loads and facts["io"], facts["local"] + facts["node"] > 0
-        over = "several batches on more than one GPU"
-        told = [  # name, meaning, whether the rows tell it, what to measure, whether it is guessed
-            ("a_io_s", "T_IO, constant part", io, batch, loads),
-            ("b_io_s", "T_IO per sample on the node", io, batch, loads),
-            ("a_grad_s", "T_grad, constant part", several, batch, True),
-            ("b_grad_s", "T_grad per sample", several, batch, True),
-            ("k_grad_s_mhz", "T_grad per sample and 1/f", clock, _MEASURE["clock"], False),
+        batch, over = _MEASURE["batch"], "several batches on more than one GPU"
+        io, syncs = self.io != "none" and facts["io"], facts["local"] + facts["node"] > 0
+        told = [  # name, meaning, whether the rows tell it, what to measure
+            ("a_io_s", "T_IO, constant part", io, batch),
+            ("b_io_s", "T_IO per sample on the node", io, batch),
+            ("a_grad_s", "T_grad, constant part", True, batch),
+            ("b_grad_s", "T_grad per sample", facts["batch"], batch),
+            ("k_grad_s_mhz", "T_grad per sample and 1/f", facts["clock"], _MEASURE["clock"]),
         ]
         for name in SYNC_NAMES[self.sync]:
             scope = "clock" if name.endswith("_mhz") else "local" if "local" in name else "node"
-            seen, guessed = _seen(name, facts), clock or scope != "clock"
-            told.append((name, f"T_sync, {name}", seen, _MEASURE[scope], guessed))
-        told.append(("gamma1", "overlap of T_IO and T_grad", io, batch, loads))
-        told.append(("gamma2", "overlap of computing and synchronising", syncs, over, True))
+            told.append((name, f"T_sync, {name}", _seen(name, facts), _MEASURE[scope]))
+        told.append(("gamma1", "overlap of T_IO and T_grad", io, batch))
+        told.append(("gamma2", "overlap of computing and synchronising", syncs, over))
         found = []
-        for name, meaning, seen, measure, guessed in told:
-            prior = priors.get(name) if guessed and not seen else None
+        for name, meaning, seen, measure in told:
             least, most = (1.0, 10.0) if name in GAMMAS else (0.0, np.inf)
-            if prior is not None:
-                least += LEAST_SHARE * prior.median
-            elif not seen:
-                most = least
-            found.append(Parameter(name, _unit(name), least, most, meaning, measure, prior))
+            top = most if seen else least
+            found.append(Parameter(name, _unit(name), least, top, meaning, measure))
         return found
 
     def guess(self, table: Profile, facts: Design) -> Floats:
@@ -149,10 +137,6 @@ class PowerFlowThroughput(Estimator):
     def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
         return log_time(theta, design)
 
-    def reference(self) -> tuple[Profile, tuple[int, ...]]:
-        """Return the run to which priors refer; T_iter is proportional to all but γ."""
-        return reference_run(self.facts_), tuple(range(len(self.theta_) - 2))
-
     def remarks(self, table: Profile) -> list[str]:
         said = {
             "local": "no run on several GPUs of one node",
@@ -175,35 +159,6 @@ def _unit(name: str) -> str:
         return ""
     per_batch = "s/sample" if name in ("b_io_s", "b_grad_s") else "s"
     return "s·MHz" if name.endswith("_mhz") else per_batch
-
-
-def _reference(table: Profile) -> Design:
-    """Return the run to which priors refer: the fewest GPUs, at the highest clock."""
-    gpus, batch, nodes, on_node, clock = layout(table)
-    rows = gpus == gpus.min()
-    if clock is not None:
-        rows &= clock == clock[rows].max()
-    return {
-        "t_ref_s": float(np.median(table.numbers("time_s")[rows])),
-        "batch_ref": float(np.median(batch[rows])),
-        "on_node_ref": float(np.median(on_node[rows])),
-        "gpus_ref": float(gpus.min()),
-        "nodes_ref": float(np.median(nodes[rows])),
-        "clock_ref_mhz": 0.0 if clock is None else float(clock[rows].max()),
-    }
-
-
-def reference_run(facts: Design) -> Profile:
-    """Return the only row of `_reference` as a Profile."""
-    names = {"gpus": "gpus_ref", "nodes": "nodes_ref", "gpus_on_node": "on_node_ref",
-             "local_batch": "batch_ref", "frequency_mhz": "clock_ref_mhz"}  # fmt: skip
-    return Profile({name: np.array([facts[of]]) for name, of in names.items() if facts[of]})
-
-
-def _priors_of(facts: Design) -> dict[str, Prior]:
-    """Return the priors of the parameters, for the rows that `facts` describe."""
-    clock = facts["clock_ref_mhz"] if facts["clock"] else None
-    return time_priors(facts["t_ref_s"], facts["batch_ref"], facts["on_node_ref"], clock)
 
 
 def _seen(name: str, facts: Design) -> bool:

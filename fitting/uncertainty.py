@@ -18,7 +18,7 @@ import numpy as np
 
 from optgap.fitting.estimator import Estimator
 from optgap.fitting.groups import GroupedFit
-from optgap.fitting.optimise import Floats, Parameter, bounds, moved, movement, root, within
+from optgap.fitting.optimise import Floats, Parameter, bounds, root, within
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields
@@ -124,7 +124,7 @@ class Predictive:
         drawn = kept
         for _ in range(MOST_ROUNDS):
             normal = _student(rng, member.degrees, (made, len(parameters)))
-            drawn = moved(member.theta, normal @ turned.T, parameters)
+            drawn = member.theta + normal @ turned.T
             kept = np.concatenate([kept, drawn[within(drawn, member.theta, lower, upper)]])[:count]
             if len(kept) == count:
                 break
@@ -231,8 +231,7 @@ def members_of(
 
 def _free(fit: Estimator) -> int:
     """Return the number of rows left for the residuals' variance."""
-    told = [p.prior is None and fit.scatter_.drawn[k, k] > 0 for k, p in enumerate(fit.parameters_)]
-    return max(len(fit.residuals_) - int(sum(told)), 0)
+    return max(len(fit.residuals_) - int(np.sum(np.diag(fit.scatter_.drawn) > 0)), 0)
 
 
 def _covariance(fit: Estimator, table: Profile, variance: float, size: float) -> Floats:
@@ -376,27 +375,9 @@ def samples(
     nested = estimator.facts_.get(NESTED)
     if nested is None:
         return found
-    times = samples(nested, count, rng, which=which)
-    return [_with_time(one, time) for one, time in zip(found, times, strict=True)]
-
-
-def _with_time(estimator: E, time: Estimator) -> E:
-    """Return the draw of an energy model with the draw of its iteration time.
-
-    If rows leave open which part of an iteration computes, measured power belongs to the fitted
-    time. Coefficients are therefore scaled until both times give the same at a measured row.
-    """
-    facts = {**estimator.facts_, NESTED: time}
-    reference = estimator.reference()
-    if reference is not None and any(p.prior is not None for p in time.parameters_):
-        row, scaled = reference
-        both = (estimator.facts_, facts)
-        old, new = (estimator.curve(estimator.theta_, estimator.design(row, f))[0] for f in both)
-        theta = estimator.theta_.copy()
-        theta[list(scaled)] *= np.exp(old[0] - new[0])
-        estimator = estimator.with_theta(theta)
-    estimator.facts_ = facts
-    return estimator
+    for one, time in zip(found, samples(nested, count, rng, which=which), strict=True):
+        one.facts_ = {**one.facts_, NESTED: time}
+    return found
 
 
 def thetas(
@@ -409,37 +390,15 @@ def thetas(
         if why:
             raise InputError(estimator.name, "draws", NoQuote(why), "a row more than parameters")
         found = Predictive((Member("", estimator.theta_, estimator.covariance_, NORMAL),))
-    values = np.asarray(found.draws(estimator.parameters_, count, rng, which))
-    return values if len(found.members) > 1 else _levelled(estimator, values)
+    return found.draws(estimator.parameters_, count, rng, which)
 
 
 def unknown(estimator: Estimator) -> str:
     """Return in words why a fit has no draws; "" if it has draws."""
     if hasattr(estimator, "predictive_") or np.isfinite(estimator.covariance_).all():
         return ""
-    free = sum(1 for p in estimator.parameters_ if not p.fixed and p.prior is None)
+    free = sum(1 for p in estimator.parameters_ if not p.fixed)
     return f"no interval: {estimator.n_} rows for {free} parameters"
-
-
-def _levelled(estimator: Estimator, drawn: Floats) -> Floats:
-    """Return draws of parameters with priors, scaled to agree with a measured row.
-
-    The logarithms of such parameters are drawn, and a sum of log-normals lies above the sum of the
-    medians. The prediction at a measured row is therefore scaled to that of the linear draw.
-    """
-    reference = estimator.reference()
-    if reference is None or all(p.prior is None for p in estimator.parameters_):
-        return drawn
-    row, scaled = reference
-    design = estimator.design(row, estimator.facts_)
-    log, slope = estimator.curve(estimator.theta_, design)
-    lower, upper = bounds(estimator.parameters_)
-    found = np.clip(drawn, lower, upper)
-    moves = movement(estimator.theta_, found, estimator.parameters_)
-    for theta, move in zip(found, moves, strict=True):
-        off = float(log[0] + slope[0] @ move - estimator.curve(theta, design)[0][0])
-        theta[list(scaled)] *= np.exp(off)
-    return np.asarray(found)
 
 
 def interval(

@@ -103,22 +103,20 @@ def fit(
         profile = table
     if drop_missing:
         profile = without_missing(profile, estimator.reads())
-    splits: list[tuple[str, str, float | None]]
-    splits = [("leave_out", name, None) for name in ([] if leave_out is None else [leave_out])]
-    splits += [("extrapolate", name, upto) for name, upto in (extrapolate or {}).items()]
-    groups: list[tuple[str, str, float | None]]
-    groups = [("by", name, None) for name in ([] if by is None else profile.split(by))]
-    for what, name, _ in (*groups, *splits):
+    apart = [("leave_out", name) for name in ([] if leave_out is None else [leave_out])]
+    apart += [("extrapolate", name) for name in extrapolate or {}]
+    groups = [] if by is None else [("by", name) for name in profile.split(by)]
+    for what, name in [*groups, *apart]:
         if not profile.has(name):
             raise InputError(profile.source, what, name, one_of(profile.columns))
-    if len(splits) > 1:
+    if len(apart) > 1:
         found = NoQuote("several ways")
         raise InputError("leave_out, extrapolate", "", found, "one column to hold rows out by")
     if by is None and model == DEVICES and DEVICE in profile:
         by = DEVICE
     split = Split(cv, seed) if cv else None
-    for _, column, upto in splits:
-        split = Split(column=column, upto=upto)
+    for _, column in apart:
+        split = Split(column=column, upto=(extrapolate or {}).get(column))
     return report_of(estimator, profile, by, split)
 
 

@@ -144,7 +144,8 @@ def test_check_states_violations(cli: Cli, problem_file: str) -> None:
     verdict = json.loads(cli("check", problem_file, "bad.json", "--json", "-").out)
     assert not verdict["feasible"]
     assert verdict["objective"] is None
-    assert verdict["violations"][0]["found"] == 1500
+    said = {"constraint": "GPU capacity in milli-GPU (Cond. 3)", "where": "a GPU 0"}
+    assert verdict["violations"] == [{**said, "found": 1500, "limit": 1000}]
 
 
 LEAST_W = 495.0
@@ -189,6 +190,32 @@ def test_compare_takes_chosen_policies_with_parameters(cli: Cli, problem_file: s
         "pwr+fgd(score=exact,alpha=0.4)",
         "fgd(score=exact)",
     ]
+
+
+def test_a_gap_is_shown_in_parts_with_decisions(cli: Cli, problem_file: str) -> None:
+    given = ("explain", problem_file, "--policy", "random", "--seed", "3")
+    answer = cli(*given, "--plot", "x.png", "--json", "x.json")
+    assert answer.code == 0, answer.err
+    for words in ("unproven", "price of being online", "price of the heuristic", "decisions:"):
+        assert words in answer.out
+    assert Path("x.png").read_bytes().startswith(b"\x89PNG")
+    document = json.loads(Path("x.json").read_text())
+    assert document["schema"] == "optgap.explain/1"
+    assert (document["policy"], document["per_event"]) == ("random", "greedy-exact")
+    assert [part["name"] for part in document["parts"]] == ["unproven", "online", "heuristic"]
+    total = sum(part["amount"] for part in document["parts"])
+    assert total == pytest.approx(document["objective"] - document["bound"])
+    assert len(document["decisions"]["top"]) <= 10
+    assert document["decisions"]["costly"] >= len(document["decisions"]["top"])
+
+
+def test_a_family_stands_for_its_preset(cli: Cli, problem_file: str) -> None:
+    answer = cli("explain", "placement", "--preset", "small", "--size", "8", "--policy",
+                 "pwr+fgd", "--set", "score=exact", "--set", "goal=fragmentation")  # fmt: skip
+    assert answer.code == 0, answer.err
+    assert "small, 8 tasks" in answer.out
+    assert "pwr+fgd(score=exact)" in answer.out
+    assert "milli-GPU" in answer.out
 
 
 @pytest.mark.parametrize(

@@ -52,8 +52,7 @@ def slow(task, state, interrupt_at=0):
 
 
 @pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def _folder(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watchdog, "GRACE_S", 0.3)
     monkeypatch.setattr(watchdog, "AGAIN_S", 0.1)
     optgap.save(two_nodes_problem(), "problem.json")
@@ -92,25 +91,17 @@ def test_one_signal_ends_it_without_a_time_limit(cli: Cli, number: int) -> None:
     assert (document["status"], document["termination"]) == ("no_solution", "interrupted")
 
 
-@pytest.mark.parametrize(
-    ("asked", "how"),
-    [
-        (("own.py:slow", "--time-limit", "1"), "time_limit"),
-        (("own.py:slow(interrupt_at=3)",), "interrupted"),
-    ],
-)
 def test_what_a_slow_policy_has_placed_until_then_is_kept(
-    asked: tuple[str, ...], how: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watchdog, "GRACE_S", 10.0)
     optgap.save(optgap.generate("placement", "small", size=200), "long.json")
-    assert cli("run", "long.json", "--policy", *asked, "--json", "r.json").code == 3
+    policy = ("--policy", "own.py:slow(interrupt_at=3)")
+    assert cli("run", "long.json", *policy, "--json", "r.json").code == 3
     document = json.loads(Path("r.json").read_text())
-    assert document["termination"] == how
-    if how == "interrupted":  # within a limit a busy machine may place nothing
-        assert document["status"] == "feasible"
-        placed = [p for p in document["solution"]["placements"] if p["node"] is not None]
-        assert 0 < len(placed) < 200
+    assert (document["termination"], document["status"]) == ("interrupted", "feasible")
+    placed = [p for p in document["solution"]["placements"] if p["node"] is not None]
+    assert 0 < len(placed) < 200
 
 
 @pytest.mark.parametrize("name", ["forever", "asleep"])

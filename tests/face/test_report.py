@@ -8,12 +8,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import report_files
-from conftest import two_nodes_problem
+from conftest import Cli, refused, two_nodes_problem
 from report_files import HOSTILE
 
 import optgap
 from optgap.models.errors import InputError
 from optgap.reporting import Page, make, report
+
+pytestmark = pytest.mark.usefixtures("here")
 
 
 class Elements(HTMLParser):
@@ -44,8 +46,13 @@ class Elements(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Page:
-    return make(report_files.write(tmp_path_factory.mktemp("files")))
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return report_files.write(tmp_path_factory.mktemp("files"))
+
+
+@pytest.fixture(scope="module")
+def made(files: list[str]) -> Page:
+    return make(files)
 
 
 @pytest.fixture(scope="module")
@@ -100,28 +107,28 @@ def test_hostile_names_are_text_and_nothing_else(page: str, hostile: str) -> Non
     assert "&lt;script&gt;window.pwned=1&lt;/script&gt;" in hostile
 
 
-def test_objects_will_do_instead_of_files(tmp_path: Path) -> None:
+def test_objects_will_do_instead_of_files() -> None:
     problem = two_nodes_problem()
     result = optgap.run(problem, "fgd")
     comparison = optgap.compare(problem, "fgd", "bound-pooled")
-    written = report([result, comparison], tmp_path / "x.html", title="From objects")
-    assert (tmp_path / "x.html").read_text() == written.html
+    written = report([result, comparison], "x.html", title="From objects")
+    assert Path("x.html").read_text() == written.html
     assert make([result, comparison], title="From objects").html == written.html
     assert "<title>From objects</title>" in written.html
     assert len(written.sections[0].pictures) == 1  # a result knows its problem
     assert comparison._repr_html_() in written.html
 
 
-def test_a_result_without_its_problem_is_not_drawn(tmp_path: Path) -> None:
-    optgap.save(optgap.run(two_nodes_problem(), "fgd"), tmp_path / "r.json")
+def test_a_result_without_its_problem_is_not_drawn() -> None:
+    optgap.save(optgap.run(two_nodes_problem(), "fgd"), "r.json")
     other = two_nodes_problem(extra=1)
-    optgap.save(other, tmp_path / "p.json")
+    optgap.save(other, "p.json")
     for inputs in (["r.json"], ["p.json", "r.json"]):
-        (section,) = make([tmp_path / name for name in inputs]).sections
+        (section,) = make(inputs).sections
         assert section.pictures == ()
 
 
-def test_a_fit_shows_what_it_shows_in_a_notebook_and_its_curve(tmp_path: Path) -> None:
+def test_a_fit_shows_what_it_shows_in_a_notebook_and_its_curve() -> None:
     clocks = list(range(600, 1900, 100))
     table = {"frequency_mhz": clocks, "power_w": [40 + 0.1 * clock for clock in clocks]}
     fitted = optgap.fit(table, "linear-power", cv=0)
@@ -145,44 +152,44 @@ def test_a_fit_shows_what_it_shows_in_a_notebook_and_its_curve(tmp_path: Path) -
     ],
 )
 def test_means_are_over_the_runs_that_all_methods_have(
-    tmp_path: Path, gaps: tuple[list[float | None], ...], shown: tuple[str, ...]
+    gaps: tuple[list[float | None], ...], shown: tuple[str, ...]
 ) -> None:
     rows = [
         {"method": f"m{k}", "seed": seed, "gap_to_bound": gap}
         for k, own in enumerate(gaps)
         for seed, gap in enumerate(own)
     ]
-    (tmp_path / "r.json").write_text(json.dumps(rows))
-    (section,) = make([tmp_path / "r.json"]).sections
+    Path("r.json").write_text(json.dumps(rows))
+    (section,) = make(["r.json"]).sections
     assert ("means" in section.html) == ("%" not in shown[0])
     assert all(words in section.html for words in shown)
 
 
-def test_runs_have_a_mean_and_a_box_for_each_method(tmp_path: Path) -> None:
+def test_runs_have_a_mean_and_a_box_for_each_method() -> None:
     rows = [{**row, "seed": k // 6} for k, row in enumerate(report_files.rows(150))]
     rows = [{k: v for k, v in row.items() if k not in ("instance", "seed")} for row in rows]
-    (tmp_path / "r.json").write_text(json.dumps({"rows": rows}))
-    (section,) = make([tmp_path / "r.json"]).sections
+    Path("r.json").write_text(json.dumps({"rows": rows}))
+    (section,) = make(["r.json"]).sections
     assert len(section.pictures) == 1
     for name in ("fgd", "pwr", "hps"):
         own = [r["gap_to_bound"] for r in rows if r["method"] == name and r["gap_to_bound"]]
         assert f"{100 * sum(own) / len(own):.2f} %" in section.html
 
 
-def test_csv_parquet_and_json_rows_make_the_same_table(tmp_path: Path) -> None:
+def test_csv_parquet_and_json_rows_make_the_same_table() -> None:
     pytest.importorskip("pyarrow", reason="Parquet comes with the extra sweep")
     frame = pd.DataFrame(report_files.rows(40))
-    (tmp_path / "r.json").write_text(json.dumps(report_files.rows(40)))
-    frame.to_parquet(tmp_path / "r.parquet")
-    frame.to_csv(tmp_path / "r.csv", index=False)
+    Path("r.json").write_text(json.dumps(report_files.rows(40)))
+    frame.to_parquet("r.parquet")
+    frame.to_csv("r.csv", index=False)
     endings = ("json", "json", "csv", "parquet")  # the same input makes the same page
-    made = {make([tmp_path / f"r.{ending}"]).sections[0].html for ending in endings}
+    made = {make([f"r.{ending}"]).sections[0].html for ending in endings}
     assert len(made) == 1
 
 
-def test_ten_thousand_rows_stay_small(tmp_path: Path) -> None:
-    (tmp_path / "r.json").write_text(json.dumps({"rows": report_files.rows(10_000)}))
-    html = make([tmp_path / "r.json"]).html
+def test_ten_thousand_rows_stay_small() -> None:
+    Path("r.json").write_text(json.dumps({"rows": report_files.rows(10_000)}))
+    html = make(["r.json"]).html
     assert len(html.encode()) < 3_000_000
     assert "the first 1,000 are shown" in html
 
@@ -205,30 +212,71 @@ def test_ten_thousand_rows_stay_small(tmp_path: Path) -> None:
         ("\x00", "row 1: found a NUL byte"),
     ],
 )
-def test_what_cannot_be_read_is_named(tmp_path: Path, content: str, words: str) -> None:
-    path = tmp_path / "x.json"
-    path.write_text(content)
+def test_what_cannot_be_read_is_named(content: str, words: str) -> None:
+    Path("x.json").write_text(content)
     with pytest.raises(InputError) as caught:
-        make([path])
+        make(["x.json"])
     assert "x.json" in str(caught.value)
     assert words in str(caught.value)
 
 
 @pytest.mark.parametrize(("name", "title"), [("\ud800", "t"), ("whole", "\udcff")])
-def test_half_of_a_character_is_bad_input(name: str, title: str, tmp_path: Path) -> None:
-    path = tmp_path / "x.json"
-    path.write_text(json.dumps({"schema": "optgap.tune/1", "name": name}))
+def test_half_of_a_character_is_bad_input(name: str, title: str) -> None:
+    Path("x.json").write_text(json.dumps({"schema": "optgap.tune/1", "name": name}))
     with pytest.raises(InputError, match="half of a character"):
-        make([path], title=title)
+        make(["x.json"], title=title)
 
 
-def test_problems_alone_are_no_report(tmp_path: Path) -> None:
+def test_problems_alone_are_no_report() -> None:
     with pytest.raises(InputError, match="problems only"):
         make([two_nodes_problem()])
     with pytest.raises(InputError, match="found nothing"):
         make([])
     with pytest.raises(InputError, match="a file, or a result"):
         make([3])
-    (tmp_path / "x.parquet").write_bytes(b"no")
+    Path("x.parquet").write_bytes(b"no")
     with pytest.raises(InputError):
-        make([tmp_path / "x.parquet"])
+        make(["x.parquet"])
+
+
+# -- the command -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def comparison(files: list[str]) -> str:
+    """One of the files, of another folder."""
+    return next(file for file in files if file.endswith("compare.json"))
+
+
+def test_files_become_one_page(cli: Cli, files: list[str]) -> None:
+    answer = cli("report", *files, "-o", "r.html", "--json", "r.json")
+    assert answer.code == 0, answer.err
+    assert "sections" in answer.out
+    page = Path("r.html").read_text()
+    assert "<title>optgap report</title>" in page
+    document = json.loads(Path("r.json").read_text())
+    assert document["schema"] == "optgap.report/1"
+    assert document["output"] == "r.html"
+    assert document["bytes"] == len(page.encode())
+    assert len(document["sections"]) > 6
+
+
+def test_a_page_on_standard_output_comes_alone(cli: Cli, comparison: str) -> None:
+    answer = cli("report", comparison, "-o", "-")
+    assert answer.out.startswith("<!DOCTYPE html>")
+    assert answer.out.rstrip().endswith("</html>")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("", "--output"),
+        ("-o no/r.html", "no such folder"),
+        ("-o x --json x", "two outputs"),
+    ],
+)
+def test_an_output_that_cannot_be_used_is_one_line(
+    cli: Cli, comparison: str, given: str, words: str
+) -> None:
+    refused(cli("report", comparison, *given.split()), words)
+    assert list(Path().iterdir()) == []

@@ -15,7 +15,6 @@ from optgap.fitting.curves import LinearPower
 from optgap.fitting.estimator import NotFittedError
 from optgap.fitting.groups import Split, cross_validate, fit_groups
 from optgap.fitting.optimise import Floats, Parameter, solved
-from optgap.fitting.plots import plot_curve, plot_measured
 from optgap.fitting.profile import Profile
 from optgap.fitting.report import FitReport
 from optgap.fitting.saved import load, save
@@ -325,10 +324,9 @@ def test_a_saved_group_that_does_not_hang_together_is_refused(
 
 
 def test_pictures_are_drawn(report: FitReport[Any], job: FitReport[Any], tmp_path: Path) -> None:
-    assert plot_measured(report).get_title() == "rows held out"
-    curve = plot_curve(report)
+    curve, measured = report.plot(tmp_path / "fit.png").axes
     assert (curve.get_xlabel(), len(curve.lines)) == ("frequency (MHz)", 3)
-    report.plot(tmp_path / "fit.png")
+    assert measured.get_title() == "rows held out"
     job.plot(tmp_path / "job.svg")
     assert (tmp_path / "fit.png").stat().st_size > 10_000
     with pytest.raises(InputError, match=r"\.png, \.svg or \.pdf"):
@@ -339,7 +337,7 @@ def test_a_legend_names_each_group_once_though_it_has_several_lines(job: FitRepo
     from matplotlib.legend import Legend
 
     def named(report: FitReport[Any]) -> tuple[str, list[str]]:
-        legend = plot_curve(report).get_legend()
+        legend = report.plot().axes[0].get_legend()
         assert isinstance(legend, Legend)
         names = [text.get_text() for text in legend.get_texts()]
         return legend.get_title().get_text(), sorted(names)
@@ -362,7 +360,7 @@ def test_a_direction_that_no_row_tells_takes_no_degree_of_freedom() -> None:
     def evaluate(theta: Floats) -> tuple[Floats, Floats]:
         return slope @ theta - errors, slope
 
-    fit, _, spread = solved(evaluate, params, np.ones((1, 3)), 6, "linear", 1.0)
+    fit, _, spread = solved(evaluate, params, np.ones((1, 3)), "linear", 1.0)
     assert spread.loose == ((1, 2),)
     noise = np.sqrt(np.sum(fit.residuals**2) / 4)
     told = np.linalg.inv(slope[:, :2].T @ slope[:, :2])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from powerflow import TIME
 
+import optgap
 from optgap.fitting import ESTIMATORS, make_estimator
 from optgap.fitting.profile import Profile
 from optgap.models.performance import EnergyModel, ThroughputModel
@@ -208,3 +209,28 @@ def test_parameters_that_cannot_be_told_apart_are_named() -> None:
     assert "measure" in loose[0]
     assert np.isnan(fit.stderr_[[p.name for p in fit.parameters_].index("theta_node_s")])
     assert fit.mape_ < 1e-6
+
+
+def test_power_does_not_fall_below_what_any_busy_gpu_draws() -> None:
+    clocks = np.linspace(600, 1500, 10)
+    rows = {"frequency_mhz": clocks, "power_w": 300 - 2e-4 * (1500 - clocks) ** 2}
+    settings = {"form": "continuous", "f0_mhz": 900.0, "kappa": 0.0}
+    fit = make_estimator("powerflow-power", **settings).fit(rows)
+    falling = fit.with_theta(fit.theta_ - np.array([0, 0, 0, 0, 0, 0, 1e4]))
+    low = falling.predict({"frequency_mhz": np.array([600.0, 1500.0])})
+    assert low == pytest.approx([138, 0.25 * rows["power_w"].min()], rel=0.1)
+
+
+def test_what_one_gpu_and_one_batch_cannot_tell_has_no_number() -> None:
+    one = np.ones(len(CLOCKS))
+    rows = swept(
+        gpus=one, local_batch=32 * one, time_s=0.1 + 200 / CLOCKS, power_w=50 + 0.1 * CLOCKS
+    )
+    report = optgap.fit(rows, "powerflow-energy", cv=0)
+    told = report.fit.fits[""].params_
+    assert {told[name] for name in ("static_w", "wait_share", "sync_static_w")} == {0}
+    assert "P_sync is not identifiable" in str(report)
+    problem = optgap.generate("elastic", seed=0, size=3, preset="tiny", models=report)
+    assert [item.counts for item in problem.classes] == [(1,)]
+    with pytest.raises(optgap.InputError, match="a batch of 256 on 8 GPUs, 8 per node"):
+        optgap.generate("queueing", seed=0, size=3, models=report)

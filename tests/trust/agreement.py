@@ -88,10 +88,10 @@ def problems(family: str, **options: Any) -> st.SearchStrategy[Any]:
     return found
 
 
-def solved(problem: Any, method: str) -> Result:
+def solved(problem: Any, method: str, limit_s: float = 60) -> Result:
     if method == "exhaustive" and problem.family in ENUMERATED:
         return enumerated(problem)
-    return optgap.solve(problem, method, time_limit=60)
+    return optgap.solve(problem, method, time_limit=limit_s)
 
 
 def enumerated(problem: Any) -> Result:
