@@ -14,6 +14,7 @@ import numpy as np
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.placement.arrays import BoolArray, IntArray
 from optgap.models.placement.cluster import TASKS_PER_NODE
+from optgap.models.placement.kernels import accepts
 from optgap.models.placement.problem import PlacementProblem
 from optgap.models.placement.solution import PlacementSolution
 from optgap.models.result import Evaluation, Violation
@@ -71,10 +72,7 @@ class MigrationProblem:
     problem: tasks and nodes; the objective is power.
     current: present node and GPUs of every task.
     movable: (T,) whether a task may move at all.
-    node_sets: sets of nodes, each (N,).
-    node_set_of: (T,) the node set that a task may move within, -1 for any node. Staying is
-        allowed outside of it, too.
-    closed: (N,) nodes to which no task may move.
+    allowed: for every task the nodes (N,) to which it may move; it may stay on others, too.
     further: further limits on moves.
     fixed_w: constant W of devices outside the problem.
     """
@@ -82,9 +80,7 @@ class MigrationProblem:
     problem: PlacementProblem
     current: PlacementSolution
     movable: BoolArray
-    node_sets: tuple[BoolArray, ...]
-    node_set_of: IntArray
-    closed: BoolArray
+    allowed: Sequence[BoolArray]
     further: Further
     fixed_w: float = 0.0
 
@@ -94,9 +90,7 @@ class MigrationProblem:
         problem: PlacementProblem,
         current: PlacementSolution,
         movable: Sequence[bool] | BoolArray | None = None,
-        node_sets: Sequence[BoolArray] = (),
-        node_set_of: Sequence[int] | IntArray | None = None,
-        closed: Sequence[bool] | BoolArray | None = None,
+        allowed: Sequence[BoolArray] | None = None,
         source: str = "migrations",
         *,
         further: Further | None = None,
@@ -104,20 +98,19 @@ class MigrationProblem:
     ) -> MigrationProblem:
         """Check the current placement, and make the problem.
 
-        By default every task may move to every node.
+        By default every task may move to every node that has its GPU models.
 
         Raises
         ------
         InputError: for a current placement that breaks a constraint or leaves a task out.
         """
-        tasks, nodes = len(problem.tasks), len(problem.cluster)
+        specs, models = problem.tasks.gpu_specs, problem.cluster.models
+        where = dict(zip(specs, accepts(specs, models), strict=True))
         made = cls(
             problem,
             current,
-            np.ones(tasks, bool) if movable is None else np.asarray(movable, bool),
-            tuple(np.asarray(nodes_in, bool) for nodes_in in node_sets),
-            np.full(tasks, -1) if node_set_of is None else np.asarray(node_set_of, np.int64),
-            np.zeros(nodes, bool) if closed is None else np.asarray(closed, bool),
+            np.ones(len(problem.tasks), bool) if movable is None else np.asarray(movable, bool),
+            allowed or [where[spec] for spec in specs],
             further or Further.of(problem),
             fixed_w,
         )
@@ -133,12 +126,8 @@ class MigrationProblem:
 
     def may_go(self, k: int, n: int) -> bool:
         """Tell whether task `k` may be on node `n`, however full the node is."""
-        if n == int(self.current.node[k]):
-            return True
-        if not self.movable[k] or self.closed[n]:
-            return False
-        group = int(self.node_set_of[k])
-        return group < 0 or bool(self.node_sets[group][n])
+        here = n == int(self.current.node[k])
+        return here or bool(self.movable[k] and self.allowed[k][n])
 
     def evaluate(self, solution: PlacementSolution) -> Evaluation:
         """Return the referee's numbers, with the devices outside the problem."""

@@ -13,7 +13,7 @@ import numpy as np
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.performance.measured import a100_iterations
 from optgap.models.performance.saved import read_fits
-from optgap.models.queueing.fits import refit, times_of
+from optgap.models.queueing.fits import refit
 from optgap.models.queueing.problem import Goal, Placement, QueueingProblem
 from optgap.models.queueing.readers import Unusable, read_jobs
 from optgap.models.queueing.workload import (
@@ -163,10 +163,7 @@ def from_csv(
     if min(nodes, gpus_per_node) < 1:
         raise InputError("--set", "nodes, gpus_per_node", (nodes, gpus_per_node), "at least 1")
     fits = read_fits(model)
-    times = times_of(fits) if fits else None
-    read = read_jobs(jobs, nodes * gpus_per_node, unusable, strict, times, gpus_per_node)
-    stream = read.jobs
-    notices = list(read.notices)
+    stream, notices = read_jobs(jobs, nodes * gpus_per_node, unusable, strict, bool(fits))
     if 0 < first < len(stream):
         notices.append(f"the first {first} of {len(stream)} jobs")
         stream = stream.take(np.arange(first))

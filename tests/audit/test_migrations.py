@@ -38,14 +38,15 @@ def migrations(draw: st.DrawFn) -> tuple[MigrationProblem, list[PlacementSolutio
     tasks, nodes = len(problem.tasks), len(problem.cluster)
     counts = np.bincount(current.node, minlength=nodes)
     room, further = counts + draw(st.integers(0, 3)), Further.of(problem)
-    sets = [np.array(draw(st.lists(st.booleans(), min_size=nodes, max_size=nodes)))]
+    free = MigrationProblem.of(problem, current).allowed
+    inside = [True] * nodes, draw(st.lists(st.booleans(), min_size=nodes, max_size=nodes))
+    open_ = draw(st.lists(st.sampled_from([True, True, False]), min_size=nodes, max_size=nodes))
+    confined = draw(st.lists(st.sampled_from([0, 0, 1]), min_size=tasks, max_size=tasks))
     return MigrationProblem.of(
         problem,
         current,
         draw(st.lists(st.sampled_from([True, True, False]), min_size=tasks, max_size=tasks)),
-        sets,
-        draw(st.lists(st.sampled_from([-1, -1, 0]), min_size=tasks, max_size=tasks)),
-        draw(st.lists(st.sampled_from([False, False, True]), min_size=nodes, max_size=nodes)),
+        [where & inside[k] & open_ for where, k in zip(free, confined, strict=True)],
         further=replace(further, capacity=np.vstack([room, further.capacity[1:]])),
     ), every
 

@@ -68,18 +68,22 @@ def row(
     return "|".join(cells.values())
 
 
-@pytest.mark.parametrize(
-    ("text", "nodes"),
-    [
-        ("gpu[01-04,07]", "gpu01 gpu02 gpu03 gpu04 gpu07"),
-        ("hgx-[1,3]", "hgx-1 hgx-3"),
-        ("a,b[9-11],c", "a b9 b10 b11 c"),
-        ("r[1-2]n[01-02]x", "r1n01x r1n02x r2n01x r2n02x"),
-        ("None assigned", ""),
-    ],
-)
-def test_host_lists_are_unfolded(text: str, nodes: str) -> None:
-    assert sorted(hosts(text)) == sorted(nodes.split())
+HOSTS = {
+    "gpu[01-04,07]": "gpu01 gpu02 gpu03 gpu04 gpu07",
+    "hgx-[1,3]": "hgx-1 hgx-3",
+    "a,b[9-11],c": "a b10 b11 b9 c",
+    "r[1-2]n[01-02]x": "r1n01x r1n02x r2n01x r2n02x",
+    "None assigned": "",
+}
+LIMITS = {
+    "1-02:04:00": 93_840, "00:05:00": 300, "8-00:00:00": 691_200, "2-12": 216_000, "05:30": 330,
+    "11520": 691_200, "UNLIMITED": math.inf, "Partition_Limit": math.inf,
+}  # fmt: skip
+
+
+def test_host_lists_are_unfolded_and_time_limits_read_in_every_form() -> None:
+    assert {text: " ".join(sorted(hosts(text))) for text in HOSTS} == HOSTS
+    assert {text: limit_s(text) for text in LIMITS} == LIMITS
 
 
 @pytest.mark.parametrize("text", ["gpu[01-04", "gpu]", "gpu[a-b]", "n[1-999999999]"])
@@ -96,23 +100,6 @@ def test_typed_and_total_gpus_are_the_same_gpus() -> None:
     assert gpus("cpu=4,mem=8G") == (0, "")
     for memory in ("1000M", "1048576000", "4Gc", "4Gn", "1.50T"):
         assert gpus(f"cpu=4,gres/gpu=3,mem={memory},node=1") == (3, "")
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("1-02:04:00", 93_840),
-        ("00:05:00", 300),
-        ("8-00:00:00", 691_200),
-        ("2-12", 216_000),
-        ("05:30", 330),
-        ("11520", 691_200),
-        ("UNLIMITED", math.inf),
-        ("Partition_Limit", math.inf),
-    ],
-)
-def test_time_limits_in_every_form(text: str, seconds: float) -> None:
-    assert limit_s(text) == seconds
 
 
 @pytest.mark.parametrize("version", ["2205", "2411"])

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from optgap.models.placement.cluster import MAX_GPUS_PER_NODE
 from optgap.models.placement.kubernetes.objects import Object
-from optgap.models.placement.kubernetes.power import Figures
 from optgap.models.placement.kubernetes.requests import Amounts, Key, Pod, quantity, whole
+from optgap.models.placement.openb import DeviceTable
+from optgap.models.placement.power import GPU_FULL_W, GPU_IDLE_W
 
 Verdict = Literal["none", "exact", "unknown"]
 Items = Sequence[tuple[str, Any]]
@@ -52,6 +53,54 @@ MILLI, VISIBLE = "alibabacloud.com/gpu-milli", "NVIDIA_VISIBLE_DEVICES"
 SHARING = ("time-slicing", "mps", "time-sharing")
 FOUR_SLICES = re.compile(r"(?<![a-z0-9])a30|rtx.*pro.*6000", re.IGNORECASE)
 UNTOLD = "nothing says that these nodes' GPUs are not shared"
+
+
+IDLE_SHARE = 0.125
+"""Assumed ratio of idle to full power; T4, A100 and P100 of Table II have ratios from 0.1 to
+0.14."""
+UNKNOWN_W = 300.0
+"""Assumed full power of an unknown product; always with a warning."""
+
+# A model of Table II, or the thermal design power from the makers' data sheets, W; the first that
+# fits, form factors first.
+_PRODUCTS: tuple[tuple[str, str | float], ...] = (
+    ("v100", "V100M16"), ("p100", "P100"), ("t4", "T4"), ("a100.*sxm|a100$", "A100"),
+    ("gb200|b200", 1000.0), ("gh200|gh-200", 900.0), ("h200", 700.0), ("h20$|h20[^0]", 400.0),
+    ("h100.*pcie|h800.*pcie", 350.0), ("h100|h800", 700.0), ("l40s", 350.0), ("l40", 300.0),
+    ("l20", 275.0), ("l4$|l4[^0]", 72.0), ("a800|a100", 400.0), ("a10g", 300.0), ("a40", 300.0),
+    ("a30", 165.0), ("a16", 250.0), ("a10$|a10[^0]", 150.0), ("a2$|a2[^0]", 60.0),
+    ("rtx.*6000.*ada", 300.0), ("rtx.*a6000", 300.0), ("rtx.*4090", 450.0), ("rtx.*3090", 350.0),
+    ("titan.*rtx", 280.0), ("k80", 300.0), ("p40", 250.0), ("p4$|p4[^0]", 75.0),
+)  # fmt: skip
+
+
+class Figures:
+    """Watts of products, and the products whose figures are assumed.
+
+    Parameters
+    ----------
+    devices: table that takes precedence over the built-in figures.
+    """
+
+    def __init__(self, devices: DeviceTable | None) -> None:
+        self.devices = devices
+        self.assumed: dict[str, None] = {}
+
+    def watts(self, product: str) -> tuple[float, float]:
+        """Return (idle W, full W) of a card: as given, from Table II, or by the maker's name."""
+        if self.devices is not None and product in self.devices.full_w:
+            return self.devices.idle_w[product], self.devices.full_w[product]
+        found: str | float | None = product if product in GPU_FULL_W else None
+        for pattern, known in _PRODUCTS if found is None else ():
+            if re.search(rf"(?<![a-z0-9])(?:{pattern})", product.lower()):
+                found = known
+                break
+        if isinstance(found, str):
+            return GPU_IDLE_W[found], GPU_FULL_W[found]
+        if found is None:
+            self.assumed[product] = None
+            found = UNKNOWN_W
+        return IDLE_SHARE * found, found
 
 
 @dataclass
@@ -92,11 +141,7 @@ class Devices:
 
 
 class Unclear(Exception):
-    """Error for accelerators that are not understood, with a reason and amounts."""
-
-    def __init__(self, why: str, items: Items) -> None:
-        super().__init__(why)
-        self.why, self.items = why, items
+    """Error for accelerators that are not understood; its arguments are `why` and `items`."""
 
 
 @dataclass
@@ -170,7 +215,8 @@ def examine(node: Node, plain: Collection[str]) -> Devices:
     except Unclear as unclear:
         for pod in node.pods:
             pod.cell = (0, 0, 0)
-        return Devices("unknown", why=unclear.why, items=unclear.items)
+        why, items = unclear.args
+        return Devices("unknown", why=why, items=items)
 
 
 def amounts(texts: Any) -> Amounts:
@@ -222,21 +268,15 @@ def _seen_in_pods(host: Node, kinds: Mapping[str, str], plain: Collection[str]) 
         said += [f"resourceClaim {name}".rstrip() for name in names]
         notes = {**pod.part("labels"), **pod.part("annotations")}
         said += [f"{key} {text}" for key, text in notes.items() if PARTS.fullmatch(key)]
-        if not (asked or said or pod.on_every_node):
-            said += [f"{VISIBLE} {seen}" for seen in _visible(spec)][:1]
+        seen = [entry for c in spec.get("containers") or [] for entry in c.get("env") or []]
+        for entry in seen if not (asked or said or pod.on_every_node) else ():
+            value = "of a reference" if "valueFrom" in entry else str(entry.get("value") or "")
+            if entry.get("name") == VISIBLE and value.lower() not in ("", "none", "void"):
+                said.append(f"{VISIBLE} {value}")
         if MILLI in notes and "milli" not in kinds.values():
             said.append(f"{MILLI} {notes[MILLI]}")
         found += [(what, pod.name) for what in said]
     return found
-
-
-def _visible(spec: Object) -> Iterator[str]:
-    """Yield the GPUs that containers take through their environment."""
-    for container in spec.get("containers") or []:
-        for entry in container.get("env") or []:
-            value = "of a reference" if "valueFrom" in entry else str(entry.get("value") or "")
-            if entry.get("name") == VISIBLE and value.lower() not in ("", "none", "void"):
-                yield value
 
 
 # -- rows 1 to 5: NVIDIA's own plugin and GKE's -----------------------------------------------

@@ -12,8 +12,9 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.cluster import MAX_CPU_MILLI, Cluster
 from optgap.models.placement.kubernetes.devices import (
+    UNKNOWN_W,
     WHOLE,
-    Devices,
+    Figures,
     Node,
     amounts,
     examine,
@@ -22,7 +23,6 @@ from optgap.models.placement.kubernetes.devices import (
     overheld,
 )
 from optgap.models.placement.kubernetes.objects import COMMAND, Object, Objects, read_objects
-from optgap.models.placement.kubernetes.power import UNKNOWN_W, Figures
 from optgap.models.placement.kubernetes.requests import Pod, requested
 from optgap.models.placement.kubernetes.rules import Rules, on_every_node, spent, why_stays
 from optgap.models.placement.migrations import Further, MigrationProblem
@@ -128,7 +128,7 @@ def _lay_out(
     """
     said, strange = reading.warnings, set[str]()
     lost = {name for name, node in objects.nodes.items() if not _ready(node)}
-    nodes = {n: _node(n, node, figures, said) for n, node in objects.nodes.items() if n not in lost}
+    nodes = {n: _node(n, node, figures) for n, node in objects.nodes.items() if n not in lost}
     reading.nodes += nodes.values()
     if lost:
         said.append(f"left out: {_some(lost)} not ready")
@@ -182,15 +182,12 @@ def _some(nodes: set[str]) -> str:
     return f"node{'s' if len(shown) > 1 else ''} {', '.join(shown[:3])}{more}"
 
 
-def _node(name: str, node: Object, figures: Figures, warnings: list[str]) -> Node:
+def _node(name: str, node: Object, figures: Figures) -> Node:
     status = node.get("status") or {}
     try:
         capacity, there = (amounts(status.get(key)) for key in ("capacity", "allocatable"))
     except ValueError as error:
         raise ValueError(f"node {name}: {error}") from None
-    if "allocatable" not in status:
-        warnings.append(f"node {name} tells no allocatable amounts: its capacity counts")
-        there = dict(capacity)
     for resource in ("cpu", "memory"):
         capacity[resource] = max(capacity.get(resource, 0), there.get(resource, 0))
     if capacity["cpu"] > MAX_CPU_MILLI:
@@ -291,20 +288,15 @@ def _migration(source: str, nodes: Sequence[Node], pods: Sequence[Pod]) -> Migra
     models = [one.model if one.cards else "" for one in devices]
     watts = {m: one.watts for m, one in zip(models, devices, strict=True) if m}
     power = PowerModel({m: w[0] for m, w in watts.items()}, {m: w[1] for m, w in watts.items()})
-    sets: dict[bytes, int] = {}
-    known: dict[tuple[bytes, str, int], tuple[str, bool]] = {}
-    specs: list[str] = []
-    groups: list[int] = []
-    for pod in pods:
-        key = pod.allowed.tobytes(), models[pod.node], pod.cell[0]
-        if key not in known:
-            known[key] = (
-                _models(pod, models, devices) if pod.cell[0] else ("", bool(pod.allowed.all()))
-            )
-        spec, told = known[key]
-        specs.append(spec)
-        free = told or pod.stays
-        groups.append(-1 if free else sets.setdefault(key[0], len(sets)))
+    places = {model: k for k, model in enumerate(dict.fromkeys(models))}
+    kind = np.array([places[model] for model in models])
+    names = [*places]
+    specs = [
+        "|".join(sorted({names[k] for k in (*np.unique(kind[pod.allowed]), kind[pod.node])} - {""}))
+        if pod.cell[0]
+        else ""
+        for pod in pods
+    ]
     at, masks, taken = (
         np.array(column, dtype=np.int64)
         for column in zip(
@@ -344,23 +336,11 @@ def _migration(source: str, nodes: Sequence[Node], pods: Sequence[Pod]) -> Migra
         problem,
         PlacementSolution.of_arrays(at, masks),
         [not pod.stays for pod in pods],
-        [np.frombuffer(inside, dtype=bool) for inside in sets],
-        groups,
-        [node.closed for node in nodes],
+        [pod.allowed for pod in pods],
         source,
         further=_further(nodes, pods),
         fixed_w=sum(one.fixed_w for one in devices),
     )
-
-
-def _models(pod: Pod, models: Sequence[str], devices: Sequence[Devices]) -> tuple[str, bool]:
-    """Return card models that a task may use, and whether these alone decide on its nodes."""
-    names = {models[n] for n in np.flatnonzero(pod.allowed).tolist()} | {models[pod.node]}
-    told = all(
-        inside or model not in names or one.cards < pod.cell[0]
-        for inside, model, one in zip(pod.allowed.tolist(), models, devices, strict=True)
-    )
-    return "|".join(sorted(names - {""})), told
 
 
 def _cpu(nodes: Sequence[Node], pods: Sequence[Pod]) -> list[int]:

@@ -44,14 +44,10 @@ class _Run:
     name: str
     row: int
     start_s: float
-    end_s: float
+    lasted_s: float
     gpus: int
     pool: str
     nodes: tuple[str, ...]
-
-    @property
-    def lasted_s(self) -> float:
-        return self.end_s - self.start_s
 
 
 def read_slurm(
@@ -157,7 +153,7 @@ def _runs(table: Table, times: Times, source: str) -> tuple[list[_Run], Counter[
                 raise InputError(source, where, places[k], f"a host list: {error}") from None
             copies[name] += 1
             own = name if copies[name] == 1 else f"{name}#{copies[name]}"
-            found.append(_Run(own, k, start, end, count, kind, nodes))
+            found.append(_Run(own, k, start, end - start, count, kind, nodes))
             for node in nodes if kind else ():
                 types.setdefault(node, set()).update(kind.split("+"))
     # runs whose type is not told are of their nodes' types; of two, a pool of their own
@@ -195,12 +191,12 @@ def _pool(runs: Sequence[_Run], start_s: FloatArray, lasted_s: FloatArray) -> Po
 
 def _warnings(table: Table, times: Times, runs: Sequence[_Run], pool: str) -> list[str]:
     """Return warnings about odd rows."""
-    told = table.unread[:5]
+    told = table.unread[:1]
     early = sum(bool(times.early[run.row]) for run in runs)
     if early:
         told.append(counted(early, "job began before its submission: a wait of 0"))
-    if len(table.unread) > 5:
-        told.append(f"… {len(table.unread) - 5} more")
+    if len(table.unread) > 1:
+        told.append(f"… and {len(table.unread) - 1} more such rows")
     running = sum(bool(times.still[run.row]) for run in runs)
     if running:
         told.append(f"{counted(running, 'job still runs')}: the log's end is taken for its own")

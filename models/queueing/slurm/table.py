@@ -11,7 +11,7 @@ from operator import mul
 from optgap.models.errors import InputError, NoQuote
 
 COMMAND = (
-    "TZ=UTC sacct -a -X -P -D -S now-30days -o JobID,JobIDRaw,User,Partition,State,Submit,Eligible,"
+    "TZ=UTC sacct -a -X -P -D -S now-30days -o JobID,JobIDRaw,Partition,State,Submit,Eligible,"
     "Start,End,ElapsedRaw,Suspended,Timelimit,ReqTRES,AllocTRES,NodeList"
 )
 """Command that prints all necessary columns, on a clock without changes."""

@@ -44,7 +44,7 @@ def _savings(state: State, n: int) -> list[float]:
 
 def _least_more(state: State, k: int) -> float:
     """Return w_k, W; task k may also take other GPUs of its own node."""
-    where = state.allowed(k) & (state.migration.problem.cluster.gpus > 0)
+    where = state.migration.allowed[k] & (state.migration.problem.cluster.gpus > 0)
     where[state.node[k]] = True
     return float((state.nodes["gpu_full_w"] - state.nodes["gpu_idle_w"])[where].min())
 

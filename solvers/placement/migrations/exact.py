@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import numpy as np
+
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementSolution
 from optgap.models.placement.migrations import MigrationProblem
@@ -73,8 +75,9 @@ def exact(
 def _further(made: Placing, migration: MigrationProblem) -> None:
     """Add rows for further resources of nodes; only moves check amounts in bytes."""
     m, further = made.m, migration.further
-    open_to = [n for n in range(len(migration.problem.cluster)) if not migration.closed[n]]
-    for n in open_to:
+    movable = np.flatnonzero(migration.movable).tolist()
+    open_to = [migration.allowed[k] for k in movable]
+    for n in np.flatnonzero(np.any(open_to, axis=0)).tolist() if open_to else ():
         for r, name in enumerate(further.names):
             asks = {i: int(a) for i, a in enumerate(further.asks[:, r]) if a and (i, n) in made.x}
             if asks and max(asks.values()) < LARGE and sum(asks.values()) > further.capacity[r, n]:

@@ -12,6 +12,7 @@ from optgap.models.placement.kernels import Table, cpu_w, node_table
 from optgap.models.placement.migrations import MigrationProblem, Move
 
 WHOLE_GPU = 1000
+"""Milli-GPU of a GPU."""
 NOTHING = 1e-9
 """Saving up to which a difference is rounding, W."""
 
@@ -84,7 +85,6 @@ class State:
         self.node = np.full(len(problem.tasks), -1, dtype=np.int64)
         self.mask = np.zeros(len(problem.tasks), dtype=np.int64)
         self.on: list[set[int]] = [set() for _ in range(len(problem.cluster))]
-        self._allowed: dict[tuple[str, int], BoolArray] = {}
         for k in range(len(problem.tasks)):
             self.put(k, int(migration.current.node[k]), int(migration.current.gpu_mask[k]))
 
@@ -138,23 +138,10 @@ class State:
         problem = self.migration.problem
         return problem.power.cpu_w(int(problem.cluster.cpu_milli[n]), free_milli)
 
-    def allowed(self, k: int) -> BoolArray:
-        """Return the nodes (N,) that task `k` may go to, however full."""
-        spec = self.tasks.gpu_specs[k] if self.tasks.num_gpu[k] else ""
-        key = (spec, int(self.migration.node_set_of[k]))
-        if key not in self._allowed:
-            cluster = self.migration.problem.cluster
-            models = set(spec.split("|")) if spec else None
-            fits = np.array([models is None or m in models for m in cluster.models])
-            if key[1] >= 0:
-                fits &= self.migration.node_sets[key[1]]
-            self._allowed[key] = fits & ~self.migration.closed
-        return self._allowed[key]
-
     def best(self, k: int, barred_node: int, barred: int) -> tuple[int, int, float]:
         """Return the `landing` of task `k`, which has no place at the moment."""
         tasks, further = self.tasks, self.migration.further
-        allowed = self.allowed(k)
+        allowed = self.migration.allowed[k]
         for r in self.short[k]:
             allowed = allowed & (self.more_free[r] >= further.asks[k, r])
         n, mask, watts = landing(

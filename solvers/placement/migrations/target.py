@@ -160,9 +160,9 @@ def in_order(migration: MigrationProblem, target: PlacementSolution, limits: Lim
     """
     state, moves, hops = State(migration), list[Move](), Counter[int]()
     node, masks, sizes = target.node.tolist(), target.gpu_mask.tolist(), state.tasks.demand_milli
-    open_to = migration.movable & ~migration.closed[target.node]
+    movable, allowed = migration.movable, migration.allowed
     moved = migration.moved(target).tolist()
-    left = dict.fromkeys(k for k in moved if open_to[k] and migration.may_go(k, node[k]))
+    left = dict.fromkeys(k for k in moved if movable[k] and allowed[k][node[k]])
     changed = {node[k] for k in left}
 
     def left_by(k: int, aside: bool) -> int:

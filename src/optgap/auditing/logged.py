@@ -9,7 +9,7 @@ from typing import Any
 
 from optgap.api import ahead
 from optgap.auditing.result import Audit, Covered
-from optgap.auditing.tables import UNTOLD, LoggedRows, read_log, require_some
+from optgap.auditing.tables import UNTOLD, LoggedRows, read_log, require
 from optgap.comparing.comparison import ALL, Comparison, ComparisonRow
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem, as_solution
@@ -113,7 +113,7 @@ def audit_solution(
         source, found = str(log), read_log(log, subject, columns)
     else:
         source, found = "log", LoggedRows(as_solution(log, subject), len(subject.subjects), {})
-    require_some(found, source)
+    require(found, source)
     reasons = dict(found.reasons)
     count = len(subject.subjects)
     subject, solution = _served(subject, found.solution)

@@ -30,11 +30,6 @@ class LoggedRows:
     records: int
     reasons: Mapping[str, int]
 
-    @property
-    def told(self) -> str:
-        """Reasons why rows are left out, in words."""
-        return ", ".join(f"{count:,} {why}" for why, count in self.reasons.items())
-
 
 def read_log(path: Path, problem: Any, columns: Mapping[str, str] | None = None) -> LoggedRows:
     """Read a logged solution of a problem: JSON, or a table in CSV of a placement or a queue.
@@ -158,14 +153,10 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
 """Columns of each family's table; of ``seq`` and ``task`` one is enough."""
 
 
-def require_some(found: LoggedRows, source: str) -> None:
-    """Raise InputError if no row of the log belongs to the problem."""
+def require(found: LoggedRows, source: str, every: bool = False) -> None:
+    """Raise InputError if no row of the log belongs to the problem, or not `every` row does."""
     left = sum(found.reasons.values())
-    if found.records and left == found.records:
-        raise InputError(source, "", NoQuote(found.told), "a log of this problem")
-
-
-def require_all(found: LoggedRows, source: str) -> None:
-    """Raise InputError if any row of the log does not belong to the problem."""
-    if found.reasons:
-        raise InputError(source, "", NoQuote(found.told), "a log of this problem alone")
+    if left and (every or left == found.records):
+        told = ", ".join(f"{count:,} {why}" for why, count in found.reasons.items())
+        expected = "a log of this problem alone" if every else "a log of this problem"
+        raise InputError(source, "", NoQuote(told), expected)
