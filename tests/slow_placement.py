@@ -128,10 +128,12 @@ def exhaustive(
 ) -> Outcome:
     """The best of all placements of a tiny problem: some 4 nodes and 6 tasks."""
     accepting, nodes = problem.objective.described.sense == "max", nodes_of(problem)
+    demand = problem.tasks.demand_milli.tolist()
     tasks = [problem.tasks.task_class(k) for k in range(len(problem.tasks))]
     best: tuple[float, Sequence[Place]] | None = None
     for placed in contents(nodes, tasks, leave=accepting):
-        value = _value(problem, nodes, placed)
+        value = float(sum(demand[k] for k, at in enumerate(placed) if at is not None))
+        value = value if accepting else cost_of(problem, nodes)
         if best is None or (value > best[0] if accepting else value < best[0]):
             best = value, placed
     if best is None:
@@ -141,11 +143,8 @@ def exhaustive(
     return Outcome(solution, Status.OPTIMAL, claimed=value, bound=value, bound_by="enumeration")
 
 
-def _value(problem: PlacementProblem, nodes: list[Node], placed: Sequence[Place]) -> float:
-    """The objective, node by node."""
-    if problem.objective.described.sense == "max":
-        demand = problem.tasks.demand_milli
-        return float(sum(int(demand[k]) for k, at in enumerate(placed) if at is not None))
+def cost_of(problem: PlacementProblem, nodes: list[Node]) -> float:
+    """The objective of these nodes as they are, where it is to be minimised."""
     watts, milli = problem.objective.weights
     total = []
     for node in nodes:

@@ -75,17 +75,11 @@ def holds(problem: ConsolidationProblem, tree: Tree, least: float) -> None:
     assert problem.check(tree.instance.solution(incumbent.placement)) == []
 
 
-def all_counts(instance: Instance, levels: CostLevels, gang: bool) -> list[IntArray] | None:
+def all_counts(instance: Instance, levels: CostLevels) -> list[IntArray] | None:
     """Of every placement; None where there are too many to look at."""
-    choices = [
-        [
-            gpus
-            for gpus in itertools.combinations(range(instance.gpus), int(v))
-            if not gang or len({int(instance.gpu_server[g]) for g in gpus}) == 1
-        ]
-        for v in instance.width
-    ]
-    if math.prod(len(one) for one in choices) > MOST_PLACEMENTS:
+    gpus = range(instance.gpus)
+    choices = [list(itertools.combinations(gpus, int(v))) for v in instance.width]
+    if math.prod(map(len, choices)) > MOST_PLACEMENTS:
         return None
     found = {}
     load = np.zeros((instance.gpus, len(instance.demand)), dtype=np.int64)
@@ -96,11 +90,10 @@ def all_counts(instance: Instance, levels: CostLevels, gang: bool) -> list[IntAr
             counts = counts_of_placement(instance, levels, list(placement))
             found[tuple(counts.tolist())] = counts
             return
-        for gpus in choices[ell]:
-            chosen = list(gpus)
+        for chosen in map(list, choices[ell]):
             load[chosen] += instance.demand[:, ell]
             if (load[chosen] <= instance.max_capacity).all():
-                place((*placement, gpus))
+                place((*placement, tuple(chosen)))
             load[chosen] -= instance.demand[:, ell]
 
     place(())

@@ -20,10 +20,9 @@ ELSEWHERE = {
 @pytest.mark.usefixtures("one_process")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_help_ends_with_an_example_that_works(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
+    name: str, here: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     pages.solve_once(monkeypatch)
-    monkeypatch.chdir(tmp_path)
     shown = cli(name, "--help").out
     assert all(option in shown for option in ("--json", "-q", "-v"))
     for line in EXAMPLES[name]:

@@ -17,15 +17,14 @@ from optgap.models.placement import PlacementSolution
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(here: Path) -> None:
     """A directory with a problem, a solution, and files that are neither."""
-    monkeypatch.chdir(tmp_path)
     problem = two_nodes_problem()
     optgap.save(problem, "problem.json")
     optgap.save(PlacementSolution.of([None] * 4), "solution.json", problem)
     document = json.loads(Path("problem.json").read_text())
-    (tmp_path / "directory").mkdir()
-    (tmp_path / "directory.json").mkdir()
+    Path("directory").mkdir()
+    Path("directory.json").mkdir()
     text = json.dumps(document)
     files = {
         "empty.json": "",
@@ -50,8 +49,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "mine.py": "def p(task, state):\n    return None\n",
     }
     for name, content in files.items():
-        (tmp_path / name).write_text(content)
-    (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x00\x01")
+        Path(name).write_text(content)
+    Path("binary.json").write_bytes(b"\xff\xfe\x00\x01")
     for name, edit in {
         "task": lambda d: d["placements"][0].update(task="else"),
         "node": lambda d: d["placements"][0].update(node="nowhere"),
@@ -60,8 +59,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     }.items():
         solution: dict[str, Any] = json.loads(Path("solution.json").read_text())
         edit(solution)
-        (tmp_path / f"solution-{name}.json").write_text(json.dumps(solution))
-    return tmp_path
+        Path(f"solution-{name}.json").write_text(json.dumps(solution))
 
 
 @pytest.mark.parametrize(

@@ -67,9 +67,8 @@ EXPECTED = [
 
 
 @pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "own.py"
+def file(here: Path) -> Path:
+    return here / "own.py"
 
 
 @pytest.mark.parametrize(("family", "answer", "said"), EXPECTED)

@@ -34,8 +34,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def _folder(here: Path) -> None:
     problem = two_nodes_problem()
     result = optgap.run(problem, "pwr")
     optgap.save(problem, "problem.json")

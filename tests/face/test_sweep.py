@@ -57,10 +57,9 @@ SMALL = {"family": "placement", "presets": ["small"], "instance": {"size": 5}}
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(here: Path) -> Path:
     Path("own.py").write_text(OWN)
-    return tmp_path
+    return here
 
 
 def grid(*policies: str, seeds: int = 3, **other: Any) -> dict[str, Any]:

@@ -48,7 +48,6 @@ REFUSED: list[tuple[Any, str, dict[str, Any], str]] = [
     (PLACEMENT, "fgd", {"score": 1}, "score"),
     (PLACEMENT, "node-value", {"q": -0.1}, "q"),
     (PLACEMENT, "node-value", {"rent_w": -1.0}, "rent_w"),
-    (QUEUEING, "sjf", {"sjf_key": "x"}, "sjf_key"),
     (QUEUEING, "hps", {"max_wait_time": 100.0}, "more than the threshold"),
     (QUEUEING, "hps", {"aging_boost": -1.0}, "1e-09 to 1e"),
     (QUEUEING, "pbs", {"pair_stage": "x"}, "after_rule1"),

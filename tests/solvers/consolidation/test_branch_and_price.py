@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -105,41 +106,34 @@ def test_a_task_goes_into_each_server_in_use_and_one_that_is_empty() -> None:
     assert [int(one[1]) for one in split_servers(instance, first, 8, even)] == [1, 0]
 
 
-def ends_at_the_optimum(problem: ConsolidationProblem, heuristics: bool = False) -> None:
-    tree = grown(problem, heuristics=heuristics)
-    least = least_watts(problem)
-    if least is None or tree is None:
-        return
-    limits = Limits(20)
-    while (tree.open or tree.reopen()) and limits.stop is None:
-        tree.run(limits)
-    holds(problem, tree, least)
-    assert tree.incumbent.watts == pytest.approx(least, rel=CLOSE, abs=1e-5)
-    assert tree.bound >= tree.incumbent.watts * (1 - CLOSE)
+ANY = consolidation_problems(even=True, lines=False)
+GANGS = tight_problems(gangs=("server",))
 
 
-@pytest.mark.parametrize("heuristics", [False, True])
-@examples(12)
-@given(problem=consolidation_problems(even=True, lines=False))
-def test_trees_end_at_the_optimum_with_a_bound_that_holds(
-    heuristics: bool, problem: ConsolidationProblem
-) -> None:
-    ends_at_the_optimum(problem, heuristics)
+@pytest.mark.parametrize(("heuristics", "problems"), [(False, ANY), (True, ANY), (False, GANGS)])
+def test_trees_end_at_the_optimum_with_a_bound_that_holds(heuristics: bool, problems: Any) -> None:
+    """What assignments of gangs to servers leave open is decided by the columns they allow."""
 
+    @examples(20 if problems is GANGS else 12)
+    @given(problem=problems)
+    def ends_at_the_optimum(problem: ConsolidationProblem) -> None:
+        tree = grown(problem, heuristics=heuristics)
+        least = least_watts(problem)
+        if least is None or tree is None:
+            return
+        limits = Limits(20)
+        while (tree.open or tree.reopen()) and limits.stop is None:
+            tree.run(limits)
+        holds(problem, tree, least)
+        assert tree.incumbent.watts == pytest.approx(least, rel=CLOSE, abs=1e-5)
+        assert tree.bound >= tree.incumbent.watts * (1 - CLOSE)
 
-@examples(20)
-@given(problem=tight_problems(gangs=("server",)))
-def test_trees_end_at_the_optimum_of_gangs_without_any_heuristic(
-    problem: ConsolidationProblem,
-) -> None:
-    """What assignments to servers leave open is decided by the columns that they allow."""
-    ends_at_the_optimum(problem)
+    ends_at_the_optimum()
 
 
 @pytest.mark.parametrize("most", [1, 20_000])
 @examples(10)
-@given(problem=st.one_of(tight_problems(), consolidation_problems(even=True, lines=False)),
-       data=st.data())  # fmt: skip
+@given(problem=tight_problems() | ANY, data=st.data())
 def test_counts_are_denied_exactly_where_no_placement_has_them(
     most: int, problem: ConsolidationProblem, data: st.DataObject
 ) -> None:
@@ -148,7 +142,7 @@ def test_counts_are_denied_exactly_where_no_placement_has_them(
     if tree is None:
         return
     instance, levels, master = tree.instance, tree.levels, tree.generation.master
-    truth = all_counts(instance, levels, gang=False)
+    truth = all_counts(instance, levels)
     if not truth:
         return
     rounded = data.draw(st.sampled_from(truth))

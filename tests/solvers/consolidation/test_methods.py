@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from binpacking import bin_packing
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies_consolidation import consolidation_problems, micro
@@ -66,13 +65,22 @@ def test_a_model_that_time_left_half_written_is_no_answer() -> None:
     assert outcome.termination is Termination.TIME_LIMIT
 
 
-@pytest.mark.parametrize("kind", ["u120", "t60"])
-def test_bin_packing_classes_are_proven(kind: str) -> None:
-    problem = bin_packing(seed=2, kind=kind)
+@pytest.mark.parametrize("triplets", [True, False])
+def test_bin_packing_classes_are_proven(triplets: bool) -> None:
+    """Test u120 and t60 of Falkenauer (J. Heur. 1996): a GPU is a bin in a server of its own."""
+    rng = np.random.default_rng(2)
+    capacity, sizes = (100.0, []) if triplets else (150.0, rng.integers(20, 101, 120).tolist())
+    for _ in range(20 if triplets else 0):
+        first = int(rng.integers(380, 491))
+        rest = 1000 - first
+        second = int(rng.integers(250, rest // 2 + 1))
+        sizes += [first / 10, second / 10, (rest - second) / 10]
+    tasks = [Task(f"t{k}", float(sizes[k]), duration_s=1.0) for k in rng.permutation(len(sizes))]
+    gpu = GpuKind(memory_gb=capacity, power=PowerLine(1.0, 0.0))
+    problem = ConsolidationProblem.of([gpu], [Server((0,))] * len(tasks), tasks)
     outcome = solved(problem, "exact")
     assert outcome.status is Status.OPTIMAL
-    if kind == "t60":
-        assert value(problem, outcome) == 20
+    assert not triplets or value(problem, outcome) == 20
 
 
 def test_mixed_tasks_are_proven_and_the_bounds_are_in_order() -> None:

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies_coscheduling import three_jobs
 
-from optgap.heuristics.coscheduling import POLICIES
 from optgap.models.coscheduling import Application, CoschedulingProblem, Mode
 from optgap.models.limits import Limits
 from optgap.models.result import Status
@@ -255,6 +254,7 @@ def timed(*seconds: float, idle_w: float = 0.0, **more: Any) -> CoschedulingProb
         ((0.25, 20.0), 0.01, True, [25, 2000]),
         ((1e-6, 2.0), 1e-6, True, [1, 2_000_000]),
         ((10 / 3, 2.0009), 1e-3, False, [3333, 2000]),
+        ((0.57,), 0.01, True, [57]),  # 56.99999999999999 hundredths
     ],
 )
 def test_ticks_are_the_coarsest_power_of_ten_or_rounded_down(
@@ -326,15 +326,6 @@ def test_two_lanes_are_enough_where_domains_gpus_or_jobs_say_so(
     assert not two_at_most(stream)
 
 
-def test_a_time_that_is_whole_but_for_its_last_digit_is_so_many_ticks() -> None:
-    """0.57 s are 56.99999999999999 hundredths."""
-    pool = [Application("a", (Mode(1, 0.57, 100.0),))]
-    data = integers(CoschedulingProblem.of(pool, gpus=1))
-    assert data.tick_s == pytest.approx(0.01)
-    assert data.exact
-    assert data.ticks == {(0, 1): 57}
-
-
 def test_all_costs_together_are_less_than_a_solver_can_add_up() -> None:
     """Three of 90 kJ on a node that takes next to nothing: quanta as fine as 2⁵⁸ of them allow."""
     pool = [Application(f"a{k}", (Mode(1, 100.0, 900.0),)) for k in range(3)]
@@ -367,14 +358,6 @@ def test_costs_that_are_far_apart_or_cancel_leave_a_bound_below(
 
 SIZES = st.floats(-6, 6).map(lambda power: 10.0**power)
 POINTS = st.lists(st.tuples(st.floats(1, 100), st.floats(1, 100)), min_size=1, max_size=8)  # (E, C)
-
-
-def test_a_price_of_time_adds_to_energy_what_it_says() -> None:
-    problem = three_jobs()
-    solution = POLICIES["marble"].load()(problem, limits=Limits(), seed=0).solution
-    found = problem.evaluate(solution).metrics
-    dearer = priced(problem, 12.0).evaluate(solution).metrics
-    assert dearer["energy_j"] == pytest.approx(found["energy_j"] + 12 * found["makespan_s"])
 
 
 @given(points=POINTS)

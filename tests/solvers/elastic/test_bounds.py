@@ -426,18 +426,14 @@ def test_a_bound_holds_at_whatever_prices_the_solver_names(monkeypatch: pytest.M
     assert problem.evaluate(found.solution).objective >= 10 * (1 - 1e-9)
 
 
-def test_four_jobs_of_fitted_models_are_certified() -> None:
+def test_four_jobs_of_fitted_models_are_certified_and_too_few_programs_are_named() -> None:
     problem = small(seed=9, size=4, gpus=16, hours=0.2)
     found = offline(problem, limits=Limits(), seed=0, runs=100)
     assert found.claimed is not None
     assert found.bound is not None
     assert "starts" in found.bound_by
     assert found.claimed <= found.bound * 1.02
-
-
-def test_more_programs_prove_more_and_too_few_are_named() -> None:
-    problem = small(seed=9, size=4, gpus=16, hours=0.2)
-    few, all_ = (exhaustive(problem, limits=Limits(), seed=0, programs=n) for n in (1, 1200))
+    assert "search ended" not in found.message
+    few = exhaustive(problem, limits=Limits(), seed=0, programs=1)
     assert few.message == "the bound's search ended after 1 program; more may prove more"
-    assert all_.message == ""
-    assert few.bound < all_.bound
+    assert few.bound < found.bound

@@ -147,13 +147,7 @@ def test_two_jobs_share_what_there_is(
     assert found.objective == pytest.approx(value)
     assert found.bound == pytest.approx(value)
     assert (None if found.chosen is None else found.chosen.tolist()) == picks
-
-
-def test_a_choice_is_worth_its_times_and_what_waits() -> None:
-    made = snapshot_of_two(5, 500.0, 100.0)
-    assert made.objective(np.array([1, 2])) == pytest.approx(8 + 15)
-    assert made.objective(np.array([-1, 3])) == pytest.approx(110)
-    assert made.objective(np.array([-1, -1])) == pytest.approx(200)
+    assert picks is None or made.objective(np.array(picks)) == pytest.approx(value)
 
 
 @pytest.mark.parametrize("wait", [True, False])

@@ -34,7 +34,7 @@ from optgap.models.placement.presets import small
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import Solved
-from optgap.solvers.placement import METHODS, auto
+from optgap.solvers.placement import auto
 from optgap.solvers.placement.exact import search
 from optgap.solvers.placement.exact.counted import CountedModel, Unit
 from optgap.solvers.placement.exact.pooled import bound_pooled, pooled_model
@@ -77,73 +77,56 @@ def assert_honest(problem: PlacementProblem, outcome: Outcome) -> None:
         assert outcome.bound == pytest.approx(objective, rel=1e-5, abs=1e-5)
 
 
-@pytest.mark.parametrize("goal", GOALS)
-@pytest.mark.parametrize("name", EXACT)
-def test_exact_methods_agree_with_brute_force(name: str, goal: str) -> None:
-    @examples(5 if name == "milp-cbc" else 9)
-    @given(placement_problems(goals=(goal,), max_nodes=3, max_tasks=6))  # type: ignore[arg-type]
-    def agrees(problem: PlacementProblem) -> None:
-        oracle = exhaustive(problem)
-        assert_honest(problem, oracle)
-        outcome = EXACT[name](problem, limits=Limits(), seed=0)
-        assert_honest(problem, outcome)
-        assert outcome.status is oracle.status
-        if oracle.claimed is None:
-            assert outcome.message
-            return
-        assert outcome.claimed == pytest.approx(oracle.claimed, abs=close(oracle.claimed))
-        pooled = bound_pooled(problem, limits=Limits(), seed=0, gap=0.0)
-        assert pooled.bound is not None
-        if goal == "accepted_gpu":
-            assert pooled.bound >= oracle.claimed
-        else:
-            assert pooled.bound <= oracle.claimed + close(oracle.claimed)
-
-    agrees()
-
-
-def test_the_search_itself_needs_neither_a_start_nor_a_bound() -> None:
-    # on small problems greedy and pooling alone often have the proof already
-    @examples(10)
-    @given(placement_problems(max_nodes=3, max_tasks=6))
-    def agrees(problem: PlacementProblem) -> None:
-        oracle = exhaustive(problem)
-        outcome = exact(problem, limits=Limits(), seed=0)
-        assert_honest(problem, outcome)
-        assert outcome.status is oracle.status
-        if oracle.claimed is not None:
-            assert outcome.claimed == pytest.approx(oracle.claimed, abs=close(oracle.claimed))
-
+def search_alone(problem: PlacementProblem, **options: Any) -> Outcome:
+    """The search without a start and a bound, which alone often prove a small problem."""
     with (
         mock.patch.object(search, "greedy", return_value=None),
         mock.patch.object(search.ExactSearch, "_pool", return_value=""),
     ):
-        agrees()
+        return exact(problem, **options)
 
 
-def test_two_nodes_by_hand() -> None:
-    # 2 GPUs and 1 package at full power on one node, 2 GPUs and 1 package idle on the other
-    best = 2 * 150 + 120 + 2 * 30 + 15
-    found = [method(TWO_NODES, limits=Limits(), seed=0) for method in EXACT.values()]
-    for outcome in (*found, exhaustive(TWO_NODES)):
-        assert outcome.status is Status.OPTIMAL
-        assert outcome.claimed == best
-        assert_honest(TWO_NODES, outcome)
+@examples(36)
+@given(problem=placement_problems(max_nodes=3, max_tasks=6))
+def test_exact_methods_agree_with_brute_force(problem: PlacementProblem) -> None:
+    oracle = exhaustive(problem)
+    assert_honest(problem, oracle)
+    for method in (*EXACT.values(), search_alone):
+        outcome = method(problem, limits=Limits(), seed=0)
+        assert_honest(problem, outcome)
+        assert outcome.status is oracle.status
+        if oracle.claimed is None:
+            assert outcome.message
+        else:
+            assert outcome.claimed == pytest.approx(oracle.claimed, abs=close(oracle.claimed))
+    if oracle.claimed is not None:
+        pooled = bound_pooled(problem, limits=Limits(), seed=0, gap=0.0)
+        sign = 1 if problem.objective.described.sense == "min" else -1
+        assert sign * pooled.bound <= sign * oracle.claimed + close(oracle.claimed) * (sign > 0)
 
 
-def test_what_does_not_fit_is_left_out_where_that_is_the_question() -> None:
-    # three tasks of two GPUs beside 2 GPUs of small ones; two nodes with two GPUs
-    problem = two_nodes_problem(extra=3, goal="accepted_gpu")
-    for method in EXACT.values():
+@pytest.mark.parametrize(
+    ("extra", "goal", "best"),
+    [
+        # 2 GPUs and 1 package at full power on one node, 2 GPUs and 1 package idle on the other
+        (0, "power", 2 * 150 + 120 + 2 * 30 + 15),
+        # three tasks of two GPUs beside 2 GPUs of small ones; two nodes with two GPUs
+        (3, "accepted_gpu", 4000),
+    ],
+)
+def test_two_nodes_by_hand(extra: int, goal: str, best: float) -> None:
+    problem = two_nodes_problem(extra, goal)
+    for method in (*EXACT.values(), exhaustive):
         outcome = method(problem, limits=Limits(), seed=0)
         assert outcome.status is Status.OPTIMAL
-        assert outcome.claimed == 4000
+        assert outcome.claimed == best
         assert_honest(problem, outcome)
 
 
 @pytest.mark.parametrize("goal", GOALS)
 def test_eight_nodes_and_thirty_tasks_are_proven(goal: str) -> None:
     problem = small(seed=2, size=30, goal=goal)  # type: ignore[arg-type]
+    assert auto(problem) == "exact"
     outcome = exact(problem, limits=Limits(120), seed=0)
     assert_honest(problem, outcome)
     assert outcome.status is Status.OPTIMAL
@@ -229,12 +212,6 @@ def test_problems_too_large_are_refused_with_a_way_out(method: Any, nodes: int, 
 def test_the_textbook_formulation_refuses_what_takes_no_linear_program(backend: str) -> None:
     with pytest.raises(InputError, match=f"{backend}.*highs, cbc"):
         milp(small(seed=0, size=5, goal="fragmentation"), limits=Limits(), seed=0, backend=backend)
-
-
-def test_small_problems_are_solved_exactly_by_default() -> None:
-    assert auto(small(seed=0)) == "exact"
-    assert METHODS["exact"].load() is exact
-    assert METHODS["exact"].kind == "exact"
 
 
 def test_more_tasks_than_a_node_may_carry() -> None:
