@@ -5,7 +5,6 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-import pandas as pd
 import pytest
 import report_files
 from conftest import Cli, refused, two_nodes_problem
@@ -70,10 +69,9 @@ def test_every_kind_of_file_has_its_section(made: Page) -> None:
     for name in ("result", "compare", "explain", "check", "tune"):
         assert f"optgap.{name}/1" in schemas
     assert schemas.count("optgap.overview/1") == 2  # a family, and one that failed
-    assert schemas.count("rows") == 2
     drawn = {section.schema: len(section.pictures) for section in made.sections}
     assert drawn["optgap.result/1"] == 1  # the problem is among the files
-    assert drawn["optgap.compare/1"] == drawn["rows"] == 1
+    assert drawn["optgap.compare/1"] == 1
 
 
 def test_the_page_needs_nothing_but_itself_and_is_well_formed_and_named_for_all(page: str) -> None:
@@ -140,69 +138,12 @@ def test_a_fit_shows_what_it_shows_in_a_notebook_and_its_curve() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gaps", "shown"),
-    [
-        (
-            ([0.1, 0.2, 0.3], [0.15, 0.25, None]),
-            ("means over the 2 of 3 runs on which all have a gap", "15.00 %", "20.00 %"),
-        ),
-        (([0.1, None], [None, 0.2]), ("not to be compared", "10.00 %", "20.00 %")),
-        (([0.1, 0.2], [0.3, 0.4]), ("15.00 %", "35.00 %")),
-        (([0.1, 0.2], [None, None]), ("15.00 %",)),
-    ],
-)
-def test_means_are_over_the_runs_that_all_methods_have(
-    gaps: tuple[list[float | None], ...], shown: tuple[str, ...]
-) -> None:
-    rows = [
-        {"method": f"m{k}", "seed": seed, "gap_to_bound": gap}
-        for k, own in enumerate(gaps)
-        for seed, gap in enumerate(own)
-    ]
-    Path("r.json").write_text(json.dumps(rows))
-    (section,) = make(["r.json"]).sections
-    assert ("means" in section.html) == ("%" not in shown[0])
-    assert all(words in section.html for words in shown)
-
-
-def test_runs_have_a_mean_and_a_box_for_each_method() -> None:
-    rows = [{**row, "seed": k // 6} for k, row in enumerate(report_files.rows(150))]
-    rows = [{k: v for k, v in row.items() if k not in ("instance", "seed")} for row in rows]
-    Path("r.json").write_text(json.dumps({"rows": rows}))
-    (section,) = make(["r.json"]).sections
-    assert len(section.pictures) == 1
-    for name in ("fgd", "pwr", "hps"):
-        own = [r["gap_to_bound"] for r in rows if r["method"] == name and r["gap_to_bound"]]
-        assert f"{100 * sum(own) / len(own):.2f} %" in section.html
-
-
-def test_csv_parquet_and_json_rows_make_the_same_table() -> None:
-    pytest.importorskip("pyarrow", reason="Parquet comes with the extra sweep")
-    frame = pd.DataFrame(report_files.rows(40))
-    Path("r.json").write_text(json.dumps(report_files.rows(40)))
-    frame.to_parquet("r.parquet")
-    frame.to_csv("r.csv", index=False)
-    endings = ("json", "json", "csv", "parquet")  # the same input makes the same page
-    made = {make([f"r.{ending}"]).sections[0].html for ending in endings}
-    assert len(made) == 1
-
-
-def test_ten_thousand_rows_stay_small() -> None:
-    Path("r.json").write_text(json.dumps({"rows": report_files.rows(10_000)}))
-    html = make(["r.json"]).html
-    assert len(html.encode()) < 3_000_000
-    assert "the first 1,000 are shown" in html
-
-
-@pytest.mark.parametrize(
     ("content", "words"),
     [
         ("{", "valid JSON"),
         ("[", "valid JSON"),
-        ("[]", "no rows"),
-        ("[1]", "rows[0]"),
-        ('{"rows": [1]}', "rows[0]"),
-        ('{"a": 1}', "no schema"),
+        ("[]", "no schema"),
+        ('{"rows": [1]}', "no schema"),
         ('{"schema": "other/1"}', "other/1"),
         ('{"schema": "optgap.result/1"}', "field family"),
         ('{"schema": "optgap.compare/1", "problem": {}}', "field family"),
@@ -234,9 +175,8 @@ def test_problems_alone_are_no_report() -> None:
         make([])
     with pytest.raises(InputError, match="a file, or a result"):
         make([3])
-    Path("x.parquet").write_bytes(b"no")
-    with pytest.raises(InputError):
-        make(["x.parquet"])
+    with pytest.raises(InputError, match=r"x\.csv: found a table, expected JSON files of optgap"):
+        make(["x.csv"])
 
 
 # -- the command -------------------------------------------------------------------------
