@@ -138,7 +138,6 @@ class FitReport(Generic[E]):
                 "group": title,
                 **described(one),
                 "cv_mape": self._held.get(title),
-                "correlations": [list(item) for item in one.correlations()],
                 "not_identifiable": [
                     [one.parameters_[k].name for k in m] for m in one.scatter_.loose
                 ],
@@ -188,12 +187,11 @@ class FitReport(Generic[E]):
         error = self._held.get(title)
         held = "" if error is None else f", held out {error:.2%}"
         head = f"\n{title or 'all rows'}: n = {one.n_}, R² {one.r2_:.4f}, "
-        head += f"MAPE {one.mape_:.2%}{held}, AICc {one.aicc_:.1f}"
+        head += f"MAPE {one.mape_:.2%}{held}"
         rows = [("", "value", "± stderr", "bounds", "unit"), *(told[:5] for told in _told(one))]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [head]
         lines += ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-        lines += [f"  correlation {a}, {b}: {r:+.3f}" for a, b, r in one.correlations()]
         ranges = [f"{k} {v[0]:g}…{v[1]:g}" for k, v in one.validity_.items()]
         lines += [f"  valid for {', '.join(ranges)}"] if ranges else []
         return "\n".join([*lines, *(f"  ! {note}" for note in self._own(title))])
@@ -235,7 +233,6 @@ def described(estimator: Estimator) -> dict[str, Any]:
         "params": params_json(estimator),
         "r2": estimator.r2_,
         "mape": estimator.mape_,
-        "aicc": estimator.aicc_,
         "validity": {k: list(v) for k, v in estimator.validity_.items()},
         "levels": estimator.levels_,
         "warnings": list(estimator.warnings_),
