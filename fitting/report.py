@@ -102,7 +102,7 @@ class FitReport(Generic[E]):
         return pd.DataFrame(rows)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Return a figure of curves with bands, and measured against predicted; write to `path`.
+        """Return a figure of the curve, or of predicted over measured values; write to `path`.
 
         Raises
         ------
