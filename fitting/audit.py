@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optgap.fitting.profile import QUANTITIES, Profile
+from optgap.models.units import STATISTICS, parsed
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -33,8 +34,6 @@ LEVEL, RISE = 0.015, 5.0
 """Share within which power is level (or 3 times its noise); 5 times that is a rise."""
 AGREE, MARGIN = 0.02, 1.003
 """Tolerance of groups' highest clocks; rows above it by this factor did not reach their clock."""
-MEASURED = ("avg", "mean", "average", "actual", "measured", "effective", "current")
-"""Words in the name of a clock that was reached rather than requested."""
 LIMITED, SPENT = 0.02, 0.05
 """Shares: power this close to its limit is limited, energy this close to power × time agrees."""
 
@@ -140,7 +139,8 @@ def advice(profile: Profile, by: str | None, reads: Sequence[str] = ()) -> list[
         return [*found, f"rows at one clock differ in {' and '.join(differ)}: --by {groups}?"]
     if by or usual in profile.columns.keys() - profile.called.keys():
         return found  # rows are grouped already
-    if not any(_apart(profile, rows) for _, rows in profile.groups("frequency_mhz")):
+    values = [profile.numbers(name) for name in ("time_s", "power_w") if name in profile]
+    if not any(_apart(v[rows]) for _, rows in profile.groups("frequency_mhz") for v in values):
         return found
     texts = {**profile.published, **profile.columns}
     words = [name for name, values in texts.items() if values.dtype.kind == "O"]
@@ -149,14 +149,10 @@ def advice(profile: Profile, by: str | None, reads: Sequence[str] = ()) -> list[
     return found + [f"rows at one clock {by_how_much}: --by {name}?" for name in words[:1]]
 
 
-def _apart(profile: Profile, rows: Rows) -> bool:
-    """Tell whether rows at one clock measured different things."""
-    for name in ("time_s", "power_w"):
-        values = profile.numbers(name)[rows] if name in profile else np.zeros(0)
-        values = values[np.isfinite(values)]
-        if len(values) > 1 and values.max() > APART * max(values.min(), 1e-300):
-            return True
-    return False
+def _apart(values: Floats) -> bool:
+    """Tell whether values at one clock measured different things."""
+    known = values[np.isfinite(values)]
+    return len(known) > 1 and bool(known.max() > APART * max(known.min(), 1e-300))
 
 
 def _of_all_gpus(profile: Profile, by: str | None) -> list[str]:
@@ -196,9 +192,13 @@ def _energies(profile: Profile) -> list[Suspect]:
 
 def _limited(profile: Profile) -> list[Suspect]:
     """Find rows at their power limit, where the limit decides the clock instead of the request."""
-    name = profile.called.get("frequency_mhz", "").lower()
-    reached = "clock_spread" in profile or any(word in name for word in MEASURED)
-    if reached or not _has(profile, "power_w", "power_limit_w", "frequency_mhz"):
+    words = parsed(profile.called.get("frequency_mhz", "")).words.split("_")
+    reached = any(STATISTICS.get(word) == 0 for word in words)  # an average, not a request
+    if (
+        reached
+        or "clock_spread" in profile
+        or not _has(profile, "power_w", "power_limit_w", "frequency_mhz")
+    ):
         return []
     with np.errstate(divide="ignore", invalid="ignore"):
         off = profile.numbers("power_w") / profile.numbers("power_limit_w") - 1

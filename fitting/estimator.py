@@ -36,10 +36,6 @@ NOT_NEGATIVE = ("dram_sum", "dram_active", "fp_active", "util_percent")
 """Inputs that may be 0; the others must be positive."""
 
 
-class NotFittedError(RuntimeError):
-    """Error for use of an estimator before it was fitted."""
-
-
 @dataclass(kw_only=True, eq=False)
 class Estimator(ABC):
     """Base of the fitted models; the fields are the settings.
@@ -54,7 +50,7 @@ class Estimator(ABC):
     After `fit`: ``params_`` by name, ``theta_``, ``stderr_`` and ``covariance_`` in the order of
     ``parameters_``, ``start_`` (the start that won), ``residuals_`` (relative, log),
     ``validity_`` (range of every input), ``levels_`` (its values, where they are few),
-    ``warnings_``, ``r2_``, ``mape_``, ``aicc_``.
+    ``warnings_``, ``r2_``, ``mape_``.
     """
 
     name: ClassVar[str]
@@ -138,10 +134,6 @@ class Estimator(ABC):
         return replace(self, **settings)
 
     @property
-    def fitted(self) -> bool:
-        return hasattr(self, "theta_")
-
-    @property
     def params_(self) -> dict[str, float]:
         """Fitted values by name."""
         return {p.name: float(v) for p, v in zip(self.parameters_, self.theta_, strict=True)}
@@ -176,10 +168,8 @@ class Estimator(ABC):
 
         Raises
         ------
-        NotFittedError: before `fit`.
         InputError: for missing columns or values.
         """
-        self._check_fitted()
         profile = self.table(table)
         self._columns(profile, self.needs)
         design = self.design(profile, self.facts_)
@@ -231,7 +221,6 @@ class Estimator(ABC):
         measured, predicted = profile.numbers(self.response), self.predict(profile)
         self.r2_ = r2(measured, predicted)
         self.mape_ = mape(measured, predicted)
-        self.aicc_ = aicc(self.residuals_, self._told())
         self.warnings_ = [*profile.notes, *self._warnings(profile)]
         return self
 
@@ -325,24 +314,8 @@ class Estimator(ABC):
             found.append(f"mean error {self.mape_:.1%} in sample: the form does not fit the data")
         return found
 
-    def _check_fitted(self) -> None:
-        if not self.fitted:
-            raise NotFittedError(f"{type(self).__name__} is not fitted: call fit first")
-
-    def correlations(self, threshold: float = 0.9) -> list[tuple[str, str, float]]:
-        """Return the pairs of parameters whose estimates correlate by at least `threshold`."""
-        self._check_fitted()
-        known = np.isfinite(self.stderr_) & (self.stderr_ > 0)
-        size = np.where(known, self.stderr_, np.inf)
-        values = np.clip(np.triu(self.covariance_ / np.outer(size, size), 1), -1, 1)
-        names = [p.name for p in self.parameters_]
-        found = [(names[i], names[j], float(values[i, j]))
-                 for i, j in np.argwhere(np.abs(values) >= threshold)]  # fmt: skip
-        return sorted(found, key=lambda item: -abs(item[2]))
-
     def with_theta(self, theta: NDArray[np.float64]) -> Self:
         """Return a fitted copy with other parameter values (within the bounds)."""
-        self._check_fitted()
         copy = self.clone()
         copy.__dict__.update(self.__dict__)
         lower, upper = bounds(self.parameters_)
@@ -382,13 +355,3 @@ def r2(measured: Floats, predicted: Floats) -> float:
     if total == 0:
         return float("nan")
     return 1.0 - float(np.sum((predicted - measured) ** 2)) / total
-
-
-def aicc(residuals: Floats, parameters: int) -> float:
-    """Return Akaike's criterion with its small-sample term; infinite with too few rows."""
-    rows = len(residuals)
-    count = parameters + 1  # and the variance
-    if rows - count - 1 <= 0:
-        return float("inf")
-    square = max(float(np.mean(residuals**2)), 1e-300)
-    return rows * float(np.log(square)) + 2 * count + 2 * count * (count + 1) / (rows - count - 1)

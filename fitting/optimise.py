@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -94,17 +94,13 @@ def solved(
     def descend(start: Floats) -> Fit:
         theta = np.clip(start, lower, upper)
 
-        @lru_cache(maxsize=1)  # scipy asks for both at once, and then writes into them
-        def look(values: bytes) -> tuple[Floats, Floats]:
-            theta[free] = np.frombuffer(values)
-            found, slope = evaluate(theta)
-            return found, slope[:, free]
-
         def residuals(values: Floats) -> Floats:
-            return look(values.tobytes())[0]
+            theta[free] = values
+            return evaluate(theta)[0]
 
         def jacobian(values: Floats) -> Floats:
-            return look(values.tobytes())[1]
+            theta[free] = values
+            return evaluate(theta)[1][:, free]
 
         if len(free):
             theta[free] = least_squares(

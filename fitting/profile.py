@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from optgap.models.errors import InputError, NoQuote, one_of, shorten
+from optgap.models.errors import InputError, NoQuote, shorten
 from optgap.models.quantities import GO_ON, MEASURED, warn
 from optgap.models.shown import MOST, ROWS, html_lines, html_table
-from optgap.models.units import factors, parsed, spelt
+from optgap.models.units import factors, parsed
 
 Column = NDArray[Any]
 
@@ -318,28 +318,6 @@ STATED = 0.05
 Groups = list[tuple[str, NDArray[np.int64]]]
 
 
-def answered(units: Mapping[str, str]) -> dict[str, str]:
-    """Return the symbols of units such as ``{"power_w": "milliwatts"}``, by canonical column.
-
-    Raises
-    ------
-    InputError: for an unknown column, or a unit that does not fit it.
-    """
-    found = {}
-    for name, unit in units.items():
-        quantity = QUANTITIES.get(name)
-        if quantity is None or not quantity.units:
-            known = [key for key, item in QUANTITIES.items() if item.units]
-            raise InputError("--unit", "", name, one_of(known))
-        fitting = [
-            symbol for symbol in spelt(str(unit)) if symbol in factors(next(iter(quantity.units)))
-        ]
-        if not fitting:
-            raise InputError("--unit", name, unit, one_of(quantity.units))
-        found[name] = fitting[0]
-    return found
-
-
 def check_magnitudes(
     profile: Profile,
     by: str | None = None,
@@ -382,24 +360,22 @@ def _doubts(profile: Profile, name: str, groups: Groups, stated: bool) -> Iterat
     low, high = quantity.low * (STATED if told else 1), quantity.high
     by_group, column = name in EACH_GROUP, f"column {theirs(name, profile.called)}"
 
-    def doubt(where: str, found: str, expected: str) -> InputError:
+    def doubt(where: str, found: str, value: float | None = None, expected: str = "") -> InputError:
+        if value is not None:
+            unit = "" if told else quantity.meant(value)
+            hint = f"; if the column is in {unit}, say so: --unit {name}={unit}" if unit else ""
+            expected = f"{quantity.unit} between {low:g} and {high:g}{hint}"
         return InputError(profile.source, where, NoQuote(found), f"{expected}; {GO_ON}")
-
-    def within(value: float) -> str:
-        unit = "" if told else quantity.meant(value)
-        hint = f"; if the column is in {unit}, say so: --unit {name}={unit}" if unit else ""
-        return f"{quantity.unit} between {low:g} and {high:g}{hint}"
 
     for title, rows in [("", np.arange(len(profile))), *(groups if by_group else ())]:
         known = values[rows][np.isfinite(values[rows])]
         middle = float(np.median(known)) if len(known) else low
         if not low <= middle <= high:
-            where = column + (f" ({title})" if title else "")
-            yield doubt(where, f"a median of {middle:g}", within(middle))
+            yield doubt(column + (title and f" ({title})"), f"a median of {middle:g}", middle)
     with np.errstate(invalid="ignore"):
         far = by_group & (((values > 0) & (values < low / FAR)) | (values > high * FAR))
     for row in np.flatnonzero(far).tolist():
-        yield doubt(profile.where(row, name), f"{values[row]:g}", within(float(values[row])))
+        yield doubt(profile.where(row, name), f"{values[row]:g}", float(values[row]))
     for title, rows in groups if by_group or name == "time_s" else ():
         known = rows[np.isfinite(values[rows]) & (values[rows] > 0)]
         order = known[np.argsort(values[known], kind="stable")]
@@ -411,9 +387,9 @@ def _doubts(profile: Profile, name: str, groups: Groups, stated: bool) -> Iterat
         spread = max(np.ptp(decades[: cut + 1]), np.ptp(decades[cut + 1 :]))
         if gap >= MIXED_DECADES and spread < gap - 0.5:
             odd = int(order[cut + 1] if cut + 1 > len(order) / 2 else order[cut])
-            where = profile.where(odd, name) + (f" ({title})" if title else "")
+            where = profile.where(odd, name) + (title and f" ({title})")
             found = f"{values[order[cut]]:g} and {values[order[cut + 1]]:g} side by side"
-            yield doubt(where, found, f"one unit, {quantity.unit}")
+            yield doubt(where, found, expected=f"one unit, {quantity.unit}")
     if name == "energy_j" and {"power_w", "time_s"} <= profile.columns.keys():
         gpus = profile.numbers("gpus") if "gpus" in profile else 1.0
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -425,4 +401,4 @@ def _doubts(profile: Profile, name: str, groups: Groups, stated: bool) -> Iterat
             hint = f"; if energy is in {unit}: --unit energy_j={unit}" if unit else ""
             found = f"energy {middle:g} times power x time"
             expected = f"J, W and s that belong together{hint}"
-            yield doubt("columns energy_j, power_w, time_s", found, expected)
+            yield doubt("columns energy_j, power_w, time_s", found, expected=expected)

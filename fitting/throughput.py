@@ -24,6 +24,8 @@ from optgap.models.performance.throughput import (
 IoForm = Literal["full", "none"]
 
 GAMMAS = ("gamma1", "gamma2")
+BENDS = 6
+"""Least number of clocks that tell what an iteration takes beside computing at any clock."""
 
 _STARTS = ((9.0, 1.1), (1.1, 3.0), (9.0, 3.0), (1.1, 1.1), (9.0, 1.5), (2.0, 3.0))
 """Values of (γ1, γ2) at the starts."""
@@ -67,6 +69,7 @@ class PowerFlowThroughput(Estimator):
         facts = {
             "batch": len(np.unique(batch)) > 1,
             "clock": bool(clock is not None and len(np.unique(clock)) > 1),
+            "bends": bool(clock is not None and len(np.unique(clock)) >= BENDS),
             "local": len(np.unique(gpus[local])),
             "local_beyond": bool(np.any(gpus[local] > 2)),
             "node": len(np.unique(gpus[node])),
@@ -81,9 +84,11 @@ class PowerFlowThroughput(Estimator):
 
     def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
         batch, over = _MEASURE["batch"], "several batches on more than one GPU"
-        io, syncs = self.io != "none" and facts["io"], facts["local"] + facts["node"] > 0
+        loads, syncs = self.io != "none", facts["local"] + facts["node"] > 0
+        io = loads and facts["io"]
+        beside = io or (loads and facts.get("bends", False))
         told = [  # name, meaning, whether the rows tell it, what to measure
-            ("a_io_s", "T_IO, constant part", io, batch),
+            ("a_io_s", "T_IO, constant part", beside, batch),
             ("b_io_s", "T_IO per sample on the node", io, batch),
             ("a_grad_s", "T_grad, constant part", True, batch),
             ("b_grad_s", "T_grad per sample", facts["batch"], batch),
@@ -92,7 +97,7 @@ class PowerFlowThroughput(Estimator):
         for name in SYNC_NAMES[self.sync]:
             scope = "clock" if name.endswith("_mhz") else "local" if "local" in name else "node"
             told.append((name, f"T_sync, {name}", _seen(name, facts), _MEASURE[scope]))
-        told.append(("gamma1", "overlap of T_IO and T_grad", io, batch))
+        told.append(("gamma1", "overlap of T_IO and T_grad", beside, batch))
         told.append(("gamma2", "overlap of computing and synchronising", syncs, over))
         found = []
         for name, meaning, seen, measure in told:
@@ -150,7 +155,6 @@ class PowerFlowThroughput(Estimator):
     @property
     def model_(self) -> ThroughputModel:
         """Fitted model, for solvers and policies."""
-        self._check_fitted()
         return ThroughputModel(self.params_, self.sync)
 
 

@@ -148,11 +148,17 @@ TWO_NODES = two_nodes_problem()
 
 
 @pytest.fixture
-def problem_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def problem_file(here: Path) -> str:
     """`TWO_NODES` as a file, in the current directory."""
     from optgap import save
 
-    monkeypatch.chdir(tmp_path)
     save(TWO_NODES, "problem.json")
     return "problem.json"
 

@@ -14,13 +14,12 @@ from optgap.fitting.profile import (
     QUANTITIES,
     Column,
     Profile,
-    answered,
     check_magnitudes,
 )
 from optgap.fitting.readers import samples, tidy
 from optgap.fitting.readers.dialects import DIALECTS
 from optgap.fitting.readers.naming import CANONICAL, by_name
-from optgap.fitting.readers.text import RawTable, parse_csv, uncollected
+from optgap.fitting.readers.text import RawTable, parse_csv
 from optgap.models.columns import mapped, said
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.reading import Held, held_table, read_text
@@ -28,7 +27,6 @@ from optgap.models.reading import Held, held_table, read_text
 __all__ = ["read_profile", "read_profiles"]
 
 
-@uncollected()
 def read_profile(
     path: str | os.PathLike[str] | Any,
     *,
@@ -117,15 +115,16 @@ def _read(
     own = {n: by_name(n)[0].name for n in units if n in raw.cells and n not in columns}
     own = {name: ours for name, ours in own.items() if ours in QUANTITIES}
     named = mapped({**columns, **{n: f"{ours}:{units[n]}" for n, ours in own.items()}}, CANONICAL)
-    units = answered({name: unit for name, unit in units.items() if name not in own})
+    others = {name: f"{name}:{unit}" for name, unit in units.items() if name not in own}
+    measured = [name for name, quantity in QUANTITIES.items() if quantity.units]
+    units = {want.name: want.unit for want in mapped(others, measured, "--unit").values()}
     for name in named:
         if name not in raw.cells:
             raise InputError(raw.source, "columns", name, one_of(raw.cells))
     found = next((item for item in DIALECTS if item.matches(raw.cells.keys())), None)
     log = samples.read_log(raw, named, units) if sampled and found is None else None
     if log is not None:
-        names = {**samples.called(list(raw.cells)), **{w.name: n for n, w in named.items()}}
-        return replace(log, called=names).noting(*filter(None, [said(named)]))
+        return log.noting(*filter(None, [said(named)]))
     raw.require_regular()
     raw = without_copies(raw).noting(raw.again, "times the header stands below itself: left out")
     if found is not None:

@@ -12,20 +12,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from optgap.fitting.readers.text import Floats, RawTable, stem
+from optgap.fitting.readers.text import RawTable, stem
 from optgap.models.errors import InputError, NoQuote
 
 SERVER = 8
 """GPUs of a node of ElasticFlow's testbed, and of a node of Gavel's consolidated jobs."""
-
-
-def _positive(raw: RawTable, name: str) -> Floats:
-    """Return a positive column; raise InputError for the first other number."""
-    values = raw.numbers(name)
-    for row in np.flatnonzero(values <= 0)[:1]:
-        where = f"row {raw.lines[row]}, column {name}"
-        raise InputError(raw.source, where, float(values[row]), "a number above 0")
-    return values
 
 
 def _joined(raw: RawTable, names: str) -> list[str]:
@@ -58,14 +49,11 @@ def _elasticflow(raw: RawTable) -> RawTable:
     """Read iterations per second by global batch (rows) and GPUs (columns); 0 is no run."""
     counts = [name for name in raw.cells if name.isdigit()]
     rates = np.array([raw.numbers(name) for name in counts])
-    for column, row in np.argwhere(rates < 0)[:1]:
-        where = f"row {raw.lines[row]}, column {counts[column]}"
-        raise InputError(raw.source, where, float(rates[column, row]), "iterations per second")
     column, row = np.nonzero(rates > 0)
     gpus = np.array(counts, dtype=float)[column]
-    batch = _positive(raw, "global_batch_size")[row]
+    batch = raw.numbers("global_batch_size")[row]
     raw = raw.noting(
-        rates.size - len(row), "cells of 0 or nothing are combinations that were not run"
+        rates.size - len(row), "cells without a rate are combinations that were not run"
     )
     return replace(raw.take(row), cells={}).having(
         global_batch=batch, application=stem(raw.source), gpus=gpus, nodes=np.ceil(gpus / SERVER),

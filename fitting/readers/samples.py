@@ -4,35 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optgap.fitting.profile import Profile, Trace
-from optgap.fitting.readers.naming import NEVER, quantity_of
+from optgap.fitting.readers.naming import claims, quantity_of
 from optgap.fitting.readers.runs import IDLE, Cut, cut_device
 from optgap.fitting.readers.text import WRITES, Floats, RawTable, Texts, measured, stem
 from optgap.models.columns import Wanted
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.units import parsed, units_of
 
-_FIRST: Mapping[str, tuple[str, ...]] = {
-    "power_w": ("power_draw_instant", "power_draw", "power_draw_average", "board_power_draw"),
-    "frequency_mhz": (
-        "clocks_current_sm", "clocks_sm", "clocks_current_graphics", "clocks_gr",
-    ),
-    "memory_mhz": ("clocks_current_memory", "clocks_mem"),
-    "util_percent": ("utilization_gpu", "gpu_load"),
-}  # fmt: skip
-"""Loggers' names of quantities, in words; the first one with numbers is read."""
-_LAST = {"power_consumption": "power_w", "enforced_power_limit": "power_limit_w",
-         "name": "gpu_model"}  # fmt: skip
-"""Names that are read only if there is no other."""
-FIELDS = {words: (ours, k - 8) for ours, names in _FIRST.items() for k, words in enumerate(names)}
-FIELDS |= {words: (ours, 2) for words, ours in _LAST.items()}
 SURE = {"power_draw", "power_draw_instant", "power_draw_average"}
 """Names that only logs of samples have."""
 DEVICES = (
@@ -99,23 +86,32 @@ def read_log(
     if stamp and not kept.all():
         notes.append(f"{_count(int(np.sum(~kept)), 'line')} without a readable time left out")
         raw, times = raw.take(kept), times[kept]
-    columns = _columns(raw, words, named, stamp, units)
+    columns: dict[str, tuple[str, str]] = {}
+    for _, name, seen in sorted(claims(list(filter(None, raw.cells)), named), key=itemgetter(0)):
+        unit = units.get(seen.name, seen.unit)
+        clear = seen.scope != "total" and not parsed(name).unknown
+        known = clear and (not unit or unit in units_of(seen.name))
+        if name != stamp and (name in named or known):
+            columns[name] = seen.name, unit
     series: dict[str, Floats] = {}
     empty: list[str] = []
-    for ours, name, unit in columns:
+    for name, (ours, unit) in columns.items():
         if ours not in (*series, *NO_SERIES):
             values = measured(raw, name, ours, unit)[1]
             if np.isfinite(values).any():
                 series[ours] = values
-                if ours == "power_w" and sum(o == ours for o, *_ in columns) > 1:
+                if ours == "power_w" and sum(o == ours for o, _ in columns.values()) > 1:
                     notes.append(f"power is {name}")
             else:
                 empty.append(f"{name} is {raw.cells[name][0] or 'empty'} in every row")
     if "power_w" not in series and not sure:
         return None
-    texts = {ours: raw.text(name) for ours, name, _ in columns if ours in TEXTS}
+    if sure and "name" in raw.cells:
+        columns.setdefault("name", ("gpu_model", ""))
+    called = {ours: name for name, (ours, _) in reversed(columns.items())}
+    texts = {ours: raw.text(name) for ours, name in called.items() if ours in TEXTS}
     found = Samples(raw, series, _parts(raw, words, texts), texts, times)
-    if not sure and not _sampled(found, stamp, any(ours == "time_s" for ours, *_ in columns)):
+    if not sure and not _sampled(found, stamp, "time_s" in called):
         return None
     if "power_w" not in series or not stamp:
         lost = next((text for text in empty if "power" in text.lower()), ", ".join(raw.cells))
@@ -124,7 +120,8 @@ def read_log(
         raise InputError(raw.source, "", NoQuote(lost), f"{what}, as {WRITES} writes{more}")
     if not sure:
         notes.append("taken for samples (sampled=False, --set samples=false: rows as they are)")
-    return _cut(found, "nvidia-smi" if sure else "samples", [*notes, *empty])
+    profile = _cut(found, "nvidia-smi" if sure else "samples", [*notes, *empty])
+    return replace(profile, called=called)
 
 
 def _parts(
@@ -156,37 +153,6 @@ def _fitting(raw: RawTable) -> list[str]:
     if len(inner) < len(raw.odd):
         notes.append(f"the last, cut line (row {raw.odd[-1][0]}) left out")
     return notes
-
-
-def called(header: Sequence[str]) -> dict[str, str]:
-    """Return a log's names of quantities, by canonical name."""
-    return {_quantity(parsed(name).words)[0]: name for name in reversed(header)}
-
-
-def _quantity(words: str) -> tuple[str, int]:
-    """Return the canonical name for a log's words, and its rank."""
-    ours, rank, scope = quantity_of(words)
-    return FIELDS.get(words) or ("" if (ours, scope) == ("power_w", "total") else ours, rank)
-
-
-def _columns(
-    raw: RawTable,
-    words: Mapping[str, str],
-    named: Mapping[str, Wanted],
-    stamp: str,
-    units: Mapping[str, str],
-) -> list[tuple[str, str, str]]:
-    """Return canonical name, log's name and unit of the columns, the preferred ones first."""
-    taken = {want.name for want in named.values()}
-    ranked = []
-    for name in filter(None, raw.cells):
-        said, header = named.get(name), parsed(name)
-        ours, rank = (said.name, -9) if said else _quantity(words[name])
-        unit = units.get(ours, said.unit if said else header.unit)
-        known = not header.unknown and (not unit or unit in units_of(ours))
-        if name != stamp and (said or (ours and rank < NEVER and ours not in taken and known)):
-            ranked.append((rank, (ours, name, unit)))
-    return [item for _, item in sorted(ranked, key=lambda pair: pair[0])]
 
 
 def _times(

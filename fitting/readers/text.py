@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import csv
-import gc
 import io
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -58,13 +56,6 @@ class RawTable:
     again: int = 0
     top: int = 1
     notes: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, source: str, header: Sequence[str], rows: Any, lines: Any, **more: Any) -> RawTable:
-        """Return the table with these rows, each as long as the header."""
-        columns = list(zip(*rows, strict=True)) or [()] * len(header)
-        cells = [np.array([cell.strip() for cell in column], object) for column in columns]
-        return cls(source, dict(zip(header, cells, strict=True)), np.array(lines, int), **more)
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -168,18 +159,6 @@ def measured(raw: RawTable, name: str, ours: str, unit: str) -> tuple[Floats, Fl
     return values, values * units[unit] if units.get(unit, 1.0) != 1 else values
 
 
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Suspend garbage collection, which doubles the time of reading 1e6 rows."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
 def parse_csv(text: str, source: str, fields: Sequence[str] = ()) -> RawTable:
     """Read header and columns of a comma-separated text; `fields` replaces a missing header.
 
@@ -193,37 +172,42 @@ def parse_csv(text: str, source: str, fields: Sequence[str] = ()) -> RawTable:
     """
     refuse_foreign(text, source)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=True)
-    header, top = _header([*fields], "fields", 1) if fields else [], 0
+    header = _header([*fields], "fields", 1) if fields else []
+    top, again, lines = 0, 0, list[int]()
+    odd, flat = list[tuple[int, int]](), list[str]()  # no list of lists, which collection slows
     try:
-        for row in reader if not header else ():
-            if any(cell.strip() for cell in row) and not row[0].lstrip().startswith(("#", "==")):
-                top = reader.line_num
-                header = _header(row, source, top)
-                break
-        below = [(reader.line_num, row) for row in reader]
+        for row in reader:
+            if header and len(row) == len(header):
+                again += row[0] == header[0]
+                if row[0] != header[0]:
+                    flat += row
+                    lines.append(reader.line_num)
+            elif any(cell.strip() for cell in row):
+                if header:
+                    odd.append((reader.line_num, len(row)))
+                elif not row[0].lstrip().startswith(("#", "==")):
+                    top = reader.line_num
+                    header = _header(row, source, top)
     except csv.Error as error:
         where = f"row {reader.line_num}"
         raise InputError(source, where, NoQuote(error), "comma-separated cells") from None
     if not header:
         raise InputError(source, "row 1", NoQuote("nothing"), "a header")
-    whole = [(line, row) for line, row in below if len(row) == len(header)]
-    odd = tuple((line, len(row)) for line, row in below
-                if len(row) != len(header) and "".join(row).strip())  # fmt: skip
-    fitting = [(line, row) for line, row in whole if row[0] != header[0]]
-    told: dict[str, Any] = {"odd": odd, "again": len(whole) - len(fitting), "top": top}
-    if not fitting:
-        RawTable.of(source, header, (), (), **told).require_regular()
+    cells = np.array([cell.strip() for cell in flat], dtype=object).reshape(-1, len(header))
+    columns = dict(zip(header, cells.T, strict=True))
+    table = RawTable(source, columns, np.array(lines, dtype=np.int64), tuple(odd), again, top)
+    if not lines:
+        table.require_regular()
         where = f"row {top + 1}"
         raise InputError(source, where, NoQuote("nothing"), "at least one row below the header")
-    lines, rows = zip(*fitting, strict=True)
-    units = [cell.strip().strip("[]()") for cell in rows[0]]
-    if any(units) and all(spelt(unit) for unit in units if unit):  # a row of units, MHz,W
-        header = [
-            f"{name} [{unit}]" if unit and parsed(name).unit not in spelt(unit) else name
-            for name, unit in zip(header, units, strict=True)
-        ]
-        lines, rows = lines[1:], rows[1:]
-    return RawTable.of(source, header, rows, lines, **told)
+    units = [cell.strip("[]()") for cell in cells[0]]
+    if not any(units) or not all(spelt(unit) for unit in units if unit):
+        return table
+    columns = {  # a row of units, MHz,W
+        f"{name} [{unit}]" if unit and parsed(name).unit not in spelt(unit) else name: column[1:]
+        for (name, column), unit in zip(columns.items(), units, strict=True)
+    }
+    return replace(table, cells=columns, lines=table.lines[1:])
 
 
 def _header(row: list[str], source: str, line: int) -> list[str]:

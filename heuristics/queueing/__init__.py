@@ -11,7 +11,6 @@ from optgap.heuristics.queueing.parameters import (
     ReplanParams,
     SbsParams,
     ShortestReserveParams,
-    SjfParams,
 )
 from optgap.models.spec import Entry, entries
 
@@ -26,7 +25,6 @@ def _policies() -> dict[str, Callable[..., Any]]:
         "shortest": fixed_order.shortest,
         "shortest-reserve": policies.shortest_reserve,
         "shortest-gpu": fixed_order.shortest_gpu,
-        "adaptive": policies.adaptive,
         "hps": policies.hps,
         "hps_fixed": policies.hps_fixed,
         "pbs": policies.pbs,
@@ -40,7 +38,7 @@ def _policies() -> dict[str, Callable[..., Any]]:
 POLICIES = entries(
     _policies,
     Entry("fifo", "FIFO: by arrival, the first job blocks the queue"),
-    Entry("sjf", "SJF: the fewest GPUs first", options=SjfParams),
+    Entry("sjf", "SJF: the fewest GPUs first"),
     Entry("shortest", "Shortest: the least run time first", knows=("run times",)),
     Entry(
         "shortest-reserve",
@@ -49,11 +47,6 @@ POLICIES = entries(
         knows=("run times",),
     ),
     Entry("shortest-gpu", "Shortest-GPU: the least run time x GPUs first", knows=("run times",)),
-    Entry(
-        "adaptive",
-        "a reconstruction of the multi-factor scheduler that the paper abandoned",
-        knows=("run times",),
-    ),
     Entry("hps", "HPS as printed: base x aging x penalty", options=HpsParams, knows=("run times",)),
     Entry("hps_fixed", "HPS with aging that never falls", options=HpsParams, knows=("run times",)),
     Entry(

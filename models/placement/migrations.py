@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,15 +37,10 @@ class Move:
     gpu_mask: int
 
 
-@dataclass(frozen=True, eq=False)
-class Further:
+class Further(NamedTuple):
     """All limits on moves but GPUs; the problem may be a relaxation of these.
 
-    Parameters
-    ----------
-    names: names of R resources.
-    capacity: (R, N) amount of each that a node has.
-    asks: (T, R) amount of each that a task takes.
+    The R resources have `names`, nodes a `capacity` of each, (R, N), and tasks take `asks`, (T, R).
     """
 
     names: tuple[str, ...]
@@ -61,6 +57,13 @@ class Further:
             np.array([most, cluster.cpu_milli, cluster.memory_mib]),
             np.array([one, tasks.cpu_milli, tasks.memory_mib]).T,
         )
+
+
+def admitted(problem: PlacementProblem) -> list[BoolArray]:
+    """Return for every task the nodes (N,) with GPU models that it takes."""
+    specs, models = problem.tasks.gpu_specs, problem.cluster.models
+    where = {spec: accepts((spec,), models)[0] for spec in {*specs}}
+    return [where[spec] for spec in specs]
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,13 +107,11 @@ class MigrationProblem:
         ------
         InputError: for a current placement that breaks a constraint or leaves a task out.
         """
-        specs, models = problem.tasks.gpu_specs, problem.cluster.models
-        where = dict(zip(specs, accepts(specs, models), strict=True))
         made = cls(
             problem,
             current,
             np.ones(len(problem.tasks), bool) if movable is None else np.asarray(movable, bool),
-            allowed or [where[spec] for spec in specs],
+            allowed or admitted(problem),
             further or Further.of(problem),
             fixed_w,
         )

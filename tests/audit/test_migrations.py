@@ -17,7 +17,7 @@ from optgap.models.placement import PlacementSolution
 from optgap.models.placement.migrations import Further, MigrationProblem
 from optgap.solvers.placement.aggregate import Aggregate
 from optgap.solvers.placement.migrations import curve
-from optgap.solvers.placement.migrations.exact import exact
+from optgap.solvers.placement.migrations.bounds import exact
 from optgap.solvers.placement.nodes import counted
 from optgap.solvers.placement.patterns import bound_patterns
 
@@ -47,7 +47,7 @@ def migrations(draw: st.DrawFn) -> tuple[MigrationProblem, list[PlacementSolutio
         current,
         draw(st.lists(st.sampled_from([True, True, False]), min_size=tasks, max_size=tasks)),
         [where & inside[k] & open_ for where, k in zip(free, confined, strict=True)],
-        further=replace(further, capacity=np.vstack([room, further.capacity[1:]])),
+        further=further._replace(capacity=np.vstack([room, further.capacity[1:]])),
     ), every
 
 

@@ -144,7 +144,8 @@ def test_check_states_violations(cli: Cli, problem_file: str) -> None:
     verdict = json.loads(cli("check", problem_file, "bad.json", "--json", "-").out)
     assert not verdict["feasible"]
     assert verdict["objective"] is None
-    assert verdict["violations"][0]["found"] == 1500
+    said = {"constraint": "GPU capacity in milli-GPU (Cond. 3)", "where": "a GPU 0"}
+    assert verdict["violations"] == [{**said, "found": 1500, "limit": 1000}]
 
 
 LEAST_W = 495.0

@@ -12,9 +12,8 @@ import optgap
 
 
 @pytest.fixture(autouse=True)
-def _problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _problem(here: Path) -> None:
     """Six GPUs asked for, four there."""
-    monkeypatch.chdir(tmp_path)
     optgap.save(two_nodes_problem(extra=2), "tight.json")
 
 

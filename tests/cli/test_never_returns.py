@@ -52,8 +52,7 @@ def slow(task, state, interrupt_at=0):
 
 
 @pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def _folder(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watchdog, "GRACE_S", 0.3)
     monkeypatch.setattr(watchdog, "AGAIN_S", 0.1)
     optgap.save(two_nodes_problem(), "problem.json")

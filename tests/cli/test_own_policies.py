@@ -59,6 +59,13 @@ EXPECTED = [
     ("queueing", "(1 / 0 for _ in '1')", "ZeroDivisionError: division by zero, expected jobs"),
     ("coscheduling", "0", "found 0, expected a list of (job, gpu_count) pairs"),
     ("coscheduling", "(0, 1)", "found 0, expected (job, gpu_count) pairs"),
+    ("coscheduling", "1 / 0", "ZeroDivisionError"),
+    ("coscheduling", "[]", "nothing"),
+    ("coscheduling", "[(0, 9)]", "one of 1, 2, 3, 4 GPUs"),
+    ("coscheduling", "[(7, 1)]", "a job that waits"),
+    ("coscheduling", "[(0, 1), (0, 1)]", "a job that waits, once"),
+    ("coscheduling", "[(0, 4), (1, 1)]", "at most 0 GPUs"),
+    ("coscheduling", "[(0, 1), (1, 1), (2, 1)]", "2 jobs"),
     ("queueing", "['a']", "found 'a', expected a job that waits"),
     ("queueing", "[3]", "found 3, expected a job that waits"),
     ("queueing", "[0, 0]", "found [0, 0], expected each job once"),
@@ -67,9 +74,8 @@ EXPECTED = [
 
 
 @pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "own.py"
+def file(here: Path) -> Path:
+    return here / "own.py"
 
 
 @pytest.mark.parametrize(("family", "answer", "said"), EXPECTED)

@@ -153,22 +153,6 @@ def test_a_method_that_does_not_treat_the_objective_says_so() -> None:
         execute(TWO_NODES, Runnable(entry, "narrow"), Limits(), 0)
 
 
-def test_checking_names_what_is_broken() -> None:
-    assert optgap.check(TWO_NODES, TOGETHER).feasible
-    assert optgap.check(TWO_NODES, TOGETHER).serves_all
-    verdict = optgap.check(TWO_NODES, OVERFULL)
-    assert not verdict.feasible
-    assert verdict.objective is None
-    assert verdict.to_json()["violations"] == [
-        {
-            "constraint": "GPU capacity in milli-GPU (Cond. 3)",
-            "where": "a GPU 0",
-            "found": 1500,
-            "limit": 1000,
-        }
-    ]
-
-
 def test_generating_is_reproducible_and_typed() -> None:
     first, second = (optgap.generate("placement", "small", seed=3, size=5) for _ in range(2))
     assert first.to_json() == second.to_json()

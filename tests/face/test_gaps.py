@@ -214,15 +214,6 @@ def test_one_failure_leaves_the_other_rows_alone() -> None:
     assert table.best_bound == 495.0
 
 
-@pytest.mark.parametrize(
-    ("policies", "methods"),
-    [("nope", "auto"), ("pwr", "nope"), ("pwr(x=1)", "auto"), ("pwr,", "auto")],
-)
-def test_unknown_names_are_refused_before_anything_runs(policies: str, methods: str) -> None:
-    with pytest.raises(InputError):
-        compare(TWO_NODES, policies, methods)
-
-
 def test_an_interrupt_leaves_the_rest_of_the_rows_empty() -> None:
     limits = Limits(progress=lambda phase, incumbent, bound: stop_at_fgd(phase))
 

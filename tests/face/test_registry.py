@@ -31,9 +31,8 @@ number = 3
 
 
 @pytest.fixture
-def own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "my_policy_file.py"
+def own_file(here: Path) -> Path:
+    path = here / "my_policy_file.py"
     path.write_text(OWN)
     return path
 

@@ -54,13 +54,13 @@ def kills_once(state):
     return one_by_one(state)
 """
 SMALL = {"family": "placement", "presets": ["small"], "instance": {"size": 5}}
+FGD = {**SMALL, "policies": ["fgd"]}
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(here: Path) -> Path:
     Path("own.py").write_text(OWN)
-    return tmp_path
+    return here
 
 
 def grid(*policies: str, seeds: int = 3, **other: Any) -> dict[str, Any]:
@@ -143,18 +143,12 @@ def test_problem_files_are_found_beside_the_spec(folder: Path) -> None:
         ({"grid": []}, "policies or methods"),
         ({"grid": [{**SMALL, "family": "plaecment"}]}, "plaecment"),
         ({"grid": [{**SMALL, "policies": ["fdg"]}]}, "fdg"),
-        ({"grid": [{**SMALL, "policies": ["fgd"], "presets": ["big"]}]}, "big"),
-        ({"grid": [{**SMALL, "policies": ["fgd"], "instance": {"sice": 3}}]}, "sice"),
-        ({"grid": [{**SMALL, "policies": ["fgd"], "instance": {"size": "x"}}]}, "an integer"),
-        ({"grid": [{**SMALL, "policies": ["fgd"], "parameters": {"alpha": [1]}}]}, "alpha"),
-        (
-            {"grid": [{**SMALL, "policies": ["fgd"], "problems": ["p.json"]}]},
-            "conflicts with problems",
-        ),
-        (
-            {"grid": [{"family": "placement", "policies": ["fgd"], "problems": ["no.json"]}]},
-            "no.json",
-        ),
+        ({"grid": [{**FGD, "presets": ["big"]}]}, "big"),
+        ({"grid": [{**FGD, "instance": {"sice": 3}}]}, "sice"),
+        ({"grid": [{**FGD, "instance": {"size": "x"}}]}, "an integer"),
+        ({"grid": [{**FGD, "parameters": {"alpha": [1]}}]}, "alpha"),
+        ({"grid": [{**FGD, "problems": ["p.json"]}]}, "conflicts with problems"),
+        ({"grid": [{"family": "placement", "policies": "all", "problems": "x.json"}]}, "x.json"),
         ({"grid": [{**SMALL, "policies": ["own.py:nobody"]}]}, "nobody"),
         ({"grid": [{**SMALL}]}, "policies or methods"),
     ],
@@ -452,12 +446,7 @@ def test_a_ray_cluster_that_does_not_answer_is_bad_input(address: str) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {"name": "slurm"},
-        {"name": "dask"},
-        {"name": "processes", "scheduler": "tcp://x:1"},
-        {"jobs": 0},
-    ],
+    [{"name": "slurm"}, {"name": "dask"}, {"scheduler": "tcp://x:1"}, {"jobs": 0}],
 )
 def test_an_engine_that_cannot_be_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InputError):

@@ -52,8 +52,7 @@ SETTINGS: list[tuple[str, str, Any, str]] = [
 
 
 @pytest.fixture(autouse=True)
-def _afresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def _afresh(here: Path) -> None:
     warn.cache_clear()
 
 

@@ -228,7 +228,7 @@ def test_what_one_gpu_and_one_batch_cannot_tell_has_no_number() -> None:
     )
     report = optgap.fit(rows, "powerflow-energy", cv=0)
     told = report.fit.fits[""].params_
-    assert {told[name] for name in ("static_w", "wait_share", "sync_static_w")} == {0}
+    assert {told[name] for name in ("static_w", "wait_share", "sync_b_low_w")} == {0}
     assert "P_sync is not identifiable" in str(report)
     problem = optgap.generate("elastic", seed=0, size=3, preset="tiny", models=report)
     assert [item.counts for item in problem.classes] == [(1,)]

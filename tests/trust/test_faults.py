@@ -27,6 +27,8 @@ from optgap.registry import FAMILIES
 from optgap.solvers.backends import BACKENDS, highs, solve
 from optgap.solvers.backends.linear import LinearBuilder, LinearModel, Options, Solved, normalised
 
+pytestmark = pytest.mark.usefixtures("here")
+
 HONEST = highs.solve
 METHODS = [
     (name, method)
@@ -131,13 +133,11 @@ def test_nothing_false_gets_out(
         "echo 'Lower bound: nonsense'; sleep 0.2; kill -9 $$",
     ],
 )
-def test_a_cbc_that_dies_or_babbles(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str
-) -> None:
-    program = tmp_path / "cbc"
+def test_a_cbc_that_dies_or_babbles(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    program = Path("cbc")
     program.write_text(f"#!/bin/sh\nfor out; do :; done  # the last argument\n{script}\n")
     program.chmod(0o755)
-    monkeypatch.setattr("cbcbox.cbc_bin_path", lambda: str(program))
+    monkeypatch.setattr("cbcbox.cbc_bin_path", lambda: str(program.resolve()))
     problem = two_nodes_problem()
     try:
         result = optgap.solve(problem, "milp", backend="cbc", time_limit=20)
@@ -206,16 +206,16 @@ def test_solving_with_hardly_any_memory_is_one_line_or_a_result_that_holds(
     tmp_path: Path, spare_mib: int
 ) -> None:
     problem = optgap.generate("coscheduling", size=12)
-    optgap.save(problem, tmp_path / "problem.json")
+    optgap.save(problem, "problem.json")
     known = min(optgap.run(problem, name).objective for name in ("marble", "sequential_max_gpu"))
-    (tmp_path / "limited.py").write_text(LIMITED)
+    Path("limited.py").write_text(LIMITED)
     asked = ("solve", "problem.json", "--time-limit", "2", "--json", "result.json")
     command = [sys.executable, "limited.py", str(spare_mib), *asked]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path
     )
     assert "Traceback" not in done.stderr
-    written = tmp_path / "result.json"
+    written = Path("result.json")
     if not written.exists():
         assert done.returncode not in (0, 2, 3)
         assert done.stderr.strip()

@@ -273,9 +273,8 @@ def _relaxed(nodes: Sequence[Node], pods: Sequence[Pod]) -> list[int]:
     Moves check the units themselves, as a resource of the node.
     """
     kinds = [frozenset(node.devices.keys) for node in nodes]
-    most: Counter[frozenset[tuple[str, ...]]] = Counter()
-    for kind, node in zip(kinds, nodes, strict=True):
-        most[kind] = max(most[kind], node.devices.units)
+    units = [(node.devices.units, kind) for node, kind in zip(nodes, kinds, strict=True)]
+    most = {kind: max(of for of, other in units if other == kind) for kind in {*kinds}}
     held = [(kinds[pod.node], pod.cell[1]) for pod in pods]
     tiny = Counter(kind for kind, share in held if 0 < WHOLE * share < most[kind])
     # each tiny share counts one at least
@@ -345,11 +344,10 @@ def _migration(source: str, nodes: Sequence[Node], pods: Sequence[Pod]) -> Migra
 
 def _cpu(nodes: Sequence[Node], pods: Sequence[Pod]) -> list[int]:
     """Return milli-vCPU of every task; an overfull node counts as full and stays so."""
-    found = [pod.asks.get("cpu", 0) for pod in pods]
-    left = [node.capacity["cpu"] for node in nodes]
-    for k, pod in enumerate(pods):
-        found[k] = min(found[k], left[pod.node])
-        left[pod.node] -= found[k]
+    found, left = list[int](), [node.capacity["cpu"] for node in nodes]
+    for pod in pods:
+        found.append(min(pod.asks.get("cpu", 0), left[pod.node]))
+        left[pod.node] -= found[-1]
     return found
 
 

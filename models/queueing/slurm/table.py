@@ -25,8 +25,6 @@ OTHERS = (
 """Lines that Slurm prints beside such a table."""
 JOB = re.compile(r"\d+([_+.].*)?")
 NEEDED = ("submit", "start", "end")
-
-
 MOST_HOSTS = 100_000
 """Largest number of nodes in one host list."""
 NEVER = frozenset({"", "none", "unknown", "n/a", "none assigned", "invalid"})

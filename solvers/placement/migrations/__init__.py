@@ -2,14 +2,15 @@
 
 The objective is power. Groups of tasks leave greedily (`greedy`), and the offline placement is
 matched to the present one (`target`). The better of two bounds counts: that of node patterns with
-everything but load free to move, for any K, and that of K departures (`departures`). Small clusters
-are solved exactly for each K (`exact`).
+everything but load free to move, for any K, and that of K departures. Small clusters are solved
+exactly for each K (`bounds`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -18,11 +19,15 @@ from optgap.models.limits import Limits
 from optgap.models.placement import PlacementSolution
 from optgap.models.placement.migrations import MigrationProblem, Move
 from optgap.models.result import Termination
-from optgap.solvers.placement.migrations.departures import saved_w
-from optgap.solvers.placement.migrations.exact import exact
+from optgap.solvers.placement.migrations.bounds import exact, saved_w
 from optgap.solvers.placement.migrations.greedy import Descent
 from optgap.solvers.placement.migrations.state import NOTHING, State
-from optgap.solvers.placement.migrations.target import in_order, laid_over, without_load
+from optgap.solvers.placement.migrations.target import (
+    free_nodes,
+    in_order,
+    laid_over,
+    without_load,
+)
 
 EXACT_NODES, EXACT_TASKS = 40, 120
 """Largest sizes at which the integer program is solved."""
@@ -57,11 +62,13 @@ class MigrationCurve:
 
     Parameters
     ----------
+    migration: the problem.
     points: results by ascending `most`; the last is for any number of migrations.
     solution: placement after the moves of the last point.
     termination: reason why the work stopped.
     """
 
+    migration: MigrationProblem
     points: tuple[CurvePoint, ...]
     solution: PlacementSolution
     termination: Termination
@@ -173,7 +180,7 @@ def curve(
         work.point(k, k == most, *max(by_patterns, gone[k], known.get(k, gone[k]))) for k in grid
     )
     end, _ = migration.follow(points[-1].moves, len(points[-1].moves))
-    return MigrationCurve(points, end, limits.stop or Termination.COMPLETED)
+    return MigrationCurve(migration, points, end, limits.stop or Termination.COMPLETED)
 
 
 def _grid(most: int, wanted: Iterable[int]) -> list[int]:
@@ -183,29 +190,40 @@ def _grid(most: int, wanted: Iterable[int]) -> list[int]:
 
 
 def _patterns(work: _Work) -> tuple[float, str]:
-    """Return the bound if all but load may move; store moves towards the offline placement."""
-    from optgap.solvers.placement.patterns import patterns
+    """Return the bound if all but load may move; store moves towards the offline placement.
 
-    migration, limits, part = work.migration, work.limits, without_load(work.migration)
-    if part is None:
+    The placement is that of the nodes on which any equal tasks may be exchanged.
+    """
+    from optgap.solvers.placement.patterns import bound_patterns, patterns
+
+    migration, limits, free = work.migration, work.limits, free_nodes(work.migration)
+    every = np.arange(len(migration.problem.cluster))
+    part, whole = (without_load(migration, nodes) for nodes in (free, every))
+    if whole is None:
         return -np.inf, ""
-    share = limits.within(PATTERN_SHARE * limits.remaining)
-    found = patterns(
-        part.problem, limits=share, seed=work.seed, tolerance=TOLERANCE, rounds=ROUNDS,
-        start=part.here,
-    )  # fmt: skip
-    if found.solution is not None and (found.solution.node >= 0).all():
-        near = laid_over(part, found.solution)
-        node, mask = migration.current.node.copy(), migration.current.gpu_mask.copy()
-        node[part.tasks], mask[part.tasks] = near.node, near.gpu_mask
-        way = in_order(migration, PlacementSolution.of_arrays(node, mask), limits)
-        descent = Descent(migration, way)
-        descent.run(limits)
-        work.add(descent.moves)
-    if found.bound is None:
+    asked: dict[str, Any] = {"seed": work.seed, "tolerance": TOLERANCE}
+    share = PATTERN_SHARE * limits.remaining
+    bounded = None
+    if part is None or len(free) < len(every):
+        half = limits.within(share / 2)
+        bounded = bound_patterns(whole.problem, limits=half, start=whole.here, **asked)
+    if part is not None:
+        found = patterns(
+            part.problem, limits=limits.within(share), rounds=ROUNDS, start=part.here, **asked
+        )
+        bounded = bounded or found
+        if found.solution is not None and (found.solution.node >= 0).all():
+            near = laid_over(part, found.solution)
+            node, mask = migration.current.node.copy(), migration.current.gpu_mask.copy()
+            node[part.tasks], mask[part.tasks] = free[near.node], near.gpu_mask
+            way = in_order(migration, PlacementSolution.of_arrays(node, mask), limits)
+            descent = Descent(migration, way)
+            descent.run(limits)
+            work.add(descent.moves)
+    if bounded is None or bounded.bound is None:
         return -np.inf, ""
-    bound = found.bound + part.load_w - ROUNDING * abs(found.bound)
-    return bound + migration.fixed_w, found.bound_by or ""
+    bound = bounded.bound + whole.load_w - ROUNDING * abs(bounded.bound)
+    return bound + migration.fixed_w, bounded.bound_by or ""
 
 
 def _exact(work: _Work, grid: Sequence[int]) -> dict[int, tuple[float, str]]:

@@ -14,9 +14,9 @@ import numpy as np
 
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
-from optgap.models.placement.arrays import IntArray
+from optgap.models.placement.arrays import BoolArray, IntArray
 from optgap.models.placement.cluster import Cluster
-from optgap.models.placement.migrations import MigrationProblem, Move
+from optgap.models.placement.migrations import MigrationProblem, Move, admitted
 from optgap.models.placement.power import CORE_MILLI
 from optgap.solvers.placement.migrations.state import State
 
@@ -26,13 +26,13 @@ MOST_HOPS = 3
 
 @dataclass(frozen=True)
 class Part:
-    """Cluster without its load: the tasks without GPUs that must stay.
+    """Nodes of a cluster without their load: the tasks without GPUs that must stay.
 
     Parameters
     ----------
-    problem: all nodes, less the CPU and memory of their load, and the other tasks.
-    tasks: indices of these tasks.
-    here: their present places.
+    problem: the nodes, less the CPU and memory of their load, and the other tasks.
+    tasks: indices of these tasks in the cluster.
+    here: present places of the tasks.
     load_w: least power that the load adds to the nodes, W.
     """
 
@@ -42,16 +42,31 @@ class Part:
     load_w: float
 
 
-def without_load(migration: MigrationProblem) -> Part | None:
-    """Return the cluster without its load; None if there is nothing but load.
+def free_nodes(migration: MigrationProblem) -> IntArray:
+    """Return the nodes without tasks that other nodes with such GPUs would not take."""
+    problem, allowed = migration.problem, np.array(migration.allowed)
+    open_to = np.asarray(allowed[migration.movable].any(axis=0))
+    such = np.array(admitted(problem)) & (problem.cluster.gpus >= problem.tasks.num_gpu[:, None])
+    free = migration.movable & (allowed | ~(such & open_to)).all(axis=1)
+    open_to[migration.current.node[~free & ~_load(migration)]] = False
+    return np.flatnonzero(open_to)
+
+
+def _load(migration: MigrationProblem) -> BoolArray:
+    load: BoolArray = ~migration.movable & (migration.problem.tasks.num_gpu == 0)
+    return load
+
+
+def without_load(migration: MigrationProblem, nodes: IntArray) -> Part | None:
+    """Return nodes without their load; None if there is nothing but load.
 
     A node of whole cores gets a milli-vCPU more than is left. Its CPU packages then equal those of
     the node with its load, whose cores are counted from the free amount.
     """
     problem, current = migration.problem, migration.current
     cluster, of, power = problem.cluster, problem.tasks, problem.power
-    load = ~migration.movable & (of.num_gpu == 0)
-    tasks = np.flatnonzero(~load)
+    load = _load(migration)
+    tasks = np.flatnonzero(~load & np.isin(current.node, nodes))
     if not len(tasks):
         return None
     used, memory = np.zeros_like(cluster.cpu_milli), cluster.memory_mib.copy()
@@ -60,19 +75,21 @@ def without_load(migration: MigrationProblem) -> Part | None:
     cpu = cluster.cpu_milli - used
     cpu += (used > 0) & (cpu % CORE_MILLI == 0)
     load_w, columns = 0.0, (cluster.cpu_milli, used, cpu)
-    for row, nodes in Counter(zip(*(c.tolist() for c in columns), strict=True)).items():
+    for row, count in Counter(zip(*(c[nodes].tolist() for c in columns), strict=True)).items():
         size, held, left = row
         edges = (*(e - held for e in power.cpu_edges(size)), *power.cpu_edges(left))
         # both are constant between edges: what others use is tried at each and behind it
         tried = {0, *edges, *(edge + 1 for edge in edges)}
-        load_w += nodes * min(
+        load_w += count * min(
             power.cpu_w(size, size - held - u) - power.cpu_w(left, left - u)
             for u in tried
             if 0 <= u <= size - held
         )
-    rest = Cluster.of(cluster.names, cpu, memory, cluster.gpus, cluster.models)
-    part = replace(problem, cluster=rest, tasks=of.take(tasks.tolist()))
-    here = PlacementSolution.of_arrays(current.node[tasks], current.gpu_mask[tasks])
+    names, models = ([column[n] for n in nodes] for column in (cluster.names, cluster.models))
+    rest = Cluster.of(names, cpu[nodes], memory[nodes], cluster.gpus[nodes], models)
+    ranks, mask = np.arange(len(nodes)), current.gpu_mask[tasks]
+    part = replace(problem, cluster=rest, tasks=of.take(tasks.tolist()), ranks=ranks)
+    here = PlacementSolution.of_arrays(np.searchsorted(nodes, current.node[tasks]), mask)
     return Part(part, tasks, here, load_w)
 
 

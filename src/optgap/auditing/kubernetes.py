@@ -73,9 +73,7 @@ def audit_kubernetes(
         tuple(_facts(reading, now, best, found)),
         tuple(notes),
         found.termination,
-        migration,
         found,
-        tuple(node.name for node in reading.nodes),
         asked=moves,
     )
 

@@ -63,13 +63,11 @@ class MoveList(Answer):
     ----------
     migration: the problem whose tasks migrate.
     moves: the steps.
-    names: (N,) names of the nodes in the cluster.
     power_w: the power before the first and after each step, W.
     """
 
     migration: MigrationProblem
     moves: tuple[Move, ...]
-    names: tuple[str, ...]
     power_w: tuple[float, ...]
 
     def __len__(self) -> int:
@@ -79,12 +77,13 @@ class MoveList(Answer):
         return f"<MoveList of {len(self)} moves>"
 
     def _rows(self) -> list[dict[str, Any]]:
-        tasks = self.migration.problem.tasks.names
+        problem = self.migration.problem
+        tasks, nodes = problem.tasks.names, problem.cluster.names
         return [
             {
                 "task": tasks[move.task],
-                "from_node": self.names[move.from_node],
-                "to_node": self.names[move.to_node],
+                "from_node": nodes[move.from_node],
+                "to_node": nodes[move.to_node],
                 "gpu_index": [
                     g for g in range(move.gpu_mask.bit_length()) if move.gpu_mask >> g & 1
                 ],
@@ -135,8 +134,7 @@ class Audit(Answer):
     facts: names and values, for people.
     warnings: lines about odd values in the file.
     termination: whether a limit or an interrupt ended the work.
-    migration, curve, node_names: for placements the tasks that may migrate, the saving by number
-        of moves, and the names of the nodes.
+    curve: for placements the saving by number of moves.
     asked: the number of moves that a plan was asked for, if one was.
     comparison: for logs every policy beside the schedule that ran.
 
@@ -164,9 +162,7 @@ class Audit(Answer):
     facts: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = ()
     termination: Termination = Termination.COMPLETED
-    migration: MigrationProblem | None = field(default=None, repr=False)
     curve: MigrationCurve | None = field(default=None, repr=False)
-    node_names: tuple[str, ...] = field(default=(), repr=False)
     comparison: Comparison | None = field(default=None, repr=False)
     asked: int | None = None
 
@@ -196,10 +192,10 @@ class Audit(Answer):
         ------
         ValueError: when the audit is not one of a placement.
         """
-        if self.curve is None or self.migration is None:
+        if self.curve is None:
             raise ValueError(f"nothing moves in an audit of {self.family}")
         point = self.curve.at(most)
-        return MoveList(self.migration, point.moves, self.node_names, point.path_w)
+        return MoveList(self.curve.migration, point.moves, point.path_w)
 
     def _curve_rows(self) -> list[dict[str, float | int]]:
         points = self.curve.points if self.curve else ()

@@ -13,6 +13,7 @@ import numpy as np
 from optgap.documents import load_solution
 from optgap.models.columns import mapped, rewritten
 from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.placement.cluster import MAX_GPUS_PER_NODE
 from optgap.models.placement.solution import PlacementSolution
 from optgap.models.queueing.solution import QueueingSolution
 from optgap.models.reading import Held, Path, read_text
@@ -83,11 +84,9 @@ def _placement(table: Table, problem: Any, source: str, reasons: Counter[str]) -
     untold: list[int] = []
     for name, where, text, row in zip(*table.values(), strict=True):
         parts = [part.strip() for part in text.split("-")] if text else []
-        if not all(part.isdigit() for part in parts):
+        if not all(part.isdecimal() and int(part) < MAX_GPUS_PER_NODE for part in parts):
             place = f"row {row}, column gpu_index"
-            raise InputError(source, place, text, "indices joined with -, such as 0-2")
-        if any(int(part) > 61 for part in parts):
-            raise InputError(source, f"row {row}, column gpu_index", text, "GPUs of the node")
+            raise InputError(source, place, text, "indices of GPUs joined with -, such as 0-2")
         if name not in places:
             reasons["a task that the problem does not have"] += 1
         elif not where:

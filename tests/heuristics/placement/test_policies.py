@@ -108,17 +108,6 @@ def test_no_node_takes_more_than_1001_tasks() -> None:
         assert int((run(problem, name).solution.node == 0).sum()) == 1001
 
 
-def test_random_spreads_over_nodes_and_gpus_alike() -> None:
-    nodes = [(0, 0, 4, "G2")] * 4
-    problem = problem_of(nodes, [(0, 0, 1, 1, "")] * 1600)
-    solution = run(problem, "random", seed=5).solution
-    hits = np.zeros((4, 4))
-    for n, gpus in filter(None, placements(solution)):
-        hits[n, gpus[0]] += 1
-    # 100 expected in each of 16 cells; chi-square above 37.7 has probability 0.001
-    assert ((hits - 100) ** 2 / 100).sum() < 37.7
-
-
 # -- the reference runs and published numbers --------------------------------------------
 
 

@@ -72,14 +72,6 @@ def lonely(wake_s: float) -> ConsolidationProblem:
     )  # fmt: skip
 
 
-def test_a_gpu_that_slept_draws_power_and_gets_nothing_done_until_it_is_awake() -> None:
-    problem = lonely(10.0)
-    outcome = POLICIES["default"].load()(problem, limits=Limits(), seed=0)
-    found = problem.evaluate(outcome.solution)
-    assert found.objective == pytest.approx(2 * 110 * (144.8 + 50))
-    assert found.metrics["mean_stretch"] == pytest.approx(1.1)
-
-
 def test_a_gpu_whose_next_task_comes_as_the_last_one_ends_has_not_slept() -> None:
     problem = lonely(30.0)
     problem = replace(problem, servers=problem.servers[:1])

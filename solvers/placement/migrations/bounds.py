@@ -1,4 +1,12 @@
-"""Textbook formulation with the current placement, from which at most K tasks may move.
+"""Bounds on the power that at most K migrations can reach: by departures, and exact ones.
+
+Arrivals never lower a node's power, and a task of c whole GPUs needs c idle ones wherever it goes:
+c w_k W at least, with w_k the least that a GPU costs more than an idle one where k may go. So node
+by node m departures save at most s_n(m), GPUs and CPU packages added up as if either could choose
+its m tasks alone. The concave majorants of the s_n, merged by slope, bound what K departures save
+together.
+
+The exact ones are of the textbook formulation with the current placement:
 
 moved_i ≥ 1 − y_inh  for every GPU h of node n that task i has now (1 − x_in without GPUs)
 Σ_i moved_i ≤ K,  x_in = 0 where i may not go
@@ -7,22 +15,69 @@ moved_i ≥ 1 − y_inh  for every GPU h of node n that task i has now (1 − x_
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 
 import numpy as np
 
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementSolution
+from optgap.models.placement.arrays import FloatArray
 from optgap.models.placement.migrations import MigrationProblem
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.safe import solver_slack
 from optgap.solvers.formulation import Formulation, Stopped
 from optgap.solvers.placement.formulation import Placing, program
+from optgap.solvers.placement.migrations.state import State
 from optgap.solvers.placement.milp import TOLERANCE
 
 UNITS = 10.0
 """Work for each number of migrations."""
 LARGE = 10**7
 """Least amount that exceeds the tolerances of the integer program."""
+
+
+def saved_w(state: State) -> FloatArray:
+    """Return the most that 0, 1, 2, … migrations can save, W, up to the number of tasks."""
+    slopes = [slope for n in range(len(state.on)) for slope in _majorant(_savings(state, n))]
+    saved = np.zeros(len(state.tasks) + 1)
+    saved[1 : len(slopes) + 1] = sorted(slopes, reverse=True)
+    return np.asarray(np.cumsum(saved))
+
+
+def _savings(state: State, n: int) -> list[float]:
+    """Return s_n(0), s_n(1), …, W."""
+    node, tasks = state.nodes[n], state.tasks
+    here = [k for k in sorted(state.on[n]) if state.migration.movable[k]]
+    more = float(node["gpu_full_w"] - node["gpu_idle_w"])
+    best = np.zeros(len(here) + 1)
+    for on in state.groups(n):
+        gain = more
+        if tasks.gpu_milli[on[0]] == 1000:
+            gain = int(tasks.num_gpu[on[0]]) * max(0.0, more - _least_more(state, on[0]))
+        best[len(on) :] = np.maximum(best[len(on) :], best[: -len(on)] + gain)
+    cpu = sorted((int(tasks.cpu_milli[k]) for k in here), reverse=True)
+    free = accumulate(cpu, initial=int(state.free_cpu[n]))
+    cpus = [state.cpu_power(n, milli) for milli in free]
+    return [gpus + cpus[0] - now for gpus, now in zip(best.tolist(), cpus, strict=True)]
+
+
+def _least_more(state: State, k: int) -> float:
+    """Return w_k, W; task k may also take other GPUs of its own node."""
+    where = state.migration.allowed[k] & (state.migration.problem.cluster.gpus > 0)
+    where[state.node[k]] = True
+    return float((state.nodes["gpu_full_w"] - state.nodes["gpu_idle_w"])[where].min())
+
+
+def _majorant(savings: list[float]) -> list[float]:
+    """Return the slopes of the least concave function above, in falling order."""
+    slopes: list[float] = []
+    while len(slopes) + 1 < len(savings):
+        here, value = len(slopes), savings[len(slopes)]
+        rates = [(v - value) / m for m, v in enumerate(savings[here + 1 :], 1)]
+        slope = max(0.0, *rates)
+        farthest = max(m for m, rate in enumerate(rates, 1) if rate == max(rates))
+        slopes += [slope] * farthest
+    return slopes
 
 
 def exact(
