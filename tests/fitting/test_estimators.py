@@ -12,7 +12,6 @@ import pytest
 
 from optgap.fitting import ESTIMATORS, make_estimator
 from optgap.fitting.curves import LinearPower
-from optgap.fitting.estimator import NotFittedError
 from optgap.fitting.groups import Split, cross_validate, fit_groups
 from optgap.fitting.optimise import Floats, Parameter, solved
 from optgap.fitting.profile import Profile
@@ -72,8 +71,6 @@ def test_settings_go_in_and_come_out(name: str) -> None:
     assert type(estimator)(**estimator.get_params()).get_params() == estimator.get_params()
     assert estimator.clone(starts=3).starts == 3
     assert repr(estimator).startswith(type(estimator).__name__)
-    with pytest.raises(NotFittedError):
-        estimator.predict({})
 
 
 def test_an_unknown_model_is_refused_with_the_list() -> None:
