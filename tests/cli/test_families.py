@@ -265,8 +265,14 @@ def test_the_written_out_example_from_csv_to_timeline(made: dict[str, str], cli:
     assert result["objective"] == pytest.approx(528.86, abs=0.01)
     lines = Path("timeline.csv").read_text().splitlines()
     assert lines[0] == "time_s,job,event,gpus,frequency_mhz"
-    assert "0.0,a,run,2,1200.0" in lines
-    assert Path("power.csv").read_text().startswith("time_s,jobs_running,gpus_used,power_jobs_w")
+    assert lines[1:5] == [
+        "0.0,a,submit,0,0.0", "0.0,b,submit,0,0.0", "0.0,a,run,2,1200.0", "0.0,b,run,2,1000.0",
+    ]  # fmt: skip
+    assert sum(",complete," in line for line in lines) == 2
+    power = Path("power.csv").read_text().splitlines()
+    assert power[0].startswith("time_s,jobs_running,gpus_used,power_jobs_w")
+    assert power[1].split(",")[1:4] == ["2", "4", "470.000"]
+    assert power[-1].split(",")[1:4] == ["0", "0", "0.000"]
 
 
 def test_a_policy_that_passes_the_limit_is_measured_against_what_it_kept(
