@@ -159,12 +159,12 @@ def test_waking_is_set_from_the_command_line_and_power_by_utilisation_refused(
 
 def test_fitted_models_are_given_one_after_another(tasks: list[str], cli: Cli) -> None:
     groups = [
-        ("linear-power", {"P_gs": {"value": 40.0}, "alpha": {"value": 0.1}}),
-        ("power-law-jct", {"beta": {"value": 0.5}}),
+        ("linear-power", "", {"P_gs": {"value": 40.0}, "alpha": {"value": 0.1}}),
+        ("power-law-jct", "V100", {"beta": {"value": 0.5}}),
     ]
     given = []
-    for model, params in groups:
-        group = {"group": "", "params": params, "validity": {}}
+    for model, name, params in groups:
+        group = {"group": name, "params": params, "validity": {}}
         document = {"schema": "optgap.fit/1", "model": model, "groups": [group]}
         Path(f"{model}.json").write_text(json.dumps(document))
         given += ["--model", f"{model}.json"]
