@@ -207,10 +207,7 @@ def test_gaps_have_an_interval_under_the_uncertainty_of_a_fit(
         (["consolidation", "--model", "FIT", "--samples", "1"], "2 to 10000 draws"),
         (["consolidation", "--model", "none.json"], "none.json"),
         (["consolidation", "--sweep", "size=4,5", "--model", "FIT"], "conflicts with --sweep"),
-        (
-            ["placement", "--preset", "small", "--model", "FIT"],
-            "linear-power serves consolidation, elastic",
-        ),
+        (["placement", "--model", "FIT"], "linear-power serves consolidation, elastic"),
         (["--model", "FIT"], "--model: needs a family"),
     ],
 )

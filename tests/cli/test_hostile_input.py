@@ -27,11 +27,6 @@ def folder(here: Path) -> None:
     Path("directory.json").mkdir()
     text = json.dumps(document)
     files = {
-        "empty.json": "",
-        "truncated.json": text[: len(text) // 2],
-        "list.json": "[1, 2]",
-        "nan.json": text.replace("16000", "NaN", 1),
-        "infinite.json": text.replace("0.5", "1e999", 1),
         "twice.json": '{"schema": "x", "schema": "y"}',
         "schemaless.json": "{}",
         "numbered.json": '{"schema": 3}',
@@ -40,7 +35,6 @@ def folder(here: Path) -> None:
         "negative.json": text.replace("16000", "-16000", 1),
         "vast.json": text.replace("16000", "100000001", 1),
         "float.json": text.replace("16000", "16000.5", 1),
-        "long.json": text.replace("16000", "9" * 5000, 1),
         "deep.json": "[" * 100_000,
         "nodes.csv": "sn,cpu_milli,memory_mib,gpu,model\nn0,16000,4096,2,G2\n",
         "tasks.csv": "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np0,1000,10,1,500\n",
@@ -50,7 +44,6 @@ def folder(here: Path) -> None:
     }
     for name, content in files.items():
         Path(name).write_text(content)
-    Path("binary.json").write_bytes(b"\xff\xfe\x00\x01")
     for name, edit in {
         "task": lambda d: d["placements"][0].update(task="else"),
         "node": lambda d: d["placements"][0].update(node="nowhere"),
@@ -68,12 +61,6 @@ def folder(here: Path) -> None:
         ("missing.json", "optgap: missing.json: no such file or directory; name a readable file"),
         ("directory", "is a directory"),
         ("directory.json", "is a directory"),
-        ("empty.json", "valid JSON"),
-        ("truncated.json", "line 1, column"),
-        ("list.json", "a JSON object"),
-        ("binary.json", "UTF-8"),
-        ("nan.json", "NaN"),
-        ("infinite.json", "1e999"),
         ("twice.json", "field schema"),
         ("schemaless.json", "field schema"),
         ("numbered.json", "field schema"),
@@ -83,7 +70,6 @@ def folder(here: Path) -> None:
         ("negative.json", "field nodes.cpu_milli[0]"),
         ("vast.json", "at most 100000000 milli-vCPU"),
         ("float.json", "field nodes.cpu_milli[0]"),
-        ("long.json", "long.json"),
         ("deep.json", "deep.json"),
     ],
 )
