@@ -36,10 +36,6 @@ NOT_NEGATIVE = ("dram_sum", "dram_active", "fp_active", "util_percent")
 """Inputs that may be 0; the others must be positive."""
 
 
-class NotFittedError(RuntimeError):
-    """Error for use of an estimator before it was fitted."""
-
-
 @dataclass(kw_only=True, eq=False)
 class Estimator(ABC):
     """Base of the fitted models; the fields are the settings.
@@ -138,10 +134,6 @@ class Estimator(ABC):
         return replace(self, **settings)
 
     @property
-    def fitted(self) -> bool:
-        return hasattr(self, "theta_")
-
-    @property
     def params_(self) -> dict[str, float]:
         """Fitted values by name."""
         return {p.name: float(v) for p, v in zip(self.parameters_, self.theta_, strict=True)}
@@ -176,10 +168,8 @@ class Estimator(ABC):
 
         Raises
         ------
-        NotFittedError: before `fit`.
         InputError: for missing columns or values.
         """
-        self._check_fitted()
         profile = self.table(table)
         self._columns(profile, self.needs)
         design = self.design(profile, self.facts_)
@@ -324,13 +314,8 @@ class Estimator(ABC):
             found.append(f"mean error {self.mape_:.1%} in sample: the form does not fit the data")
         return found
 
-    def _check_fitted(self) -> None:
-        if not self.fitted:
-            raise NotFittedError(f"{type(self).__name__} is not fitted: call fit first")
-
     def with_theta(self, theta: NDArray[np.float64]) -> Self:
         """Return a fitted copy with other parameter values (within the bounds)."""
-        self._check_fitted()
         copy = self.clone()
         copy.__dict__.update(self.__dict__)
         lower, upper = bounds(self.parameters_)

@@ -171,7 +171,6 @@ class PowerFlowEnergy(Shaped):
     @property
     def model_(self) -> EnergyModel:
         """Fitted powers, for solvers and policies."""
-        self._check_fitted()
         return EnergyModel(self.params_, self.facts_["form"])
 
 

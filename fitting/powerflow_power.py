@@ -98,29 +98,28 @@ def _best_shape(
     knots = inner[places] if f0_mhz is None else [f0_mhz]
     slopes = (0.0,) if form != "physical" else KAPPAS if kappa is None else (kappa,)
 
-    def cost(f0: float, slope: float) -> float:
-        shape = {"form": form, "f0_mhz": f0, "kappa": slope}
-        return float(np.sum(np.sqrt(1 + (_errors(curves, shape) / SCALE) ** 2) - 1))
+    def shape(f0: float, log_slope: float) -> Shape:
+        f0 = float(np.clip(f0, clocks[0], clocks[-1])) if f0_mhz is None else f0_mhz
+        slope = float(np.exp(np.clip(log_slope, -6, 5))) if len(slopes) > 1 else slopes[0]
+        return {"form": form, "f0_mhz": f0, "kappa": slope}
 
-    def at(point: Floats) -> tuple[float, float]:
-        f0 = float(np.clip(point[0] * 1000, clocks[0], clocks[-1]))
-        slope = float(np.exp(np.clip(point[1], -6, 5)))
-        return f0 if f0_mhz is None else f0_mhz, slope if len(slopes) > 1 else slopes[0]
+    def cost(point: Floats) -> float:
+        off = _errors(curves, shape(1000 * point[0], point[1])) / SCALE
+        return float(np.sum(np.sqrt(1 + off**2) - 1))
 
-    def objective(point: Floats) -> float:
-        return cost(*at(point))
-
-    least, f0, slope = min((cost(f, s), float(f), s) for f in knots for s in slopes)
+    grid = [np.array([f0 / 1000, np.log(max(s, 1e-2))]) for f0 in knots for s in slopes]
+    costs = [cost(point) for point in grid]
+    best, least = grid[int(np.argmin(costs))], min(costs)
     # f0 of the printed form only decides which clock belongs to which branch
     if form != "printed" and (f0_mhz is None or len(slopes) > 1):
         found = minimize(
-            objective,
-            np.array([f0 / 1000, np.log(max(slope, 1e-2))]),
+            cost,
+            best,
             method="Nelder-Mead",
             options={"xatol": 1e-8, "fatol": 1e-6 * least, "maxfev": MOST_STEPS},
         )
-        f0, slope = at(found.x) if found.fun < least else (f0, slope)
-    return {"form": form, "f0_mhz": f0, "kappa": slope}
+        best = found.x if found.fun < least else best
+    return shape(1000 * best[0], best[1])
 
 
 @dataclass(kw_only=True, eq=False)

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound=Estimator)
 
-MOST_ROWS, MOST_NOTES = 60, 12
-"""Largest numbers of rows of a table of parameters in a notebook, and of notes below it."""
 OVERFIT = 2.5
 """Ratio of held-out to in-sample error above which the fit follows noise."""
 
@@ -104,7 +102,7 @@ class FitReport(Generic[E]):
         return pd.DataFrame(rows)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Return a figure of curves with bands, and measured against predicted; write to `path`.
+        """Return a figure of the curve, or of predicted over measured values; write to `path`.
 
         Raises
         ------
@@ -208,13 +206,9 @@ class FitReport(Generic[E]):
         notes = [f"{title}: {note}" if title and not first else note
                  for title in fits for note in self._own(title)]  # fmt: skip
         header = ("group", "parameter", "value", "± stderr", "bounds", "unit", "meaning")[first:]
-        table = html_table(header, rows[:MOST_ROWS], (2 - first, 3 - first))
-        if len(rows) > MOST_ROWS:
-            table += f"<div>… and {len(rows) - MOST_ROWS} more rows: print() has them</div>"
-        below = [f"! {escape(note)}" for note in notes[:MOST_NOTES]]
-        if len(notes) > MOST_NOTES:
-            below.append(f"… and {len(notes) - MOST_NOTES} more notes")
-        return html_lines([f"<b>{head}</b>", *more]) + table + html_lines(below)
+        table = html_table(header, rows, (2 - first, 3 - first))
+        below = html_lines([f"! {escape(note)}" for note in notes])
+        return html_lines([f"<b>{head}</b>", *more]) + table + below
 
 
 def described(estimator: Estimator) -> dict[str, Any]:

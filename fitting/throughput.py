@@ -155,7 +155,6 @@ class PowerFlowThroughput(Estimator):
     @property
     def model_(self) -> ThroughputModel:
         """Fitted model, for solvers and policies."""
-        self._check_fitted()
         return ThroughputModel(self.params_, self.sync)
 
 

@@ -364,12 +364,7 @@ def samples(
     Parameters
     ----------
     which: (count,) from 0 to 1, application of each draw, see `Predictive.draws`.
-
-    Raises
-    ------
-    NotFittedError: before `fit`.
     """
-    estimator._check_fitted()
     which = rng.random(count) if which is None else which
     found = [estimator.with_theta(theta) for theta in thetas(estimator, count, rng, which)]
     nested = estimator.facts_.get(NESTED)

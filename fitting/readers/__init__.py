@@ -21,7 +21,7 @@ from optgap.fitting.readers.dialects import DIALECTS
 from optgap.fitting.readers.naming import CANONICAL, by_name
 from optgap.fitting.readers.text import RawTable, parse_csv
 from optgap.models.columns import mapped, said
-from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.errors import InputError, one_of
 from optgap.models.reading import Held, held_table, read_text
 
 __all__ = ["read_profile", "read_profiles"]
@@ -132,11 +132,6 @@ def _read(
         theirs = {n: w for n, w in mapped(found.columns).items() if w.name not in known}
         raw = found.rewritten(raw)
         named = {**{n: w for n, w in theirs.items() if n in raw.cells}, **named}
-    elif not named and not tidy.is_tidy(raw.cells):
-        expected = "columns of a known profiler, or canonical ones (frequency_mhz, power_w, …)"
-        more = "; columns= (--column theirs=ours) names them"
-        shown = NoQuote(", ".join(raw.cells))
-        raise InputError(raw.source, f"row {raw.top}", shown, expected + more)
     profile = tidy.read_tidy(raw, named, units, reads)
     return profile if found is None else replace(profile, kind=found.name)
 

@@ -159,12 +159,12 @@ def test_waking_is_set_from_the_command_line_and_power_by_utilisation_refused(
 
 def test_fitted_models_are_given_one_after_another(tasks: list[str], cli: Cli) -> None:
     groups = [
-        ("linear-power", {"P_gs": {"value": 40.0}, "alpha": {"value": 0.1}}),
-        ("power-law-jct", {"beta": {"value": 0.5}}),
+        ("linear-power", "", {"P_gs": {"value": 40.0}, "alpha": {"value": 0.1}}),
+        ("power-law-jct", "V100", {"beta": {"value": 0.5}}),
     ]
     given = []
-    for model, params in groups:
-        group = {"group": "", "params": params, "validity": {}}
+    for model, name, params in groups:
+        group = {"group": name, "params": params, "validity": {}}
         document = {"schema": "optgap.fit/1", "model": model, "groups": [group]}
         Path(f"{model}.json").write_text(json.dumps(document))
         given += ["--model", f"{model}.json"]
@@ -207,10 +207,7 @@ def test_gaps_have_an_interval_under_the_uncertainty_of_a_fit(
         (["consolidation", "--model", "FIT", "--samples", "1"], "2 to 10000 draws"),
         (["consolidation", "--model", "none.json"], "none.json"),
         (["consolidation", "--sweep", "size=4,5", "--model", "FIT"], "conflicts with --sweep"),
-        (
-            ["placement", "--preset", "small", "--model", "FIT"],
-            "linear-power serves consolidation, elastic",
-        ),
+        (["placement", "--model", "FIT"], "linear-power serves consolidation, elastic"),
         (["--model", "FIT"], "--model: needs a family"),
     ],
 )
@@ -265,8 +262,14 @@ def test_the_written_out_example_from_csv_to_timeline(made: dict[str, str], cli:
     assert result["objective"] == pytest.approx(528.86, abs=0.01)
     lines = Path("timeline.csv").read_text().splitlines()
     assert lines[0] == "time_s,job,event,gpus,frequency_mhz"
-    assert "0.0,a,run,2,1200.0" in lines
-    assert Path("power.csv").read_text().startswith("time_s,jobs_running,gpus_used,power_jobs_w")
+    assert lines[1:5] == [
+        "0.0,a,submit,0,0.0", "0.0,b,submit,0,0.0", "0.0,a,run,2,1200.0", "0.0,b,run,2,1000.0",
+    ]  # fmt: skip
+    assert sum(",complete," in line for line in lines) == 2
+    power = Path("power.csv").read_text().splitlines()
+    assert power[0].startswith("time_s,jobs_running,gpus_used,power_jobs_w")
+    assert power[1].split(",")[1:4] == ["2", "4", "470.000"]
+    assert power[-1].split(",")[1:4] == ["0", "0", "0.000"]
 
 
 def test_a_policy_that_passes_the_limit_is_measured_against_what_it_kept(
@@ -354,12 +357,12 @@ def test_every_policy_and_method_stands_in_one_table(family: str, cli: Cli) -> N
 
 NO_EDIT = ("", "", "")
 BAD: list[tuple[str, tuple[str, str, str], tuple[str, ...], str]] = [
-    ("consolidation", ("tasks", "a,12", "a,40"), (), "memory_gb: found 40.0"),
-    ("consolidation", ("tasks", "a,12,0,1", "a,12,0,3"), (), "gpus: found 3"),
-    ("consolidation", ("tasks", ",1.2,", ",0.9,"), (), "column kappa"),
+    ("consolidation", ("tasks", "a,12", "a,40"), (), "memory_gb: found 40.0, expected at most 32"),
+    ("consolidation", ("tasks", "a,12,0,1", "a,12,0,3"), (), "gpus: found 3, expected at most 2"),
+    ("consolidation", ("tasks", ",1.2,", ",0.9,"), (), "row 2, column kappa"),
     ("consolidation", ("series", "c,10,10\n", ""), (), "found 1 samples"),
-    ("consolidation", ("series", "a,0,50", "a,0,nan"), (), "column util_percent"),
-    ("consolidation", ("series", "a,0,50", "a,0,180"), (), "column util_percent"),
+    ("consolidation", ("series", "a,0,50", "a,0,nan"), (), "row 2, column util_percent"),
+    ("consolidation", ("series", "a,0,50", "a,0,180"), (), "row 2, column util_percent"),
     ("consolidation", NO_EDIT, ("f_min_mhz=2000",), "f_min"),
     ("consolidation", NO_EDIT, ("capacity=most",), "one of none, mean, slot, peak"),
     ("consolidation", NO_EDIT, ("goal=energy", "capacity=slot"), "none, mean or peak"),
@@ -367,13 +370,18 @@ BAD: list[tuple[str, tuple[str, str, str], tuple[str, ...], str]] = [
     ("consolidation", NO_EDIT, ("kappa=0.5",), "--set: kappa: found 0.5"),
     ("consolidation", NO_EDIT, ("beta=-1",), "--set: GPU.beta: found -1"),
     ("consolidation", NO_EDIT, ("server_static_w=-1",), "--set: server_static_w"),
-    ("coscheduling", ("profiles", "a,1,100", "a,1,0"), (), "column runtime_s"),
-    ("coscheduling", ("profiles", "100,300", "100,nan"), (), "column avg_power_per_gpu_w"),
+    ("coscheduling", ("profiles", "a,1,100", "a,1,0"), (), "row 2, column runtime_s: found 0"),
+    (
+        "coscheduling",
+        ("profiles", "100,300", "100,nan"),
+        (),
+        "row 2, column avg_power_per_gpu_w: found 'nan'",
+    ),
     ("coscheduling", ("profiles", "b,1,", "b,8,"), (), "at least 8 GPUs needed"),
     ("coscheduling", ("jobs", "a,1\nb,2", "a,0"), (), "no jobs"),
-    ("coscheduling", NO_EDIT, ("numa=0",), "numa"),
+    ("coscheduling", NO_EDIT, ("numa=0",), "numa: found 0"),
     ("coscheduling", NO_EDIT, ("numa=-1",), "numa"),
-    ("coscheduling", NO_EDIT, ("gpus=0",), "gpus"),
+    ("coscheduling", NO_EDIT, ("gpus=0",), "gpus: found 0"),
     ("coscheduling", NO_EDIT, ("idle_w=nan",), "idle_w"),
     ("coscheduling", NO_EDIT, ("tau=-1",), "tau"),
     ("coscheduling", NO_EDIT, ("goal=speed",), "goal"),
@@ -387,7 +395,7 @@ BAD: list[tuple[str, tuple[str, str, str], tuple[str, ...], str]] = [
     ("elastic", NO_EDIT, ("eta=0.01",), "needs to run"),
     ("elastic", NO_EDIT, ("cap=energy",), "one of power, none"),
     ("elastic", NO_EDIT, ("gpus=3",), "multiple"),
-    ("queueing", ("jobs", "a,0,100", "a,0,0"), (), "row 2, column duration_s"),
+    ("queueing", ("jobs", "a,0,100", "a,0,0"), (), "row 2, column duration_s: found 0.0"),
     ("queueing", ("jobs", "0,100,2", "0,100,9"), (), "row 2, column gpus"),
     ("queueing", ("jobs", "a,0", "a,-1"), (), "row 2, column arrival_s"),
     ("queueing", ("jobs", "b,5", "a,5"), (), "job a again"),

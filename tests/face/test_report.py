@@ -2,19 +2,50 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-import report_files
 from conftest import Cli, refused, two_nodes_problem
-from report_files import HOSTILE
 
 import optgap
+from optgap.comparing.overview import Overview
+from optgap.explaining import explain
 from optgap.models.errors import InputError
+from optgap.models.jsonio import dump_json
 from optgap.reporting import Page, make, report
 
 pytestmark = pytest.mark.usefixtures("here")
+
+
+HOSTILE = "<script>window.pwned=1</script><img src=x onerror=window.pwned=2>\"'&$\\frac{$--></svg>"
+
+
+def write(folder: Path, name: str = "two nodes") -> list[str]:
+    """One file of each schema about a tiny problem of this name, with the name wherever one is."""
+    problem = replace(two_nodes_problem(extra=1), name=name)
+    result = optgap.run(problem, "fgd")
+    comparison = optgap.compare(problem, "fgd,pwr,random", "bound-pooled")
+    overview = Overview((comparison,), {"queueing": f"ZeroDivisionError: {name}"}, {}, 1.0)
+    items = {
+        "problem": problem,
+        "result": result,
+        "compare": comparison,
+        "overview": overview,
+        "explain": explain(problem, "random", "bound-pooled", seed=1),
+        "check": optgap.check(problem, result.solution),
+    }
+    made = []
+    for key, item in items.items():
+        optgap.save(item, folder / f"{key}.json")
+        made.append(str(folder / f"{key}.json"))
+    curve = {"label": name, "load": [0, 0.5, 1], "mean": [1, None, 3], "std": []}
+    panel = {"title": name, "y_label": name, "curves": [curve]}
+    trials = [{"a": 1.5, "b": name}]
+    other = {"schema": "optgap.tune/1", "best": name, "trials": trials, "panels": [panel]}
+    dump_json(folder / "other.json", other)
+    return [*made, str(folder / "other.json")]
 
 
 class Elements(HTMLParser):
@@ -46,7 +77,7 @@ class Elements(HTMLParser):
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    return report_files.write(tmp_path_factory.mktemp("files"))
+    return write(tmp_path_factory.mktemp("files"))
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +92,7 @@ def page(made: Page) -> str:
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return make(report_files.write(tmp_path_factory.mktemp("hostile"), HOSTILE), title=HOSTILE).html
+    return make(write(tmp_path_factory.mktemp("hostile"), HOSTILE), title=HOSTILE).html
 
 
 def test_every_kind_of_file_has_its_section(made: Page) -> None:

@@ -36,12 +36,17 @@ def test_policies_without_a_cap_keep_every_other_rule(problem: ElasticProblem) -
         assert problem.check(run(problem, name, capped=False).solution) == [], name
 
 
-# -- Tiresias ------------------------------------------------------------------------------
-
-
-def test_a_job_is_demoted_at_its_threshold_and_comes_back() -> None:
-    problem = rigid([(0, 2000, 4), (100, 300, 2)])
-    assert jct(problem, run(problem, "tiresias")) == pytest.approx([2300, 1012.5])
+@pytest.mark.parametrize(
+    ("policy", "jobs", "jct_s"),
+    [
+        ("tiresias", [(0, 2000, 4), (100, 300, 2)], [2300, 1012.5]),  # demoted, and back
+        ("gandiva", [(0, 180, 4), (0, 180, 4)], [300, 360]),  # they take turns
+        ("fifo", [(0, 180, 4), (0, 180, 4)], [180, 360]),
+    ],
+)
+def test_two_jobs_end_as_worked_out_by_hand(policy: str, jobs: Any, jct_s: list[float]) -> None:
+    problem = rigid(jobs)
+    assert jct(problem, run(problem, policy)) == pytest.approx(jct_s)
 
 
 @pytest.mark.parametrize(
@@ -52,21 +57,7 @@ def test_the_gittins_index_is_that_of_the_remaining_services(attained: float, in
     assert gittins_index(past, attained) == pytest.approx(index)
 
 
-# -- Gandiva -------------------------------------------------------------------------------
-
-
-def test_two_jobs_for_the_whole_node_take_turns() -> None:
-    problem = rigid([(0, 180, 4), (0, 180, 4)])
-    assert jct(problem, run(problem, "gandiva")) == pytest.approx([300, 360])
-    assert jct(problem, run(problem, "fifo")) == pytest.approx([180, 360])
-
-
 # -- a user's own --------------------------------------------------------------------------
-
-
-def own(problem: ElasticProblem, policy: Any) -> Outcome:
-    outcome: Outcome = CUSTOM.load()(problem, limits=Limits(), seed=0, policy=policy)
-    return outcome
 
 
 def test_a_function_of_ones_own_is_asked_at_every_event() -> None:
@@ -76,7 +67,8 @@ def test_a_function_of_ones_own_is_asked_at_every_event() -> None:
         assert view.power(0, 1, 1000.0) == 100
         return {view.jobs[0]: (2, 1000.0)}
 
-    assert jct(problem, own(problem, one)) == pytest.approx([600, 1150])
+    outcome = CUSTOM.load()(problem, limits=Limits(), seed=0, policy=one)
+    assert jct(problem, outcome) == pytest.approx([600, 1150])
 
 
 # -- regrets ------------------------------------------------------------------------------
