@@ -75,14 +75,11 @@ class DevicePower(Estimator):
     def _solve(
         self, profile: Profile, facts: Design, params: tuple[Parameter, ...], starts: Floats
     ) -> Self:
-        theta = self.guess(profile, facts)
-        rng = np.random.default_rng(self.seed)
+        theta, rng = self.guess(profile, facts), np.random.default_rng(self.seed)
         busy = profile.numbers("busy") > 0
         parts = [np.flatnonzero(~busy), np.flatnonzero(busy)]
-        draws = [
-            self.guess(profile.take(np.concatenate([rng.choice(p, len(p)) for p in parts])), facts)
-            for _ in range(DRAWS)
-        ]
+        picks = [np.concatenate([rng.choice(p, len(p)) for p in parts]) for _ in range(DRAWS)]
+        draws = [self.guess(profile.take(rows), facts) for rows in picks]
         covariance = np.diag(np.var(draws, axis=0))
         log, _ = self.curve(theta, self.design(profile, facts))
         self.start_, self.residuals_ = theta, log - self.target(profile)

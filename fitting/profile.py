@@ -118,9 +118,9 @@ class Profile:
 
     def _repr_html_(self) -> str:
         head = self.to_frame().head(ROWS)
-        rows = [[str(value) for value in row] for row in head.itertuples(index=False)]
+        rows = list(head.itertuples(index=False))
         lines = [escape(repr(self).strip("<>")), *map(escape, self.notes)]
-        return html_lines(lines) + html_table(list(map(str, head.columns)), rows, ())
+        return html_lines(lines) + html_table(list(head.columns), rows, ())
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()))) if self.columns else 0

@@ -144,9 +144,9 @@ def report_of(
         count = len(set(profile["application"].tolist()))
         if count > 1:
             notes.append(f"{count} applications fitted as one; by application they are apart")
-    held = None
-    words = ""
-    if split is not None:
+    held, words = None, ""
+    # no row is meant to draw full power: errors of held-out rows say nothing of devices
+    if split is not None and estimator.name != DEVICES:
         try:
             held = cross_validate(estimator, profile, by, split, fit.fits)
             words = str(split)
@@ -155,8 +155,6 @@ def report_of(
                 raise
             notes.append(f"nothing could be held out: {error}")
     draw_from(fit, profile)
-    if estimator.name == DEVICES:  # no row is meant to draw full power: such errors say nothing
-        held, words = None, ""
     parts = carried(fit)
     notes += dict.fromkeys(filter(None, map(unknown, fit.fits.values())))
     if parts and not any(part.startswith("between") for part in parts):

@@ -21,7 +21,7 @@ from optgap.fitting.readers.dialects import DIALECTS
 from optgap.fitting.readers.naming import CANONICAL, by_name
 from optgap.fitting.readers.text import RawTable, parse_csv
 from optgap.models.columns import mapped, said
-from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.errors import InputError, one_of
 from optgap.models.reading import Held, held_table, read_text
 
 __all__ = ["read_profile", "read_profiles"]
@@ -126,17 +126,12 @@ def _read(
     if log is not None:
         return log.noting(*filter(None, [said(named)]))
     raw.require_regular()
-    raw = without_copies(raw).noting(raw.again, "times the header stands below itself: left out")
+    raw = raw.noting(raw.again, "times the header stands below itself: left out")
     if found is not None:
         known = {want.name for want in named.values()}
         theirs = {n: w for n, w in mapped(found.columns).items() if w.name not in known}
         raw = found.rewritten(raw)
         named = {**{n: w for n, w in theirs.items() if n in raw.cells}, **named}
-    elif not named and not tidy.is_tidy(raw.cells):
-        expected = "columns of a known profiler, or canonical ones (frequency_mhz, power_w, …)"
-        more = "; columns= (--column theirs=ours) names them"
-        shown = NoQuote(", ".join(raw.cells))
-        raise InputError(raw.source, f"row {raw.top}", shown, expected + more)
     profile = tidy.read_tidy(raw, named, units, reads)
     return profile if found is None else replace(profile, kind=found.name)
 
@@ -173,14 +168,3 @@ def _stacked(tables: Sequence[Mapping[str, Column]]) -> dict[str, Column]:
     """Return the columns that all tables have, one table below the other."""
     shared = [name for name in tables[0] if all(name in table for table in tables)]
     return {name: np.concatenate([table[name] for table in tables]) for name in shared}
-
-
-def without_copies(raw: RawTable) -> RawTable:
-    """Return the table with each exactly repeated row once, and a note if there was one."""
-    first: dict[tuple[str, ...], int] = {}
-    rows = list(zip(*raw.cells.values(), strict=True))
-    same = [first.setdefault(row, k) != k for k, row in enumerate(rows)]
-    if not any(same):
-        return raw
-    note = f"repeated rows left out (the first is row {raw.lines[same.index(True)]})"
-    return raw.noting(sum(same), note).take(~np.array(same))

@@ -65,7 +65,6 @@ class Cut:
     told: str = ""
     slips: Floats = field(default_factory=lambda: np.zeros(0))
     short_s: list[float] = field(default_factory=list)
-    bridged_s: list[float] = field(default_factory=list)
     at_rest: int = 0
 
 
@@ -92,7 +91,7 @@ def cut_device(times: Floats, series: Mapping[str, Floats]) -> Cut:
             found.remarks.append(f"power at rest is {low:.3g} to {high:.3g} W, not one level")
     cuts = np.array([k for k, _ in found.holes], dtype=np.int64)
     outside, lasted = ~busy, 0.0
-    for start, stop in _spans(times, busy, cuts, found.bridged_s):
+    for start, stop in _spans(times, busy, cuts):
         length = float(times[stop - 1] - times[start] + period)
         if stop - start < SHORTEST or length < SHORTEST_S - 1e-6:
             found.short_s.append(length)
@@ -196,8 +195,8 @@ def _filled(values: Floats) -> Floats:
     return values[np.where(place < 0, int(np.argmax(known)), place)]
 
 
-def _spans(times: Floats, busy: Flags, cuts: Index, bridged: list[float]) -> list[tuple[int, int]]:
-    """Return where runs begin and end; add the bridged pauses to `bridged`."""
+def _spans(times: Floats, busy: Flags, cuts: Index) -> list[tuple[int, int]]:
+    """Return where runs begin and end; short pauses are bridged."""
     edges = np.unique(np.concatenate([*_stretches(busy), cuts[busy[cuts]]]))
     inside = np.append(busy, False)[edges]
     starts, stops = edges[inside], edges[np.flatnonzero(inside) + 1]
@@ -206,7 +205,6 @@ def _spans(times: Floats, busy: Flags, cuts: Index, bridged: list[float]) -> lis
     idle, pause = starts[1:] - stops[:-1], times[starts[1:]] - times[stops[:-1]]
     whole = np.searchsorted(cuts, starts[1:], "right") == np.searchsorted(cuts, stops[:-1])
     joined = whole & ((idle <= PAUSE) | (pause <= PAUSE_S + 1e-6))
-    bridged += pause[joined].tolist()
     firsts, lasts = np.append(True, ~joined), np.append(~joined, True)
     return [(int(a), int(b)) for a, b in zip(starts[firsts], stops[lasts], strict=True)]
 

@@ -188,28 +188,24 @@ def parse_times(cells: Texts, unit: str = "") -> Floats:
     A time of day that steps back by more than half a day has passed midnight.
     """
     first = next((cell for cell in cells if cell), "")
-    if re.fullmatch(r"[-+.\deE]+", first):
-        values = np.array([_number(cell) for cell in cells])
-        middle = float(np.nanmedian(values)) if np.isfinite(values).any() else 0.0
-        factor = next((factor for size, factor in _SIZES if middle > size), None)
-        return values * (factor or units_of("time_s").get(unit, 1.0))
     of_day = re.match(r"\d{1,2}:\d\d", first) is not None
     day = "2000-01-01 " if of_day else ""
     values = np.array([_seconds(day + cell.replace("/", "-")) for cell in cells])
+    if re.fullmatch(r"[-+.\deE]+", first) and np.isfinite(values).any():
+        middle = float(np.nanmedian(values))
+        factor = next((factor for size, factor in _SIZES if middle > size), None)
+        return values * (factor or units_of("time_s").get(unit, 1.0))
     if of_day:
         steps = np.diff(np.where(np.isfinite(values), values, 0.0), prepend=values[:1])
         values = values + DAY_S * np.cumsum(steps < -DAY_S / 2)
     return values
 
 
-def _number(cell: str) -> float:
-    try:
-        return float(cell)
-    except ValueError:
-        return float("nan")
-
-
 def _seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        pass
     try:
         stamp = datetime.fromisoformat(text.replace(" UTC", "Z"))
     except ValueError:
@@ -309,19 +305,15 @@ def _cut(samples: Samples, kind: str, told: list[str]) -> Profile:
 
 
 def _left_out(cuts: list[Cut]) -> list[str]:
-    """Describe the samples that are in no run, and the pauses that are."""
+    """Describe the samples that are in no run."""
     idle = sum(own.at_rest for own in cuts)
     slips = [float(watts) for own in cuts for watts in own.slips]
     short = [length for own in cuts for length in own.short_s]
-    bridged = [length for own in cuts for length in own.bridged_s]
     out = [_count(idle, "idle sample")] if idle else []
     out += [f"{_count(len(slips), 'reading')} of {_range(slips)} W"] if slips else []
     if short:
         out.append(f"{_count(len(short), 'short busy stretch', 'es')} of {_range(short)} s")
-    found = ["left out: " + ", ".join(out)] if out else []
-    if bridged:
-        found.append(f"{_count(len(bridged), 'pause')} of {_range(bridged)} s bridged")
-    return found
+    return ["left out: " + ", ".join(out)] if out else []
 
 
 def _long(seconds: float) -> str:

@@ -93,10 +93,6 @@ class RawTable:
         """Return the texts of a column, on one line and with single spaces."""
         return np.array([" ".join(cell.split()) for cell in self.cells[name]], dtype=object)
 
-    def first(self, name: str) -> str:
-        """Return the first cell of a column that is not empty."""
-        return next((c for c in self.cells[name] if c.lower() not in MISSING), "")
-
     def numbers(self, name: str, unit: str = "", ours: str = "") -> Floats:
         """Return a numeric column; cells may end in `unit`, and missing ones are NaN.
 

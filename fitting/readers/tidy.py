@@ -11,21 +11,17 @@ import numpy as np
 
 from optgap.fitting.profile import TEXTS, Profile, as_column
 from optgap.fitting.readers.naming import BATCH, CANONICAL, FORMULA, RATE, Seen, recognised
-from optgap.fitting.readers.text import RawTable, measured
+from optgap.fitting.readers.text import MISSING, RawTable, measured
 from optgap.models.columns import Wanted, renamed, said
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.units import TABLE
 
+TEXT = re.compile(r"(?![-+.]?\d).|\d+[-:/]\d")
+"""Pattern of a text or date."""
 AGREE = 0.05
 """Relative difference within which a time and a rate in one table agree."""
 FROM = {"local_batch": ("global_batch", BATCH), "time_s": (RATE,), "gpus_on_node": ("nodes",)}
 """Columns from which a missing column follows."""
-
-
-def is_tidy(header: Collection[str]) -> bool:
-    """Tell whether some column is a quantity by its name."""
-    seen, refused = recognised(sorted(header), "")
-    return bool(refused) or any(want.name not in TEXTS for want in seen.values())
 
 
 def read_tidy(
@@ -45,13 +41,17 @@ def read_tidy(
 
     Raises
     ------
-    InputError: if a column that matters has no numbers, or if the column or its unit is
-        ambiguous.
+    InputError: if a column that matters has no numbers, if the column or its unit is ambiguous,
+        or if no column has a known name.
     """
-    texts = [  # and dates
-        name for name in raw.cells if re.match(r"(?![-+.]?\d).|\d+[-:/]\d", raw.first(name))
-    ]
+    firsts = {n: next((c for c in v if c.lower() not in MISSING), "") for n, v in raw.cells.items()}
+    texts = [name for name, cell in firsts.items() if TEXT.match(cell)]
     seen, refused = recognised(list(raw.cells), raw.source, named, units, texts)
+    if not named and not refused and all(want.name in TEXTS for want in seen.values()):
+        expected = "columns of a known profiler, or canonical ones (frequency_mhz, power_w, …)"
+        more = "; columns= (--column theirs=ours) names them"
+        shown = NoQuote(", ".join(raw.cells))
+        raise InputError(raw.source, f"row {raw.top}", shown, expected + more)
     matters = reads if reads is not None else [name for name in raw.cells if name in refused]
     held: dict[str, Any] = {}
     published: dict[str, Any] = {}

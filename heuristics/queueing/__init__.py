@@ -25,6 +25,7 @@ def _policies() -> dict[str, Callable[..., Any]]:
         "shortest": fixed_order.shortest,
         "shortest-reserve": policies.shortest_reserve,
         "shortest-gpu": fixed_order.shortest_gpu,
+        "adaptive": policies.adaptive,
         "hps": policies.hps,
         "hps_fixed": policies.hps_fixed,
         "pbs": policies.pbs,
@@ -47,6 +48,11 @@ POLICIES = entries(
         knows=("run times",),
     ),
     Entry("shortest-gpu", "Shortest-GPU: the least run time x GPUs first", knows=("run times",)),
+    Entry(
+        "adaptive",
+        "a reconstruction of the multi-factor scheduler that the paper abandoned",
+        knows=("run times",),
+    ),
     Entry("hps", "HPS as printed: base x aging x penalty", options=HpsParams, knows=("run times",)),
     Entry("hps_fixed", "HPS with aging that never falls", options=HpsParams, knows=("run times",)),
     Entry(

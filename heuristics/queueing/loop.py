@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from optgap.heuristics.queueing.adaptive import best_adaptive
 from optgap.heuristics.queueing.easy import oldest_or_harmless
 from optgap.heuristics.queueing.hps import best_aged
 from optgap.heuristics.queueing.pbs import pbs_picks
-from optgap.heuristics.queueing.rule import EASY, PBS, SBS, QueueRun
+from optgap.heuristics.queueing.rule import EASY, HPS, PBS, SBS, QueueRun
 from optgap.heuristics.queueing.sbs import sbs_picks
 from optgap.models.compiled import compiled
 from optgap.models.queueing.kernels import node_with, place, take, tightest
@@ -39,8 +40,10 @@ def advance(run: QueueRun, events: int) -> bool:
                 size = sbs_picks(run)
             elif kind == EASY:
                 picks[0] = oldest_or_harmless(run, now)
-            else:
+            elif kind == HPS:
                 picks[0] = best_aged(run, now)
+            else:
+                picks[0] = best_adaptive(run, now)
             if picks[0] < 0:
                 break
             online.tally[ROUNDS] += 1

@@ -14,6 +14,7 @@ from optgap.heuristics.queueing.parameters import (
 )
 from optgap.heuristics.queueing.pbs import STAGES
 from optgap.heuristics.queueing.rule import (
+    ADAPTIVE,
     EASY,
     HPS,
     PBS,
@@ -30,6 +31,11 @@ from optgap.solvers.queueing.replanning import Effort, planner_of, serve
 
 WEIGHT = 100
 """Work of a job relative to a fixed rule, which decides when streams are interpreted."""
+
+
+def adaptive(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
+    """Run the adaptive rule; see `adaptive`."""
+    return simulate(problem, Rule(ADAPTIVE), limits=limits, label="adaptive")
 
 
 def easy(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:

@@ -14,7 +14,7 @@ import optgap
 from optgap.cli import COMMANDS, REMOVED
 from optgap.models.placement import PlacementSolution
 
-TOGETHER = PlacementSolution.of([(0, [0]), (0, [1]), (0, [1]), (0, [])])
+pytestmark = pytest.mark.usefixtures("problem_file")
 
 
 def rows_of(text: str) -> dict[str, str]:
@@ -45,7 +45,7 @@ def test_families_lists_policies_methods_and_presets(cli: Cli) -> None:
     assert all(row["name"] in text for row in placement["methods"])
 
 
-def test_seed_size_and_settings_reach_the_preset(cli: Cli, problem_file: str) -> None:
+def test_seed_size_and_settings_reach_the_preset(cli: Cli) -> None:
     answer = cli("generate", "placement", "--preset", "small", "--size", "7", "--seed", "4",
                  "--set", "goal=weighted", "--set", "alpha=0.25", "-o", "x.json")  # fmt: skip
     assert answer.out.startswith("small, 7 tasks")
@@ -68,7 +68,7 @@ CSV = {
 
 
 def test_csv_files_make_a_problem_and_placements_and_series_are_written_per_arrival(
-    cli: Cli, problem_file: str
+    cli: Cli,
 ) -> None:
     tables = options(Path(), CSV)
     drawn = (*tables[:4], "--set", "load=0.4", "--seed", "1")
@@ -94,15 +94,15 @@ def test_csv_files_make_a_problem_and_placements_and_series_are_written_per_arri
     assert float(series[-1]["frag_gpu_milli"]) == pytest.approx(metrics["frag_gpu_milli"])
 
 
-def test_a_failed_arrival_has_empty_fields(cli: Cli, problem_file: str) -> None:
+def test_a_failed_arrival_has_empty_fields(cli: Cli) -> None:
     optgap.save(two_nodes_problem(extra=2), "tight.json")
     lines = cli("run", "tight.json", "--policy", "bestfit", "--placements", "-").out.splitlines()
     assert len(lines) == 7
     assert lines[-1] == "5,,"
 
 
-def test_running_a_policy_writes_a_result(cli: Cli, problem_file: str) -> None:
-    answer = cli("run", problem_file, "--policy", "pwr+fgd", "--set", "alpha=0.25", "--seed", "9",
+def test_running_a_policy_writes_a_result(cli: Cli) -> None:
+    answer = cli("run", "problem.json", "--policy", "pwr+fgd", "--set", "alpha=0.25", "--seed", "9",
                  "--json", "result.json", "-o", "solution.json")  # fmt: skip
     assert answer.code == 0
     document = json.loads(Path("result.json").read_text())
@@ -116,16 +116,16 @@ def test_running_a_policy_writes_a_result(cli: Cli, problem_file: str) -> None:
     assert json.loads(Path("solution.json").read_text()) == document["solution"]
 
 
-def test_quiet_prints_nothing(cli: Cli, problem_file: str) -> None:
-    answer = cli("run", problem_file, "--policy", "fgd", "-q")
+def test_quiet_prints_nothing(cli: Cli) -> None:
+    answer = cli("run", "problem.json", "--policy", "fgd", "-q")
     assert (answer.code, answer.out, answer.err) == (0, "", "")
 
 
 @pytest.mark.parametrize("wrapped", [True, False])
-def test_check_recomputes_what_run_says(cli: Cli, problem_file: str, wrapped: bool) -> None:
-    cli("run", problem_file, "--policy", "fgd", "--json", "r.json", "-o", "s.json")
+def test_check_recomputes_what_run_says(cli: Cli, wrapped: bool) -> None:
+    cli("run", "problem.json", "--policy", "fgd", "--json", "r.json", "-o", "s.json")
     name = "r.json" if wrapped else "s.json"
-    verdict = json.loads(cli("check", problem_file, name, "--json", "-").out)
+    verdict = json.loads(cli("check", "problem.json", name, "--json", "-").out)
     result = json.loads(Path("r.json").read_text())
     assert verdict["schema"] == "optgap.check/1"
     assert verdict["feasible"]
@@ -134,14 +134,14 @@ def test_check_recomputes_what_run_says(cli: Cli, problem_file: str, wrapped: bo
     assert verdict["metrics"].items() <= result["metrics"].items()
 
 
-def test_check_states_violations(cli: Cli, problem_file: str) -> None:
+def test_check_states_violations(cli: Cli) -> None:
     overfull = PlacementSolution.of([(0, [0]), (0, [0]), (0, [1]), (0, [])])
-    optgap.save(overfull, "bad.json", optgap.load(problem_file))
-    answer = cli("check", problem_file, "bad.json")
+    optgap.save(overfull, "bad.json", optgap.load("problem.json"))
+    answer = cli("check", "problem.json", "bad.json")
     assert answer.code == 0
     assert "a GPU 0: GPU capacity" in answer.out
-    assert cli("check", problem_file, "bad.json", "--strict").code == 2
-    verdict = json.loads(cli("check", problem_file, "bad.json", "--json", "-").out)
+    assert cli("check", "problem.json", "bad.json", "--strict").code == 2
+    verdict = json.loads(cli("check", "problem.json", "bad.json", "--json", "-").out)
     assert not verdict["feasible"]
     assert verdict["objective"] is None
     said = {"constraint": "GPU capacity in milli-GPU (Cond. 3)", "where": "a GPU 0"}
@@ -152,15 +152,15 @@ LEAST_W = 495.0
 """Of `two_nodes`: one package and two GPUs of one node active."""
 
 
-def test_solve_finds_the_optimum_and_bound_stays_below_it(cli: Cli, problem_file: str) -> None:
-    solved = cli("solve", problem_file, "--json", "s.json")
+def test_solve_finds_the_optimum_and_bound_stays_below_it(cli: Cli) -> None:
+    solved = cli("solve", "problem.json", "--json", "s.json")
     assert solved.code == 0
     exact = json.loads(Path("s.json").read_text())
     found = (exact["kind"], exact["status"], exact["objective"])
     assert found == ("exact", "optimal", LEAST_W)
     assert 0 <= exact["gap"] <= 1e-9  # the bound is rounded down
     assert "gap" in rows_of(solved.out)
-    assert cli("solve", problem_file, "--bound-only", "--json", "b.json").code == 0
+    assert cli("solve", "problem.json", "--bound-only", "--json", "b.json").code == 0
     bound = json.loads(Path("b.json").read_text())
     assert set(bound) >= RESULT_KEYS
     assert (bound["status"], bound["objective"], bound["solution"]) == ("bound_only", None, None)
@@ -168,8 +168,8 @@ def test_solve_finds_the_optimum_and_bound_stays_below_it(cli: Cli, problem_file
     assert bound["bound_by"]
 
 
-def test_compare_prints_the_table_and_writes_it(cli: Cli, problem_file: str) -> None:
-    answer = cli("compare", problem_file, "--json", "gaps.json", "--plot", "gaps.png")
+def test_compare_prints_the_table_and_writes_it(cli: Cli) -> None:
+    answer = cli("compare", "problem.json", "--json", "gaps.json", "--plot", "gaps.png")
     assert answer.code == 0
     document = json.loads(Path("gaps.json").read_text())
     assert document["schema"] == "optgap.compare/1"
@@ -181,8 +181,8 @@ def test_compare_prints_the_table_and_writes_it(cli: Cli, problem_file: str) -> 
     assert "\x1b" not in answer.out
 
 
-def test_compare_takes_chosen_policies_with_parameters(cli: Cli, problem_file: str) -> None:
-    answer = cli("compare", problem_file, "--policies", "pwr+fgd(alpha=0.4),fgd", "--json", "-",
+def test_compare_takes_chosen_policies_with_parameters(cli: Cli) -> None:
+    answer = cli("compare", "problem.json", "--policies", "pwr+fgd(alpha=0.4),fgd", "--json", "-",
                  "--set", "score=exact")  # fmt: skip
     assert answer.code == 0, answer.err
     rows = json.loads(answer.out)["rows"]
@@ -192,8 +192,8 @@ def test_compare_takes_chosen_policies_with_parameters(cli: Cli, problem_file: s
     ]
 
 
-def test_a_gap_is_shown_in_parts_with_decisions(cli: Cli, problem_file: str) -> None:
-    given = ("explain", problem_file, "--policy", "random", "--seed", "3")
+def test_a_gap_is_shown_in_parts_with_decisions(cli: Cli) -> None:
+    given = ("explain", "problem.json", "--policy", "random", "--seed", "3")
     answer = cli(*given, "--plot", "x.png", "--json", "x.json")
     assert answer.code == 0, answer.err
     for words in ("unproven", "price of being online", "price of the heuristic", "decisions:"):
@@ -209,13 +209,50 @@ def test_a_gap_is_shown_in_parts_with_decisions(cli: Cli, problem_file: str) -> 
     assert document["decisions"]["costly"] >= len(document["decisions"]["top"])
 
 
-def test_a_family_stands_for_its_preset(cli: Cli, problem_file: str) -> None:
+def test_a_family_stands_for_its_preset(cli: Cli) -> None:
     answer = cli("explain", "placement", "--preset", "small", "--size", "8", "--policy",
                  "pwr+fgd", "--set", "score=exact", "--set", "goal=fragmentation")  # fmt: skip
     assert answer.code == 0, answer.err
     assert "small, 8 tasks" in answer.out
     assert "pwr+fgd(score=exact)" in answer.out
     assert "milli-GPU" in answer.out
+
+
+BEGINS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
+RUN = ("run", "problem.json", "--policy", "fgd")
+COMPARE = ("compare", "problem.json", "--policies", "fgd", "--methods", "bound-pooled")
+
+
+@pytest.mark.parametrize(
+    ("command", "ending"),
+    [(RUN, ".png"), (RUN, ".svg"), (RUN, ".pdf"), (RUN, ".PNG"), (COMPARE, ".svg")],
+)
+def test_the_ending_says_the_format_and_the_same_run_makes_the_same_file(
+    cli: Cli, command: tuple[str, ...], ending: str
+) -> None:
+    for name in ("a", "b"):
+        assert cli(*command, "--plot", name + ending).code == 0
+    first, second = (Path(name + ending).read_bytes() for name in ("a", "b"))
+    assert first.startswith(BEGINS[ending.lower()])
+    assert first == second
+    assert sorted(Path().glob(".*")) == []  # nothing half-written is left
+
+
+@pytest.mark.parametrize("name", ["x.gif", "x", "x.png.txt", ".png"])
+@pytest.mark.parametrize("command", [("run", "--policy"), ("solve", "--method"), ("compare", "")])
+def test_another_ending_is_one_line_before_any_work(
+    cli: Cli, command: tuple[str, str], name: str
+) -> None:
+    given = [command[0], "problem.json", *([command[1], "nonsense"] if command[1] else [])]
+    refused(cli(*given, "--plot", name), ".png, .svg or .pdf")
+    assert not Path(name).exists()
+
+
+def test_without_a_solution_nothing_is_drawn_and_that_is_said(cli: Cli) -> None:
+    answer = cli("solve", "problem.json", "--method", "bound-pooled", "--plot", "s.png")
+    assert answer.code == 0
+    assert answer.err == "optgap: s.png: nothing drawn, there is no solution\n"
+    assert not Path("s.png").exists()
 
 
 @pytest.mark.parametrize(

@@ -159,12 +159,12 @@ def test_waking_is_set_from_the_command_line_and_power_by_utilisation_refused(
 
 def test_fitted_models_are_given_one_after_another(tasks: list[str], cli: Cli) -> None:
     groups = [
-        ("linear-power", {"P_gs": {"value": 40.0}, "alpha": {"value": 0.1}}),
-        ("power-law-jct", {"beta": {"value": 0.5}}),
+        ("linear-power", "", {"P_gs": {"value": 40.0}, "alpha": {"value": 0.1}}),
+        ("power-law-jct", "V100", {"beta": {"value": 0.5}}),
     ]
     given = []
-    for model, params in groups:
-        group = {"group": "", "params": params, "validity": {}}
+    for model, name, params in groups:
+        group = {"group": name, "params": params, "validity": {}}
         document = {"schema": "optgap.fit/1", "model": model, "groups": [group]}
         Path(f"{model}.json").write_text(json.dumps(document))
         given += ["--model", f"{model}.json"]
@@ -262,8 +262,14 @@ def test_the_written_out_example_from_csv_to_timeline(made: dict[str, str], cli:
     assert result["objective"] == pytest.approx(528.86, abs=0.01)
     lines = Path("timeline.csv").read_text().splitlines()
     assert lines[0] == "time_s,job,event,gpus,frequency_mhz"
-    assert "0.0,a,run,2,1200.0" in lines
-    assert Path("power.csv").read_text().startswith("time_s,jobs_running,gpus_used,power_jobs_w")
+    assert lines[1:5] == [
+        "0.0,a,submit,0,0.0", "0.0,b,submit,0,0.0", "0.0,a,run,2,1200.0", "0.0,b,run,2,1000.0",
+    ]  # fmt: skip
+    assert sum(",complete," in line for line in lines) == 2
+    power = Path("power.csv").read_text().splitlines()
+    assert power[0].startswith("time_s,jobs_running,gpus_used,power_jobs_w")
+    assert power[1].split(",")[1:4] == ["2", "4", "470.000"]
+    assert power[-1].split(",")[1:4] == ["0", "0", "0.000"]
 
 
 def test_a_policy_that_passes_the_limit_is_measured_against_what_it_kept(

@@ -87,33 +87,19 @@ def lasting(path: str = "t.csv") -> list[dict[str, Any]]:
 # -- the grid ----------------------------------------------------------------------------
 
 
-def test_a_grid_is_every_instance_with_every_run_and_seed() -> None:
-    Path("s.toml").write_text(
-        """
-        seeds = [0, 7]
-        [[grid]]
-        family = "placement"
-        presets = ["small"]
-        policies = ["fgd", "pwr+fgd"]
-        methods = ["bound-pooled"]
-        [grid.instance]
-        size = [5, 6]
-        [grid.parameters]
-        alpha = [0.1, 0.2, 0.3]
-        [[grid]]
-        family = "coscheduling"
-        policies = "all"
-        """
-    )
-    found = list(sweeping.load_spec("s.toml").cells.values())
+def test_the_grid_of_the_page_is_every_instance_with_every_run_and_seed(root: Path) -> None:
+    text = (root / "docs" / "sweep.md").read_text()
+    Path("grid.toml").write_text(text.split("```toml\n")[1].split("```")[0])
+    found = list(sweeping.load_spec("grid.toml").cells.values())
     placement = [cell for cell in found if cell.family == "placement"]
-    assert len(placement) == 2 * 2
-    assert len(found) - len(placement) == 2
+    assert (len(placement), len(found)) == (2 * 5, 2 * 5 + 5)
     assert list(found[-1].policies) == list(optgap.registry.family("coscheduling").policies)
     for cell in placement:
-        assert list(cell.policies) == ["fgd"] + [f"pwr+fgd(alpha={a})" for a in (0.1, 0.2, 0.3)]
+        assert list(cell.policies) == ["fgd"] + [f"pwr+fgd(alpha={a})" for a in (0.05, 0.1, 0.2)]
         assert list(cell.methods) == ["bound-pooled"]
-    assert {(c.seed, c.made["seed"]) for c in placement} == {(0, 0), (7, 7)}
+    assert {(c.seed, c.made["seed"]) for c in placement} == {(k, k) for k in range(5)}
+    listed = sweeping.read_spec({**grid("fgd"), "seeds": [0, 7]}).cells.values()
+    assert [(c.seed, c.made["seed"]) for c in listed] == [(0, 0), (7, 7)]
 
 
 def test_problem_files_are_found_beside_the_spec(folder: Path) -> None:
@@ -550,9 +536,3 @@ def test_a_sweep_killed_as_it_begins_leaves_no_worker_behind(
     process.communicate()
     monkeypatch.delenv("OPTGAP_TEST_MARK")
     until(lambda: not left_behind(f"OPTGAP_TEST_MARK={folder}"), 30)
-
-
-def test_the_specification_in_the_documentation_is_one(root: Path) -> None:
-    text = (root / "docs" / "sweep.md").read_text()
-    Path("load.toml").write_text(text.split("```toml\n")[1].split("```")[0])
-    assert len(sweeping.load_spec("load.toml").cells) == 2 * 5 + 5

@@ -225,7 +225,7 @@ def test_a_whole_number_is_expected_in_one_way_whatever_stands_there(
 
 def test_a_small_file_does_not_unpack_to_a_gibibyte(cli: Cli) -> None:
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    parts = [packer.compress(b"[" * (1 << 20)) for _ in range(300)]
+    parts = [packer.compress(b"[" * (1 << 20)) for _ in range(80)]
     Path("deep.json.gz").write_bytes(b"".join([*parts, packer.flush()]))
     assert Path("deep.json.gz").stat().st_size < 1 << 20
     refused(cli("solve", "deep.json.gz"), "more than 64 MiB unpacked", VARIABLE)

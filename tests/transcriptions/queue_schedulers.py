@@ -161,6 +161,29 @@ def hps(fixed: bool, reserve: float = math.inf) -> Callable[[Slow], list[int]]:
     return choose
 
 
+def adaptive(s: Slow) -> list[int]:
+    pool = s.able()
+    if not pool:
+        return []
+    q = len(s.waiting)
+    we, wf, wr = (0.5, 0.2, 0.3) if q <= 10 else (0.3, 0.4, 0.3) if q <= 50 else (0.2, 0.6, 0.2)
+
+    def minmax(values: dict[int, float], j: int) -> float:
+        low, high = min(values.values()), max(values.values())
+        return 0.0 if low == high else (values[j] - low) / (high - low)
+
+    work = {j: s.t[j] * s.n[j] for j in pool}
+    size = {j: float(s.n[j]) for j in pool}
+
+    def score(j: int) -> float:
+        fair = min(s.wait(j) / 1800, 1)
+        return nine(we * (1 - minmax(work, j)) + wf * fair + wr * (1 - minmax(size, j)))
+
+    pool.sort(key=lambda j: (-score(j), j))
+    s.begin(pool[0])
+    return pool[:1]
+
+
 def easy(s: Slow) -> list[int]:
     oldest = s.waiting[0]
     if s.fits(oldest):
@@ -348,6 +371,7 @@ RULES: dict[str, Callable[[Slow], Sequence[int] | None]] = {
     "hps": hps(False),
     "hps_fixed": hps(True),
     "hps(reserve_after_s=1800)": hps(False, 1800),
+    "adaptive": adaptive,
     "pbs": pbs(),
     "pbs(pair_stage=first)": pbs("first"),
     "pbs(pair_stage=off)": pbs("off"),

@@ -22,8 +22,7 @@ from optgap.models.consolidation import (
     Task,
 )
 from optgap.models.consolidation.csvin import from_csv
-from optgap.models.consolidation.presets import PRESETS, mixed, philly
-from optgap.models.consolidation.problem import Rules
+from optgap.models.consolidation.presets import PRESETS, philly
 from optgap.models.consolidation.recorded import FILES, JOBS, series
 from optgap.models.csvout import csv_text
 from optgap.models.errors import InputError
@@ -142,29 +141,16 @@ def test_presets_are_the_same_for_the_same_seed(name: str) -> None:
     assert "synthetic" in first.origin
 
 
-def test_means_that_fill_a_gpu_exactly_fit() -> None:
-    tasks = [Task(f"t{k}", 1.0, util_percent=np.full(7, 10.0)) for k in range(10)]
-    problem = ConsolidationProblem.of([GpuKind()], [Server((0,))], tasks, rules=Rules("mean"))
-    assert problem.check(solution(*[(0,)] * 10)) == []
-    assert mixed(seed=0, size=4).rules.capacity == "mean"
-
-
 # -- fitted models -------------------------------------------------------------------------
 
 
 def fit(model: str, groups: dict[str, dict[str, float]], low: float, high: float) -> dict[str, Any]:
-    return {
-        "schema": "optgap.fit/1",
-        "model": model,
-        "groups": [
-            {
-                "group": group,
-                "params": {name: {"value": value} for name, value in params.items()},
-                "validity": {"frequency_mhz": [low, high]},
-            }
-            for group, params in groups.items()
-        ],
-    }
+    rows: list[dict[str, Any]] = [
+        {"group": group, "params": {name: {"value": value} for name, value in params.items()}}
+        for group, params in groups.items()
+    ]
+    made = [{**row, "validity": {"frequency_mhz": [low, high]}} for row in rows]
+    return {"schema": "optgap.fit/1", "model": model, "groups": made}
 
 
 @pytest.fixture
@@ -177,15 +163,6 @@ def tasks(tmp_path: Path) -> Path:
 def saved(path: Path, document: dict[str, Any]) -> str:
     path.write_text(json.dumps(document))
     return str(path)
-
-
-def test_a_fit_of_the_gpu_becomes_its_power_and_exponent(tasks: Path, tmp_path: Path) -> None:
-    power = saved(
-        tmp_path / "p.json", fit("linear-power", {"": {"P_gs": 30, "alpha": 0.1}}, 1, 2000)
-    )
-    time = saved(tmp_path / "t.json", fit("power-law-jct", {"V100": {"beta": 0.5}}, 1, 2000))
-    kind = from_csv(tasks, model=[power, time], seed=0).kinds[0]
-    assert (kind.power.static_w, kind.power.slope_w_per_mhz, kind.beta) == (30, 0.1, 0.5)
 
 
 def test_a_fit_by_application_becomes_the_tasks_own(tasks: Path, tmp_path: Path) -> None:

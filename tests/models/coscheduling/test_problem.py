@@ -193,20 +193,6 @@ def logged(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def test_measured_runs_last_as_long_as_they_were_seen_to(tmp_path: Path) -> None:
-    problem = three_jobs()
-    rows = "Y,4,0,110\nX,2,110,300\nZ,1,110.02,262\n"
-    found = read_schedule(logged(tmp_path, SEEN + rows), problem)
-    assert problem.check(found) == []
-    metrics = problem.evaluate(found).metrics
-    assert metrics["makespan_s"] == 300
-    assert metrics["active_j"] == pytest.approx(1280 * 110 + 620 * 190 + 300 * 151.98)
-    assert metrics["idle_j"] == pytest.approx(70 * (4 * 300 - 440 - 380 - 151.98))
-    assert metrics["profiled_s"] == pytest.approx(100 + 180 + 150)
-    assert metrics["measured_s"] == pytest.approx(110 + 190 + 151.98)
-    assert not problem.serves_all(found)  # bounds for the profiles say nothing about it
-
-
 def test_a_measured_schedule_survives_its_json() -> None:
     problem = three_jobs()
     seen = CoschedulingSolution.of([Run(0, 0, 181, (0, 1))], measured=True, tolerance_s=0.5)

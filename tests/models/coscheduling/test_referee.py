@@ -165,7 +165,10 @@ def test_metrics_are_as_worked_out_by_hand() -> None:
 
 def test_metrics_of_measured_runs_use_the_clock_and_name_both_times() -> None:
     two = problem(0, 1)
-    found = two.evaluate(clocked(Run(0, 5, 95, (0,)), Run(1, 0, 30, (1, 2, 3, 0)))).metrics
+    seen = clocked(Run(0, 5, 95, (0,)), Run(1, 0, 30, (1, 2, 3, 0)))
+    assert not two.serves_all(seen)  # bounds for the profiles say nothing about it
+    found = two.evaluate(seen).metrics
+    assert found["idle_j"] == pytest.approx(50 * (4 * 95 - 90 - 120))
     assert found["active_j"] == pytest.approx(300 * 90 + 600 * 30)
     assert found["makespan_s"] == 95
     assert found["gpu_utilisation"] == pytest.approx((90 + 120) / (4 * 95))

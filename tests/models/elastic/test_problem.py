@@ -9,14 +9,12 @@ import pytest
 from powerflow import ENERGY, TIME
 from strategies_elastic import CLOCKS, JOB_A, jobs_of, table, two_jobs
 
-from optgap.models.csvout import csv_text
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind, presets
 from optgap.models.elastic.modelfile import read_models
 from optgap.models.elastic.pools import BATCHES, classes
 from optgap.models.elastic.tables import Trained, job_class
 from optgap.models.elastic.traces import NOMINAL_S, Trace, read_trace
 from optgap.models.errors import InputError
-from optgap.models.limits import Limits
 from optgap.models.performance import EnergyModel, ThroughputModel
 from optgap.registry import FAMILIES
 
@@ -107,20 +105,6 @@ def test_an_unfinished_job_is_no_violation_but_does_not_count() -> None:
 
 
 # -- files ---------------------------------------------------------------------------------
-
-
-def test_timeline_and_series_tell_the_same_story() -> None:
-    problem = two_jobs()
-    outcome = POLICIES["powerflow"].load()(problem, limits=Limits(), seed=0, profiles="perfect")
-    rows = csv_text(*outcome.solution.timeline(problem)).splitlines()
-    assert rows[0] == "time_s,job,event,gpus,frequency_mhz"
-    assert rows[1:5] == [
-        "0.0,a,submit,0,0.0", "0.0,b,submit,0,0.0", "0.0,a,run,2,1200.0", "0.0,b,run,2,1000.0",
-    ]  # fmt: skip
-    assert sum(",complete," in row for row in rows) == 2
-    power = csv_text(*outcome.solution.series(problem)).splitlines()
-    assert power[1].split(",")[1:4] == ["2", "4", "470.000"]
-    assert power[-1].split(",")[1:4] == ["0", "0", "0.000"]
 
 
 def test_models_come_as_tables_or_as_parameters(tmp_path: Path) -> None:

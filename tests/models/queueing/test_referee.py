@@ -111,42 +111,36 @@ def test_a_job_has_whole_nodes_and_what_is_left_on_one_more(
     assert check(made, (5.0, [(0, 1)]), (0.0, pairs)) == expected
 
 
-def test_nodes_are_the_clusters_and_each_is_listed_once() -> None:
-    one = problem((0, 5, 2))
-    for node in (-1, 2, 5):
-        assert check(one, (0.0, [(node, 2)])) == [Violation("node", "job a", node, 1)]
-    wide = problem((0, 5, 6))
-    assert check(wide, (0.0, [(1, 4), (2, 2)])) == [Violation("node", "job a", 2, 1)]
-    found = check(wide, (0.0, [(1, 4), (1, 2)]))
-    assert found == [Violation("different nodes", "job a", 2, "each node once")]
+HELD, ONCE = "GPUs held", "each node once"
+THREE = [(0, 10, 3), (0, 10, 2), (0, 10, 1)]
+FULL, NONE = [(0, 4)], []
 
 
-def test_what_a_job_that_never_starts_would_hold_does_not_matter() -> None:
-    made = problem((0, 5, 4), (0, 5, 4))
-    assert check(made, (0.0, [(0, 4)]), (NEVER, [(0, 4)])) == []
-    assert check(made, (0.0, [(0, 4)]), (NEVER, [])) == []
+@pytest.mark.parametrize(
+    ("rows", "parts", "broken"),
+    [
+        *(([(0, 5, 2)], [(0.0, [(k, 2)])], [("node", "job a", k, 1)]) for k in (-1, 2, 5)),
+        ([(0, 5, 6)], [(0.0, [(1, 4), (2, 2)])], [("node", "job a", 2, 1)]),
+        ([(0, 5, 6)], [(0.0, [(1, 4), (1, 2)])], [("different nodes", "job a", 2, ONCE)]),
+        # what a job that never starts would hold does not matter
+        *(([(0, 5, 4)] * 2, [(0.0, FULL), (NEVER, held)], []) for held in (FULL, NONE)),
+        (THREE, [(0.0, [(0, 3)]), (5.0, [(1, 2)]), (5.0, [(0, 1)])], []),
+        (THREE, [(0.0, [(1, 3)]), (5.0, [(1, 2)]), (20.0, [(0, 1)])],
+         [(HELD, "node 1 at 5 s", 5, 4)]),
+        # what ends when another starts has left
+        *(([(0, 10, 4)] * 2, [(0.0, FULL), (at, FULL)], []) for at in (10.0, 10 - 9e-7)),
+        ([(0, 10, 4)] * 2, [(0.0, FULL), (10 - 1.2e-6, FULL)], [(HELD, "node 0 at 10 s", 8, 4)]),
+        ([(0, 10, 4)] * 4, [(0.0, FULL), (0.0, [(1, 4)])] * 2,
+         [(HELD, "node 0 at 0 s", 8, 4), (HELD, "node 1 at 0 s", 8, 4)]),
+    ],
+)  # fmt: skip
+def test_no_node_holds_more_than_it_has(rows: Any, parts: Any, broken: list[Any]) -> None:
+    assert check(problem(*rows), *parts) == [Violation(*one) for one in broken]
 
 
-def test_no_node_holds_more_than_it_has() -> None:
-    made = problem((0, 10, 3), (0, 10, 2), (0, 10, 1))
-    parts = [(0.0, [(0, 3)]), (5.0, [(1, 2)]), (5.0, [(0, 1)])]
-    assert check(made, *parts) == []
-    found = check(made, (0.0, [(1, 3)]), (5.0, [(1, 2)]), (20.0, [(0, 1)]))
-    assert found == [Violation("GPUs held", "node 1 at 5 s", 5, 4)]
-    # each node once, at its first; what ends when another starts has left
-    found = check(made, (0.0, [(1, 3)]), (5.0, [(1, 2)]), (5.0, [(1, 1)]))
+def test_a_node_with_too_much_is_told_once() -> None:
+    found = check(problem(*THREE), (0.0, [(1, 3)]), (5.0, [(1, 2)]), (5.0, [(1, 1)]))
     assert [(v.where, v.found) for v in found] in ([("node 1 at 5 s", 5)], [("node 1 at 5 s", 6)])
-    pair = problem((0, 10, 4), (0, 10, 4))
-    assert check(pair, (0.0, [(0, 4)]), (10.0, [(0, 4)])) == []
-    assert check(pair, (0.0, [(0, 4)]), (10 - 9e-7, [(0, 4)])) == []
-    assert len(check(pair, (0.0, [(0, 4)]), (10 - 1.2e-6, [(0, 4)]))) == 1
-
-
-def test_every_node_with_too_much_is_told() -> None:
-    rows = [(0.0, 10.0, 4)] * 4
-    found = check(problem(*rows), *[(0.0, [(k % 2, 4)]) for k in range(4)])
-    assert [v.where for v in found] == ["node 0 at 0 s", "node 1 at 0 s"]
-    assert [v.limit for v in found] == [4, 4]
 
 
 def test_by_count_only_the_number_of_gpus_matters() -> None:

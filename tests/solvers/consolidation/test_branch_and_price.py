@@ -9,19 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from exhaustive_consolidation import exhaustive
 from hypothesis import given
 from hypothesis import strategies as st
 from ortools.sat.python import cp_model
 from strategies_consolidation import consolidation_problems
-from trees_consolidation import (
-    all_counts,
-    counts_of_placement,
-    grown,
-    holds,
-    least_watts,
-    tight_problems,
-    tree_of,
-)
+from trees_consolidation import all_counts, counts_of_placement, grown, tight_problems, tree_of
 from trust.agreement import examples
 
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
@@ -118,13 +111,14 @@ def test_trees_end_at_the_optimum_with_a_bound_that_holds(heuristics: bool, prob
     @given(problem=problems)
     def ends_at_the_optimum(problem: ConsolidationProblem) -> None:
         tree = grown(problem, heuristics=heuristics)
-        least = least_watts(problem)
+        least = exhaustive(problem).claimed
         if least is None or tree is None:
             return
         limits = Limits(20)
         while (tree.open or tree.reopen()) and limits.stop is None:
             tree.run(limits)
-        holds(problem, tree, least)
+        assert min(tree.bound, tree.incumbent.watts) <= least * (1 + 1e-9) + 1e-5
+        agrees(problem, tree.incumbent)
         assert tree.incumbent.watts == pytest.approx(least, rel=CLOSE, abs=1e-5)
         assert tree.bound >= tree.incumbent.watts * (1 - CLOSE)
 
@@ -253,16 +247,11 @@ def test_where_it_is_stopped_bound_and_placement_stay_apart() -> None:
 # -- the compact model ---------------------------------------------------------------------
 
 
-def small(seed: int) -> ConsolidationProblem:
-    """Six tasks on servers of two GPUs; memory alone limits them."""
-    return mixed(seed=seed, size=6, servers=4, gpus_per_server=2, capacity="none")
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_the_compact_model_finds_an_optimal_placement(seed: int) -> None:
-    problem = small(seed)
-    least = least_watts(problem)
-    assert least is not None
+    """Six tasks on servers of two GPUs; memory alone limits them."""
+    problem = mixed(seed=seed, size=6, servers=4, gpus_per_server=2, capacity="none")
+    least = exhaustive(problem).claimed
     instance = instance_of(problem)
     model = Compact(instance, 4)
     answer, placement = model.run(Limits(20), 0.0, 0)
@@ -277,7 +266,7 @@ def test_a_better_bound_does_not_limit_the_servers_of_the_compact_model() -> Non
     tasks = [Task(f"w{k}", 11.0, 2, 1.2) for k in range(3)] + [Task("s", 4.0, 1, 1.2)]
     servers, kinds = [Server((0,) * 3, 200.0)] * 3, [GpuKind(memory_gb=16.0)]
     problem = ConsolidationProblem.of(kinds, servers, tasks, rules=Rules("none"))
-    best = least_watts(problem)
+    best = exhaustive(problem).claimed
     assert best is not None
     incumbent = Incumbent(instance_of(problem))
     incumbent.offer([(0, 1), (3, 4), (6, 7), (2,)])  # a GPU more than it takes
@@ -324,9 +313,6 @@ def test_without_a_tree_and_a_compact_model_the_row_says_why_the_gap_is_open() -
 # -- primal heuristics ---------------------------------------------------------------------
 
 
-RNG = np.random.default_rng
-
-
 def agrees(problem: ConsolidationProblem, incumbent: Incumbent) -> None:
     """The referee takes the incumbent, at the power that it is kept with."""
     assert incumbent.placement is not None
@@ -336,27 +322,21 @@ def agrees(problem: ConsolidationProblem, incumbent: Incumbent) -> None:
     assert power == pytest.approx(incumbent.watts, rel=1e-12)
 
 
-# -- any instance --------------------------------------------------------------------------
-
-
 @examples(10)
 @given(problem=consolidation_problems())
 def test_placements_made_again_keep_the_rules_and_cost_no_less_than_the_optimum(
     problem: ConsolidationProblem,
 ) -> None:
-    incumbent = Incumbent(instance_of(problem))
-    construct(incumbent, Limits(), RNG(0))
-    least, before = least_watts(problem), incumbent.watts
+    incumbent, rng = Incumbent(instance_of(problem)), np.random.default_rng(0)
+    construct(incumbent, Limits(), rng)
+    least, before = exhaustive(problem).claimed, incumbent.watts
     if incumbent.placement is None:
         return
-    improve(incumbent, Limits(), 0.0, RNG(0))
+    improve(incumbent, Limits(), 0.0, rng)
     assert incumbent.instance.total_flat(incumbent.flat) == pytest.approx(incumbent.watts)
     agrees(problem, incumbent)
     assert least is not None
     assert least * (1 - 1e-9) <= incumbent.watts <= before
-
-
-# -- dives ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

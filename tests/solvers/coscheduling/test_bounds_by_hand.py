@@ -213,6 +213,10 @@ def test_the_least_product_is_at_a_corner_below_no_line() -> None:
     assert lowest([CHEAP, MIDDLE, Support(INF, 20.5, 1, 1)]) == pytest.approx(2050)
     late = Support(INF, 25.0, 1, 1)
     assert lowest([CHEAP, MIDDLE, late]) == pytest.approx(2500)
+    # a line below the others does not raise the bound
+    known = [Support(0.0, 10.0, 1, 1), Support(2.0, 16.0, 1, 1), Support(INF, 1.0, 1, 1)]
+    below = Support(1.0, 10.5, 1, 1)
+    assert lowest([known[0], below, *known[1:]]) == pytest.approx(lowest(known))
 
 
 def test_the_next_price_joins_two_schedules_if_it_is_new() -> None:
@@ -267,12 +271,9 @@ def test_ticks_are_the_coarsest_power_of_ten_or_rounded_down(
     assert found.horizon == sum(ticks)
     assert found.unit("makespan") == found.tick_s
     assert found.unit("energy") == found.quantum_j
-
-
-def test_releases_are_times_too() -> None:
-    found = integers(timed(3.0, 20.0, releases=[0.0, 7.5]))
-    assert found.tick_s == pytest.approx(0.1)
-    assert found.horizon == 230 + 75
+    late = integers(timed(3.0, 20.0, releases=[0.0, 7.5]))  # releases are times, too
+    assert late.tick_s == pytest.approx(0.1)
+    assert late.horizon == 230 + 75
 
 
 def test_quanta_divide_the_idle_power_of_a_tick_and_costs_are_rounded_down() -> None:
@@ -397,17 +398,6 @@ def test_no_schedule_above_all_lines_is_below_the_bound(
         known.append(Support(price, level, 0.0, 0.0))
     known.append(Support(math.inf, min(c for _, c in points), 0.0, 0.0))
     assert Fraction(lowest(known)) <= min(e * c for e, c in exact)
-
-
-def test_a_line_below_the_others_does_not_raise_the_bound() -> None:
-    known = [
-        Support(0.0, 10.0, 10.0, 9.0),
-        Support(1.0, 10.5, 0.0, 0.0),
-        Support(2.0, 16.0, 14.0, 1.0),
-        Support(math.inf, 1.0, 14.0, 1.0),
-    ]
-    without = [known[0], known[2], known[3]]
-    assert lowest(known) == pytest.approx(lowest(without))
 
 
 def test_cp_sat_is_not_asked_for_products_as_it_gets_this_one_wrong() -> None:

@@ -100,16 +100,13 @@ def test_memory_limits_what_a_node_takes() -> None:
 
 def test_a_node_has_no_more_gpus_than_its_type() -> None:
     """On a: 32 vCPU and two GPUs; what does not fit goes to the dearer type."""
-
-    def of(*rows: Row) -> PlacementProblem:
-        return PlacementProblem.of(
-            Cluster.of(["a", "b"], [32_000] * 2, [1000, 4000], [2, 4], ["T4", "G2"]),
-            Tasks.of([f"t{k}" for k in range(len(rows))], *zip(*rows, strict=True)),
-            WORKLOAD, power=POWER,
-        )  # fmt: skip
-
+    both = PlacementProblem.of(
+        Cluster.of(["a", "b"], [32_000] * 2, [1000, 4000], [2, 4], ["T4", "G2"]),
+        Tasks.of(["x", "y", "z"], [1000] * 3, [0] * 3, [1] * 3, [800, 700, 800], [""] * 3),
+        WORKLOAD,
+        power=POWER,
+    )
     idle = 15 + 20 + 15 + 4 * 30
-    both = of(*[(1000, 0, 1, milli, "") for milli in (800, 700, 800)])
     # two on a, and a quarter of what four of them cost on b
     assert solved(both, "patterns").bound == pytest.approx(idle + 225 + 585 / 4, rel=1e-6)
     generation = ColumnGeneration(Aggregate(both), np.array([500.0, 500.0]))
@@ -303,13 +300,30 @@ def test_an_offer_is_the_most_valuable_contents(goal: str, memory: int) -> None:
             assert aggregate.cost(0, contents) == pytest.approx(worth - best)
 
 
-def test_an_offer_fills_what_would_be_left_over_where_that_counts() -> None:
-    """Without CPU left idle GPUs are fragments: four GPUs at 800, and not two of them at 1000."""
-    rows: list[Row] = [(31_000, 0, 2, 1000, ""), (31_000, 0, 4, 1000, "")]
-    aggregate = Aggregate(problem(*rows, goal="fragmentation", gpus=4))
-    prices = np.array([1000.0 if c.num_gpu == 2 else 800.0 for c in aggregate.classes])
-    (offer,) = Pricer(aggregate, 1000.0).price(prices)
-    assert offer.value == pytest.approx(800)
+@pytest.mark.parametrize(
+    ("rows", "goal", "unit", "rounding", "prices", "tasks", "value"),
+    [
+        # without CPU left idle GPUs are fragments: four GPUs at 800, and not two of them at 1000
+        ([(31_000, 0, 2, 1000, ""), (31_000, 0, 4, 1000, "")], "fragmentation", 1000, "down",
+         [1000, 800], 1, 800),
+        # three of 10 vCPU at 199 on two GPUs, and not one of 20 vCPU at 200 beside one of them
+        ([(20_000, 0, 1, 500, ""), (10_000, 0, 1, 500, "")], "power", 2000, "down",
+         [200, 199], 3, 3 * 199 - 225),
+        # ten of 3.1 vCPU fit 32, by 3 vCPU each; of two units each (6 vCPU) five are offered
+        ([(3100, 0, 0, 0, "")], "power", 3000, "down", [50], 10, 10 * 50 - 105),
+        ([(3100, 0, 0, 0, "")], "power", 3000, "up", [50], 5, 5 * 50 - 105),
+    ],
+)  # fmt: skip
+def test_an_offer_is_worth_what_was_worked_out(
+    rows: list[Row], goal: str, unit: float, rounding: str, prices: list[float], tasks: int,
+    value: float,
+) -> None:  # fmt: skip
+    made = problem(*rows, goal=goal, gpus=4 if goal == "fragmentation" else 2)
+    by_class = np.zeros(len(rows))
+    by_class[made.tasks.class_of] = prices
+    (offer,) = Pricer(Aggregate(made), unit, rounding).price(by_class)  # type: ignore[arg-type]
+    assert offer.contents[0].tasks.total() == tasks
+    assert offer.value == pytest.approx(value)
 
 
 def test_an_offer_has_tasks_of_gpus_alone_and_none_whose_need_is_rounded_away() -> None:
@@ -318,24 +332,6 @@ def test_an_offer_has_tasks_of_gpus_alone_and_none_whose_need_is_rounded_away() 
     aggregate = Aggregate(problem((1000, 0, 0, 0, ""), (0, 0, 1, 500, ""), (4000, 0, 0, 0, "")))
     priceable = Pricer(aggregate, 3000.0).priceable.tolist()
     assert priceable == [c.cpu_milli != 1000 for c in aggregate.classes]
-
-
-def test_needs_rounded_up_are_offered_only_where_they_fit() -> None:
-    """Ten of 3.1 vCPU fit 32, by 3 vCPU each; of two units each (6 vCPU) five are offered."""
-    aggregate = Aggregate(problem((3100, 0, 0, 0, "")))
-    for rounding, count, value in (("down", 10, 10 * 50 - 105), ("up", 5, 5 * 50 - 105)):
-        pricer = Pricer(aggregate, 3000.0, rounding)  # type: ignore[arg-type]
-        (offer,) = pricer.price(np.array([50.0]))
-        assert offer.contents[0].tasks.total() == count
-        assert offer.value == pytest.approx(value)
-
-
-def test_an_offer_has_the_task_worth_less_where_it_needs_less() -> None:
-    """Three of 10 vCPU at 199 on two GPUs, and not one of 20 vCPU at 200 beside one of them."""
-    aggregate = Aggregate(problem((20_000, 0, 1, 500, ""), (10_000, 0, 1, 500, "")))
-    prices = np.array([200.0 if c.cpu_milli == 20_000 else 199.0 for c in aggregate.classes])
-    (offer,) = Pricer(aggregate, 2000.0).price(prices)
-    assert offer.value == pytest.approx(3 * 199 - 225)
 
 
 def test_cpu_units_divide_all_needs_or_lose_little() -> None:

@@ -19,7 +19,6 @@ from trust.agreement import examples
 
 import optgap
 from optgap.models.errors import InputError, RefereeError
-from optgap.models.jsonio import Fields
 from optgap.models.limits import Limits
 from optgap.models.placement import (
     Cluster,
@@ -41,6 +40,7 @@ from optgap.solvers.placement.exact.pooled import bound_pooled, pooled_model
 from optgap.solvers.placement.exact.search import decode, exact, greedy, objective_of
 from optgap.solvers.placement.exact.tables import Counted, cpu_steps, fragment
 from optgap.solvers.placement.milp import milp
+from optgap.solvers.placement.patterns import bound_patterns
 from tests.conftest import two_nodes_problem
 from tests.strategies import GOALS, placement_problems, placements_that_fit, power_models, tasks_of
 
@@ -133,14 +133,8 @@ def test_eight_nodes_and_thirty_tasks_are_proven(goal: str) -> None:
 
 
 def infeasible(rows: list[tuple[int, int, int, int, str]], **nodes: Any) -> PlacementProblem:
-    cluster = Cluster.of(
-        ["a", "b"],
-        nodes.get("cpu", [8000, 8000]),
-        nodes.get("memory", [4096, 4096]),
-        nodes.get("gpus", [2, 2]),
-        nodes.get("models", ["G2", "T4"]),
-    )
-    return PlacementProblem.of(cluster, tasks_of(rows))
+    usual = {"cpu": [8000] * 2, "memory": [4096] * 2, "gpus": [2, 2], "models": ["G2", "T4"]}
+    return PlacementProblem.of(Cluster.of("ab", *{**usual, **nodes}.values()), tasks_of(rows))
 
 
 @pytest.mark.parametrize(
@@ -163,7 +157,8 @@ def infeasible(rows: list[tuple[int, int, int, int, str]], **nodes: Any) -> Plac
 )
 def test_infeasible_problems_say_why(problem: PlacementProblem, words: str) -> None:
     assert exhaustive(problem).status is Status.INFEASIBLE
-    for method in (exact, milp):
+    by_totals = (bound_patterns,) if "no placement" not in words else ()
+    for method in (exact, milp, *by_totals):
         outcome = method(problem, limits=Limits(), seed=0)
         assert outcome.status is Status.INFEASIBLE
         assert re.search(words, outcome.message), outcome.message
@@ -328,26 +323,6 @@ def test_the_gap_is_proven_small_on_24_nodes(goal: str, most: float) -> None:
     assert result.gap <= most
     assert problem.serves_all(result.solution)
     assert optgap.run(problem, "greedy-exact").objective > result.objective
-
-
-def test_an_overloaded_cluster_is_proven_infeasible() -> None:
-    problem = presets.alibaba(seed=0, size=40, load=1.2)
-    result = optgap.bound(problem, "bound-patterns")
-    assert result.status is Status.INFEASIBLE
-    asked, there = problem.tasks.demand_milli.sum() / 1000, int(problem.cluster.gpus.sum())
-    assert f"{asked:g} GPUs asked for, {there} there" in result.message
-
-
-def test_a_task_that_fits_nowhere_is_named() -> None:
-    problem = presets.alibaba(seed=0, size=40, load=0.2)
-    tasks = problem.tasks.to_json()
-    tasks["gpu_spec"] = ["V100M32" if n == 8 else "T4" for n in tasks["num_gpu"]]
-    tasks["num_gpu"][5], tasks["gpu_milli"][5], tasks["gpu_spec"][5] = 8, 1000, "T4"
-    document = {**problem.to_json(), "tasks": tasks}
-    changed = PlacementProblem.from_json(Fields(document, "test"))
-    result = optgap.bound(changed, "bound-patterns")
-    assert result.status is Status.INFEASIBLE
-    assert "(arrival 5) fits no node" in result.message
 
 
 def test_an_interrupt_keeps_the_bound_so_far() -> None:
