@@ -29,6 +29,8 @@ KAPPAS = (0.3, 1.0, 3.0, 10.0, 25.0)
 """Candidate slopes of the voltage, 1/GHz."""
 MOST_KNOTS, MOST_STEPS = 12, 200
 """Number of candidate breakpoints, and of evaluations of the simplex search."""
+MANY_CLOCKS = 15
+"""Least number of clocks at which intervals of the continuous form, of five coefficients, hold."""
 SCALE = 0.02
 """Relative error at which the robust loss of the search turns linear."""
 
@@ -81,7 +83,9 @@ def search(curves: Curves, choice: FormChoice, f0_mhz: float | None, kappa: floa
         found = NoQuote("no job at two clocks with everything else equal")
         raise InputError("P(f)", "column frequency_mhz", found, "a sweep of the clock")
     fewest = min(len(np.unique(clock)) for clock, _ in curves)
-    form = "continuous" if choice == "auto" else choice
+    form = choice
+    if form == "auto":
+        form = "continuous" if fewest >= MANY_CLOCKS else "physical"
     form = form if len(COLUMN_NAMES[form]) < fewest else "physical"
     return _best_shape(curves, form, f0_mhz, kappa)
 
@@ -130,7 +134,7 @@ class Shaped(Estimator):
     ----------
     form: ``printed`` (Eq. 13-14: linear below f0, cubic above, free to jump), ``continuous``
         (joined at f0), ``physical`` (static + linear + f·V², V flat up to f0 and rising by κ
-        above; coefficients at least 0), or ``auto`` (default): continuous from six clocks on,
+        above; coefficients at least 0), or ``auto`` (default): continuous from 15 clocks on,
         else physical.
     f0_mhz, kappa: breakpoint, and slope of the voltage in 1/GHz; None (default) fits these.
         In a grouped fit all groups share the values.
