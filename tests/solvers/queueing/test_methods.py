@@ -16,10 +16,7 @@ from trust.agreement import value_of as value
 from optgap.heuristics.queueing import POLICIES
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
-from optgap.models.queueing import (
-    Jobs,
-    QueueingProblem,
-)
+from optgap.models.queueing import Jobs, QueueingProblem
 from optgap.models.queueing.presets import mixed, small
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.queueing import auto, auto_bound
