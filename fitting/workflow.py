@@ -144,12 +144,11 @@ def report_of(
         count = len(set(profile["application"].tolist()))
         if count > 1:
             notes.append(f"{count} applications fitted as one; by application they are apart")
-    held, words = None, ""
+    held = None
     # no row is meant to draw full power: errors of held-out rows say nothing of devices
     if split is not None and estimator.name != DEVICES:
         try:
             held = cross_validate(estimator, profile, by, split, fit.fits)
-            words = str(split)
         except InputError as error:
             if split.column:
                 raise
@@ -159,4 +158,4 @@ def report_of(
     notes += dict.fromkeys(filter(None, map(unknown, fit.fits.values())))
     if parts and not any(part.startswith("between") for part in parts):
         notes.append(f"intervals carry {' and '.join(parts)} error alone")
-    return FitReport(fit, profile, held, words, tuple(notes))
+    return FitReport(fit, profile, held, str(split) if held else "", tuple(notes))
