@@ -18,8 +18,6 @@ from optgap.fitting.report import FitReport
 from optgap.fitting.uncertainty import carried, draw_from, unknown
 from optgap.models.errors import InputError, NoQuote, one_of
 
-DEVICE = "gpu_model"
-
 
 def fit(
     table: str | os.PathLike[str] | Profile | Any,
@@ -112,8 +110,8 @@ def fit(
     if len(apart) > 1:
         found = NoQuote("several ways")
         raise InputError("leave_out, extrapolate", "", found, "one column to hold rows out by")
-    if by is None and model == DEVICES and DEVICE in profile:
-        by = DEVICE
+    if by is None and model == DEVICES and "gpu_model" in profile:
+        by = "gpu_model"
     split = Split(cv, seed) if cv else None
     for _, column in apart:
         split = Split(column=column, upto=(extrapolate or {}).get(column))

@@ -264,7 +264,8 @@ def _cut(samples: Samples, kind: str, told: list[str]) -> Profile:
             raise InputError(raw.source, "", found, expected) from None
         cuts.append(own)
         index, spans = index[own.order], [run.span for run in own.runs]
-        marks += own.remarks
+        if np.any(np.diff(own.order) < 0):
+            marks.append("samples sorted by time")
         for k, step in own.holes:
             what = "the clock goes back by" if step < 0 else "no sample for"
             marks.append(f"{what} {_long(abs(step))} s (row {raw.lines[index[k]]}): cut there")
