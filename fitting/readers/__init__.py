@@ -126,7 +126,7 @@ def _read(
     if log is not None:
         return log.noting(*filter(None, [said(named)]))
     raw.require_regular()
-    raw = without_copies(raw).noting(raw.again, "times the header stands below itself: left out")
+    raw = raw.noting(raw.again, "times the header stands below itself: left out")
     if found is not None:
         known = {want.name for want in named.values()}
         theirs = {n: w for n, w in mapped(found.columns).items() if w.name not in known}
@@ -168,14 +168,3 @@ def _stacked(tables: Sequence[Mapping[str, Column]]) -> dict[str, Column]:
     """Return the columns that all tables have, one table below the other."""
     shared = [name for name in tables[0] if all(name in table for table in tables)]
     return {name: np.concatenate([table[name] for table in tables]) for name in shared}
-
-
-def without_copies(raw: RawTable) -> RawTable:
-    """Return the table with each exactly repeated row once, and a note if there was one."""
-    first: dict[tuple[str, ...], int] = {}
-    rows = list(zip(*raw.cells.values(), strict=True))
-    same = [first.setdefault(row, k) != k for k, row in enumerate(rows)]
-    if not any(same):
-        return raw
-    note = f"repeated rows left out (the first is row {raw.lines[same.index(True)]})"
-    return raw.noting(sum(same), note).take(~np.array(same))
