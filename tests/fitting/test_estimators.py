@@ -172,8 +172,6 @@ def test_samples_are_those_of_their_generator_and_keep_bounds(job: FitReport[Any
             p.lower <= value <= p.upper
             for p, value in zip(item.parameters_, item.theta_, strict=True)
         )
-    with pytest.raises(InputError, match="between 0 and 1"):
-        interval(fit, 20, np.random.default_rng(5), cluster(), level=2)
 
 
 # --- reports and files ------------------------------------------------------------------------

@@ -55,14 +55,10 @@ def generation_of(
     return ColumnGeneration(instance, cost_levels(instance), CountBox(low, high), servers)
 
 
-def duals_of(generation: ColumnGeneration, values: list[float]) -> Duals:
-    levels = len(generation.levels.quanta)
-    return Duals.of_rows(np.array(values, dtype=float), generation.instance.tasks, levels)
-
-
 def proven(generation: ColumnGeneration, values: list[float], nodes: int = NODES) -> float:
     """The bound of dual values of all rows, once they are priced."""
-    duals = duals_of(generation, values)
+    rows, levels = np.array(values, dtype=float), len(generation.levels.quanta)
+    duals = Duals.of_rows(rows, generation.instance.tasks, levels)
     return generation.bound(
         duals, generation.pricer.price(duals, generation.master.assignment, nodes)
     )
