@@ -46,14 +46,9 @@ def lower_bounds(form: PowerForm) -> Floats:
     return np.array([0.0] * fixed + [-np.inf] * (len(COLUMN_NAMES[form]) - fixed))
 
 
-def coefficients(form: PowerForm, columns: Floats, power: Floats) -> Floats:
-    """Return the coefficients of a form; those of the physical form are at least 0."""
-    return weighted_fit(columns, power, positive=form == "physical")
-
-
 def started(form: PowerForm, columns: Floats, power: Floats) -> Floats:
     """Return initial coefficients inside their bounds."""
-    weights, lower = coefficients(form, columns, power), lower_bounds(form)
+    weights, lower = weighted_fit(columns, power, form == "physical"), lower_bounds(form)
     return np.where(np.isfinite(lower), np.maximum(weights, 1e-3), weights)
 
 
@@ -62,7 +57,8 @@ def _errors(curves: Curves, shape: Shape) -> Floats:
     found = [np.zeros(0)]
     for clock, power in curves:
         columns = power_columns(shape["form"], clock, shape["f0_mhz"], shape["kappa"])
-        found.append(columns @ coefficients(shape["form"], columns, power) / power - 1)
+        weights = weighted_fit(columns, power, shape["form"] == "physical")
+        found.append(columns @ weights / power - 1)
     return np.concatenate(found)
 
 

@@ -147,13 +147,13 @@ def read_profiles(paths: Sequence[str | os.PathLike[str]], **how: Any) -> Profil
     notes = tuple(note for table in tables for note in table.notes)
     # a log of an idle GPU has no row, and no columns to share
     tables = [table for table in tables if len(table)] or tables[:1]
-    first = replace(tables[0], notes=notes)
     if len(tables) == 1:
-        return first
+        return replace(tables[0], notes=notes)
     files = [np.full(len(table), table.source, dtype=object) for table in tables]
     lines = [t.lines if len(t.lines) else np.full(len(t), NO_LINE) for t in tables]
     return replace(
-        first,
+        tables[0],
+        notes=notes,
         columns=_stacked([table.columns for table in tables]) | {"file": np.concatenate(files)},
         source=", ".join(table.source for table in tables),
         kind="+".join(dict.fromkeys(table.kind for table in tables)),

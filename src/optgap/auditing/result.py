@@ -27,8 +27,6 @@ SAID = (
     "gap_to_bound", "gap",
 )  # fmt: skip
 """Attributes that the JSON form has under their own names."""
-LINES = ("saved by the moves found", "no plan saves more (proven)")
-"""Lines over the number of moves, in a picture."""
 SHOWN = 12
 """Number of violations, and of warnings, that a person is shown."""
 
@@ -255,7 +253,8 @@ class Audit(Answer):
         figure = figures.new_figure(8.0, 4.4)
         ax, rows = figure.subplots(), self._curve_rows()
         moves, *watts = zip(*(row.values() for row in rows), strict=True) if rows else ((), (), ())
-        for values, style, label in zip(watts, ("-o", "--"), LINES, strict=True):
+        labels = "saved by the moves found", "no plan saves more (proven)"
+        for values, style, label in zip(watts, ("-o", "--"), labels, strict=True):
             saved = [100 * (1 - watt / (watts[0][0] or 1.0)) for watt in values]
             ax.plot(moves, saved, style, markersize=4, label=label)
         ax.set_xscale("symlog", linthresh=1)
