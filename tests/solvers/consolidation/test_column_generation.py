@@ -18,11 +18,7 @@ from optgap.models.consolidation import ConsolidationProblem, Task
 from optgap.models.consolidation.presets import mixed
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.bounding import column_bound
-from optgap.solvers.consolidation.bounds import (
-    cost_levels,
-    counts_fix_power,
-    level_counts,
-)
+from optgap.solvers.consolidation.bounds import cost_levels, counts_fix_power, level_counts
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals
 from optgap.solvers.consolidation.column_generation.generation import (
     ColumnGeneration,

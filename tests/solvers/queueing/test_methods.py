@@ -16,10 +16,7 @@ from trust.agreement import value_of as value
 from optgap.heuristics.queueing import POLICIES
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
-from optgap.models.queueing import (
-    Jobs,
-    QueueingProblem,
-)
+from optgap.models.queueing import Jobs, QueueingProblem
 from optgap.models.queueing.presets import mixed, small
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.queueing import auto, auto_bound
@@ -100,10 +97,7 @@ def test_sizes_decide_what_runs_and_too_many_jobs_are_refused() -> None:
 def found(problem: QueueingProblem, **params: Any) -> Outcome:
     outcome = offline(problem, limits=Limits(), seed=0, **params)
     if outcome.solution is not None:
-        assert problem.check(outcome.solution) == []
-        assert problem.serves_all(outcome.solution)
-        value = problem.evaluate(outcome.solution).objective
-        assert value == pytest.approx(outcome.claimed, rel=1e-9, abs=1e-9)
+        assert value(problem, outcome) == pytest.approx(outcome.claimed, rel=1e-9, abs=1e-9)
     return outcome
 
 
