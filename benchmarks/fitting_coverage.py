@@ -36,7 +36,7 @@ BY_CLOCK = ("linear-power", "power-law-power", "power-law-jct", "powerflow-power
             "powerflow-energy")  # fmt: skip
 RTX = ("bert", "cifar10", "deepspeech2", "imagenet", "ncf", "yolov3")
 A100 = ("bert", "deepspeech2", "inception3", "resnet50", "vgg16")
-BAR = (0.80, 0.97)
+BAR, DRAWS = (0.80, 0.97), 400
 
 
 def cases(folder: Path) -> Iterator[tuple[str, str, Profile, dict[str, str]]]:
@@ -101,7 +101,7 @@ def covered(model: str, table: Profile, settings: dict[str, str]) -> tuple[float
 
 def _within(fit: Estimator, table: Profile, rng: np.random.Generator) -> np.ndarray:
     """Tell which rows lie in their intervals; an exact prediction needs none."""
-    low, high = interval(fit, 100, rng, table)
+    low, high = interval(fit, DRAWS, rng, table)
     measured = table.numbers(fit.response)
     return (low * (1 - 1e-9) <= measured) & (measured <= high * (1 + 1e-9))
 

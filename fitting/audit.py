@@ -69,9 +69,8 @@ class Audit:
     def __str__(self) -> str:
         lines = [f"{self.source}: {self.kind}, {self.rows} rows, {self.groups} groups"]
         for name, (low, high, missing) in self.ranges.items():
-            extra = f", {missing} missing" if missing else ""
-            unit = QUANTITIES[name].unit
-            lines.append(f"  {name:<18} {low:>12.6g} … {high:<12.6g} {unit}{extra}")
+            extra = QUANTITIES[name].unit + (f", {missing} missing" if missing else "")
+            lines.append(f"  {name:<18} {low:>12.6g} … {high:<12.6g} {extra}")
         kinds = {"suspect": self.suspects, "advice": self.advice, "note": self.notes}
         told = [f"  {kind}: {item}" for kind, items in kinds.items() for item in items]
         if len(told) > MOST_LINES:
@@ -80,10 +79,9 @@ class Audit:
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form, ``optgap.audit/1``."""
-        ranges = {
-            name: {"low": low, "high": high, "missing": missing, "unit": QUANTITIES[name].unit}
-            for name, (low, high, missing) in self.ranges.items()
-        }
+        names = ("low", "high", "missing", "unit")
+        ranges = {n: dict(zip(names, (*v, QUANTITIES[n].unit), strict=True))
+                  for n, v in self.ranges.items()}  # fmt: skip
         suspects = [{**vars(item), "rows": item.rows.tolist()} for item in self.suspects]
         lists = {"suspects": suspects, "notes": list(self.notes), "advice": list(self.advice)}
         return {"schema": "optgap.audit/1", **vars(self), "ranges": ranges, **lists}
@@ -91,8 +89,8 @@ class Audit:
     @property
     def suspect_rows(self) -> Rows:
         """Return the rows that any finding names, sorted."""
-        none = np.zeros(0, dtype=np.int64)
-        return np.unique(np.concatenate([none, *(item.rows for item in self.suspects)]))
+        rows = {row for item in self.suspects for row in item.rows.tolist()}
+        return np.array(sorted(rows), dtype=np.int64)
 
 
 def audit(profile: Profile, by: str | None = None) -> Audit:
@@ -145,8 +143,8 @@ def advice(profile: Profile, by: str | None, reads: Sequence[str] = ()) -> list[
     texts = {**profile.published, **profile.columns}
     words = [name for name, values in texts.items() if values.dtype.kind == "O"]
     words = [name for name in words if 1 < len(set(texts[name].tolist())) <= len(profile) / 2]
-    by_how_much = f"differ by more than {100 * (APART - 1):.0f} %"
-    return found + [f"rows at one clock {by_how_much}: --by {name}?" for name in words[:1]]
+    differ_by = f"rows at one clock differ by more than {100 * (APART - 1):.0f} %"
+    return found + [f"{differ_by}: --by {name}?" for name in words[:1]]
 
 
 def _apart(values: Floats) -> bool:

@@ -159,10 +159,8 @@ class PowerLawJct(Estimator):
 
     def remarks(self, table: Profile) -> list[str]:
         beta = self.params_["beta"]
-        if beta > 1.1:
-            advice = "check the clocks with an audit, a core cannot lose more than its clock"
-            return [f"beta = {beta:.2f} is above 1: {advice}"]
-        return []
+        advice = "check the clocks with an audit, a core cannot lose more than its clock"
+        return [f"beta = {beta:.2f} is above 1: {advice}"] if beta > 1.1 else []
 
 
 BatchForm = Literal["saturating", "paper"]

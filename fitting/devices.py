@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from optgap.fitting.estimator import Design, Estimator
@@ -83,8 +82,8 @@ class DevicePower(Estimator):
         covariance = np.diag(np.var(draws, axis=0))
         log, _ = self.curve(theta, self.design(profile, facts))
         self.start_, self.residuals_ = theta, log - self.target(profile)
-        at_bound: NDArray[np.bool_] = np.zeros(2, dtype=bool)
-        return self._found(profile, facts, params, theta, at_bound, Spread.of(theta, covariance))
+        free = np.zeros(2, dtype=bool)
+        return self._found(profile, facts, params, theta, free, Spread.of(theta, covariance))
 
     def own_draws(self, table: Profile, count: int) -> Floats:
         """Return random pairs of a quantile of idle rows' power and one of busy rows'."""
@@ -96,8 +95,7 @@ class DevicePower(Estimator):
 
     def remarks(self, table: Profile) -> list[str]:
         busy, power = table.numbers("busy") > 0, table.numbers("power_w")
-        mean, full = float(np.mean(power[busy])), self.params_["full_w"]
-        idle = self.params_["idle_w"]
+        mean, idle, full = float(np.mean(power[busy])), *self.theta_
         if idle > mean:
             return [f"rows at rest draw {idle:.3g} W, more than rows at work ({mean:.3g} W)"]
         if mean < 0.95 * full:

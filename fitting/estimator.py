@@ -138,13 +138,11 @@ class Estimator(ABC):
         """Fitted values by name."""
         return {p.name: float(v) for p, v in zip(self.parameters_, self.theta_, strict=True)}
 
-    def fit(self, table: object, *, strict: bool = True, near: Self | None = None) -> Self:
+    def fit(self, table: object, *, near: Self | None = None) -> Self:
         """Fit the model to a table (Profile, mapping or DataFrame).
 
         Parameters
         ----------
-        strict: whether to refuse a mapping or DataFrame whose magnitudes suggest another unit
-            (kW for W) rather than warn in one line.
         near: fit to nearly the same rows, whose parameters replace the random starts.
 
         Raises
@@ -153,7 +151,7 @@ class Estimator(ABC):
             that never varies, a response that is constant, or fewer rows than parameters.
         """
         self.near_ = near
-        profile = self.prepare(self.table(table, strict=strict))
+        profile = self.prepare(table)
         facts = self.settle(profile)
         params = tuple(self.parameters(profile, facts))
         self._enough(profile, params)
@@ -236,9 +234,9 @@ class Estimator(ABC):
         factors[0] = 1.0
         return np.clip(first * factors, lower, upper)
 
-    def table(self, table: object, *, strict: bool = True) -> Profile:
+    def table(self, table: object) -> Profile:
         """Return the table as a Profile."""
-        return Profile.of(table, self.name, strict=strict, reads=self.reads())
+        return Profile.of(table, self.name, reads=self.reads())
 
     def prepare(self, table: object) -> Profile:
         """Return the checked table with everything that fitting needs."""
@@ -336,10 +334,9 @@ def _expected(value: object, hint: Any) -> str:
     if get_origin(hint) is Literal:
         return "" if value in get_args(hint) else one_of(get_args(hint))
     kinds = get_args(hint) or (hint,)
-    if type(value) in kinds or (type(value) is int and float in kinds):
-        good = not isinstance(value, (int, float)) or 0 <= value < math.inf
-    else:
-        good = False
+    good = isinstance(value, (*kinds, int) if float in kinds else kinds)
+    if isinstance(value, (int, float)):
+        good = good and not isinstance(value, bool) and 0 <= value < math.inf
     words = {int: "a whole number, 0 or more", float: "a number, 0 or more", str: "text"}
     return "" if good else " or ".join(words.get(kind, "none") for kind in kinds)
 
@@ -352,6 +349,5 @@ def mape(measured: Floats, predicted: Floats) -> float:
 def r2(measured: Floats, predicted: Floats) -> float:
     """Return 1 − residual / total sum of squares; NaN if nothing varies."""
     total = float(np.sum((measured - measured.mean()) ** 2))
-    if total == 0:
-        return float("nan")
-    return 1.0 - float(np.sum((predicted - measured) ** 2)) / total
+    left = float(np.sum((predicted - measured) ** 2))
+    return 1.0 - left / total if total else math.nan

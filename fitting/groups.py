@@ -37,10 +37,7 @@ class GroupedFit(Generic[E]):
         return f"<GroupedFit {shorten(NoQuote(words), 200)}>"
 
     def _repr_html_(self) -> str:
-        rows = [
-            (title, *(f"{value:.5g}" for value in one.params_.values()))
-            for title, one in self.fits.items()
-        ]
+        rows = [(t, *map("{:.5g}".format, one.params_.values())) for t, one in self.fits.items()]
         names = next((list(one.params_) for one in self.fits.values()), [])
         told = [f"not fitted: {line}" for line in self.skipped]
         lines = [escape(line) for line in (repr(self).strip("<>"), *told)]

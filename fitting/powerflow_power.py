@@ -29,6 +29,8 @@ KAPPAS = (0.3, 1.0, 3.0, 10.0, 25.0)
 """Candidate slopes of the voltage, 1/GHz."""
 MOST_KNOTS, MOST_STEPS = 12, 200
 """Number of candidate breakpoints, and of evaluations of the simplex search."""
+MANY_CLOCKS = 15
+"""Least number of clocks at which intervals of the continuous form, of five coefficients, hold."""
 SCALE = 0.02
 """Relative error at which the robust loss of the search turns linear."""
 
@@ -44,14 +46,9 @@ def lower_bounds(form: PowerForm) -> Floats:
     return np.array([0.0] * fixed + [-np.inf] * (len(COLUMN_NAMES[form]) - fixed))
 
 
-def coefficients(form: PowerForm, columns: Floats, power: Floats) -> Floats:
-    """Return the coefficients of a form; those of the physical form are at least 0."""
-    return weighted_fit(columns, power, positive=form == "physical")
-
-
 def started(form: PowerForm, columns: Floats, power: Floats) -> Floats:
     """Return initial coefficients inside their bounds."""
-    weights, lower = coefficients(form, columns, power), lower_bounds(form)
+    weights, lower = weighted_fit(columns, power, form == "physical"), lower_bounds(form)
     return np.where(np.isfinite(lower), np.maximum(weights, 1e-3), weights)
 
 
@@ -60,7 +57,8 @@ def _errors(curves: Curves, shape: Shape) -> Floats:
     found = [np.zeros(0)]
     for clock, power in curves:
         columns = power_columns(shape["form"], clock, shape["f0_mhz"], shape["kappa"])
-        found.append(columns @ coefficients(shape["form"], columns, power) / power - 1)
+        weights = weighted_fit(columns, power, shape["form"] == "physical")
+        found.append(columns @ weights / power - 1)
     return np.concatenate(found)
 
 
@@ -81,7 +79,9 @@ def search(curves: Curves, choice: FormChoice, f0_mhz: float | None, kappa: floa
         found = NoQuote("no job at two clocks with everything else equal")
         raise InputError("P(f)", "column frequency_mhz", found, "a sweep of the clock")
     fewest = min(len(np.unique(clock)) for clock, _ in curves)
-    form = "continuous" if choice == "auto" else choice
+    form = choice
+    if form == "auto":
+        form = "continuous" if fewest >= MANY_CLOCKS else "physical"
     form = form if len(COLUMN_NAMES[form]) < fewest else "physical"
     return _best_shape(curves, form, f0_mhz, kappa)
 
@@ -130,7 +130,7 @@ class Shaped(Estimator):
     ----------
     form: ``printed`` (Eq. 13-14: linear below f0, cubic above, free to jump), ``continuous``
         (joined at f0), ``physical`` (static + linear + f·V², V flat up to f0 and rising by κ
-        above; coefficients at least 0), or ``auto`` (default): continuous from six clocks on,
+        above; coefficients at least 0), or ``auto`` (default): continuous from 15 clocks on,
         else physical.
     f0_mhz, kappa: breakpoint, and slope of the voltage in 1/GHz; None (default) fits these.
         In a grouped fit all groups share the values.

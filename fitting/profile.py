@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -96,13 +97,10 @@ class Profile:
         """
         if isinstance(table, Profile):
             return table
-        if hasattr(table, "columns") and hasattr(table, "__getitem__"):
-            frame: Any = table
-            given = {str(name): frame[name].to_numpy() for name in frame.columns}
-        elif isinstance(table, Mapping):
-            given = {str(name): np.asarray(values) for name, values in table.items()}
-        else:
+        held: Any = table
+        if not isinstance(table, Mapping) and not hasattr(table, "columns"):
             raise InputError(source, "", NoQuote(type(table).__name__), "a table of columns")
+        given = {str(name): np.asarray(held[name]) for name in getattr(held, "columns", held)}
         count = next((len(v) for v in given.values() if v.ndim), 1)  # a number is of each row
         columns = {n: as_column(v if v.ndim else np.full(count, v[()])) for n, v in given.items()}
         if any(len(values) != count for values in columns.values()):
@@ -293,15 +291,13 @@ def where(profile: Profile, condition: str) -> Profile:
 
 def drop_missing(profile: Profile, columns: Sequence[str]) -> Profile:
     """Return the rows in which all named columns that exist hold finite numbers."""
-    good = np.ones(len(profile), dtype=bool)
-    for name in columns:
-        if name in profile and profile[name].dtype.kind == "f":
-            known = np.isfinite(profile.numbers(name))
-            good &= known | ~known.any()  # what no row has is not a row's fault
-    rows = np.flatnonzero(good)
-    if len(rows) == len(profile):
-        return profile
-    return profile.take(rows).noting(f"{len(profile) - len(rows)} rows with missing values dropped")
+    numbers = [profile[n] for n in columns if n in profile and profile[n].dtype.kind == "f"]
+    known = [np.isfinite(values) for values in numbers if np.isfinite(values).any()]
+    good = np.all(known, axis=0) if known else np.ones(len(profile), dtype=bool)
+    left = int(np.sum(~good))  # what no row has is not a row's fault
+    return (
+        profile.take(good).noting(f"{left} rows with missing values dropped") if left else profile
+    )
 
 
 # --- units: named by the user, or questioned where magnitudes are not believable -----------------
@@ -345,10 +341,9 @@ def check_magnitudes(
     for name in QUANTITIES:
         if name not in reads or name not in profile or profile[name].dtype.kind != "f":
             continue
-        error = next(_doubts(profile, name, groups, name in stated), None)
-        if error is not None and strict and name not in stated:
-            raise error
-        if error is not None:
+        for error in islice(_doubts(profile, name, groups, name in stated), 1):
+            if strict and name not in stated:
+                raise error
             warn(str(error).removesuffix(f"; {GO_ON}"))
 
 

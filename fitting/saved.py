@@ -91,12 +91,8 @@ def _with_values(group: Mapping[str, Any], one: Estimator) -> dict[str, Any]:
 
 
 def _estimator(fields: Fields) -> Estimator:
-    settings = {**fields.object("settings").document}
-    settings.pop("robust", None)  # of files from before
-    if settings.get("form") == "blend":
-        del settings["form"]
     try:
-        return make_estimator(fields.text("model"), **settings)
+        return make_estimator(fields.text("model"), **fields.object("settings").document)
     except (TypeError, ValueError) as error:
         if isinstance(error, InputError):
             raise InputError(fields.source, error.where, error.found, error.expected) from None

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -120,15 +120,13 @@ class Predictive:
     ) -> Floats:
         """Return draws of one member; draws outside the bounds are rejected unless all are."""
         lower, upper = bounds(parameters)
-        kept, made, turned = np.zeros((0, len(parameters))), count, root(member.covariance)
-        drawn = kept
-        for _ in range(MOST_ROUNDS):
+        kept, turned = np.zeros((0, len(parameters))), root(member.covariance)
+        for made in (count, *[4 * count] * MOST_ROUNDS):
             normal = _student(rng, member.degrees, (made, len(parameters)))
             drawn = member.theta + normal @ turned.T
             kept = np.concatenate([kept, drawn[within(drawn, member.theta, lower, upper)]])[:count]
             if len(kept) == count:
                 break
-            made = 4 * count
         return np.asarray(np.concatenate([kept, drawn[: count - len(kept)]]))
 
     def to_json(self) -> dict[str, Any]:
@@ -196,12 +194,11 @@ def levels(parameters: Sequence[Parameter]) -> Floats:
 def members_of(
     fits: Mapping[str, tuple[Estimator, Profile]],
     whole: Profile | None = None,
-    kin: Mapping[str, str] | None = None,
 ) -> dict[str, tuple[Member, ...]]:
     """Return the members of several fits of one model, given with their rows.
 
-    `whole` is the table on which levels are compared, and `kin` names the whole of some fits.
-    Residual variances shrink towards the pooled one, which also serves a fit without spare rows.
+    `whole` is the table on which levels are compared. Residual variances shrink towards the pooled
+    one, which also serves a fit without spare rows.
     A model that has draws of its own uses these instead.
     """
     squares = {name: float(fit.residuals_ @ fit.residuals_) for name, (fit, _) in fits.items()}
@@ -212,11 +209,10 @@ def members_of(
     found: dict[str, tuple[Member, ...]] = {}
     for name, (fit, rows) in fits.items():
         level = 0.0 if whole is None else float(np.median(np.log(fit.predict(whole))))
-        whose = name if kin is None else kin[name]
         own_draws = fit.own_draws(rows, RANKS if whole is None else max(RANKS // len(fits), FEWEST))
         if own_draws is not None:
             none = np.zeros_like(fit.covariance_)
-            found[name] = tuple(Member(whose, t, none, 1.0, level) for t in own_draws)
+            found[name] = tuple(Member(name, t, none, 1.0, level) for t in own_draws)
             continue
         known = bool(np.isfinite(fit.covariance_).all())
         own = free[name] if known else 0
@@ -225,7 +221,7 @@ def members_of(
         if not known and not common:
             continue  # no row to spare, here or in any other group: errors are unknown
         covariance = _covariance(fit, rows, variance, 1.0 if known else variance)
-        found[name] = (Member(whose, fit.scatter_.centre, covariance, degrees, level),)
+        found[name] = (Member(name, fit.scatter_.centre, covariance, degrees, level),)
     return found
 
 
@@ -293,38 +289,30 @@ def draw_from(fit: GroupedFit[Any], table: Profile) -> None:
              for title, rows in table.groups(fit.by) if title in fit.fits}  # fmt: skip
     for title, own in members_of(parts).items():
         one, part = parts[title]
-        if fit.by == OVER or not _of_several(one, part):
-            _draw(one, Predictive(own), part)
+        _draw(one, own, part)
         one.warnings_ += _at_bounds(one)
 
 
-def _draw(fit: Any, predictive: Predictive, table: Profile) -> None:
+def _draw(fit: Any, own: tuple[Member, ...], table: Profile) -> None:
     """Store what a fit is drawn from, also for the iteration time inside an energy model."""
-    fit.predictive_ = predictive
+    fit.predictive_ = _of_several(fit, table) or Predictive(own)
     time = fit.facts_.get(NESTED)
     if time is not None:
-        members = members_of({"": (time, time.prepare(table))})
-        if members:
-            time.predictive_ = Predictive(members[""])
+        rows = time.prepare(table)
+        for members in members_of({"": (time, rows)}).values():
+            _draw(time, members, rows)
 
 
-def _of_several(fit: Any, table: Profile) -> bool:
-    """Draw a fit between the applications of its rows, if there are several; tell whether."""
+def _of_several(fit: Estimator, table: Profile) -> Predictive | None:
+    """Return draws between the applications of a fit's rows, if there are several."""
     over = KIN if KIN in table else OVER
     if OVER not in table or len(set(table[over].tolist())) < 2:
-        return False
+        return None
     several = between(fit, table, OVER)
-    kin = {name: str(part[over][0]) for name, (_, part) in several.items()}
-    if len(set(kin.values())) < 2:
-        return False
-    each = members_of(several, table, kin).values()
-    members = Predictive(tuple(member for own in each for member in own), over)
-    time = fit.facts_.get(NESTED)
-    if time is None or _of_several(time, time.prepare(table)):
-        fit.predictive_ = members
-    else:
-        _draw(fit, members, table)
-    return True
+    whole = {name: str(part[over][0]) for name, (_, part) in several.items()}
+    each = members_of(several, table).items()
+    found = tuple(replace(member, name=whole[name]) for name, own in each for member in own)
+    return Predictive(found, over) if len({member.name for member in found}) > 1 else None
 
 
 def _at_bounds(fit: Estimator) -> list[str]:
@@ -397,16 +385,14 @@ def unknown(estimator: Estimator) -> str:
 
 
 def interval(
-    estimator: Estimator, count: int, rng: np.random.Generator, table: Profile, level: float = LEVEL
+    estimator: Estimator, count: int, rng: np.random.Generator, table: Profile
 ) -> tuple[Floats, Floats]:
-    """Return the ends of the central `level` interval of predictions at each row."""
-    if not 0 < level < 1:
-        raise InputError("interval", "level", level, "a share between 0 and 1")
+    """Return the ends of the central 90 % interval of predictions at each row."""
     if NESTED in estimator.facts_:
         found = [one.predict(table) for one in samples(estimator, count, rng)]
     else:  # draws differ in parameters alone: quick
         design = estimator.design(table, estimator.facts_)
         logs = (estimator.curve(theta, design)[0] for theta in thetas(estimator, count, rng))
         found = [estimator.output(log, design) for log in logs]
-    low, high = np.quantile(np.array(found), [(1 - level) / 2, (1 + level) / 2], axis=0)
+    low, high = np.quantile(np.array(found), [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     return low, high

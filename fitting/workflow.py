@@ -18,8 +18,6 @@ from optgap.fitting.report import FitReport
 from optgap.fitting.uncertainty import carried, draw_from, unknown
 from optgap.models.errors import InputError, NoQuote, one_of
 
-DEVICE = "gpu_model"
-
 
 def fit(
     table: str | os.PathLike[str] | Profile | Any,
@@ -112,8 +110,8 @@ def fit(
     if len(apart) > 1:
         found = NoQuote("several ways")
         raise InputError("leave_out, extrapolate", "", found, "one column to hold rows out by")
-    if by is None and model == DEVICES and DEVICE in profile:
-        by = DEVICE
+    if by is None and model == DEVICES and "gpu_model" in profile:
+        by = "gpu_model"
     split = Split(cv, seed) if cv else None
     for _, column in apart:
         split = Split(column=column, upto=(extrapolate or {}).get(column))
@@ -144,12 +142,11 @@ def report_of(
         count = len(set(profile["application"].tolist()))
         if count > 1:
             notes.append(f"{count} applications fitted as one; by application they are apart")
-    held, words = None, ""
+    held = None
     # no row is meant to draw full power: errors of held-out rows say nothing of devices
     if split is not None and estimator.name != DEVICES:
         try:
             held = cross_validate(estimator, profile, by, split, fit.fits)
-            words = str(split)
         except InputError as error:
             if split.column:
                 raise
@@ -159,4 +156,4 @@ def report_of(
     notes += dict.fromkeys(filter(None, map(unknown, fit.fits.values())))
     if parts and not any(part.startswith("between") for part in parts):
         notes.append(f"intervals carry {' and '.join(parts)} error alone")
-    return FitReport(fit, profile, held, words, tuple(notes))
+    return FitReport(fit, profile, held, str(split) if held else "", tuple(notes))

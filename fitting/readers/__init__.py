@@ -126,7 +126,7 @@ def _read(
     if log is not None:
         return log.noting(*filter(None, [said(named)]))
     raw.require_regular()
-    raw = without_copies(raw).noting(raw.again, "times the header stands below itself: left out")
+    raw = raw.noting(raw.again, "times the header stands below itself: left out")
     if found is not None:
         known = {want.name for want in named.values()}
         theirs = {n: w for n, w in mapped(found.columns).items() if w.name not in known}
@@ -147,13 +147,13 @@ def read_profiles(paths: Sequence[str | os.PathLike[str]], **how: Any) -> Profil
     notes = tuple(note for table in tables for note in table.notes)
     # a log of an idle GPU has no row, and no columns to share
     tables = [table for table in tables if len(table)] or tables[:1]
-    first = replace(tables[0], notes=notes)
     if len(tables) == 1:
-        return first
+        return replace(tables[0], notes=notes)
     files = [np.full(len(table), table.source, dtype=object) for table in tables]
     lines = [t.lines if len(t.lines) else np.full(len(t), NO_LINE) for t in tables]
     return replace(
-        first,
+        tables[0],
+        notes=notes,
         columns=_stacked([table.columns for table in tables]) | {"file": np.concatenate(files)},
         source=", ".join(table.source for table in tables),
         kind="+".join(dict.fromkeys(table.kind for table in tables)),
@@ -168,14 +168,3 @@ def _stacked(tables: Sequence[Mapping[str, Column]]) -> dict[str, Column]:
     """Return the columns that all tables have, one table below the other."""
     shared = [name for name in tables[0] if all(name in table for table in tables)]
     return {name: np.concatenate([table[name] for table in tables]) for name in shared}
-
-
-def without_copies(raw: RawTable) -> RawTable:
-    """Return the table with each exactly repeated row once, and a note if there was one."""
-    first: dict[tuple[str, ...], int] = {}
-    rows = list(zip(*raw.cells.values(), strict=True))
-    same = [first.setdefault(row, k) != k for k, row in enumerate(rows)]
-    if not any(same):
-        return raw
-    note = f"repeated rows left out (the first is row {raw.lines[same.index(True)]})"
-    return raw.noting(sum(same), note).take(~np.array(same))

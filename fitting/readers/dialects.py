@@ -19,12 +19,6 @@ SERVER = 8
 """GPUs of a node of ElasticFlow's testbed, and of a node of Gavel's consolidated jobs."""
 
 
-def _joined(raw: RawTable, names: str) -> list[str]:
-    """Join text columns by a slash, row by row, without empty parts."""
-    parts = [raw.text(name) for name in names.split() if name in raw.cells]
-    return ["/".join(filter(None, row)) for row in zip(*parts, strict=True)]
-
-
 def _adaptdl(raw: RawTable) -> RawTable:
     """Read step time by nodes and replicas, or by placement, with a digit for each node.
 
@@ -98,7 +92,7 @@ class Dialect:
     def rewritten(self, raw: RawTable) -> RawTable:
         """Return the table in a form that `tidy` reads."""
         found = self.change(raw)
-        return found.having(**{ours: _joined(raw, theirs) for ours, theirs in self.joined.items()})
+        return found.having(**{n: found.joined(own.split()) for n, own in self.joined.items()})
 
 
 _ZEUS = "dataset network optimizer"

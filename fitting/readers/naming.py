@@ -203,10 +203,10 @@ def _told(want: Wanted, header: Header) -> Seen:
     rate = parsed(f"({want.unit})")
     if want.unit and rate.rate:
         return Seen(RATE, rate.unit, rate.rate, "each" if "per_gpu" in rate.words else "")
-    units = tuple(unit for unit in header.units if unit in units_of(want.name))
-    if want.unit or not units or header.rate:
-        return Seen(want.name, want.unit)
-    return Seen(want.name, header.unit, "", "", units if len(units) > 1 else ())
+    asked = not want.unit and not header.rate
+    units = tuple(unit for unit in header.units if asked and unit in units_of(want.name))
+    unit = header.unit if units else want.unit
+    return Seen(want.name, unit, "", "", units if len(units) > 1 else ())
 
 
 def _unclear(theirs: str, seen: Seen, source: str) -> InputError | None:

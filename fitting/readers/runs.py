@@ -59,7 +59,6 @@ class Cut:
     seen: Floats
     period: float
     holes: list[tuple[int, float]]
-    remarks: list[str] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
     idle_w: float = float("nan")
     told: str = ""
@@ -84,11 +83,6 @@ def cut_device(times: Floats, series: Mapping[str, Floats]) -> Cut:
     series["power_w"] = power
     busy, found.told = _busy(power, series.get("util_percent"), width)
     found.idle_w = _at_rest(times, power, busy)
-    resting = power[~busy & np.isfinite(power)]
-    if len(resting):
-        low, high = np.percentile(resting, [10, 90])
-        if high > 1.5 * low:
-            found.remarks.append(f"power at rest is {low:.3g} to {high:.3g} W, not one level")
     cuts = np.array([k for k, _ in found.holes], dtype=np.int64)
     outside, lasted = ~busy, 0.0
     for start, stop in _spans(times, busy, cuts):
@@ -126,12 +120,11 @@ def _timed(times: Floats) -> Cut:
     order = np.arange(len(times))
     if len(times) < 2:
         return Cut(order, np.zeros(len(times)), 1.0, [])
-    remarks, steps = [], np.diff(times)
+    steps = np.diff(times)
     back = np.count_nonzero(steps < 0)
     if back > max(1.0, 0.02 * len(steps)):
         order = np.lexsort((-order if back > len(steps) / 2 else order, times))
         steps = np.diff(times[order])
-        remarks.append("samples sorted by time")
     long = float(np.percentile(np.abs(steps), 90))
     near = np.mean(np.abs(steps) < 0.15 * long)
     if len(steps) >= 2 * SHORTEST and (long == 0 or near >= 0.4):
@@ -141,7 +134,7 @@ def _timed(times: Floats) -> Cut:
     bad = (steps < 0) | (steps > max(HOLE_PERIODS * period, HOLE_S))
     seen = np.append(0.0, np.cumsum(np.where(bad, period, steps)))
     holes = [(int(k) + 1, float(steps[k])) for k in np.flatnonzero(bad)]
-    return Cut(order, seen, period, holes, remarks)
+    return Cut(order, seen, period, holes)
 
 
 def _lasting(values: Floats, width: int) -> Floats:

@@ -86,29 +86,31 @@ def read_log(
     if stamp and not kept.all():
         notes.append(f"{_count(int(np.sum(~kept)), 'line')} without a readable time left out")
         raw, times = raw.take(kept), times[kept]
-    columns: dict[str, tuple[str, str]] = {}
-    for _, name, seen in sorted(claims(list(filter(None, raw.cells)), named), key=itemgetter(0)):
-        unit = units.get(seen.name, seen.unit)
-        clear = seen.scope != "total" and not parsed(name).unknown
-        known = clear and (not unit or unit in units_of(seen.name))
-        if name != stamp and (name in named or known):
-            columns[name] = seen.name, unit
+    columns: dict[str, str] = {}
     series: dict[str, Floats] = {}
     empty: list[str] = []
-    for name, (ours, unit) in columns.items():
+    for _, name, seen in sorted(claims(list(filter(None, raw.cells)), named), key=itemgetter(0)):
+        ours, unit = seen.name, units.get(seen.name, seen.unit)
+        known = not unit or unit in units_of(ours)
+        clear = known and seen.scope != "total" and not parsed(name).unknown
+        if name == stamp or not (clear or name in named):
+            continue
+        columns[name] = ours
         if ours not in (*series, *NO_SERIES):
             values = measured(raw, name, ours, unit)[1]
             if np.isfinite(values).any():
                 series[ours] = values
-                if ours == "power_w" and sum(o == ours for o, _ in columns.values()) > 1:
-                    notes.append(f"power is {name}")
             else:
                 empty.append(f"{name} is {raw.cells[name][0] or 'empty'} in every row")
-    if "power_w" not in series and not sure:
+                del columns[name]
+    energy = any("energy" in name for name in words.values())  # a counter is no energy of a run
+    if not sure and not energy and "power_w" not in series:
         return None
     if sure and "name" in raw.cells:
-        columns.setdefault("name", ("gpu_model", ""))
-    called = {ours: name for name, (ours, _) in reversed(columns.items())}
+        columns.setdefault("name", "gpu_model")
+    called = {ours: name for name, ours in reversed(columns.items())}
+    if list(columns.values()).count("power_w") > 1:
+        notes.append(f"power is {called['power_w']}")
     texts = {ours: raw.text(name) for ours, name in called.items() if ours in TEXTS}
     found = Samples(raw, series, _parts(raw, words, texts), texts, times)
     if not sure and not _sampled(found, stamp, "time_s" in called):
@@ -116,7 +118,7 @@ def read_log(
     if "power_w" not in series or not stamp:
         lost = next((text for text in empty if "power" in text.lower()), ", ".join(raw.cells))
         what = "times of the samples" if "power_w" in series else "power in some sample"
-        more = "" if sure else ", or --set samples=false (sampled=False), which takes rows as runs"
+        more = "" if stamp else ", or --set samples=false (sampled=False), which takes rows as runs"
         raise InputError(raw.source, "", NoQuote(lost), f"{what}, as {WRITES} writes{more}")
     if not sure:
         notes.append("taken for samples (sampled=False, --set samples=false: rows as they are)")
@@ -129,8 +131,8 @@ def _parts(
 ) -> list[tuple[str, NDArray[np.int64]]]:
     """Return the device and the samples of each series, in order of appearance."""
     who = [name for word in DEVICES for name in raw.cells if words[name] == word][:1]
-    names = [raw.text(n) for n in [*(n for n in raw.cells if words[n] in HOSTS), *who]]
-    devices = ["/".join(filter(None, row)) for row in zip(*names, strict=True)] or ["0"] * len(raw)
+    hosts = [name for name in raw.cells if words[name] in HOSTS]
+    devices = raw.joined([*hosts, *who]) or ["0"] * len(raw)
     codes: dict[Any, int] = {}
     labels = zip(devices, *(texts[name] for name in TEXTS[:2] if name in texts), strict=True)
     code = np.array([codes.setdefault(label, len(codes)) for label in labels], dtype=np.int64)
@@ -263,7 +265,8 @@ def _cut(samples: Samples, kind: str, told: list[str]) -> Profile:
             raise InputError(raw.source, "", found, expected) from None
         cuts.append(own)
         index, spans = index[own.order], [run.span for run in own.runs]
-        marks += own.remarks
+        if np.any(np.diff(own.order) < 0):
+            marks.append("samples sorted by time")
         for k, step in own.holes:
             what = "the clock goes back by" if step < 0 else "no sample for"
             marks.append(f"{what} {_long(abs(step))} s (row {raw.lines[index[k]]}): cut there")

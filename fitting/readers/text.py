@@ -33,7 +33,6 @@ _LOCALE = re.compile(
 _UNIT = re.compile(r"(.*[\d.])\s*([^\W\d]+|%)")
 _DATA = re.compile(r"[-+]?[\d.]+([-:/T .\d]*\d)?(e[-+]?\d+)? ?(%|[mkMG]?[WJ]|[MG]?Hz|Z)?|\[.*\]")
 """Pattern of a cell that is a number or a date rather than a name."""
-_INFINITE = {"inf", "-inf", "+inf", "infinity", "-infinity"}
 
 
 @dataclass(frozen=True)
@@ -93,6 +92,11 @@ class RawTable:
         """Return the texts of a column, on one line and with single spaces."""
         return np.array([" ".join(cell.split()) for cell in self.cells[name]], dtype=object)
 
+    def joined(self, names: Sequence[str]) -> list[str]:
+        """Return the texts of the columns that there are, joined by slashes row by row."""
+        parts = [self.text(name) for name in names if name in self.cells]
+        return ["/".join(filter(None, row)) for row in zip(*parts, strict=True)]
+
     def numbers(self, name: str, unit: str = "", ours: str = "") -> Floats:
         """Return a numeric column; cells may end in `unit`, and missing ones are NaN.
 
@@ -132,7 +136,7 @@ def number(cell: str, source: str, where: str, unit: str = "") -> float:
             return value
         raise InputError(source, where, cell, f"0, or between {SMALLEST:g} and {LARGEST:g}")
     expected = f"a number{f' in {unit}' if unit else ''}"
-    if text.lower() in _INFINITE:
+    if text.lower().lstrip("+-") in ("inf", "infinity"):
         expected = "a finite number"
     elif _LOCALE.fullmatch(text):
         expected = "a number with a decimal point and no thousands separator"

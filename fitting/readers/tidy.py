@@ -16,8 +16,6 @@ from optgap.models.columns import Wanted, renamed, said
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.units import TABLE
 
-TEXT = re.compile(r"(?![-+.]?\d).|\d+[-:/]\d")
-"""Pattern of a text or date."""
 AGREE = 0.05
 """Relative difference within which a time and a rate in one table agree."""
 FROM = {"local_batch": ("global_batch", BATCH), "time_s": (RATE,), "gpus_on_node": ("nodes",)}
@@ -45,7 +43,8 @@ def read_tidy(
         or if no column has a known name.
     """
     firsts = {n: next((c for c in v if c.lower() not in MISSING), "") for n, v in raw.cells.items()}
-    texts = [name for name, cell in firsts.items() if TEXT.match(cell)]
+    dated = re.compile(r"(?![-+.]?\d).|\d+[-:/]\d")  # texts and dates
+    texts = [name for name, cell in firsts.items() if dated.match(cell)]
     seen, refused = recognised(list(raw.cells), raw.source, named, units, texts)
     if not named and not refused and all(want.name in TEXTS for want in seen.values()):
         expected = "columns of a known profiler, or canonical ones (frequency_mhz, power_w, …)"

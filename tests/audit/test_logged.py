@@ -138,7 +138,7 @@ def test_an_audit_in_python_has_a_table_a_picture_and_moves() -> None:
     ax = audit.plot().axes[0]
     assert ax.get_xlabel() == "migrations, at most"
     assert [*ax.get_xticks()] == [0, 1]  # whole moves, and nothing to save is not blown up
-    assert ax.get_ylim()[0] == 0
+    assert ax.get_ylim() == (0, 1)
     assert list(audit.moves(5).to_frame().columns)[:3] == ["task", "from_node", "to_node"]
     assert audit.gap == pytest.approx(0, abs=1e-9)
 

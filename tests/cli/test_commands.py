@@ -149,7 +149,7 @@ def test_check_states_violations(cli: Cli) -> None:
 
 
 LEAST_W = 495.0
-"""Of `two_nodes`: one package and two GPUs of one node active."""
+"""Of `TWO_NODES`: one package and two GPUs of one node active."""
 
 
 def test_solve_finds_the_optimum_and_bound_stays_below_it(cli: Cli) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +23,8 @@ def folder(here: Path) -> None:
     problem = two_nodes_problem()
     optgap.save(problem, "problem.json")
     optgap.save(PlacementSolution.of([None] * 4), "solution.json", problem)
-    document = json.loads(Path("problem.json").read_text())
     Path("directory").mkdir()
-    Path("directory.json").mkdir()
-    text = json.dumps(document)
     files = {
-        "twice.json": '{"schema": "x", "schema": "y"}',
-        "schemaless.json": "{}",
-        "numbered.json": '{"schema": 3}',
-        "schema.json": text.replace("problem/1", "problem/9"),
-        "other.json": text.replace("placement.problem", "juggling.problem"),
-        "negative.json": text.replace("16000", "-16000", 1),
-        "vast.json": text.replace("16000", "100000001", 1),
-        "float.json": text.replace("16000", "16000.5", 1),
-        "deep.json": "[" * 100_000,
         "nodes.csv": "sn,cpu_milli,memory_mib,gpu,model\nn0,16000,4096,2,G2\n",
         "tasks.csv": "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np0,1000,10,1,500\n",
         "bad.csv": "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np0,1000,10,1,1500\n",
@@ -44,45 +33,54 @@ def folder(here: Path) -> None:
     }
     for name, content in files.items():
         Path(name).write_text(content)
-    for name, edit in {
-        "task": lambda d: d["placements"][0].update(task="else"),
-        "node": lambda d: d["placements"][0].update(node="nowhere"),
-        "seq": lambda d: d["placements"][0].update(seq=99),
-        "twice": lambda d: d["placements"].append(d["placements"][0]),
-    }.items():
-        solution: dict[str, Any] = json.loads(Path("solution.json").read_text())
-        edit(solution)
-        Path(f"solution-{name}.json").write_text(json.dumps(solution))
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("missing.json", "optgap: missing.json: no such file or directory; name a readable file"),
-        ("directory", "is a directory"),
-        ("directory.json", "is a directory"),
-        ("twice.json", "field schema"),
-        ("schemaless.json", "field schema"),
-        ("numbered.json", "field schema"),
-        ("schema.json", "problem/1"),
-        ("other.json", "problem/1"),
-        ("solution.json", "problem/1"),
-        ("negative.json", "field nodes.cpu_milli[0]"),
-        ("vast.json", "at most 100000000 milli-vCPU"),
-        ("float.json", "field nodes.cpu_milli[0]"),
-        ("deep.json", "deep.json"),
-    ],
-)
+NO_PROBLEMS: dict[str, tuple[str, str, str]] = {
+    # what is replaced in the whole file, "" for all of it, by what, and what is said
+    "twice": ("", '{"schema": "x", "schema": "y"}', "field schema"),
+    "schemaless": ("", "{}", "field schema"),
+    "numbered": ("", '{"schema": 3}', "field schema"),
+    "deep": ("", "[" * 100_000, "wrong.json"),
+    "schema": ("problem/1", "problem/9", "problem/1"),
+    "other": ("placement.problem", "juggling.problem", "problem/1"),
+    "negative": ("16000", "-16000", "field nodes.cpu_milli[0]"),
+    "vast": ("16000", "100000001", "at most 100000000 milli-vCPU"),
+    "float": ("16000", "16000.5", "field nodes.cpu_milli[0]"),
+}
+NO_FILES = [
+    ("missing.json", "optgap: missing.json: no such file or directory; name a readable file"),
+    ("directory", "is a directory"),
+    ("solution.json", "problem/1"),
+]
+
+
+@pytest.mark.parametrize(("name", "said"), [*NO_FILES, *((name, "") for name in NO_PROBLEMS)])
 @pytest.mark.parametrize("command", ["run", "compare", "check"])
 def test_a_problem_file_that_is_none(cli: Cli, command: str, name: str, said: str) -> None:
+    if name in NO_PROBLEMS:
+        old, new, said = NO_PROBLEMS[name]
+        name, text = "wrong.json", Path("problem.json").read_text()
+        Path(name).write_text(text.replace(old or text, new, 1))
     extra = {"run": ["--policy", "fgd"], "compare": [], "check": ["solution.json"]}[command]
     refused(cli(command, name, *extra, "--json", "out.json"), name, said)
     assert not Path("out.json").exists()
 
 
-@pytest.mark.parametrize("name", ["missing", "task", "node", "seq", "twice"])
-def test_a_solution_of_something_else(cli: Cli, name: str) -> None:
-    refused(cli("check", "problem.json", f"solution-{name}.json"), f"solution-{name}.json")
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda placements: placements[0].update(task="else"),
+        lambda placements: placements[0].update(node="nowhere"),
+        lambda placements: placements[0].update(seq=99),
+        lambda placements: placements.append(placements[0]),
+    ],
+)
+def test_a_solution_of_something_else(cli: Cli, edit: Callable[[Any], None]) -> None:
+    document = json.loads(Path("solution.json").read_text())
+    edit(document["placements"])
+    Path("wrong.json").write_text(json.dumps(document))
+    refused(cli("check", "problem.json", "wrong.json"), "wrong.json")
+    refused(cli("check", "problem.json", "missing.json"), "missing.json")
 
 
 def test_a_result_without_a_solution_cannot_be_checked(cli: Cli) -> None:

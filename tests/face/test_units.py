@@ -120,8 +120,7 @@ def test_fits_of_power_in_kilowatts_are_refused_before_and_after(
     with pytest.raises(InputError, match=r"frequency_mhz=GHz.*strict=False \(--set"):
         LinearPower().fit(frame.assign(frequency_mhz=clocks / 1000, power_w=30 + 0.1 * clocks))
     with caplog.at_level(logging.WARNING):
-        fit = LinearPower().fit(frame, strict=False)
-        assert fit.params_ == LinearPower().fit(Profile.of(frame, strict=False)).params_
+        LinearPower().fit(Profile.of(frame, strict=False))
     assert any("a median of 0.12" in message for message in caplog.messages)
     frame.to_csv("profile.csv", index=False)
     with pytest.raises(InputError, match="strict=False"):

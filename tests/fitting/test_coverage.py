@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Cli
 
 import optgap
 from optgap.comparing.draws import Drawn, draws
@@ -64,22 +63,14 @@ def test_fitted_apart_held_out_rows_are_covered_and_the_interval_says_what_it_la
     table = Profile.of(sweep(12))
     held = np.arange(len(table)) % len(CLOCKS) % 4 == 1
     report = optgap.fit(table.take(np.flatnonzero(~held)), "linear-power", by="application", cv=0)
-    assert "intervals carry parameters and residual error alone" in str(report)
+    for several in (report, optgap.fit(sweep(1), "linear-power", cv=3)):
+        assert "intervals carry parameters and residual error alone" in str(several)
     rng, hits = np.random.default_rng(0), []
     for name, rows in table.groups("application"):
         part = table.take(rows[held[rows]])
         low, high = interval(report.fit.fits[name], 100, rng, part)
         hits.append((low <= part.numbers("power_w")) & (part.numbers("power_w") <= high))
     assert 0.8 <= np.mean(hits) <= 0.97
-
-
-def test_one_application_says_that_nothing_is_known_between(cli: Cli, tmp_path: Path) -> None:
-    import pandas as pd
-
-    pd.DataFrame(sweep(1)).to_csv(tmp_path / "one.csv", index=False)
-    answer = cli("fit", "linear-power", str(tmp_path / "one.csv"), "--cv", "3")
-    assert answer.code == 0
-    assert "intervals carry parameters and residual error alone" in answer.out
 
 
 def test_fits_of_one_table_are_drawn_for_the_same_application() -> None:

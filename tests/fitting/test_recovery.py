@@ -232,5 +232,9 @@ def test_what_one_gpu_and_one_batch_cannot_tell_has_no_number() -> None:
     assert "P_sync is not identifiable" in str(report)
     problem = optgap.generate("elastic", seed=0, size=3, preset="tiny", models=report)
     assert [item.counts for item in problem.classes] == [(1,)]
-    with pytest.raises(optgap.InputError, match="a batch of 256 on 8 GPUs, 8 per node"):
-        optgap.generate("queueing", seed=0, size=3, models=report)
+    stream = optgap.generate("queueing", seed=0, size=6, models=report)
+    told = stream.jobs.batches > 0
+    assert stream.jobs.gpus[told].tolist() == [1] * told.sum()
+    assert f"{6 - told.sum()} of 6 keep their durations" in stream.fits[0].used
+    with pytest.raises(optgap.InputError, match="a batch of 64 on any GPUs, 8 per node"):
+        optgap.models.elastic.fits.together(problem.fits).makers["model"](64, CLOCKS, 8, 8)

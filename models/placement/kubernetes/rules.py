@@ -58,12 +58,11 @@ class Rules:
                 lambda n: not any(n.labels.get(key) in found for key, found in barred.items()),
             )
             & self._where(
-                ["asks", asks], lambda n: all(n.allocatable.get(r, 0) >= a for r, a in asks.items())
-            )
-            & self._where(
-                ["", "", *sorted(pod.keys), same],
+                ["", asks, *sorted(pod.keys), same],
                 lambda n: (
-                    pod.keys <= n.devices.keys and [n.labels.get(label) for label in SAME] == same
+                    all(n.allocatable.get(name, 0) >= a for name, a in asks.items())
+                    and pod.keys <= n.devices.keys
+                    and [n.labels.get(label) for label in SAME] == same
                 ),
             )
         )

@@ -123,10 +123,12 @@ def laid_over(part: Part, found: PlacementSolution) -> PlacementSolution:
             {g: Counter(class_of[k] for k in on if masks[k] == 1 << g) for g in gpus}
             for on, masks in ((unmet, found.gpu_mask), (members[0][n], here.gpu_mask))
         )
-        free = [g for g in gpus if g not in place.values()]
-        for g in sorted(want.keys() - place.keys(), key=lambda g: (-want[g].total(), g)):
-            place[g] = max(free, key=lambda h: ((want[g] & have[h]).total(), -h))
-            free.remove(place[g])
+        free = {*gpus} - {*place.values()}
+        pairs = [(-(want[g] & have[h]).total(), g, h) for g in want.keys() - place for h in free]
+        for _, g, h in sorted(pairs):
+            if g not in place and h in free:
+                place[g] = h
+                free.remove(h)
         for w in unmet:
             bits, same = sum(1 << place[g] for g in found.gpus(w)), left[class_of[w]]
             stay = next((k for k in same if here.gpu_mask[k] == bits), None)

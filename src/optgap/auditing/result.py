@@ -27,8 +27,6 @@ SAID = (
     "gap_to_bound", "gap",
 )  # fmt: skip
 """Attributes that the JSON form has under their own names."""
-LINES = ("after the moves found", "no plan goes below (proven)")
-"""Power over the number of moves, in a picture."""
 SHOWN = 12
 """Number of violations, and of warnings, that a person is shown."""
 
@@ -240,7 +238,7 @@ class Audit(Answer):
         return pd.DataFrame(self._curve_rows(), columns=columns)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Draw the power by number of moves, or every policy's gap beside ``logged``.
+        """Draw the saving by number of moves, or every policy's gap beside ``logged``.
 
         Parameters
         ----------
@@ -255,15 +253,17 @@ class Audit(Answer):
         figure = figures.new_figure(8.0, 4.4)
         ax, rows = figure.subplots(), self._curve_rows()
         moves, *watts = zip(*(row.values() for row in rows), strict=True) if rows else ((), (), ())
-        for values, style, label in zip(watts, ("-o", "--"), LINES, strict=True):
-            ax.plot(moves, values, style, markersize=4, label=label)
+        labels = "saved by the moves found", "no plan saves more (proven)"
+        for values, style, label in zip(watts, ("-o", "--"), labels, strict=True):
+            saved = [100 * (1 - watt / (watts[0][0] or 1.0)) for watt in values]
+            ax.plot(moves, saved, style, markersize=4, label=label)
         ax.set_xscale("symlog", linthresh=1)
         ax.set_xticks(moves, [f"{most:,}" for most in moves], rotation=45)
-        ax.set_ylim(bottom=0)
+        ax.set_ylim(0, max(1.0, ax.get_ylim()[1]))  # what cannot be saved is not blown up
         if not rows:  # a log without a bound: the title says why
             ax.set_axis_off()
         ax.set_xlabel("migrations, at most")
-        ax.set_ylabel("power (W)")
+        ax.set_ylabel("power saved (%)")
         figures.plain(ax, "both")
         figures.titled(ax, self.sentence)
         figures.legend_below(ax, 1)

@@ -23,8 +23,9 @@ from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Sense, Status, Termination
 from optgap.solvers import backends
-from optgap.solvers.backends import BackendUnavailable, available, cpsat, require, solve
+from optgap.solvers.backends import BackendUnavailable, available, cbc, cpsat, highs, require, solve
 from optgap.solvers.backends.linear import LinearBuilder, LinearModel
+from optgap.solvers.backends.pulp_model import to_pulp
 from optgap.solvers.backends.safe import outwards, safe_bound, solver_slack
 
 BOTH = ("highs", "cbc")
@@ -311,8 +312,6 @@ def test_highspy_alone_may_be_newer_than_what_ortools_bears(
 
 @pytest.mark.skipif(int(version("pulp").split(".")[0]) > 3, reason="PuLP 4 carries no CBC")
 def test_without_cbcbox_the_cbc_in_pulp_3_solves(monkeypatch: pytest.MonkeyPatch) -> None:
-    from optgap.solvers.backends import cbc
-
     monkeypatch.setitem(sys.modules, "cbcbox", None)
     monkeypatch.setattr(backends, "_version", lambda p: "" if p == "cbcbox" else version(p))
     assert backends.unusable("cbc") == ""
@@ -323,8 +322,6 @@ def test_without_cbcbox_the_cbc_in_pulp_3_solves(monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_import_that_fails_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    from optgap.solvers.backends import highs
-
     def broken() -> None:
         raise ImportError("libhighs.so.1: undefined symbol:\n _ZN5Highs")
 
@@ -337,8 +334,6 @@ def test_an_import_that_fails_is_one_clear_line(monkeypatch: pytest.MonkeyPatch)
 def test_an_optimum_of_cbc_is_proven_to_its_gap_whatever_digits_the_log_has(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from optgap.solvers.backends import cbc
-
     # any line is one of a bound: logs of CBC differ from version to version
     monkeypatch.setattr(cbc, "BOUND", re.compile(r"^()", re.MULTILINE))
     monkeypatch.setattr(cbc, "_at_least", lambda text: -45.0)  # as of "Lower bound: -4e+01"
@@ -349,9 +344,6 @@ def test_an_optimum_of_cbc_is_proven_to_its_gap_whatever_digits_the_log_has(
 
 @pytest.mark.parametrize("sense", ["min", "max"])
 def test_cbc_stopped_after_its_first_linear_program_has_a_bound_alone(sense: Sense) -> None:
-    from optgap.solvers.backends import cbc
-    from optgap.solvers.backends.pulp_model import to_pulp
-
     builder = LinearBuilder(sense, offset=10.0)
     sign = -1 if sense == "min" else 1
     items = [builder.variable(upper=1, cost=sign * value, integer=True) for value in (6, 5)]

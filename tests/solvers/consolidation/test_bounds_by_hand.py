@@ -13,11 +13,7 @@ from strategies_consolidation import on_even_gpus as problem
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, PowerLine, Server, Task
 from optgap.models.limits import Limits
 from optgap.models.result import Termination
-from optgap.solvers.consolidation.bounding import (
-    bound_area,
-    bound_columns,
-    column_bound,
-)
+from optgap.solvers.consolidation.bounding import bound_area, bound_columns, column_bound
 from optgap.solvers.consolidation.bounds import (
     closed_form_w,
     cost_levels,

@@ -247,16 +247,11 @@ def test_where_it_is_stopped_bound_and_placement_stay_apart() -> None:
 # -- the compact model ---------------------------------------------------------------------
 
 
-def small(seed: int) -> ConsolidationProblem:
-    """Six tasks on servers of two GPUs; memory alone limits them."""
-    return mixed(seed=seed, size=6, servers=4, gpus_per_server=2, capacity="none")
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_the_compact_model_finds_an_optimal_placement(seed: int) -> None:
-    problem = small(seed)
+    """Six tasks on servers of two GPUs; memory alone limits them."""
+    problem = mixed(seed=seed, size=6, servers=4, gpus_per_server=2, capacity="none")
     least = exhaustive(problem).claimed
-    assert least is not None
     instance = instance_of(problem)
     model = Compact(instance, 4)
     answer, placement = model.run(Limits(20), 0.0, 0)
@@ -318,9 +313,6 @@ def test_without_a_tree_and_a_compact_model_the_row_says_why_the_gap_is_open() -
 # -- primal heuristics ---------------------------------------------------------------------
 
 
-RNG = np.random.default_rng
-
-
 def agrees(problem: ConsolidationProblem, incumbent: Incumbent) -> None:
     """The referee takes the incumbent, at the power that it is kept with."""
     assert incumbent.placement is not None
@@ -330,27 +322,21 @@ def agrees(problem: ConsolidationProblem, incumbent: Incumbent) -> None:
     assert power == pytest.approx(incumbent.watts, rel=1e-12)
 
 
-# -- any instance --------------------------------------------------------------------------
-
-
 @examples(10)
 @given(problem=consolidation_problems())
 def test_placements_made_again_keep_the_rules_and_cost_no_less_than_the_optimum(
     problem: ConsolidationProblem,
 ) -> None:
-    incumbent = Incumbent(instance_of(problem))
-    construct(incumbent, Limits(), RNG(0))
+    incumbent, rng = Incumbent(instance_of(problem)), np.random.default_rng(0)
+    construct(incumbent, Limits(), rng)
     least, before = exhaustive(problem).claimed, incumbent.watts
     if incumbent.placement is None:
         return
-    improve(incumbent, Limits(), 0.0, RNG(0))
+    improve(incumbent, Limits(), 0.0, rng)
     assert incumbent.instance.total_flat(incumbent.flat) == pytest.approx(incumbent.watts)
     agrees(problem, incumbent)
     assert least is not None
     assert least * (1 - 1e-9) <= incumbent.watts <= before
-
-
-# -- dives ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,7 @@ def test_the_least_energy_is_every_job_at_its_cheapest_and_the_node_idle() -> No
         ((3,), 8, 9, 9, [(3, 3)]),
         ((1, 2), 4, 9, 1, [(2,)]),
         ((1, 2), 5, 3, 9, [(2, 2, 1)]),
+        ((1, 2, 3, 4), 4, 2, 5, [(1, 1), (2, 1), (2, 2), (3, 1), (4,)]),
     ],
 )
 def test_patterns_are_the_counts_that_may_run_together(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies_elastic import FREE, elastic_problems, jobs_of, rigid, table, two_jobs
+from strategies_elastic import elastic_problems, jobs_of, rigid, table, two_jobs
 from trust.agreement import examples
 from trust.agreement import outcome_of as solved
 from trust.agreement import value_of as value
@@ -185,25 +185,15 @@ def test_a_thousand_jobs_are_proven_and_the_relaxation_is_close(forty: Snapshot)
 
 def two_and_one_later(submit_s: float) -> ElasticProblem:
     """Jobs of 10 s on one GPU or two, of which two GPUs hold two at a time."""
-    return ElasticProblem.of(
-        [table("unit", [[1.0], [1.0]], [[100.0], [200.0]])],
-        jobs_of([0, 0, 0], [10, 10, 10], [0, 0, submit_s]),
-        [1000.0],
-        gpus=2,
-        gpus_per_node=2,
-        cap="none",
-        idle_w=0.0,
-        overhead=FREE,
-    )
+    return rigid([(0, 10, 1), (0, 10, 1), (submit_s, 10, 1)], gpus=2, per_node=2)
 
 
 @pytest.mark.parametrize("submit_s", [10, 12, 19, 20])
 def test_a_job_submitted_after_two_that_run_side_by_side_delays_none(submit_s: float) -> None:
     problem = two_and_one_later(submit_s)
-    best = exhaustive(problem, limits=Limits(), seed=0)
+    best = solved(problem, "exhaustive")
     assert best.status is Status.OPTIMAL
-    assert problem.check(best.solution) == []
-    assert problem.evaluate(best.solution).objective == pytest.approx(10, rel=1e-6)
+    assert value(problem, best) == pytest.approx(10, rel=1e-6)
     assert np.isclose(best.bound, 10, rtol=1e-6)
 
 
@@ -257,13 +247,10 @@ def test_no_prefix_is_bounded_above_the_optimum_of_an_order_that_begins_with_it(
 
 def test_jobs_with_all_clocks_on_sixteen_gpus_are_proven() -> None:
     problem = small(seed=1, size=4, gpus=16, hours=0.2, restarts=False)
-    best = exhaustive(problem, limits=Limits(), seed=0)
+    best = solved(problem, "exhaustive")
     assert best.status is Status.OPTIMAL
-    assert problem.check(best.solution) == []
-    least = problem.evaluate(best.solution).objective
     for name in ("afs", "elastic-srtf", "optimal"):
-        found = FAMILIES["elastic"].policies[name].load()(problem, limits=Limits(), seed=0)
-        assert problem.evaluate(found.solution).objective >= least * (1 - 1e-6), name
+        assert value(problem, solved(problem, name)) >= value(problem, best) * (1 - 1e-6), name
 
 
 def test_of_two_alike_the_one_that_is_shorter_and_there_before_completes_first() -> None:
@@ -401,8 +388,7 @@ def test_an_optimum_does_not_profile_to_get_past_a_limit(free: bool) -> None:
     assert known.bound == pytest.approx(start + 60.0, rel=1e-5)
     if free:
         assert known.status is Status.OPTIMAL
-        assert problem.check(known.solution) == []
-        assert problem.evaluate(known.solution).objective == pytest.approx(60.0)
+        assert value(problem, known) == pytest.approx(60.0)
 
 
 def test_a_bound_holds_at_whatever_prices_the_solver_names(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,12 +11,7 @@ from scipy.optimize import linprog
 from strategies_elastic import FREE, jobs_of, table
 
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.snapshot import (
-    Choices,
-    Snapshot,
-    horizon,
-    undominated,
-)
+from optgap.models.elastic.snapshot import Choices, Snapshot, horizon, undominated
 from optgap.solvers.elastic import knapsack
 from optgap.solvers.elastic.snapshot import solve
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from slow_placement import fillings, least_in_use, nodes_of, optimum
+from slow_placement import fillings, least_in_use, nodes_of, optimum, power_w
 from small_time import small_time
 from strategies import MODELS, tasks_of, timed_placement_problems
 from trust.agreement import examples
@@ -156,21 +156,6 @@ def test_more_moments_are_looked_at_where_demand_changes() -> None:
 # -- GPUs and CPU packages in use ----------------------------------------------------------
 
 
-ONLY = np.eye(2)
-
-
-def counted(problem: PlacementProblem) -> PlacementProblem:
-    """The same with the CPU rule by which packages are counted."""
-    return replace(problem, power=replace(problem.power, cpu_rule="packages"))
-
-
-def watts(problem: PlacementProblem, model: str, in_use: tuple[int, int, int]) -> float:
-    """Power of a node of this GPU model beyond what it draws empty."""
-    power = problem.power
-    each = power.gpu_full_w[model] - power.gpu_idle_w[model] if in_use[0] else 0.0
-    return in_use[0] * each + in_use[1] * (power.cpu.full_w - power.cpu.idle_w)
-
-
 @st.composite
 def roomless(draw: st.DrawFn) -> PlacementProblem:
     """Two nodes, of which each has room for a few tasks only, GPUs of different power."""
@@ -209,18 +194,19 @@ def test_nothing_that_fits_a_node_beats_its_price(
     size = len(aggregate.classes)
     prices = np.array(data.draw(st.lists(price, min_size=size, max_size=size)))
     if what is not None:
-        worth, prices = -ONLY[what], prices / 60
+        worth, prices = -np.eye(2)[what], prices / 60
     pricer = Pricer(aggregate, cpu_units(aggregate, data.draw(st.sampled_from((7, 50, 10_000)))))
     priced = np.where(pricer.priceable, prices, 0.0)
     offers = pricer.price(priced, worth)
     for number, node in enumerate(nodes_of(problem)):
         t = int(problem.cluster.type_of[number])
         limit = max(0.0, offers[t].value) + 1e-9 * (1.0 + float(priced.max()))
+        idle_w = power_w(problem, node)
         for filled in fillings(node, list(aggregate.classes), most=5):
             used = filled.in_use(problem.power.cpu.cores)
             value = sum(priced[c] for c in filled.tasks) + float(worth @ used[:2])
             if what is None:
-                value -= watts(problem, node.model, used)
+                value -= power_w(problem, filled) - idle_w
             assert value <= limit
 
 
@@ -234,7 +220,7 @@ def test_nothing_that_fits_a_node_beats_its_price(
     )
 )
 def test_no_more_are_counted_than_the_fewest_that_will_do(problem: PlacementProblem) -> None:
-    problem = counted(problem)
+    problem = replace(problem, power=replace(problem.power, cpu_rule="packages"))
     if problem.never_fits:
         return
     aggregate = Aggregate(problem, counting=True)
@@ -433,9 +419,7 @@ def test_what_cannot_run_together_waits_or_is_proven_not_to_fit() -> None:
 
 def test_what_it_is_not_for_it_refuses_in_one_line() -> None:
     problem = small_time(seed=0, size=30, goal="mean_fragmentation")
-    named = "objective.goal: found 'mean_fragmentation'"
-    with pytest.raises(InputError) as error:
+    named = r"\A.*objective\.goal: found 'mean_fragmentation'.*\Z"
+    with pytest.raises(InputError, match=named):
         hindsight(problem, limits=Limits(), seed=0)
-    assert named in str(error.value)
-    assert "\n" not in str(error.value)
     assert auto(problem) == "bound-over-time"
