@@ -103,7 +103,8 @@ def read_log(
             else:
                 empty.append(f"{name} is {raw.cells[name][0] or 'empty'} in every row")
                 del columns[name]
-    if "power_w" not in series and not sure:
+    energy = any("energy" in name for name in words.values())  # a counter is no energy of a run
+    if not sure and not energy and "power_w" not in series:
         return None
     if sure and "name" in raw.cells:
         columns.setdefault("name", "gpu_model")
@@ -117,7 +118,7 @@ def read_log(
     if "power_w" not in series or not stamp:
         lost = next((text for text in empty if "power" in text.lower()), ", ".join(raw.cells))
         what = "times of the samples" if "power_w" in series else "power in some sample"
-        more = "" if sure else ", or --set samples=false (sampled=False), which takes rows as runs"
+        more = "" if stamp else ", or --set samples=false (sampled=False), which takes rows as runs"
         raise InputError(raw.source, "", NoQuote(lost), f"{what}, as {WRITES} writes{more}")
     if not sure:
         notes.append("taken for samples (sampled=False, --set samples=false: rows as they are)")

@@ -62,23 +62,30 @@ class Iterations:
         scope = ("node" if gpus > gpus_per_node else "local") + "_beyond" * (gpus > 2)
         return same and (gpus == 1 or self.tells[scope])
 
-    def untold(self, gpus: str, batch: float, gpus_per_node: int) -> InputError:
+    def untold(self, gpus: object, batch: float, gpus_per_node: int, where: str = "") -> InputError:
         """Return the error for GPUs or a batch of which the rows tell nothing."""
         found = NoQuote(f"a batch of {batch:g} on {gpus} GPUs, {gpus_per_node} per node")
         expected = "what its rows tell; measure several GPUs, nodes and batches"
-        return InputError(f"fit of {self.name}", "", found, expected)
+        return InputError(f"fit of {self.name}", where, found, expected)
 
-    def seconds(self, gpus: Any, batch: float, clock_mhz: Any | None, gpus_per_node: int) -> Floats:
+    def seconds(
+        self,
+        gpus: Any,
+        batch: float,
+        clock_mhz: Any | None,
+        gpus_per_node: int,
+        where: str = "",
+    ) -> Floats:
         """T_iter in s of a global batch, packed on as few nodes as possible.
 
         Raises
         ------
-        InputError: for GPUs or a batch of which the rows tell nothing.
+        InputError: for GPUs or a batch of which the rows tell nothing, needed by `where`.
         """
         n = np.asarray(gpus, dtype=float)
         for one in np.unique(n[n > 0]).tolist():
             if not self.told(one, batch, gpus_per_node):
-                raise self.untold(f"{one:g}", batch, gpus_per_node)
+                raise self.untold(f"{one:g}", batch, gpus_per_node, where)
         on_node = np.minimum(n, gpus_per_node)
         clock = clock_mhz if self.clocked else None
         return self.model.iteration_time(n, batch / n, clock, np.ceil(n / gpus_per_node), on_node)

@@ -75,9 +75,9 @@ def with_durations(
             where = f"job {jobs.names[k]}, family"
             raise InputError(source, where, jobs.families[k], one_of(times))
         item = times[jobs.families[k]]
-        per_iteration = item.seconds(
-            int(jobs.gpus[k]), int(jobs.batches[k]), item.top_mhz, gpus_per_node
-        )
+        gpus, batch = int(jobs.gpus[k]), int(jobs.batches[k])
+        where = f"job {jobs.names[k]}"
+        per_iteration = item.seconds(gpus, batch, item.top_mhz, gpus_per_node, where)
         seconds[k] = float(jobs.iterations[k] * per_iteration)
     known = jobs.estimate_s == jobs.duration_s
     estimate: FloatArray = floats(np.where(known, seconds, jobs.estimate_s))

@@ -228,6 +228,7 @@ FOREIGN = [
     ("tegrastats'", "RAM 5/7850MB GR3D_FREQ 0%@1032 VDD_IN 9/9\n"),
     ("GPU0, GPU1, expected columns of a known", PER_GPU),
     ("power.draw [W], expected times of the samples", "index,power.draw [W]\n" + "0,25\n" * 30),
+    ("util, expected power", text("time_s,total_energy_mj,util\n", "{0},{0}5000,0".format, 60)),
     ("a time like", "timestamp,power.draw [W]\n" + "today,25\n" * 30),
 ]  # fmt: skip
 
