@@ -191,12 +191,12 @@ def _pool(runs: Sequence[_Run], start_s: FloatArray, lasted_s: FloatArray) -> Po
 
 def _warnings(table: Table, times: Times, runs: Sequence[_Run], pool: str) -> list[str]:
     """Return warnings about odd rows."""
-    told = table.unread[:1]
+    told, more = table.unread[:1], len(table.unread) - 1
+    if more > 0:
+        told[0] += f" (as {more:,} more)"
     early = sum(bool(times.early[run.row]) for run in runs)
     if early:
         told.append(counted(early, "job began before its submission: a wait of 0"))
-    if len(table.unread) > 1:
-        told.append(f"… and {len(table.unread) - 1} more such rows")
     running = sum(bool(times.still[run.row]) for run in runs)
     if running:
         told.append(f"{counted(running, 'job still runs')}: the log's end is taken for its own")
