@@ -201,12 +201,9 @@ def test_power_and_what_it_is_made_of_are_as_worked_out_by_hand() -> None:
     assert one.objective == pytest.approx(70 + 70)
     slow = problem(tasks).evaluate(plan((3,), (3,), g3=600.0))
     assert slow.objective == pytest.approx(80 + 70)
-
-
-def test_nothing_placed_draws_nothing() -> None:
-    found = problem(small(1)).evaluate(ConsolidationSolution.of([], []))
-    assert found.objective == 0
-    assert set(found.metrics.values()) == {0}
+    nothing = problem(tasks).evaluate(ConsolidationSolution.of([], []))
+    assert nothing.objective == 0
+    assert set(nothing.metrics.values()) == {0}
 
 
 # -- schedules over time that cannot be, and cost less than any that can -------------------
