@@ -23,7 +23,7 @@ from optgap.heuristics.consolidation.engine import simulate
 from optgap.heuristics.consolidation.frequency_adaptation import adaptation
 from optgap.heuristics.consolidation.parameters import CatsParams
 from optgap.heuristics.consolidation.selection import awake_first
-from optgap.heuristics.consolidation.state import Choice, ClockRule, State
+from optgap.heuristics.consolidation.state import Choice, ClockRule, ConsolidationState
 from optgap.models.compiled import compiled
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.tasks import FloatArray, IntArray
@@ -58,11 +58,11 @@ class Cats:
     def __init__(self, options: CatsParams) -> None:
         self.options = options
 
-    def decide(self, state: State, task: int) -> Choice:
+    def decide(self, state: ConsolidationState, task: int) -> Choice:
         """Return the GPUs for an arriving task."""
         return awake_first(self.score)(state, task)
 
-    def score(self, state: State, task: int, gpus: np.ndarray) -> FloatArray:
+    def score(self, state: ConsolidationState, task: int, gpus: np.ndarray) -> FloatArray:
         """Return λ1·ρ − λ2·δμ of each GPU, infinite if a threshold is exceeded."""
         options = self.options
         own = state.problem.tasks[task].util_percent

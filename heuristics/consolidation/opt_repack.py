@@ -8,7 +8,7 @@ from typing import Any
 from optgap.heuristics.consolidation.clocks import lowest
 from optgap.heuristics.consolidation.engine import Engine
 from optgap.heuristics.consolidation.parameters import OptRepackParams, RepackWork
-from optgap.heuristics.consolidation.state import Choice, State
+from optgap.heuristics.consolidation.state import Choice, ConsolidationState
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.problem import ConsolidationObjective
 from optgap.models.errors import InputError, NoQuote
@@ -87,7 +87,7 @@ class Repacker:
         self.events = self.proven = 0
         self.plan: dict[int, Gpus] = {}
 
-    def decide(self, state: State, task: int) -> Choice:
+    def decide(self, state: ConsolidationState, task: int) -> Choice:
         """Choose the arriving task's GPUs in the new optimum; other tasks migrate afterwards."""
         present = [*state.running[: state.present].tolist(), task]
         plan = self._solved(state, present)
@@ -121,7 +121,7 @@ class Repacker:
         for ell in moving:
             engine.move(ell, self.plan[ell])
 
-    def _solved(self, state: State, present: list[int]) -> dict[int, Gpus] | None:
+    def _solved(self, state: ConsolidationState, present: list[int]) -> dict[int, Gpus] | None:
         """Return GPUs by task, improved from the present ones within the work for an event."""
         stay = [state.gpus_of(j) if state.due[j] < float("inf") else None for j in present]
         snapshot = self._snapshot(state, present)
@@ -132,7 +132,7 @@ class Repacker:
         self.proven += found.status is Status.OPTIMAL
         return {present[a.task]: a.gpus for a in found.solution.assignments}
 
-    def _snapshot(self, state: State, present: list[int]) -> ConsolidationProblem:
+    def _snapshot(self, state: ConsolidationState, present: list[int]) -> ConsolidationProblem:
         """Return the problem of the present tasks, each with its remaining duration."""
         problem = self.problem
         tasks = []

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from optgap.heuristics.coscheduling.engine import Action, State, replay
+from optgap.heuristics.coscheduling.engine import Action, CoschedulingState, replay
 from optgap.heuristics.coscheduling.parameters import ExactWindowParams
 from optgap.models.coscheduling import CoschedulingProblem
 from optgap.models.coscheduling.remaining import remaining
@@ -38,7 +38,7 @@ def exact_window(
         raise InputError("exact-window", "window", window, "a number of jobs, or 0 for all")
     planner = _Planner(problem, limits, seed)
 
-    def choose(state: State) -> Action:
+    def choose(state: CoschedulingState) -> Action:
         jobs = state.waiting[:window] if window else state.waiting
         return planner.due(jobs, state)
 
@@ -55,7 +55,7 @@ class _Planner:
         self.plan: dict[int, tuple[float, int]] = {}
         self.plans = self.unproven = 0
 
-    def due(self, jobs: tuple[int, ...], state: State) -> list[tuple[int, int]]:
+    def due(self, jobs: tuple[int, ...], state: CoschedulingState) -> list[tuple[int, int]]:
         """Return the jobs and GPU counts that the plan starts now."""
         if set(jobs) != set(self.plan):
             self._make(jobs, state)
@@ -69,7 +69,7 @@ class _Planner:
             del self.plan[job]
         return action
 
-    def _make(self, jobs: tuple[int, ...], state: State) -> None:
+    def _make(self, jobs: tuple[int, ...], state: CoschedulingState) -> None:
         limits = self.limits.within(PLAN * self.limits.effort)
         begun = zip(state.running, state.started, strict=True)
         running = [(job, count, start) for job, (start, count) in begun]

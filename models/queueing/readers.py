@@ -104,8 +104,7 @@ def _tidy(path: Path, drop: bool, strict: bool, fitted: bool) -> Rows:
 
     Arrivals may be dates; `strict` refuses implausible values. Empty cells of optional columns
     mean unknown; iterations are then duration × GPUs, and the estimate is the duration. If a fit
-    follows (`fitted`), which tells how long iterations take, jobs of iterations last 1 s until
-    then.
+    follows (`fitted`), jobs of iterations need no duration.
 
     Raises
     ------
@@ -117,7 +116,8 @@ def _tidy(path: Path, drop: bool, strict: bool, fitted: bool) -> Rows:
         np.array(table[name])
         for name in ("gpus", "duration_s", "iterations", "estimate_s", "batch")
     )
-    duration[(duration == UNKNOWN) & fitted & (batch > 0) & (iterations > 0)] = 1.0
+    later = (duration == UNKNOWN) & fitted & (batch > 0) & (iterations > 0)
+    duration = np.where(later, 1.0 + abs(estimate), duration)  # another than a given estimate
     for k in [] if drop else np.flatnonzero(duration == UNKNOWN)[:1].tolist():
         expected = f"{LONG_ENOUGH}; or family, batch, iterations and a fit of powerflow-throughput"
         raise InputError(str(path), f"{where[k]}, column duration_s", NoQuote("nothing"), expected)

@@ -19,8 +19,8 @@ from optgap.models.coscheduling import (
     Application,
     CoschedulingProblem,
     CoschedulingSolution,
+    JobRun,
     Mode,
-    Run,
 )
 from optgap.models.errors import InputError
 from optgap.models.quantities import warn
@@ -173,7 +173,7 @@ def test_two_jobs_on_one_gpu_are_seen_however_short(clock: float, lasts: float) 
     problem = CoschedulingProblem.of([app], [0, 0], gpus=1, releases=[clock, clock])
 
     def broken(start: float) -> list[str]:
-        runs = [Run(k, t, t + lasts, (0,)) for k, t in enumerate((clock, clock + start))]
+        runs = [JobRun(k, t, t + lasts, (0,)) for k, t in enumerate((clock, clock + start))]
         return [v.constraint for v in problem.check(CoschedulingSolution.of(runs))]
 
     assert broken(lasts) == []

@@ -12,12 +12,12 @@ from strategies_queueing import five_jobs
 from trust.agreement import outcome_of
 
 from optgap.models.consolidation import Assignment, Clock, ConsolidationSolution
-from optgap.models.coscheduling import CoschedulingSolution, Run
+from optgap.models.coscheduling import CoschedulingSolution, JobRun
 from optgap.models.errors import InputError
 from optgap.models.jsonio import Fields
 
 PLACED = [Assignment(k, gpus) for k, gpus in enumerate(((0,), (0,), (1,)))]
-RUNS = (Run(1, 0, 100, (0, 1, 2, 3)), Run(0, 100, 280, (0, 1)), Run(2, 100, 250, (2,)))
+RUNS = (JobRun(1, 0, 100, (0, 1, 2, 3)), JobRun(0, 100, 280, (0, 1)), JobRun(2, 100, 250, (2,)))
 SOLVED: dict[str, tuple[Any, Any]] = {
     "assignments": (
         micro(),

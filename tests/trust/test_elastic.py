@@ -18,7 +18,7 @@ import optgap
 from optgap.documents import load_problem
 from optgap.models.elastic import ElasticProblem, JobClass, Overhead
 from optgap.models.elastic.simulation.engine import simulate
-from optgap.models.elastic.simulation.protocol import Decision, Settings, State
+from optgap.models.elastic.simulation.protocol import Decision, ElasticState, Settings
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Status, Termination
@@ -149,7 +149,7 @@ def test_a_policy_that_gets_nothing_done_is_told_so() -> None:
 
         settings = Settings()
 
-        def decide(self, state: State) -> Decision:
+        def decide(self, state: ElasticState) -> Decision:
             runs = np.full(len(state.jobs), int(state.count[0] == 0))
             return Decision(runs, np.zeros_like(runs), wake_s=state.time_s + 0.5)
 

@@ -218,7 +218,6 @@ class Audit(Answer):
             "covered": asdict(self.covered),
             "moves_curve": self._curve_rows(),
             "facts": [{"name": name, "value": value} for name, value in self.facts],
-            "tables": {},
             "warnings": list(self.warnings),
             "termination": str(self.termination),
         }

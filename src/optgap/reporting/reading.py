@@ -127,8 +127,7 @@ class Document:
         facts, tables, flat = [], "", dict[str, Any]()
         for name, value in self.document.items():
             if isinstance(value, Mapping):
-                before = "" if name == "tables" else f"{name}: "  # of an audit: by caption
-                flat |= {f"{before}{key}": inner for key, inner in value.items()}
+                flat |= {f"{name}: {key}": inner for key, inner in value.items()}
             else:
                 flat[name] = value
         for name, value in flat.items():

@@ -18,7 +18,7 @@ from optgap.heuristics.consolidation.clocks import highest
 from optgap.heuristics.consolidation.engine import Engine
 from optgap.heuristics.consolidation.frequency_adaptation import stepped
 from optgap.heuristics.consolidation.regret import regrets
-from optgap.heuristics.consolidation.state import Choice, State
+from optgap.heuristics.consolidation.state import Choice, ConsolidationState
 from optgap.models.clock import CompileTimer
 from optgap.models.compiled import interpreted
 from optgap.models.consolidation import (
@@ -143,7 +143,7 @@ def test_a_policy_of_ones_own_may_use_the_lowest_clocks() -> None:
         def __init__(self, gpu: int = 0) -> None:
             self.gpu = gpu
 
-        def place(self, task: int, state: State) -> int:
+        def place(self, task: int, state: ConsolidationState) -> int:
             return self.gpu
 
     problem = micro()
@@ -240,11 +240,11 @@ def test_every_score_is_that_of_a_plain_transcription(problem: ConsolidationProb
     told: list[tuple[np.ndarray, ...]] = []
     least = policy.least
 
-    def overheard(state: State, task: int, *found: Any) -> Choice:
+    def overheard(state: ConsolidationState, task: int, *found: Any) -> Choice:
         told.append(found[:3])
         return least(state, task, *found)
 
-    def looked_at(state: State, task: int) -> Choice:
+    def looked_at(state: ConsolidationState, task: int) -> Choice:
         chosen = decide(state, task)
         added, longer = [], []
         rests = np.zeros(len(problem.places))

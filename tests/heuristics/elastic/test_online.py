@@ -28,7 +28,7 @@ from optgap.heuristics.elastic.predictions import Known, Online, Scaled
 from optgap.models.elastic import ElasticProblem, Kind, Overhead, pools, presets
 from optgap.models.elastic.simulation.cluster import Cluster
 from optgap.models.elastic.simulation.engine import Simulation, simulate
-from optgap.models.elastic.simulation.protocol import Decision, Settings, State
+from optgap.models.elastic.simulation.protocol import Decision, ElasticState, Settings
 from optgap.models.limits import Limits
 
 BOARD = pools.board_of("a100")
@@ -152,9 +152,9 @@ class Watching:
 
     def __init__(self, problem: ElasticProblem, settings: Settings) -> None:
         self.problem, self.settings = problem, settings
-        self.noted: list[tuple[State, np.ndarray]] = []
+        self.noted: list[tuple[ElasticState, np.ndarray]] = []
 
-    def decide(self, state: State) -> Decision:
+    def decide(self, state: ElasticState) -> Decision:
         self.noted.append((state, state.seen.copy()))
         count = np.full(len(state.jobs), -1)
         count[0] = len(self.noted) % 2
@@ -192,7 +192,7 @@ def test_measurements_hang_on_the_seed_the_job_and_the_configuration_alone(
     assert not np.array_equal(elsewhere[0], Beliefs(problem, 5, 0.05, 0.05).learnt(2, half)[0])
 
 
-def _start_clocks(model: Known, state: State) -> np.ndarray:
+def _start_clocks(model: Known, state: ElasticState) -> np.ndarray:
     steps, row = model.steps(state, "per_n")
     return steps.start[row, :3]
 
@@ -218,7 +218,7 @@ def test_every_job_has_its_own_row_while_others_come_and_go(problem: ElasticProb
     seen[:, 0] = True
     for first in range(8):
         jobs = names[first : first + 2]
-        state = State(
+        state = ElasticState(
             problem, 0.0, jobs, problem.jobs.of_class[jobs], np.ones(2), -np.ones(2, int),
             np.zeros(2, int), -np.ones(2, int), np.zeros(2), np.zeros((10, 4), bool), seen,
             np.zeros(10),
@@ -248,7 +248,7 @@ class Blink:
 
     settings = Settings(making="none")
 
-    def decide(self, state: State) -> Decision:
+    def decide(self, state: ElasticState) -> Decision:
         now, size = state.time_s, len(state.jobs)
         clock = np.zeros(size, dtype=np.int64)
         if 20 <= now < 20.0000001:

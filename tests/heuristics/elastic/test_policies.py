@@ -16,7 +16,7 @@ from optgap.heuristics.elastic.powerflow import powerflow
 from optgap.heuristics.elastic.regret import regrets
 from optgap.heuristics.elastic.tiresias import gittins_index
 from optgap.models.elastic import ElasticProblem, Kind, Overhead, presets
-from optgap.models.elastic.simulation.protocol import State
+from optgap.models.elastic.simulation.protocol import ElasticState
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.registry import FAMILIES
@@ -245,7 +245,7 @@ def test_what_an_iteration_is_worth_follows_from_the_formula() -> None:
     problem = two_jobs(480.0)
     none = np.zeros(0)
     jobs, left = np.array([0, 1]), np.array([1000.0, 500.0])
-    state = State(problem, 0.0, jobs, jobs, left, jobs, jobs, jobs, none, none, none, none)
+    state = ElasticState(problem, 0.0, jobs, jobs, left, jobs, jobs, jobs, none, none, none, none)
     made = EstimatedWorth(problem, Choices.of(problem), 0.5)(state)
     costs = [
         min(t * (1 + 2 * (n / 4 + w / 480.0) / 2) for n, _, t, w in options(problem, job))

@@ -12,7 +12,7 @@ from strategies import placement_problems, tasks_of, timed_placement_problems
 from trust.agreement import examples
 
 from optgap.heuristics.placement import CUSTOM, POLICIES, custom
-from optgap.heuristics.placement.custom import State, Task
+from optgap.heuristics.placement.custom import PlacementState, Task
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.placement import Cluster, OverTime, PlacementProblem
@@ -39,7 +39,7 @@ def cluster() -> PlacementProblem:
 class FirstFit:
     """The built-in policy, once more."""
 
-    def place(self, task: Task, state: State) -> tuple[int, list[int]] | None:
+    def place(self, task: Task, state: PlacementState) -> tuple[int, list[int]] | None:
         nodes = state.feasible(task)
         if not nodes.size:
             return None
@@ -48,7 +48,7 @@ class FirstFit:
         return int(nodes[0]), fitting[: task.num_gpu].tolist()
 
 
-def best_fit_gpu(task: Task, state: State) -> int | None:
+def best_fit_gpu(task: Task, state: PlacementState) -> int | None:
     nodes = state.feasible(task)
     return int(nodes[0]) if nodes.size else None
 
@@ -66,7 +66,7 @@ def test_a_policy_written_outside_repeats_the_built_in_one(problem: PlacementPro
 
 @given(problem=small_problems)
 def test_feasible_is_what_the_referee_would_accept(problem: PlacementProblem) -> None:
-    def probe(task: Task, state: State) -> int | None:
+    def probe(task: Task, state: PlacementState) -> int | None:
         nodes = state.feasible(task).tolist()
         by_rank = np.argsort(problem.ranks).tolist()
         assert nodes == [n for n in by_rank if state._why_not(task, n) is None]
@@ -102,7 +102,7 @@ def test_the_view_shows_what_is_free_and_asked_for(
     free: list[tuple[list[int], list[list[int]]]] = []
     asked: list[Task] = []
 
-    def look(task: Task, state: State) -> int | None:
+    def look(task: Task, state: PlacementState) -> int | None:
         asked.append(task)
         free.append((state.free_cpu_milli.tolist(), state.gpu_free_milli.tolist()))
         for array in (state.free_cpu_milli, state.free_memory_mib, state.gpu_free_milli):
@@ -125,7 +125,7 @@ def test_the_view_shows_what_is_free_and_asked_for(
 def test_random_numbers_come_from_the_seed(cluster: PlacementProblem) -> None:
     drawn: list[float] = []
 
-    def draw(task: Task, state: State) -> None:
+    def draw(task: Task, state: PlacementState) -> None:
         drawn.append(state.rng.random())
 
     run(cluster, draw, seed=3)
@@ -139,10 +139,10 @@ def test_parameters_reach_the_class_and_the_function(cluster: PlacementProblem) 
         def __init__(self, node: str = "a") -> None:
             self.node = node
 
-        def place(self, task: Task, state: State) -> str | None:
+        def place(self, task: Task, state: PlacementState) -> str | None:
             return self.node if task.cpu_milli == 1000 else None
 
-    def fixed(task: Task, state: State, node: str = "a") -> str | None:
+    def fixed(task: Task, state: PlacementState, node: str = "a") -> str | None:
         return node if task.cpu_milli == 1000 else None
 
     for policy in (Fixed, fixed):
@@ -153,7 +153,7 @@ def test_parameters_reach_the_class_and_the_function(cluster: PlacementProblem) 
 def test_a_stopped_run_keeps_what_was_placed(cluster: PlacementProblem) -> None:
     limits = Limits()
 
-    def stop_at_second(task: Task, state: State) -> int:
+    def stop_at_second(task: Task, state: PlacementState) -> int:
         if task.name == "task-1":
             limits.interrupted.set()
         return 1
@@ -244,7 +244,7 @@ def test_a_policy_is_asked_for_each_node_of_a_task_and_names_different_ones() ->
     problem = PlacementProblem.of(nodes, tasks, over_time=OverTime("reject"))
     seen: list[tuple[str, int, list[int], int]] = []
 
-    def lowest(task: Task, state: State) -> int:
+    def lowest(task: Task, state: PlacementState) -> int:
         fitting = state.feasible(task).tolist()
         seen.append((task.name, task.nodes, fitting, len(state.problem.tasks)))
         return int(fitting[0])
@@ -262,7 +262,7 @@ def test_a_policy_sees_the_time_and_may_let_a_task_wait() -> None:
     problem = PlacementProblem.of(nodes, tasks, over_time=OverTime("backfill"))
     seen: list[tuple[str, float, float, int]] = []
 
-    def one_at_a_time(task: Task, state: State) -> int | None:
+    def one_at_a_time(task: Task, state: PlacementState) -> int | None:
         assert np.isinf(state.problem.tasks.duration_s).all()
         free = int((state.gpu_free_milli == 1000).sum())
         seen.append((task.name, task.submit_s, state.time_s, free))

@@ -11,7 +11,7 @@ from strategies_consolidation import consolidation_problems
 from trust.agreement import examples
 
 from optgap.heuristics.consolidation import CUSTOM, POLICIES
-from optgap.heuristics.consolidation.state import State
+from optgap.heuristics.consolidation.state import ConsolidationState
 from optgap.models.consolidation import (
     Assignment,
     Clock,
@@ -28,7 +28,7 @@ from optgap.models.limits import Limits
 RUNS = consolidation_problems(goal="energy", capacities=("none", "mean"))
 
 
-def heaped(task: int, state: State) -> list[int] | None:
+def heaped(task: int, state: ConsolidationState) -> list[int] | None:
     """The first GPUs with room, whatever their utilisation."""
     room = np.flatnonzero(state.fits(task)).tolist()
     servers: dict[int, list[int]] = {}

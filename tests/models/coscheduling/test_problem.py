@@ -11,8 +11,8 @@ from optgap.models.coscheduling import (
     Application,
     CoschedulingProblem,
     CoschedulingSolution,
+    JobRun,
     Mode,
-    Run,
 )
 from optgap.models.coscheduling.measured import read_schedule
 from optgap.models.coscheduling.presets import from_csv, stream, synthetic
@@ -20,7 +20,7 @@ from optgap.models.csvout import csv_text
 from optgap.models.errors import InputError
 from optgap.models.jsonio import Fields
 
-BEST = (Run(1, 0, 100, (0, 1, 2, 3)), Run(0, 100, 280, (0, 1)), Run(2, 100, 250, (2,)))
+BEST = (JobRun(1, 0, 100, (0, 1, 2, 3)), JobRun(0, 100, 280, (0, 1)), JobRun(2, 100, 250, (2,)))
 
 
 def test_a_job_that_does_not_run_breaks_nothing_but_is_seen() -> None:
@@ -30,7 +30,7 @@ def test_a_job_that_does_not_run_breaks_nothing_but_is_seen() -> None:
     assert not problem.serves_all(part)
     assert problem.restrict(part).jobs == (0, 2)
     stream = CoschedulingProblem.of(problem.applications, [0, 2], releases=[10.0, 0.0])
-    first = CoschedulingSolution.of([Run(0, 12, 192, (0, 1))])
+    first = CoschedulingSolution.of([JobRun(0, 12, 192, (0, 1))])
     assert stream.restrict(first).releases == (10.0,)
 
 
@@ -195,14 +195,16 @@ def logged(tmp_path: Path, text: str) -> Path:
 
 def test_a_measured_schedule_survives_its_json() -> None:
     problem = three_jobs()
-    seen = CoschedulingSolution.of([Run(0, 0, 181, (0, 1))], measured=True, tolerance_s=0.5)
+    seen = CoschedulingSolution.of([JobRun(0, 0, 181, (0, 1))], measured=True, tolerance_s=0.5)
     again = CoschedulingSolution.from_json(Fields(seen.to_json(problem), "x"), problem)
     assert again == seen
 
 
 def test_a_bound_for_what_was_measured_is_for_the_measured_run_times() -> None:
     problem = three_jobs()
-    seen = CoschedulingSolution.of([Run(0, 0, 200, (0, 1)), Run(2, 0, 100, (2,))], measured=True)
+    seen = CoschedulingSolution.of(
+        [JobRun(0, 0, 200, (0, 1)), JobRun(2, 0, 100, (2,))], measured=True
+    )
     part = problem.restrict(seen)
     assert len(part) == 2
     assert part.application(0).mode(2).runtime_s == pytest.approx(200, abs=0.1)  # type: ignore[union-attr]
