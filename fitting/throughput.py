@@ -145,12 +145,16 @@ class PowerFlowThroughput(Estimator):
     def remarks(self, table: Profile) -> list[str]:
         said = {
             "local": "no run on several GPUs of one node",
+            "local_beyond": "no run on more than two GPUs of one node",
             "node": "no run on several nodes",
+            "node_beyond": "no run on more than two GPUs of several nodes",
             "batch": "one batch only: a_grad holds what grows with it",
             "clock": "one clock only: k_grad and the clock terms of T_sync are part of the "
             "constants",
         }
-        return [f"{w}; measure {_MEASURE[k]}" for k, w in said.items() if not self.facts_[k]]
+        lacks = {key: key.removesuffix("_beyond") for key in said if not self.facts_[key]}
+        return [f"{said[k]}; measure {_MEASURE[of]}" for k, of in lacks.items()
+                if k == of or of not in lacks]  # fmt: skip
 
     @property
     def model_(self) -> ThroughputModel:

@@ -238,3 +238,7 @@ def test_what_one_gpu_and_one_batch_cannot_tell_has_no_number() -> None:
     assert f"{6 - told.sum()} of 6 keep their durations" in stream.fits[0].used
     with pytest.raises(optgap.InputError, match="a batch of 64 on any GPUs, 8 per node"):
         optgap.models.elastic.fits.together(problem.fits).makers["model"](64, CLOCKS, 8, 8)
+    two = {name: np.tile(column, 2) for name, column in rows.items()}
+    two["gpus"] = np.repeat([1.0, 2.0], len(CLOCKS))
+    fit = make_estimator("powerflow-throughput").fit(two)
+    assert "no run on more than two GPUs of one node; measure several" in str(fit.warnings_)
