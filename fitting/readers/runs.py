@@ -146,9 +146,10 @@ def _lasting(values: Floats, width: int) -> Floats:
 
 def _without_slips(power: Floats, width: int) -> tuple[Floats, Floats]:
     """Return power without impossible readings of the sensor, and these readings."""
-    level = _lasting(_filled(power), width)
-    with np.errstate(invalid="ignore"):
-        slip = (power <= 0) | (power < SLIP_LOW * level.min()) | (power > SLIP_HIGH * level.max())
+    filled = _filled(power)
+    low, high = _lasting(filled, width * 3 // 2).min(), _lasting(filled, width).max()
+    with np.errstate(invalid="ignore"):  # two updates of a sensor take up to 2 s
+        slip = (power <= 0) | (power < SLIP_LOW * low) | (power > SLIP_HIGH * high)
     if not np.isfinite(power[~slip]).any():  # then nothing tells a slip
         return power, power[:0]
     return np.where(slip, np.nan, power), power[slip]

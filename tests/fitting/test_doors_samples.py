@@ -125,10 +125,10 @@ def moved(rows: list[list[str]], start: int, seconds: float) -> list[list[str]]:
 
 
 def slipped() -> list[list[str]]:
-    """Readings of 1.2 and 312 W on a board of 70 W, each as long as the sensor repeats."""
+    """Readings of 1.2 and 312 W on a board of 70 W, for two updates and one of the sensor."""
     rows = log([(10, 17, 300, 0), (20, 60, 1590, 99), (10, 17, 300, 0)], 0.1, repeat=10)
     return changed(rows, 1, {**dict.fromkeys(range(161, 171), "312.00"),
-                             **dict.fromkeys(range(51, 61), "1.20")})  # fmt: skip
+                             **dict.fromkeys(range(51, 71), "1.20")})  # fmt: skip
 
 
 def stalled() -> list[list[str]]:
@@ -147,7 +147,7 @@ def together() -> list[list[str]]:
 
 LOGS: list[tuple[str, list[list[str]], list[float], list[float], str]] = [
     ("idle at 0.7 of busy", log([WARM, (20, 295, 1410, 99), WARM]), [295], [20], ""),
-    ("slips as long as updates", slipped(), [60], [20], "20 readings of 1.2 to 312 W"),
+    ("slips as long as updates", slipped(), [60], [20], "30 readings of 1.2 to 312 W"),
     ("stalls", stalled(), [250], [66], ""),
     ("a clock under a power cap", log([IDLE, (90, 300, 1330, 99), IDLE], 0.1, jitter=30),
      [300], [90], ""),
