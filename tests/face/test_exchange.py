@@ -106,6 +106,10 @@ def test_every_part_of_a_file_is_refused_or_is_all_of_the_solution(
     form: str, problem: ConsolidationProblem, solved: Values
 ) -> None:
     path, text = Path("other.sol"), FORMS[form](solved)
+    if form == "HiGHS":  # says how many values there are
+        path.write_text(text.partition("# Rows")[0].rstrip().rpartition("\n")[0])
+        with pytest.raises(InputError, match=f"{len(solved)}, as it says there"):
+            optgap.read_solution(problem, path)
     refused = 0
     for cut in range(0, len(text), 41):
         path.write_text(text[:cut])
