@@ -60,7 +60,7 @@ format: $(STAMP) ## format the code
 compare: $(STAMP) ## every policy of five families against a proven bound; then 1,213 nodes, four loads
 	@mkdir -p out
 	$(BIN)/optgap compare --json out/overview.json --plot out/overview.png
-	$(BIN)/optgap compare placement --preset alibaba --sweep load=0.3,0.5,0.7,0.85 --methods 'patterns(rounds=12)' \
+	$(BIN)/optgap compare placement --preset alibaba --sweep load=0.3,0.5,0.7,0.85 --methods 'patterns(rounds=6)' \
 	  --json out/compare.json --plot out/compare.png
 
 reproduce: $(STAMP) ## the papers' figures and tables again, PAPER=cats; page and results; an hour or two for all

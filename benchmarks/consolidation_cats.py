@@ -15,12 +15,12 @@ import numpy as np
 
 from optgap.heuristics.consolidation.cats import Cats
 from optgap.heuristics.consolidation.parameters import CatsParams
-from optgap.heuristics.consolidation.state import State
+from optgap.heuristics.consolidation.state import ConsolidationState
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.presets import mixed
 
 
-def plain(problem: ConsolidationProblem, state: State, task: int) -> int | None:
+def plain(problem: ConsolidationProblem, state: ConsolidationState, task: int) -> int | None:
     """Algorithms 1 and 2 for a task of one GPU, with lists."""
     own = problem.tasks[task].util_percent.tolist()
     best, chosen = float("inf"), None
@@ -56,8 +56,8 @@ def main() -> None:
         capacity="none",
         samples=arguments.samples,
     )
-    policy, state = Cats(CatsParams()), State(problem)
-    small = State(mixed(seed=0, size=3))
+    policy, state = Cats(CatsParams()), ConsolidationState(problem)
+    small = ConsolidationState(mixed(seed=0, size=3))
     small.put(0, policy.decide(small, 0) or ())
     policy.decide(small, 1)  # compile
     fast, slow, checked, agreed = [], [], 0, 0

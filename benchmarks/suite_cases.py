@@ -136,10 +136,10 @@ def consolidation() -> Iterator[Case]:
 
 def cats(size: int, plainly: bool) -> Work:
     """Twenty decisions on a cluster that CATS has filled: 312 tasks on 128 GPUs at 1x."""
-    from consolidation_cats import Cats, State, mixed, plain
+    from consolidation_cats import Cats, CatsParams, State, mixed, plain
 
     problem = mixed(seed=1, size=312 * size, servers=16 * size, capacity="none", samples=120)
-    policy, state = Cats(), State(problem)
+    policy, state = Cats(CatsParams()), State(problem)
     ones = [k for k, task in enumerate(problem.tasks) if task.gpus == 1][-20:]
     for task in range(ones[0]):
         chosen = policy.decide(state, task)

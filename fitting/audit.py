@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optgap.fitting.profile import QUANTITIES, Profile
+from optgap.models.units import STATISTICS, parsed
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -35,10 +34,6 @@ LEVEL, RISE = 0.015, 5.0
 """Share within which power is level (or 3 times its noise); 5 times that is a rise."""
 AGREE, MARGIN = 0.02, 1.003
 """Tolerance of groups' highest clocks; rows above it by this factor did not reach their clock."""
-ASKED, SHORT = {"target", "set", "requested", "applied", "locked", "nominal", "cap"}, 0.03
-"""Words in the name of a requested clock; a row this far below it did not reach it."""
-MEASURED = ("avg", "mean", "average", "actual", "measured", "effective", "current")
-"""Words in the name of a clock that was reached rather than requested."""
 LIMITED, SPENT = 0.02, 0.05
 """Shares: power this close to its limit is limited, energy this close to power × time agrees."""
 
@@ -58,7 +53,7 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Audit:
-    """Rows, groups, ranges, gaps and suspect points of a profile."""
+    """Rows, groups, ranges and suspect points of a profile."""
 
     source: str
     kind: str
@@ -66,7 +61,6 @@ class Audit:
     groups: int
     ranges: dict[str, tuple[float, float, int]]
     """Lowest and highest value and number of missing cells, by canonical column."""
-    gaps: tuple[str, ...]
     suspects: tuple[Suspect, ...]
     notes: tuple[str, ...]
     advice: tuple[str, ...] = ()
@@ -75,11 +69,9 @@ class Audit:
     def __str__(self) -> str:
         lines = [f"{self.source}: {self.kind}, {self.rows} rows, {self.groups} groups"]
         for name, (low, high, missing) in self.ranges.items():
-            extra = f", {missing} missing" if missing else ""
-            unit = QUANTITIES[name].unit
-            lines.append(f"  {name:<18} {low:>12.6g} … {high:<12.6g} {unit}{extra}")
-        kinds = {"suspect": self.suspects, "advice": self.advice, "note": self.notes,
-                 "gap": self.gaps}  # fmt: skip
+            extra = QUANTITIES[name].unit + (f", {missing} missing" if missing else "")
+            lines.append(f"  {name:<18} {low:>12.6g} … {high:<12.6g} {extra}")
+        kinds = {"suspect": self.suspects, "advice": self.advice, "note": self.notes}
         told = [f"  {kind}: {item}" for kind, items in kinds.items() for item in items]
         if len(told) > MOST_LINES:
             told[MOST_LINES:] = [f"  and {len(told) - MOST_LINES} more: --json - has all of them"]
@@ -87,21 +79,18 @@ class Audit:
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form, ``optgap.audit/1``."""
-        ranges = {
-            name: {"low": low, "high": high, "missing": missing, "unit": QUANTITIES[name].unit}
-            for name, (low, high, missing) in self.ranges.items()
-        }
+        names = ("low", "high", "missing", "unit")
+        ranges = {n: dict(zip(names, (*v, QUANTITIES[n].unit), strict=True))
+                  for n, v in self.ranges.items()}  # fmt: skip
         suspects = [{**vars(item), "rows": item.rows.tolist()} for item in self.suspects]
-        lists = {"gaps": self.gaps, "suspects": suspects, "notes": self.notes,
-                 "advice": self.advice}  # fmt: skip
-        told = {"schema": "optgap.audit/1", **vars(self), "ranges": ranges}
-        return {**told, **{name: list(items) for name, items in lists.items()}}
+        lists = {"suspects": suspects, "notes": list(self.notes), "advice": list(self.advice)}
+        return {"schema": "optgap.audit/1", **vars(self), "ranges": ranges, **lists}
 
     @property
     def suspect_rows(self) -> Rows:
         """Return the rows that any finding names, sorted."""
-        none = np.zeros(0, dtype=np.int64)
-        return np.unique(np.concatenate([none, *(item.rows for item in self.suspects)]))
+        rows = {row for item in self.suspects for row in item.rows.tolist()}
+        return np.array(sorted(rows), dtype=np.int64)
 
 
 def audit(profile: Profile, by: str | None = None) -> Audit:
@@ -116,8 +105,7 @@ def audit(profile: Profile, by: str | None = None) -> Audit:
                 ranges[name] = float(known.min()), float(known.max()), len(values) - len(known)
     suspects = [*unheld(profile, index), *unreached(profile, index), *_energies(profile)]
     suspects += [*_limited(profile), *_doubtful(profile)]
-    gaps = tuple(_gaps(profile, index))
-    return Audit(profile.source, profile.kind, len(profile), len(index), ranges, gaps,
+    return Audit(profile.source, profile.kind, len(profile), len(index), ranges,
                  tuple(suspects), profile.notes, tuple(advice(profile, by)))  # fmt: skip
 
 
@@ -136,7 +124,7 @@ def advice(profile: Profile, by: str | None, reads: Sequence[str] = ()) -> list[
     by: columns that separate groups now.
     reads: columns that a model reads; rows may differ in these.
     """
-    found = [*_of_all_gpus(profile, by), *_below(profile)]
+    found = _of_all_gpus(profile, by)
     if "frequency_mhz" not in profile or "frequency_mhz" not in (reads or ("frequency_mhz",)):
         return found
     usual = by or ("application" if "application" in profile else None)
@@ -149,23 +137,20 @@ def advice(profile: Profile, by: str | None, reads: Sequence[str] = ()) -> list[
         return [*found, f"rows at one clock differ in {' and '.join(differ)}: --by {groups}?"]
     if by or usual in profile.columns.keys() - profile.called.keys():
         return found  # rows are grouped already
-    if not any(_apart(profile, rows) for _, rows in profile.groups("frequency_mhz")):
+    values = [profile.numbers(name) for name in ("time_s", "power_w") if name in profile]
+    if not any(_apart(v[rows]) for _, rows in profile.groups("frequency_mhz") for v in values):
         return found
     texts = {**profile.published, **profile.columns}
     words = [name for name, values in texts.items() if values.dtype.kind == "O"]
     words = [name for name in words if 1 < len(set(texts[name].tolist())) <= len(profile) / 2]
-    by_how_much = f"differ by more than {100 * (APART - 1):.0f} %"
-    return found + [f"rows at one clock {by_how_much}: --by {name}?" for name in words[:1]]
+    differ_by = f"rows at one clock differ by more than {100 * (APART - 1):.0f} %"
+    return found + [f"{differ_by}: --by {name}?" for name in words[:1]]
 
 
-def _apart(profile: Profile, rows: Rows) -> bool:
-    """Tell whether rows at one clock measured different things."""
-    for name in ("time_s", "power_w"):
-        values = profile.numbers(name)[rows] if name in profile else np.zeros(0)
-        values = values[np.isfinite(values)]
-        if len(values) > 1 and values.max() > APART * max(values.min(), 1e-300):
-            return True
-    return False
+def _apart(values: Floats) -> bool:
+    """Tell whether values at one clock measured different things."""
+    known = values[np.isfinite(values)]
+    return len(known) > 1 and bool(known.max() > APART * max(known.min(), 1e-300))
 
 
 def _of_all_gpus(profile: Profile, by: str | None) -> list[str]:
@@ -179,37 +164,6 @@ def _of_all_gpus(profile: Profile, by: str | None) -> list[str]:
     if not growth or not np.median(growth) > GROWS:
         return []
     return ["power_w grows with the GPUs as that of all of them does: it has to be that of one"]
-
-
-def _below(profile: Profile) -> list[str]:
-    """Count the rows that ran below a requested clock, if the table has both clocks."""
-    found = []
-    for name, values in profile.columns.items() if "frequency_mhz" in profile else ():
-        words = {*re.split(r"[^a-z]+", name.lower())}
-        clock = {"clock", "freq", "frequency", "mhz"} & words and "mem" not in name.lower()
-        if clock and ASKED & words and values.dtype.kind == "f":
-            share = profile.numbers("frequency_mhz") / values
-            many = int(np.sum(share < 1 - SHORT))
-            if many and 0.5 < np.median(share) < 2:  # in MHz, too
-                found.append(f"{many} rows ran more than {100 * SHORT:.0f} % below their {name}")
-    return found
-
-
-def _gaps(profile: Profile, index: Index) -> list[str]:
-    """Return sentences on grid points that most groups have and some lack."""
-    gaps = []
-    for name in ("frequency_mhz", "gpus", "local_batch", "power_limit_w"):
-        if name not in profile or len(index) < 2:
-            continue
-        values = profile.numbers(name)
-        own = {title: set(values[rows].tolist()) for title, rows in index}
-        counts = Counter(value for found in own.values() for value in found)
-        common = {value for value, count in counts.items() if count > len(index) / 2}
-        for title, found in own.items():
-            missing = sorted(common - found)
-            if missing and len(missing) < len(common):
-                gaps.append(f"{title} lacks {name} {_some(f'{v:g}' for v in missing)}")
-    return gaps
 
 
 def _some(names: Iterable[str], most: int = 4) -> str:
@@ -236,9 +190,13 @@ def _energies(profile: Profile) -> list[Suspect]:
 
 def _limited(profile: Profile) -> list[Suspect]:
     """Find rows at their power limit, where the limit decides the clock instead of the request."""
-    name = profile.called.get("frequency_mhz", "").lower()
-    reached = "clock_spread" in profile or any(word in name for word in MEASURED)
-    if reached or not _has(profile, "power_w", "power_limit_w", "frequency_mhz"):
+    words = parsed(profile.called.get("frequency_mhz", "")).words.split("_")
+    reached = any(STATISTICS.get(word) == 0 for word in words)  # an average, not a request
+    if (
+        reached
+        or "clock_spread" in profile
+        or not _has(profile, "power_w", "power_limit_w", "frequency_mhz")
+    ):
         return []
     with np.errstate(divide="ignore", invalid="ignore"):
         off = profile.numbers("power_w") / profile.numbers("power_limit_w") - 1

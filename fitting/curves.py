@@ -1,15 +1,15 @@
-"""Models of one input: power against the clock or the batch, run time, speed of neighbours."""
+"""Models of one input: power against the clock or the batch, run time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from optgap.fitting.estimator import Design, Estimator, number
-from optgap.fitting.optimise import Floats, Parameter, bounds
+from optgap.fitting.estimator import Design, Estimator
+from optgap.fitting.optimise import Floats, Loss, Parameter
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError
 
@@ -25,14 +25,13 @@ def weighted_fit(columns: Floats, power: Floats, positive: bool = False) -> Floa
     return np.asarray(np.linalg.lstsq(scaled, np.ones(len(power)), rcond=None)[0] / size)
 
 
+@dataclass(kw_only=True, eq=False)
 class Linear(Estimator):
     """Base of powers that are linear in their last parameters."""
 
     response = "power_w"
     needs = ("frequency_mhz",)
-
-    def __init__(self, **shared: Any) -> None:
-        super().__init__(**(dict[str, Any](starts=1) | shared))
+    starts: int = 1
 
     def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
         columns = design["columns"]
@@ -43,6 +42,7 @@ class Linear(Estimator):
         return np.log(power), np.append(held, jacobian, axis=1) if held.size else jacobian
 
 
+@dataclass(kw_only=True, eq=False)
 class LinearPower(Linear):
     """P(f) = P_gs + α·f in W (CATS, Eq. 1), P_gs and α at least 0.
 
@@ -53,12 +53,7 @@ class LinearPower(Linear):
     """
 
     name = "linear-power"
-    response = "power_w"
-    needs = ("frequency_mhz",)
-
-    def __init__(self, *, P_gs: float | str | None = None, **shared: Any) -> None:
-        super().__init__(**shared)
-        self.P_gs = P_gs
+    P_gs: float | str | None = None
 
     def settle(self, table: Profile) -> Design:
         """Return the static power if it is given."""
@@ -129,6 +124,7 @@ class PowerLawPower(Estimator):
         return np.log(power), columns / power[:, None]
 
 
+@dataclass(kw_only=True, eq=False)
 class PowerLawJct(Estimator):
     """e(f) = e_min·(f_max/f)^β in s (CATS, Eq. 5), f_max the highest clock in the table.
 
@@ -139,6 +135,7 @@ class PowerLawJct(Estimator):
     name = "power-law-jct"
     response = "time_s"
     needs = ("frequency_mhz",)
+    starts: int = 1
 
     def settle(self, table: Profile) -> Design:
         return _highest(table)
@@ -155,9 +152,6 @@ class PowerLawJct(Estimator):
         slope, level = np.polyfit(x, np.log(table.numbers("time_s")), 1)
         return np.array([np.exp(level), np.clip(slope, 0.01, 1.99)])
 
-    def __init__(self, **shared: Any) -> None:
-        super().__init__(**(dict[str, Any](starts=1) | shared))
-
     def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
         e_min, beta = max(float(theta[0]), 1e-300), theta[1]
         x = np.log(design["reference_mhz"] / design["frequency_mhz"])
@@ -165,15 +159,14 @@ class PowerLawJct(Estimator):
 
     def remarks(self, table: Profile) -> list[str]:
         beta = self.params_["beta"]
-        if beta > 1.1:
-            advice = "check the clocks with an audit, a core cannot lose more than its clock"
-            return [f"beta = {beta:.2f} is above 1: {advice}"]
-        return []
+        advice = "check the clocks with an audit, a core cannot lose more than its clock"
+        return [f"beta = {beta:.2f} is above 1: {advice}"] if beta > 1.1 else []
 
 
 BatchForm = Literal["saturating", "paper"]
 
 
+@dataclass(kw_only=True, eq=False)
 class BatchPower(Estimator):
     """P(bs) = α·ln(bs + θ) + β in W (PowerFlow, Eq. 12).
 
@@ -188,10 +181,10 @@ class BatchPower(Estimator):
     response = "power_w"
     needs = ("local_batch",)
     uses = ("frequency_mhz",)
-
-    def __init__(self, *, form: BatchForm = "saturating", **shared: Any) -> None:
-        super().__init__(**(dict[str, Any](loss="linear", loss_scale=0.05, starts=1) | shared))
-        self.form = self.one_of("form", form, ("saturating", "paper"))
+    form: BatchForm = "saturating"
+    loss: Loss = "linear"
+    loss_scale: float = 0.05
+    starts: int = 1
 
     def settle(self, table: Profile) -> Design:
         """Return the batches between which power varies (all batches in the printed form)."""
@@ -241,59 +234,3 @@ def _columns(batch: Floats, low: float, high: float, theta: float) -> Floats:
     """Return ln(bs + θ), its derivative in θ, and 1, with the batch cut to [low, high]."""
     shifted = np.clip(batch, low, high) + theta
     return np.stack([np.log(shifted), 1 / shifted, np.ones_like(batch)], axis=1)
-
-
-class Contention(Estimator):
-    """Speed = 1 / max(1, (U/U₀)^q), U the utilisation summed over the residents in percent.
-
-    Parameters
-    ----------
-    knee_percent: U₀, above which tasks slow down; None (default) fits it between 50 and 200.
-    """
-
-    name = "contention"
-    response = "speed"
-    needs = ("util_sum_percent",)
-
-    def __init__(self, *, knee_percent: float | None = None, **shared: Any) -> None:
-        super().__init__(**(dict[str, Any](loss_scale=0.05, starts=6) | shared))
-        self.knee_percent = number(
-            self.name, "knee_percent", knee_percent, "a utilisation in percent"
-        )
-
-    def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
-        given = self.knee_percent
-        low, high = (50.0, 200.0) if given is None else (given, given)
-        more = "pairs of jobs whose utilisations add up to more than 100 %"
-        return (
-            Parameter("q", "", 0.0, 3.0, "exponent of the slowdown", more),
-            Parameter("knee", "%", low, high, "U₀, where slowing starts", more),
-        )
-
-    def guess(self, table: Profile, facts: Design) -> Floats:
-        return np.array([0.6, 100.0])
-
-    def _starts(self, first: Floats, params: tuple[Parameter, ...]) -> Floats:
-        lower, upper = bounds(params)
-        knees = np.linspace(max(lower[1], 60.0), min(upper[1], 140.0), max(self.starts - 1, 1))
-        rows = np.array([first, *(np.array([0.6, knee]) for knee in knees)])
-        return np.asarray(np.clip(rows, lower, upper))
-
-    def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
-        q, knee = theta
-        over = np.log(np.maximum(design["util_sum_percent"], 1e-9) / knee)
-        above = over > 0
-        excess = np.where(above, over, 0.0)
-        return -q * excess, np.stack([-excess, np.where(above, q / knee, 0.0)], axis=1)
-
-    def told_apart(self, table: Profile) -> NDArray[np.bool_]:
-        return np.asarray(table.numbers("util_sum_percent") > self.params_["knee"])
-
-    def remarks(self, table: Profile) -> list[str]:
-        many = int(np.sum(table.numbers("util_sum_percent") > 100))
-        if many < 10:
-            return [f"only {many} rows above 100 % summed utilisation; measure busier pairs"]
-        above = int(self.told_apart(table).sum())
-        if above == len(table):
-            return []
-        return [f"draws are at speed 1 below the knee; intervals are judged on {above:,} rows"]

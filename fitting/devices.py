@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from optgap.fitting.estimator import Design, Estimator
 from optgap.fitting.groups import GroupedFit
-from optgap.fitting.optimise import Floats, Parameter, Spread
+from optgap.fitting.optimise import Floats, Loss, Parameter, Spread
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote
 
@@ -25,6 +25,7 @@ LEAST_ROWS = 19
 """Least number of rows whose quantiles are taken directly."""
 
 
+@dataclass(kw_only=True, eq=False)
 class DevicePower(Estimator):
     """Power P_idle of a device at rest and P_full of a device in use (PWR, Eq. 1 and 2), in W.
 
@@ -41,9 +42,9 @@ class DevicePower(Estimator):
     response = "power_w"
     needs = ("busy",)
     uses = ("power_limit_w", "idle_w", "util_percent")
-
-    def __init__(self, **shared: Any) -> None:
-        super().__init__(**(dict[str, Any](loss="linear", loss_scale=0.05, starts=1) | shared))
+    loss: Loss = "linear"
+    loss_scale: float = 0.05
+    starts: int = 1
 
     def prepare(self, table: object) -> Profile:
         """Return the table with rows marked busy (1) or idle (0)."""
@@ -73,19 +74,16 @@ class DevicePower(Estimator):
     def _solve(
         self, profile: Profile, facts: Design, params: tuple[Parameter, ...], starts: Floats
     ) -> Self:
-        theta = self.guess(profile, facts)
-        rng = np.random.default_rng(self.seed)
+        theta, rng = self.guess(profile, facts), np.random.default_rng(self.seed)
         busy = profile.numbers("busy") > 0
         parts = [np.flatnonzero(~busy), np.flatnonzero(busy)]
-        draws = [
-            self.guess(profile.take(np.concatenate([rng.choice(p, len(p)) for p in parts])), facts)
-            for _ in range(DRAWS)
-        ]
+        picks = [np.concatenate([rng.choice(p, len(p)) for p in parts]) for _ in range(DRAWS)]
+        draws = [self.guess(profile.take(rows), facts) for rows in picks]
         covariance = np.diag(np.var(draws, axis=0))
         log, _ = self.curve(theta, self.design(profile, facts))
         self.start_, self.residuals_ = theta, log - self.target(profile)
-        at_bound: NDArray[np.bool_] = np.zeros(2, dtype=bool)
-        return self._found(profile, facts, params, theta, at_bound, Spread.of(theta, covariance))
+        free = np.zeros(2, dtype=bool)
+        return self._found(profile, facts, params, theta, free, Spread.of(theta, covariance))
 
     def own_draws(self, table: Profile, count: int) -> Floats:
         """Return random pairs of a quantile of idle rows' power and one of busy rows'."""
@@ -97,8 +95,7 @@ class DevicePower(Estimator):
 
     def remarks(self, table: Profile) -> list[str]:
         busy, power = table.numbers("busy") > 0, table.numbers("power_w")
-        mean, full = float(np.mean(power[busy])), self.params_["full_w"]
-        idle = self.params_["idle_w"]
+        mean, idle, full = float(np.mean(power[busy])), *self.theta_
         if idle > mean:
             return [f"rows at rest draw {idle:.3g} W, more than rows at work ({mean:.3g} W)"]
         if mean < 0.95 * full:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from optgap.fitting.curves import weighted_fit
 from optgap.fitting.estimator import Design, Estimator
-from optgap.fitting.optimise import Floats, Parameter, Spread
+from optgap.fitting.optimise import Floats, Loss, Parameter, Spread
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote
 
@@ -20,6 +21,7 @@ FALLBACKS = ("fp_active", "frequency_mhz")
 """Counters, summed over the GPUs, that replace DRAM traffic if a job shows none."""
 
 
+@dataclass(kw_only=True, eq=False)
 class DramRuntime(Estimator):
     """Run time of one application over its GPU counts, from its summed DRAM-active share x.
 
@@ -36,9 +38,9 @@ class DramRuntime(Estimator):
     needs = ("dram_sum",)
     uses = ("gpus", "power_w", *FALLBACKS)
     swept = False
-
-    def __init__(self, **shared: Any) -> None:
-        super().__init__(**(dict[str, Any](loss="linear", loss_scale=0.05, starts=1) | shared))
+    loss: Loss = "linear"
+    loss_scale: float = 0.05
+    starts: int = 1
 
     def settle(self, table: Profile) -> Design:
         """Return the counter that the fit uses."""

@@ -7,11 +7,12 @@ fit. Residuals are ln(predicted) − ln(measured).
 
 from __future__ import annotations
 
-import inspect
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,27 +24,21 @@ from optgap.fitting.optimise import (
     Spread,
     bounds,
     solved,
-    towards,
 )
 from optgap.fitting.profile import QUANTITIES, Profile
 from optgap.models.errors import InputError, NoQuote, one_of
 
-T = TypeVar("T")
 Design = Mapping[str, Any]
 """Values that a model computes once from a table: columns and reference values."""
 MOST_LEVELS = 200
 """Largest number of distinct values of an input that is not continuous."""
-LOSSES = ("linear", "soft_l1")
-NOT_NEGATIVE = ("dram_sum", "dram_active", "fp_active", "util_percent", "util_sum_percent")
+NOT_NEGATIVE = ("dram_sum", "dram_active", "fp_active", "util_percent")
 """Inputs that may be 0; the others must be positive."""
 
 
-class NotFittedError(RuntimeError):
-    """Error for use of an estimator before it was fitted."""
-
-
+@dataclass(kw_only=True, eq=False)
 class Estimator(ABC):
-    """Base of the fitted models.
+    """Base of the fitted models; the fields are the settings.
 
     Parameters
     ----------
@@ -55,7 +50,7 @@ class Estimator(ABC):
     After `fit`: ``params_`` by name, ``theta_``, ``stderr_`` and ``covariance_`` in the order of
     ``parameters_``, ``start_`` (the start that won), ``residuals_`` (relative, log),
     ``validity_`` (range of every input), ``levels_`` (its values, where they are few),
-    ``warnings_``, ``r2_``, ``mape_``, ``aicc_``.
+    ``warnings_``, ``r2_``, ``mape_``.
     """
 
     name: ClassVar[str]
@@ -65,29 +60,21 @@ class Estimator(ABC):
     """Whether each needed column must take more than one value."""
     uses: ClassVar[tuple[str, ...]] = ()
     """Columns that the model reads if the table has them."""
-    near_: Self | None = None
+    loss: Loss = "soft_l1"
+    loss_scale: float = 0.02
+    starts: int = 4
+    seed: int = 0
+    near_: Self | None = field(default=None, init=False, repr=False)
     """Fit to nearly the same rows, which serves as a start."""
 
-    def __init__(
-        self,
-        *,
-        loss: Loss = "soft_l1",
-        loss_scale: float = 0.02,
-        starts: int = 4,
-        seed: int = 0,
-    ) -> None:
-        if not loss_scale > 0:
-            raise InputError(self.name, "loss_scale", loss_scale, "a relative error above 0")
-        self.loss = self.one_of("loss", loss, LOSSES)
-        self.loss_scale = loss_scale
-        self.starts = starts
-        self.seed = seed
-
-    def one_of(self, setting: str, value: T, known: Collection[str]) -> T:
-        """Return a setting that must be one of some texts; raise InputError for another."""
-        if value not in known:
-            raise InputError(self.name, setting, value, one_of(known))
-        return value
+    def __post_init__(self) -> None:
+        hints = _hints(type(self))
+        for name, value in self.get_params().items():
+            expected = _expected(value, hints[name])
+            if expected:
+                raise InputError(self.name, name, value, expected)
+        if not self.loss_scale > 0:
+            raise InputError(self.name, "loss_scale", self.loss_scale, "a relative error above 0")
 
     @classmethod
     def reads(cls) -> tuple[str, ...]:
@@ -124,20 +111,9 @@ class Estimator(ABC):
         """Return the response from the logarithm of `curve`."""
         return np.exp(log)
 
-    def reference(self) -> tuple[Profile, tuple[int, ...]] | None:
-        """Return a measured row, and the parameters to which its prediction is proportional.
-
-        Draws of models with priors keep the prediction at that row.
-        """
-        return None
-
     def own_draws(self, table: Profile, count: int) -> Floats | None:
         """Return (count, parameters) draws; None if covariance and residuals serve for draws."""
         return None
-
-    def told_apart(self, table: Profile) -> NDArray[np.bool_]:
-        """Return the rows whose response depends on parameters; only these judge intervals."""
-        return np.ones(len(table), dtype=bool)
 
     def share(self, table: Profile, by: str | None) -> Self:
         """Return a copy with what all groups of a table share, such as a voltage curve."""
@@ -149,42 +125,24 @@ class Estimator(ABC):
 
     # --- its settings, fitting and predicting --------------------------------------------
 
-    @classmethod
-    @cache
-    def _names(cls) -> tuple[str, ...]:
-        own = [vars(base) for base in reversed(cls.__mro__[:-1])]  # object has no settings
-        inits = [inspect.signature(names["__init__"]) for names in own if "__init__" in names]
-        found = [p for init in inits for p in init.parameters.values()]
-        return tuple(dict.fromkeys(p.name for p in found if p.kind is p.KEYWORD_ONLY))
-
     def get_params(self) -> dict[str, Any]:
         """Return the settings, as given to the constructor."""
-        return {name: getattr(self, name) for name in self._names()}
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
 
     def clone(self, **settings: Any) -> Self:
         """Return an unfitted copy with `settings` changed."""
-        return type(self)(**{**self.get_params(), **settings})
-
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
-        return f"{type(self).__name__}({shown})"
-
-    @property
-    def fitted(self) -> bool:
-        return hasattr(self, "theta_")
+        return replace(self, **settings)
 
     @property
     def params_(self) -> dict[str, float]:
         """Fitted values by name."""
         return {p.name: float(v) for p, v in zip(self.parameters_, self.theta_, strict=True)}
 
-    def fit(self, table: object, *, strict: bool = True, near: Self | None = None) -> Self:
+    def fit(self, table: object, *, near: Self | None = None) -> Self:
         """Fit the model to a table (Profile, mapping or DataFrame).
 
         Parameters
         ----------
-        strict: whether to refuse a mapping or DataFrame whose magnitudes suggest another unit
-            (kW for W) rather than warn in one line.
         near: fit to nearly the same rows, whose parameters replace the random starts.
 
         Raises
@@ -193,14 +151,11 @@ class Estimator(ABC):
             that never varies, a response that is constant, or fewer rows than parameters.
         """
         self.near_ = near
-        profile = self.prepare(self.table(table, strict=strict))
+        profile = self.prepare(table)
         facts = self.settle(profile)
         params = tuple(self.parameters(profile, facts))
         self._enough(profile, params)
         first = self.guess(profile, facts)
-        for k, p in enumerate(params):
-            if p.prior is not None:
-                first[k] = p.prior.above + p.prior.median
         starts = self._starts(first, params)
         if near is not None and len(near.theta_) == len(first):
             starts = np.clip([starts[0], near.theta_], *bounds(params))
@@ -211,10 +166,8 @@ class Estimator(ABC):
 
         Raises
         ------
-        NotFittedError: before `fit`.
         InputError: for missing columns or values.
         """
-        self._check_fitted()
         profile = self.table(table)
         self._columns(profile, self.needs)
         design = self.design(profile, self.facts_)
@@ -237,19 +190,14 @@ class Estimator(ABC):
         self, profile: Profile, facts: Design, params: tuple[Parameter, ...], starts: Floats
     ) -> Self:
         target, design = self.target(profile), self.design(profile, facts)
-        believed = any(p.prior is not None for p in params)
 
         def evaluate(theta: Floats) -> tuple[Floats, Floats]:
             log, jacobian = self.curve(theta, design)
-            if not believed:
-                return log - target, jacobian
-            more, slope = towards(theta, params)
-            return np.append(log - target, more), np.append(jacobian, slope, axis=0)
+            return log - target, jacobian
 
-        rows = len(target)
-        fit, held, spread = solved(evaluate, params, starts, rows, self.loss, self.loss_scale)
+        fit, held, spread = solved(evaluate, params, starts, self.loss, self.loss_scale)
         self.start_ = np.clip(fit.start, *bounds(params))
-        self.residuals_ = fit.residuals[:rows]
+        self.residuals_ = fit.residuals
         return self._found(profile, facts, params, fit.theta, held, spread)
 
     def _found(
@@ -271,14 +219,12 @@ class Estimator(ABC):
         measured, predicted = profile.numbers(self.response), self.predict(profile)
         self.r2_ = r2(measured, predicted)
         self.mape_ = mape(measured, predicted)
-        self.aicc_ = aicc(self.residuals_, self._told())
         self.warnings_ = [*profile.notes, *self._warnings(profile)]
         return self
 
     def _told(self) -> int:
         """Return the number of parameters that the rows themselves determine."""
-        priors = [p.prior is not None for p in self.parameters_]
-        return int(np.sum(~self.at_bound_ & ~np.array(priors, dtype=bool)))
+        return int(np.sum(~self.at_bound_))
 
     def _starts(self, first: Floats, params: tuple[Parameter, ...]) -> Floats:
         """Return the guess, and random starts around it within the bounds."""
@@ -288,9 +234,9 @@ class Estimator(ABC):
         factors[0] = 1.0
         return np.clip(first * factors, lower, upper)
 
-    def table(self, table: object, *, strict: bool = True) -> Profile:
+    def table(self, table: object) -> Profile:
         """Return the table as a Profile."""
-        return Profile.of(table, self.name, strict=strict, reads=self.reads())
+        return Profile.of(table, self.name, reads=self.reads())
 
     def prepare(self, table: object) -> Profile:
         """Return the checked table with everything that fitting needs."""
@@ -317,7 +263,7 @@ class Estimator(ABC):
                 profile.require(values > 0, name, "a value above 0")
 
     def _enough(self, profile: Profile, params: Sequence[Parameter]) -> None:
-        free = [p for p in params if not p.fixed and p.prior is None]
+        free = [p for p in params if not p.fixed]
         for name in self.needs if self.swept else ():
             values = profile.numbers(name)
             if not len(values) or np.ptp(values) == 0:
@@ -357,9 +303,6 @@ class Estimator(ABC):
             if len(loose) == 1:
                 words = f"{names} does not affect these data"
             found.append(words + _advice(loose))
-        held = [p.name for p in self.parameters_ if p.prior is not None]
-        if held:
-            found.append(f"not in these rows, from published jobs instead: {', '.join(held)}")
         free = self._told()
         if self.n_ <= free:
             found.append(f"{self.n_} rows for {free} parameters: nothing is left to judge the fit")
@@ -369,24 +312,8 @@ class Estimator(ABC):
             found.append(f"mean error {self.mape_:.1%} in sample: the form does not fit the data")
         return found
 
-    def _check_fitted(self) -> None:
-        if not self.fitted:
-            raise NotFittedError(f"{type(self).__name__} is not fitted: call fit first")
-
-    def correlations(self, threshold: float = 0.9) -> list[tuple[str, str, float]]:
-        """Return the pairs of parameters whose estimates correlate by at least `threshold`."""
-        self._check_fitted()
-        known = np.isfinite(self.stderr_) & (self.stderr_ > 0)
-        size = np.where(known, self.stderr_, np.inf)
-        values = np.clip(np.triu(self.covariance_ / np.outer(size, size), 1), -1, 1)
-        names = [p.name for p in self.parameters_]
-        found = [(names[i], names[j], float(values[i, j]))
-                 for i, j in np.argwhere(np.abs(values) >= threshold)]  # fmt: skip
-        return sorted(found, key=lambda item: -abs(item[2]))
-
     def with_theta(self, theta: NDArray[np.float64]) -> Self:
         """Return a fitted copy with other parameter values (within the bounds)."""
-        self._check_fitted()
         copy = self.clone()
         copy.__dict__.update(self.__dict__)
         lower, upper = bounds(self.parameters_)
@@ -399,11 +326,19 @@ def _advice(params: Sequence[Parameter]) -> str:
     return next((f"; measure {p.measure}" for p in params if p.measure), "")
 
 
-def number(model: str, name: str, value: float | None, expected: str) -> float | None:
-    """Return a setting that is a number, or None to fit it; raise InputError for others."""
-    if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
-        return value
-    raise InputError(model, name, value, f"{expected}, or none to have it found")
+_hints = cache(get_type_hints)
+
+
+def _expected(value: object, hint: Any) -> str:
+    """Return what a setting must be, if the value is not of its type; else ""."""
+    if get_origin(hint) is Literal:
+        return "" if value in get_args(hint) else one_of(get_args(hint))
+    kinds = get_args(hint) or (hint,)
+    good = isinstance(value, (*kinds, int) if float in kinds else kinds)
+    if isinstance(value, (int, float)):
+        good = good and not isinstance(value, bool) and 0 <= value < math.inf
+    words = {int: "a whole number, 0 or more", float: "a number, 0 or more", str: "text"}
+    return "" if good else " or ".join(words.get(kind, "none") for kind in kinds)
 
 
 def mape(measured: Floats, predicted: Floats) -> float:
@@ -414,16 +349,5 @@ def mape(measured: Floats, predicted: Floats) -> float:
 def r2(measured: Floats, predicted: Floats) -> float:
     """Return 1 − residual / total sum of squares; NaN if nothing varies."""
     total = float(np.sum((measured - measured.mean()) ** 2))
-    if total == 0:
-        return float("nan")
-    return 1.0 - float(np.sum((predicted - measured) ** 2)) / total
-
-
-def aicc(residuals: Floats, parameters: int) -> float:
-    """Return Akaike's criterion with its small-sample term; infinite with too few rows."""
-    rows = len(residuals)
-    count = parameters + 1  # and the variance
-    if rows - count - 1 <= 0:
-        return float("inf")
-    square = max(float(np.mean(residuals**2)), 1e-300)
-    return rows * float(np.log(square)) + 2 * count + 2 * count * (count + 1) / (rows - count - 1)
+    left = float(np.sum((predicted - measured) ** 2))
+    return 1.0 - left / total if total else math.nan

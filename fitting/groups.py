@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from typing import Generic, TypeVar
@@ -37,10 +37,7 @@ class GroupedFit(Generic[E]):
         return f"<GroupedFit {shorten(NoQuote(words), 200)}>"
 
     def _repr_html_(self) -> str:
-        rows = [
-            (title, *(f"{value:.5g}" for value in one.params_.values()))
-            for title, one in self.fits.items()
-        ]
+        rows = [(t, *map("{:.5g}".format, one.params_.values())) for t, one in self.fits.items()]
         names = next((list(one.params_) for one in self.fits.values()), [])
         told = [f"not fitted: {line}" for line in self.skipped]
         lines = [escape(line) for line in (repr(self).strip("<>"), *told)]
@@ -186,7 +183,6 @@ class HeldOut(Brief):
     """Predictions of held-out rows, with the measurements.
 
     `groups` names the group of each row; `mape` is the mean over groups of each group's mean.
-    `places` has the distances of rows from the middle of their intervals, if requested.
     """
 
     measured: Floats
@@ -194,7 +190,6 @@ class HeldOut(Brief):
     groups: NDArray[np.object_]
     rows: NDArray[np.int64]
     skipped: tuple[str, ...] = field(default=())
-    places: Floats = field(default_factory=lambda: np.zeros(0))
 
     @property
     def errors(self) -> Floats:
@@ -219,51 +214,38 @@ class HeldOut(Brief):
         return r2(self.measured, self.predicted)
 
 
-Judge = Callable[[Mapping[str, tuple[E, Profile]], Mapping[str, Profile]], Mapping[str, Floats]]
-"""Function that returns distances of held-out rows from the middle of intervals; 1 is an end."""
-
-
 def cross_validate(
     estimator: E,
     table: object,
     by: str | None = None,
     split: Split | None = None,
-    judge: Judge[E] | None = None,
     near: Mapping[str, E] | None = None,
 ) -> HeldOut:
     """Predict every held-out row from the others; `split` defaults to ten folds.
 
-    `judge` gets the fits of each fold with their rows, and the held-out rows. Folds begin at the
-    guess and at a solution for nearly the same rows: the one of `near` (the groups' fits to all
-    rows), else that of the first fold, which then takes every start.
+    Folds begin at the guess and at a solution for nearly the same rows: the one of `near` (the
+    groups' fits to all rows), else that of the first fold, which then takes every start.
 
     Groups with too few training rows are skipped, and named in ``skipped``. A table of which
     nothing can be predicted is an error.
     """
     profile = estimator.prepare(table)
-    predicted, placed = np.full(len(profile), np.nan), np.full(len(profile), np.nan)
+    predicted = np.full(len(profile), np.nan)
     skipped: dict[str, str] = {}
     known, parts = dict(near or {}), list(profile.groups(by))
     for train, held in (split or Split()).pairs(profile, by):
         base = estimator.share(profile.take(train), by)
         out = np.isin(np.arange(len(profile)), held, kind="table")
-        fits: dict[str, tuple[E, Profile]] = {}
-        tests: dict[str, NDArray[np.int64]] = {}
         for title, rows in parts:
-            test, seen = rows[out[rows]], profile.take(rows[~out[rows]])
+            test = rows[out[rows]]
             if not len(test):
                 continue
             try:
-                fit = base.clone().fit(seen, near=known.get(title))
+                fit = base.clone().fit(profile.take(rows[~out[rows]]), near=known.get(title))
                 known.setdefault(title, fit)
                 predicted[test] = fit.predict(profile.take(test))
-                fits[title], tests[title] = (fit, seen), test
             except InputError as error:
                 skipped.setdefault(title, reason(error))
-        if judge is not None:
-            found = judge(fits, {title: profile.take(test) for title, test in tests.items()})
-            for title, test in tests.items():
-                placed[test] = found[title]
     kept = np.flatnonzero(np.isfinite(predicted))
     if not len(kept):
         why = next(iter(skipped.values()), "no row was held out")
@@ -273,4 +255,4 @@ def cross_validate(
         titles[rows] = label(title)
     measured = profile.numbers(estimator.response)[kept]
     notes = tuple(f"{title or 'all'}: {why}" for title, why in skipped.items())
-    return HeldOut(measured, predicted[kept], titles[kept], kept, notes, placed[kept])
+    return HeldOut(measured, predicted[kept], titles[kept], kept, notes)

@@ -1,4 +1,4 @@
-"""Pictures of a fit: predicted against measured, the curve with its band, and the samples."""
+"""Pictures of a fit: its curve with its band, or predicted over measured, and the samples."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from optgap.fitting.estimator import Estimator
 from optgap.fitting.profile import QUANTITIES, Profile
 from optgap.fitting.uncertainty import interval, unknown
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.figures import LONGEST, delivered, labelled, save_figure
+from optgap.models.figures import LONGEST, delivered, labelled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from optgap.fitting.report import FitReport
 
 BAND_SAMPLES = 200
-MANY_LINES = 6
 MANY_SAMPLES = 20_000
 MANY_GROUPS = 20
 """Largest number of groups with colours of their own and a legend."""
@@ -32,30 +30,18 @@ LEGEND: dict[str, Any] = {
 """Arguments of a legend beside the axes."""
 
 
-def _axes(ax: Axes | None) -> Axes:
-    from matplotlib.figure import Figure
-
-    return ax or Figure(figsize=(5, 4), layout="constrained").add_subplot()
-
-
-def _unit(name: str) -> str:
-    """Return the name of a column on an axis: ``frequency (MHz)`` for ``frequency_mhz``."""
-    quantity = QUANTITIES.get(name)
-    if quantity is None or quantity.unit.lower() == name:
-        return quantity.unit if quantity else name
-    return f"{_words(name)} ({quantity.unit})"
-
-
 def _words(name: str) -> str:
-    """Return a column's name in words: ``frequency`` for ``frequency_mhz``."""
-    unit = QUANTITIES[name].unit.lower() if name in QUANTITIES else ""
-    return name.removesuffix(f"_{unit}").removesuffix("_percent").replace("_", " ")
+    """Return a column's name in words: ``frequency (MHz)`` for ``frequency_mhz``."""
+    unit = QUANTITIES[name].unit if name in QUANTITIES else ""
+    if unit.lower() == name:
+        return unit
+    text = name.removesuffix(f"_{unit.lower()}").removesuffix("_percent").replace("_", " ")
+    return f"{text} ({unit})" if unit else text
 
 
-def _named(axes: Axes, title: str, over: str, response: str) -> Axes:
+def _named(axes: Axes, title: str, over: str, response: str) -> None:
     axes.set(xlabel=over, ylabel=response)
     axes.set_title(title, fontsize="medium")
-    return axes
 
 
 def _colour(many: int, k: int) -> Any:
@@ -65,10 +51,9 @@ def _colour(many: int, k: int) -> Any:
     return colours(k % colours.N)
 
 
-def plot_measured(report: FitReport[Any], ax: Axes | None = None) -> Axes:
+def plot_measured(report: FitReport[Any], axes: Axes) -> None:
     """Plot predicted over measured values, those of held-out rows if the report has these."""
-    axes, title = _axes(ax), "rows held out"
-    response = report.fit.estimator.response
+    response, title = report.fit.estimator.response, "rows held out"
     if report.held_out is not None:
         measured, predicted = report.held_out.measured, report.held_out.predicted
     else:
@@ -79,77 +64,46 @@ def plot_measured(report: FitReport[Any], ax: Axes | None = None) -> Axes:
     axes.plot(ends, ends, color="black", linewidth=1)
     if ends[0] > 0 and ends[1] > 30 * ends[0]:
         axes.set(xscale="log", yscale="log")
-    return _named(axes, title, f"measured {_unit(response)}", f"predicted {_unit(response)}")
+    _named(axes, title, f"measured {_words(response)}", f"predicted {_words(response)}")
 
 
-def plot_curve(report: FitReport[Any], ax: Axes | None = None, seed: int = 0) -> Axes:
-    """Plot each group's fitted curve over its first input, with the 90 % band of the parameters.
+def plot_curve(report: FitReport[Any], axes: Axes) -> None:
+    """Plot each group's fitted curve over its input, with the 90 % band of the parameters.
 
-    A model of one input is drawn on a fine grid; optional columns stay at the values of the
-    group's middle row. A model of several inputs is drawn through the measured rows, with a line
-    for each value of its second input. Each line of a single group has its own colour; with
-    several groups, each group has one.
+    Optional columns stay at the values of the group's middle row.
     """
-    axes = _axes(ax)
-    estimator, fits = report.fit.estimator, report.fit.fits
-    table, over = report.fitted_rows(), estimator.needs[0]
-    rng = np.random.default_rng(seed)
-    several, alone = len(estimator.needs) > 1, len(fits) == 1
+    fits, over = report.fit.fits, report.fit.estimator.needs[0]
+    table, rng = report.fitted_rows(), np.random.default_rng(0)
     for k, (title, rows) in enumerate(table.groups(report.fit.by)):
-        fit: Estimator = fits[title]
-        part = table.take(rows)
-        dots = "0.7" if several else _colour(len(fits), k)
-        axes.scatter(part.numbers(over), part.numbers(fit.response), s=8, alpha=0.5, color=dots)
-        lines = _lines(part, fit) if several else [(title, _grid(part, over))]
-        for number, (name, line) in enumerate(lines):
-            colour = _colour(len(fits), number if several and alone else k)
-            shown = name if alone else title if number == len(lines) - 1 else ""  # each once
-            band = () if unknown(fit) else interval(fit, BAND_SAMPLES, rng, line)
-            # the mean at each distinct place: placements of the same GPUs, say
-            places, index = np.unique(line.numbers(over), return_inverse=True)
-            curves = (fit.predict(line), *band)
-            middle, *ends = [np.bincount(index, v) / np.bincount(index) for v in curves]
-            axes.plot(places, middle, color=colour, label=labelled(shown) if shown else None)
-            if ends:
-                axes.fill_between(places, ends[0], ends[1], color=colour, alpha=0.2, linewidth=0)
-    if axes.get_legend_handles_labels()[0] and len(fits) <= MANY_GROUPS:
-        title = _words(estimator.needs[1]) if several and alone else report.fit.by or ""
-        axes.legend(**LEGEND, title=title)
-    return _named(axes, "fitted, with its 90 % band", _unit(over), _unit(estimator.response))
+        fit, part, colour = fits[title], table.take(rows), _colour(len(fits), k)
+        values = part.numbers(over)
+        axes.scatter(values, part.numbers(fit.response), s=8, alpha=0.5, color=colour)
+        middle = int(np.argsort(values, kind="stable")[len(values) // 2])
+        points = np.linspace(values.min(), values.max(), 100)
+        line = part.take(np.full(100, middle)).with_columns(**{over: points})
+        axes.plot(points, fit.predict(line), color=colour, label=labelled(title))
+        if not unknown(fit):
+            low, high = interval(fit, BAND_SAMPLES, rng, line)
+            axes.fill_between(points, low, high, color=colour, alpha=0.2, linewidth=0)
+    if 1 < len(fits) <= MANY_GROUPS:
+        axes.legend(**LEGEND, title=report.fit.by)
+    _named(axes, "fitted, with its 90 % band", _words(over), _words(report.fit.estimator.response))
 
 
-def _grid(part: Profile, over: str) -> Profile:
-    """Return a hundred points over one input; the other columns are as in the middle row."""
-    values = part.numbers(over)
-    middle = int(np.argsort(values, kind="stable")[len(values) // 2])
-    points = np.linspace(values.min(), values.max(), 100)
-    return part.take(np.full(100, middle)).with_columns(**{over: points})
-
-
-def _lines(part: Profile, fit: Estimator) -> list[tuple[str, Profile]]:
-    """Return rows with the same second input and its value, for a few of many values."""
-    second = part.numbers(fit.needs[1])
-    values = np.unique(second)
-    chosen = values[np.unique(np.linspace(0, len(values) - 1, MANY_LINES).astype(int))]
-    return [(f"{value:g}", part.take(np.flatnonzero(second == value))) for value in chosen]
-
-
-def plot_samples(profile: Profile, ax: Axes | None = None) -> Axes:
+def plot_samples(profile: Profile, axes: Axes) -> None:
     """Plot the power of each device over time, with its runs marked."""
-    axes = _axes(ax)
     many = len(profile.traces)
     for k, trace in enumerate(profile.traces):
+        colour = _colour(many, k)
         every = max(1, len(trace.times) // MANY_SAMPLES)
-        axes.plot(trace.times[::every], trace.power_w[::every], color=_colour(many, k),
+        axes.plot(trace.times[::every], trace.power_w[::every], color=colour,
                   linewidth=0.8, label=labelled(f"GPU {trace.device}"))  # fmt: skip
         for start, stop in trace.runs:
-            ends = trace.times[start], trace.times[stop - 1]
-            axes.axvspan(*ends, color=_colour(many, k), alpha=0.15)
+            axes.axvspan(trace.times[start], trace.times[stop - 1], color=colour, alpha=0.15)
     runs = sum(len(trace.runs) for trace in profile.traces)
     if 1 < many <= MANY_GROUPS:
         axes.legend(**LEGEND)
-    title = f"samples, and the {runs} runs cut from them"
-    return _named(axes, title, "time (s)", _unit("power_w"))
+    _named(axes, f"samples, and the {runs} runs cut from them", "time (s)", _words("power_w"))
 
 
 def save_samples(path: str | os.PathLike[str], profile: Profile) -> None:
@@ -166,13 +120,14 @@ def save_samples(path: str | os.PathLike[str], profile: Profile) -> None:
         raise InputError(profile.source, "", found, "a log of samples to draw (a fit has --plot)")
     figure = Figure(figsize=(14, 4.2), layout="constrained")
     plot_samples(profile, figure.add_subplot())
-    save_figure(path, figure)
+    delivered(figure, path)
 
 
 def drawn_report(report: FitReport[Any], path: str | os.PathLike[str] | None = None) -> Figure:
-    """Draw the curve beside predicted against measured values, above the samples of the rows.
+    """Draw the curve, or predicted over measured values, above the samples of the rows.
 
-    A notebook shows the figure; it is also written to `path`.
+    A model of one input is drawn as its curve. A notebook shows the figure; it is also written
+    to `path`.
 
     Raises
     ------
@@ -181,12 +136,11 @@ def drawn_report(report: FitReport[Any], path: str | os.PathLike[str] | None = N
     from matplotlib.figure import Figure
 
     traces = report.profile.traces
-    figure = Figure(figsize=(11, 7 if traces else 4.2), layout="constrained")
-    grid = figure.add_gridspec(2 if traces else 1, 2)
-    plot_curve(report, figure.add_subplot(grid[0, 0]))
-    plot_measured(report, figure.add_subplot(grid[0, 1]))
-    if traces:
-        plot_samples(report.profile, figure.add_subplot(grid[1, :]))
+    figure = Figure(figsize=(8, 7 if traces else 4.2), layout="constrained")
+    first, *more = figure.subplots(2 if traces else 1, squeeze=False)[:, 0]
+    (plot_curve if len(report.fit.estimator.needs) == 1 else plot_measured)(report, first)
+    for axes in more:
+        plot_samples(report.profile, axes)
     title = "\n".join(textwrap.wrap(report.title(), LONGEST))
     figure.suptitle(title, x=0.01, ha="left", fontsize="medium")
     return delivered(figure, path)

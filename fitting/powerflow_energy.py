@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from optgap.fitting.estimator import Design
 from optgap.fitting.optimise import Floats, Parameter
 from optgap.fitting.powerflow_power import Curves, Shaped, lower_bounds, started
 from optgap.fitting.profile import Profile
-from optgap.fitting.throughput import IoForm, PowerFlowThroughput, layout, reference_run
+from optgap.fitting.throughput import IoForm, PowerFlowThroughput, layout
 from optgap.models.performance.energy import (
     COLUMN_NAMES,
     EnergyModel,
@@ -19,10 +19,11 @@ from optgap.models.performance.energy import (
     power_columns,
     static_factor,
 )
-from optgap.models.performance.priors import BETA, FLOOR, STATIC, SYNC, Prior
+from optgap.models.performance.priors import FLOOR
 from optgap.models.performance.throughput import SyncForm
 
 
+@dataclass(kw_only=True, eq=False)
 class PowerFlowEnergy(Shaped):
     """E_iter = n·(P_grad·T_grad + P_sync·T_sync + P_static·T_iter) in J (PowerFlow, Eq. 6-15).
 
@@ -36,10 +37,9 @@ class PowerFlowEnergy(Shaped):
 
     A table needs ``frequency_mhz``, ``time_s`` and ``energy_j`` (or ``power_w``, per GPU, from
     which the energy follows); ``gpus``, ``nodes``, ``gpus_on_node`` and ``local_batch`` default
-    to one GPU at one batch. Parameters that the rows cannot determine come from published jobs
-    (`models.performance.priors`), with a note: the growth of power with the batch if there is one
-    batch, P_sync on one GPU, and P_static if T_grad fills every iteration alike. No prediction
-    is below a quarter of the least measured power.
+    to one GPU at one batch. Parameters that the rows cannot determine are fixed, with a note: the
+    growth of power with the batch if there is one batch, P_sync on one GPU, and P_static if T_grad
+    fills every iteration alike. No prediction is below a quarter of the least measured power.
     """
 
     name = "powerflow-energy"
@@ -49,10 +49,8 @@ class PowerFlowEnergy(Shaped):
         "gpus", "local_batch", "nodes", "gpus_on_node", "time_s", "power_w",
     )  # fmt: skip
 
-    def __init__(self, *, sync: SyncForm = "paper", io: IoForm = "full", **shared: Any) -> None:
-        super().__init__(**shared)
-        self.sync = sync
-        self.io = io
+    sync: SyncForm = "paper"
+    io: IoForm = "full"
 
     # --- the table -----------------------------------------------------------------------
 
@@ -99,31 +97,25 @@ class PowerFlowEnergy(Shaped):
             **shape,
             "time": time,
             "batches": len(np.unique(batch)),
-            "batch": float(batch[0]),
             "sync": bool(np.any(t_sync > 1e-3 * t_iter)),
             "static": bool(several and np.ptp(share) > 0.02),
-            "low_w": float(power.min()),
             "floor_w": FLOOR * float(power.min()),
         }
 
     def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
         names, lower = COLUMN_NAMES[facts["form"]], lower_bounds(facts["form"]).tolist()
-        floor, low_w = facts["floor_w"], facts["low_w"]
-        held = None if facts["static"] else Prior(STATIC.median * low_w, STATIC.spread)
-        slope, waits = BETA if facts["batches"] < 2 else None, None if facts["sync"] else SYNC
-        # a prior is of a logarithm: below it P_grad would be a negative power times a negative φ
-        shift, most_shift, least = (0.0, np.inf, -5.0) if slope is None else (1.0, 1.0, slope.above)
+        shift = slope = (1.0, 1.0)
+        if facts["batches"] > 1:
+            shift, slope = (0.0, np.inf), (-5.0, np.inf)
         batches, clocks = "at least three batches per GPU", "more clocks on either side of f0"
-        top = np.inf if facts["sync"] else 0.0
-        static = "runs in which computing fills different shares of the iteration"
-        several = "clocks on several GPUs"
+        rest, top = (np.inf if facts[told] else 0.0 for told in ("static", "sync"))
+        floor, static = facts["floor_w"], "runs of which computing fills different shares"
         return (
             *self.held(facts),
-            Parameter("theta", "samples", shift, most_shift, "θ of Eq. 12", batches),
-            Parameter("beta", "", least, np.inf, "β of Eq. 12, α being 1", batches, slope),
-            Parameter("static_w", "W", 0.0, np.inf, "S_l of Eq. 15", static, held),
-            Parameter("wait_share", "", 0.0, 0.0 if waits is None else np.inf,
-                      "P_sync over P_grad, on top of Eq. 14", several, waits),
+            Parameter("theta", "samples", *shift, "θ of Eq. 12", batches),
+            Parameter("beta", "", *slope, "β of Eq. 12, α being 1", batches),
+            Parameter("static_w", "W", 0.0, rest, "S_l of Eq. 15", static),
+            Parameter("wait_share", "", 0.0, 0.0, "P_sync over P_grad, on top of Eq. 14"),
             *(
                 Parameter(f"grad_{name}", "W", low, np.inf, "φ of Eq. 13", clocks)
                 for name, low in zip(names, lower, strict=True)
@@ -138,16 +130,11 @@ class PowerFlowEnergy(Shaped):
     def guess(self, table: Profile, facts: Design) -> Floats:
         design = self.design(table, facts)
         power = _mean_power(table)
-        beta, shift = (BETA.median, 1.0) if facts["batches"] < 2 else (1.0, 1.0)
-        share = 0.2 if facts["static"] else STATIC.median
-        static = share * facts["low_w"]
-        level = float(np.mean(np.log(design["batch"] + shift) + beta))
-        level *= float(np.mean(design["grad_share"])) if not facts["static"] else 1.0
-        rest = power if facts["static"] else np.maximum(power - static * design["static"], 1e-3)
-        grad = started(facts["form"], design["columns"], rest / level)
+        level = float(np.mean(np.log(design["batch"] + 1) + 1))
+        static, scale = (0.2 * float(power.min()), 0.7) if facts["static"] else (0.0, 1.0)
+        grad = started(facts["form"], design["columns"], power / level)
         sync = 0.3 * grad if facts["sync"] else np.zeros(len(grad))
-        head = [facts["f0_mhz"], facts["kappa"], shift, beta, static, 0.0]
-        scale = 0.7 if facts["static"] else 1.0
+        head = [facts["f0_mhz"], facts["kappa"], 1.0, 1.0, static, 0.0]
         return np.concatenate([head, scale * grad, sync, [facts["floor_w"]]])
 
     def design(self, table: Profile, facts: Design) -> Design:
@@ -170,11 +157,6 @@ class PowerFlowEnergy(Shaped):
         jacobian[:, 2:-1] = slope
         return log, jacobian
 
-    def reference(self) -> tuple[Profile, tuple[int, ...]]:
-        """Return the reference of the time; power is proportional to S_l and φ's coefficients."""
-        size = len(COLUMN_NAMES[self.facts_["form"]])
-        return reference_run(self.facts_["time"].facts_), (4, *range(6, 6 + 2 * size))
-
     def remarks(self, table: Profile) -> list[str]:
         facts = self.facts_
         found = [f"time: {note}" for note in facts["time"].warnings_ if note not in table.notes]
@@ -189,7 +171,6 @@ class PowerFlowEnergy(Shaped):
     @property
     def model_(self) -> EnergyModel:
         """Fitted powers, for solvers and policies."""
-        self._check_fitted()
         return EnergyModel(self.params_, self.facts_["form"])
 
 

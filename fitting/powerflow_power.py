@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from optgap.fitting.curves import Linear, weighted_fit
-from optgap.fitting.estimator import Design, Estimator, number
+from optgap.fitting.estimator import Design, Estimator
 from optgap.fitting.optimise import Floats, Parameter
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote
@@ -23,16 +24,15 @@ from optgap.models.performance.energy import COLUMN_NAMES, PowerForm, power_colu
 from optgap.models.performance.priors import FLOOR
 
 FormChoice = Literal["auto", "printed", "continuous", "physical"]
-FORMS: tuple[PowerForm, ...] = ("physical", "continuous", "printed")
 
 KAPPAS = (0.3, 1.0, 3.0, 10.0, 25.0)
 """Candidate slopes of the voltage, 1/GHz."""
 MOST_KNOTS, MOST_STEPS = 12, 200
 """Number of candidate breakpoints, and of evaluations of the simplex search."""
+MANY_CLOCKS = 15
+"""Least number of clocks at which intervals of the continuous form, of five coefficients, hold."""
 SCALE = 0.02
 """Relative error at which the robust loss of the search turns linear."""
-FOLDS = 5
-"""Number of folds for the comparison of forms, dealt round robin along the clock."""
 
 Shape = dict[str, Any]
 """Shared facts: ``form``, ``f0_mhz``, and ``kappa`` in 1/GHz (0 if the form has none)."""
@@ -46,38 +46,27 @@ def lower_bounds(form: PowerForm) -> Floats:
     return np.array([0.0] * fixed + [-np.inf] * (len(COLUMN_NAMES[form]) - fixed))
 
 
-def coefficients(form: PowerForm, columns: Floats, power: Floats) -> Floats:
-    """Return the coefficients of a form; those of the physical form are at least 0."""
-    return weighted_fit(columns, power, positive=form == "physical")
-
-
 def started(form: PowerForm, columns: Floats, power: Floats) -> Floats:
     """Return initial coefficients inside their bounds."""
-    weights, lower = coefficients(form, columns, power), lower_bounds(form)
+    weights, lower = weighted_fit(columns, power, form == "physical"), lower_bounds(form)
     return np.where(np.isfinite(lower), np.maximum(weights, 1e-3), weights)
 
 
-def _errors(curves: Curves, shape: Shape, folds: int = 0) -> Floats:
-    """Return relative errors of each application's best coefficients, held out by `folds`."""
+def _errors(curves: Curves, shape: Shape) -> Floats:
+    """Return relative errors of each application's best coefficients."""
     found = [np.zeros(0)]
     for clock, power in curves:
         columns = power_columns(shape["form"], clock, shape["f0_mhz"], shape["kappa"])
-        place = np.argsort(np.argsort(clock, kind="stable"), kind="stable") % max(folds, 1)
-        for k in range(max(folds, 1)):
-            held, train = place == k, (place != k) | (not folds)
-            if held.any() and (not folds or train.sum() >= columns.shape[1]):
-                weights = coefficients(shape["form"], columns[train], power[train])
-                found.append(columns[held] @ weights / power[held] - 1)
+        weights = weighted_fit(columns, power, shape["form"] == "physical")
+        found.append(columns @ weights / power - 1)
     return np.concatenate(found)
 
 
 def search(curves: Curves, choice: FormChoice, f0_mhz: float | None, kappa: float | None) -> Shape:
-    """Return the shape with the least error; folds decide on the form if it is not given.
+    """Return the shape with the least error; a complete given shape is returned unchanged.
 
-    A complete given shape is returned unchanged.
-
-    Applications at a single clock do not count. Forms with more coefficients than the smallest
-    other application has clocks are left out.
+    Applications at a single clock do not count. If the smallest other application has no more
+    clocks than the form has coefficients, the physical form, with the fewest, takes its place.
 
     Raises
     ------
@@ -90,12 +79,11 @@ def search(curves: Curves, choice: FormChoice, f0_mhz: float | None, kappa: floa
         found = NoQuote("no job at two clocks with everything else equal")
         raise InputError("P(f)", "column frequency_mhz", found, "a sweep of the clock")
     fewest = min(len(np.unique(clock)) for clock, _ in curves)
-    forms = FORMS if choice == "auto" else (choice,)
-    usable = [form for form in forms if len(COLUMN_NAMES[form]) < fewest] or ["physical"]
-    shapes = [_best_shape(curves, form, f0_mhz, kappa) for form in usable]
-    if len(shapes) == 1:
-        return shapes[0]
-    return min(shapes, key=lambda shape: float(np.sum(np.abs(_errors(curves, shape, FOLDS)))))
+    form = choice
+    if form == "auto":
+        form = "continuous" if fewest >= MANY_CLOCKS else "physical"
+    form = form if len(COLUMN_NAMES[form]) < fewest else "physical"
+    return _best_shape(curves, form, f0_mhz, kappa)
 
 
 def _best_shape(
@@ -110,31 +98,31 @@ def _best_shape(
     knots = inner[places] if f0_mhz is None else [f0_mhz]
     slopes = (0.0,) if form != "physical" else KAPPAS if kappa is None else (kappa,)
 
-    def cost(f0: float, slope: float) -> float:
-        shape = {"form": form, "f0_mhz": f0, "kappa": slope}
-        return float(np.sum(np.sqrt(1 + (_errors(curves, shape) / SCALE) ** 2) - 1))
+    def shape(f0: float, log_slope: float) -> Shape:
+        f0 = float(np.clip(f0, clocks[0], clocks[-1])) if f0_mhz is None else f0_mhz
+        slope = float(np.exp(np.clip(log_slope, -6, 5))) if len(slopes) > 1 else slopes[0]
+        return {"form": form, "f0_mhz": f0, "kappa": slope}
 
-    def at(point: Floats) -> tuple[float, float]:
-        f0 = float(np.clip(point[0] * 1000, clocks[0], clocks[-1]))
-        slope = float(np.exp(np.clip(point[1], -6, 5)))
-        return f0 if f0_mhz is None else f0_mhz, slope if len(slopes) > 1 else slopes[0]
+    def cost(point: Floats) -> float:
+        off = _errors(curves, shape(1000 * point[0], point[1])) / SCALE
+        return float(np.sum(np.sqrt(1 + off**2) - 1))
 
-    def objective(point: Floats) -> float:
-        return cost(*at(point))
-
-    least, f0, slope = min((cost(f, s), float(f), s) for f in knots for s in slopes)
+    grid = [np.array([f0 / 1000, np.log(max(s, 1e-2))]) for f0 in knots for s in slopes]
+    costs = [cost(point) for point in grid]
+    best, least = grid[int(np.argmin(costs))], min(costs)
     # f0 of the printed form only decides which clock belongs to which branch
     if form != "printed" and (f0_mhz is None or len(slopes) > 1):
         found = minimize(
-            objective,
-            np.array([f0 / 1000, np.log(max(slope, 1e-2))]),
+            cost,
+            best,
             method="Nelder-Mead",
             options={"xatol": 1e-8, "fatol": 1e-6 * least, "maxfev": MOST_STEPS},
         )
-        f0, slope = at(found.x) if found.fun < least else (f0, slope)
-    return {"form": form, "f0_mhz": f0, "kappa": slope}
+        best = found.x if found.fun < least else best
+    return shape(1000 * best[0], best[1])
 
 
+@dataclass(kw_only=True, eq=False)
 class Shaped(Estimator):
     """Base of powers whose form, f0 and κ belong to the board: given, or found from all rows.
 
@@ -142,24 +130,15 @@ class Shaped(Estimator):
     ----------
     form: ``printed`` (Eq. 13-14: linear below f0, cubic above, free to jump), ``continuous``
         (joined at f0), ``physical`` (static + linear + f·V², V flat up to f0 and rising by κ
-        above; coefficients at least 0), or ``auto`` (default): the one that predicts held-out
-        clocks best over the board's applications.
+        above; coefficients at least 0), or ``auto`` (default): continuous from 15 clocks on,
+        else physical.
     f0_mhz, kappa: breakpoint, and slope of the voltage in 1/GHz; None (default) fits these.
         In a grouped fit all groups share the values.
     """
 
-    def __init__(
-        self,
-        *,
-        form: FormChoice = "auto",
-        f0_mhz: float | None = None,
-        kappa: float | None = None,
-        **shared: Any,
-    ) -> None:
-        super().__init__(**shared)
-        self.form = self.one_of("form", form, ("auto", *FORMS))
-        self.f0_mhz = number(self.name, "f0_mhz", f0_mhz, "a clock in MHz")
-        self.kappa = number(self.name, "kappa", kappa, "a slope in 1/GHz")
+    form: FormChoice = "auto"
+    f0_mhz: float | None = None
+    kappa: float | None = None
 
     @abstractmethod
     def sweeps(self, table: Profile, by: str | None) -> Curves:
@@ -182,6 +161,7 @@ class Shaped(Estimator):
         )
 
 
+@dataclass(kw_only=True, eq=False)
 class PowerFlowPower(Shaped, Linear):
     """P(f) of a busy GPU at one batch: printed piecewise, continuous, or from V(f).
 

@@ -7,15 +7,16 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from optgap.models.errors import InputError, NoQuote, one_of, shorten
+from optgap.models.errors import InputError, NoQuote, shorten
 from optgap.models.quantities import GO_ON, MEASURED, warn
 from optgap.models.shown import MOST, ROWS, html_lines, html_table
-from optgap.models.units import factors, parsed, spelt
+from optgap.models.units import factors, parsed
 
 Column = NDArray[Any]
 
@@ -96,13 +97,10 @@ class Profile:
         """
         if isinstance(table, Profile):
             return table
-        if hasattr(table, "columns") and hasattr(table, "__getitem__"):
-            frame: Any = table
-            given = {str(name): frame[name].to_numpy() for name in frame.columns}
-        elif isinstance(table, Mapping):
-            given = {str(name): np.asarray(values) for name, values in table.items()}
-        else:
+        held: Any = table
+        if not isinstance(table, Mapping) and not hasattr(table, "columns"):
             raise InputError(source, "", NoQuote(type(table).__name__), "a table of columns")
+        given = {str(name): np.asarray(held[name]) for name in getattr(held, "columns", held)}
         count = next((len(v) for v in given.values() if v.ndim), 1)  # a number is of each row
         columns = {n: as_column(v if v.ndim else np.full(count, v[()])) for n, v in given.items()}
         if any(len(values) != count for values in columns.values()):
@@ -118,9 +116,9 @@ class Profile:
 
     def _repr_html_(self) -> str:
         head = self.to_frame().head(ROWS)
-        rows = [[str(value) for value in row] for row in head.itertuples(index=False)]
+        rows = list(head.itertuples(index=False))
         lines = [escape(repr(self).strip("<>")), *map(escape, self.notes)]
-        return html_lines(lines) + html_table(list(map(str, head.columns)), rows, ())
+        return html_lines(lines) + html_table(list(head.columns), rows, ())
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()))) if self.columns else 0
@@ -187,18 +185,14 @@ class Profile:
         names = self.split(by) if isinstance(by, str) else list(by)
         if not len(self):
             return
-        codes, titles = np.zeros(len(self), dtype=np.int64), [""]
+        codes = np.zeros(len(self), dtype=np.int64)
         for name in names:
-            own, labels = _coded(self[name])
-            codes = codes * len(labels) + own
-            kept, codes = np.unique(codes, return_inverse=True)
-            titles = [
-                f"{titles[code // len(labels)]} / {labels[code % len(labels)]}".removeprefix(" / ")
-                for code in kept.tolist()
-            ]
+            own = _codes(self[name])
+            codes = np.unique(codes * (own.max() + 1) + own, return_inverse=True)[1]
         order = np.argsort(codes, kind="stable")
-        parts = np.split(order, np.cumsum(np.bincount(codes, minlength=len(titles)))[:-1])
-        yield from sorted(zip(titles, parts, strict=True), key=lambda item: int(item[1][0]))
+        parts = np.split(order, np.cumsum(np.bincount(codes))[:-1])
+        for rows in sorted(parts, key=lambda rows: int(rows[0])):
+            yield " / ".join(label(self[name][rows[0]]) for name in names), rows
 
     def has(self, name: str) -> bool:
         """Tell whether there is a column of this name, canonical or the table's own."""
@@ -246,14 +240,12 @@ def as_column(values: Any) -> Column:
         return np.array([str(item) for item in array.tolist()], dtype=object)
 
 
-def _coded(values: Column) -> tuple[NDArray[np.int64], list[str]]:
-    """Return a column as numbers of its labels, and the labels."""
+def _codes(values: Column) -> NDArray[np.int64]:
+    """Return a number for each value of a column, the same for equal ones."""
     if values.dtype.kind == "f":
-        distinct, codes = np.unique(values, return_inverse=True)
-        return codes, [label(value) for value in distinct.tolist()]
+        return np.unique(values, return_inverse=True)[1]
     seen: dict[str, int] = {}
-    codes = np.array([seen.setdefault(value, len(seen)) for value in values.tolist()], np.int64)
-    return codes, list(seen)
+    return np.array([seen.setdefault(value, len(seen)) for value in values.tolist()], np.int64)
 
 
 def label(value: object) -> str:
@@ -264,14 +256,9 @@ def label(value: object) -> str:
 
 
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    ">=": operator.ge,
-    "<=": operator.le,
-    "!=": operator.ne,
-    "==": operator.eq,
-    ">": operator.gt,
-    "<": operator.lt,
-    "=": operator.eq,
-}
+    ">=": operator.ge, "<=": operator.le, "!=": operator.ne, "==": operator.eq,
+    ">": operator.gt, "<": operator.lt, "=": operator.eq,
+}  # fmt: skip
 _CONDITION = re.compile(r"\s*([^<>=!]+?)\s*(>=|<=|!=|==|>|<|=)\s*(.+?)\s*")
 
 
@@ -304,15 +291,13 @@ def where(profile: Profile, condition: str) -> Profile:
 
 def drop_missing(profile: Profile, columns: Sequence[str]) -> Profile:
     """Return the rows in which all named columns that exist hold finite numbers."""
-    good = np.ones(len(profile), dtype=bool)
-    for name in columns:
-        if name in profile and profile[name].dtype.kind == "f":
-            known = np.isfinite(profile.numbers(name))
-            good &= known | ~known.any()  # what no row has is not a row's fault
-    rows = np.flatnonzero(good)
-    if len(rows) == len(profile):
-        return profile
-    return profile.take(rows).noting(f"{len(profile) - len(rows)} rows with missing values dropped")
+    numbers = [profile[n] for n in columns if n in profile and profile[n].dtype.kind == "f"]
+    known = [np.isfinite(values) for values in numbers if np.isfinite(values).any()]
+    good = np.all(known, axis=0) if known else np.ones(len(profile), dtype=bool)
+    left = int(np.sum(~good))  # what no row has is not a row's fault
+    return (
+        profile.take(good).noting(f"{left} rows with missing values dropped") if left else profile
+    )
 
 
 # --- units: named by the user, or questioned where magnitudes are not believable -----------------
@@ -327,28 +312,6 @@ STATED = 0.05
 """Least plausible value of a column with a stated unit, as a share of the range's lower end."""
 
 Groups = list[tuple[str, NDArray[np.int64]]]
-
-
-def answered(units: Mapping[str, str]) -> dict[str, str]:
-    """Return the symbols of units such as ``{"power_w": "milliwatts"}``, by canonical column.
-
-    Raises
-    ------
-    InputError: for an unknown column, or a unit that does not fit it.
-    """
-    found = {}
-    for name, unit in units.items():
-        quantity = QUANTITIES.get(name)
-        if quantity is None or not quantity.units:
-            known = [key for key, item in QUANTITIES.items() if item.units]
-            raise InputError("--unit", "", name, one_of(known))
-        fitting = [
-            symbol for symbol in spelt(str(unit)) if symbol in factors(next(iter(quantity.units)))
-        ]
-        if not fitting:
-            raise InputError("--unit", name, unit, one_of(quantity.units))
-        found[name] = fitting[0]
-    return found
 
 
 def check_magnitudes(
@@ -378,10 +341,9 @@ def check_magnitudes(
     for name in QUANTITIES:
         if name not in reads or name not in profile or profile[name].dtype.kind != "f":
             continue
-        error = next(_doubts(profile, name, groups, name in stated), None)
-        if error is not None and strict and name not in stated:
-            raise error
-        if error is not None:
+        for error in islice(_doubts(profile, name, groups, name in stated), 1):
+            if strict and name not in stated:
+                raise error
             warn(str(error).removesuffix(f"; {GO_ON}"))
 
 
@@ -393,24 +355,22 @@ def _doubts(profile: Profile, name: str, groups: Groups, stated: bool) -> Iterat
     low, high = quantity.low * (STATED if told else 1), quantity.high
     by_group, column = name in EACH_GROUP, f"column {theirs(name, profile.called)}"
 
-    def doubt(where: str, found: str, expected: str) -> InputError:
+    def doubt(where: str, found: str, value: float | None = None, expected: str = "") -> InputError:
+        if value is not None:
+            unit = "" if told else quantity.meant(value)
+            hint = f"; if the column is in {unit}, say so: --unit {name}={unit}" if unit else ""
+            expected = f"{quantity.unit} between {low:g} and {high:g}{hint}"
         return InputError(profile.source, where, NoQuote(found), f"{expected}; {GO_ON}")
-
-    def within(value: float) -> str:
-        unit = "" if told else quantity.meant(value)
-        hint = f"; if the column is in {unit}, say so: --unit {name}={unit}" if unit else ""
-        return f"{quantity.unit} between {low:g} and {high:g}{hint}"
 
     for title, rows in [("", np.arange(len(profile))), *(groups if by_group else ())]:
         known = values[rows][np.isfinite(values[rows])]
         middle = float(np.median(known)) if len(known) else low
         if not low <= middle <= high:
-            where = column + (f" ({title})" if title else "")
-            yield doubt(where, f"a median of {middle:g}", within(middle))
+            yield doubt(column + (title and f" ({title})"), f"a median of {middle:g}", middle)
     with np.errstate(invalid="ignore"):
         far = by_group & (((values > 0) & (values < low / FAR)) | (values > high * FAR))
     for row in np.flatnonzero(far).tolist():
-        yield doubt(profile.where(row, name), f"{values[row]:g}", within(float(values[row])))
+        yield doubt(profile.where(row, name), f"{values[row]:g}", float(values[row]))
     for title, rows in groups if by_group or name == "time_s" else ():
         known = rows[np.isfinite(values[rows]) & (values[rows] > 0)]
         order = known[np.argsort(values[known], kind="stable")]
@@ -422,9 +382,9 @@ def _doubts(profile: Profile, name: str, groups: Groups, stated: bool) -> Iterat
         spread = max(np.ptp(decades[: cut + 1]), np.ptp(decades[cut + 1 :]))
         if gap >= MIXED_DECADES and spread < gap - 0.5:
             odd = int(order[cut + 1] if cut + 1 > len(order) / 2 else order[cut])
-            where = profile.where(odd, name) + (f" ({title})" if title else "")
+            where = profile.where(odd, name) + (title and f" ({title})")
             found = f"{values[order[cut]]:g} and {values[order[cut + 1]]:g} side by side"
-            yield doubt(where, found, f"one unit, {quantity.unit}")
+            yield doubt(where, found, expected=f"one unit, {quantity.unit}")
     if name == "energy_j" and {"power_w", "time_s"} <= profile.columns.keys():
         gpus = profile.numbers("gpus") if "gpus" in profile else 1.0
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -436,4 +396,4 @@ def _doubts(profile: Profile, name: str, groups: Groups, stated: bool) -> Iterat
             hint = f"; if energy is in {unit}: --unit energy_j={unit}" if unit else ""
             found = f"energy {middle:g} times power x time"
             expected = f"J, W and s that belong together{hint}"
-            yield doubt("columns energy_j, power_w, time_s", found, expected)
+            yield doubt("columns energy_j, power_w, time_s", found, expected=expected)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from optgap.fitting.coverage import Coverage
 from optgap.fitting.estimator import Estimator, r2
 from optgap.fitting.groups import GroupedFit, HeldOut
 from optgap.fitting.profile import Profile
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound=Estimator)
 
-MOST_ROWS, MOST_NOTES = 60, 12
-"""Largest numbers of rows of a table of parameters in a notebook, and of notes below it."""
 OVERFIT = 2.5
 """Ratio of held-out to in-sample error above which the fit follows noise."""
 
@@ -42,7 +39,6 @@ class FitReport(Generic[E]):
     held_out: predictions of held-out rows, or None.
     split: description of the held-out rows.
     notes: findings of the audit.
-    covered: share of held-out points in the intervals drawn from the fit.
 
     Examples
     --------
@@ -59,7 +55,6 @@ class FitReport(Generic[E]):
     held_out: HeldOut | None = None
     split: str = ""
     notes: tuple[str, ...] = field(default=())
-    covered: Coverage = field(default_factory=Coverage)
 
     def fitted_rows(self) -> Profile:
         """Return the rows of the groups that were fitted."""
@@ -107,7 +102,7 @@ class FitReport(Generic[E]):
         return pd.DataFrame(rows)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Return a figure of curves with bands, and measured against predicted; write to `path`.
+        """Return a figure of the curve, or of predicted over measured values; write to `path`.
 
         Raises
         ------
@@ -141,7 +136,6 @@ class FitReport(Generic[E]):
                 "group": title,
                 **described(one),
                 "cv_mape": self._held.get(title),
-                "correlations": [list(item) for item in one.correlations()],
                 "not_identifiable": [
                     [one.parameters_[k].name for k in m] for m in one.scatter_.loose
                 ],
@@ -159,7 +153,6 @@ class FitReport(Generic[E]):
             "skipped": list(self.fit.skipped),
             "held_out": self.split or None,
             "overall": self.overall(),
-            "coverage": self.covered.to_json(),
             "groups": groups,
             "notes": list(self.notes),
         }
@@ -175,7 +168,7 @@ class FitReport(Generic[E]):
         return f"{words}, {held} ({self.split})"
 
     def _head(self) -> list[str]:
-        lines = [*self.title().split("\n"), *self.covered.lines()]
+        lines = self.title().split("\n")
         if self.held_out is not None:
             lines += [f"! not held out: {note}" for note in self.held_out.skipped]
         return lines + [f"! {note}" for note in (*self.profile.notes, *self.notes)]
@@ -192,12 +185,11 @@ class FitReport(Generic[E]):
         error = self._held.get(title)
         held = "" if error is None else f", held out {error:.2%}"
         head = f"\n{title or 'all rows'}: n = {one.n_}, R² {one.r2_:.4f}, "
-        head += f"MAPE {one.mape_:.2%}{held}, AICc {one.aicc_:.1f}"
+        head += f"MAPE {one.mape_:.2%}{held}"
         rows = [("", "value", "± stderr", "bounds", "unit"), *(told[:5] for told in _told(one))]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [head]
         lines += ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-        lines += [f"  correlation {a}, {b}: {r:+.3f}" for a, b, r in one.correlations()]
         ranges = [f"{k} {v[0]:g}…{v[1]:g}" for k, v in one.validity_.items()]
         lines += [f"  valid for {', '.join(ranges)}"] if ranges else []
         return "\n".join([*lines, *(f"  ! {note}" for note in self._own(title))])
@@ -214,13 +206,9 @@ class FitReport(Generic[E]):
         notes = [f"{title}: {note}" if title and not first else note
                  for title in fits for note in self._own(title)]  # fmt: skip
         header = ("group", "parameter", "value", "± stderr", "bounds", "unit", "meaning")[first:]
-        table = html_table(header, rows[:MOST_ROWS], (2 - first, 3 - first))
-        if len(rows) > MOST_ROWS:
-            table += f"<div>… and {len(rows) - MOST_ROWS} more rows: print() has them</div>"
-        below = [f"! {escape(note)}" for note in notes[:MOST_NOTES]]
-        if len(notes) > MOST_NOTES:
-            below.append(f"… and {len(notes) - MOST_NOTES} more notes")
-        return html_lines([f"<b>{head}</b>", *more]) + table + html_lines(below)
+        table = html_table(header, rows, (2 - first, 3 - first))
+        below = html_lines([f"! {escape(note)}" for note in notes])
+        return html_lines([f"<b>{head}</b>", *more]) + table + below
 
 
 def described(estimator: Estimator) -> dict[str, Any]:
@@ -239,7 +227,6 @@ def described(estimator: Estimator) -> dict[str, Any]:
         "params": params_json(estimator),
         "r2": estimator.r2_,
         "mape": estimator.mape_,
-        "aicc": estimator.aicc_,
         "validity": {k: list(v) for k, v in estimator.validity_.items()},
         "levels": estimator.levels_,
         "warnings": list(estimator.warnings_),

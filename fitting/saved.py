@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
+from dataclasses import replace
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -89,12 +91,8 @@ def _with_values(group: Mapping[str, Any], one: Estimator) -> dict[str, Any]:
 
 
 def _estimator(fields: Fields) -> Estimator:
-    settings = {**fields.object("settings").document}
-    settings.pop("robust", None)  # of files from before
-    if settings.get("form") == "blend":
-        del settings["form"]
     try:
-        return make_estimator(fields.text("model"), **settings)
+        return make_estimator(fields.text("model"), **fields.object("settings").document)
     except (TypeError, ValueError) as error:
         if isinstance(error, InputError):
             raise InputError(fields.source, error.where, error.found, error.expected) from None
@@ -105,19 +103,11 @@ def restore(base: Estimator, group: Fields) -> Estimator:
     """Return a fitted estimator from the JSON form of its group."""
     estimator, state = base.clone(), group.object("state")
     estimator.facts_ = _facts(state.object("facts"))
-    params = estimator.parameters_ = _parameters(estimator, group)
-    items = [group.object("params").object(p.name) for p in params]
-    values = [
-        item.number("value", minimum=p.lower, maximum=p.upper)
-        for item, p in zip(items, params, strict=True)
-    ]
-    covariance = matrix(state, len(params), unknown=True)
-    estimator.theta_, estimator.covariance_ = np.array(values), covariance
+    params, values = _parameters(estimator, group)
+    estimator.parameters_, estimator.theta_ = params, np.array(values)
+    estimator.covariance_ = matrix(state, len(params), unknown=True)
     estimator.n_ = group.integer("n")
-    for name in ("r2", "mape"):
-        value = group.document.get(name)  # NaN in a report that was not in a file
-        unknown = value is None or (isinstance(value, float) and math.isnan(value))
-        setattr(estimator, f"{name}_", math.nan if unknown else group.number(name, -math.inf))
+    estimator.r2_, estimator.mape_ = (_number(group, name, math.nan) for name in ("r2", "mape"))
     validity = group.object("validity")
     estimator.validity_ = {name: _pair(validity, name) for name in validity.document}
     estimator.warnings_ = group.texts("warnings")
@@ -127,16 +117,28 @@ def restore(base: Estimator, group: Fields) -> Estimator:
     return estimator
 
 
-def _parameters(estimator: Estimator, group: Fields) -> tuple[Parameter, ...]:
-    """Return the parameters that the facts require; the file must have these in order."""
+def _parameters(estimator: Estimator, group: Fields) -> tuple[tuple[Parameter, ...], list[float]]:
+    """Return the parameters that the facts require, with the file's bounds, and their values."""
     try:
         known = tuple(estimator.parameters(Profile({}), estimator.facts_))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise group.fail("state.facts", NoQuote(repr(error)), "the facts of the model") from None
-    found, expected = list(group.object("params").document), [p.name for p in known]
-    if found != expected:
-        raise group.fail("params", NoQuote(", ".join(found)), ", ".join(expected))
-    return known
+    params, expected = group.object("params"), [p.name for p in known]
+    if list(params.document) != expected:
+        raise group.fail("params", NoQuote(", ".join(params.document)), ", ".join(expected))
+    found, values = [], []
+    for p in known:
+        item = params.object(p.name)
+        ends = _number(item, "lower", -math.inf), _number(item, "upper", math.inf)
+        found.append(replace(p, lower=ends[0], upper=ends[1]))
+        values.append(item.number("value", *ends))
+    return tuple(found), values
+
+
+def _number(item: Fields, name: str, unknown: float) -> float:
+    """Return a number; null stands for one that is not finite."""
+    value = item.get(name, (int, float, NoneType), "a number, or null")
+    return unknown if value is None else float(value)
 
 
 def _facts(facts: Fields) -> dict[str, Any]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from optgap.fitting.estimator import Design, Estimator
 from optgap.fitting.optimise import Floats, Parameter, bounds
 from optgap.fitting.profile import Profile
-from optgap.models.performance.priors import Prior, time_priors
 from optgap.models.performance.throughput import (
     SYNC_NAMES,
     SyncForm,
@@ -23,10 +23,9 @@ from optgap.models.performance.throughput import (
 
 IoForm = Literal["full", "none"]
 
-LEAST_SHARE = 1e-3
-"""Least value of a parameter with a prior, as a share of the prior's median."""
-
 GAMMAS = ("gamma1", "gamma2")
+BENDS = 6
+"""Least number of clocks that tell what an iteration takes beside computing at any clock."""
 
 _STARTS = ((9.0, 1.1), (1.1, 3.0), (9.0, 3.0), (1.1, 1.1), (9.0, 1.5), (2.0, 3.0))
 """Values of (γ1, γ2) at the starts."""
@@ -39,6 +38,7 @@ _MEASURE = {
 }
 
 
+@dataclass(kw_only=True, eq=False)
 class PowerFlowThroughput(Estimator):
     """T_iter of PowerFlow, Eq. 1-5, with outer exponent 1/γ2 and a choice of forms for T_sync.
 
@@ -57,11 +57,10 @@ class PowerFlowThroughput(Estimator):
     needs = ("gpus", "local_batch")
     uses = ("nodes", "gpus_on_node", "frequency_mhz")
     swept = False
-
-    def __init__(self, *, sync: SyncForm = "paper", io: IoForm = "full", **shared: Any) -> None:
-        super().__init__(**(dict[str, Any](loss_scale=0.05, starts=12) | shared))
-        self.sync = self.one_of("sync", sync, SYNC_NAMES)
-        self.io = self.one_of("io", io, ("full", "none"))
+    sync: SyncForm = "paper"
+    io: IoForm = "full"
+    loss_scale: float = 0.05
+    starts: int = 12
 
     def settle(self, table: Profile) -> Design:
         """Return whether the clock is known and varies, and the scopes of synchronisation."""
@@ -70,13 +69,13 @@ class PowerFlowThroughput(Estimator):
         facts = {
             "batch": len(np.unique(batch)) > 1,
             "clock": bool(clock is not None and len(np.unique(clock)) > 1),
+            "bends": bool(clock is not None and len(np.unique(clock)) >= BENDS),
             "local": len(np.unique(gpus[local])),
             "local_beyond": bool(np.any(gpus[local] > 2)),
             "node": len(np.unique(gpus[node])),
             "node_beyond": bool(np.any(gpus[node] > 2)),
             "node_clock": bool(clock is not None and len(np.unique(clock[node])) > 1),
             "local_clock": bool(clock is not None and len(np.unique(clock[local])) > 1),
-            **_reference(table),
         }
         # at one batch the GPUs of a node alone tell loading from synchronising: with rows to spare
         others = 4 + sum(_seen(name, facts) for name in SYNC_NAMES[self.sync])
@@ -84,32 +83,27 @@ class PowerFlowThroughput(Estimator):
         return facts
 
     def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
-        priors, batch = _priors_of(facts), _MEASURE["batch"]
-        loads, several, clock = self.io != "none", facts["batch"], facts["clock"]
-        io, syncs = loads and facts["io"], facts["local"] + facts["node"] > 0
-        over = "several batches on more than one GPU"
-        told = [  # name, meaning, whether the rows tell it, what to measure, whether it is guessed
-            ("a_io_s", "T_IO, constant part", io, batch, loads),
-            ("b_io_s", "T_IO per sample on the node", io, batch, loads),
-            ("a_grad_s", "T_grad, constant part", several, batch, True),
-            ("b_grad_s", "T_grad per sample", several, batch, True),
-            ("k_grad_s_mhz", "T_grad per sample and 1/f", clock, _MEASURE["clock"], False),
+        batch, over = _MEASURE["batch"], "several batches on more than one GPU"
+        loads, syncs = self.io != "none", facts["local"] + facts["node"] > 0
+        io = loads and facts["io"]
+        beside = io or (loads and facts.get("bends", False))
+        told = [  # name, meaning, whether the rows tell it, what to measure
+            ("a_io_s", "T_IO, constant part", beside, batch),
+            ("b_io_s", "T_IO per sample on the node", io, batch),
+            ("a_grad_s", "T_grad, constant part", True, batch),
+            ("b_grad_s", "T_grad per sample", facts["batch"], batch),
+            ("k_grad_s_mhz", "T_grad per sample and 1/f", facts["clock"], _MEASURE["clock"]),
         ]
         for name in SYNC_NAMES[self.sync]:
             scope = "clock" if name.endswith("_mhz") else "local" if "local" in name else "node"
-            seen, guessed = _seen(name, facts), clock or scope != "clock"
-            told.append((name, f"T_sync, {name}", seen, _MEASURE[scope], guessed))
-        told.append(("gamma1", "overlap of T_IO and T_grad", io, batch, loads))
-        told.append(("gamma2", "overlap of computing and synchronising", syncs, over, True))
+            told.append((name, f"T_sync, {name}", _seen(name, facts), _MEASURE[scope]))
+        told.append(("gamma1", "overlap of T_IO and T_grad", beside, batch))
+        told.append(("gamma2", "overlap of computing and synchronising", syncs, over))
         found = []
-        for name, meaning, seen, measure, guessed in told:
-            prior = priors.get(name) if guessed and not seen else None
+        for name, meaning, seen, measure in told:
             least, most = (1.0, 10.0) if name in GAMMAS else (0.0, np.inf)
-            if prior is not None:
-                least += LEAST_SHARE * prior.median
-            elif not seen:
-                most = least
-            found.append(Parameter(name, _unit(name), least, most, meaning, measure, prior))
+            top = most if seen else least
+            found.append(Parameter(name, _unit(name), least, top, meaning, measure))
         return found
 
     def guess(self, table: Profile, facts: Design) -> Floats:
@@ -148,24 +142,23 @@ class PowerFlowThroughput(Estimator):
     def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
         return log_time(theta, design)
 
-    def reference(self) -> tuple[Profile, tuple[int, ...]]:
-        """Return the run to which priors refer; T_iter is proportional to all but γ."""
-        return reference_run(self.facts_), tuple(range(len(self.theta_) - 2))
-
     def remarks(self, table: Profile) -> list[str]:
         said = {
             "local": "no run on several GPUs of one node",
+            "local_beyond": "no run on more than two GPUs of one node",
             "node": "no run on several nodes",
+            "node_beyond": "no run on more than two GPUs of several nodes",
             "batch": "one batch only: a_grad holds what grows with it",
             "clock": "one clock only: k_grad and the clock terms of T_sync are part of the "
             "constants",
         }
-        return [f"{w}; measure {_MEASURE[k]}" for k, w in said.items() if not self.facts_[k]]
+        lacks = {key: key.removesuffix("_beyond") for key in said if not self.facts_[key]}
+        return [f"{said[k]}; measure {_MEASURE[of]}" for k, of in lacks.items()
+                if k == of or of not in lacks]  # fmt: skip
 
     @property
     def model_(self) -> ThroughputModel:
         """Fitted model, for solvers and policies."""
-        self._check_fitted()
         return ThroughputModel(self.params_, self.sync)
 
 
@@ -174,35 +167,6 @@ def _unit(name: str) -> str:
         return ""
     per_batch = "s/sample" if name in ("b_io_s", "b_grad_s") else "s"
     return "s·MHz" if name.endswith("_mhz") else per_batch
-
-
-def _reference(table: Profile) -> Design:
-    """Return the run to which priors refer: the fewest GPUs, at the highest clock."""
-    gpus, batch, nodes, on_node, clock = layout(table)
-    rows = gpus == gpus.min()
-    if clock is not None:
-        rows &= clock == clock[rows].max()
-    return {
-        "t_ref_s": float(np.median(table.numbers("time_s")[rows])),
-        "batch_ref": float(np.median(batch[rows])),
-        "on_node_ref": float(np.median(on_node[rows])),
-        "gpus_ref": float(gpus.min()),
-        "nodes_ref": float(np.median(nodes[rows])),
-        "clock_ref_mhz": 0.0 if clock is None else float(clock[rows].max()),
-    }
-
-
-def reference_run(facts: Design) -> Profile:
-    """Return the only row of `_reference` as a Profile."""
-    names = {"gpus": "gpus_ref", "nodes": "nodes_ref", "gpus_on_node": "on_node_ref",
-             "local_batch": "batch_ref", "frequency_mhz": "clock_ref_mhz"}  # fmt: skip
-    return Profile({name: np.array([facts[of]]) for name, of in names.items() if facts[of]})
-
-
-def _priors_of(facts: Design) -> dict[str, Prior]:
-    """Return the priors of the parameters, for the rows that `facts` describe."""
-    clock = facts["clock_ref_mhz"] if facts["clock"] else None
-    return time_priors(facts["t_ref_s"], facts["batch_ref"], facts["on_node_ref"], clock)
 
 
 def _seen(name: str, facts: Design) -> bool:

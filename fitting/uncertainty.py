@@ -1,10 +1,10 @@
 """Draws of a fitted model: from its parameters, its residuals and its applications.
 
-The same draws serve bands in plots, the coverage in a report and comparisons. Draws of a fit to
-several applications resample the applications: each draw takes one application's parameters, with
-their own error, times a factor on the level that corrects for few applications (the sample's
-variance is (k−1)/k of the population's, and a new application is (k+1)/k of it away). Residuals are
-drawn as a factor on the response, for which every model has parameters, or as its shape.
+The same draws serve bands in plots and comparisons. Draws of a fit to several applications resample
+the applications: each draw takes one application's parameters, with their own error, times a factor
+on the level that corrects for few applications (the sample's variance is (k−1)/k of the
+population's, and a new application is (k+1)/k of it away). Residuals are drawn as a factor on the
+response, for which every model has parameters, or as its shape.
 """
 
 from __future__ import annotations
@@ -17,12 +17,18 @@ from typing import Any, TypeVar
 import numpy as np
 
 from optgap.fitting.estimator import Estimator
-from optgap.fitting.optimise import Floats, Parameter, bounds, moved, movement, root, within
+from optgap.fitting.groups import GroupedFit
+from optgap.fitting.optimise import Floats, Parameter, bounds, root, within
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields
 
 E = TypeVar("E", bound=Estimator)
+LEVEL, DRAWS = 0.9, 100
+"""Share of the draws within an interval, and number of draws behind a sentence of a report."""
+OVER, KIN = "application", "workload"
+"""Columns between whose values draws are made, and columns of the whole that several values
+belong to, such as one network under several power limits."""
 NESTED = "time"
 """Fact that is itself a fitted estimator: the iteration time inside an energy model."""
 LEVEL_SHARE: Mapping[str, float] = {"power-law-jct": 0.5}
@@ -48,10 +54,10 @@ class Member:
 
     Parameters
     ----------
+    name: application, or the workload that several members are parts of, such as power limits.
     theta, covariance: parameters, and their covariance with residuals included.
     degrees: degrees of freedom of the covariance.
     level: median ln of the predicted response over the whole table.
-    kin: common whole of several members, such as a workload under several power limits.
     """
 
     name: str
@@ -59,12 +65,6 @@ class Member:
     covariance: Floats
     degrees: float
     level: float = 0.0
-    kin: str = ""
-
-    @property
-    def whose(self) -> str:
-        """Name of the whole or application that is held out together."""
-        return self.kin or self.name
 
 
 @dataclass(frozen=True)
@@ -75,24 +75,18 @@ class Predictive:
     ----------
     members: applications to resample; a single one if all rows belong together.
     over: column that separates the applications; None for no draws between applications.
-    scale: factor with which 90 % intervals cover 90 % of held-out rows; 1 without such rows.
     """
 
     members: tuple[Member, ...]
     over: str | None = None
-    scale: float = 1.0
 
     @property
     def parts(self) -> tuple[str, ...]:
         """Sources of uncertainty that are drawn, in words."""
         found = ["parameters", "residual"]
         if self.over is not None:
-            found.append(f"between {len({m.whose for m in self.members})} of {self.over}")
+            found.append(f"between {len({m.name for m in self.members})} of {self.over}")
         return tuple(found)
-
-    def without(self, whose: str) -> Predictive:
-        """Return the distribution without one application, or without a workload's whole."""
-        return replace(self, members=tuple(m for m in self.members if m.whose != whose))
 
     def draws(
         self,
@@ -115,11 +109,10 @@ class Predictive:
             # ln of a factor on the response: √(2/k) of the applications' spread, t-distributed
             apart: dict[str, list[float]] = {}
             for member in self.members:
-                apart.setdefault(member.whose, []).append(member.level)
+                apart.setdefault(member.name, []).append(member.level)
             k = len(apart)
             spread = math.sqrt(2 / k) * float(np.std([*map(np.mean, apart.values())], ddof=1))
-            moves = self.scale * spread * _student(rng, k - 1, (count, 1))
-            found *= np.exp(moves * levels(parameters))
+            found *= np.exp(spread * _student(rng, k - 1, (count, 1)) * levels(parameters))
         return np.asarray(np.clip(found, *bounds(parameters)))
 
     def _of(
@@ -127,15 +120,13 @@ class Predictive:
     ) -> Floats:
         """Return draws of one member; draws outside the bounds are rejected unless all are."""
         lower, upper = bounds(parameters)
-        kept, made, turned = np.zeros((0, len(parameters))), count, root(member.covariance)
-        drawn = kept
-        for _ in range(MOST_ROUNDS):
+        kept, turned = np.zeros((0, len(parameters))), root(member.covariance)
+        for made in (count, *[4 * count] * MOST_ROUNDS):
             normal = _student(rng, member.degrees, (made, len(parameters)))
-            drawn = moved(member.theta, self.scale * normal @ turned.T, parameters)
+            drawn = member.theta + normal @ turned.T
             kept = np.concatenate([kept, drawn[within(drawn, member.theta, lower, upper)]])[:count]
             if len(kept) == count:
                 break
-            made = 4 * count
         return np.asarray(np.concatenate([kept, drawn[: count - len(kept)]]))
 
     def to_json(self) -> dict[str, Any]:
@@ -143,30 +134,30 @@ class Predictive:
         members = [
             {"name": m.name, "theta": m.theta.tolist(),
              "covariance": m.covariance.tolist() if m.covariance.any() else [],
-             "degrees": m.degrees, "level": m.level, "kin": m.kin} for m in self.members
+             "degrees": m.degrees, "level": m.level} for m in self.members
         ]  # fmt: skip
-        return {"over": self.over, "scale": self.scale, "residual": True,
-                "members": members}  # fmt: skip
+        return {"over": self.over, "members": members}
 
     @classmethod
     def from_json(cls, fields: Fields, size: int) -> Predictive:
         """Read the JSON form; raise InputError that names the field."""
         members = []
+        scale = fields.number("scale", 0) if "scale" in fields.document else 1.0
         for item in fields.objects("members"):
             theta = np.array(item.numbers("theta", minimum=-math.inf))
             if len(theta) != size:
                 raise item.fail("theta", NoQuote(f"{len(theta)} values"), f"{size} values")
             covariance = np.zeros((size, size))
             if item.array("covariance"):
-                covariance = matrix(item, size)
+                covariance = scale**2 * matrix(item, size)
             degrees = item.number("degrees", minimum=1e-6)
             level = item.number("level", minimum=-math.inf)
-            kin = item.text("kin", "")
-            members.append(Member(item.text("name"), theta, covariance, degrees, level, kin))
+            name = item.text("kin", "") or item.text("name")
+            members.append(Member(name, theta, covariance, degrees, level))
         if not members:
             raise fields.fail("members", NoQuote("nothing"), "at least one")
         over = None if fields.document.get("over") is None else fields.text("over")
-        return cls(tuple(members), over, fields.number("scale", minimum=0))
+        return cls(tuple(members), over)
 
 
 def matrix(fields: Fields, size: int, unknown: bool = False) -> Floats:
@@ -203,12 +194,11 @@ def levels(parameters: Sequence[Parameter]) -> Floats:
 def members_of(
     fits: Mapping[str, tuple[Estimator, Profile]],
     whole: Profile | None = None,
-    kin: Mapping[str, str] | None = None,
 ) -> dict[str, tuple[Member, ...]]:
     """Return the members of several fits of one model, given with their rows.
 
-    `whole` is the table on which levels are compared, and `kin` the common whole of some fits.
-    Residual variances shrink towards the pooled one, which also serves a fit without spare rows.
+    `whole` is the table on which levels are compared. Residual variances shrink towards the pooled
+    one, which also serves a fit without spare rows.
     A model that has draws of its own uses these instead.
     """
     squares = {name: float(fit.residuals_ @ fit.residuals_) for name, (fit, _) in fits.items()}
@@ -219,11 +209,10 @@ def members_of(
     found: dict[str, tuple[Member, ...]] = {}
     for name, (fit, rows) in fits.items():
         level = 0.0 if whole is None else float(np.median(np.log(fit.predict(whole))))
-        whose = "" if kin is None else kin.get(name, "")
         own_draws = fit.own_draws(rows, RANKS if whole is None else max(RANKS // len(fits), FEWEST))
         if own_draws is not None:
             none = np.zeros_like(fit.covariance_)
-            found[name] = tuple(Member(name, t, none, 1.0, level, whose) for t in own_draws)
+            found[name] = tuple(Member(name, t, none, 1.0, level) for t in own_draws)
             continue
         known = bool(np.isfinite(fit.covariance_).all())
         own = free[name] if known else 0
@@ -232,14 +221,13 @@ def members_of(
         if not known and not common:
             continue  # no row to spare, here or in any other group: errors are unknown
         covariance = _covariance(fit, rows, variance, 1.0 if known else variance)
-        found[name] = (Member(name, fit.scatter_.centre, covariance, degrees, level, whose),)
+        found[name] = (Member(name, fit.scatter_.centre, covariance, degrees, level),)
     return found
 
 
 def _free(fit: Estimator) -> int:
     """Return the number of rows left for the residuals' variance."""
-    told = [p.prior is None and fit.scatter_.drawn[k, k] > 0 for k, p in enumerate(fit.parameters_)]
-    return max(len(fit.residuals_) - int(sum(told)), 0)
+    return max(len(fit.residuals_) - int(np.sum(np.diag(fit.scatter_.drawn) > 0)), 0)
 
 
 def _covariance(fit: Estimator, table: Profile, variance: float, size: float) -> Floats:
@@ -292,6 +280,62 @@ def between(fit: Estimator, table: Profile, over: str) -> dict[str, tuple[Estima
     return found
 
 
+def draw_from(fit: GroupedFit[Any], table: Profile) -> None:
+    """Store what every fit is drawn from, and say where draws of parameters at a bound end.
+
+    If a group has rows of several applications, draws are between applications, too.
+    """
+    parts = {title: (fit.fits[title], table.take(rows))
+             for title, rows in table.groups(fit.by) if title in fit.fits}  # fmt: skip
+    for title, own in members_of(parts).items():
+        one, part = parts[title]
+        _draw(one, own, part)
+        one.warnings_ += _at_bounds(one)
+
+
+def _draw(fit: Any, own: tuple[Member, ...], table: Profile) -> None:
+    """Store what a fit is drawn from, also for the iteration time inside an energy model."""
+    fit.predictive_ = _of_several(fit, table) or Predictive(own)
+    time = fit.facts_.get(NESTED)
+    if time is not None:
+        rows = time.prepare(table)
+        for members in members_of({"": (time, rows)}).values():
+            _draw(time, members, rows)
+
+
+def _of_several(fit: Estimator, table: Profile) -> Predictive | None:
+    """Return draws between the applications of a fit's rows, if there are several."""
+    over = KIN if KIN in table else OVER
+    if OVER not in table or len(set(table[over].tolist())) < 2:
+        return None
+    several = between(fit, table, OVER)
+    whole = {name: str(part[over][0]) for name, (_, part) in several.items()}
+    each = members_of(several, table).items()
+    found = tuple(replace(member, name=whole[name]) for name, own in each for member in own)
+    return Predictive(found, over) if len({member.name for member in found}) > 1 else None
+
+
+def _at_bounds(fit: Estimator) -> list[str]:
+    """Return sentences with the ends of the draws of parameters that are at their bounds."""
+    held = [k for k, p in enumerate(fit.parameters_) if fit.at_bound_[k] and not p.fixed]
+    if not held or np.array_equal(fit.scatter_.centre, fit.theta_):
+        return []
+    drawn = thetas(fit, DRAWS, np.random.default_rng(fit.seed))
+    found = []
+    for k in held:
+        below = fit.theta_[k] <= fit.parameters_[k].lower
+        end = np.quantile(drawn[:, k], LEVEL if below else 1 - LEVEL)
+        side = "below" if below else "above"
+        found.append(f"{fit.parameters_[k].name}: {100 * LEVEL:g} % of draws {side} {end:.3g}")
+    return found
+
+
+def carried(fit: GroupedFit[Any]) -> list[str]:
+    """Return in words the sources of uncertainty that intervals of the fits include."""
+    known = (one.predictive_ for one in fit.fits.values() if not unknown(one))
+    return list(dict.fromkeys(part for predictive in known for part in predictive.parts))
+
+
 def samples(
     estimator: E,
     count: int,
@@ -308,38 +352,15 @@ def samples(
     Parameters
     ----------
     which: (count,) from 0 to 1, application of each draw, see `Predictive.draws`.
-
-    Raises
-    ------
-    NotFittedError: before `fit`.
     """
-    estimator._check_fitted()
     which = rng.random(count) if which is None else which
     found = [estimator.with_theta(theta) for theta in thetas(estimator, count, rng, which)]
     nested = estimator.facts_.get(NESTED)
     if nested is None:
         return found
-    times = samples(nested, count, rng, which=which)
-    return [_with_time(one, time) for one, time in zip(found, times, strict=True)]
-
-
-def _with_time(estimator: E, time: Estimator) -> E:
-    """Return the draw of an energy model with the draw of its iteration time.
-
-    If rows leave open which part of an iteration computes, measured power belongs to the fitted
-    time. Coefficients are therefore scaled until both times give the same at a measured row.
-    """
-    facts = {**estimator.facts_, NESTED: time}
-    reference = estimator.reference()
-    if reference is not None and any(p.prior is not None for p in time.parameters_):
-        row, scaled = reference
-        both = (estimator.facts_, facts)
-        old, new = (estimator.curve(estimator.theta_, estimator.design(row, f))[0] for f in both)
-        theta = estimator.theta_.copy()
-        theta[list(scaled)] *= np.exp(old[0] - new[0])
-        estimator = estimator.with_theta(theta)
-    estimator.facts_ = facts
-    return estimator
+    for one, time in zip(found, samples(nested, count, rng, which=which), strict=True):
+        one.facts_ = {**one.facts_, NESTED: time}
+    return found
 
 
 def thetas(
@@ -352,50 +373,26 @@ def thetas(
         if why:
             raise InputError(estimator.name, "draws", NoQuote(why), "a row more than parameters")
         found = Predictive((Member("", estimator.theta_, estimator.covariance_, NORMAL),))
-    values = np.asarray(found.draws(estimator.parameters_, count, rng, which))
-    return values if len(found.members) > 1 else _levelled(estimator, values)
+    return found.draws(estimator.parameters_, count, rng, which)
 
 
 def unknown(estimator: Estimator) -> str:
     """Return in words why a fit has no draws; "" if it has draws."""
     if hasattr(estimator, "predictive_") or np.isfinite(estimator.covariance_).all():
         return ""
-    free = sum(1 for p in estimator.parameters_ if not p.fixed and p.prior is None)
+    free = sum(1 for p in estimator.parameters_ if not p.fixed)
     return f"no interval: {estimator.n_} rows for {free} parameters"
 
 
-def _levelled(estimator: Estimator, drawn: Floats) -> Floats:
-    """Return draws of parameters with priors, scaled to agree with a measured row.
-
-    The logarithms of such parameters are drawn, and a sum of log-normals lies above the sum of the
-    medians. The prediction at a measured row is therefore scaled to that of the linear draw.
-    """
-    reference = estimator.reference()
-    if reference is None or all(p.prior is None for p in estimator.parameters_):
-        return drawn
-    row, scaled = reference
-    design = estimator.design(row, estimator.facts_)
-    log, slope = estimator.curve(estimator.theta_, design)
-    lower, upper = bounds(estimator.parameters_)
-    found = np.clip(drawn, lower, upper)
-    moves = movement(estimator.theta_, found, estimator.parameters_)
-    for theta, move in zip(found, moves, strict=True):
-        off = float(log[0] + slope[0] @ move - estimator.curve(theta, design)[0][0])
-        theta[list(scaled)] *= np.exp(off)
-    return np.asarray(found)
-
-
 def interval(
-    estimator: Estimator, count: int, rng: np.random.Generator, table: Profile, level: float = 0.9
+    estimator: Estimator, count: int, rng: np.random.Generator, table: Profile
 ) -> tuple[Floats, Floats]:
-    """Return the ends of the central `level` interval of predictions at each row."""
-    if not 0 < level < 1:
-        raise InputError("interval", "level", level, "a share between 0 and 1")
+    """Return the ends of the central 90 % interval of predictions at each row."""
     if NESTED in estimator.facts_:
         found = [one.predict(table) for one in samples(estimator, count, rng)]
     else:  # draws differ in parameters alone: quick
         design = estimator.design(table, estimator.facts_)
         logs = (estimator.curve(theta, design)[0] for theta in thetas(estimator, count, rng))
         found = [estimator.output(log, design) for log in logs]
-    low, high = np.quantile(np.array(found), [(1 - level) / 2, (1 + level) / 2], axis=0)
+    low, high = np.quantile(np.array(found), [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     return low, high

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from optgap.fitting import make_estimator
 from optgap.fitting.audit import advice, audit
-from optgap.fitting.coverage import carried, drawn_from, places
 from optgap.fitting.devices import NAME as DEVICES
 from optgap.fitting.estimator import Estimator
 from optgap.fitting.groups import Split, cross_validate, fit_groups
@@ -17,10 +15,8 @@ from optgap.fitting.profile import Profile
 from optgap.fitting.profile import drop_missing as without_missing
 from optgap.fitting.readers import read_profile
 from optgap.fitting.report import FitReport
-from optgap.fitting.uncertainty import unknown
+from optgap.fitting.uncertainty import carried, draw_from, unknown
 from optgap.models.errors import InputError, NoQuote, one_of
-
-DEVICE = "gpu_model"
 
 
 def fit(
@@ -105,22 +101,20 @@ def fit(
         profile = table
     if drop_missing:
         profile = without_missing(profile, estimator.reads())
-    splits: list[tuple[str, str, float | None]]
-    splits = [("leave_out", name, None) for name in ([] if leave_out is None else [leave_out])]
-    splits += [("extrapolate", name, upto) for name, upto in (extrapolate or {}).items()]
-    groups: list[tuple[str, str, float | None]]
-    groups = [("by", name, None) for name in ([] if by is None else profile.split(by))]
-    for what, name, _ in (*groups, *splits):
+    apart = [("leave_out", name) for name in ([] if leave_out is None else [leave_out])]
+    apart += [("extrapolate", name) for name in extrapolate or {}]
+    groups = [] if by is None else [("by", name) for name in profile.split(by)]
+    for what, name in [*groups, *apart]:
         if not profile.has(name):
             raise InputError(profile.source, what, name, one_of(profile.columns))
-    if len(splits) > 1:
+    if len(apart) > 1:
         found = NoQuote("several ways")
         raise InputError("leave_out, extrapolate", "", found, "one column to hold rows out by")
-    if by is None and model == DEVICES and DEVICE in profile:
-        by = DEVICE
+    if by is None and model == DEVICES and "gpu_model" in profile:
+        by = "gpu_model"
     split = Split(cv, seed) if cv else None
-    for _, column, upto in splits:
-        split = Split(column=column, upto=upto)
+    for _, column in apart:
+        split = Split(column=column, upto=(extrapolate or {}).get(column))
     return report_of(estimator, profile, by, split)
 
 
@@ -149,21 +143,17 @@ def report_of(
         if count > 1:
             notes.append(f"{count} applications fitted as one; by application they are apart")
     held = None
-    words = ""
-    if split is not None:
+    # no row is meant to draw full power: errors of held-out rows say nothing of devices
+    if split is not None and estimator.name != DEVICES:
         try:
-            judge = partial(places, seed=estimator.seed)
-            held = cross_validate(estimator, profile, by, split, judge, fit.fits)
-            words = str(split)
+            held = cross_validate(estimator, profile, by, split, fit.fits)
         except InputError as error:
             if split.column:
                 raise
             notes.append(f"nothing could be held out: {error}")
-    covered = drawn_from(fit, profile, held, estimator.seed)
-    if estimator.name == DEVICES:  # no row is meant to draw full power: such errors say nothing
-        held, words = None, ""
+    draw_from(fit, profile)
     parts = carried(fit)
     notes += dict.fromkeys(filter(None, map(unknown, fit.fits.values())))
     if parts and not any(part.startswith("between") for part in parts):
         notes.append(f"intervals carry {' and '.join(parts)} error alone")
-    return FitReport(fit, profile, held, words, tuple(notes), covered)
+    return FitReport(fit, profile, held, str(split) if held else "", tuple(notes))

@@ -157,41 +157,6 @@ def load_any(path: Path, *, lenient: bool = False) -> Any:
         raise InputError(source, _place_of(digits, text), found, "a number of fewer") from None
 
 
-def documents(text: str, source: str) -> list[Any]:
-    """Read the JSON documents of a text: one, or several one behind another.
-
-    Raises
-    ------
-    InputError: with line and column for what is not JSON, or nothing; for nesting that is too deep
-        and integers of too many digits.
-    """
-    decoder, at = json.JSONDecoder(), _blank(text, 0)
-    found: list[Any] = []
-    try:
-        while not found or at < len(text):
-            document, stop = decoder.raw_decode(text, at)
-            found.append(document)
-            at = _blank(text, stop)
-    except json.JSONDecodeError as error:
-        if not found:
-            raise _broken(error, source) from None
-        where = f"line {error.lineno}, column {error.colno}"
-        expected = "JSON documents one behind another"
-        raise InputError(source, where, NoQuote(error.msg), expected) from None
-    except RecursionError:
-        raise InputError(source, "", NoQuote("nesting too deep"), "JSON documents") from None
-    except ValueError as error:  # more digits than Python converts
-        raise InputError(source, "", NoQuote(error), "numbers of fewer digits") from None
-    return found
-
-
-def _blank(text: str, at: int) -> int:
-    """Return the position after spaces and line ends."""
-    while at < len(text) and text[at].isspace():
-        at += 1
-    return at
-
-
 EXPECTED = {
     "Expecting value": "a value: text in double quotes, a number, true, false, null, { or [",
     "Expecting property name": "a name in double quotes",

@@ -105,8 +105,6 @@ MEASURED: Mapping[str, Quantity] = {
     "dram_sum": Quantity("DRAM-active share summed over the GPUs", "0..GPUs", 0, 64),
     "fp_active": Quantity("floating-point share, mean of the GPUs", "0..1", 0, 3.0, _SHARE),
     "util_percent": Quantity("GPU utilisation", "%", 0, 100, _PERCENT),
-    "util_sum_percent": Quantity("utilisation summed over co-located jobs", "%", 0, 6400),
-    "speed": Quantity("speed relative to running alone", "1 = alone", 0, 3),
     "samples": Quantity("samples behind the row", "samples", 0),
 }
 """Canonical columns of profiles by name; it is their medians that are judged."""

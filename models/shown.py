@@ -26,7 +26,7 @@ _CELL = "padding:.15em .6em;white-space:nowrap"
 _RULE = ";border-top:1px solid currentColor"
 
 
-_NOUNS = ("job", "row", "part", "task", "field", "request", "constraint")
+_NOUNS = ("job", "row", "part", "task", "field", "request", "constraint", "program")
 PLURALS = {
     **{noun: f"{noun}s" for noun in _NOUNS},
     **{f"{verb}s": verb for verb in ("hold", "ask", "stand", "say", "run", "tell")},

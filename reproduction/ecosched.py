@@ -13,7 +13,7 @@ import numpy as np
 
 from optgap.api import bound, run, solve
 from optgap.heuristics.coscheduling.ecosched import best_action, phase_one, regrets, weight_of
-from optgap.models.coscheduling import Application, CoschedulingProblem, Run
+from optgap.models.coscheduling import Application, CoschedulingProblem, JobRun
 from optgap.models.coscheduling.measured import read_schedule
 from optgap.models.coscheduling.presets import from_csv, within
 from optgap.models.result import Result
@@ -94,7 +94,7 @@ def shown(values: Sequence[float]) -> str:
     return ", ".join(f"{v:.1f}" for v in values) + " %"
 
 
-def counts_by_app(problem: CoschedulingProblem, runs: Sequence[Run]) -> dict[str, set[int]]:
+def counts_by_app(problem: CoschedulingProblem, runs: Sequence[JobRun]) -> dict[str, set[int]]:
     """Return the GPU counts that each application ran on."""
     found: dict[str, set[int]] = {}
     for one in runs:

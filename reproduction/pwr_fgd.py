@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from optgap.api import run
-from optgap.heuristics.placement.custom import State, Task
+from optgap.heuristics.placement.custom import PlacementState, Task
 from optgap.models.placement import Cluster, PlacementProblem, Tasks, making, presets
 from optgap.models.placement.alibaba import NODE_TYPES
 from optgap.models.placement.arrays import FloatArray, IntArray
@@ -690,12 +690,13 @@ def causes(study: Study) -> Iterator[Row]:
         yield Row(claim, f"{base - mean:.3f}", note=f"GRAR {mean:.3f}; {len(found)} seeds")
 
 
-Score = Callable[[Task, State, IntArray], FloatArray]
+Whole = FloatArray | float
+Score = Callable[[Task, PlacementState, IntArray], FloatArray]
 """Of the feasible nodes; the least wins, the lowest rank of equals."""
 
 
 def _shares(
-    task: Task, state: State, nodes: IntArray, cpu: FloatArray | float, gpu: FloatArray | float
+    task: Task, state: PlacementState, nodes: IntArray, cpu: Whole, gpu: Whole
 ) -> FloatArray:
     """Return c·c_task/cpu² + g·g_task/gpu², in shares of `cpu` and `gpu`, which are per node."""
     free = np.maximum(state.gpu_free_milli[nodes], 0).sum(axis=1)
@@ -704,28 +705,28 @@ def _shares(
     return found
 
 
-def _largest(task: Task, state: State, nodes: IntArray) -> FloatArray:
+def _largest(task: Task, state: PlacementState, nodes: IntArray) -> FloatArray:
     return _shares(task, state, nodes, 128_000.0, 8000.0)
 
 
-def _rounded(task: Task, state: State, nodes: IntArray) -> FloatArray:
+def _rounded(task: Task, state: PlacementState, nodes: IntArray) -> FloatArray:
     return -np.trunc(100 * (1 - _largest(task, state, nodes) / 2))
 
 
-def _by_node(task: Task, state: State, nodes: IntArray) -> FloatArray:
+def _by_node(task: Task, state: PlacementState, nodes: IntArray) -> FloatArray:
     cluster = state.cluster
     gpu = np.maximum(cluster.gpus[nodes], 1).astype(np.float64) * 1000
     return _shares(task, state, nodes, cluster.cpu_milli[nodes].astype(np.float64), gpu)
 
 
-def _cosine(task: Task, state: State, nodes: IntArray) -> FloatArray:
+def _cosine(task: Task, state: PlacementState, nodes: IntArray) -> FloatArray:
     free = np.maximum(state.gpu_free_milli[nodes], 0).sum(axis=1) / 8000
     length = np.maximum(np.hypot(state.free_cpu_milli[nodes] / 128_000, free), 1e-12)
     found: FloatArray = _largest(task, state, nodes) / length
     return found
 
 
-def _per_gpu(task: Task, state: State, nodes: IntArray) -> FloatArray:
+def _per_gpu(task: Task, state: PlacementState, nodes: IntArray) -> FloatArray:
     """Take every GPU for a dimension: the task asks for the fullest ones that fit it."""
     free = state.gpu_free_milli[nodes] / 1000
     fitting = np.where(free * 1000 >= max(1, task.gpu_milli), free, np.inf)
@@ -735,7 +736,7 @@ def _per_gpu(task: Task, state: State, nodes: IntArray) -> FloatArray:
     return found
 
 
-def _with_memory(task: Task, state: State, nodes: IntArray) -> FloatArray:
+def _with_memory(task: Task, state: PlacementState, nodes: IntArray) -> FloatArray:
     most = float(state.cluster.memory_mib.max())
     memory = (state.free_memory_mib[nodes] / most) * (task.memory_mib / most)
     return _largest(task, state, nodes) + memory
@@ -757,7 +758,7 @@ resources and the task's requirements"."""
 
 
 def dot_product(
-    task: Task, state: State, form: str = "as in the simulator"
+    task: Task, state: PlacementState, form: str = "as in the simulator"
 ) -> tuple[int, tuple[int, ...]] | None:
     """Place a task by a reading of DotProd."""
     score, share = FORMS[form]

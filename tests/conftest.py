@@ -64,6 +64,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+RESULT_KEYS = {
+    "schema", "family", "method", "kind", "status", "termination", "objective", "unit", "sense",
+    "bound", "bound_by", "gap", "seconds", "seed", "versions", "metrics", "solution",
+}  # fmt: skip
+
 UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 UNCOMPILED_S = 10.0
 """CPU seconds: what takes longer without compilation is too large for it, and left out."""
@@ -116,17 +121,12 @@ def data_dir() -> Path:
     return place
 
 
-@pytest.fixture
-def two_nodes() -> PlacementProblem:
+def two_nodes_problem(extra: int = 0, goal: str = "power") -> PlacementProblem:
     """Two G2 nodes with two GPUs each; tasks of 1, 0.5, 0.5 GPUs and one of CPU only.
 
-    Least power: all on one node, two GPUs and one package active there.
+    Least power: all on one node, two GPUs and one package active there. With `extra` more tasks of
+    two GPUs each, of which two fit when alone.
     """
-    return two_nodes_problem()
-
-
-def two_nodes_problem(extra: int = 0, goal: str = "power") -> PlacementProblem:
-    """`two_nodes` with `extra` more tasks of two GPUs each, of which two fit when alone."""
     count = 4 + extra
     return PlacementProblem.of(
         Cluster.of(["a", "b"], [16_000, 16_000], [4096, 4096], [2, 2], ["G2", "G2"]),
@@ -144,13 +144,22 @@ def two_nodes_problem(extra: int = 0, goal: str = "power") -> PlacementProblem:
     )
 
 
+TWO_NODES = two_nodes_problem()
+
+
 @pytest.fixture
-def problem_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """`two_nodes` as a file, in the current directory."""
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def problem_file(here: Path) -> str:
+    """`TWO_NODES` as a file, in the current directory."""
     from optgap import save
 
-    monkeypatch.chdir(tmp_path)
-    save(two_nodes_problem(), "problem.json")
+    save(TWO_NODES, "problem.json")
     return "problem.json"
 
 

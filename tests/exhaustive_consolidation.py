@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 
 from optgap.models.consolidation import ConsolidationProblem
@@ -9,69 +10,60 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status
 from optgap.solvers.consolidation.instance import Instance, instance_of
 
+Held = list[list[int]]
+"""The tasks on each GPU."""
 
-class Enumeration:
-    """Depth-first over the tasks in order."""
 
-    def __init__(self, instance: Instance) -> None:
-        self.instance = instance
-        self.places: list[tuple[int, ...]] = []
-        self.held: dict[int, list[int]] = {}
-        self.best: float | None = None
-        self.found: list[tuple[int, ...]] = []
+def choices(instance: Instance, held: Held, task: int) -> list[tuple[int, ...]]:
+    """Sets of GPUs for a task beside the others; of those that are alike the first."""
 
-    def run(self) -> None:
-        """Place the next task everywhere it fits."""
-        watts = self.instance.total(self.places)
-        if self.best is not None and watts >= self.best:
-            return  # another task never lowers the power
-        if len(self.places) == self.instance.tasks:
-            self.best, self.found = watts, list(self.places)
-            return
-        task = len(self.places)
-        for gpus in self._choices(task):
-            for g in gpus:
-                self.held.setdefault(g, []).append(task)
-            self.places.append(gpus)
-            self.run()
-            self.places.pop()
-            for g in gpus:
-                self.held[g].pop()
+    def fits(g: int) -> bool:
+        total = instance.demand[:, [*held[g], task]].sum(axis=1)
+        return bool((total <= instance.capacity[int(instance.gpu_kind[g])]).all())
 
-    def _choices(self, task: int) -> list[tuple[int, ...]]:
-        instance, seen, found = self.instance, set(), []
-        fitting = [g for g in range(instance.gpus) if self._fits(task, g)]
-        for gpus in combinations(fitting, int(instance.width[task])):
-            servers = {int(instance.gpu_server[g]) for g in gpus}
-            if instance.gang and len(servers) > 1:
-                continue
-            key = tuple(sorted(self._signature(i, gpus) for i in servers))
-            if key not in seen:
-                seen.add(key)
-                found.append(gpus)
-        return found
+    def state(server: int, chosen: tuple[int, ...]) -> tuple[object, ...]:
+        own = [g for g in range(instance.gpus) if int(instance.gpu_server[g]) == server]
+        each = sorted((int(instance.gpu_kind[g]), tuple(held[g]), g in chosen) for g in own)
+        return float(instance.server_w[server]), tuple(each)
 
-    def _fits(self, task: int, g: int) -> bool:
-        total = self.instance.demand[:, [*self.held.get(g, []), task]].sum(axis=1)
-        return bool((total <= self.instance.capacity[int(self.instance.gpu_kind[g])]).all())
-
-    def _signature(self, server: int, gpus: tuple[int, ...]) -> tuple[object, ...]:
-        """A server and what is chosen in it, the same for those that are alike."""
-        own = [g for g in range(self.instance.gpus) if int(self.instance.gpu_server[g]) == server]
-        state = [
-            (int(self.instance.gpu_kind[g]), tuple(self.held.get(g, [])), g in gpus) for g in own
-        ]
-        return (float(self.instance.server_w[server]), tuple(sorted(state)))
+    found: dict[tuple[object, ...], tuple[int, ...]] = {}
+    for gpus in combinations(filter(fits, range(instance.gpus)), int(instance.width[task])):
+        servers = {int(instance.gpu_server[g]) for g in gpus}
+        if len(servers) == 1 or not instance.gang:
+            found.setdefault(tuple(sorted(state(server, gpus) for server in servers)), gpus)
+    return list(found.values())
 
 
 def exhaustive(
     problem: ConsolidationProblem, *, limits: Limits | None = None, seed: int = 0
 ) -> Outcome:
     """Return the best of all placements of a tiny problem."""
-    search = Enumeration(instance_of(problem))
-    search.run()
-    if search.best is None:
+    instance = instance_of(problem)
+    held: Held = [[] for _ in range(instance.gpus)]
+    places: list[tuple[int, ...]] = []
+    best, found = math.inf, None
+
+    def place() -> None:
+        nonlocal best, found
+        watts = instance.total(places)
+        if watts >= best:
+            return  # another task never lowers the power
+        task = len(places)
+        if task == instance.tasks:
+            best, found = watts, list(places)
+            return
+        for gpus in choices(instance, held, task):
+            for g in gpus:
+                held[g].append(task)
+            places.append(gpus)
+            place()
+            places.pop()
+            for g in gpus:
+                held[g].pop()
+
+    place()
+    if found is None:
         return Outcome(None, Status.INFEASIBLE, message="all placements were tried")
-    solution = search.instance.solution(search.found)
+    solution = instance.solution(found)
     best = problem.evaluate(solution).objective
     return Outcome(solution, Status.OPTIMAL, claimed=best, bound=best, bound_by="enumeration")

@@ -128,10 +128,12 @@ def exhaustive(
 ) -> Outcome:
     """The best of all placements of a tiny problem: some 4 nodes and 6 tasks."""
     accepting, nodes = problem.objective.described.sense == "max", nodes_of(problem)
+    demand = problem.tasks.demand_milli.tolist()
     tasks = [problem.tasks.task_class(k) for k in range(len(problem.tasks))]
     best: tuple[float, Sequence[Place]] | None = None
     for placed in contents(nodes, tasks, leave=accepting):
-        value = _value(problem, nodes, placed)
+        value = float(sum(demand[k] for k, at in enumerate(placed) if at is not None))
+        value = value if accepting else cost_of(problem, nodes)
         if best is None or (value > best[0] if accepting else value < best[0]):
             best = value, placed
     if best is None:
@@ -141,109 +143,66 @@ def exhaustive(
     return Outcome(solution, Status.OPTIMAL, claimed=value, bound=value, bound_by="enumeration")
 
 
-def _value(problem: PlacementProblem, nodes: list[Node], placed: Sequence[Place]) -> float:
-    """The objective, node by node."""
-    if problem.objective.described.sense == "max":
-        demand = problem.tasks.demand_milli
-        return float(sum(int(demand[k]) for k, at in enumerate(placed) if at is not None))
+def cost_of(problem: PlacementProblem, nodes: list[Node]) -> float:
+    """The objective of these nodes as they are, where it is to be minimised."""
     watts, milli = problem.objective.weights
     total = []
     for node in nodes:
-        cpu, gpus = node.cpu_milli - node.cpu, [1000 - used for used in node.gpus]
-        power = problem.power.cpu_w(node.cpu_milli, cpu) + problem.power.gpu_w(node.model, gpus)
-        wasted = node_fragmentation(problem.workload, node.model, cpu, gpus).fragment
-        total.append(watts * power + milli * wasted)
+        free = [1000 - used for used in node.gpus]
+        wasted = node_fragmentation(problem.workload, node.model, node.cpu_milli - node.cpu, free)
+        total.append(watts * power_w(problem, node) + milli * wasted.fragment)
     return math.fsum(total)
 
 
-def optimum(problem: PlacementProblem, only: Sequence[Place] | None = None) -> float | None:
+def power_w(problem: PlacementProblem, node: Node) -> float:
+    """Power of a node with what is on it."""
+    free = [1000 - used for used in node.gpus]
+    cpu_w = problem.power.cpu_w(node.cpu_milli, node.cpu_milli - node.cpu)
+    return cpu_w + problem.power.gpu_w(node.model, free)
+
+
+def optimum(problem: PlacementProblem) -> float | None:
     """The least energy, J, of running every task, or the most GPU demand accepted on average.
 
-    None where not all tasks can run. With `only`, of the one schedule that places tasks so.
-    For ``energy`` and ``mean_accepted_gpu``. Every second of the horizon is looked at in steps of
-    a half: times have to be multiples of that.
+    None where not all tasks can run. For ``energy`` and ``mean_accepted_gpu``. Every second of
+    the horizon is looked at in steps of a half: times have to be multiples of that.
     """
     accepting = problem.objective.goal == "mean_accepted_gpu"
     begin, horizon = problem.over_time.begin_s, problem.over_time.horizon_s
     tasks = [problem.tasks.task_class(k) for k in range(len(problem.tasks))]
-    lives = []
-    for submit, duration in zip(problem.tasks.submit_s, problem.tasks.duration_s, strict=True):
-        first = float(submit) - begin
-        lives.append((first, min(first + float(duration), horizon)))
+    first = [float(submit) - begin for submit in problem.tasks.submit_s]
+    last = [
+        min(a + float(b), horizon) for a, b in zip(first, problem.tasks.duration_s, strict=True)
+    ]
     steps = [0.5 * i for i in range(math.ceil(2 * horizon))]
-    best: float | None = None
+    gang, found = problem.tasks.gang, []
 
-    def fits(places: list[Place], node: int) -> bool:
-        here = [k for k, place in enumerate(places) if place is not None and place[0] == node]
-        for now in steps:
-            some = [k for k in here if lives[k][0] <= now < lives[k][1]]
-            gpus = [0] * int(problem.cluster.gpus[node])
-            for k in some:
-                for g in places[k][1]:  # type: ignore[index]
-                    gpus[g] += tasks[k].gpu_milli
-            cpu = sum(tasks[k].cpu_milli for k in some)
-            memory = sum(tasks[k].memory_mib for k in some)
-            full = cpu > problem.cluster.cpu_milli[node] or max(gpus, default=0) > 1000
-            if full or memory > problem.cluster.memory_mib[node]:
-                return False
-        return True
+    def at(now: float, places: Sequence[Place]) -> list[Node]:
+        nodes = nodes_of(problem)
+        for k, place in enumerate(places):
+            if place is not None and first[k] <= now < last[k]:
+                nodes[place[0]].put(k, tasks[k], place[1])
+        return nodes
 
     def extend(places: list[Place]) -> None:
-        nonlocal best
         k = len(places)
-        if k == len(tasks):
-            if accepting:
-                gains = [t.demand_milli * (b - a) for t, (a, b) in zip(tasks, lives, strict=True)]
-                value = sum(g for g, p in zip(gains, places, strict=True) if p) / horizon
-                best = value if best is None else max(best, value)
-            else:
-                value = sum(0.5 * watts(places, now) for now in steps)
-                best = value if best is None else min(best, value)
+        if k == len(tasks) and accepting:
+            run = [i for i, place in enumerate(places) if place]
+            found.append(sum(tasks[i].demand_milli * (last[i] - first[i]) for i in run) / horizon)
             return
-        gang = problem.tasks.gang
+        if k == len(tasks):
+            nodes = itertools.chain(*(at(now, places) for now in steps))
+            found.append(sum(0.5 * power_w(problem, node) for node in nodes))
+            return
         before = [places[i] for i in range(k) if gang[i] == gang[k]]
+        during = [at(now, places) for now in steps if first[k] <= now < last[k]]
         for n in range(len(problem.cluster)):
-            if any(place is None or place[0] == n for place in before):
-                continue
-            model = problem.cluster.models[n]
-            if tasks[k].num_gpu and tasks[k].gpu_spec and model not in tasks[k].gpu_spec.split("|"):
-                continue
-            for gpus in itertools.combinations(
-                range(int(problem.cluster.gpus[n])), tasks[k].num_gpu
-            ):
-                if only is not None and only[k] != (n, gpus):
-                    continue
-                more = [*places, (n, gpus)]
-                if fits(more, n):
-                    extend(more)
-        if accepting and not any(before) and (only is None or only[k] is None):
+            if all(place is not None and place[0] != n for place in before):
+                room = (set(nodes[n].places(tasks[k])) for nodes in during)
+                for gpus in sorted(set.intersection(*room)):
+                    extend([*places, (n, gpus)])
+        if accepting and not any(before):
             extend([*places, None])
 
-    def watts(places: list[Place], now: float) -> float:
-        total = 0.0
-        for n in range(len(problem.cluster)):
-            mine = [k for k, place in enumerate(places) if place is not None and place[0] == n]
-            some = [k for k in mine if lives[k][0] <= now < lives[k][1]]
-            capacity = int(problem.cluster.cpu_milli[n])
-            total += cpu_watts(problem, capacity, sum(tasks[k].cpu_milli for k in some))
-            busy = {g for k in some for g in places[k][1]}  # type: ignore[index]
-            count, model = int(problem.cluster.gpus[n]), problem.cluster.models[n]
-            if count:
-                total += problem.power.gpu_full_w[model] * len(busy)
-                total += problem.power.gpu_idle_w[model] * (count - len(busy))
-        return total
-
     extend([])
-    return best
-
-
-def cpu_watts(problem: PlacementProblem, capacity_milli: int, used_milli: int) -> float:
-    """Eq. 1, as printed or counted from cores."""
-    cpu, free = problem.power.cpu, capacity_milli - used_milli
-    size = 2000 * cpu.cores
-    if problem.power.cpu_rule == "eq1":
-        return cpu.full_w * math.ceil(used_milli / size) + cpu.idle_w * (free // size)
-    cores = math.ceil(capacity_milli / 2000)
-    packages = math.ceil(cores / cpu.cores)
-    active = math.ceil((cores - free // 2000) / cpu.cores)
-    return cpu.full_w * active + cpu.idle_w * (packages - active)
+    return (max if accepting else min)(found, default=None)

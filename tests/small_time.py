@@ -29,14 +29,9 @@ FEW = (
 
 
 def small_time(
-    *,
-    seed: int,
-    size: int = 30,
-    load: float = 0.3,
-    queue: Queue = "reject",
-    goal: TimeGoal = "energy",
+    *, seed: int, size: int = 30, queue: Queue = "reject", goal: TimeGoal = "energy"
 ) -> PlacementProblem:
-    """Five nodes with 24 GPUs, and `size` tasks that ask for `load` of them on average.
+    """Five nodes with 24 GPUs, and `size` tasks that ask for 30 % of them on average.
 
     Arrivals at random, lives from the trace's quantiles, and a horizon that cuts them: as long as
     makes the tasks ask for that much, a minute at least.
@@ -51,7 +46,7 @@ def small_time(
     while high - low > 1:
         middle = (low + high) / 2
         asked = float(share @ np.minimum(duration, (1 - when) * middle)) / middle
-        low, high = (middle, high) if asked > load else (low, middle)
+        low, high = (middle, high) if asked > 0.3 else (low, middle)
     horizon_s = float(math.ceil(high))
     submit = np.floor(when * horizon_s)
     return PlacementProblem.of(

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 from hypothesis import strategies as st
+from slow_placement import nodes_of
 
 from optgap.models.placement import (
     Cluster,
@@ -78,9 +79,9 @@ def _task_rows(draw: st.DrawFn, cluster: Cluster) -> TaskRow:
     )
 
 
-def tasks_of(rows: Sequence[TaskRow]) -> Tasks:
-    """Tasks named by their place, one per row."""
-    return Tasks.of([f"task-{k}" for k in range(len(rows))], *zip(*rows, strict=True))
+def tasks_of(rows: Sequence[TaskRow], **more: Any) -> Tasks:
+    """Tasks named by their place, one per row; `more` are columns of times and nodes."""
+    return Tasks.of([f"task-{k}" for k in range(len(rows))], *zip(*rows, strict=True), **more)
 
 
 @st.composite
@@ -186,22 +187,14 @@ def placements_that_fit(
 ) -> tuple[PlacementProblem, PlacementSolution]:
     """A problem, and each task on the first of some nodes that has room for it."""
     problem = draw(placement_problems(**sizes))
-    cluster, tasks = problem.cluster, problem.tasks
-    cpu, memory = cluster.cpu_milli.tolist(), cluster.memory_mib.tolist()
-    gpus = [[1000] * int(count) for count in cluster.gpus]
-    placed: list[tuple[int, list[int]] | None] = [None] * len(tasks)
-    for k in range(len(tasks)):
-        task = tasks.task_class(k)
-        for n in draw(st.lists(st.integers(0, len(cluster) - 1), max_size=3)):
-            fitting = [g for g, free in enumerate(gpus[n]) if free >= task.gpu_milli]
-            allowed = problem.fits_empty(task, cluster.types[int(cluster.type_of[n])])
-            roomy = task.cpu_milli <= cpu[n] and task.memory_mib <= memory[n]
-            if allowed and roomy and len(fitting) >= task.num_gpu:
-                chosen = sorted(draw(st.permutations(fitting))[: task.num_gpu])
-                cpu[n] -= task.cpu_milli
-                memory[n] -= task.memory_mib
-                for g in chosen:
-                    gpus[n][g] -= task.gpu_milli
-                placed[k] = n, chosen
+    nodes = nodes_of(problem)
+    placed: list[tuple[int, tuple[int, ...]] | None] = [None] * len(problem.tasks)
+    for k in range(len(problem.tasks)):
+        task = problem.tasks.task_class(k)
+        for n in draw(st.lists(st.integers(0, len(nodes) - 1), max_size=3)):
+            if places := list(nodes[n].places(task)):
+                gpus = draw(st.sampled_from(places))
+                placed[k] = n, gpus
+                nodes[n].put(k, task, gpus)
                 break
     return problem, PlacementSolution.of(placed)

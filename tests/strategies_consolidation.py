@@ -8,13 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from optgap.models.consolidation import (
-    ConsolidationProblem,
-    GpuKind,
-    PowerLine,
-    Server,
-    Task,
-)
+from optgap.models.consolidation import ConsolidationProblem, GpuKind, PowerLine, Server, Task
 from optgap.models.consolidation.problem import Capacity, Rules
 
 CAPACITIES: tuple[Capacity, ...] = ("none", "mean", "slot", "peak")

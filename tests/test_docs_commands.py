@@ -1,8 +1,8 @@
 """Every command in the README and the documentation works.
 
 Complete commands are run in an empty folder that holds what the page shows, on presets made small.
-Those in `PARSED` are taken apart by the real command line and their names looked up, for the
-reason beside them. A command that a sentence only mentions must have the options it names.
+Those in `PARSED` are taken apart by the real command line alone, for the reason beside them. A
+command that a sentence only mentions must have the options it names.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from conftest import ROOT, Cli
 
 from optgap.cli import COMMANDS, Call, UsageProblem, load_command
 from optgap.models.spec import Entry
-from optgap.registry import FAMILIES, family
+from optgap.registry import FAMILIES
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -106,7 +106,7 @@ class Reader:
         if command.inline and mentions(words):
             require_options(words)
         elif any(re.fullmatch(pattern, line) for pattern in PARSED):
-            require_names(words)
+            arguments(words)
         elif any(map(FORM.fullmatch, words)):
             require_options(words)
         else:
@@ -152,19 +152,6 @@ def require_options(words: list[str]) -> None:
         known = {"--help"}
     named = re.findall(r"(?<!\S)\[?(--?[a-z][\w-]*)", " ".join(words))
     assert set(named) <= known, words
-
-
-def require_names(words: list[str]) -> None:
-    from optgap.datasets import choose
-
-    if words[1].startswith("--"):
-        return require_options(words)
-    given = arguments(words)
-    if words[1] == "generate" and given["fetch"]:
-        choose(name for name in given["fetch"] if name not in ("NAME", "list"))
-    elif words[1] == "generate":
-        family(given["name"])
-    return None
 
 
 def look_into(command: pages.Command) -> None:

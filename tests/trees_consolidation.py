@@ -6,7 +6,6 @@ import itertools
 import math
 
 import numpy as np
-from exhaustive_consolidation import exhaustive
 from hypothesis import strategies as st
 
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
@@ -28,15 +27,10 @@ from optgap.solvers.consolidation.primal.diving import Diving
 MOST_PLACEMENTS = 20_000
 
 
-def grown(
-    problem: ConsolidationProblem,
-    *,
-    heuristics: bool = False,
-    levels: CostLevels | None = None,
-) -> Tree | None:
+def grown(problem: ConsolidationProblem, *, heuristics: bool = False) -> Tree | None:
     """A tree that knows one placement; None where counts do not fix the power, or there is none."""
     instance = instance_of(problem)
-    levels = levels or cost_levels(instance, 600)
+    levels = cost_levels(instance, 600)
     incumbent, rng = Incumbent(instance), np.random.default_rng(0)
     construct(incumbent, Limits(), rng, 1)
     if incumbent.placement is None or not counts_fix_power(instance, levels):
@@ -62,30 +56,11 @@ def counts_of_placement(instance: Instance, levels: CostLevels, placement: Place
     return np.array([*counts, servers], dtype=np.int64)
 
 
-def least_watts(problem: ConsolidationProblem) -> float | None:
-    """Of all placements, which are enumerated; None where there is none."""
-    return exhaustive(problem).claimed
-
-
-def holds(problem: ConsolidationProblem, tree: Tree, least: float) -> None:
-    """The tree's bound is one, and its incumbent keeps the rules."""
-    incumbent = tree.incumbent
-    assert min(tree.bound, incumbent.watts) <= least * (1 + 1e-9) + 1e-5
-    assert incumbent.placement is not None
-    assert problem.check(tree.instance.solution(incumbent.placement)) == []
-
-
-def all_counts(instance: Instance, levels: CostLevels, gang: bool) -> list[IntArray] | None:
+def all_counts(instance: Instance, levels: CostLevels) -> list[IntArray] | None:
     """Of every placement; None where there are too many to look at."""
-    choices = [
-        [
-            gpus
-            for gpus in itertools.combinations(range(instance.gpus), int(v))
-            if not gang or len({int(instance.gpu_server[g]) for g in gpus}) == 1
-        ]
-        for v in instance.width
-    ]
-    if math.prod(len(one) for one in choices) > MOST_PLACEMENTS:
+    gpus = range(instance.gpus)
+    choices = [list(itertools.combinations(gpus, int(v))) for v in instance.width]
+    if math.prod(map(len, choices)) > MOST_PLACEMENTS:
         return None
     found = {}
     load = np.zeros((instance.gpus, len(instance.demand)), dtype=np.int64)
@@ -96,11 +71,10 @@ def all_counts(instance: Instance, levels: CostLevels, gang: bool) -> list[IntAr
             counts = counts_of_placement(instance, levels, list(placement))
             found[tuple(counts.tolist())] = counts
             return
-        for gpus in choices[ell]:
-            chosen = list(gpus)
+        for chosen in map(list, choices[ell]):
             load[chosen] += instance.demand[:, ell]
             if (load[chosen] <= instance.max_capacity).all():
-                place((*placement, gpus))
+                place((*placement, tuple(chosen)))
             load[chosen] -= instance.demand[:, ell]
 
     place(())

@@ -14,27 +14,24 @@ from optgap.fitting.profile import (
     QUANTITIES,
     Column,
     Profile,
-    answered,
     check_magnitudes,
 )
-from optgap.fitting.readers import monitors, samples, tidy
+from optgap.fitting.readers import samples, tidy
 from optgap.fitting.readers.dialects import DIALECTS
 from optgap.fitting.readers.naming import CANONICAL, by_name
-from optgap.fitting.readers.text import RawTable, parse_csv, uncollected
+from optgap.fitting.readers.text import RawTable, parse_csv
 from optgap.models.columns import mapped, said
-from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.errors import InputError, one_of
 from optgap.models.reading import Held, held_table, read_text
 
 __all__ = ["read_profile", "read_profiles"]
 
 
-@uncollected()
 def read_profile(
     path: str | os.PathLike[str] | Any,
     *,
     columns: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
-    interval_s: float | None = None,
     fields: Sequence[str] = (),
     sampled: bool = True,
     strict: bool = True,
@@ -54,9 +51,6 @@ def read_profile(
         ``Power (kW)``, are recognised; a note says what was taken for what.
     units
         Units of canonical columns that are not the canonical ones, such as ``{"time_s": "ms"}``.
-    interval_s
-        Time between samples of a log without times, s. Default: 1 s for ``dcgmi dmon`` and
-        ``tegrastats``; a table without times is then one of samples.
     fields
         Names of the columns of a file without a header.
     sampled
@@ -92,16 +86,10 @@ def read_profile(
     held = path if isinstance(path, (str, os.PathLike)) else held_table("table", path)
     source, text = str(held), read_text(held)
     columns, units = columns or {}, units or {}
-    if interval_s is not None and not 0 < interval_s < 86_400:
-        raise InputError("interval_s", "", interval_s, "seconds between samples, above 0")
-    log = monitors.read(text, source, interval_s, units)
-    if log is not None:
-        profile = samples.cut(log)
-    else:
-        raw = parse_csv(text, source, fields)
-        if isinstance(held, Held):
-            raw = replace(raw, lines=raw.lines - 2)
-        profile = _read(raw, columns, units, reads, sampled, interval_s)
+    raw = parse_csv(text, source, fields)
+    if isinstance(held, Held):
+        raw = replace(raw, lines=raw.lines - 2)
+    profile = _read(raw, columns, units, reads, sampled)
     stated = {told.partition(":")[0] for told in columns.values() if ":" in told}
     stated |= {by_name(name)[0].name for name in units}
     if profile.traces and profile.kind != "samples":  # the tool's own units
@@ -117,7 +105,6 @@ def _read(
     units: Mapping[str, str],
     reads: Collection[str] | None,
     sampled: bool,
-    interval_s: float | None,
 ) -> Profile:
     """Return the table under canonical names, from the reader of its kind.
 
@@ -128,29 +115,23 @@ def _read(
     own = {n: by_name(n)[0].name for n in units if n in raw.cells and n not in columns}
     own = {name: ours for name, ours in own.items() if ours in QUANTITIES}
     named = mapped({**columns, **{n: f"{ours}:{units[n]}" for n, ours in own.items()}}, CANONICAL)
-    units = answered({name: unit for name, unit in units.items() if name not in own})
+    others = {name: f"{name}:{unit}" for name, unit in units.items() if name not in own}
+    measured = [name for name, quantity in QUANTITIES.items() if quantity.units]
+    units = {want.name: want.unit for want in mapped(others, measured, "--unit").values()}
     for name in named:
         if name not in raw.cells:
             raise InputError(raw.source, "columns", name, one_of(raw.cells))
     found = next((item for item in DIALECTS if item.matches(raw.cells.keys())), None)
-    log = None
-    if sampled and found is None:
-        log = samples.of_table(raw, named, units, interval_s)
+    log = samples.read_log(raw, named, units) if sampled and found is None else None
     if log is not None:
-        names = {**samples.called(list(raw.cells)), **{w.name: n for n, w in named.items()}}
-        return replace(samples.cut(log), called=names).noting(*filter(None, [said(named)]))
+        return log.noting(*filter(None, [said(named)]))
     raw.require_regular()
-    raw = without_copies(raw).noting(raw.again, "times the header stands below itself: left out")
+    raw = raw.noting(raw.again, "times the header stands below itself: left out")
     if found is not None:
         known = {want.name for want in named.values()}
         theirs = {n: w for n, w in mapped(found.columns).items() if w.name not in known}
         raw = found.rewritten(raw)
         named = {**{n: w for n, w in theirs.items() if n in raw.cells}, **named}
-    elif not named and not tidy.is_tidy(raw.cells):
-        expected = "columns of a known profiler, or canonical ones (frequency_mhz, power_w, …)"
-        more = "; columns= (--column theirs=ours) names them"
-        shown = NoQuote(", ".join(raw.cells))
-        raise InputError(raw.source, f"row {raw.top}", shown, expected + more)
     profile = tidy.read_tidy(raw, named, units, reads)
     return profile if found is None else replace(profile, kind=found.name)
 
@@ -166,13 +147,13 @@ def read_profiles(paths: Sequence[str | os.PathLike[str]], **how: Any) -> Profil
     notes = tuple(note for table in tables for note in table.notes)
     # a log of an idle GPU has no row, and no columns to share
     tables = [table for table in tables if len(table)] or tables[:1]
-    first = replace(tables[0], notes=notes)
     if len(tables) == 1:
-        return first
+        return replace(tables[0], notes=notes)
     files = [np.full(len(table), table.source, dtype=object) for table in tables]
     lines = [t.lines if len(t.lines) else np.full(len(t), NO_LINE) for t in tables]
     return replace(
-        first,
+        tables[0],
+        notes=notes,
         columns=_stacked([table.columns for table in tables]) | {"file": np.concatenate(files)},
         source=", ".join(table.source for table in tables),
         kind="+".join(dict.fromkeys(table.kind for table in tables)),
@@ -187,14 +168,3 @@ def _stacked(tables: Sequence[Mapping[str, Column]]) -> dict[str, Column]:
     """Return the columns that all tables have, one table below the other."""
     shared = [name for name in tables[0] if all(name in table for table in tables)]
     return {name: np.concatenate([table[name] for table in tables]) for name in shared}
-
-
-def without_copies(raw: RawTable) -> RawTable:
-    """Return the table with each exactly repeated row once, and a note if there was one."""
-    first: dict[tuple[str, ...], int] = {}
-    rows = list(zip(*raw.cells.values(), strict=True))
-    same = [first.setdefault(row, k) != k for k, row in enumerate(rows)]
-    if not any(same):
-        return raw
-    note = f"repeated rows left out (the first is row {raw.lines[same.index(True)]})"
-    return raw.noting(sum(same), note).take(~np.array(same))

@@ -1,4 +1,4 @@
-"""Published kinds of CSV: sweeps of clocks and limits, training throughput, co-locations.
+"""Published kinds of CSV: sweeps of clocks and limits, training throughput.
 
 A dialect turns a table into one that `tidy` reads: it names the columns, and computes those that
 need more than a name.
@@ -9,39 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 
-from optgap.fitting.readers.text import Floats, RawTable, parse_csv, stem
+from optgap.fitting.readers.text import RawTable, stem
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.reading import read_text
 
 SERVER = 8
 """GPUs of a node of ElasticFlow's testbed, and of a node of Gavel's consolidated jobs."""
-
-
-def _positive(raw: RawTable, name: str) -> Floats:
-    """Return a positive column; raise InputError for the first other number."""
-    values = raw.numbers(name)
-    for row in np.flatnonzero(values <= 0)[:1]:
-        where = f"row {raw.lines[row]}, column {name}"
-        raise InputError(raw.source, where, float(values[row]), "a number above 0")
-    return values
-
-
-def _joined(raw: RawTable, names: str) -> list[str]:
-    """Join text columns by a slash, row by row, without empty parts."""
-    parts = [raw.text(name) for name in names.split() if name in raw.cells]
-    return ["/".join(filter(None, row)) for row in zip(*parts, strict=True)]
-
-
-def _offsets(raw: RawTable) -> RawTable:
-    """Rename clocks that are offsets from a base clock, which are not all above 0."""
-    if np.all(raw.numbers("coreF") > 0):
-        return raw
-    offsets = {"coreF": "frequency_offset_mhz", "memF": "memory_offset_mhz"}
-    return replace(raw, cells={offsets.get(n, n): cells for n, cells in raw.cells.items()})
 
 
 def _adaptdl(raw: RawTable) -> RawTable:
@@ -68,14 +43,11 @@ def _elasticflow(raw: RawTable) -> RawTable:
     """Read iterations per second by global batch (rows) and GPUs (columns); 0 is no run."""
     counts = [name for name in raw.cells if name.isdigit()]
     rates = np.array([raw.numbers(name) for name in counts])
-    for column, row in np.argwhere(rates < 0)[:1]:
-        where = f"row {raw.lines[row]}, column {counts[column]}"
-        raise InputError(raw.source, where, float(rates[column, row]), "iterations per second")
     column, row = np.nonzero(rates > 0)
     gpus = np.array(counts, dtype=float)[column]
-    batch = _positive(raw, "global_batch_size")[row]
+    batch = raw.numbers("global_batch_size")[row]
     raw = raw.noting(
-        rates.size - len(row), "cells of 0 or nothing are combinations that were not run"
+        rates.size - len(row), "cells without a rate are combinations that were not run"
     )
     return replace(raw.take(row), cells={}).having(
         global_batch=batch, application=stem(raw.source), gpus=gpus, nodes=np.ceil(gpus / SERVER),
@@ -84,52 +56,14 @@ def _elasticflow(raw: RawTable) -> RawTable:
 
 
 def _gavel(raw: RawTable) -> RawTable:
-    """Read isolated jobs; steps are summed over workers, so T = n / steps_per_s.
+    """Refuse Gavel's isolated jobs, whose steps are summed over workers.
 
-    Unconsolidated jobs have one GPU on each node; others fill nodes of eight.
+    Raises
+    ------
+    InputError: with the formula of a time.
     """
-    raw = raw.take(raw.numbers("steps_per_s") > 0)
-    gpus = _positive(raw, "num_gpus")
-    place = raw.text("placement") if "placement" in raw.cells else [""] * len(gpus)
-    apart = np.array(["unconsolidated" in text for text in place], dtype=bool)
-    nodes = np.where(apart, gpus, np.ceil(gpus / SERVER))
-    return raw.having(placement=np.where(apart, "unconsolidated", "consolidated"), nodes=nodes,
-                      gpus_on_node=np.ceil(gpus / nodes), time_s=gpus / raw.numbers("steps_per_s"),
-                      steps_per_s="")  # fmt: skip
-
-
-def _per_gpu(raw: RawTable) -> RawTable:
-    """Read EcoSched's counters, which are summed over the GPUs, per GPU."""
-    sums = {"frequency_mhz": "sm_clock_sum_mhz", "fp_active": "fp_active_sum"}
-    gpus = _positive(raw, "gpu_count")
-    return raw.having(**{ours: raw.numbers(name) / gpus for ours, name in sums.items()
-                         if name in raw.cells})  # fmt: skip
-
-
-def _pairs(raw: RawTable) -> RawTable:
-    """Read Lucid's pairs as two rows per pair: speed (1 = alone) and summed solo utilisation.
-
-    Solo utilisations come from ``single_data.csv`` beside the file.
-    """
-    beside = Path(raw.source).with_name("single_data.csv")
-    if not beside.exists():
-        found = NoQuote("no single_data.csv beside it")
-        raise InputError(raw.source, "", found, "the jobs' utilisation alone, in that file")
-    alone, job = (
-        parse_csv(read_text(beside), str(beside)),
-        "model{0} dataset{0} batchsize{0} amp{0}",
-    )
-    util = dict(zip(_joined(alone, job.format("")), alone.numbers("gpu_util"), strict=True))
-    sides = [_joined(raw, job.format(k)) for k in "12"]
-    known = [k for k, pair in enumerate(zip(*sides, strict=True)) if util.keys() >= {*pair}]
-    if not known:
-        raise InputError(raw.source, "", NoQuote("no pair known alone"), "pairs of known jobs")
-    raw = raw.noting(len(raw) - len(known), "pairs without solo utilisation left out").take(known)
-    names = [side[k] for k in known for side in sides]  # each side of a pair, one below the other
-    speeds = np.stack([raw.numbers(f"speed{k}") for k in "12"], axis=1).ravel()
-    sums = np.repeat([sum(util[side[k]] for side in sides) for k in known], 2)
-    twice = replace(raw.take(np.repeat(np.arange(len(raw)), 2)), cells={})
-    return twice.having(application=names, util_sum_percent=sums, speed=speeds)
+    found = NoQuote("Gavel's steps_per_s, a sum over the GPUs")
+    raise InputError(raw.source, "", found, "a column time_s = num_gpus / steps_per_s")
 
 
 @dataclass(frozen=True)
@@ -138,32 +72,27 @@ class Dialect:
 
     Parameters
     ----------
-    needs: columns that identify the kind, or a test of the columns.
+    needs: columns that identify the kind.
     columns: canonical names of columns, as a user would give them.
     change: function that computes columns that need more than a name.
     joined: canonical text columns, and the columns that are joined to make them.
     """
 
     name: str
-    needs: str | Callable[[Set[str]], bool]
+    needs: str
     columns: Mapping[str, str] = field(default_factory=dict)
     change: Callable[[RawTable], RawTable] = replace
     joined: Mapping[str, str] = field(default_factory=dict)
 
     def matches(self, header: Set[str]) -> bool:
         """Tell whether a table with these columns is of this kind."""
-        needs = self.needs
-        return {*needs.split()} <= header if isinstance(needs, str) else needs(header)
+        by_gpus = self.name != "elasticflow" or all(map(str.isdigit, header - {self.needs}))
+        return {*self.needs.split()} <= header and by_gpus
 
     def rewritten(self, raw: RawTable) -> RawTable:
         """Return the table in a form that `tidy` reads."""
         found = self.change(raw)
-        return found.having(**{ours: _joined(raw, theirs) for ours, theirs in self.joined.items()})
-
-
-def _by_gpus(header: Set[str]) -> bool:
-    rest = header - {"global_batch_size"}
-    return len(rest) < len(header) and bool(rest) and all(name.isdigit() for name in rest)
+        return found.having(**{n: found.joined(own.split()) for n, own in self.joined.items()})
 
 
 _ZEUS = "dataset network optimizer"
@@ -172,20 +101,15 @@ DIALECTS: Sequence[Dialect] = (
             {"time": "time_s:ms", "DRAMA": "dram_active"},
             joined={"application": "benchmark argNo kernel"}),
     Dialect("gpu-dvfs", "appName coreF memF power/W",
-            {"coreF": "frequency_mhz", "memF": "memory_mhz"}, _offsets,
-            {"application": "appName kernel argNo arg"}),
+            {"coreF": "frequency_mhz", "memF": "memory_mhz"},
+            joined={"application": "appName kernel argNo arg"}),
     Dialect("zeus-summary", "network batch_size power_limit time_per_epoch average_power",
             {"batch_size": "local_batch", "time_per_epoch": "time_s"},
             joined={"workload": _ZEUS, "application": f"{_ZEUS} power_limit"}),
     Dialect("adaptdl-placements", "placement local_bsz step_time", {}, _adaptdl),
     Dialect("adaptdl-scalability", "num_nodes num_replicas local_bsz step_time",
             {"num_replicas": "gpus"}, _adaptdl),
-    Dialect("elasticflow", _by_gpus, {}, _elasticflow),
-    Dialect("gavel", "model local_batch_size num_gpus steps_per_s",
-            {"model": "application", "gpu": "gpu_model", "local_batch_size": "local_batch"},
-            _gavel),
-    Dialect("ecosched", "app gpu_count runtime_s avg_power_per_gpu_w dram_util_sum",
-            {"platform": "gpu_model"}, _per_gpu),
-    Dialect("lucid-colocation", "model1 speed1 model2 speed2", {}, _pairs),
+    Dialect("elasticflow", "global_batch_size", {}, _elasticflow),
+    Dialect("gavel", "model local_batch_size num_gpus steps_per_s", {}, _gavel),
 )  # fmt: skip
 """Dialects in the order of trial; any other table is a log of samples or a tidy table."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -12,7 +12,9 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.units import SCOPES, STATISTICS, Header, is_statistic, parsed, units_of
 
 NAMES: Mapping[str, tuple[str, ...]] = {
-    "power_w": ("power", "power_draw", "gpu_power", "board_power", "power_usage", "watts"),
+    "power_w": (
+        "power", "gpu_power", "board_power", "power_usage", "power_consumption", "watts",
+    ),
     "frequency_mhz": (
         "frequency", "freq", "clock", "core", "sm_clock", "core_clock", "gpu_clock",
         "graphics_clock", "core_frequency", "sm_frequency", "gpu_frequency", "core_freq",
@@ -44,27 +46,35 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "util_percent": (
         "util", "utilization", "utilisation", "gpu_util", "gpu_utilization", "gpu_utilisation",
     ),
-    "util_sum_percent": ("util_sum", "summed_util", "total_util", "summed_utilisation"),
     "dram_sum": ("dram_util_sum", "dram_active_sum"),
-    "speed": ("relative_speed", "normalized_speed", "normalised_speed"),
-    "power_limit_w": ("power_limit", "power_cap"),
+    "power_limit_w": ("power_limit", "power_cap", "enforced_power_limit"),
     "idle_w": ("idle", "idle_power"),
     "application": (
         "app", "job", "benchmark", "kernel", "program", "app_name", "application_name",
     ),
-    "gpu_model": ("gpu_name", "gpu_type", "device", "device_name"),
+    "gpu_model": ("gpu_name", "gpu_type", "device", "device_name", "platform"),
     "rate": ("throughput", "training_throughput", "train_throughput"),
 }  # fmt: skip
 """Recognised names, as words joined by underscores, without unit and statistic."""
 
+_LOGGED: Mapping[str, tuple[str, ...]] = {
+    "power_w": ("power_draw_instant", "power_draw", "power_draw_average", "board_power_draw"),
+    "frequency_mhz": (
+        "clocks_current_sm", "clocks_sm", "clocks_current_graphics", "clocks_gr",
+    ),
+    "memory_mhz": ("clocks_current_memory", "clocks_mem"),
+    "util_percent": ("utilization_gpu", "gpu_load"),
+}  # fmt: skip
+"""Loggers' names of quantities, in words, the preferred one first."""
 CANONICAL = (*QUANTITIES, *TEXTS)
 RATE, BATCH = "rate", "batch"
 _OURS = {name: ours for ours, names in NAMES.items() for name in (*names, ours)}
 _OURS |= {name: name for name in CANONICAL}
+_RANKED = {n: (ours, 0.1 * k) for ours, names in _LOGGED.items() for k, n in enumerate(names, 1)}
 _STEMS = {name.rpartition("_")[0]: name for name in CANONICAL}
 _STEMS |= {"p": "power_w", "f": "frequency_mhz", "t": "time_s", "e": "energy_j"}
 """Names that need a unit for recognition: memory_ghz is a clock, memory_mib is not."""
-_SCOPED = ("power_w", "energy_j", "gpus", "time_s", BATCH)
+_SCOPED = ("power_w", "energy_j", "frequency_mhz", "fp_active", "gpus", "time_s", BATCH)
 """Quantities that may be called total, or per GPU."""
 NEVER, ASKED = 9, 3
 _KINDS = ("steps", "samples", "tokens", "others")
@@ -88,14 +98,14 @@ class Seen(Wanted):
     either: tuple[str, ...] = ()
 
 
-def quantity_of(words: str) -> tuple[str, int, str]:
+def quantity_of(words: str) -> tuple[str, float, str]:
     """Return the canonical name for a column's words ("" for none), its rank and its scope.
 
     >>> quantity_of("avg_power_per_gpu"), quantity_of("power_std"), quantity_of("colour")
     (('power_w', 0, 'each'), ('power_w', 9, ''), ('', 1, ''))
     """
-    if words in _OURS:
-        return _OURS[words], 1, ""
+    if words in _OURS or words in _RANKED:
+        return *_RANKED.get(words, (_OURS.get(words, ""), 1)), ""
     parts = words.replace("per_gpu", "each").replace("per_device", "each").split("_")
     rank = max((STATISTICS.get(part, NEVER) for part in parts if is_statistic(part)), default=1)
     parts = [part for part in parts if not is_statistic(part)]
@@ -110,6 +120,27 @@ def quantity_of(words: str) -> tuple[str, int, str]:
     return ours, rank, scope
 
 
+def claims(
+    header: Sequence[str],
+    named: Mapping[str, Wanted] = MappingProxyType({}),
+    texts: Collection[str] = (),
+) -> Iterator[tuple[float, str, Seen]]:
+    """Yield the rank, the name and the meaning of each recognised column; the lowest rank is best.
+
+    Parameters
+    ----------
+    named: columns that the user names; no other column is taken for the same quantity.
+    texts: columns without numbers; another column of the same name is preferred.
+    """
+    told = {theirs: _told(want, parsed(theirs)) for theirs, want in named.items()}
+    taken = {seen.name for seen in told.values()}
+    for theirs in header:
+        seen, rank = (told[theirs], -9.0) if theirs in told else by_name(theirs)
+        rank += (theirs in texts and rank >= 0 and seen.name not in TEXTS) * NEVER / 2
+        if theirs in told or (seen.name and rank < NEVER and seen.name not in taken):
+            yield rank, theirs, seen
+
+
 def recognised(
     header: Sequence[str],
     source: str,
@@ -121,20 +152,12 @@ def recognised(
 
     Parameters
     ----------
-    named: columns that the user names; no other column is taken for the same quantity.
+    named, texts: as for `claims`.
     units: units that the user states.
-    texts: columns without numbers; another column of the same name is preferred.
     """
-    told = {theirs: _told(want, parsed(theirs)) for theirs, want in named.items()}
-    taken = {seen.name for seen in told.values()}
     found: dict[str, list[tuple[float, str, Seen]]] = {}
-    for theirs in header:
-        seen, rank = by_name(theirs)
-        rank += (theirs in texts and rank >= 0 and seen.name not in TEXTS) * NEVER / 2
-        if theirs in told:
-            found[told[theirs].name] = [(0, theirs, told[theirs])]
-        elif seen.name and rank < NEVER and seen.name not in taken:
-            found.setdefault(seen.name, []).append((rank, theirs, seen))
+    for claim in claims(header, named, texts):
+        found.setdefault(claim[2].name, []).append(claim)
     refused: dict[str, InputError] = {}
     result: dict[str, Seen] = {}
     for ours, several in found.items():
@@ -180,10 +203,10 @@ def _told(want: Wanted, header: Header) -> Seen:
     rate = parsed(f"({want.unit})")
     if want.unit and rate.rate:
         return Seen(RATE, rate.unit, rate.rate, "each" if "per_gpu" in rate.words else "")
-    units = tuple(unit for unit in header.units if unit in units_of(want.name))
-    if want.unit or not units or header.rate:
-        return Seen(want.name, want.unit)
-    return Seen(want.name, header.unit, "", "", units if len(units) > 1 else ())
+    asked = not want.unit and not header.rate
+    units = tuple(unit for unit in header.units if asked and unit in units_of(want.name))
+    unit = header.unit if units else want.unit
+    return Seen(want.name, unit, "", "", units if len(units) > 1 else ())
 
 
 def _unclear(theirs: str, seen: Seen, source: str) -> InputError | None:

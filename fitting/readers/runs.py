@@ -20,37 +20,25 @@ PAUSE, PAUSE_S = 2, 1.0
 """Longest pause that is bridged (samples, s), because sensors average over a second."""
 HOLE_PERIODS, HOLE_S = 10, 5.0
 """Times without a sample above both of which a log has a hole."""
-LASTS, LASTS_S = 5, 3.0
-"""Number of updates whose median is a lasting level, or time of a single reading."""
-SLIP_LOW, SLIP_HIGH, SLIP = 1 / 6, 1.5, 2
-"""Shares of lasting levels; up to `SLIP` updates below or above these are slips."""
+LASTS_S = 3.0
+"""Seconds (at least `SHORTEST` samples) whose median is a lasting level."""
+SLIP_LOW, SLIP_HIGH = 1 / 6, 1.5
+"""Shares of the lasting levels; readings below or above these are slips of the sensor."""
 UTIL, UTIL_SHARE, UTIL_KNOWN, UTIL_DEAD = 10.0, 0.3, 0.9, 5.0
 """Thresholds of busy samples: `UTIL` percent, or a share of the 95th percentile."""
 MOVE, HELD, HELD_SHARE = np.log(1.03), 0.01, 0.9
 """Changes of a clock exceed `MOVE`; a clock is held if most samples are within `HELD`."""
-UNSTEADY, UNHELD, BRIEF_S = 0.25, 0.05, 5.0
-"""Thresholds of power spread, clock spread and run time of a suspect run."""
+UNSTEADY, BLURRED, UNHELD, BRIEF_S = 0.25, 0.08, 0.05, 5.0
+"""Thresholds of power spread (with and without utilisation), clock spread and run time."""
+IDLE = "idle throughout"
 
 
 @dataclass
 class Run:
-    """Run of a device.
-
-    Parameters
-    ----------
-    span: samples of the run.
-    mean: samples that count in its means.
-    time_s: duration, s; NaN if its beginning or end is missing.
-    power_w: mean power, W.
-    spreads: of power and clock, the 10th to the 90th percentile over the mean.
-    doubts: reasons why the run is suspect.
-    """
+    """Run of a device: its samples, their means by our names, and reasons to suspect it."""
 
     span: slice
-    mean: Flags
-    time_s: float
-    power_w: float
-    spreads: tuple[float, float]
+    values: dict[str, float]
     doubts: list[str]
 
 
@@ -67,27 +55,20 @@ class Cut:
     told: criterion of busy samples, if not utilisation.
     """
 
-    order: NDArray[np.int64]
+    order: Index
     seen: Floats
     period: float
     holes: list[tuple[int, float]]
-    remarks: list[str] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
     idle_w: float = float("nan")
     told: str = ""
     slips: Floats = field(default_factory=lambda: np.zeros(0))
     short_s: list[float] = field(default_factory=list)
-    bridged_s: list[float] = field(default_factory=list)
     at_rest: int = 0
 
 
 def cut_device(times: Floats, series: Mapping[str, Floats]) -> Cut:
-    """Cut one device's samples into runs.
-
-    Parameters
-    ----------
-    times: times of the log, s.
-    series: ``power_w`` and other samples; ``counter_j`` is an energy counter.
+    """Cut one device's samples (``power_w`` and others) at `times` (s) into runs.
 
     Raises
     ------
@@ -95,49 +76,33 @@ def cut_device(times: Floats, series: Mapping[str, Floats]) -> Cut:
     """
     found = _timed(times)
     times, period = found.seen, found.period
+    width = max(SHORTEST, int(np.ceil(LASTS_S / period - 1e-6)))
     series = {name: values[found.order] for name, values in series.items()}
-    cuts = np.array([k for k, _ in found.holes], dtype=np.int64)
     clock = series.get("frequency_mhz", np.full(len(times), np.nan))
-    power, found.slips = without_slips(times, series["power_w"], period)
-    busy, found.told = busy_samples(times, power, series.get("util_percent"), period)
+    power, found.slips = _without_slips(series["power_w"], width)
+    series["power_w"] = power
+    busy, found.told = _busy(power, series.get("util_percent"), width)
     found.idle_w = _at_rest(times, power, busy)
-    resting = power[~busy & np.isfinite(power)]
-    if len(resting):
-        low, high = np.percentile(resting, [10, 90])
-        if high > 1.5 * low:
-            found.remarks.append(f"power at rest is {low:.3g} to {high:.3g} W, not one level")
-    by_power = found.told not in ("", IDLE)
+    cuts = np.array([k for k, _ in found.holes], dtype=np.int64)
     outside, lasted = ~busy, 0.0
-    for start, stop in _spans(times, busy, cuts, period, found.bridged_s):
+    for start, stop in _spans(times, busy, cuts):
         length = float(times[stop - 1] - times[start] + period)
         if stop - start < SHORTEST or length < SHORTEST_S - 1e-6:
             found.short_s.append(length)
             continue
-        if np.count_nonzero(np.isfinite(power[start:stop])) < 2:
-            continue
+        outside[start:stop] = False
         inside = slice(start, stop)
-        outside[inside] = False
-        edges = moves(times[inside], clock[inside], power[inside], period)
-        edges = [start, *(start + k for k in edges), stop]
-        seen = not (np.isin(start, cuts) or np.isin(stop, cuts)) and len(edges) == 2
+        edges = [start, *(start + k for k in moves(clock[inside], width)), stop]
+        whole = len(edges) == 2 and not np.isin([start, stop], cuts).any()
         for first, last in pairwise(edges):
             part = slice(first, last)
-            late = PAUSE_S if first > start else 0.0
-            mean = _counted(times[part], power[part], by_power, late, period)
-            spreads = spread(power[part][mean]), spread(clock[part][mean])
-            lasts = float(times[last - 1] - times[first] + period)
-            lasted += lasts
-            doubts = {
-                "its power spreads over more than 25 %: not one steady load": spreads[0] > UNSTEADY,
-                "its clock spreads over more than 5 %: not held": spreads[1] > UNHELD,
-                "its power has two levels: part of it may be idle": by_power
-                and two_levels(power[part]),
-                "shorter than 5 s: its mean power may be 16 % off": lasts < BRIEF_S,
-            }
-            watts = _power(times[part], power[part][mean], series.get("counter_j"), part)
-            reasons = [words for words, holds in doubts.items() if holds]
-            took = length if seen else float("nan")
-            found.runs.append(Run(part, mean, took, watts, spreads, reasons))
+            if np.isfinite(power[part]).any():
+                values = _means(times[part], {n: v[part] for n, v in series.items()},
+                                PAUSE_S if first > start else 0.0, found.told != "")  # fmt: skip
+                lasts = float(times[last - 1] - times[first] + period)
+                lasted += lasts
+                values["time_s"] = length if whole else float("nan")
+                found.runs.append(Run(part, values, _doubts(values, lasts, found.told != "")))
     found.at_rest = int(np.count_nonzero(outside))
     if sum(found.short_s) > 0.25 * lasted:  # a fifth of the sum of both
         for run in found.runs:
@@ -145,12 +110,52 @@ def cut_device(times: Floats, series: Mapping[str, Floats]) -> Cut:
     return found
 
 
-IDLE = "idle throughout"
+def _timed(times: Floats) -> Cut:
+    """Sort a device's samples, and take the holes out of their times.
+
+    Raises
+    ------
+    ValueError: if the samples must be of several devices.
+    """
+    order = np.arange(len(times))
+    if len(times) < 2:
+        return Cut(order, np.zeros(len(times)), 1.0, [])
+    steps = np.diff(times)
+    back = np.count_nonzero(steps < 0)
+    if back > max(1.0, 0.02 * len(steps)):
+        order = np.lexsort((-order if back > len(steps) / 2 else order, times))
+        steps = np.diff(times[order])
+    long = float(np.percentile(np.abs(steps), 90))
+    near = np.mean(np.abs(steps) < 0.15 * long)
+    if len(steps) >= 2 * SHORTEST and (long == 0 or near >= 0.4):
+        raise ValueError
+    ahead = steps[steps > 0]
+    period = float(np.median(ahead)) if len(ahead) else 1.0
+    bad = (steps < 0) | (steps > max(HOLE_PERIODS * period, HOLE_S))
+    seen = np.append(0.0, np.cumsum(np.where(bad, period, steps)))
+    holes = [(int(k) + 1, float(steps[k])) for k in np.flatnonzero(bad)]
+    return Cut(order, seen, period, holes)
 
 
-def busy_samples(
-    times: Floats, power: Floats, util: Floats | None, period: float
-) -> tuple[Flags, str]:
+def _lasting(values: Floats, width: int) -> Floats:
+    """Return the running median of `width` samples: the levels that last for half of these."""
+    from scipy.ndimage import median_filter
+
+    return np.asarray(median_filter(values, width, mode="reflect"))
+
+
+def _without_slips(power: Floats, width: int) -> tuple[Floats, Floats]:
+    """Return power without impossible readings of the sensor, and these readings."""
+    filled = _filled(power)
+    low, high = _lasting(filled, width * 3 // 2).min(), _lasting(filled, width).max()
+    with np.errstate(invalid="ignore"):  # two updates of a sensor take up to 2 s
+        slip = (power <= 0) | (power < SLIP_LOW * low) | (power > SLIP_HIGH * high)
+    if not np.isfinite(power[~slip]).any():  # then nothing tells a slip
+        return power, power[:0]
+    return np.where(slip, np.nan, power), power[slip]
+
+
+def _busy(power: Floats, util: Floats | None, width: int) -> tuple[Flags, str]:
     """Return which samples are busy, and the criterion if it is not utilisation."""
     why = "no utilisation"
     if util is not None and np.mean(np.isfinite(util)) >= UTIL_KNOWN:
@@ -162,50 +167,13 @@ def busy_samples(
         if high < 2 * low:
             return np.zeros(len(power), dtype=bool), IDLE
         why = "utilisation below 5 % whatever the power"
-    low, high = levels(times, power, period)
+    level = _lasting(_filled(power), width)
+    low, high = float(level.min()), float(level.max())
     limit = 1.1 * low + 0.02 * high
-    rest = _filled(power) <= limit
-    starts, stops = _stretches(rest)
-    lasting = (stops - starts > PAUSE) & (times[stops - 1] - times[starts] + period > PAUSE_S)
-    if high < 1.3 * low or not (low < 0.5 * high or np.count_nonzero(lasting) >= 3):
+    often = len(_stretches(level <= limit)[0]) >= 3
+    if high < 1.3 * low or not (low < 0.5 * high or often):
         return np.ones(len(power), dtype=bool), f"{why}: all taken for busy"
-    return ~rest, f"{why}: busy is what draws more than {limit:.3g} W"
-
-
-def levels(times: Floats, power: Floats, period: float) -> tuple[float, float]:
-    """Return the lowest and the highest level of power that lasts, in W."""
-    value, _, lasts = _updates(times, power, period)
-    found = value[lasts >= LASTS_S]
-    if len(value) >= LASTS:
-        rows = np.lib.stride_tricks.sliding_window_view(value, LASTS)
-        found = np.append(found, np.median(rows, axis=1))
-    else:  # a few constant levels: those that make up a run's length
-        level, which = np.unique(value, return_inverse=True)
-        found = np.append(found, level[np.bincount(which, lasts) >= SHORTEST_S - 1e-6])
-    found = found if len(found) else np.median(value, keepdims=True)
-    return float(found.min()), float(found.max())
-
-
-def without_slips(times: Floats, power: Floats, period: float) -> tuple[Floats, Floats]:
-    """Return power without impossible readings of the sensor, and these readings."""
-    value, start, lasts = _updates(times, power, period)
-    low, high = levels(times, power, period)
-    bad = (value <= 0) | (value < SLIP_LOW * low) | (value > SLIP_HIGH * high)
-    ends = np.append(start[1:], len(power))
-    clean = power.copy()
-    for first, last in zip(*_stretches(bad), strict=True):
-        if last - first <= SLIP and lasts[first:last].sum() < LASTS_S:
-            clean[start[first] : ends[last - 1]] = np.nan
-    if not np.isfinite(clean).any():  # then nothing tells a slip
-        return power, power[:0]
-    return clean, power[np.isfinite(power) & ~np.isfinite(clean)]
-
-
-def _updates(times: Floats, power: Floats, period: float) -> tuple[Floats, Index, Floats]:
-    """Return the sensor's readings, each as often as it changed: value, first sample, seconds."""
-    known = np.flatnonzero(np.isfinite(power))
-    start = known[np.append(0, np.flatnonzero(np.diff(power[known])) + 1)]
-    return power[start], start, np.diff(np.append(times[start], times[-1] + period))
+    return _filled(power) > limit, f"{why}: busy is what draws more than {limit:.3g} W"
 
 
 def _stretches(flags: Flags) -> tuple[Index, Index]:
@@ -221,10 +189,8 @@ def _filled(values: Floats) -> Floats:
     return values[np.where(place < 0, int(np.argmax(known)), place)]
 
 
-def _spans(
-    times: Floats, busy: Flags, cuts: Index, period: float, bridged: list[float]
-) -> list[tuple[int, int]]:
-    """Return where runs begin and end; add the bridged pauses to `bridged`."""
+def _spans(times: Floats, busy: Flags, cuts: Index) -> list[tuple[int, int]]:
+    """Return where runs begin and end; short pauses are bridged."""
     edges = np.unique(np.concatenate([*_stretches(busy), cuts[busy[cuts]]]))
     inside = np.append(busy, False)[edges]
     starts, stops = edges[inside], edges[np.flatnonzero(inside) + 1]
@@ -233,171 +199,73 @@ def _spans(
     idle, pause = starts[1:] - stops[:-1], times[starts[1:]] - times[stops[:-1]]
     whole = np.searchsorted(cuts, starts[1:], "right") == np.searchsorted(cuts, stops[:-1])
     joined = whole & ((idle <= PAUSE) | (pause <= PAUSE_S + 1e-6))
-    bridged += pause[joined].tolist()
     firsts, lasts = np.append(True, ~joined), np.append(~joined, True)
     return [(int(a), int(b)) for a, b in zip(starts[firsts], stops[lasts], strict=True)]
 
 
-def moves(times: Floats, clock: Floats, power: Floats, period: float) -> list[int]:
-    """Return where the clock of a run moves to another level and stays there.
+def moves(clock: Floats, width: int) -> list[int]:
+    """Return where the clock of a run moves from one held level to another and stays there.
 
-    Candidates are moves of the median of `LASTS_S` seconds. One counts where the clock is held on
-    both sides, or where it moves by more than twice its spread and power with it: under a power
-    limit the clock wanders at constant power.
+    A level is held where nine of ten samples about it are within 1 % of it. Under a power limit
+    the clock wanders, and no level is held.
     """
-    width = max(SHORTEST, int(np.ceil(LASTS_S / period - 1e-6)))
+    from scipy.ndimage import uniform_filter1d
+
     usable = np.where(clock > 0, clock, np.nan)
     if len(clock) < 2 * width or not np.isfinite(usable).any():
         return []
     logs = np.log(_filled(usable))
-    if np.ptp(logs) <= MOVE:
-        return []
-    from scipy.ndimage import median_filter
-
-    middle = median_filter(logs, width, mode="nearest")[width // 2 : len(logs) - (width - 1) // 2]
-    starts, stops = _stretches(np.abs(middle[width:] - middle[:-width]) > MOVE)
-    late = int(np.ceil(PAUSE_S / period - 1e-6))
-    cuts = []
-    for first, last in zip(starts, stops, strict=True):
-        near = logs[first + width : last + width]
-        new = np.abs(near - middle[last - 1 + width]) < np.abs(near - middle[first])
-        # the split with the fewest samples on the wrong side
-        wrong = np.cumsum(np.append(0, np.where(new, 1, -1)))
-        k = int(first + width + np.argmin(wrong))
-        if _moved(logs, power, (max(0, k - width), k), (k + late, k + late + width)):
-            step = abs(middle[min(k, len(middle) - 1)] - middle[max(0, k - width)])
-            cuts.append((float(step), k))
-    while cuts:  # then judged by the whole pieces; the least convincing goes first
-        edges = [0, *(k for _, k in cuts), len(logs)]
-        failed = [
-            cut
-            for a, cut, b in zip(edges, cuts, edges[2:], strict=False)
-            if min(b - cut[1], cut[1] - a) < width
-            or not _moved(logs, power, (a + late if a else 0, cut[1]), (cut[1] + late, b))
-        ]
-        if not failed:
-            break
-        cuts.remove(min(failed))
-    return [k for _, k in cuts]
+    level = _lasting(logs, width)
+    near = uniform_filter1d((np.abs(logs - level) <= HELD).astype(float), width)
+    held = np.flatnonzero(near >= HELD_SHARE)
+    cuts = [0]
+    for k in np.flatnonzero(np.abs(np.diff(level[held])) > MOVE).tolist():
+        last, first = held[k], held[k + 1]
+        between = np.abs(logs[last + 1 : first + 1, None] - level[[last, first]])
+        cuts.append(int(last) + 1 + int(np.argmax(between[:, 1] < between[:, 0])))
+    cuts.append(len(clock))
+    return [k for a, k, b in zip(cuts, cuts[1:], cuts[2:], strict=False)
+            if min(k - a, b - k) >= width]  # fmt: skip
 
 
-def _moved(logs: Floats, power: Floats, before: tuple[int, int], after: tuple[int, int]) -> bool:
-    """Tell whether the clock's level differs between two stretches of samples."""
-    sides, drawn = ([v[slice(*part)] for part in (before, after)] for v in (logs, power))
-    if min(map(len, sides)) < SHORTEST - 1:
-        return False
-    levels_ = [float(np.median(side)) for side in sides]
-    step = abs(levels_[1] - levels_[0])
-    off = [np.abs(side - level) for side, level in zip(sides, levels_, strict=True)]
-    if step <= MOVE or all(np.mean(part <= HELD) >= HELD_SHARE for part in off):
-        return bool(step > MOVE)
-    spread_ = max(float(np.ptp(np.percentile(side, [10, 90]))) for side in sides)
-    if step <= 2 * spread_ or any(not np.isfinite(part).any() for part in drawn):
-        return False
-    return bool(abs(np.log(np.nanmedian(drawn[1]) / np.nanmedian(drawn[0]))) > MOVE)
+def _means(
+    times: Floats, series: Mapping[str, Floats], late: float, by_power: bool
+) -> dict[str, float]:
+    """Return the means of a run's series, and the spreads of power and clock.
 
-
-def _counted(times: Floats, power: Floats, by_power: bool, late: float, period: float) -> Flags:
-    """Return the samples that count in means, because sensors average the second before."""
-    length = times[-1] - times[0] + period
+    The first second does not count, because sensors average the second before; without
+    utilisation half a second at either end does not. Most of a short run counts.
+    """
+    length, known = times[-1] - times[0], np.isfinite(series["power_w"])
     first = late or (min(0.5, 0.1 * length) if by_power else min(1.0, 0.2 * length))
     last = min(0.5, 0.1 * length) if by_power else 0.0
-    inside = (times >= times[0] + first - 1e-6) & (times <= times[-1] - last + 1e-6)
-    known = np.isfinite(power)
-    return inside & known if np.any(inside & known) else known
+    inside = (times >= times[0] + first - 1e-6) & (times <= times[-1] - last + 1e-6) & known
+    parts = {name: values[inside if inside.any() else known] for name, values in series.items()}
+    parts = {name: values[np.isfinite(values)] for name, values in parts.items()}
+    found = {name: float(np.mean(v)) if len(v) else float("nan") for name, v in parts.items()}
+    for name, spread in (("power_w", "power_spread"), ("frequency_mhz", "clock_spread")):
+        if name in parts:
+            ends = np.percentile(parts[name], [10, 90]) if len(parts[name]) else [0.0, 0.0]
+            found[spread] = float(np.ptp(ends) / found[name]) if found[name] else float("nan")
+    return found
 
 
-def _power(times: Floats, counted: Floats, counter: Floats | None, part: slice) -> float:
-    """Return a run's mean power by its energy counter, else from the counted samples."""
-    known = np.flatnonzero([] if counter is None else np.isfinite(counter[part]))
-    if counter is not None and len(known) > 1:
-        spent, took = counter[part][known], times[known[-1]] - times[known[0]]
-        if np.all(np.diff(spent) >= 0) and spent[-1] > spent[0] and took >= 1.0:
-            return float((spent[-1] - spent[0]) / took)
-    return float(np.mean(counted))
+def _doubts(values: Mapping[str, float], lasts: float, by_power: bool) -> list[str]:
+    """Return the reasons why a run is suspect."""
+    most = BLURRED if by_power else UNSTEADY  # what is idle may have been taken for busy
+    doubts = {
+        f"its power spreads over more than {100 * most:.0f} %: not one steady load":
+            values["power_spread"] > most,
+        "its clock spreads over more than 5 %: not held": values.get("clock_spread", 0) > UNHELD,
+        "shorter than 5 s: its mean power may be 16 % off": lasts < BRIEF_S,
+    }  # fmt: skip
+    return [words for words, holds in doubts.items() if holds]
 
 
 def _at_rest(times: Floats, power: Floats, busy: Flags) -> float:
     """Return the median power of samples more than a second from any run; NaN without."""
-    rest = ~busy & np.isfinite(power)
-    work = times[busy]
-    if len(work):
-        after = np.searchsorted(work, times)
-        since = times - work[np.maximum(after - 1, 0)]
-        until = work[np.minimum(after, len(work) - 1)] - times
-        rest &= ((since > PAUSE_S) | (since < 0)) & ((until > PAUSE_S) | (until < 0))
-    return float(np.median(power[rest])) if np.any(rest) else float("nan")
-
-
-def spread(values: Floats) -> float:
-    """Return the 10th to the 90th percentile over the mean; NaN without values."""
-    known = values[np.isfinite(values)]
-    if not len(known) or not np.mean(known):
-        return float("nan")
-    return float(np.ptp(np.percentile(known, [10, 90])) / np.mean(known))
-
-
-def two_levels(power: Floats) -> bool:
-    """Tell whether power has two levels (Otsu), over 15 % apart, a tenth of the time each."""
-    ordered = np.sort(power[np.isfinite(power)])
-    n = len(ordered)
-    total = float(np.var(ordered)) * n
-    if n < 2 * SHORTEST or total == 0:
-        return False
-    low = np.arange(1, n)
-    sums = np.cumsum(ordered)[:-1]
-    means = sums / low, (ordered.sum() - sums) / (n - low)
-    between = low * (n - low) / n * (means[1] - means[0]) ** 2
-    k = int(np.argmax(between))
-    apart = between[k] > 0.8 * total and means[1][k] > 1.15 * means[0][k]
-    return bool(apart and 0.1 * n <= low[k] <= 0.9 * n)
-
-
-def _timed(times: Floats) -> Cut:
-    """Sort a device's samples, and take the holes out of their times.
-
-    Raises
-    ------
-    ValueError: if the samples must be of several devices.
-    """
-    order = np.arange(len(times))
-    if len(times) < 2:
-        return Cut(order, np.zeros(len(times)), 1.0, [])
-    remarks = []
-    steps = np.diff(times)
-    back = np.count_nonzero(steps < 0)
-    if back > max(1.0, 0.02 * len(steps)):
-        order = np.lexsort((-order if back > len(steps) / 2 else order, times))
-        times = times[order]
-        remarks.append("samples sorted by time")
-    even = _spread_evenly(times)
-    if even is not times:
-        remarks.append("stamps of whole seconds spread evenly")
-    steps = np.diff(even)
-    size = np.abs(steps)
-    long = float(np.percentile(size, 90))
-    if len(steps) >= 2 * SHORTEST and (long == 0 or np.mean(size < 0.15 * long) >= 0.4):
-        raise ValueError
-    ahead = steps[steps > 0]
-    period = float(np.median(ahead)) if len(ahead) else 1.0
-    bad = (steps < 0) | (steps > max(HOLE_PERIODS * period, HOLE_S))
-    seen = np.append(0.0, np.cumsum(np.where(bad, period, steps)))
-    holes = [(int(k) + 1, float(steps[k])) for k in np.flatnonzero(bad)]
-    return Cut(order, seen, period, holes, remarks)
-
-
-def _spread_evenly(times: Floats) -> Floats:
-    """Spread stamps of whole seconds, three or more a second in varying number, over the second.
-
-    Samples of several devices would come in multiples of the number of devices.
-    """
-    if np.any(times != np.floor(times)) or np.any(np.diff(times) < 0):
-        return times
-    _, first, count = np.unique(times, return_index=True, return_counts=True)
-    inner = count[1:-1]
-    if len(inner) < SHORTEST or np.median(inner) < 3:
-        return times
-    if any(np.mean(inner % k == 0) >= 0.9 for k in range(2, 17)):
-        return times
-    place = np.arange(len(times)) - np.repeat(first, count)
-    return np.asarray(times + place / np.repeat(count, count))
+    work = np.concatenate([[-np.inf], times[busy], [np.inf]])
+    after = np.searchsorted(work, times)
+    away = np.minimum(times - work[after - 1], work[after] - times)
+    rest = (away > PAUSE_S) & np.isfinite(power)
+    return float(np.median(power[rest])) if rest.any() else float("nan")

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import csv
-import gc
 import io
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from optgap.fitting.profile import theirs
-from optgap.models.columns import Wanted, renamed
 from optgap.models.errors import InputError, NoQuote, Said
 from optgap.models.tables import require_commas
 from optgap.models.units import parsed, spelt, units_of
@@ -37,7 +33,6 @@ _LOCALE = re.compile(
 _UNIT = re.compile(r"(.*[\d.])\s*([^\W\d]+|%)")
 _DATA = re.compile(r"[-+]?[\d.]+([-:/T .\d]*\d)?(e[-+]?\d+)? ?(%|[mkMG]?[WJ]|[MG]?Hz|Z)?|\[.*\]")
 """Pattern of a cell that is a number or a date rather than a name."""
-_INFINITE = {"inf", "-inf", "+inf", "infinity", "-infinity"}
 
 
 @dataclass(frozen=True)
@@ -47,7 +42,6 @@ class RawTable:
     Parameters
     ----------
     lines: line number of each row.
-    called: the table's names of columns that have canonical names here.
     odd: line number and number of cells of each row that does not fit the header.
     again: number of repeated headers, as in a log with appended parts.
     top: line of the header.
@@ -57,18 +51,10 @@ class RawTable:
     source: str
     cells: Mapping[str, Texts]
     lines: NDArray[np.int64]
-    called: Mapping[str, str] = field(default_factory=dict)
     odd: tuple[tuple[int, int], ...] = ()
     again: int = 0
     top: int = 1
     notes: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, source: str, header: Sequence[str], rows: Any, lines: Any, **more: Any) -> RawTable:
-        """Return the table with these rows, each as long as the header."""
-        columns = list(zip(*rows, strict=True)) or [()] * len(header)
-        cells = [np.array([cell.strip() for cell in column], object) for column in columns]
-        return cls(source, dict(zip(header, cells, strict=True)), np.array(lines, int), **more)
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -84,11 +70,6 @@ class RawTable:
         filled = {name: np.broadcast_to(values, len(self)) for name, values in columns.items()}
         more = {n: np.array(list(map(str, v.tolist())), object) for n, v in filled.items()}
         return replace(self, cells={**kept, **more})
-
-    def naming(self, wanted: Mapping[str, Wanted]) -> RawTable:
-        """Return the table with the canonical names that `wanted` gives."""
-        header = renamed(list(self.cells), wanted)
-        return replace(self, cells=dict(zip(header, self.cells.values(), strict=True)))
 
     def noting(self, count: int, what: str) -> RawTable:
         """Return the table with a note of the number of omissions, if there are any."""
@@ -111,12 +92,15 @@ class RawTable:
         """Return the texts of a column, on one line and with single spaces."""
         return np.array([" ".join(cell.split()) for cell in self.cells[name]], dtype=object)
 
-    def first(self, name: str) -> str:
-        """Return the first cell of a column that is not empty."""
-        return next((c for c in self.cells[name] if c.lower() not in MISSING), "")
+    def joined(self, names: Sequence[str]) -> list[str]:
+        """Return the texts of the columns that there are, joined by slashes row by row."""
+        parts = [self.text(name) for name in names if name in self.cells]
+        return ["/".join(filter(None, row)) for row in zip(*parts, strict=True)]
 
-    def numbers(self, name: str, unit: str = "") -> Floats:
+    def numbers(self, name: str, unit: str = "", ours: str = "") -> Floats:
         """Return a numeric column; cells may end in `unit`, and missing ones are NaN.
+
+        Messages also give our name for the column, if that differs.
 
         Raises
         ------
@@ -134,7 +118,7 @@ class RawTable:
         known: dict[str, float] = {}
         for cell, line in zip(cells, self.lines, strict=True):
             if cell not in known:  # samples repeat
-                where = f"row {line}, column {theirs(name, self.called)}"
+                where = f"row {line}, column {name if ours in ('', name) else f'{name} ({ours})'}"
                 known[cell] = number(cell, self.source, where, unit)
         return np.array([known[cell] for cell in cells])
 
@@ -152,7 +136,7 @@ def number(cell: str, source: str, where: str, unit: str = "") -> float:
             return value
         raise InputError(source, where, cell, f"0, or between {SMALLEST:g} and {LARGEST:g}")
     expected = f"a number{f' in {unit}' if unit else ''}"
-    if text.lower() in _INFINITE:
+    if text.lower().lstrip("+-") in ("inf", "infinity"):
         expected = "a finite number"
     elif _LOCALE.fullmatch(text):
         expected = "a number with a decimal point and no thousands separator"
@@ -168,25 +152,11 @@ def measured(raw: RawTable, name: str, ours: str, unit: str) -> tuple[Floats, Fl
     """
     units = units_of(ours)
     first = next((cell for cell in raw.cells[name] if re.search(r"\d", cell)), "")
-    if first.startswith("("):  # (800Mhz)
-        raw = raw.having(**{name: [cell.strip("()") for cell in raw.cells[name]]})
-    own = None if unit else re.fullmatch(r"[-+.\deE]*\d\s*([^\W\d]+|%)", first.strip("()"))
+    own = None if unit else re.fullmatch(r"[-+.\deE]*\d\s*([^\W\d]+|%)", first)
     if own is not None:
         unit = next((symbol for symbol in spelt(own[1]) if symbol in units), "")
-    values = raw.numbers(name, unit)
+    values = raw.numbers(name, unit, ours)
     return values, values * units[unit] if units.get(unit, 1.0) != 1 else values
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Suspend garbage collection, which doubles the time of reading 1e6 rows."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def parse_csv(text: str, source: str, fields: Sequence[str] = ()) -> RawTable:
@@ -202,37 +172,42 @@ def parse_csv(text: str, source: str, fields: Sequence[str] = ()) -> RawTable:
     """
     refuse_foreign(text, source)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=True)
-    header, top = _header([*fields], "fields", 1) if fields else [], 0
+    header = _header([*fields], "fields", 1) if fields else []
+    top, again, lines = 0, 0, list[int]()
+    odd, flat = list[tuple[int, int]](), list[str]()  # no list of lists, which collection slows
     try:
-        for row in reader if not header else ():
-            if any(cell.strip() for cell in row) and not row[0].lstrip().startswith(("#", "==")):
-                top = reader.line_num
-                header = _header(row, source, top)
-                break
-        below = [(reader.line_num, row) for row in reader]
+        for row in reader:
+            if header and len(row) == len(header):
+                again += row[0] == header[0]
+                if row[0] != header[0]:
+                    flat += row
+                    lines.append(reader.line_num)
+            elif any(cell.strip() for cell in row):
+                if header:
+                    odd.append((reader.line_num, len(row)))
+                elif not row[0].lstrip().startswith(("#", "==")):
+                    top = reader.line_num
+                    header = _header(row, source, top)
     except csv.Error as error:
         where = f"row {reader.line_num}"
         raise InputError(source, where, NoQuote(error), "comma-separated cells") from None
     if not header:
         raise InputError(source, "row 1", NoQuote("nothing"), "a header")
-    whole = [(line, row) for line, row in below if len(row) == len(header)]
-    odd = tuple((line, len(row)) for line, row in below
-                if len(row) != len(header) and "".join(row).strip())  # fmt: skip
-    fitting = [(line, row) for line, row in whole if row[0] != header[0]]
-    told: dict[str, Any] = {"odd": odd, "again": len(whole) - len(fitting), "top": top}
-    if not fitting:
-        RawTable.of(source, header, (), (), **told).require_regular()
+    cells = np.array([cell.strip() for cell in flat], dtype=object).reshape(-1, len(header))
+    columns = dict(zip(header, cells.T, strict=True))
+    table = RawTable(source, columns, np.array(lines, dtype=np.int64), tuple(odd), again, top)
+    if not lines:
+        table.require_regular()
         where = f"row {top + 1}"
         raise InputError(source, where, NoQuote("nothing"), "at least one row below the header")
-    lines, rows = zip(*fitting, strict=True)
-    units = [cell.strip().strip("[]()") for cell in rows[0]]
-    if any(units) and all(spelt(unit) for unit in units if unit):  # a row of units, MHz,W
-        header = [
-            f"{name} [{unit}]" if unit and parsed(name).unit not in spelt(unit) else name
-            for name, unit in zip(header, units, strict=True)
-        ]
-        lines, rows = lines[1:], rows[1:]
-    return RawTable.of(source, header, rows, lines, **told)
+    units = [cell.strip("[]()") for cell in cells[0]]
+    if not any(units) or not all(spelt(unit) for unit in units if unit):
+        return table
+    columns = {  # a row of units, MHz,W
+        f"{name} [{unit}]" if unit and parsed(name).unit not in spelt(unit) else name: column[1:]
+        for (name, column), unit in zip(columns.items(), units, strict=True)
+    }
+    return replace(table, cells=columns, lines=table.lines[1:])
 
 
 def _header(row: list[str], source: str, line: int) -> list[str]:
@@ -270,6 +245,9 @@ _FOREIGN = (
     (r"# (HELP|TYPE) .*|[a-zA-Z_]\w*\{.*\} \S+.*", "Prometheus' exposition of one moment"),
     (r".*\| NVIDIA-SMI .*|.*NVSMI LOG.*", "nvidia-smi's screen"),
     (r"#\s*(Date\s+Time\s+)?gpu\s+(pwr|pid|sm)\b.*", "nvidia-smi dmon's or pmon's"),
+    (r"#\s*Entity\b.*", "dcgmi dmon's, without times"),
+    (r"device,.*(clock speed:|power).*", "rocm-smi's, without times"),
+    (r".*\bGR3D_FREQ \d+%.*", "tegrastats'; or write its rail as timestamp,power_w,frequency_mhz"),
     (r"\[\s*[{\[\"].*|\[|\{.*", "JSON"),
     (r".*\bepoch\b[^,]*\bloss\b.*", "a training log"),
     (r"(?=.*\brun_id\b).*\bgpu_energy\b.*", "codecarbon's, a total of each run without clocks"),

@@ -11,8 +11,8 @@ import numpy as np
 
 from optgap.fitting.profile import TEXTS, Profile, as_column
 from optgap.fitting.readers.naming import BATCH, CANONICAL, FORMULA, RATE, Seen, recognised
-from optgap.fitting.readers.text import RawTable, measured
-from optgap.models.columns import Wanted, said
+from optgap.fitting.readers.text import MISSING, RawTable, measured
+from optgap.models.columns import Wanted, renamed, said
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.units import TABLE
 
@@ -20,12 +20,6 @@ AGREE = 0.05
 """Relative difference within which a time and a rate in one table agree."""
 FROM = {"local_batch": ("global_batch", BATCH), "time_s": (RATE,), "gpus_on_node": ("nodes",)}
 """Columns from which a missing column follows."""
-
-
-def is_tidy(header: Collection[str]) -> bool:
-    """Tell whether some column is a quantity by its name."""
-    seen, refused = recognised(sorted(header), "")
-    return bool(refused) or any(want.name not in TEXTS for want in seen.values())
 
 
 def read_tidy(
@@ -45,20 +39,28 @@ def read_tidy(
 
     Raises
     ------
-    InputError: if a column that matters has no numbers, or if the column or its unit is
-        ambiguous.
+    InputError: if a column that matters has no numbers, if the column or its unit is ambiguous,
+        or if no column has a known name.
     """
-    texts = [  # and dates
-        name for name in raw.cells if re.match(r"(?![-+.]?\d).|\d+[-:/]\d", raw.first(name))
-    ]
+    firsts = {n: next((c for c in v if c.lower() not in MISSING), "") for n, v in raw.cells.items()}
+    dated = re.compile(r"(?![-+.]?\d).|\d+[-:/]\d")  # texts and dates
+    texts = [name for name, cell in firsts.items() if dated.match(cell)]
     seen, refused = recognised(list(raw.cells), raw.source, named, units, texts)
+    if not named and not refused and all(want.name in TEXTS for want in seen.values()):
+        expected = "columns of a known profiler, or canonical ones (frequency_mhz, power_w, …)"
+        more = "; columns= (--column theirs=ours) names them"
+        shown = NoQuote(", ".join(raw.cells))
+        raise InputError(raw.source, f"row {raw.top}", shown, expected + more)
     matters = reads if reads is not None else [name for name in raw.cells if name in refused]
     held: dict[str, Any] = {}
     published: dict[str, Any] = {}
     taken: dict[str, Seen] = {}
     for theirs, want in seen.items():
         try:
-            own, held[want.name] = _values(raw, theirs, want)
+            if want.name in TEXTS:
+                own = held[want.name] = raw.text(theirs)
+            else:
+                own, held[want.name] = measured(raw, theirs, want.name, want.unit)
         except InputError as error:
             if reads is None and want.name in CANONICAL:
                 raise
@@ -78,24 +80,14 @@ def read_tidy(
     columns = {n: v for n, v in held.items() if n in CANONICAL and n not in refused}
     taken = {theirs: want for theirs, want in taken.items() if want.name in columns}
     called = {want.name: theirs for theirs, want in taken.items() if want.name != theirs}
-    raw = raw.naming(taken)
-    rest = {n: as_column(raw.text(n)) for n in raw.cells if n and n not in columns}
+    names = zip(renamed(list(raw.cells), taken), raw.cells, strict=True)
+    rest = {n: as_column(raw.text(t)) for n, t in names if n and n not in columns}
     columns |= {name: values for name, values in rest.items() if name not in refused}
-    own = {name: values for name, values in rest.items() if name in refused}
-    own |= {name: published[name] for name in taken if name not in columns}
+    unread = {name: values for name, values in rest.items() if name in refused}
+    unread |= {name: published[name] for name in taken if name not in columns}
     new = {t: want for t, want in taken.items() if t != want.name or want.factor != 1}
     said_so = tuple(filter(None, (*raw.notes, *notes, said(new))))
-    return Profile(columns, raw.source, "tidy", raw.lines, said_so, own, called, refused)
-
-
-def _values(raw: RawTable, theirs: str, want: Seen) -> tuple[Any, Any]:
-    """Return a column as written, and in the canonical unit."""
-    if want.name in TEXTS:
-        return (raw.text(theirs),) * 2
-    one = RawTable(raw.source, {want.name: raw.cells[theirs]}, raw.lines,
-                   {want.name: theirs} if theirs != want.name else {})  # fmt: skip
-    own, values = measured(one, want.name, want.name, want.unit)
-    return own, own / TABLE["time"][want.unit] if want.name == RATE else values
+    return Profile(columns, raw.source, "tidy", raw.lines, said_so, unread, called, refused)
 
 
 def _derive(
@@ -109,7 +101,8 @@ def _derive(
         error = InputError(source, f"column {theirs[of]}", NoQuote(found), expected)
         refused.setdefault(ours, error)
 
-    for name, scope, whose in (("energy_j", "each", "each GPU"), ("power_w", "total", "all GPUs")):
+    for name in ("energy_j", "power_w", "frequency_mhz", "fp_active"):
+        scope, whose = ("each", "each GPU") if name == "energy_j" else ("total", "all GPUs")
         if name not in held or seen[theirs[name]].scope != scope:
             continue
         if gpus is None:
@@ -140,7 +133,7 @@ def _derive(
     needed = [] if want.rate == "steps" else needed + ["seq_len"] * (want.rate == "tokens")
     lacks = [name for name in needed if name not in held]
     if not lacks:
-        per_s = np.where(held[RATE] > 0, held[RATE], np.nan)
+        per_s = np.where(held[RATE] > 0, held[RATE], np.nan) / TABLE["time"][want.unit]
         time = reduce(np.multiply, [held[name] for name in needed], 1 / per_s)
         if "time_s" not in held:
             held["time_s"] = time

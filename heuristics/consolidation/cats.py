@@ -8,8 +8,8 @@ residents r from this moment on. Both series are cut to the shorter:
     candidate: δ_g ≤ ρ_max and mean(g) + mean(u_l) ≤ u_max                  Alg. 1, thresholds
     score = λ1·δ_g − λ2·δ_μ, the least wins                                 Alg. 2, lines 4-7
 
-If no active GPU is a candidate, the task wakes one. If the printed listings differ from the text,
-options `literal_…` follow the listings. Algorithms 3 and 4 are in `frequency_adaptation`.
+If no active GPU is a candidate, the task wakes one. No line of the printed listings tests the
+thresholds, and `literal_thresholds` follows them. Algorithms 3 and 4 are in `frequency_adaptation`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from optgap.heuristics.consolidation.clocks import highest
 from optgap.heuristics.consolidation.engine import simulate
 from optgap.heuristics.consolidation.frequency_adaptation import adaptation
 from optgap.heuristics.consolidation.parameters import CatsParams
-from optgap.heuristics.consolidation.selection import awake_first, pick
-from optgap.heuristics.consolidation.state import Choice, ClockRule, State
+from optgap.heuristics.consolidation.selection import awake_first
+from optgap.heuristics.consolidation.state import Choice, ClockRule, ConsolidationState
 from optgap.models.compiled import compiled
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.tasks import FloatArray, IntArray
@@ -53,32 +53,23 @@ def cats(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: A
 
 
 class Cats:
-    """Algorithms 1 and 2; `options` say which printed details are followed."""
+    """Algorithms 1 and 2; `options` hold the weights and thresholds."""
 
     def __init__(self, options: CatsParams) -> None:
         self.options = options
-        self.unit = 1.0 if options.literal_units else 100.0
 
-    def decide(self, state: State, task: int) -> Choice:
+    def decide(self, state: ConsolidationState, task: int) -> Choice:
         """Return the GPUs for an arriving task."""
-        if not self.options.literal_empty:
-            return awake_first(self.score)(state, task)
-        room = state.fits(task)
-        scores = np.full(len(room), np.inf)
-        gpus = np.flatnonzero(room)
-        if gpus.size:
-            scores[gpus] = self.score(state, task, gpus)
-        return pick(state, task, scores, np.zeros(len(room), dtype=np.bool_))
+        return awake_first(self.score)(state, task)
 
-    def score(self, state: State, task: int, gpus: np.ndarray) -> FloatArray:
+    def score(self, state: ConsolidationState, task: int, gpus: np.ndarray) -> FloatArray:
         """Return λ1·ρ − λ2·δμ of each GPU, infinite if a threshold is exceeded."""
         options = self.options
         own = state.problem.tasks[task].util_percent
         means, rhos, mean = np.zeros(len(gpus)), np.zeros(len(gpus)), float(own.mean())
         most = np.inf if options.literal_thresholds else options.u_max - mean + 1.0
         correlate(state.tables, gpus, own, state.time_s, most, means, rhos)
-        means[state.count[gpus] == 0] = 0.0
-        scores = options.lambda1 * rhos - options.lambda2 * np.abs(means - mean) / self.unit
+        scores = options.lambda1 * rhos - options.lambda2 * np.abs(means - mean) / 100
         if not options.literal_thresholds:
             over = means + mean > options.u_max + EDGE * 100
             scores[over | (rhos > options.rho_max + EDGE)] = np.inf

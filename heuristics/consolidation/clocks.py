@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from optgap.heuristics.consolidation.state import State
+from optgap.heuristics.consolidation.state import ConsolidationState
 
 
-def highest(state: State, gpu: int, present: float) -> float:
+def highest(state: ConsolidationState, gpu: int, present: float) -> float:
     """Return f_max, always."""
     return state.problem.kinds[int(state.problem.gpu_kind[gpu])].f_max_mhz
 
 
-def lowest(state: State, gpu: int, present: float) -> float:
+def lowest(state: ConsolidationState, gpu: int, present: float) -> float:
     """Return the lowest clock that keeps every resident's κ (14')."""
     floors = state.problem.floors_mhz[int(state.problem.gpu_kind[gpu])]
     return max(floors[ell] for ell in state.residents(gpu))

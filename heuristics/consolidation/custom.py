@@ -36,7 +36,7 @@ import numpy as np
 
 from optgap.heuristics.consolidation.clocks import highest, lowest
 from optgap.heuristics.consolidation.engine import Engine
-from optgap.heuristics.consolidation.state import Choice, State
+from optgap.heuristics.consolidation.state import Choice, ConsolidationState
 from optgap.heuristics.custom import Own, whole
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
@@ -48,12 +48,12 @@ class View:
 
     The view has ``time_s`` and, by GPU, ``free_bytes``, ``mean_micro``, ``count`` and
     ``clock_mhz``; ``awake`` GPUs by server; and ``fits(task)``, ``residents(gpu)``,
-    ``gpus_of(task)``, ``progress_of(task)`` and ``util_now()``, as `State` has them.
+    ``gpus_of(task)``, ``progress_of(task)`` and ``util_now()``, as `ConsolidationState` has them.
     """
 
     def __init__(self, problem: ConsolidationProblem) -> None:
         self._whole = deepcopy(problem)
-        self._state: State | None = None
+        self._state: ConsolidationState | None = None
         self._shown = replace(self._whole, tasks=())
 
     @property
@@ -70,7 +70,7 @@ class View:
             value.flags.writeable = False
         return value
 
-    def _now(self, state: State, task: int) -> View:
+    def _now(self, state: ConsolidationState, task: int) -> View:
         self._state = state
         if task >= len(self._shown.tasks):
             self._shown = replace(self._whole, tasks=self._whole.tasks[: task + 1])
@@ -106,7 +106,7 @@ def run(
     """
     own, view = Own(policy, policy_params, "place(task, state)"), View(problem)
 
-    def decide(state: State, task: int) -> Choice:
+    def decide(state: ConsolidationState, task: int) -> Choice:
         where = f"task {problem.tasks[task].name}"
         seen = view._now(state, task)
         chosen = own.ask(where, "GPU numbers, or None", task, seen, read=_gpus)
@@ -122,7 +122,9 @@ def _gpus(answer: Any) -> list[Any] | None:
     return [answer] if np.isscalar(answer) else list(answer)
 
 
-def _checked(answer: list[Any], state: State, task: int, own: Own, where: str) -> Choice:
+def _checked(
+    answer: list[Any], state: ConsolidationState, task: int, own: Own, where: str
+) -> Choice:
     """Return the chosen GPUs after checks that these exist, suffice and have room."""
     problem = state.problem
     total = len(problem.places)

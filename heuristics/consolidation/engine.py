@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from optgap.heuristics.consolidation.clocks import highest
-from optgap.heuristics.consolidation.state import ClockRule, Decide, State
+from optgap.heuristics.consolidation.state import ClockRule, ConsolidationState, Decide
 from optgap.models.compiled import UP_TO, interpreted
 from optgap.models.consolidation.problem import ConsolidationProblem
 from optgap.models.consolidation.solution import Assignment, Clock, ConsolidationSolution
@@ -50,7 +50,7 @@ class Engine:
     ) -> None:
         self.problem, self.limits = problem, limits
         self.decide, self.clocks, self.repack = decide, clocks, repack
-        self.state = State(problem)
+        self.state = ConsolidationState(problem)
         self.timed = problem.objective.goal == "energy"
         self.assignments: list[Assignment] = []
         self.last: dict[int, int] = {}  # where the last assignment of each task stands

@@ -16,7 +16,7 @@ import numpy as np
 from optgap.heuristics.consolidation.engine import simulate
 from optgap.heuristics.consolidation.packing import admitted
 from optgap.heuristics.consolidation.parameters import PackingParams
-from optgap.heuristics.consolidation.state import Choice, State
+from optgap.heuristics.consolidation.state import Choice, ConsolidationState
 from optgap.models.compiled import compiled
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.tasks import FloatArray, IntArray
@@ -117,7 +117,7 @@ def fgd(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: An
     u_max = options.u_max
     classes, popularity = typical(problem)
 
-    def decide(state: State, task: int) -> Choice:
+    def decide(state: ConsolidationState, task: int) -> Choice:
         room = admitted(state, task, u_max)
         free = np.maximum(0, np.rint((u_max * 1e6 - state.mean_micro) / 1e5)).astype(np.int64)
         share = round(int(problem.mean_micro[task]) / 1e5)

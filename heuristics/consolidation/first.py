@@ -16,7 +16,7 @@ import numpy as np
 from optgap.heuristics.consolidation.engine import simulate
 from optgap.heuristics.consolidation.parameters import FirstParams
 from optgap.heuristics.consolidation.selection import awake_first
-from optgap.heuristics.consolidation.state import State
+from optgap.heuristics.consolidation.state import ConsolidationState
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.tasks import FloatArray
 from optgap.models.limits import Limits
@@ -30,7 +30,7 @@ def first(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: 
     """Run First; `given` is as in `FirstParams`."""
     options = FirstParams(**given)
 
-    def score(state: State, task: int, gpus: np.ndarray) -> FloatArray:
+    def score(state: ConsolidationState, task: int, gpus: np.ndarray) -> FloatArray:
         total = state.util_now()[gpus] + state.problem.tasks[task].util_percent[0]
         return np.where(total < options.q - EDGE, gpus.astype(np.float64), np.inf)
 

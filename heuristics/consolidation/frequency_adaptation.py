@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from optgap.heuristics.consolidation.clocks import lowest
-from optgap.heuristics.consolidation.state import ClockRule, State
+from optgap.heuristics.consolidation.state import ClockRule, ConsolidationState
 from optgap.models.consolidation.cluster import EQUAL_MHZ, GpuKind
 from optgap.models.errors import InputError
 
@@ -38,7 +38,7 @@ def adaptation(delta_mhz: float, contention_aware: bool) -> ClockRule:
     if not 0 < delta_mhz <= 1e5:
         raise InputError("policy", "delta_mhz", delta_mhz, "a step in MHz above 0")
 
-    def rule(state: State, gpu: int, present: float) -> float:
+    def rule(state: ConsolidationState, gpu: int, present: float) -> float:
         problem = state.problem
         kind = problem.kinds[int(problem.gpu_kind[gpu])]
         slow = float(state.slowdown[gpu]) if contention_aware else 1.0

@@ -17,7 +17,7 @@ import numpy as np
 from optgap.heuristics.consolidation.engine import simulate
 from optgap.heuristics.consolidation.parameters import HotCloudParams
 from optgap.heuristics.consolidation.selection import awake_first
-from optgap.heuristics.consolidation.state import State
+from optgap.heuristics.consolidation.state import ConsolidationState
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.tasks import FloatArray
 from optgap.models.limits import Limits
@@ -39,7 +39,7 @@ def hotcloud(problem: ConsolidationProblem, *, limits: Limits, seed: int, **give
     options = chosen(HotCloudParams, given, "hotcloud")
     means = problem.mean_micro / 1e6
 
-    def score(state: State, task: int, gpus: np.ndarray) -> FloatArray:
+    def score(state: ConsolidationState, task: int, gpus: np.ndarray) -> FloatArray:
         own = state.mean_micro[gpus] / 1e6
         rank = -own if options.fit == "best" else gpus.astype(np.float64)
         return np.where(own + means[task] <= options.u_max + EDGE, rank, np.inf)

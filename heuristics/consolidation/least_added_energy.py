@@ -20,7 +20,7 @@ from optgap.heuristics.consolidation.clocks import highest
 from optgap.heuristics.consolidation.engine import Engine
 from optgap.heuristics.consolidation.opt_nomig import opt_nomig
 from optgap.heuristics.consolidation.parameters import LeastAddedEnergyParams
-from optgap.heuristics.consolidation.state import Choice, Decide, State
+from optgap.heuristics.consolidation.state import Choice, ConsolidationState, Decide
 from optgap.models.compiled import UP_TO, compiled, floats, interpreted
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.tasks import FloatArray, IntArray
@@ -71,7 +71,7 @@ def least_added(problem: ConsolidationProblem, lasting: FloatArray, u_max: float
         ]
     )
 
-    def decide(state: State, task: int) -> Choice:
+    def decide(state: ConsolidationState, task: int) -> Choice:
         room = state.fits(task)
         if u_max:
             room &= state.mean_micro + problem.mean_micro[task] <= round(u_max * 1e6)
@@ -89,7 +89,12 @@ def least_added(problem: ConsolidationProblem, lasting: FloatArray, u_max: float
 
 
 def least(
-    state: State, task: int, added: FloatArray, rest: FloatArray, end: FloatArray, own_s: float
+    state: ConsolidationState,
+    task: int,
+    added: FloatArray,
+    rest: FloatArray,
+    end: FloatArray,
+    own_s: float,
 ) -> Choice:
     """Choose the GPUs for a task by `scored`; each GPU of a spread gang may wake its own server."""
     problem = state.problem

@@ -14,7 +14,7 @@ import numpy as np
 
 from optgap.heuristics.consolidation.clocks import lowest
 from optgap.heuristics.consolidation.engine import simulate
-from optgap.heuristics.consolidation.state import Choice, State
+from optgap.heuristics.consolidation.state import Choice, ConsolidationState
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.tasks import FloatArray
 from optgap.models.limits import Limits
@@ -26,12 +26,12 @@ def opt_nomig(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> Ou
     return simulate(problem, decide, limits, lowest)
 
 
-def decide(state: State, task: int) -> Choice:
+def decide(state: ConsolidationState, task: int) -> Choice:
     """Choose the GPUs for an arriving task."""
     return cheapest(state, task, added_watts(state, task, state.fits(task)))[1]
 
 
-def added_watts(state: State, task: int, room: np.ndarray) -> FloatArray:
+def added_watts(state: ConsolidationState, task: int, room: np.ndarray) -> FloatArray:
     """Return the added power of each GPU with room, without static power, W, shape (G,)."""
     problem = state.problem
     added = np.full(len(room), np.inf)
@@ -51,7 +51,7 @@ def added_watts(state: State, task: int, room: np.ndarray) -> FloatArray:
     return added
 
 
-def cheapest(state: State, task: int, added: FloatArray) -> tuple[float, Choice]:
+def cheapest(state: ConsolidationState, task: int, added: FloatArray) -> tuple[float, Choice]:
     """Return the least added power, servers that wake included, and GPUs that reach it."""
     problem = state.problem
     v = problem.tasks[task].gpus
@@ -80,7 +80,7 @@ def cheapest(state: State, task: int, added: FloatArray) -> tuple[float, Choice]
 
 
 def _spread(
-    state: State, added: FloatArray, rank: np.ndarray, static: FloatArray, v: int
+    state: ConsolidationState, added: FloatArray, rank: np.ndarray, static: FloatArray, v: int
 ) -> tuple[float, Choice]:
     """Choose GPUs on any servers: active ones by added power, then servers that wake.
 

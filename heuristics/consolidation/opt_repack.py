@@ -8,7 +8,7 @@ from typing import Any
 from optgap.heuristics.consolidation.clocks import lowest
 from optgap.heuristics.consolidation.engine import Engine
 from optgap.heuristics.consolidation.parameters import OptRepackParams, RepackWork
-from optgap.heuristics.consolidation.state import Choice, State
+from optgap.heuristics.consolidation.state import Choice, ConsolidationState
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.problem import ConsolidationObjective
 from optgap.models.errors import InputError, NoQuote
@@ -34,20 +34,17 @@ def opt_repack(
 
     Raises
     ------
-    InputError: for an unknown rule, negative work, or tasks that may not move.
+    InputError: for an unknown rule, or tasks that may not move.
     """
-    options = chosen(OptRepackParams, given, "opt_repack")
-    capacity, units = options.capacity, options.units
+    capacity = chosen(OptRepackParams, given, "opt_repack").capacity
     if problem.rules.capacity not in ("none", capacity or problem.rules.capacity):
         expected = f"{problem.rules.capacity}, the problem's own rule"
         raise InputError("opt_repack", "capacity", capacity, expected)
-    if not 0 <= units < 1e6:
-        raise InputError("opt_repack", "units", units, "units of work, at least 0")
     if not problem.rules.migration:
         raise InputError("opt_repack", "field migration", NoQuote("false"), "true: it moves tasks")
     if problem.objective.goal == "power":
-        return _at_once(problem, limits, seed, options)
-    each = units or limits.effort * min(WORK.event, WORK.run / (2 * len(problem)))
+        return _at_once(problem, limits, seed, capacity)
+    each = limits.effort * min(WORK.event, WORK.run / (2 * len(problem)))
     repacker = Repacker(problem, limits, seed, capacity, each)
     outcome = Engine(problem, repacker.decide, lowest, limits, repack=repacker.repack).run()
     proven, events = repacker.proven, repacker.events
@@ -56,15 +53,12 @@ def opt_repack(
     return replace(outcome, info=info, message="; ".join(filter(None, (outcome.message, said))))
 
 
-def _at_once(
-    problem: ConsolidationProblem, limits: Limits, seed: int, options: OptRepackParams
-) -> Outcome:
+def _at_once(problem: ConsolidationProblem, limits: Limits, seed: int, capacity: str) -> Outcome:
     """Solve the only event that matters if all tasks are present at once."""
     ruled = problem
-    if options.capacity:
-        ruled = replace(problem, rules=replace(problem.rules, capacity=options.capacity))  # type: ignore[arg-type]
-    units = max(options.units, limits.effort * WORK.at_once)
-    found = repack(ruled, None, turn(limits, units), seed)
+    if capacity:
+        ruled = replace(problem, rules=replace(problem.rules, capacity=capacity))  # type: ignore[arg-type]
+    found = repack(ruled, None, turn(limits, limits.effort * WORK.at_once), seed)
     proven = int(found.status is Status.OPTIMAL)
     return Outcome(
         found.solution,
@@ -93,7 +87,7 @@ class Repacker:
         self.events = self.proven = 0
         self.plan: dict[int, Gpus] = {}
 
-    def decide(self, state: State, task: int) -> Choice:
+    def decide(self, state: ConsolidationState, task: int) -> Choice:
         """Choose the arriving task's GPUs in the new optimum; other tasks migrate afterwards."""
         present = [*state.running[: state.present].tolist(), task]
         plan = self._solved(state, present)
@@ -127,7 +121,7 @@ class Repacker:
         for ell in moving:
             engine.move(ell, self.plan[ell])
 
-    def _solved(self, state: State, present: list[int]) -> dict[int, Gpus] | None:
+    def _solved(self, state: ConsolidationState, present: list[int]) -> dict[int, Gpus] | None:
         """Return GPUs by task, improved from the present ones within the work for an event."""
         stay = [state.gpus_of(j) if state.due[j] < float("inf") else None for j in present]
         snapshot = self._snapshot(state, present)
@@ -138,7 +132,7 @@ class Repacker:
         self.proven += found.status is Status.OPTIMAL
         return {present[a.task]: a.gpus for a in found.solution.assignments}
 
-    def _snapshot(self, state: State, present: list[int]) -> ConsolidationProblem:
+    def _snapshot(self, state: ConsolidationState, present: list[int]) -> ConsolidationProblem:
         """Return the problem of the present tasks, each with its remaining duration."""
         problem = self.problem
         tasks = []

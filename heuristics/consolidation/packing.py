@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from optgap.heuristics.consolidation.state import Choice, Decide, State
+from optgap.heuristics.consolidation.state import Choice, ConsolidationState, Decide
 from optgap.models.consolidation.tasks import FloatArray
 
 Rank = Callable[[FloatArray, FloatArray], FloatArray]
 """Rank of n servers by free (n, 2) and request (2,), as shares of the largest server."""
 
 
-def admitted(state: State, task: int, u_max: float) -> np.ndarray:
+def admitted(state: ConsolidationState, task: int, u_max: float) -> np.ndarray:
     """Tell for each GPU whether memory fits and mean utilisation stays within u_max, shape (G,)."""
     own = state.problem.mean_micro[task]
     return np.asarray(state.fits(task) & (state.mean_micro + own <= round(u_max * 1e6)))
@@ -22,7 +22,7 @@ def admitted(state: State, task: int, u_max: float) -> np.ndarray:
 def by_rank(rank: Rank, u_max: float) -> Decide:
     """Return a rule: the server of least rank with v GPUs, then its GPUs with least left."""
 
-    def decide(state: State, task: int) -> Choice:
+    def decide(state: ConsolidationState, task: int) -> Choice:
         problem = state.problem
         room = admitted(state, task, u_max)
         v = problem.tasks[task].gpus

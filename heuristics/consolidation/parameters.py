@@ -12,7 +12,7 @@ def _u_max() -> Any:
 
 @dataclass(frozen=True)
 class CatsParams:
-    """Parameters of CATS; those named ``literal_…`` follow the printed listings to the letter."""
+    """Parameters of CATS; ``literal_thresholds`` follows the printed listing to the letter."""
 
     u_max: float = _u_max()
     rho_max: float = parameter(
@@ -23,16 +23,6 @@ class CatsParams:
     )
     lambda2: float = parameter(
         0.5, "weight λ2 of the difference of the means, also open", source="CATS, Alg. 2"
-    )
-    literal_empty: bool = parameter(
-        False,
-        "empty GPUs are candidates like others, with correlation 0",
-        source="CATS, Alg. 2 as printed",
-    )
-    literal_units: bool = parameter(
-        False,
-        "count the difference of means in percent, beside a correlation in -1..1",
-        source="CATS, Alg. 2 as printed",
     )
     literal_thresholds: bool = parameter(
         False, "ignore the thresholds", source="CATS, Alg. 1 as printed"
@@ -104,9 +94,6 @@ class OptRepackParams:
         source="CATS, Eq. 6 extended",
         choices=("none", "mean", "slot", "peak"),
     )
-    units: float = parameter(
-        0.0, "work for each event, about a second a unit; 0 for 2, less with many events", "units"
-    )
 
 
 @dataclass(frozen=True)
@@ -116,11 +103,11 @@ class RepackWork:
     Parameters
     ----------
     event
-        Work for one event. Default 2.
+        Work for one event, at most. Default 2.
     run
         Work for all events together. Default 60.
     at_once
-        Work if all tasks are present at once, at least. Default 20.
+        Work if all tasks are present at once. Default 20.
     """
 
     event: float = 2.0

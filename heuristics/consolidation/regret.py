@@ -7,7 +7,7 @@ import numpy as np
 from optgap.heuristics.consolidation.clocks import lowest
 from optgap.heuristics.consolidation.engine import Engine
 from optgap.heuristics.consolidation.opt_nomig import added_watts, cheapest
-from optgap.heuristics.consolidation.state import State
+from optgap.heuristics.consolidation.state import ConsolidationState
 from optgap.models.consolidation import ConsolidationProblem, ConsolidationSolution
 from optgap.models.limits import Limits
 from optgap.models.regret import Regret
@@ -25,7 +25,7 @@ def regrets(problem: ConsolidationProblem, solution: ConsolidationSolution) -> l
     found: list[Regret] = []
     timed = problem.objective.goal == "energy"
 
-    def decide(state: State, task: int) -> tuple[int, ...] | None:
+    def decide(state: ConsolidationState, task: int) -> tuple[int, ...] | None:
         if task not in first:
             return None
         gpus = first[task][1]

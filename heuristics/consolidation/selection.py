@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from optgap.heuristics.consolidation.state import Choice, Decide, State
+from optgap.heuristics.consolidation.state import Choice, ConsolidationState, Decide
 from optgap.models.consolidation.tasks import FloatArray
 
-Score = Callable[[State, int, np.ndarray], FloatArray]
+Score = Callable[[ConsolidationState, int, np.ndarray], FloatArray]
 """Function of state, task and active GPUs with room that scores each; infinite forbids a GPU."""
 
 
@@ -21,7 +21,7 @@ def awake_first(score: Score) -> Decide:
     opened GPUs, then the least sum of scores.
     """
 
-    def decide(state: State, task: int) -> Choice:
+    def decide(state: ConsolidationState, task: int) -> Choice:
         room = state.fits(task)
         scores = np.full(len(room), np.inf)
         awake = np.flatnonzero(room & (state.count > 0))
@@ -32,7 +32,7 @@ def awake_first(score: Score) -> Decide:
     return decide
 
 
-def pick(state: State, task: int, scores: FloatArray, asleep: np.ndarray) -> Choice:
+def pick(state: ConsolidationState, task: int, scores: FloatArray, asleep: np.ndarray) -> Choice:
     """Choose v GPUs by scores of the active ones, and add GPUs asleep if too few qualify."""
     v = state.problem.tasks[task].gpus
     if v == 1:
@@ -64,7 +64,7 @@ def pick(state: State, task: int, scores: FloatArray, asleep: np.ndarray) -> Cho
     return None if found is None else found[1]
 
 
-def _open(state: State, asleep: np.ndarray) -> Choice:
+def _open(state: ConsolidationState, asleep: np.ndarray) -> Choice:
     """Choose a GPU asleep, in an active server if there is one."""
     if not asleep.any():
         return None
@@ -72,7 +72,7 @@ def _open(state: State, asleep: np.ndarray) -> Choice:
     return (int(np.argmax(near if near.any() else asleep)),)
 
 
-def _spread(state: State, scores: FloatArray, asleep: np.ndarray, v: int) -> Choice:
+def _spread(state: ConsolidationState, scores: FloatArray, asleep: np.ndarray, v: int) -> Choice:
     order = np.argsort(scores, kind="stable")[:v]
     chosen = [int(g) for g in order if scores[g] < np.inf]
     near = asleep & (state.awake[state.problem.gpu_server] > 0)

@@ -12,13 +12,13 @@ from optgap.models.times import slack_s
 from optgap.solvers.consolidation.over_time.loop import advance, refresh, tables_of
 
 Choice = tuple[int, ...] | None
-Decide = Callable[["State", int], Choice]
+Decide = Callable[["ConsolidationState", int], Choice]
 """Rule that returns the GPUs for a task, or None to let it wait."""
-ClockRule = Callable[["State", int, float], float]
+ClockRule = Callable[["ConsolidationState", int, float], float]
 """Rule that returns the clock of a GPU after a change, from its present clock, MHz."""
 
 
-class State:
+class ConsolidationState:
     """Cluster as a policy sees it. Arrays are the engine's own: read them, do not write.
 
     Parameters

@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from optgap.heuristics.coscheduling.engine import State, replay
+from optgap.heuristics.coscheduling.engine import CoschedulingState, replay
 from optgap.heuristics.custom import Own, whole
 from optgap.models.coscheduling import CoschedulingProblem
 from optgap.models.errors import NoQuote
@@ -59,7 +59,7 @@ def run(
     order = sorted(range(len(problem)), key=lambda job: (problem.release_s(job), job))
     number = {job: k for k, job in enumerate(order)}
 
-    def so_far(state: State) -> State:
+    def so_far(state: CoschedulingState) -> CoschedulingState:
         """Return the state with the jobs that have arrived, numbered in order of arrival."""
         if not problem.releases:
             return state
@@ -73,7 +73,7 @@ def run(
         running = tuple(number[job] for job in state.running)
         return replace(state, problem=known, waiting=waiting, running=running)
 
-    def choose(now: State) -> list[tuple[int, int]]:
+    def choose(now: CoschedulingState) -> list[tuple[int, int]]:
         state = so_far(now)
         where = f"at {shown(state.time_s)} s"
         answer = own.ask_for_list(where, "(job, gpu_count) pairs", state)
@@ -84,7 +84,9 @@ def run(
     return replay(problem, choose, limits)
 
 
-def _checked(answer: list[Any], state: State, own: Own, where: str) -> list[tuple[int, int]]:
+def _checked(
+    answer: list[Any], state: CoschedulingState, own: Own, where: str
+) -> list[tuple[int, int]]:
     """Return the pairs after a check that each fits beside those before it."""
     action: list[tuple[int, int]] = []
     free = state.free_gpus

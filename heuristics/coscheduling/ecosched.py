@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.coscheduling.engine import Action, State, replay
+from optgap.heuristics.coscheduling.engine import Action, CoschedulingState, replay
 from optgap.heuristics.coscheduling.parameters import EcoSchedParams
 from optgap.models.coscheduling import Application, CoschedulingProblem
 from optgap.models.errors import InputError, NoQuote
@@ -55,7 +55,7 @@ def ecosched(problem: CoschedulingProblem, *, limits: Limits, seed: int, **given
         for app, t in zip(problem.applications, times, strict=True)
     ]
 
-    def choose(state: State) -> Action:
+    def choose(state: CoschedulingState) -> Action:
         jobs = state.waiting[: options.window] if options.window else state.waiting
         offers = [(job, kept[problem.jobs[job]]) for job in jobs]
         return best_action(offers, state.free_gpus, state.free_domains, weight, problem.gpus)

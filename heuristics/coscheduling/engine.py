@@ -7,7 +7,7 @@ from bisect import insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from optgap.models.coscheduling import CoschedulingProblem, CoschedulingSolution, Run
+from optgap.models.coscheduling import CoschedulingProblem, CoschedulingSolution, JobRun
 from optgap.models.coscheduling.gpus import Node
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
@@ -15,7 +15,7 @@ from optgap.models.times import slack_s
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class CoschedulingState:
     """Node and jobs, as a policy sees them.
 
     Parameters
@@ -44,7 +44,7 @@ Action = Sequence[tuple[int, int]]
 
 def replay(
     problem: CoschedulingProblem,
-    choose: Callable[[State], Action],
+    choose: Callable[[CoschedulingState], Action],
     limits: Limits,
 ) -> Outcome:
     """Run a policy to the end of the queue.
@@ -80,7 +80,7 @@ class _Clock:
         self.node = Node(problem)
         self.now = 0.0
         self.ends: list[tuple[float, int]] = []
-        self.runs: list[Run] = []
+        self.runs: list[JobRun] = []
         self.begun: dict[int, tuple[float, int]] = {}
         self.coming = sorted((problem.release_s(job), job) for job in range(len(problem)))
         self.coming.reverse()
@@ -93,19 +93,21 @@ class _Clock:
         return len(self.waiting) + len(self.coming)
 
     @property
-    def state(self) -> State:
+    def state(self) -> CoschedulingState:
         """State that a policy sees now."""
         running = tuple(job for _, job in sorted(self.ends))
         started = tuple(self.begun[job] for job in running)
         free, places = len(self.node.free), len(self.node.domains)
-        return State(self.problem, self.now, tuple(self.waiting), running, free, places, started)
+        return CoschedulingState(
+            self.problem, self.now, tuple(self.waiting), running, free, places, started
+        )
 
     def start(self, job: int, count: int) -> None:
         """Start a waiting job now."""
         end = self.now + self.problem.mode(job, count).runtime_s
         self.waiting.remove(job)
         self.begun[job] = (self.now, count)
-        self.runs.append(Run(job, self.now, end, self.node.start(job, count)))
+        self.runs.append(JobRun(job, self.now, end, self.node.start(job, count)))
         heapq.heappush(self.ends, (end, job))
 
     def proceed(self) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from optgap.heuristics.coscheduling.engine import Action, State, replay
+from optgap.heuristics.coscheduling.engine import Action, CoschedulingState, replay
 from optgap.heuristics.coscheduling.parameters import ExactWindowParams
 from optgap.models.coscheduling import CoschedulingProblem
 from optgap.models.coscheduling.remaining import remaining
@@ -19,6 +19,9 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.times import slack_s
 from optgap.solvers.coscheduling.oracle import best_schedule
+
+PLAN = 10.0
+"""Units of work for one plan, about a second of a core each."""
 
 
 def exact_window(
@@ -30,15 +33,12 @@ def exact_window(
     ------
     InputError: for a parameter out of range.
     """
-    options = ExactWindowParams(**given)
-    window = options.window
+    window = ExactWindowParams(**given).window
     if window < 0:
         raise InputError("exact-window", "window", window, "a number of jobs, or 0 for all")
-    if not options.units > 0:
-        raise InputError("exact-window", "units", options.units, "a positive number")
-    planner = _Planner(problem, limits, seed, options)
+    planner = _Planner(problem, limits, seed)
 
-    def choose(state: State) -> Action:
+    def choose(state: CoschedulingState) -> Action:
         jobs = state.waiting[:window] if window else state.waiting
         return planner.due(jobs, state)
 
@@ -50,21 +50,12 @@ def exact_window(
 class _Planner:
     """Current plan: the start and GPU count of each job of the window."""
 
-    def __init__(
-        self,
-        problem: CoschedulingProblem,
-        limits: Limits,
-        seed: int,
-        options: ExactWindowParams,
-    ) -> None:
-        self.problem = problem
-        self.limits = limits
-        self.seed = seed
-        self.options = options
+    def __init__(self, problem: CoschedulingProblem, limits: Limits, seed: int) -> None:
+        self.problem, self.limits, self.seed = problem, limits, seed
         self.plan: dict[int, tuple[float, int]] = {}
         self.plans = self.unproven = 0
 
-    def due(self, jobs: tuple[int, ...], state: State) -> list[tuple[int, int]]:
+    def due(self, jobs: tuple[int, ...], state: CoschedulingState) -> list[tuple[int, int]]:
         """Return the jobs and GPU counts that the plan starts now."""
         if set(jobs) != set(self.plan):
             self._make(jobs, state)
@@ -78,8 +69,8 @@ class _Planner:
             del self.plan[job]
         return action
 
-    def _make(self, jobs: tuple[int, ...], state: State) -> None:
-        limits = self.limits.within(self.options.units * self.limits.effort)
+    def _make(self, jobs: tuple[int, ...], state: CoschedulingState) -> None:
+        limits = self.limits.within(PLAN * self.limits.effort)
         begun = zip(state.running, state.started, strict=True)
         running = [(job, count, start) for job, (start, count) in begun]
         rest = remaining(self.problem, jobs, running, state.time_s)

@@ -22,7 +22,7 @@ from optgap.heuristics.coscheduling.ecosched import (
     regrets,
     weight_of,
 )
-from optgap.heuristics.coscheduling.engine import Action, State, replay
+from optgap.heuristics.coscheduling.engine import Action, CoschedulingState, replay
 from optgap.heuristics.coscheduling.parameters import LookaheadParams
 from optgap.models.coscheduling import CoschedulingProblem
 from optgap.models.errors import InputError
@@ -77,7 +77,7 @@ class _Player:
         """Mean run time of completed jobs on their fastest GPU count, s; 1 before any has ended."""
         return sum(self.fastest) / len(self.fastest) if self.fastest else 1.0
 
-    def choose(self, state: State) -> Action:
+    def choose(self, state: CoschedulingState) -> Action:
         """Return the action that leads to the least energy, the first of equals."""
         for job in [job for job in self.running if job not in state.running]:
             start, count = self.running.pop(job)
@@ -102,7 +102,7 @@ class _Player:
         """Return the jobs with the modes that are kept."""
         return [(job, self.kept[self.problem.jobs[job]]) for job in jobs]
 
-    def left(self, state: State) -> list[tuple[float, int]]:
+    def left(self, state: CoschedulingState) -> list[tuple[float, int]]:
         """Return the expected remaining time of each running job, s, and its GPUs."""
         found = []
         for job, (start, count) in zip(state.running, state.started, strict=True):
@@ -111,7 +111,9 @@ class _Player:
             found.append((max(expected - elapsed, LEAST_LEFT * expected), count))
         return found
 
-    def actions(self, offers: Sequence[tuple[int, Regrets]], state: State) -> list[Plan]:
+    def actions(
+        self, offers: Sequence[tuple[int, Regrets]], state: CoschedulingState
+    ) -> list[Plan]:
         """Return the actions of least score; longer ones extend the best of the shorter ones."""
         ranked: list[tuple[float, Plan]] = []
         level: list[tuple[float, int, Plan]] = [(0.0, 0, ())]

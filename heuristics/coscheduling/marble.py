@@ -6,7 +6,7 @@ in order and starts the jobs that fit. At most K jobs, one per NUMA domain, run 
 
 from __future__ import annotations
 
-from optgap.heuristics.coscheduling.engine import Action, State, replay
+from optgap.heuristics.coscheduling.engine import Action, CoschedulingState, replay
 from optgap.models.coscheduling import CoschedulingProblem
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
@@ -15,7 +15,7 @@ from optgap.models.result import Outcome
 def marble(problem: CoschedulingProblem, *, limits: Limits, seed: int) -> Outcome:
     """Run Marble."""
 
-    def choose(state: State) -> Action:
+    def choose(state: CoschedulingState) -> Action:
         free, places, action = state.free_gpus, state.free_domains, []
         for job in state.waiting:
             count = problem.application(job).fastest.gpu_count

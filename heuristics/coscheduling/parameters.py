@@ -66,4 +66,3 @@ class ExactWindowParams:
     """Parameters of the exact window; a metric counts the plans without a proof of optimality."""
 
     window: int = _window()
-    units: float = parameter(10.0, "work for one plan, about a second of a core each", "units")

@@ -11,7 +11,7 @@ from optgap.models.coscheduling import (
     CoschedulingObjective,
     CoschedulingProblem,
     CoschedulingSolution,
-    Run,
+    JobRun,
 )
 from optgap.models.coscheduling.remaining import remaining
 from optgap.models.limits import Limits
@@ -63,7 +63,7 @@ class _Bound:
     counts: dict[int, int]
 
 
-def _bound(problem: CoschedulingProblem, started: Sequence[Run], now_s: float) -> _Bound:
+def _bound(problem: CoschedulingProblem, started: Sequence[JobRun], now_s: float) -> _Bound:
     """Bound all schedules that begin with the runs `started` and no other before `now_s`."""
     gone = {run.job for run in started}
     left = [job for job in range(len(problem)) if job not in gone]

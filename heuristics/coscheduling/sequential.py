@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from optgap.heuristics.coscheduling.engine import Action, State, replay
+from optgap.heuristics.coscheduling.engine import Action, CoschedulingState, replay
 from optgap.models.coscheduling import CoschedulingProblem, Mode
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
@@ -25,7 +25,7 @@ def sequential_optimal_gpu(problem: CoschedulingProblem, *, limits: Limits, seed
 def _sequential(
     problem: CoschedulingProblem, limits: Limits, pick: Callable[[tuple[Mode, ...]], Mode]
 ) -> Outcome:
-    def choose(state: State) -> Action:
+    def choose(state: CoschedulingState) -> Action:
         if state.running:
             return []
         job = state.waiting[0]

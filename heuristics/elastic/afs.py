@@ -17,7 +17,7 @@ from optgap.models.compiled import compiled, inner
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Ints
 from optgap.models.elastic.simulation.engine import simulate
-from optgap.models.elastic.simulation.protocol import State
+from optgap.models.elastic.simulation.protocol import ElasticState
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 
@@ -36,7 +36,7 @@ class Afs(Elastic):
         super().__init__(problem, clock)
         self.lengths = lengths
 
-    def shares(self, state: State) -> tuple[Ints, Ints]:
+    def shares(self, state: ElasticState) -> tuple[Ints, Ints]:
         left = state.remaining
         if not self.lengths:
             left = self.problem.jobs.iterations[state.jobs] - left

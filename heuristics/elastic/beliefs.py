@@ -14,7 +14,7 @@ import numpy as np
 from optgap.heuristics.elastic.online_model import Configurations, OnlineModel, board_of
 from optgap.models.elastic.arrays import Floats, Ints
 from optgap.models.elastic.problem import ElasticProblem
-from optgap.models.elastic.simulation.protocol import State
+from optgap.models.elastic.simulation.protocol import ElasticState
 
 
 class Beliefs:
@@ -51,7 +51,7 @@ class Beliefs:
         self.jobs: dict[int, tuple[OnlineModel, Floats, Floats]] = {}
         self.shown = np.zeros(len(problem), dtype=np.int64)  # configurations, when last asked
 
-    def fresh(self, state: State, jobs: Ints) -> Ints:
+    def fresh(self, state: ElasticState, jobs: Ints) -> Ints:
         """Return which of `jobs` ran in a new configuration, and forget completed jobs."""
         for job in self.jobs.keys() - set(state.jobs.tolist()):
             del self.jobs[job]

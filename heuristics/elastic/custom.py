@@ -11,7 +11,7 @@ import numpy as np
 from optgap.heuristics.custom import Arrived, Own
 from optgap.models.elastic import ElasticProblem, JobClass
 from optgap.models.elastic.simulation.engine import simulate
-from optgap.models.elastic.simulation.protocol import Decision, Settings, State
+from optgap.models.elastic.simulation.protocol import Decision, ElasticState, Settings
 from optgap.models.errors import NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
@@ -88,7 +88,7 @@ class Adapter:
         self.problem, self.own = problem, own
         self.arrived = Arrived(problem, problem.jobs.submit_s)
 
-    def decide(self, state: State) -> Decision:
+    def decide(self, state: ElasticState) -> Decision:
         """Ask the policy, and return its dictionary as arrays."""
         problem = self.problem
         jobs = state.jobs.tolist()
@@ -111,7 +111,7 @@ class Adapter:
         )
         return self._checked(answer, state, where)
 
-    def _checked(self, answer: dict[Any, Any], state: State, where: str) -> Decision:
+    def _checked(self, answer: dict[Any, Any], state: ElasticState, where: str) -> Decision:
         problem = self.problem
         position = {job: a for a, job in enumerate(state.jobs.tolist())}
         count = np.full(len(position), -1, dtype=np.int64)
@@ -141,7 +141,9 @@ class Adapter:
         self._powered(state, count, clock, where)
         return Decision(count, clock)
 
-    def _powered(self, state: State, count: np.ndarray, clock: np.ndarray, where: str) -> None:
+    def _powered(
+        self, state: ElasticState, count: np.ndarray, clock: np.ndarray, where: str
+    ) -> None:
         held = count >= 0
         c, k = state.of_class[held], count[held]
         watts = float(self.problem.power_w[c, k, clock[held]].sum())

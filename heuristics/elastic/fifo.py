@@ -15,7 +15,7 @@ from optgap.heuristics.elastic.shared_clock import Clock, Elastic
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Ints
 from optgap.models.elastic.simulation.engine import simulate
-from optgap.models.elastic.simulation.protocol import Decision, Settings, State
+from optgap.models.elastic.simulation.protocol import Decision, ElasticState, Settings
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 
@@ -34,7 +34,7 @@ class Fifo:
         self.settings = Settings(making="none", strict_order=True)
         self.wanted = clock.requested()
 
-    def decide(self, state: State) -> Decision:
+    def decide(self, state: ElasticState) -> Decision:
         """Keep the running jobs, then start jobs from the head of the queue."""
         count = state.count.copy()
         held = count >= 0
@@ -70,7 +70,7 @@ class RoundRobin(Elastic):
         super().__init__(problem, clock)
         self.by_length = by_length
 
-    def shares(self, state: State) -> tuple[Ints, Ints]:
+    def shares(self, state: ElasticState) -> tuple[Ints, Ints]:
         problem, c = self.problem, state.of_class
         order = np.arange(len(c))
         if self.by_length:

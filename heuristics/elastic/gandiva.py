@@ -16,7 +16,7 @@ from optgap.heuristics.elastic.parameters import GandivaParams, GandivaZeusParam
 from optgap.heuristics.elastic.shared_clock import Clock
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.simulation.engine import simulate
-from optgap.models.elastic.simulation.protocol import Decision, Settings, State
+from optgap.models.elastic.simulation.protocol import Decision, ElasticState, Settings
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
@@ -98,7 +98,7 @@ class Gandiva:
         self.pending: list[int] = []
         self.turn = 0
 
-    def decide(self, state: State) -> Decision:
+    def decide(self, state: ElasticState) -> Decision:
         """Process ends, then slices, then arrivals, then the shares of the classes."""
         jobs = state.jobs.tolist()
         present = set(jobs)
@@ -119,7 +119,7 @@ class Gandiva:
             self._rebalance()
         return self._decision(state, jobs)
 
-    def _decision(self, state: State, jobs: list[int]) -> Decision:
+    def _decision(self, state: ElasticState, jobs: list[int]) -> Decision:
         counts = [-1] * len(jobs)
         places: list[tuple[int, ...]] = [()] * len(jobs)
         position = {job: a for a, job in enumerate(jobs)}

@@ -15,7 +15,7 @@ import numpy as np
 
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.simulation.engine import simulate
-from optgap.models.elastic.simulation.protocol import Decision, Settings, State
+from optgap.models.elastic.simulation.protocol import Decision, ElasticState, Settings
 from optgap.models.elastic.snapshot import Choices, Snapshot
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
@@ -57,7 +57,7 @@ class Optimal:
             axis=(1, 2)
         )
 
-    def decide(self, state: State) -> Decision:
+    def decide(self, state: ElasticState) -> Decision:
         """Solve the decision within the budget of states; a proof may then be missing."""
         weight = 1 / self.fastest[state.of_class] if self.by_slowdown else state.remaining
         snapshot = Snapshot.of(self.choices, state.problem, state.of_class, weight, self.limit_w)

@@ -20,7 +20,7 @@ from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Ints
 from optgap.models.elastic.checks import POWER_SLACK
 from optgap.models.elastic.simulation.engine import simulate
-from optgap.models.elastic.simulation.protocol import Decision, Settings, State
+from optgap.models.elastic.simulation.protocol import Decision, ElasticState, Settings
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
@@ -77,7 +77,7 @@ class PowerFlow:
         self.clock_policy = options.frequency
         self.fewer = neighbours(problem.time_s)[2]
 
-    def decide(self, state: State) -> Decision:
+    def decide(self, state: ElasticState) -> Decision:
         """Run phases 1 and 2 from scratch, and correct predictions that break the power limit."""
         steps, row = self.model.steps(state, self.clock_policy)
         order = self._first(state, steps, row)
@@ -95,13 +95,13 @@ class PowerFlow:
         problem = self.problem
         return Limit(problem.gpus, problem.gpus_per_node, self.limit_w, self.strict)
 
-    def _first(self, state: State, steps: Steps, row: Ints) -> Ints:
+    def _first(self, state: ElasticState, steps: Steps, row: Ints) -> Ints:
         """Return the order of the first GPUs, least energy first (Eq. 20), shape (A,)."""
         k = steps.least[row]
         energy_j = state.remaining * self.model.energy_j[row, k, steps.start[row, k]]
         return np.argsort(energy_j, kind="stable")
 
-    def _rein_in(self, state: State, count: Ints, clock: Ints) -> None:
+    def _rein_in(self, state: ElasticState, count: Ints, clock: Ints) -> None:
         """Lower clocks until the true power fits, because only meters are exact."""
         if self.model.exact:
             return
@@ -109,7 +109,7 @@ class PowerFlow:
         counted_w = self.model.counted_w
         govern(state.of_class, count, clock, order, counted_w, held, self.fewer, self.limit_w)
 
-    def _at_least_one(self, state: State, order: Ints, count: Ints, clock: Ints) -> None:
+    def _at_least_one(self, state: ElasticState, order: Ints, count: Ints, clock: Ints) -> None:
         """Run the first job that fits below f*, because f* alone may exceed the limit.
 
         If the planned limit (η) is below the need of every job, run the first job at its least

@@ -9,7 +9,7 @@ from optgap.heuristics.elastic.powerflow_kernels import FINITE, FREE, NO_STEP, S
 from optgap.heuristics.elastic.shared_clock import neighbours
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats, Ints
-from optgap.models.elastic.simulation.protocol import State
+from optgap.models.elastic.simulation.protocol import ElasticState
 
 
 def steps_of(
@@ -80,7 +80,7 @@ class Known:
         self.exact = True
         self._steps: Steps | None = None
 
-    def steps(self, state: State, clock_policy: str) -> tuple[Steps, Ints]:
+    def steps(self, state: ElasticState, clock_policy: str) -> tuple[Steps, Ints]:
         """Return the steps, and each active job's row in them, (A,)."""
         if self._steps is None:
             self._steps = steps_of(
@@ -110,7 +110,7 @@ class Scaled(Known):
         self.true_time_s, self.true_energy_j = self.time_s, self.energy_j
         self.exact = False
 
-    def steps(self, state: State, clock_policy: str) -> tuple[Steps, Ints]:
+    def steps(self, state: ElasticState, clock_policy: str) -> tuple[Steps, Ints]:
         c = state.of_class
         # the run before a job starts has profiled its fewest GPUs
         masks = state.profiled[state.jobs] @ self.bits | self.bits[self.first[c]]
@@ -146,7 +146,7 @@ class Online(Known):
         shape = (len(problem), *problem.time_s.shape[1:])
         self.time_s, self.energy_j = np.empty(shape), np.empty(shape)  # rows are filled in turn
 
-    def steps(self, state: State, clock_policy: str) -> tuple[Steps, Ints]:
+    def steps(self, state: ElasticState, clock_policy: str) -> tuple[Steps, Ints]:
         learning = self.beliefs.fresh(state, state.jobs)
         if len(learning):
             learnt = [self.beliefs.learnt(job, state.seen[job]) for job in learning.tolist()]

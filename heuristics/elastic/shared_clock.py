@@ -17,7 +17,7 @@ from optgap.heuristics.elastic.parameters import ClockParams, ZeusParams
 from optgap.models.compiled import compiled, floats
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats, Ints
-from optgap.models.elastic.simulation.protocol import Decision, Settings, State
+from optgap.models.elastic.simulation.protocol import Decision, ElasticState, Settings
 from optgap.models.errors import InputError
 
 
@@ -51,7 +51,7 @@ class Clock:
                 raise InputError(owner, "frequency", frequency, shown)
         self.wanted = np.full(len(problem), index, dtype=np.int64)
 
-    def settle(self, state: State, count: Ints, order: Ints) -> Ints:
+    def settle(self, state: ElasticState, count: Ints, order: Ints) -> Ints:
         """Return frequencies within the limit, (A,); `count` becomes −1 for jobs that must wait."""
         jobs, of_class = state.jobs, state.of_class
         clock = self.wanted[jobs].copy()
@@ -62,7 +62,9 @@ class Clock:
                 self._alone(state, asked, order, count, clock)
         return clock
 
-    def _alone(self, state: State, asked: Ints, order: Ints, count: Ints, clock: Ints) -> None:
+    def _alone(
+        self, state: ElasticState, asked: Ints, order: Ints, count: Ints, clock: Ints
+    ) -> None:
         """Run the first job that asked for GPUs at the highest count and frequency that fit.
 
         Power need not rise with either, so lowering both may end with nothing."""
@@ -155,10 +157,10 @@ class Elastic(ABC):
         self.speed = floats(np.where(np.isfinite(time_s), 1.0 / time_s, 0.0))
 
     @abstractmethod
-    def shares(self, state: State) -> tuple[Ints, Ints]:
+    def shares(self, state: ElasticState) -> tuple[Ints, Ints]:
         """Return count indices, (A,), and the order in which jobs keep GPUs under the limit."""
 
-    def decide(self, state: State) -> Decision:
+    def decide(self, state: ElasticState) -> Decision:
         """Decide from scratch at every event."""
         count, order = self.shares(state)
         clock = self.clock.settle(state, count, order)

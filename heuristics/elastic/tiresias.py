@@ -17,7 +17,7 @@ from optgap.heuristics.elastic.shared_clock import Clock
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats, Ints
 from optgap.models.elastic.simulation.engine import simulate
-from optgap.models.elastic.simulation.protocol import Decision, Settings, State
+from optgap.models.elastic.simulation.protocol import Decision, ElasticState, Settings
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
@@ -85,7 +85,7 @@ class Tiresias:
         self.services: list[float] = []
         self.before: dict[int, float] = {}
 
-    def decide(self, state: State) -> Decision:
+    def decide(self, state: ElasticState) -> Decision:
         """Sort the jobs into queues, then run in that order the jobs that fit."""
         jobs, gpus = state.jobs, self.problem.counts[self.wanted[state.jobs]]
         self._note_ends(state)
@@ -117,7 +117,7 @@ class Tiresias:
         """Return the number of thresholds that each job has passed; a threshold just met counts."""
         return np.asarray(((gpus * held)[:, None] >= self.thresholds[None, :]).sum(axis=1))
 
-    def _note_ends(self, state: State) -> None:
+    def _note_ends(self, state: ElasticState) -> None:
         """Record the total services of completed jobs, on which the Gittins index depends."""
         if self.discipline != "gittins":
             return
@@ -127,7 +127,7 @@ class Tiresias:
                 n = int(self.problem.counts[self.wanted[job]])
                 self.services.append(round(n * float(state.held_s[job]), 6))
 
-    def _wake(self, state: State, gpus: Ints, held: Floats, count: Ints) -> float:
+    def _wake(self, state: ElasticState, gpus: Ints, held: Floats, count: Ints) -> float:
         """Return the time at which a running job passes its next threshold, s."""
         running = count >= 0
         attained = gpus * held

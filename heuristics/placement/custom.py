@@ -79,7 +79,7 @@ class Task:
     nodes: int = 1
 
 
-class State:
+class PlacementState:
     """Cluster, as a policy sees it, read-only.
 
     Parameters
@@ -216,7 +216,7 @@ def run(
         function ``place(task, state)``, which gets `policy_params` by keyword. It may return
         a node index, a node name, ``(node, gpu_indices)``, or None to turn the task away; where
         tasks may wait, None lets it wait until others have left.
-        Where only a node is named, GPUs are picked as `State.gpus_for` says.
+        Where only a node is named, GPUs are picked as `PlacementState.gpus_for` says.
 
     Raises
     ------
@@ -224,7 +224,7 @@ def run(
         of these or that does not fit, and for a policy that raises.
     """
     own = Own(policy, policy_params, "place(task, state)")
-    state = State(deepcopy(problem), np.random.default_rng(seed))
+    state = PlacementState(deepcopy(problem), np.random.default_rng(seed))
     run, flow, tasks = state._run, state._flow, list(_tasks(problem))
     due = 0
     while True:
@@ -260,7 +260,7 @@ def _tasks(problem: PlacementProblem) -> Iterable[Task]:
     return map(Task, tasks.names, *(c.tolist() for c in columns), *given)
 
 
-def _asked(own: Own, task: Task, state: State, k: int) -> Decision | None:
+def _asked(own: Own, task: Task, state: PlacementState, k: int) -> Decision | None:
     """Ask the policy about arrival `k`."""
     gang, where = state._whole.tasks.gang, f"arrival {k} (task {task.name})"
     whole = int(np.searchsorted(gang, gang[k], "right"))
@@ -284,7 +284,7 @@ def _asked(own: Own, task: Task, state: State, k: int) -> Decision | None:
     return node, _gpus(gpus, task, node, state, own, where)
 
 
-def _node(chosen: Any, state: State, own: Own, where: str) -> int:
+def _node(chosen: Any, state: PlacementState, own: Own, where: str) -> int:
     size = len(state.cluster)
     if isinstance(chosen, str):
         if chosen not in state.cluster.index:
@@ -297,7 +297,9 @@ def _node(chosen: Any, state: State, own: Own, where: str) -> int:
     return int(chosen)
 
 
-def _gpus(gpus: Any, task: Task, node: int, state: State, own: Own, where: str) -> tuple[int, ...]:
+def _gpus(
+    gpus: Any, task: Task, node: int, state: PlacementState, own: Own, where: str
+) -> tuple[int, ...]:
     try:
         chosen = list(gpus)
     except TypeError:

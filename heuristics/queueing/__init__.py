@@ -11,14 +11,13 @@ from optgap.heuristics.queueing.parameters import (
     ReplanParams,
     SbsParams,
     ShortestReserveParams,
-    SjfParams,
 )
 from optgap.models.spec import Entry, entries
 
 
 def _policies() -> dict[str, Callable[..., Any]]:
     """Import and return the policies, and the runner of a user's own."""
-    from optgap.heuristics.queueing import conservative, custom, fixed_order, policies
+    from optgap.heuristics.queueing import custom, fixed_order, policies
 
     return {
         "fifo": fixed_order.fifo,
@@ -32,7 +31,6 @@ def _policies() -> dict[str, Callable[..., Any]]:
         "pbs": policies.pbs,
         "sbs": policies.sbs,
         "easy": policies.easy,
-        "conservative": conservative.conservative,
         "replan": policies.replan,
         "custom": custom.run,
     }
@@ -41,7 +39,7 @@ def _policies() -> dict[str, Callable[..., Any]]:
 POLICIES = entries(
     _policies,
     Entry("fifo", "FIFO: by arrival, the first job blocks the queue"),
-    Entry("sjf", "SJF: the fewest GPUs first", options=SjfParams),
+    Entry("sjf", "SJF: the fewest GPUs first"),
     Entry("shortest", "Shortest: the least run time first", knows=("run times",)),
     Entry(
         "shortest-reserve",
@@ -67,11 +65,6 @@ POLICIES = entries(
         "sbs", "SBS: batches of like jobs of one family", options=SbsParams, knows=("run times",)
     ),
     Entry("easy", "EASY backfilling: the oldest job is never delayed", knows=("run times",)),
-    Entry(
-        "conservative",
-        "conservative backfilling: no job is delayed by a later one",
-        knows=("run times",),
-    ),
     Entry(
         "replan",
         "ours: an annealed plan of the waiting jobs at every event; its first jobs start",

@@ -49,7 +49,7 @@ NEXT_EVENT, HAPPEN, UNQUEUE, BOOK = map(python_of, (next_event, happen, unqueue,
 
 
 @dataclass(frozen=True)
-class State:
+class QueueingState:
     """Cluster and jobs, as a policy sees them.
 
     Parameters
@@ -115,7 +115,7 @@ def run(
     own = Own(policy, policy_params, "place(state)")
     arrived = Arrived(problem, problem.jobs.arrival_s)
 
-    def choose(state: State) -> list[int]:
+    def choose(state: QueueingState) -> list[int]:
         where = f"at {shown(state.time_s)} s"
         seen = replace(state, problem=arrived.at(state.time_s), cluster=state.cluster.copy())
         answer = own.ask_for_list(where, "jobs to start", seen)
@@ -132,7 +132,7 @@ def run(
 
 
 def replay(
-    problem: QueueingProblem, choose: Callable[[State], list[int]], limits: Limits
+    problem: QueueingProblem, choose: Callable[[QueueingState], list[int]], limits: Limits
 ) -> Outcome:
     """Ask a policy at every event, repeatedly until it starts no more jobs."""
     online, cluster = online_of(problem), Cluster(problem)
@@ -146,7 +146,7 @@ def replay(
         while started and tally[WAITING] > 0:
             running = {j: float(online.start[j]) for j in online.running[: tally[RUNNING]].tolist()}
             waiting = tuple(online.queue[: tally[WAITING]].tolist())
-            chosen = choose(State(problem, now, waiting, running, cluster))
+            chosen = choose(QueueingState(problem, now, waiting, running, cluster))
             for job in chosen:
                 UNQUEUE(online, job)
                 cluster.start(job, int(problem.jobs.gpus[job]))

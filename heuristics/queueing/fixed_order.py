@@ -2,8 +2,7 @@
 
 - *FIFO*: by arrival; the first job blocks the others while it does not fit.
 - *SJF*: the fewest GPUs n first. The paper's Table I swaps SJF and Shortest. This file follows the
-  text, which agrees with itself and with the simulator of the job fields; ``sjf_key="time"``
-  follows the table.
+  text, which agrees with itself and with the simulator of the job fields.
 - *Shortest* (SRTF): the least run time t first. Jobs are never preempted, so the remaining time of
   a waiting job is its run time, as estimated.
 - *Shortest-GPU*: the least t·n first.
@@ -11,15 +10,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from optgap.heuristics.queueing.engine import drive
-from optgap.heuristics.queueing.parameters import SjfParams
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem
 from optgap.models.queueing.arrays import FloatArray, floats
 from optgap.models.result import Outcome
-from optgap.models.spec import chosen
 from optgap.solvers.queueing.online import online_of, serve_in_order
 
 
@@ -28,16 +23,9 @@ def fifo(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
     return _in_order(problem, None, limits, "fifo")
 
 
-def sjf(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """Run SJF; `given` is as in `SjfParams`.
-
-    Raises
-    ------
-    InputError: for an unknown `sjf_key`.
-    """
-    by_gpus = chosen(SjfParams, given, "sjf").sjf_key == "gpus"
-    key = floats(problem.jobs.gpus) if by_gpus else problem.jobs.estimate_s
-    return _in_order(problem, key, limits, "sjf")
+def sjf(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
+    """Run SJF."""
+    return _in_order(problem, floats(problem.jobs.gpus), limits, "sjf")
 
 
 def shortest(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:

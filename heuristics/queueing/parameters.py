@@ -7,18 +7,6 @@ from optgap.solvers.queueing.parameters import RESERVE_AFTER_S
 
 
 @dataclass(frozen=True)
-class SjfParams:
-    """Parameters of SJF."""
-
-    sjf_key: str = parameter(
-        "gpus",
-        "fewest GPUs first (the text), or shortest first (Table I)",
-        source="HPS/PBS/SBS, Table I",
-        choices=("gpus", "time"),
-    )
-
-
-@dataclass(frozen=True)
 class ShortestReserveParams:
     """Parameters of Shortest with reservations."""
 

@@ -15,8 +15,7 @@ from optgap.models.queueing.arrays import FloatArray, IntArray
 from optgap.solvers.queueing.online import INF, Online
 
 HPS, ADAPTIVE, EASY, PBS, SBS = range(5)
-"""Rules that the loop knows; fixed orders, plans and conservative backfilling have loops of their
-own."""
+"""Rules that the loop knows; fixed orders and plans have loops of their own."""
 DIGITS = 1e9
 """Steps per unit to which scores are rounded, so that ties on paper are ties here."""
 

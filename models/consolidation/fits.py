@@ -1,4 +1,4 @@
-"""Fitted models (``optgap.fit/1``) in a problem: power lines, exponents of Eq. 5, contention."""
+"""Fitted models (``optgap.fit/1``) in a problem: power lines, exponents of Eq. 5."""
 
 from __future__ import annotations
 
@@ -12,23 +12,20 @@ from optgap.models.consolidation.cluster import GpuKind, PowerLine
 from optgap.models.consolidation.tasks import Task
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.performance.fitted import common_clocks
-from optgap.models.performance.formulas import contention_factor, linear_power, power_law_power
+from optgap.models.performance.formulas import linear_power, power_law_power
 from optgap.models.performance.saved import FittedParameters, told
 from optgap.models.quantities import warn
 
 if TYPE_CHECKING:
     from optgap.models.consolidation.problem import ConsolidationProblem
 
-LINE, LAW, TIME, SHARED = "linear-power", "power-law-power", "power-law-jct", "contention"
+LINE, LAW, TIME = "linear-power", "power-law-power", "power-law-jct"
 SERVES: Mapping[str, tuple[str, ...]] = {
     LINE: ("P_gs", "alpha"),
     LAW: ("static_w", "gain_w", "exponent"),
     TIME: ("beta",),
-    SHARED: ("q", "knee"),
 }
 """The models that a problem takes, and the parameters that it needs of them."""
-KNEE_PERCENT = 100.0
-"""Utilisation at which the slowdown s(U) of the family starts."""
 POINTS = 200
 
 
@@ -68,10 +65,6 @@ def refit(
     if deal:
         hosts, dealt = _dealt(fits, _named(fits, hosts))
     hosts, used = apply(fits, hosts, clocks=clocks and not problem.fits)
-    rules = problem.rules
-    for fit in fits:
-        if fit.model == SHARED:
-            rules = replace(rules, contention=_exponent(fit)[0])
     if dealt:
         used = [f"{text}; {dealt}" if fit.groups.keys() - {""} else text
                 for fit, text in zip(fits, used, strict=True)]  # fmt: skip
@@ -80,7 +73,7 @@ def refit(
         problem.servers,
         hosts.tasks,
         goal=problem.objective.goal,
-        rules=rules,
+        rules=problem.rules,
         period_s=problem.period_s,
         name=problem.name,
         origin=problem.origin,
@@ -134,9 +127,7 @@ def _warn(fits: Sequence[FittedParameters], hosts: Hosts) -> None:
 
 def _by_task(fit: FittedParameters, hosts: Hosts) -> bool:
     """Tell whether a fit's groups are applications."""
-    return fit.model != SHARED and set(fit.groups) != {""} and not any(
-        kind.name in fit.groups for kind in hosts.kinds
-    )  # fmt: skip
+    return set(fit.groups) != {""} and not any(kind.name in fit.groups for kind in hosts.kinds)
 
 
 def apply(fits: Sequence[FittedParameters], hosts: Hosts, clocks: bool) -> tuple[Hosts, list[str]]:
@@ -149,13 +140,9 @@ def apply(fits: Sequence[FittedParameters], hosts: Hosts, clocks: bool) -> tuple
     """
     kinds, tasks, used = list(hosts.kinds), list(hosts.tasks), []
     if clocks:
-        kinds = [_clocked(kind, [fit for fit in fits if fit.model != SHARED], hosts)
-                 for kind in kinds]  # fmt: skip
+        kinds = [_clocked(kind, fits, hosts) for kind in kinds]
     low, high = min(k.f_min_mhz for k in kinds), max(k.f_max_mhz for k in kinds)
     for fit in fits:
-        if fit.model == SHARED:
-            used.append(_exponent(fit)[1])
-            continue
         lines, worst = _lines(fit, low, high)
         if _by_task(fit, hosts):
             missing = next((app for app in hosts.apps if app not in fit.groups), None)
@@ -205,23 +192,6 @@ def _nearest(clock: np.ndarray, power: np.ndarray) -> tuple[float, float]:
     columns = np.stack([np.ones_like(clock), clock], axis=1) / power[:, None]
     static, slope = nnls(columns, np.ones_like(clock))[0]
     return float(static), float(slope)
-
-
-def _exponent(fit: FittedParameters) -> tuple[float, str]:
-    """Return q of the s(U) = max(1, (U/100)^q) nearest to the fit, and words about it."""
-    params = fit.only(fit.source)
-    q, knee = params["q"], params["knee"]
-    if abs(knee - KNEE_PERCENT) < 1e-9:
-        return q, f"q = {q:.3g} of s(U)"
-    span = fit.span(next(iter(fit.groups)), "util_sum_percent") or (0.0, 200.0)
-    top = max(span[1], 1.1 * KNEE_PERCENT)
-    util = np.linspace(KNEE_PERCENT, top, POINTS)[1:]
-    slow = contention_factor(util, q, knee)
-    log = np.log(util / KNEE_PERCENT)
-    nearest = float(np.clip(log @ np.log(slow) / (log @ log), 0.0, 10.0))
-    off = np.max(np.abs(contention_factor(util, nearest) / slow - 1))
-    words = f"q = {nearest:.3g} of s(U), which slows from {KNEE_PERCENT:g} % and not {knee:.4g} %"
-    return nearest, f"{words}, off by at most {100 * off:.1f} %; knee_percent=100 fits it so"
 
 
 def _tuned(kind: GpuKind, fit: FittedParameters, lines: Mapping[str, PowerLine]) -> GpuKind:

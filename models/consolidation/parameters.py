@@ -6,7 +6,6 @@ PARAMETERS = {
     "size": Parameter("number of tasks", "tasks"),
     "servers": Parameter("servers; 0 for enough of them", "servers"),
     "gpus_per_server": Parameter("GPUs of a server", "GPUs", "CATS, simulation set-up"),
-    "gpu_memory_gb": Parameter("memory of a GPU", "GB", "CATS, Eq. 8"),
     "server_static_w": Parameter("power of an active server beside its GPUs'", "W", "CATS, Eq. 4"),
     "capacity": Parameter(
         "utilisations on a GPU that stay within 100 %: none, means, every sample, or peaks",

@@ -40,7 +40,6 @@ def mixed(
     size: int = 32,
     servers: int = 0,
     gpus_per_server: int = 8,
-    gpu_memory_gb: float = 32.0,
     server_static_w: float = 150.0,
     capacity: Capacity = "mean",
     gang: Gang = "server",
@@ -83,7 +82,7 @@ def mixed(
     needed = sum(task.gpus for task in tasks)
     count = servers or -(-needed // gpus_per_server) + 1
     return ConsolidationProblem.of(
-        [replace(V100, memory_gb=gpu_memory_gb)],
+        [V100],
         [Server((0,) * gpus_per_server, server_static_w)] * count,
         tasks,
         rules=Rules(capacity, gang=gang),
@@ -135,7 +134,6 @@ def cats_testbed(
     stage: int = 1,
     goal: Goal = "power",
     capacity: Capacity = "mean",
-    server_static_w: float = 0.0,
     wake_s: float = 0.0,
 ) -> ConsolidationProblem:
     """Return the testbed's tasks: means of Table 4, with Gaussian series around them.
@@ -161,7 +159,7 @@ def cats_testbed(
     gpus = tuple(int(memory > 16) for memory in TABLE_3)
     return ConsolidationProblem.of(
         kinds,
-        [Server(gpus, server_static_w)],
+        [Server(gpus)],
         tasks,
         goal=goal,
         rules=Rules(capacity, wake_s=wake_s),
@@ -180,7 +178,6 @@ def over_time(
     present: float,
     servers: int = 0,
     gpus_per_server: int = 8,
-    gpu_memory_gb: float = 32.0,
     server_static_w: float = 0.0,
     capacity: Capacity = "none",
     gang: Gang = "server",
@@ -197,8 +194,8 @@ def over_time(
     ----------
     title, workload: name of the problem, and the workload of its tasks.
     present: number of tasks present at a time, on average.
-    servers, gpus_per_server, gpu_memory_gb, server_static_w: the servers (0 for enough of
-        them), and the power of an active server, W.
+    servers, gpus_per_server, server_static_w: the servers (0 for enough of them), and the
+        power of an active server, W.
     capacity, gang, contention, waiting, wake_s, migration: the rules.
     series: ``synthetic``, or ``philly`` or ``genai`` for recorded ones out of `data`; Philly's
         jobs, too, where the folder has them.
@@ -237,7 +234,7 @@ def over_time(
     )
     count = servers or -(-_most_wanted(tasks) // width) + 4
     return ConsolidationProblem.of(
-        [replace(V100, memory_gb=gpu_memory_gb)],
+        [V100],
         [Server((0,) * width, server_static_w)] * count,
         tasks,
         goal="energy",
@@ -292,7 +289,7 @@ PRESETS = entries(
     Entry(
         "measured",
         "such tasks of 15 applications whose power and run time were measured over a GV100's clock",
-        params={**defaults(mixed), "size": 12},
+        params={"size": 12, "servers": 0, "capacity": "mean", "gang": "server"},
         seeded=True,
     ),
     Entry(

@@ -9,13 +9,13 @@ from optgap.models.coscheduling.problem import (
     CoschedulingProblem,
     Mode,
 )
-from optgap.models.coscheduling.solution import CoschedulingSolution, Run
+from optgap.models.coscheduling.solution import CoschedulingSolution, JobRun
 
 __all__ = [
     "Application",
     "CoschedulingObjective",
     "CoschedulingProblem",
     "CoschedulingSolution",
+    "JobRun",
     "Mode",
-    "Run",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from optgap.models.coscheduling.problem import CoschedulingProblem
-from optgap.models.coscheduling.solution import CoschedulingSolution, Run
+from optgap.models.coscheduling.solution import CoschedulingSolution, JobRun
 from optgap.models.times import slack_s
 
 
@@ -44,14 +44,14 @@ def placed(
 ) -> CoschedulingSolution:
     """Return the schedule behind (job, GPU count, start in s) triples that keep both capacities."""
     node = Node(problem)
-    running: list[Run] = []
-    runs: list[Run] = []
+    running: list[JobRun] = []
+    runs: list[JobRun] = []
     for job, count, start in sorted(starts, key=lambda item: (item[2], item[0])):
         for run in [run for run in running if run.end_s <= start + slack_s(start)]:
             node.end(run.job)
             running.remove(run)
         end = start + problem.mode(job, count).runtime_s
-        run = Run(job, start, end, node.start(job, count))
+        run = JobRun(job, start, end, node.start(job, count))
         running.append(run)
         runs.append(run)
     return CoschedulingSolution.of(runs)

@@ -8,7 +8,7 @@ from collections import defaultdict
 from dataclasses import replace
 
 from optgap.models.coscheduling.problem import Application, CoschedulingProblem, Mode
-from optgap.models.coscheduling.solution import MEASURED_TO_S, CoschedulingSolution, Run
+from optgap.models.coscheduling.solution import MEASURED_TO_S, CoschedulingSolution, JobRun
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.tables import Column, read_table
 
@@ -97,15 +97,15 @@ class _Jobs:
             raise InputError(self.path, f"row {number}, column end_s", end, "a later time")
         self.rows.append((taken, count, start, end, gpus))
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[JobRun]:
         """Return every run, with GPUs dealt out where the log has none."""
-        runs: list[Run] = []
+        runs: list[JobRun] = []
         for job, count, start, end, gpus in sorted(self.rows, key=lambda row: row[2]):
             held = {g for run in runs if run.end_s > start + MEASURED_TO_S for g in run.gpu_index}
             free = [g for g in range(self.problem.gpus) if g not in held]
             # too few free GPUs: the same ones again, for the referee to complain about
             chosen = gpus or tuple((free + sorted(held))[:count])
-            runs.append(Run(job, start, end, chosen))
+            runs.append(JobRun(job, start, end, chosen))
         return runs
 
 
@@ -139,7 +139,7 @@ def as_measured(
     )
 
 
-def _seen(problem: CoschedulingProblem, mode: Mode, run: Run, tolerance_s: float) -> Mode:
+def _seen(problem: CoschedulingProblem, mode: Mode, run: JobRun, tolerance_s: float) -> Mode:
     lasted = run.end_s - run.start_s
     shorter = max(lasted - tolerance_s, lasted / 2)
     # A mode that draws less than idle GPUs is worth more the longer it lasts: that is kept.

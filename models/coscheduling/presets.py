@@ -28,7 +28,7 @@ from optgap.models.tables import Column, read_table
 
 PREDICTED = -1.0
 """Placeholder for a run time that the file leaves to a model."""
-NODE_PARAMS = {"gpus": 4, "numa": 2, "idle_w": 70.0, "goal": "energy", "tau": None}
+NODE_PARAMS = {"gpus": 4, "numa": 2, "idle_w": 70.0, "goal": "energy"}
 
 
 def _presets() -> dict[str, Callable[..., Any]]:
@@ -40,13 +40,13 @@ PRESETS = entries(
     Entry(
         "synthetic",
         "a synthetic pool of 17 applications (size = jobs, 17) on one node",
-        params={"size": 17, **NODE_PARAMS, "between_s": 0.0},
+        params={"size": 17, **NODE_PARAMS, "tau": None},
         seeded=True,
     ),
     Entry(
         "measured",
         "jobs of 13 applications (size = jobs, 17) from fits of EcoSched's H100 profiles and DRAM",
-        params={"size": 17, **NODE_PARAMS, "between_s": 0.0},
+        params={"size": 17, **NODE_PARAMS},
         seeded=True,
     ),
     Entry(
@@ -130,8 +130,8 @@ def _queued(
     rng: np.random.Generator,
     *,
     size: int,
-    between_s: float,
-    tau: float | None,
+    between_s: float = 0.0,
+    tau: float | None = None,
     **node_and_names: Any,
 ) -> CoschedulingProblem:
     """Make a queue of these applications, drawn from `rng`.
@@ -162,8 +162,6 @@ def measured(
     numa: int = 2,
     idle_w: float = 70.0,
     goal: Goal = "energy",
-    tau: float | None = None,
-    between_s: float = 0.0,
 ) -> CoschedulingProblem:
     """Return applications on 1 to 4 GPUs with times, powers and DRAM activity after measurements.
 
@@ -181,8 +179,6 @@ def measured(
         ],
         np.random.default_rng(seed),
         size=size,
-        between_s=between_s,
-        tau=tau,
         gpus=gpus,
         numa=numa,
         idle_w=idle_w,

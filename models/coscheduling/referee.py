@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from optgap.models.coscheduling.problem import CoschedulingProblem
-from optgap.models.coscheduling.solution import CoschedulingSolution, Run
+from optgap.models.coscheduling.solution import CoschedulingSolution, JobRun
 from optgap.models.result import Evaluation, Violation
 from optgap.models.times import freed_s, shown, slack_s
 
@@ -32,7 +32,7 @@ def check(problem: CoschedulingProblem, solution: CoschedulingSolution) -> list[
 
 
 def _alone(
-    problem: CoschedulingProblem, run: Run, solution: CoschedulingSolution
+    problem: CoschedulingProblem, run: JobRun, solution: CoschedulingSolution
 ) -> list[Violation]:
     """Return what is wrong with one run, whatever the others do."""
     if not 0 <= run.job < len(problem):
@@ -64,7 +64,7 @@ def _alone(
     return broken
 
 
-def _more_s(solution: CoschedulingSolution, run: Run) -> float:
+def _more_s(solution: CoschedulingSolution, run: JobRun) -> float:
     """Return the tolerance of measured times beyond rounding, s.
 
     It is at most half of the run, so runs shorter than the tolerance are not side by side.
@@ -75,7 +75,7 @@ def _more_s(solution: CoschedulingSolution, run: Run) -> float:
 def _together(problem: CoschedulingProblem, solution: CoschedulingSolution) -> list[Violation]:
     """GPUs held twice, and more jobs at a time than NUMA domains; each shown once per start."""
     broken = []
-    running: list[Run] = []
+    running: list[JobRun] = []
     until = {
         run.job: freed_s(run.start_s, run.end_s) - _more_s(solution, run) for run in solution.runs
     }

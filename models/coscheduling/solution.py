@@ -21,7 +21,7 @@ MEASURED_TO_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class JobRun:
     """Run of one job.
 
     Parameters
@@ -52,13 +52,13 @@ class CoschedulingSolution(Brief):
     tolerance_s: allowed overlap of measured times of different jobs, s.
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[JobRun, ...]
     measured: bool = False
     tolerance_s: float = 0.0
 
     @classmethod
     def of(
-        cls, runs: Iterable[Run], measured: bool = False, tolerance_s: float = MEASURED_TO_S
+        cls, runs: Iterable[JobRun], measured: bool = False, tolerance_s: float = MEASURED_TO_S
     ) -> CoschedulingSolution:
         """Make a solution of runs in any order; `tolerance_s` is for measured times only."""
         ordered = tuple(sorted(runs, key=lambda run: (run.start_s, run.job)))
@@ -110,7 +110,7 @@ class CoschedulingSolution(Brief):
             a `gpu_count` that is not the number of GPUs listed.
         """
         fields.schema(SCHEMA)
-        runs: list[Run] = []
+        runs: list[JobRun] = []
         seen: set[int] = set()
         for entry in fields.objects("schedule"):
             job = entry.integer("job")
@@ -125,7 +125,7 @@ class CoschedulingSolution(Brief):
             gpus = entry.integers("gpu_index")
             if entry.integer("gpu_count", minimum=1, default=len(gpus)) != len(gpus):
                 raise entry.fail("gpu_index", gpus, f"{entry.integer('gpu_count')} GPU indices")
-            runs.append(Run(job, entry.number("start_s"), entry.number("end_s"), tuple(gpus)))
+            runs.append(JobRun(job, entry.number("start_s"), entry.number("end_s"), tuple(gpus)))
         measured = fields.choice("times", TIMES, TIMES[0]) == "measured"
         tolerance = fields.number("tolerance_s", 0.0, 60.0, default=MEASURED_TO_S)
         return cls.of(runs, measured, tolerance)

@@ -82,9 +82,28 @@ def _energy(fit: FittedParameters) -> Fitted:
     times, powers = iterations(fit), energies(fit)
     clocks = shared_clocks([fit], list(times), MOST_CLOCKS)
 
-    makers = {name: maker_of(Trained(name, times[name].model, powers[name])) for name in times}
+    makers = {name: _told(item, maker_of(Trained(name, item.model, powers[name])))
+              for name, item in times.items()}  # fmt: skip
     found = np.array([ONE_CLOCK_MHZ]) if clocks is None else clocks
     return Fitted(makers, times, found, ("T_iter and E_iter of Eq. 1-15",))
+
+
+def _counts(item: Iterations, counts: Sequence[int], batch: int, per_node: int) -> list[int]:
+    """Return the GPU counts of which the rows tell; raise InputError if there are none."""
+    found = [n for n in counts if item.told(n, batch, per_node)]
+    if not found:
+        raise item.untold("any", batch, per_node)
+    return found
+
+
+def _told(item: Iterations, make: Maker) -> Maker:
+    """Return a maker of classes on the GPU counts of which the rows tell something."""
+
+    def made(batch: int, clocks: Floats, gpus: int, per_node: int) -> JobClass:
+        found = make(batch, clocks, gpus, per_node)
+        return _only(found, _counts(item, found.counts, batch, per_node))
+
+    return made
 
 
 def _joined(
@@ -109,7 +128,7 @@ def _joined(
         item = times[name]
 
         def make(batch: int, clock: Floats, gpus: int, per_node: int) -> JobClass:
-            counts = counts_up_to(min(gpus, batch))
+            counts = _counts(item, counts_up_to(min(gpus, batch)), batch, per_node)
             n = np.array(counts, dtype=float)[:, None]
             f = np.broadcast_to(np.asarray(clock, dtype=float)[None, :], (len(counts), len(clock)))
             seconds = item.seconds(n, batch, f, per_node) * (clock[-1] / f) ** beta
@@ -186,24 +205,24 @@ def _classes(fitted: Fitted, clocks: Floats, problem: ElasticProblem) -> list[Jo
     """Return every model at the batches that may run on most GPU counts, where it was measured."""
     found = []
     for name, item in fitted.times.items():
-        for batch in _batches(item, problem.gpus):
+        for batch in _batches(item, problem.gpus, problem.gpus_per_node):
             made = fitted.makers[name](batch, clocks, problem.gpus, problem.gpus_per_node)
-            kept = _only(made, [n for n in made.counts if item.allows(n, batch)])
-            if kept.counts:
-                found.append(kept)
+            allowed = [n for n in made.counts if item.allows(n, batch, problem.gpus_per_node)]
+            if allowed:
+                found.append(_only(made, allowed))
     if not found:
         expected = f"a model measured on at most {problem.gpus} GPUs, a power of two of them"
         raise InputError("models", "", NoQuote("none on such GPU counts"), expected)
     return found
 
 
-def _batches(item: Iterations, most: int) -> list[int]:
+def _batches(item: Iterations, most: int, per_node: int) -> list[int]:
     """Up to `MOST_BATCHES` global batches, those that may run on most GPU counts first."""
     levels = item.batches or item.local_batch
     counts = [n for n in counts_up_to(most) if item.gpus[0] <= n <= item.gpus[1]]
     whole = {round(n * b) for n in counts for b in levels if abs(n * b - round(n * b)) < 1e-9}
-    ways = {b: sum(item.allows(n, b) for n in counts) for b in whole if b >= 1}
-    best = sorted(ways, key=lambda b: (-ways[b], b))
+    ways = {b: sum(item.allows(n, b, per_node) for n in counts) for b in whole if b >= 1}
+    best = sorted(filter(ways.get, ways), key=lambda b: (-ways[b], b))
     return sorted(best[:MOST_BATCHES])
 
 

@@ -7,8 +7,6 @@ PARAMETERS = {
     "gpus": Parameter("GPUs of the cluster", "GPUs"),
     "gpus_per_node": Parameter("GPUs of a node", "GPUs"),
     "hours": Parameter("time within which jobs arrive", "h"),
-    "scale": Parameter("factor on the published durations"),
-    "requested": Parameter("GPUs that every job requests; 0 for the published shares", "GPUs"),
     "eta": Parameter(
         "η, power limit as a share of all GPUs at full power", "share", "PowerFlow, Eq. 19"
     ),

@@ -78,10 +78,9 @@ def tiny(
     clocks: int = 4,
     eta: float = 0.6,
     pool: str = "a100",
-    hours: float = 0.1,
 ) -> ElasticProblem:
-    """Return a problem small enough for an exact search, with free restarts."""
-    _sizes(size, hours, 1.0)
+    """Return a problem small enough for an exact search: six minutes, free restarts."""
+    _sizes(size, 1.0, 1.0)
     if not 1 <= clocks <= 30:
         raise InputError("--set", "clocks", clocks, "1 to 30")
     _multiple(gpus, gpus)
@@ -90,7 +89,7 @@ def tiny(
                    .astype(int)]  # fmt: skip
     classes = pools.classes(pool, gpus, gpus, chosen)
     rng = np.random.default_rng(seed)
-    jobs = workload.jobs(classes, rng, size, 3600 * hours, duration_scale=0.2)
+    jobs = workload.jobs(classes, rng, size, 360.0, duration_scale=0.2)
     given = {
         "gpus": gpus, "gpus_per_node": gpus, "eta": eta, "cap": "power", "pool": pool,
         "restarts": False,
@@ -330,6 +329,9 @@ def _requests(
     return requested
 
 
+CLUSTER = {"gpus_per_node": 8, "eta": 0.6, "cap": "power", "pool": "a100", "restarts": True}
+
+
 def _presets() -> dict[str, Callable[..., Any]]:
     return {"small": small, "day": day, "tiny": tiny}
 
@@ -339,13 +341,13 @@ PRESETS = entries(
     Entry(
         "small",
         "48 jobs in two hours on 32 GPUs; models fitted to A100 profiles, synthetic workload",
-        params=defaults(small),
+        params={"size": 48, "gpus": 32, "hours": 2.0, **CLUSTER},
         seeded=True,
     ),
     Entry(
         "day",
         "1,901 jobs in 24 hours on 256 GPUs, from published statistics; synthetic workload",
-        params=defaults(day),
+        params={"size": 1901, "gpus": 256, "hours": 24.0, **CLUSTER},
         seeded=True,
     ),
     Entry(

@@ -9,7 +9,6 @@ from __future__ import annotations
 from optgap.models.performance.energy import EnergyModel, iteration_energy
 from optgap.models.performance.formulas import (
     batch_power,
-    contention_factor,
     linear_power,
     power_law_power,
     power_law_time,
@@ -24,7 +23,6 @@ __all__ = [
     "FittedParameters",
     "ThroughputModel",
     "batch_power",
-    "contention_factor",
     "iteration_energy",
     "linear_power",
     "power_law_power",

@@ -20,6 +20,8 @@ TIME, ENERGY = "powerflow-throughput", "powerflow-energy"
 BY_CLOCK = ("powerflow-power", "linear-power", "power-law-power")
 BY_BATCH = "batch-power"
 CLOCK = "frequency_mhz"
+TELLS = ("local", "local_beyond", "node", "node_beyond", "batch")
+"""Facts of an iteration time on what its rows tell; a fit without these facts tells everything."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,9 @@ class Iterations:
     gpus, local_batch: the least and the most of each that was measured.
     batches: the batches per GPU that were measured, where they are few.
     clocked: whether the clock is part of the formula.
+    tells: whether the rows tell what synchronising costs on a node (``local``) and between nodes
+        (``node``), each also of more than two GPUs (``local_beyond``, ``node_beyond``), and how
+        time changes with the batch per GPU (``batch``).
     top_mhz: the highest clock that was measured; None where none was told.
     """
 
@@ -42,16 +47,45 @@ class Iterations:
     local_batch: tuple[float, float]
     batches: tuple[float, ...]
     clocked: bool
+    tells: Mapping[str, bool]
     top_mhz: float | None = None
 
-    def allows(self, gpus: int, batch: float) -> bool:
+    def allows(self, gpus: int, batch: float, gpus_per_node: int) -> bool:
         """Tell whether a global batch on so many GPUs lies where it was measured."""
         low, high = self.local_batch
-        return self.gpus[0] <= gpus <= self.gpus[1] and low <= batch / gpus <= high
+        within = self.gpus[0] <= gpus <= self.gpus[1] and low <= batch / gpus <= high
+        return within and self.told(gpus, batch, gpus_per_node)
 
-    def seconds(self, gpus: Any, batch: float, clock_mhz: Any | None, gpus_per_node: int) -> Floats:
-        """T_iter in s of a global batch, packed on as few nodes as possible."""
+    def told(self, gpus: int, batch: float, gpus_per_node: int) -> bool:
+        """Tell whether the rows tell T_iter of a global batch on so many GPUs."""
+        same = self.tells["batch"] or abs(batch / gpus / self.local_batch[0] - 1) < 1e-9
+        scope = ("node" if gpus > gpus_per_node else "local") + "_beyond" * (gpus > 2)
+        return same and (gpus == 1 or self.tells[scope])
+
+    def untold(self, gpus: object, batch: float, gpus_per_node: int, where: str = "") -> InputError:
+        """Return the error for GPUs or a batch of which the rows tell nothing."""
+        found = NoQuote(f"a batch of {batch:g} on {gpus} GPUs, {gpus_per_node} per node")
+        expected = "what its rows tell; measure several GPUs, nodes and batches"
+        return InputError(f"fit of {self.name}", where, found, expected)
+
+    def seconds(
+        self,
+        gpus: Any,
+        batch: float,
+        clock_mhz: Any | None,
+        gpus_per_node: int,
+        where: str = "",
+    ) -> Floats:
+        """T_iter in s of a global batch, packed on as few nodes as possible.
+
+        Raises
+        ------
+        InputError: for GPUs or a batch of which the rows tell nothing, needed by `where`.
+        """
         n = np.asarray(gpus, dtype=float)
+        for one in np.unique(n[n > 0]).tolist():
+            if not self.told(one, batch, gpus_per_node):
+                raise self.untold(f"{one:g}", batch, gpus_per_node, where)
         on_node = np.minimum(n, gpus_per_node)
         clock = clock_mhz if self.clocked else None
         return self.model.iteration_time(n, batch / n, clock, np.ceil(n / gpus_per_node), on_node)
@@ -82,6 +116,7 @@ def _iterations(fit: FittedParameters, group: str) -> Iterations:
         fit.span(group, "local_batch") or (1.0, 1.0),
         fit.levels(group, "local_batch"),
         bool(facts.get("clock", "k_grad_s_mhz" in params)),
+        {name: bool(facts.get(name, True)) for name in TELLS},
         (fit.span(group, CLOCK) or (None, None))[1],
     )
 

@@ -68,17 +68,6 @@ def sla_frequency(max_mhz: float, tolerance: float, beta: float) -> float:
     return float(max_mhz * tolerance ** (-1.0 / beta))
 
 
-def contention_factor(
-    utilisation_percent: ArrayLike, exponent: float = 1.0, knee_percent: float = 100.0
-) -> Floats:
-    """Return s(U) = max(1, (U/U_0)^q): the slowdown of every resident at summed utilisation U.
-
-    q = 1 conserves capacity: what is asked above the knee is waited for.
-    """
-    ratio = np.asarray(utilisation_percent, dtype=float) / knee_percent
-    return np.asarray(np.maximum(1.0, ratio) ** exponent)
-
-
 def runtime_from_dram(
     dram_sum: ArrayLike, form: DramForm, first: float, second: float = 0.0
 ) -> Floats:

@@ -1,8 +1,8 @@
-"""Knowledge of a training job before any measurement: priors of Eq. 2-5 and 12-15.
+"""Priors of Eq. 2-5 and 12-15, for a policy that learns a training job's model as the job runs.
 
 A run on one GPU at one batch cannot tell what part of an iteration shrinks with the batch, nor
-what synchronisation costs, nor what a GPU draws while it waits. Such parameters take the median of
-published jobs, with a log-normal spread that says how far those jobs lie apart.
+what synchronisation costs, nor what a GPU draws while it waits. The medians and log-normal spreads
+are those of published jobs.
 
 Parameters are written as shares: the part of an iteration on one GPU at the whole batch and the
 highest clock that the term would take alone.
@@ -11,22 +11,17 @@ highest clock that the term would take alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """A log-normal of what a parameter exceeds `above` by: median, and spread of the logarithm.
-
-    Logarithms of two parameters have the product of their `together` as their correlation.
-    """
+    """Log-normal: median, and spread of the logarithm."""
 
     median: float
     spread: float
-    above: float = 0.0
-    together: float = 0.0
 
     @property
     def mean_log(self) -> float:
@@ -34,26 +29,22 @@ class Prior:
         return float(np.log(self.median))
 
 
-CONSTANT = 0.68
-"""Terms that do not grow with the batch are large or small together, since they are shares of an
-iteration that does: the mean correlation of the six is its square."""
-
 TIME: Mapping[str, Prior] = {
-    "a_io_s": Prior(0.086, 1.34, together=CONSTANT),
+    "a_io_s": Prior(0.086, 1.34),
     "b_io_s": Prior(0.088, 0.70),
-    "a_grad_s": Prior(0.037, 1.24, together=CONSTANT),
+    "a_grad_s": Prior(0.037, 1.24),
     "b_grad_s": Prior(0.12, 1.0),
     "k_grad_s_mhz": Prior(0.70, 1.0),
-    "theta_local_s": Prior(0.031, 1.27, together=CONSTANT),
-    "B_local_s": Prior(0.014, 0.75, together=CONSTANT),
+    "theta_local_s": Prior(0.031, 1.27),
+    "B_local_s": Prior(0.014, 0.75),
     "A_local_s_mhz": Prior(0.01, 1.3),
     "K_local_s_mhz": Prior(0.002, 1.3),
-    "theta_node_s": Prior(0.18, 1.20, together=CONSTANT),
-    "B_node_s": Prior(0.013, 0.57, together=CONSTANT),
+    "theta_node_s": Prior(0.18, 1.20),
+    "B_node_s": Prior(0.013, 0.57),
     "A_node_s_mhz": Prior(0.01, 1.3),
     "K_node_s_mhz": Prior(0.002, 1.3),
-    "gamma1": Prior(1.96, 1.27, 1.0),
-    "gamma2": Prior(0.57, 1.59, 1.0),
+    "gamma1": Prior(1.96, 1.27),
+    "gamma2": Prior(0.57, 1.59),
 }
 """Shares of T_iter, Eq. 2-4, and γ − 1 of Eq. 5.
 
@@ -62,12 +53,6 @@ profiles): median and standard deviation of the logarithm, a term below 1 % coun
 below 0.1 as 0.1. How b_grad and k_grad share what grows with the batch, and the terms of T_sync
 that go with the clock, are ours: no public profile has GPU counts and clocks at once.
 """
-
-BY_BATCH = Prior(0.83, 0.39)
-"""b_grad's share where no clock is known: all that grows with the batch, from the same classes."""
-
-ALSO = {"theta_sync_s": "theta_local_s", "B_sync_s": "B_local_s", "theta_cross_s": "theta_node_s"}
-"""Parameters of other forms of T_sync that mean the same as one of Eq. 4."""
 
 STATIC = Prior(0.41, 0.48)
 """P_static over the least power measured: P_gs over the power at 510 MHz of the 15 applications in
@@ -85,25 +70,3 @@ the power on 1 and 4 GPUs of the 7 networks of `measured.h100_scaling`, 70 W bei
 FLOOR = 0.25
 """No GPU in training draws less than this share of the least power measured: the smallest P_gs
 share of the same 15 applications but one (``dgemm``, whose line passes through 0)."""
-
-
-def time_priors(
-    time_s: float, local_batch: float, gpus_on_node: float, frequency_mhz: float | None
-) -> dict[str, Prior]:
-    """Priors of the parameters of Eq. 2-5 in s and s·MHz, from one run on the fewest GPUs.
-
-    Parameters
-    ----------
-    time_s, local_batch, gpus_on_node, frequency_mhz: of that run, at the highest clock; None
-        where no clock is known, and then no parameter goes with it.
-    """
-    per_clock = 0.0 if frequency_mhz is None else frequency_mhz
-    per = {"b_io_s": 1 / (local_batch * gpus_on_node), "b_grad_s": 1 / local_batch,
-           "k_grad_s_mhz": per_clock / local_batch}  # fmt: skip
-    known = {**TIME, "b_grad_s": TIME["b_grad_s"] if per_clock else BY_BATCH}
-    found = {}
-    for name, prior in known.items():
-        unit = per.get(name, per_clock if name.endswith("_mhz") else 1.0) * time_s
-        if unit > 0:
-            found[name] = prior if prior.above else replace(prior, median=prior.median * unit)
-    return {**found, **{name: found[as_] for name, as_ in ALSO.items()}}

@@ -32,11 +32,10 @@ def power_model(cpu_rule: CpuRule = "packages") -> PowerModel:
 def aims_of(
     goal: Goal | TimeGoal = "power",
     alpha: float = 0.5,
-    watts_per_gpu: float = 120.0,
     cpu_rule: CpuRule = "packages",
 ) -> tuple[PowerModel, PlacementObjective]:
     """Return what every preset lets one choose: the CPU rule, and what is optimised."""
-    return power_model(cpu_rule), PlacementObjective(goal, alpha, watts_per_gpu)
+    return power_model(cpu_rule), PlacementObjective(goal, alpha)
 
 
 def cluster_of(types: Sequence[tuple[str, int, int, int, int]]) -> Cluster:

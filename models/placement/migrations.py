@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.placement.arrays import BoolArray, IntArray
 from optgap.models.placement.cluster import TASKS_PER_NODE
+from optgap.models.placement.kernels import accepts
 from optgap.models.placement.problem import PlacementProblem
 from optgap.models.placement.solution import PlacementSolution
 from optgap.models.result import Evaluation, Violation
@@ -35,46 +37,33 @@ class Move:
     gpu_mask: int
 
 
-@dataclass(frozen=True, eq=False)
-class Further:
-    """Further limits on moves, beside the problem, which may be a relaxation.
+class Further(NamedTuple):
+    """All limits on moves but GPUs; the problem may be a relaxation of these.
 
-    Parameters
-    ----------
-    names: names of R resources.
-    capacity: (R, N) amount of each that a node has.
-    asks: (T, R) amount of each that a task takes.
-    units: (N,) units of each GPU of a node.
-    share: (T,) units of each of its GPUs that a task takes.
-    fullest: (T,) whether a scheduler picks the GPU: the one with the least sufficient room, the
-        first of several.
+    The R resources have `names`, nodes a `capacity` of each, (R, N), and tasks take `asks`, (T, R).
     """
 
     names: tuple[str, ...]
     capacity: IntArray
     asks: IntArray
-    units: IntArray
-    share: IntArray
-    fullest: BoolArray
 
     @classmethod
     def of(cls, problem: PlacementProblem) -> Further:
-        """Return no further limits, except the number of tasks on a node of the problem."""
-        tasks, nodes = len(problem.tasks), len(problem.cluster)
+        """Return the problem's own limits."""
+        tasks, cluster = problem.tasks, problem.cluster
+        most, one = (np.full(len(of), n) for of, n in ((cluster, TASKS_PER_NODE), (tasks, 1)))
         return cls(
-            ("tasks",),
-            np.full((1, nodes), TASKS_PER_NODE),
-            np.ones((tasks, 1), dtype=np.int64),
-            np.full(nodes, 1000),
-            problem.tasks.gpu_milli,
-            np.zeros(tasks, dtype=bool),
+            ("tasks", "cpu", "memory"),
+            np.array([most, cluster.cpu_milli, cluster.memory_mib]),
+            np.array([one, tasks.cpu_milli, tasks.memory_mib]).T,
         )
 
-    def loads(self, gpus: int, there: IntArray, masks: IntArray) -> IntArray:
-        """Return the units (GPUs,) that tasks take of a node's GPUs (bits)."""
-        on = masks[:, None] >> np.arange(gpus) & 1
-        load: IntArray = (on * self.share[there][:, None]).sum(axis=0)
-        return load
+
+def admitted(problem: PlacementProblem) -> list[BoolArray]:
+    """Return for every task the nodes (N,) with GPU models that it takes."""
+    specs, models = problem.tasks.gpu_specs, problem.cluster.models
+    where = {spec: accepts((spec,), models)[0] for spec in {*specs}}
+    return [where[spec] for spec in specs]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,10 +75,7 @@ class MigrationProblem:
     problem: tasks and nodes; the objective is power.
     current: present node and GPUs of every task.
     movable: (T,) whether a task may move at all.
-    node_sets: sets of nodes, each (N,).
-    node_set_of: (T,) the node set that a task may move within, -1 for any node. Staying is
-        allowed outside of it, too.
-    closed: (N,) nodes to which no task may move.
+    allowed: for every task the nodes (N,) to which it may move; it may stay on others, too.
     further: further limits on moves.
     fixed_w: constant W of devices outside the problem.
     """
@@ -97,9 +83,7 @@ class MigrationProblem:
     problem: PlacementProblem
     current: PlacementSolution
     movable: BoolArray
-    node_sets: tuple[BoolArray, ...]
-    node_set_of: IntArray
-    closed: BoolArray
+    allowed: Sequence[BoolArray]
     further: Further
     fixed_w: float = 0.0
 
@@ -109,9 +93,7 @@ class MigrationProblem:
         problem: PlacementProblem,
         current: PlacementSolution,
         movable: Sequence[bool] | BoolArray | None = None,
-        node_sets: Sequence[BoolArray] = (),
-        node_set_of: Sequence[int] | IntArray | None = None,
-        closed: Sequence[bool] | BoolArray | None = None,
+        allowed: Sequence[BoolArray] | None = None,
         source: str = "migrations",
         *,
         further: Further | None = None,
@@ -119,20 +101,17 @@ class MigrationProblem:
     ) -> MigrationProblem:
         """Check the current placement, and make the problem.
 
-        By default every task may move to every node.
+        By default every task may move to every node that has its GPU models.
 
         Raises
         ------
         InputError: for a current placement that breaks a constraint or leaves a task out.
         """
-        tasks, nodes = len(problem.tasks), len(problem.cluster)
         made = cls(
             problem,
             current,
-            np.ones(tasks, bool) if movable is None else np.asarray(movable, bool),
-            tuple(np.asarray(nodes_in, bool) for nodes_in in node_sets),
-            np.full(tasks, -1) if node_set_of is None else np.asarray(node_set_of, np.int64),
-            np.zeros(nodes, bool) if closed is None else np.asarray(closed, bool),
+            np.ones(len(problem.tasks), bool) if movable is None else np.asarray(movable, bool),
+            allowed or admitted(problem),
             further or Further.of(problem),
             fixed_w,
         )
@@ -148,12 +127,8 @@ class MigrationProblem:
 
     def may_go(self, k: int, n: int) -> bool:
         """Tell whether task `k` may be on node `n`, however full the node is."""
-        if n == int(self.current.node[k]):
-            return True
-        if not self.movable[k] or self.closed[n]:
-            return False
-        group = int(self.node_set_of[k])
-        return group < 0 or bool(self.node_sets[group][n])
+        here = n == int(self.current.node[k])
+        return here or bool(self.movable[k] and self.allowed[k][n])
 
     def evaluate(self, solution: PlacementSolution) -> Evaluation:
         """Return the referee's numbers, with the devices outside the problem."""
@@ -188,23 +163,19 @@ class MigrationProblem:
             elif not self.may_go(k, n):
                 found.append(Violation("a node that the task may go to", where, names[n], "none"))
         for n in sorted(set(solution.node[moved].tolist())):
-            there = np.flatnonzero(solution.node == n)
-            found += self._short(n, there, solution.gpu_mask[there])
+            found += self._short(n, np.flatnonzero(solution.node == n))
         if most is not None and len(moved) > most:
             found.append(Violation("migrations", "solution", len(moved), most))
         return found
 
-    def _short(self, n: int, there: IntArray, masks: IntArray) -> list[Violation]:
+    def _short(self, n: int, there: IntArray) -> list[Violation]:
         """Return the further limits that a node with new tasks exceeds."""
         more, name = self.further, self.problem.cluster.names[n]
         used = more.asks[there].sum(axis=0)
-        found = [
+        return [
             Violation(more.names[r], name, int(used[r]), int(more.capacity[r, n]))
             for r in np.flatnonzero(used > more.capacity[:, n]).tolist()
         ]
-        units = int(more.units[n])
-        loads = more.loads(int(self.problem.cluster.gpus[n]), there, masks).tolist()
-        return found + [Violation("units of a GPU", name, u, units) for u in loads if u > units]
 
     def follow(
         self, moves: Iterable[Move], checked: int = 0
@@ -238,18 +209,5 @@ class MigrationProblem:
         there = np.flatnonzero(node == n)
         part = problem.subset(there.tolist())
         broken = part.check(PlacementSolution.of_arrays(node[there], mask[there]))
-        broken = broken or self._short(n, there, mask[there])
-        if not broken and self.further.fullest[move.task]:
-            others = there[there != move.task]
-            picked = self.picked(move.task, n, others, mask[others])
-            if picked != move.gpu_mask:
-                where = problem.cluster.names[n]
-                return Violation("the GPU that a scheduler picks", where, move.gpu_mask, picked)
+        broken = broken or self._short(n, there)
         return broken[0] if broken else None
-
-    def picked(self, k: int, n: int, there: IntArray, masks: IntArray) -> int:
-        """Return the GPU (bits) of a node that a scheduler picks for a task, 0 if none has room."""
-        loads = self.further.loads(int(self.problem.cluster.gpus[n]), there, masks)
-        room = self.further.units[n] - self.further.share[k]
-        fits = [(-int(load), g) for g, load in enumerate(loads) if load <= room]
-        return 1 << min(fits)[1] if fits else 0

@@ -40,7 +40,6 @@ PARAMETERS = {
         choices=("reject", "fifo", "backfill"),
     ),
     "alpha": Parameter("weight α of power under goal=weighted", source="PWR+FGD, Eq. 5"),
-    "watts_per_gpu": Parameter("weight of a GPU of fragmentation under goal=weighted", "W/GPU"),
     "cpu_rule": Parameter(
         "active CPU packages: counted from cores, or as the equation is printed",
         source="PWR+FGD, Eq. 1",

@@ -46,7 +46,6 @@ from optgap.models.tables import Column, read_table
 OBJECTIVE_PARAMS = {
     "goal": "power",
     "alpha": 0.5,
-    "watts_per_gpu": 120.0,
     "cpu_rule": "packages",
 }
 OVER_TIME = {
@@ -73,7 +72,7 @@ PRESETS = entries(
     Entry(
         "small",
         "eight nodes of the Alibaba types and a few of its tasks (size = tasks, 40): exact methods",
-        params={"size": 40, **OBJECTIVE_PARAMS},
+        params={"size": 40, "goal": "power", "alpha": 0.5},
         seeded=True,
     ),
     Entry(

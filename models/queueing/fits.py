@@ -25,17 +25,21 @@ def refit(
 
     Jobs say what they train by family and batch. Where none does, each is given a model and a
     batch from `seed` that were measured on about as many GPUs, and iterations that last about as
-    long as it did.
+    long as it did; jobs on GPUs of which no row tells keep their durations.
 
     Raises
     ------
-    InputError: for another model, or a job of a family that was not fitted.
+    InputError: for another model, a job of a family that was not fitted, or a fit whose rows tell
+        nothing of any job's GPUs.
     """
     times, fit = times_of(fits), fits[0]
     jobs, used = problem.jobs, "durations are iterations × T_iter of Eq. 1-5"
     if jobs.batches is None:
         jobs = dealt(jobs, times, problem.gpus_per_node, seed)
         used += "; jobs take measured models and batches in turn"
+        kept = jobs.families.count("")
+        if kept:
+            used += f", but {kept} of {len(jobs)} keep their durations: no row tells of their GPUs"
     timed = with_durations(jobs, times, problem.gpus_per_node, fit.source)
     return replace(problem, jobs=timed, fits=(fit.using(used),))
 
@@ -71,9 +75,9 @@ def with_durations(
             where = f"job {jobs.names[k]}, family"
             raise InputError(source, where, jobs.families[k], one_of(times))
         item = times[jobs.families[k]]
-        per_iteration = item.seconds(
-            int(jobs.gpus[k]), int(jobs.batches[k]), item.top_mhz, gpus_per_node
-        )
+        gpus, batch = int(jobs.gpus[k]), int(jobs.batches[k])
+        where = f"job {jobs.names[k]}"
+        per_iteration = item.seconds(gpus, batch, item.top_mhz, gpus_per_node, where)
         seconds[k] = float(jobs.iterations[k] * per_iteration)
     known = jobs.estimate_s == jobs.duration_s
     estimate: FloatArray = floats(np.where(known, seconds, jobs.estimate_s))
@@ -90,10 +94,17 @@ def dealt(jobs: Jobs, times: Mapping[str, Iterations], gpus_per_node: int, seed:
         item = times[able[int(rng.integers(len(able)))]]
         levels = item.batches or item.local_batch
         batch = max(1, round(gpus * levels[int(rng.integers(len(levels)))]))
+        if not item.told(gpus, batch, gpus_per_node):
+            families.append("")
+            batches.append(0)
+            counts.append(jobs.duration_s[k] * gpus)
+            continue
         per_iteration = float(item.seconds(gpus, batch, item.top_mhz, gpus_per_node))
         families.append(item.name)
         batches.append(batch)
         counts.append(max(1.0, round(jobs.duration_s[k] / per_iteration)))
+    if not any(batches):
+        raise times[names[0]].untold("any", max(times[names[0]].local_batch), gpus_per_node)
     return replace(
         jobs,
         families=tuple(families),

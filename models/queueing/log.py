@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,24 +25,15 @@ def _split(gpus: int) -> tuple[int, int]:
     return nodes, gpus // nodes
 
 
-@dataclass(frozen=True)
-class Pool:
-    """Number of GPUs that the jobs of a log shared.
+class Pool(NamedTuple):
+    """Number of GPUs that the jobs of a log shared, its source in words, and the rule for it.
 
-    Parameters
-    ----------
-    gpus: the number; `said` names its source in words.
-    rule: the source that allows no more GPUs; "" if the log itself showed the number.
+    The rule is the source that allows no more GPUs, "" if the log itself showed the number.
     """
 
     gpus: int
     said: str
     rule: str = ""
-
-    @classmethod
-    def of(cls, told: int | None, seen: int, why: str) -> Pool:
-        """Return the pool as given, else as large as the log shows; `why` says how."""
-        return cls(seen, why) if told is None else cls(told, "as told", f"--set gpus={told}")
 
 
 @dataclass(frozen=True)
@@ -52,9 +44,8 @@ class QueueLog:
     ----------
     problem: the jobs; only the number of GPUs matters, not their nodes.
     logged: the schedule that happened.
-    users: user of each job.
     pool: number of GPUs and its source.
-    records: number of jobs in the file; `reasons` counts those left out, by reason.
+    reasons: number of jobs left out, by reason.
     pools: jobs and GPU-hours by pool.
     warnings: remarks about odd values.
     lacks: sentence on the jobs for which the pool is too small; "" if everything fits.
@@ -62,13 +53,59 @@ class QueueLog:
 
     problem: QueueingProblem
     logged: QueueingSolution
-    users: tuple[str, ...]
-    pool: str
-    records: int
+    pool: Pool
     reasons: Mapping[str, int]
     pools: Mapping[str, tuple[int, float]]
     warnings: tuple[str, ...]
     lacks: str
+
+    @classmethod
+    def of(
+        cls,
+        jobs: Jobs,
+        start_s: FloatArray,
+        told: int | None,
+        shown: Pool,
+        name: str,
+        source: str,
+        at: Callable[[float], str],
+        reasons: Mapping[str, int],
+        pools: Mapping[str, tuple[int, float]],
+        warnings: Iterable[str],
+    ) -> QueueLog:
+        """Return the log of jobs that started at `start_s`.
+
+        Parameters
+        ----------
+        jobs: jobs in the order of their arrivals, as `start_s`.
+        told, shown: size of the pool as given, and as the log shows it.
+        at: function that writes a time as text.
+        """
+        pool = shown if told is None else Pool(told, "as told", f"--set gpus={told}")
+        most, when = peak(start_s, start_s + jobs.duration_s, jobs.gpus)
+        enough = max(most, pool.gpus)
+        nodes, each = _split(enough)
+        problem = QueueingProblem.of(
+            jobs, nodes=nodes, gpus_per_node=each, placement="count", name=name, origin=source,
+            source=source,
+        )  # fmt: skip
+        # a pool that was told too small has jobs that it cannot hold: the referee says so
+        nodes, each = _split(pool.gpus)
+        problem = replace(problem, nodes=nodes, gpus_per_node=each)
+        lacks = ""
+        if enough > problem.gpus:
+            lacks = (
+                f"The log held {most:,} GPUs at {at(when)}, but {pool.rule} allows "
+                f"{problem.gpus:,}: no bound and no saving; use --set gpus={most} or more."
+            )
+        logged = QueueingSolution.on_nodes(problem, start_s, [()] * len(jobs))
+        left = {why: count for why, count in reasons.items() if count}
+        return cls(problem, logged, pool, left, pools, tuple(warnings), lacks)
+
+    @property
+    def records(self) -> int:
+        """Number of jobs in the file."""
+        return len(self.problem) + sum(self.reasons.values())
 
     @property
     def load(self) -> float:
@@ -92,35 +129,6 @@ class QueueLog:
         waited = waiting * np.diff(time[order])
         total = float(waited.sum())
         return float(waited[wanted <= self.problem.gpus].sum()) / total if total > 0 else 0.0
-
-
-def happened(
-    jobs: Jobs, start_s: FloatArray, pool: Pool, name: str, source: str, at: Callable[[float], str]
-) -> tuple[QueueingProblem, QueueingSolution, str]:
-    """Return the problem of the jobs, the schedule that happened, and what the pool lacks.
-
-    Parameters
-    ----------
-    jobs: jobs in the order of their arrivals, as `start_s`.
-    at: function that writes a time as text.
-    """
-    most, when = peak(start_s, start_s + jobs.duration_s, jobs.gpus)
-    enough = max(most, pool.gpus)
-    nodes, each = _split(enough)
-    problem = QueueingProblem.of(
-        jobs, nodes=nodes, gpus_per_node=each, placement="count", name=name, origin=source,
-        source=source,
-    )  # fmt: skip
-    # a pool that was told too small has jobs that it cannot hold: the referee says so
-    nodes, each = _split(pool.gpus)
-    problem = replace(problem, nodes=nodes, gpus_per_node=each)
-    lacks = ""
-    if enough > problem.gpus:
-        lacks = (
-            f"The log held {most:,} GPUs at {at(when)}, but {pool.rule} allows {problem.gpus:,}: "
-            f"no bound and no saving; use --set gpus={most} or more."
-        )
-    return problem, QueueingSolution.on_nodes(problem, start_s, [()] * len(jobs)), lacks
 
 
 def peak(start_s: FloatArray, end_s: FloatArray, gpus: IntArray) -> tuple[int, float]:

@@ -13,7 +13,7 @@ import numpy as np
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.performance.measured import a100_iterations
 from optgap.models.performance.saved import read_fits
-from optgap.models.queueing.fits import refit, times_of
+from optgap.models.queueing.fits import refit
 from optgap.models.queueing.problem import Goal, Placement, QueueingProblem
 from optgap.models.queueing.readers import Unusable, read_jobs
 from optgap.models.queueing.workload import (
@@ -28,7 +28,6 @@ from optgap.models.spec import Entry, entries
 
 CLUSTER = {"nodes": 8, "gpus_per_node": 8, "placement": "node", "goal": "mean_wait"}
 WORKLOAD = {
-    "load": 0.9,
     "corr": "none",
     "arrivals": "poisson",
     "large": "16",
@@ -48,19 +47,19 @@ PRESETS = entries(
     Entry(
         "mixed",
         "the paper's mix of synthetic jobs on 8 x 8 GPUs (size = jobs, 200; 1000 in the paper)",
-        params={"size": 200, **WORKLOAD, **CLUSTER},
+        params={"size": 200, "load": 0.9, **WORKLOAD, **CLUSTER},
         seeded=True,
     ),
     Entry(
         "measured",
         "the same stream of trainings whose iterations were timed on A100 (size = jobs, 200)",
-        params={"size": 200, **WORKLOAD, **CLUSTER},
+        params={"size": 200, "load": 0.9, **CLUSTER},
         seeded=True,
     ),
     Entry(
         "small",
         "a dozen such jobs on 2 x 8 GPUs under high load (size = jobs, 12): exact methods",
-        params={**WORKLOAD, **CLUSTER, "size": 12, "load": 2.0, "nodes": 2},
+        params={"size": 12, "load": 2.0, "arrivals": "poisson", **CLUSTER, "nodes": 2},
         seeded=True,
     ),
 )
@@ -164,10 +163,7 @@ def from_csv(
     if min(nodes, gpus_per_node) < 1:
         raise InputError("--set", "nodes, gpus_per_node", (nodes, gpus_per_node), "at least 1")
     fits = read_fits(model)
-    times = times_of(fits) if fits else None
-    read = read_jobs(jobs, nodes * gpus_per_node, unusable, strict, times, gpus_per_node)
-    stream = read.jobs
-    notices = list(read.notices)
+    stream, notices = read_jobs(jobs, nodes * gpus_per_node, unusable, strict, bool(fits))
     if 0 < first < len(stream):
         notices.append(f"the first {first} of {len(stream)} jobs")
         stream = stream.take(np.arange(first))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from optgap.models.errors import InputError, NoQuote, one_of
-from optgap.models.performance.fitted import Iterations
 from optgap.models.queueing.jobs import Jobs
 from optgap.models.shown import counted
 from optgap.models.tables import Column, read_header, read_table
@@ -41,14 +40,6 @@ PHILLY = (
     Column("num_gpus", "integer"),
     Column("cluster", required=False, empty=""),
 )
-
-
-@dataclass(frozen=True)
-class Read:
-    """Jobs, with notices about changes and omissions."""
-
-    jobs: Jobs
-    notices: tuple[str, ...]
 
 
 @dataclass
@@ -81,10 +72,11 @@ def read_jobs(
     most_gpus: int,
     unusable: Unusable = "auto",
     strict: bool = False,
-    times: Mapping[str, Iterations] | None = None,
-    gpus_per_node: int = 8,
-) -> Read:
-    """Read jobs from a file, whose name and header decide the format; see `presets.from_csv`.
+    fitted: bool = False,
+) -> tuple[Jobs, list[str]]:
+    """Read jobs from a file, with notices about changes and omissions; see `presets.from_csv`.
+
+    The file's name and header decide the format.
 
     Unless `unusable` is ``refuse``, jobs of a log (SWF, Philly's table) that cannot be run are left
     out and counted; jobs of the tidy table are left out only with ``drop``.
@@ -104,23 +96,31 @@ def read_jobs(
     if {"timestamp", "num_gpus"} <= set(read_header(path)):
         return _usable(_philly(path, drop), most_gpus, drop)
     drop = unusable == "drop"
-    return _usable(_tidy(path, drop, strict, times or {}, gpus_per_node), most_gpus, drop)
+    return _usable(_tidy(path, drop, strict, fitted), most_gpus, drop)
 
 
-def _tidy(
-    path: Path, drop: bool, strict: bool, times: Mapping[str, Iterations], gpus_per_node: int
-) -> Rows:
+def _tidy(path: Path, drop: bool, strict: bool, fitted: bool) -> Rows:
     """Read ``job,arrival_s,duration_s,gpus[,type,family,iterations,estimate_s,patience_s]``.
 
-    Arrivals may be dates; `strict` refuses implausible values. With the `times` of iterations by
-    family, a job with a batch and iterations lasts as long as these take. Empty cells of optional
-    columns mean unknown; iterations are then duration × GPUs, and the estimate is the duration.
+    Arrivals may be dates; `strict` refuses implausible values. Empty cells of optional columns
+    mean unknown; iterations are then duration × GPUs, and the estimate is the duration. If a fit
+    follows (`fitted`), jobs of iterations need no duration.
+
+    Raises
+    ------
+    InputError: for a job without a duration that may not be dropped, with what is missing.
     """
     table = read_table(path, _lenient(TIDY) if drop else TIDY, strict=strict)
     where = [f"row {row}" for row in table["#"]]
-    gpus = np.array(table["gpus"])
-    duration = _timed(table, times, gpus_per_node, where, str(path), drop)
-    iterations, estimate = np.array(table["iterations"]), np.array(table["estimate_s"])
+    gpus, duration, iterations, estimate, batch = (
+        np.array(table[name])
+        for name in ("gpus", "duration_s", "iterations", "estimate_s", "batch")
+    )
+    later = (duration == UNKNOWN) & fitted & (batch > 0) & (iterations > 0)
+    duration = np.where(later, 1.0 + abs(estimate), duration)  # another than a given estimate
+    for k in [] if drop else np.flatnonzero(duration == UNKNOWN)[:1].tolist():
+        expected = f"{LONG_ENOUGH}; or family, batch, iterations and a fit of powerflow-throughput"
+        raise InputError(str(path), f"{where[k]}, column duration_s", NoQuote("nothing"), expected)
     rest = {
         "names": table["job"],
         "kinds": table["type"],
@@ -147,38 +147,6 @@ def _lenient(columns: Sequence[Column]) -> list[Column]:
     return [replace(column, unknown=unknown(column)) for column in columns]
 
 
-def _timed(
-    table: dict[str, list[Any]],
-    times: Mapping[str, Iterations],
-    gpus_per_node: int,
-    where: Sequence[str],
-    source: str,
-    drop: bool,
-) -> Any:
-    """Return run times, s: the given ones, and iterations × T_iter if a fit has the family.
-
-    Raises
-    ------
-    InputError: for a job with neither that may not be dropped, with what is missing.
-    """
-    found = np.array(table["duration_s"], dtype=float)
-    for k, place in enumerate(where):
-        family, batch, count = table["family"][k], table["batch"][k], table["iterations"][k]
-        by_fit = bool(times) and batch > 0 and count > 0 and table["gpus"][k] > 0
-        if by_fit and family not in times:
-            raise InputError(source, f"{place}, column family", family, one_of(times))
-        if by_fit:
-            item = times[family]
-            per_iteration = item.seconds(table["gpus"][k], batch, item.top_mhz, gpus_per_node)
-            found[k] = count * float(per_iteration)
-        elif found[k] == UNKNOWN and not drop:
-            expected = (
-                f"{LONG_ENOUGH}; or family, batch, iterations and a fit of powerflow-throughput"
-            )
-            raise InputError(source, f"{place}, column duration_s", NoQuote("nothing"), expected)
-    return found
-
-
 def _philly(path: Path, drop: bool) -> Rows:
     """Read ``timestamp,duration,num_gpus[,cluster]``.
 
@@ -193,7 +161,7 @@ def _philly(path: Path, drop: bool) -> Rows:
     return Rows(str(path), where, called, duration, gpus, arrival, rest)
 
 
-def _usable(rows: Rows, most_gpus: int, drop: bool) -> Read:
+def _usable(rows: Rows, most_gpus: int, drop: bool) -> tuple[Jobs, list[str]]:
     """Return the jobs that can be run, by arrival, with notices of omissions and sorting.
 
     Raises
@@ -235,4 +203,4 @@ def _usable(rows: Rows, most_gpus: int, drop: bool) -> Read:
         places=[rows.where[k] for k in kept],
         source=rows.source,
     )
-    return Read(jobs, tuple(notices))
+    return jobs, notices

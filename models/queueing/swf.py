@@ -19,7 +19,7 @@ from optgap.models import tables
 from optgap.models.errors import InputError, NoQuote, shorten
 from optgap.models.queueing.arrays import FloatArray, floats, integers
 from optgap.models.queueing.jobs import Jobs
-from optgap.models.queueing.log import AT_ONCE, Pool, QueueLog, happened, peak
+from optgap.models.queueing.log import AT_ONCE, Pool, QueueLog, peak
 from optgap.models.queueing.problem import MOST_GPUS
 from optgap.models.shown import counted
 from optgap.models.times import SHORTEST_S, shown
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FIELDS = 18
 MOST = 2.0**53
 """Least integer from which on floats cannot represent all integers."""
-NUMBER, SUBMIT, WAIT, RUN, USED, ASKED, LIMIT, STATUS, USER, QUEUE = 0, 1, 2, 3, 4, 7, 8, 10, 11, 14
+NUMBER, SUBMIT, WAIT, RUN, USED, ASKED, LIMIT, STATUS, QUEUE = 0, 1, 2, 3, 4, 7, 8, 10, 14
 PARTS = (2, 3, 4)
 """Status of a part of a job with checkpoints; another line has the whole job."""
 HEADER = re.compile(r";\s*(MaxProcs|MaxNodes)\s*:\s*(\d+)", re.IGNORECASE)
@@ -136,24 +136,13 @@ def read_swf_log(
     start = floats((submit + wait)[kept])
     most, procs = peak(start, start + jobs.duration_s, jobs.gpus)[0], log.header["maxprocs"]
     count = log.header["maxnodes"]
-    if procs and gpus is None:
-        pool = Pool(procs, "MaxProcs", "MaxProcs")
-    else:
-        pool = Pool.of(gpus, max(most, count), "MaxNodes" if count > most else AT_ONCE)
-    hours = float(jobs.gpu_seconds.sum()) / 3600
-    name = f"swf {source}"
-    problem, logged, short = happened(jobs, start, pool, name, source, lambda t: f"{shown(t)} s")
-    return QueueLog(
-        problem,
-        logged,
-        tuple(f"user-{user:.0f}" for user in log.values[kept, USER]),
-        pool.said,
-        len(jobs) + reasons.total(),
-        reasons,
-        {"processors": (len(jobs), hours)},
-        tuple(_guessed(log.values[kept])),
-        short,
-    )
+    pool = Pool(max(most, count), "MaxNodes" if count > most else AT_ONCE)
+    pool = Pool(procs, "MaxProcs", "MaxProcs") if procs else pool
+    pools = {"processors": (len(jobs), float(jobs.gpu_seconds.sum()) / 3600)}
+    return QueueLog.of(
+        jobs, start, gpus, pool, f"swf {source}", source, lambda t: f"{shown(t)} s", reasons, pools,
+        _guessed(log.values[kept]),
+    )  # fmt: skip
 
 
 def _read(path: str | os.PathLike[str]) -> Log:

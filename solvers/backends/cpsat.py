@@ -20,7 +20,7 @@ def probe() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class CpSatRun:
     """One run of CP-SAT.
 
     Parameters
@@ -45,7 +45,7 @@ def run(
     scale: Callable[[float], float] = float,
     settings: Callable[[Any], None] | None = None,
     enough: Callable[[Any], bool] | None = None,
-) -> Run:
+) -> CpSatRun:
     """Run CP-SAT on a `cp_model.CpModel` within the limits, and count its work.
 
     A budget is CP-SAT's deterministic time. One worker does the same work at every run; several do
@@ -62,7 +62,7 @@ def run(
 
     solver = cp_model.CpSolver()
     if limits.stop is not None:
-        return Run(solver, int(cp_model.UNKNOWN), None)
+        return CpSatRun(solver, int(cp_model.UNKNOWN), None)
     solver.parameters.num_workers = workers
     solver.parameters.random_seed = seed % 2**31
     # Its own handler is meant for the main thread; from another one it ends the process.
@@ -96,15 +96,15 @@ def run(
     try:
         back = watch(lambda: int(solver.solve(model, Found())), limits, solver.stop_search)
     except MemoryError:  # `terminated` calls it an error; the caller has its own bound to keep
-        return Run(solver, int(cp_model.MODEL_INVALID), told["bound"])
+        return CpSatRun(solver, int(cp_model.MODEL_INVALID), told["bound"])
     if back is not None:
         limits.spend(WORK.cpsat * solver.response_proto.deterministic_time)
     status = int(cp_model.UNKNOWN) if back is None else back
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return Run(solver, status, float(solver.best_objective_bound))
+        return CpSatRun(solver, status, float(solver.best_objective_bound))
     # Stopped early, the response holds a bound of 0 that nobody proved: only what the
     # callback was told counts.
-    return Run(solver, status, told["bound"])
+    return CpSatRun(solver, status, told["bound"])
 
 
 def terminated(status: int, limits: Limits) -> Termination:

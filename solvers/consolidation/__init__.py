@@ -85,14 +85,13 @@ METHODS = entries(
         "filling",
         "each GPU in turn gets the best set of tasks; thousands of tasks, with a bound",
         kind="offline",
-        params={"tries": 60},
         goals=POWER,
     ),
     Entry(
         "printed",
         "Eq. 6-14 as printed, by a general MILP solver (highs, cbc, …): the reference",
         kind="exact",
-        params={"backend": "highs", "big_m": True},
+        params={"backend": "highs"},
         goals=POWER,
     ),
     Entry(

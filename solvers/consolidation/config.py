@@ -164,12 +164,15 @@ class LargeScaleParams:
     power
         Range that the exponent of a capacity row's scarcity in its weight is drawn from. Default
         1 to 14.
+    fillings
+        Placements that are made. Default 60.
     """
 
     bound_levels: int = 400
     level_tasks: int = 200
     breadths: tuple[tuple[int, ...], ...] = ((200, 30, 10, 3, 1), (40, 12, 5, 2))
     power: tuple[float, float] = (1.0, 14.0)
+    fillings: int = 60
 
 
 @dataclass(frozen=True)

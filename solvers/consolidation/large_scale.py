@@ -42,20 +42,14 @@ def filling(
     *,
     limits: Limits,
     seed: int,
-    tries: int = 60,
 ) -> Outcome:
-    """Return the best of many fillings, with the closed-form bound.
-
-    Parameters
-    ----------
-    tries: number of placements that are made.
-    """
+    """Return the best of many fillings, with the closed-form bound."""
     instance, own = instance_of(problem), DEFAULT.large_scale
     rng = np.random.default_rng(seed)
     levels = cost_levels(instance, own.bound_levels)
     bound = closed_form_bound(instance, levels, level_counts(instance, levels))
     incumbent = Incumbent(instance)
-    fill_gpus(incumbent, bound.watts, limits, rng, round(tries * limits.effort))
+    fill_gpus(incumbent, bound.watts, limits, rng, round(own.fillings * limits.effort))
     if incumbent.placement is None:
         construct(incumbent, limits, rng, 2)
         improve(incumbent, limits, bound.watts, rng)

@@ -5,7 +5,6 @@ from optgap.solvers.formulation import BACKEND
 
 PARAMETERS = {
     "backend": BACKEND,
-    "tries": Parameter("placements that are made"),
     "big_m": Parameter(
         "(14) with M = f_max as printed; otherwise its tighter form", source="CATS, Eq. 14"
     ),

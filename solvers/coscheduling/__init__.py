@@ -36,7 +36,6 @@ METHODS = entries(
         "intervals",
         "the Oracle by CP-SAT with optional intervals alone, also of two at a time: a reference",
         kind="exact",
-        params={"workers": 1},
         goals=("energy", "makespan"),
     ),
     Entry(

@@ -70,21 +70,12 @@ def oracle(problem: CoschedulingProblem, *, limits: Limits, seed: int, workers: 
     return _outcome(problem, best_schedule(problem, limits, seed, workers))
 
 
-def intervals(
-    problem: CoschedulingProblem, *, limits: Limits, seed: int, workers: int = 1
-) -> Outcome:
-    """Return the same by CP-SAT with optional intervals alone: the reference, not the method.
-
-    Parameters
-    ----------
-    workers: see `oracle`.
-    """
+def intervals(problem: CoschedulingProblem, *, limits: Limits, seed: int) -> Outcome:
+    """Return the same by CP-SAT with optional intervals alone: the reference, not the method."""
     fastest = [problem.application(job).fastest.gpu_count for job in range(len(problem))]
     start = in_order(problem, fastest, range(len(problem)))
     program = Intervals(problem, 0.0)
-    return _outcome(
-        problem, _searched(program, start, Bounded(0.0, "nothing"), limits, seed, workers)
-    )
+    return _outcome(problem, _searched(program, start, Bounded(0.0, "nothing"), limits, seed, 1))
 
 
 def _outcome(problem: CoschedulingProblem, found: Found) -> Outcome:

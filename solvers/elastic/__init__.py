@@ -34,7 +34,7 @@ METHODS = entries(
         "bound-prices",
         "Lagrangian bound with prices of GPUs and power over time; any size, tight",
         kind="bound",
-        params={"pieces": 0, "rounds": 0},
+        params={"rounds": 0},
     ),
     Entry(
         "exhaustive",

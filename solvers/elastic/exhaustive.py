@@ -26,6 +26,7 @@ from optgap.models.elastic.arrays import Floats
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
+from optgap.models.shown import counted
 from optgap.models.spec import chosen
 from optgap.solvers.backends.safe import outwards
 from optgap.solvers.elastic.area import SAFE, closed_form
@@ -341,7 +342,8 @@ def searched(
     bound, by = outwards(proven) / len(problem) * (1 - ROUNDING), BY_STARTED
     if prices.bound >= bound:
         bound, by = prices.bound, prices.by
-    ended = f"the bound's search ended at programs={most}; more may prove more" if spent else ""
+    after = counted(most, "program")
+    ended = f"the bound's search ended after {after}; more may prove more" if spent else ""
     return Outcome(
         None, Status.BOUND_ONLY, stopped or Termination.COMPLETED, bound=bound, bound_by=by,
         info={"programs": programs, "groups": len(groups)},

@@ -32,7 +32,7 @@ from optgap.solvers.elastic.exhaustive import (
     exhaustive,
     searched,
 )
-from optgap.solvers.elastic.parameters import OfflineParams
+from optgap.solvers.elastic.parameters import ExhaustiveParams, OfflineParams
 from optgap.solvers.elastic.prices import TUNING as PRICES
 from optgap.solvers.elastic.prices import Bounded, bounded
 from optgap.solvers.elastic.snapshot import solve
@@ -213,7 +213,7 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
     search.limits, ended = limits, ""
     if charged and search.best is not None:
         ends_s = completions(problem, search.best.solution)
-        most = round(options.programs * limits.effort)
+        most = round(ExhaustiveParams.programs * limits.effort)
         known = searched(problem, limits, groups, ends_s, proof, most)
         proof, ended = best_of(proof, known), known.message
     return search.outcome(proof, ended)

@@ -7,7 +7,6 @@ from optgap.solvers.formulation import BACKEND
 
 PARAMETERS = {
     "backend": BACKEND,
-    "pieces": Parameter("pieces of constant prices; 0: by the number of jobs"),
     "rounds": Parameter("rounds of the ascent; 0: by the number of jobs"),
     "at_s": Parameter("when all start; -1 for the last submission", "s", "PowerFlow, Eq. 18"),
 }
@@ -25,7 +24,7 @@ class ExhaustiveParams:
 
 
 @dataclass(frozen=True)
-class OfflineParams(ExhaustiveParams):
+class OfflineParams:
     """The search with hindsight."""
 
     runs: int = parameter(

@@ -60,7 +60,6 @@ METHODS = entries(
         "bound-pooled",
         "integer program over node types and task classes; any size, tight, slower",
         kind="bound",
-        params={"gap": 1e-4},
         goals=AT_ONCE,
     ),
 ) | entries(
@@ -86,7 +85,6 @@ METHODS = entries(
         "bound-over-time",
         "prices of tasks, the best at every moment, migration free; any size, tight",
         kind="bound",
-        params={"tolerance": 1e-3},
         goals=OVER_TIME,
         shares=True,
     ),

@@ -17,5 +17,4 @@ PARAMETERS = {
     "rounds": Parameter("neighbourhoods of nodes that are solved again"),
     "moves": Parameter("that annealing tries; 0 for one per task, 1,000 to 20,000"),
     "placed": Parameter("a file with a solution: what it places stays where it is", "path"),
-    "gap": Parameter("stop once the pooled problem is solved to this relative gap", "share"),
 }

@@ -35,7 +35,6 @@ METHODS = entries(
         "exact",
         "CP-SAT with GPUs on nodes; a dozen jobs proven",
         kind="exact",
-        params={"workers": 1},
     ),
     Entry(
         "assignment",
@@ -47,14 +46,14 @@ METHODS = entries(
         "offline",
         "annealing of lists of jobs and nodes, offline: a good schedule of any size, unproven",
         kind="offline",
-        params={"moves": 0, "starts": 4},
+        params={"moves": 0},
         seeded=True,
     ),
     Entry(
         "time-indexed",
         "integer program on time buckets, refined; any number of jobs",
         kind="bound",
-        params={"jobs": 70, "rounds": 6, "moves": 500_000},
+        params={"rounds": 6, "moves": 500_000},
         seeded=True,
     ),
     Entry(

@@ -181,13 +181,8 @@ class Program:
         return settled(self.problem, order, held)
 
 
-def exact(problem: QueueingProblem, *, limits: Limits, seed: int, workers: int = 1) -> Outcome:
+def exact(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
     """Return the schedule of least objective, with proof; stopped early, the best one and a bound.
-
-    Parameters
-    ----------
-    workers: CP-SAT's threads; with more than one, which of several optima is found, or how far a
-        search got that was stopped, cannot be repeated.
 
     Raises
     ------
@@ -208,7 +203,6 @@ def exact(problem: QueueingProblem, *, limits: Limits, seed: int, workers: int =
     answer = cpsat.run(
         program.model,
         limits,
-        workers=workers,
         seed=seed,
         scale=lambda value: in_unit(problem, program.seconds(value)),
         settings=linearised,

@@ -111,32 +111,29 @@ class Annealed(NamedTuple):
         return float(self.search.costs[1])
 
 
-def offline(
-    problem: QueueingProblem, *, limits: Limits, seed: int, moves: int = 0, starts: int = 4
-) -> Outcome:
+def offline(problem: QueueingProblem, *, limits: Limits, seed: int, moves: int = 0) -> Outcome:
     """Search for a schedule with knowledge of all jobs, from the result of an online policy.
 
     Parameters
     ----------
-    moves, starts: see `Annealing`.
+    moves: see `Annealing`.
 
     Raises
     ------
-    InputError: for fewer than no moves, or no start.
+    InputError: for fewer than no moves.
     """
     if moves < 0:
         raise InputError("offline", "moves", moves, "a number of moves, or 0 for the default")
-    if starts < 1:
-        raise InputError("offline", "starts", starts, "at least 1")
     searches: list[ListSearch] = []
 
     def tell() -> None:
         values = [float(problem.value(search.best.start)) for search in searches]
         limits.progress("annealing", min(values, default=None), None)
 
-    settings = Annealing(moves=moves, starts=starts)
+    settings = Annealing(moves=moves)
     tasks = [
-        partial(_searched, problem, settings, seed, number, searches) for number in range(starts)
+        partial(_searched, problem, settings, seed, number, searches)
+        for number in range(settings.starts)
     ]
     tell()
     runs = _side_by_side(tasks, limits, tell)

@@ -8,11 +8,8 @@ RESERVE_AFTER_S = 600.0
 
 PARAMETERS = {
     "backend": BACKEND,
-    "workers": Parameter("threads of CP-SAT; results repeat with one only", "threads"),
     "moves": Parameter("lists that are tried per start"),
     "offline.moves": Parameter("lists that are tried per start; 0 for up to two million"),
-    "starts": Parameter("independent searches, side by side; the best of them counts"),
-    "jobs": Parameter("arrivals of a period at most", "jobs"),
     "rounds": Parameter("programs per period, each finer than the one before", "programs"),
     "steps": Parameter("subgradient steps of a round; fewer with many jobs"),
 }

@@ -17,6 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import optgap
+from optgap.models.queueing.slurm import read_slurm
+from optgap.models.reading import Held
 
 DOORS = Path(__file__).parent / "data" / "doors"
 BASE = datetime(2026, 11, 2, 8, tzinfo=UTC)
@@ -74,7 +76,7 @@ def test_the_picture_of_a_pool_too_small_says_why() -> None:
     audit = optgap.audit("slurm", DOORS / "slurm-two-on-a-node.psv", gpus=2)
     ax = audit.plot().axes[0]
     assert not ax.axison
-    assert " ".join(ax.texts[0].get_text().split()) == TOO_FEW
+    assert " ".join(ax.get_title(loc="left").split()) == TOO_FEW
     text = str(audit)
     assert "fifo" not in text
     assert "violated: cluster at" in text
@@ -136,19 +138,17 @@ READ = {
 
 
 @pytest.mark.parametrize("case", READ)
-def test_rows_of_accounting_are_read_by_the_rules(case: str, tmp_path: Path) -> None:
+def test_rows_of_accounting_are_read_by_the_rules(case: str) -> None:
     rows, gpus, reasons = READ[case]
-    (tmp_path / "jobs.txt").write_text("\n".join([HEADER, *rows]))
-    audit = optgap.audit("slurm", tmp_path / "jobs.txt", policies="fifo", methods="bound-area")
-    problem: Any = audit.problem
-    assert problem.gpus == gpus
-    assert not audit.violations
-    assert dict(audit.covered.reasons) == reasons
+    log = read_slurm(Held("jobs.txt", "\n".join([HEADER, *rows])))
+    assert log.problem.gpus == gpus
+    assert not log.problem.check(log.logged)
+    assert log.reasons == reasons
     if "suspended" in case:
-        assert problem.jobs.duration_s.tolist() == [5400]
+        assert log.problem.jobs.duration_s.tolist() == [5400]
     if "submission" in case:
-        assert audit.now.objective == 0
-        assert audit.warnings[0] == "1 job began before its submission: a wait of 0"
+        assert log.problem.evaluate(log.logged).objective == 0
+        assert log.warnings[0] == "1 job began before its submission: a wait of 0"
 
 
 SQUEUE = '{"jobs": [{"job_id": 5, "job_state": ["RUNNING"], "start_time": 5}]}'

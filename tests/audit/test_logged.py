@@ -135,7 +135,10 @@ def test_an_audit_in_python_has_a_table_a_picture_and_moves() -> None:
     frame = audit.to_frame()
     assert list(frame.columns) == ["moves", "power_w", "bound_w"]
     assert (np.diff(frame["power_w"]) <= 0).all()
-    assert audit.plot().axes[0].get_xlabel() == "migrations, at most"
+    ax = audit.plot().axes[0]
+    assert ax.get_xlabel() == "migrations, at most"
+    assert [*ax.get_xticks()] == [0, 1]  # whole moves, and nothing to save is not blown up
+    assert ax.get_ylim() == (0, 1)
     assert list(audit.moves(5).to_frame().columns)[:3] == ["task", "from_node", "to_node"]
     assert audit.gap == pytest.approx(0, abs=1e-9)
 

@@ -17,7 +17,7 @@ from optgap.models.placement import PlacementSolution
 from optgap.models.placement.migrations import Further, MigrationProblem
 from optgap.solvers.placement.aggregate import Aggregate
 from optgap.solvers.placement.migrations import curve
-from optgap.solvers.placement.migrations.exact import MigrationModel
+from optgap.solvers.placement.migrations.bounds import exact
 from optgap.solvers.placement.nodes import counted
 from optgap.solvers.placement.patterns import bound_patterns
 
@@ -37,16 +37,17 @@ def migrations(draw: st.DrawFn) -> tuple[MigrationProblem, list[PlacementSolutio
     current = draw(st.sampled_from(every))
     tasks, nodes = len(problem.tasks), len(problem.cluster)
     counts = np.bincount(current.node, minlength=nodes)
-    room = (counts + draw(st.integers(0, 3)))[None, :]
-    sets = [np.array(draw(st.lists(st.booleans(), min_size=nodes, max_size=nodes)))]
+    room, further = counts + draw(st.integers(0, 3)), Further.of(problem)
+    free = MigrationProblem.of(problem, current).allowed
+    inside = [True] * nodes, draw(st.lists(st.booleans(), min_size=nodes, max_size=nodes))
+    open_ = draw(st.lists(st.sampled_from([True, True, False]), min_size=nodes, max_size=nodes))
+    confined = draw(st.lists(st.sampled_from([0, 0, 1]), min_size=tasks, max_size=tasks))
     return MigrationProblem.of(
         problem,
         current,
         draw(st.lists(st.sampled_from([True, True, False]), min_size=tasks, max_size=tasks)),
-        sets,
-        draw(st.lists(st.sampled_from([-1, -1, 0]), min_size=tasks, max_size=tasks)),
-        draw(st.lists(st.sampled_from([False, False, True]), min_size=nodes, max_size=nodes)),
-        further=replace(Further.of(problem), capacity=room),
+        [where & inside[k] & open_ for where, k in zip(free, confined, strict=True)],
+        further=further._replace(capacity=np.vstack([room, further.capacity[1:]])),
     ), every
 
 
@@ -63,10 +64,9 @@ def test_exact_is_what_enumeration_finds(
     drawn: tuple[MigrationProblem, list[PlacementSolution]],
 ) -> None:
     migration, every = drawn
-    model = MigrationModel(migration)
-    for most in range(len(migration.problem.tasks) + 1):
+    grid = range(len(migration.problem.tasks) + 1)
+    for most, solution, bound in exact(migration, grid, Limits(None), 0):
         best = least(migration, every, most)
-        solution, bound = model.solve(most, Limits(None), 0)
         assert solution is not None
         assert bound == pytest.approx(best)
         assert not migration.check(solution, most)
@@ -128,13 +128,3 @@ def test_the_curve_falls_to_what_any_number_of_moves_reaches_and_each_step_fits(
     assert found.points[-1].bound_w == pytest.approx(unrestricted)
     if steps[-1] <= unrestricted + 1e-6:  # no tasks that block one another
         assert found.points[-1].power_w == pytest.approx(unrestricted)
-
-
-def test_a_picture_of_nothing_to_save_is_flat_and_counts_whole_moves() -> None:
-    from optgap.auditing.picture import draw_savings
-    from optgap.plotting.figures import new_figure
-
-    ax = new_figure(8, 4).subplots()
-    draw_savings(ax, [0, 1], [100.0, 100.0], [100.0, 100.0 - 1e-11])
-    assert ax.get_ylim() == (0.0, 1.0)
-    assert all(tick == round(tick) for tick in ax.get_xticks())

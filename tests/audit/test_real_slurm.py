@@ -95,9 +95,6 @@ def test_a_real_log_is_what_was_submitted(
         assert log.reasons["asks for no GPU"] == 1
     large, small = (read_slurm(table, pool=pool) for pool in ("h100", "a100"))
     assert (large.problem.gpus, small.problem.gpus) == (4, 4)
-    assert dict(zip(large.problem.jobs.names, large.users, strict=True)) == {
-        submitted["first"]: "nobody", submitted["second"]: "daemon",
-    }  # fmt: skip
     assert limit(small, submitted["stopped"]) == 86_400 + 2 * 3600 + 4 * 60  # whole minutes
     assert begins(large, submitted["second"]) >= ends(large, submitted["first"])
     assert begins(small, submitted["gang"]) >= ends(small, submitted["stopped"])

@@ -5,21 +5,16 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from conftest import Cli, refused, two_nodes_problem
+from conftest import RESULT_KEYS, Cli, refused, two_nodes_problem
+from tables import options
 
 import optgap
 from optgap.cli import COMMANDS, REMOVED
 from optgap.models.placement import PlacementSolution
 
-TOGETHER = PlacementSolution.of([(0, [0]), (0, [1]), (0, [1]), (0, [])])
-
-RESULT_KEYS = {
-    "schema", "family", "method", "kind", "status", "termination", "objective", "unit", "sense",
-    "bound", "bound_by", "gap", "seconds", "seed", "versions", "metrics", "solution",
-}  # fmt: skip
+pytestmark = pytest.mark.usefixtures("problem_file")
 
 
 def rows_of(text: str) -> dict[str, str]:
@@ -50,21 +45,12 @@ def test_families_lists_policies_methods_and_presets(cli: Cli) -> None:
     assert all(row["name"] in text for row in placement["methods"])
 
 
-def test_a_preset_is_the_same_for_the_same_seed(cli: Cli, problem_file: str) -> None:
-    for name, seed in (("a.json", "4"), ("b.json", "4"), ("c.json", "5")):
-        answer = cli("generate", "placement", "--preset", "small", "--seed", seed, "-o", name)
-        assert answer.code == 0
-        assert answer.out.startswith("small, 40 tasks")
-    assert Path("a.json").read_bytes() == Path("b.json").read_bytes()
-    assert Path("a.json").read_bytes() != Path("c.json").read_bytes()
-
-
-def test_size_and_settings_reach_the_preset(cli: Cli, problem_file: str) -> None:
-    cli("generate", "placement", "--preset", "small", "--size", "7", "--set", "goal=weighted",
-        "--set", "alpha=0.25", "-o", "x.json")  # fmt: skip
-    problem = optgap.load("x.json")
-    assert len(problem.tasks) == 7
-    assert (problem.objective.goal, problem.objective.alpha) == ("weighted", 0.25)
+def test_seed_size_and_settings_reach_the_preset(cli: Cli) -> None:
+    answer = cli("generate", "placement", "--preset", "small", "--size", "7", "--seed", "4",
+                 "--set", "goal=weighted", "--set", "alpha=0.25", "-o", "x.json")  # fmt: skip
+    assert answer.out.startswith("small, 7 tasks")
+    made = optgap.generate("placement", "small", size=7, seed=4, goal="weighted", alpha=0.25)
+    assert optgap.load("x.json").to_json() == made.to_json()
 
 
 def test_without_an_output_file_the_problem_goes_to_standard_output(cli: Cli) -> None:
@@ -72,42 +58,28 @@ def test_without_an_output_file_the_problem_goes_to_standard_output(cli: Cli) ->
     assert json.loads(answer.out)["schema"] == "optgap.placement.problem/1"
 
 
-def write_tables(folder: Path) -> None:
-    (folder / "nodes.csv").write_text(
-        "sn,cpu_milli,memory_mib,gpu,model\nn0,16000,4096,2,G2\nn1,16000,4096,1,T4\n"
-    )
-    (folder / "tasks.csv").write_text(
-        "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos\n"
-        "p0,1000,10,1,500,,LS\np1,1000,10,2,1000,G2,LS\np2,1000,10,0,0,,BE\n"
-    )
-    (folder / "order.csv").write_text("seq,task\n0,p2\n1,p1\n2,p0\n3,p0\n")
-    (folder / "ranks.csv").write_text("rank,node\n0,n1\n1,n0\n")
+CSV = {
+    "nodes": "sn,cpu_milli,memory_mib,gpu,model\nn0,16000,4096,2,G2\nn1,16000,4096,1,T4\n",
+    "tasks": "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos\n"
+    "p0,1000,10,1,500,,LS\np1,1000,10,2,1000,G2,LS\np2,1000,10,0,0,,BE\n",
+    "order": "seq,task\n0,p2\n1,p1\n2,p0\n3,p0\n",
+    "ranks": "rank,node\n0,n1\n1,n0\n",
+}
 
 
-CSV = ("--nodes", "nodes.csv", "--tasks", "tasks.csv")
-
-
-def test_csv_files_make_a_problem(cli: Cli, problem_file: str, tmp_path: Path) -> None:
-    write_tables(tmp_path)
-    answer = cli("generate", "placement", *CSV, "--order", "order.csv", "--ranks", "ranks.csv",
-                 "-o", "x.json")  # fmt: skip
-    assert answer.code == 0
+def test_csv_files_make_a_problem_and_placements_and_series_are_written_per_arrival(
+    cli: Cli,
+) -> None:
+    tables = options(Path(), CSV)
+    drawn = (*tables[:4], "--set", "load=0.4", "--seed", "1")
+    assert cli("generate", "placement", *drawn, "-o", "y.json").code == 0
+    assert optgap.load("y.json").tasks.demand_milli.sum() < 3000
+    assert cli("generate", "placement", *tables, "-o", "x.json").code == 0
     problem = optgap.load("x.json")
     assert problem.tasks.names == ("p2", "p1", "p0", "p0")
     assert problem.ranks.tolist() == [1, 0]
-    cli("generate", "placement", *CSV, "--set", "load=0.4", "-o", "y.json", "--seed", "1")
-    assert optgap.load("y.json").tasks.demand_milli.sum() < 3000
-
-
-def test_placements_and_series_are_written_per_arrival(
-    cli: Cli, problem_file: str, tmp_path: Path
-) -> None:
-    write_tables(tmp_path)
-    cli("generate", "placement", *CSV, "--order", "order.csv", "--ranks", "ranks.csv",
-        "-o", "x.json")  # fmt: skip
-    answer = cli("run", "x.json", "--policy", "firstfit", "--placements", "p.csv", "--series",
-                 "s.csv")  # fmt: skip
-    assert answer.code == 0
+    written = ("--placements", "p.csv", "--series", "s.csv")
+    assert cli("run", "x.json", "--policy", "firstfit", *written).code == 0
     assert Path("p.csv").read_text() == "seq,node,gpu_index\n0,n1,\n1,n0,0-1\n2,n1,0\n3,n1,0\n"
     with open("s.csv", newline="") as file:
         series = list(csv.DictReader(file))
@@ -117,20 +89,20 @@ def test_placements_and_series_are_written_per_arrival(
     ]  # fmt: skip
     assert [row["arrived_gpu_milli"] for row in series] == ["0", "2000", "2500", "3000"]
     assert [row["used_cpu_milli"] for row in series] == ["1000", "2000", "3000", "4000"]
-    metrics = optgap.run(optgap.load("x.json"), "firstfit").metrics
+    metrics = optgap.run(problem, "firstfit").metrics
     assert float(series[-1]["power_gpu_w"]) == metrics["power_gpu_w"] == 300 + 70
     assert float(series[-1]["frag_gpu_milli"]) == pytest.approx(metrics["frag_gpu_milli"])
 
 
-def test_a_failed_arrival_has_empty_fields(cli: Cli, problem_file: str) -> None:
+def test_a_failed_arrival_has_empty_fields(cli: Cli) -> None:
     optgap.save(two_nodes_problem(extra=2), "tight.json")
     lines = cli("run", "tight.json", "--policy", "bestfit", "--placements", "-").out.splitlines()
     assert len(lines) == 7
     assert lines[-1] == "5,,"
 
 
-def test_running_a_policy_writes_a_result(cli: Cli, problem_file: str) -> None:
-    answer = cli("run", problem_file, "--policy", "pwr+fgd", "--set", "alpha=0.25", "--seed", "9",
+def test_running_a_policy_writes_a_result(cli: Cli) -> None:
+    answer = cli("run", "problem.json", "--policy", "pwr+fgd", "--set", "alpha=0.25", "--seed", "9",
                  "--json", "result.json", "-o", "solution.json")  # fmt: skip
     assert answer.code == 0
     document = json.loads(Path("result.json").read_text())
@@ -144,31 +116,16 @@ def test_running_a_policy_writes_a_result(cli: Cli, problem_file: str) -> None:
     assert json.loads(Path("solution.json").read_text()) == document["solution"]
 
 
-def test_json_on_standard_output_stands_alone(cli: Cli, problem_file: str) -> None:
-    answer = cli("run", problem_file, "--policy", "fgd", "--json", "-")
-    assert json.loads(answer.out)["method"] == "fgd"
-    assert answer.err == ""
-
-
-def test_quiet_prints_nothing(cli: Cli, problem_file: str) -> None:
-    answer = cli("run", problem_file, "--policy", "fgd", "-q")
+def test_quiet_prints_nothing(cli: Cli) -> None:
+    answer = cli("run", "problem.json", "--policy", "fgd", "-q")
     assert (answer.code, answer.out, answer.err) == (0, "", "")
 
 
-def test_a_result_is_loaded_back_as_it_was(cli: Cli, problem_file: str) -> None:
-    cli("run", problem_file, "--policy", "fgd", "--json", "result.json")
-    problem = optgap.load(problem_file)
-    result = optgap.load("result.json", problem)
-    assert problem.evaluate(result.solution).objective == result.objective
-    assert result.to_json() == json.loads(Path("result.json").read_text())
-    assert optgap.load("result.json").to_json() == result.to_json()
-
-
 @pytest.mark.parametrize("wrapped", [True, False])
-def test_check_recomputes_what_run_says(cli: Cli, problem_file: str, wrapped: bool) -> None:
-    cli("run", problem_file, "--policy", "fgd", "--json", "r.json", "-o", "s.json")
+def test_check_recomputes_what_run_says(cli: Cli, wrapped: bool) -> None:
+    cli("run", "problem.json", "--policy", "fgd", "--json", "r.json", "-o", "s.json")
     name = "r.json" if wrapped else "s.json"
-    verdict = json.loads(cli("check", problem_file, name, "--json", "-").out)
+    verdict = json.loads(cli("check", "problem.json", name, "--json", "-").out)
     result = json.loads(Path("r.json").read_text())
     assert verdict["schema"] == "optgap.check/1"
     assert verdict["feasible"]
@@ -177,32 +134,33 @@ def test_check_recomputes_what_run_says(cli: Cli, problem_file: str, wrapped: bo
     assert verdict["metrics"].items() <= result["metrics"].items()
 
 
-def test_check_states_violations(cli: Cli, problem_file: str) -> None:
+def test_check_states_violations(cli: Cli) -> None:
     overfull = PlacementSolution.of([(0, [0]), (0, [0]), (0, [1]), (0, [])])
-    optgap.save(overfull, "bad.json", optgap.load(problem_file))
-    answer = cli("check", problem_file, "bad.json")
+    optgap.save(overfull, "bad.json", optgap.load("problem.json"))
+    answer = cli("check", "problem.json", "bad.json")
     assert answer.code == 0
     assert "a GPU 0: GPU capacity" in answer.out
-    assert cli("check", problem_file, "bad.json", "--strict").code == 2
-    verdict = json.loads(cli("check", problem_file, "bad.json", "--json", "-").out)
+    assert cli("check", "problem.json", "bad.json", "--strict").code == 2
+    verdict = json.loads(cli("check", "problem.json", "bad.json", "--json", "-").out)
     assert not verdict["feasible"]
     assert verdict["objective"] is None
-    assert verdict["violations"][0]["found"] == 1500
+    said = {"constraint": "GPU capacity in milli-GPU (Cond. 3)", "where": "a GPU 0"}
+    assert verdict["violations"] == [{**said, "found": 1500, "limit": 1000}]
 
 
 LEAST_W = 495.0
-"""Of `two_nodes`: one package and two GPUs of one node active."""
+"""Of `TWO_NODES`: one package and two GPUs of one node active."""
 
 
-def test_solve_finds_the_optimum_and_bound_stays_below_it(cli: Cli, problem_file: str) -> None:
-    solved = cli("solve", problem_file, "--json", "s.json")
+def test_solve_finds_the_optimum_and_bound_stays_below_it(cli: Cli) -> None:
+    solved = cli("solve", "problem.json", "--json", "s.json")
     assert solved.code == 0
     exact = json.loads(Path("s.json").read_text())
     found = (exact["kind"], exact["status"], exact["objective"])
     assert found == ("exact", "optimal", LEAST_W)
     assert 0 <= exact["gap"] <= 1e-9  # the bound is rounded down
     assert "gap" in rows_of(solved.out)
-    assert cli("solve", problem_file, "--bound-only", "--json", "b.json").code == 0
+    assert cli("solve", "problem.json", "--bound-only", "--json", "b.json").code == 0
     bound = json.loads(Path("b.json").read_text())
     assert set(bound) >= RESULT_KEYS
     assert (bound["status"], bound["objective"], bound["solution"]) == ("bound_only", None, None)
@@ -210,8 +168,8 @@ def test_solve_finds_the_optimum_and_bound_stays_below_it(cli: Cli, problem_file
     assert bound["bound_by"]
 
 
-def test_compare_prints_the_table_and_writes_it(cli: Cli, problem_file: str) -> None:
-    answer = cli("compare", problem_file, "--json", "gaps.json", "--plot", "gaps.png")
+def test_compare_prints_the_table_and_writes_it(cli: Cli) -> None:
+    answer = cli("compare", "problem.json", "--json", "gaps.json", "--plot", "gaps.png")
     assert answer.code == 0
     document = json.loads(Path("gaps.json").read_text())
     assert document["schema"] == "optgap.compare/1"
@@ -223,8 +181,8 @@ def test_compare_prints_the_table_and_writes_it(cli: Cli, problem_file: str) -> 
     assert "\x1b" not in answer.out
 
 
-def test_compare_takes_chosen_policies_with_parameters(cli: Cli, problem_file: str) -> None:
-    answer = cli("compare", problem_file, "--policies", "pwr+fgd(alpha=0.4),fgd", "--json", "-",
+def test_compare_takes_chosen_policies_with_parameters(cli: Cli) -> None:
+    answer = cli("compare", "problem.json", "--policies", "pwr+fgd(alpha=0.4),fgd", "--json", "-",
                  "--set", "score=exact")  # fmt: skip
     assert answer.code == 0, answer.err
     rows = json.loads(answer.out)["rows"]
@@ -234,51 +192,67 @@ def test_compare_takes_chosen_policies_with_parameters(cli: Cli, problem_file: s
     ]
 
 
-@pytest.mark.usefixtures("one_process")
-def test_compare_sweeps_a_preset(cli: Cli, problem_file: str) -> None:
-    answer = cli("compare", "placement", "--preset", "small", "--sweep", "size=2,4", "--policies",
-                 "pwr,fgd", "--plot", "sweep.png", "--json", "sweep.json")  # fmt: skip
+def test_a_gap_is_shown_in_parts_with_decisions(cli: Cli) -> None:
+    given = ("explain", "problem.json", "--policy", "random", "--seed", "3")
+    answer = cli(*given, "--plot", "x.png", "--json", "x.json")
     assert answer.code == 0, answer.err
-    document = json.loads(Path("sweep.json").read_text())
-    assert document["schema"] == "optgap.compare-set/1"
-    assert (document["parameter"], document["values"]) == ("size", [2, 4])
-    assert "size=4" in answer.out
-    assert Path("sweep.png").read_bytes().startswith(b"\x89PNG")
+    for words in ("unproven", "price of being online", "price of the heuristic", "decisions:"):
+        assert words in answer.out
+    assert Path("x.png").read_bytes().startswith(b"\x89PNG")
+    document = json.loads(Path("x.json").read_text())
+    assert document["schema"] == "optgap.explain/1"
+    assert (document["policy"], document["per_event"]) == ("random", "greedy-exact")
+    assert [part["name"] for part in document["parts"]] == ["unproven", "online", "heuristic"]
+    total = sum(part["amount"] for part in document["parts"])
+    assert total == pytest.approx(document["objective"] - document["bound"])
+    assert len(document["decisions"]["top"]) <= 10
+    assert document["decisions"]["costly"] >= len(document["decisions"]["top"])
 
 
-OWN = """
-def lowest(task, state, reserve=0):
-    nodes = state.feasible(task)
-    return nodes[0] if nodes.size else None
-
-def lost(task, state):
-    return "nowhere"
-
-def crash(task, state):
-    return 1 / 0
-"""
+def test_a_family_stands_for_its_preset(cli: Cli) -> None:
+    answer = cli("explain", "placement", "--preset", "small", "--size", "8", "--policy",
+                 "pwr+fgd", "--set", "score=exact", "--set", "goal=fragmentation")  # fmt: skip
+    assert answer.code == 0, answer.err
+    assert "small, 8 tasks" in answer.out
+    assert "pwr+fgd(score=exact)" in answer.out
+    assert "milli-GPU" in answer.out
 
 
-def test_a_users_policy_is_compared_like_any_other(cli: Cli, problem_file: str) -> None:
-    Path("mine.py").write_text(OWN)
-    answer = cli("compare", problem_file, "--policies", "mine:lowest,fgd", "--json", "-")
+BEGINS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
+RUN = ("run", "problem.json", "--policy", "fgd")
+COMPARE = ("compare", "problem.json", "--policies", "fgd", "--methods", "bound-pooled")
+
+
+@pytest.mark.parametrize(
+    ("command", "ending"),
+    [(RUN, ".png"), (RUN, ".svg"), (RUN, ".pdf"), (RUN, ".PNG"), (COMPARE, ".svg")],
+)
+def test_the_ending_says_the_format_and_the_same_run_makes_the_same_file(
+    cli: Cli, command: tuple[str, ...], ending: str
+) -> None:
+    for name in ("a", "b"):
+        assert cli(*command, "--plot", name + ending).code == 0
+    first, second = (Path(name + ending).read_bytes() for name in ("a", "b"))
+    assert first.startswith(BEGINS[ending.lower()])
+    assert first == second
+    assert sorted(Path().glob(".*")) == []  # nothing half-written is left
+
+
+@pytest.mark.parametrize("name", ["x.gif", "x", "x.png.txt", ".png"])
+@pytest.mark.parametrize("command", [("run", "--policy"), ("solve", "--method"), ("compare", "")])
+def test_another_ending_is_one_line_before_any_work(
+    cli: Cli, command: tuple[str, str], name: str
+) -> None:
+    given = [command[0], "problem.json", *([command[1], "nonsense"] if command[1] else [])]
+    refused(cli(*given, "--plot", name), ".png, .svg or .pdf")
+    assert not Path(name).exists()
+
+
+def test_without_a_solution_nothing_is_drawn_and_that_is_said(cli: Cli) -> None:
+    answer = cli("solve", "problem.json", "--method", "bound-pooled", "--plot", "s.png")
     assert answer.code == 0
-    row = next(r for r in json.loads(answer.out)["rows"] if r["method"] == "mine:lowest")
-    assert row["objective"] >= 495.0
-    result = cli("run", problem_file, "--policy", "mine.py:lowest(reserve=2)", "--json", "-")
-    assert json.loads(result.out)["method"] == "mine.py:lowest(reserve=2)"
-
-
-@pytest.mark.parametrize("name", ["lost", "crash"])
-def test_a_users_faulty_policy_is_bad_input(cli: Cli, problem_file: str, name: str) -> None:
-    Path("mine.py").write_text(OWN)
-    refused(cli("run", problem_file, "--policy", f"mine.py:{name}", "--json", "r.json"))
-    assert not Path("r.json").exists()
-    table = cli("compare", problem_file, "--policies", f"mine.py:{name},fgd", "--json", "g.json")
-    assert table.code == 2
-    rows: list[dict[str, Any]] = json.loads(Path("g.json").read_text())["rows"]
-    status = {row["method"]: row["status"] for row in rows if row["kind"] == "policy"}
-    assert status == {f"mine.py:{name}": "error", "fgd": "feasible"}
+    assert answer.err == "optgap: s.png: nothing drawn, there is no solution\n"
+    assert not Path("s.png").exists()
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from conftest import Cli, refused
 from optgap.fitting.saved import load
 from optgap.models.performance import read_fit
 
+pytestmark = pytest.mark.usefixtures("here")
+
 ROWS = "".join(
     f"{name},{clock},{static + slope * clock * (1 + 0.01 * (clock % 7))},{(2000 / clock) ** beta}\n"
     for name, static, slope, beta in (("a", 30, 0.05, 0.4), ("b", 40, 0.09, 0.9))
@@ -19,22 +21,20 @@ ROWS = "".join(
 
 
 @pytest.fixture
-def sweep(tmp_path: Path) -> str:
-    path = tmp_path / "sweep.csv"
-    path.write_text("application,frequency_mhz,power_w,time_s\n" + ROWS)
-    return str(path)
+def sweep() -> str:
+    Path("sweep.csv").write_text("application,frequency_mhz,power_w,time_s\n" + ROWS)
+    return "sweep.csv"
 
 
-def test_a_fit_is_printed_saved_and_drawn(cli: Cli, sweep: str, tmp_path: Path) -> None:
-    model, picture = str(tmp_path / "m.json"), str(tmp_path / "m.png")
-    given = ("linear-power", sweep, "--by", "application", "-o", model, "--plot", picture)
+def test_a_fit_is_printed_saved_and_drawn(cli: Cli, sweep: str) -> None:
+    given = ("linear-power", sweep, "--by", "application", "-o", "m.json", "--plot", "m.png")
     answer = cli("fit", *given)
     assert answer.code == 0
     assert "held out" in answer.out
     assert "alpha" in answer.out
     assert answer.err == ""
-    assert set(load(model).fits) == {"a", "b"}
-    assert Path(picture).stat().st_size > 5000
+    assert set(load("m.json").fits) == {"a", "b"}
+    assert Path("m.png").stat().st_size > 5000
 
 
 def test_json_on_standard_output_is_alone_there(cli: Cli, sweep: str) -> None:
@@ -45,7 +45,7 @@ def test_json_on_standard_output_is_alone_there(cli: Cli, sweep: str) -> None:
     assert document["groups"][0]["params"]["beta"]["value"] == pytest.approx(0.4, abs=1e-3)
 
 
-def test_rows_units_and_splits_are_options(cli: Cli, sweep: str, tmp_path: Path) -> None:
+def test_rows_units_and_splits_are_options(cli: Cli, sweep: str) -> None:
     answer = cli("fit", "linear-power", sweep, "--where", "frequency_mhz>=700")
     assert "valid for frequency_mhz 725" in answer.out
     held_out = ("--by", "application", "--hold-out", "frequency_mhz>1000")
@@ -53,28 +53,24 @@ def test_rows_units_and_splits_are_options(cli: Cli, sweep: str, tmp_path: Path)
     assert "frequency_mhz above 1000" in answer.out
     answer = cli("fit", "linear-power", sweep, "--hold-out", "application")
     assert "leave one application out" in answer.out
-    milli = tmp_path / "milli.csv"
-    milli.write_text(
-        "frequency_mhz,power_w\n" + "".join(f"{f},{f * 100}\n" for f in range(500, 900, 50))
-    )
-    assert cli("fit", "linear-power", str(milli)).code == 2
-    assert cli("fit", "linear-power", str(milli), "--unit", "power_w=mW").code == 0
+    rows = "".join(f"{f},{f * 100}\n" for f in range(500, 900, 50))
+    Path("milli.csv").write_text(f"frequency_mhz,power_w\n{rows}")
+    assert cli("fit", "linear-power", "milli.csv").code == 2
+    assert cli("fit", "linear-power", "milli.csv", "--unit", "power_w=mW").code == 0
 
 
-def test_missing_values_stop_a_fit_unless_dropped(cli: Cli, tmp_path: Path) -> None:
-    path = tmp_path / "gaps.csv"
-    path.write_text("frequency_mhz,power_w\n500,60\n600,\n700,82\n800,90\n900,104\n")
-    refused(cli("fit", "linear-power", str(path)), "row 3, column power_w")
-    answer = cli("fit", "linear-power", str(path), "--drop", "missing")
+def test_missing_values_stop_a_fit_unless_dropped(cli: Cli) -> None:
+    Path("gaps.csv").write_text("frequency_mhz,power_w\n500,60\n600,\n700,82\n800,90\n900,104\n")
+    refused(cli("fit", "linear-power", "gaps.csv"), "row 3, column power_w")
+    answer = cli("fit", "linear-power", "gaps.csv", "--drop", "missing")
     assert answer.code == 0
     assert "1 rows with missing values dropped" in answer.out
 
 
-def test_settings_are_typed_by_the_model(cli: Cli, sweep: str, tmp_path: Path) -> None:
-    model = str(tmp_path / "m.json")
+def test_settings_are_typed_by_the_model(cli: Cli, sweep: str) -> None:
     arguments = ["powerflow-power", sweep, "--by", "application", "--set", "form=physical"]
-    assert cli("fit", *arguments, "--set", "f0_mhz=900", "-o", model).code == 0
-    assert load(model)["a"].params_["f0_mhz"] == 900
+    assert cli("fit", *arguments, "--set", "f0_mhz=900", "-o", "m.json").code == 0
+    assert load("m.json")["a"].params_["f0_mhz"] == 900
 
 
 @pytest.mark.parametrize(
@@ -83,7 +79,7 @@ def test_settings_are_typed_by_the_model(cli: Cli, sweep: str, tmp_path: Path) -
         (["nonsense", "{}"], "one of linear-power"),
         (["linear-power"], "a profile to fit to"),
         (["linear-power", "missing.csv"], "a readable file"),
-        (["contention", "{}"], "a column util_sum_percent"),
+        (["batch-power", "{}"], "a column local_batch"),
         (["device-power", "{}"], "idle_w"),
         (["linear-power", "{}", "--by", "colour"], "by: found 'colour', expected one of appl"),
         (["linear-power", "{}", "--cv", "1"], "at least 2 folds"),
@@ -124,18 +120,17 @@ def test_suspects_are_left_out_on_request(cli: Cli, data_dir: Path) -> None:
     assert clean["overall"]["cv_mape"] <= 0.075 < kept["overall"]["cv_mape"]
 
 
-def test_idle_and_full_power_are_read_off_samples(cli: Cli, tmp_path: Path) -> None:
-    samples = tmp_path / "samples.csv"
+def test_idle_and_full_power_are_read_off_samples(cli: Cli) -> None:
     lines = ["sample_s,gpu,gpu_model,power_w,frequency_mhz"]
     lines += [f"{k / 10},0,Fake,{60 if k < 40 else 300},1400" for k in range(90)]
-    samples.write_text("\n".join(lines))
-    answer = cli("fit", "device-power", str(samples), "-o", str(tmp_path / "devices.csv"))
+    Path("samples.csv").write_text("\n".join(lines))
+    answer = cli("fit", "device-power", "samples.csv", "-o", "devices.csv")
     assert answer.code == 0
-    assert (tmp_path / "devices.csv").read_text() == "model,idle_w,full_w\nFake,60,300\n"
-    document = json.loads(cli("fit", "device-power", str(samples), "--json", "-").out)
+    assert Path("devices.csv").read_text() == "model,idle_w,full_w\nFake,60,300\n"
+    document = json.loads(cli("fit", "device-power", "samples.csv", "--json", "-").out)
     assert document["groups"][0]["params"]["idle_w"]["value"] == 60
-    answer = cli("fit", "device-power", str(samples), "-o", str(tmp_path / "devices.json"))
-    assert read_fit(tmp_path / "devices.json").only()["full_w"] == 300
+    answer = cli("fit", "device-power", "samples.csv", "-o", "devices.json")
+    assert read_fit("devices.json").only()["full_w"] == 300
 
 
 def test_help_lists_the_models(cli: Cli) -> None:

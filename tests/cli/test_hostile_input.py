@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,91 +13,74 @@ import pytest
 from conftest import Cli, refused, two_nodes_problem
 
 import optgap
+from optgap.models.errors import InputError, meant, one_of
 from optgap.models.placement import PlacementSolution
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(here: Path) -> None:
     """A directory with a problem, a solution, and files that are neither."""
-    monkeypatch.chdir(tmp_path)
     problem = two_nodes_problem()
     optgap.save(problem, "problem.json")
     optgap.save(PlacementSolution.of([None] * 4), "solution.json", problem)
-    document = json.loads(Path("problem.json").read_text())
-    (tmp_path / "directory").mkdir()
-    (tmp_path / "directory.json").mkdir()
-    text = json.dumps(document)
+    Path("directory").mkdir()
     files = {
-        "empty.json": "",
-        "truncated.json": text[: len(text) // 2],
-        "list.json": "[1, 2]",
-        "nan.json": text.replace("16000", "NaN", 1),
-        "infinite.json": text.replace("0.5", "1e999", 1),
-        "twice.json": '{"schema": "x", "schema": "y"}',
-        "schemaless.json": "{}",
-        "numbered.json": '{"schema": 3}',
-        "schema.json": text.replace("problem/1", "problem/9"),
-        "other.json": text.replace("placement.problem", "juggling.problem"),
-        "negative.json": text.replace("16000", "-16000", 1),
-        "vast.json": text.replace("16000", "100000001", 1),
-        "float.json": text.replace("16000", "16000.5", 1),
-        "long.json": text.replace("16000", "9" * 5000, 1),
-        "deep.json": "[" * 100_000,
         "nodes.csv": "sn,cpu_milli,memory_mib,gpu,model\nn0,16000,4096,2,G2\n",
         "tasks.csv": "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np0,1000,10,1,500\n",
         "bad.csv": "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np0,1000,10,1,1500\n",
+        "grid.toml": '[[grid]]\nfamily = "queueing"\npolices = ["sjf"]\n',
         "mine.py": "def p(task, state):\n    return None\n",
     }
     for name, content in files.items():
-        (tmp_path / name).write_text(content)
-    (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x00\x01")
-    for name, edit in {
-        "task": lambda d: d["placements"][0].update(task="else"),
-        "node": lambda d: d["placements"][0].update(node="nowhere"),
-        "seq": lambda d: d["placements"][0].update(seq=99),
-        "twice": lambda d: d["placements"].append(d["placements"][0]),
-    }.items():
-        solution: dict[str, Any] = json.loads(Path("solution.json").read_text())
-        edit(solution)
-        (tmp_path / f"solution-{name}.json").write_text(json.dumps(solution))
-    return tmp_path
+        Path(name).write_text(content)
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("missing.json", "optgap: missing.json: no such file or directory; name a readable file"),
-        ("directory", "is a directory"),
-        ("directory.json", "is a directory"),
-        ("empty.json", "valid JSON"),
-        ("truncated.json", "line 1, column"),
-        ("list.json", "a JSON object"),
-        ("binary.json", "UTF-8"),
-        ("nan.json", "NaN"),
-        ("infinite.json", "1e999"),
-        ("twice.json", "field schema"),
-        ("schemaless.json", "field schema"),
-        ("numbered.json", "field schema"),
-        ("schema.json", "problem/1"),
-        ("other.json", "problem/1"),
-        ("solution.json", "problem/1"),
-        ("negative.json", "field nodes.cpu_milli[0]"),
-        ("vast.json", "at most 100000000 milli-vCPU"),
-        ("float.json", "field nodes.cpu_milli[0]"),
-        ("long.json", "long.json"),
-        ("deep.json", "deep.json"),
-    ],
-)
+NO_PROBLEMS: dict[str, tuple[str, str, str]] = {
+    # what is replaced in the whole file, "" for all of it, by what, and what is said
+    "twice": ("", '{"schema": "x", "schema": "y"}', "field schema"),
+    "schemaless": ("", "{}", "field schema"),
+    "numbered": ("", '{"schema": 3}', "field schema"),
+    "deep": ("", "[" * 100_000, "wrong.json"),
+    "schema": ("problem/1", "problem/9", "problem/1"),
+    "other": ("placement.problem", "juggling.problem", "problem/1"),
+    "negative": ("16000", "-16000", "field nodes.cpu_milli[0]"),
+    "vast": ("16000", "100000001", "at most 100000000 milli-vCPU"),
+    "float": ("16000", "16000.5", "field nodes.cpu_milli[0]"),
+}
+NO_FILES = [
+    ("missing.json", "optgap: missing.json: no such file or directory; name a readable file"),
+    ("directory", "is a directory"),
+    ("solution.json", "problem/1"),
+]
+
+
+@pytest.mark.parametrize(("name", "said"), [*NO_FILES, *((name, "") for name in NO_PROBLEMS)])
 @pytest.mark.parametrize("command", ["run", "compare", "check"])
 def test_a_problem_file_that_is_none(cli: Cli, command: str, name: str, said: str) -> None:
+    if name in NO_PROBLEMS:
+        old, new, said = NO_PROBLEMS[name]
+        name, text = "wrong.json", Path("problem.json").read_text()
+        Path(name).write_text(text.replace(old or text, new, 1))
     extra = {"run": ["--policy", "fgd"], "compare": [], "check": ["solution.json"]}[command]
     refused(cli(command, name, *extra, "--json", "out.json"), name, said)
     assert not Path("out.json").exists()
 
 
-@pytest.mark.parametrize("name", ["missing", "task", "node", "seq", "twice"])
-def test_a_solution_of_something_else(cli: Cli, name: str) -> None:
-    refused(cli("check", "problem.json", f"solution-{name}.json"), f"solution-{name}.json")
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda placements: placements[0].update(task="else"),
+        lambda placements: placements[0].update(node="nowhere"),
+        lambda placements: placements[0].update(seq=99),
+        lambda placements: placements.append(placements[0]),
+    ],
+)
+def test_a_solution_of_something_else(cli: Cli, edit: Callable[[Any], None]) -> None:
+    document = json.loads(Path("solution.json").read_text())
+    edit(document["placements"])
+    Path("wrong.json").write_text(json.dumps(document))
+    refused(cli("check", "problem.json", "wrong.json"), "wrong.json")
+    refused(cli("check", "problem.json", "missing.json"), "missing.json")
 
 
 def test_a_result_without_a_solution_cannot_be_checked(cli: Cli) -> None:
@@ -104,99 +89,145 @@ def test_a_result_without_a_solution_cannot_be_checked(cli: Cli) -> None:
     refused(cli("check", "problem.json", "bare.json"), "field solution")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["run", "problem.json", "--policy", "fdg"], ["'fdg'", "pwr", "fgd"]),
-        (["run", "problem.json", "--policy", ""], ["--policy"]),
-        (["run", "problem.json", "--policy", "pwr(alpha=1)"], ["alpha", "score"]),
-        (["run", "problem.json", "--policy", "pwr+fgd(alpha=x)"], ["'x'", "a finite number"]),
-        (["run", "problem.json", "--policy", "pwr+fgd(alpha=2)"], ["2"]),
-        (["run", "problem.json", "--policy", "pwr+fgd", "--set", "alpha"], ["key=value"]),
-        (["run", "problem.json", "--policy", "pwr+fgd", "--set", "limits=1"], ["limits"]),
-        (["run", "problem.json", "--policy", "fgd", "--set", "seed=1"], ["seed"]),
-        (["run", "problem.json", "--policy", "mine.py:q"], ["found 'q'"]),
-        (["run", "problem.json", "--policy", "none.py:p"], ["none.py"]),
-        (["run", "problem.json"], ["--policy"]),
-        (["run"], ["PROBLEM.json"]),
-        (["run", "problem.json", "--policy", "fgd", "--seed", "-1"], ["--seed"]),
-        (["run", "problem.json", "--policy", "fgd", "--seed", "x"], ["--seed"]),
-        (["run", "problem.json", "--policy", "fgd", "--time-limit", "0"], ["--time-limit"]),
-        (["run", "problem.json", "--policy", "fgd", "--time-limit", "nan"], ["--time-limit"]),
-        (["run", "problem.json", "--policy", "fgd", "--time-limit", "-1"], ["--time-limit"]),
-        (["run", "problem.json", "--policy", "fgd", "--nonsense"], ["--nonsense"]),
-        (["solve", "problem.json", "--method", "magic"], ["'magic'"]),
-        (["solve", "problem.json", "--set", "x=1"], ["x"]),
-        (["solve", "problem.json", "--bound-only", "--method", "magic"], ["'magic'"]),
-        (["compare", "problem.json", "--policies", "fgd,"], ["--policies"]),
-        (["compare", "problem.json", "--policies", "fgd(", "--methods", "auto"], ["--policies"]),
-        (["compare", "problem.json", "--methods", "magic"], ["'magic'"]),
-        (["compare", "problem.json", "--set", "x=1"], ["x"]),
-        (["compare", "problem.json", "--preset", "small"], ["--preset"]),
-        (["compare", "problem.json", "--sweep", "load=1"], ["--sweep"]),
-        (["compare", "juggling"], ["'juggling'", "placement"]),
-        (["compare", "placement", "--preset", "tiny"], ["'tiny'", "small"]),
-        (["compare", "placement", "--preset", "small", "--sweep", "size"], ["--sweep"]),
-        (["compare", "placement", "--preset", "small", "--sweep", "size=2,x"], ["'x'"]),
-        (["compare", "placement", "--preset", "small", "--sweep", "sizes=2"], ["sizes"]),
-        (["generate", "juggling"], ["'juggling'", "placement"]),
-        (["generate", "placement", "--preset", "tiny"], ["'tiny'", "small"]),
-        (["generate", "placement", "--preset", "small", "--size", "0"], ["--size"]),
-        (["generate", "placement", "--set", "size=0"], ["0"]),
-        (["generate", "placement", "--set", "load=heavy"], ["'heavy'"]),
-        (["generate", "placement", "--set", "weight=1"], ["weight", "load"]),
-        (["generate", "placement", "--set", "goal=fun"], ["'fun'", "power"]),
-        (["generate", "placement", "--set", "size=1", "--size", "2"], ["size"]),
-        (["generate", "placement", "--nodes", "nodes.csv"], ["--tasks"]),
-        (["generate", "placement", "--nodes", "none.csv", "--tasks", "tasks.csv"], ["none.csv"]),
-        (["generate", "placement", "--nodes", "nodes.csv", "--tasks", "bad.csv"],
-         ["bad.csv", "row 2", "gpu_milli", "1500"]),
-        (["generate", "placement", "--nodes", "nodes.csv", "--tasks", "nodes.csv"], ["name"]),
-        (["generate", "placement", "--nodes", "nodes.csv", "--tasks", "tasks.csv", "--preset",
-          "small"], ["--preset"]),
-        (["compare", "--preset", "small"], ["needs a family"]),
-        (["compare", "--policies", "fgd"], ["needs a family"]),
-        (["compare", "--set", "a=1"], ["needs a family"]),
-        (["explain", "problem.json", "--policy", "fg"], ["--policy: found 'fg'"]),
-        (["explain", "problem.json"], ["Missing option '--policy'"]),
-        (["explain", "missing.json", "--policy", "fgd"], ["missing.json: no such file"]),
-        (["explain", "problem.json", "--policy", "fgd", "--set", "x=1"], ["found 'x', expected"]),
-        (["explain", "problem.json", "--policy", "fgd", "--preset", "small"],
-         ["conflicts with a problem file"]),
-        (["explain", "nothing", "--policy", "fgd"], ["or a problem file"]),
-        (["explain", "problem.json", "--policy", "fgd", "--json", "a/b.json"], ["no such folder"]),
-        (["report", "nothing.json", "-o", "r.html"], ["nothing.json: no such file"]),
-        (["report", "problem.json", "-o", "r.html"], ["problems only"]),
-        (["families", "juggling"], ["'juggling'", "placement"]),
-        (["nonsense"], ["nonsense"]),
-        (["--nonsense"], ["--nonsense"]),
-    ],
-    ids=lambda value: " ".join(value)[-40:] if isinstance(value, list) else None,
-)  # fmt: skip
-def test_arguments_that_mean_nothing(cli: Cli, arguments: list[str], said: list[str]) -> None:
+MEANINGLESS = [
+    ("run problem.json --policy ''", "--policy"),
+    ("run problem.json --policy 'pwr+fgd(alpha=x)'", "'x'", "a finite number"),
+    ("run problem.json --policy 'pwr+fgd(alpha=2)'", "2"),
+    ("run problem.json --policy pwr+fgd --set alpha", "key=value"),
+    ("run problem.json --policy pwr+fgd --set limits=1", "limits"),
+    ("run problem.json --policy fgd --set seed=1", "seed"),
+    ("run problem.json --policy mine.py:q", "found 'q'"),
+    ("run problem.json --policy none.py:p", "none.py"),
+    ("run problem.json", "--policy"),
+    ("run", "PROBLEM.json"),
+    ("run problem.json --policy fgd --seed -1", "--seed"),
+    ("run problem.json --policy fgd --seed x", "--seed"),
+    ("run problem.json --policy fgd --time-limit 0", "--time-limit"),
+    ("run problem.json --policy fgd --time-limit nan", "--time-limit"),
+    ("run problem.json --policy fgd --time-limit -1", "--time-limit"),
+    ("run problem.json --policy fgd --nonsense", "--nonsense"),
+    ("solve problem.json --set x=1", "x"),
+    ("compare problem.json --policies fgd,", "--policies"),
+    ("compare problem.json --policies 'fgd(' --methods auto", "--policies"),
+    ("compare problem.json --set x=1", "x"),
+    ("compare problem.json --preset small", "--preset"),
+    ("compare problem.json --sweep load=1", "--sweep"),
+    ("compare placement --preset small --sweep size", "--sweep"),
+    ("compare placement --preset small --sweep size=2,x", "'x'"),
+    ("generate placement --preset small --size 0", "--size"),
+    ("generate placement --set size=0", "0"),
+    ("generate placement --set load=heavy", "'heavy'"),
+    ("generate placement --set size=1 --size 2", "size"),
+    ("generate placement --nodes nodes.csv", "--tasks"),
+    ("generate placement --nodes none.csv --tasks tasks.csv", "none.csv"),
+    (
+        "generate placement --nodes nodes.csv --tasks bad.csv",
+        "bad.csv",
+        "row 2",
+        "gpu_milli",
+        "1500",
+    ),
+    ("generate placement --nodes nodes.csv --tasks nodes.csv", "name"),
+    ("generate placement --nodes nodes.csv --tasks tasks.csv --preset small", "--preset"),
+    ("compare --preset small", "needs a family"),
+    ("compare --policies fgd", "needs a family"),
+    ("compare --set a=1", "needs a family"),
+    ("explain problem.json", "Missing option '--policy'"),
+    ("explain missing.json --policy fgd", "missing.json: no such file"),
+    ("explain problem.json --policy fgd --set x=1", "found 'x', expected"),
+    ("explain problem.json --policy fgd --preset small", "conflicts with a problem file"),
+    ("explain nothing --policy fgd", "or a problem file"),
+    ("explain problem.json --policy fgd --json a/b.json", "no such folder"),
+    ("report nothing.json -o r.html", "nothing.json: no such file"),
+    ("report problem.json -o r.html", "problems only"),
+    ("nonsense", "nonsense"),
+    ("--nonsense", "--nonsense"),
+]
+
+
+@pytest.mark.parametrize(("line", "said"), [(line, said) for line, *said in MEANINGLESS])
+def test_arguments_that_mean_nothing(cli: Cli, line: str, said: list[str]) -> None:
     before = sorted(os.listdir())
-    refused(cli(*arguments), *said)
+    refused(cli(*shlex.split(line)), *said)
     assert sorted(set(os.listdir()) - {"__pycache__"}) == before
+
+
+SLIPS = (
+    ("slove problem.json", "solve"),
+    ("families plcement", "placement"),
+    ("generate placment", "placement"),
+    ("compare elastc", "elastic"),
+    ("generate placement --preset smal", "small"),
+    ("generate placement --set sise=3", "size"),
+    ("generate queueing --set goal=makspan", "makespan"),
+    ("generate elastic --set pool=a10", "a100"),
+    ("run problem.json --policy fdg", "fgd"),
+    ("run problem.json --policy PWR_FGD", "pwr+fgd"),
+    ("run problem.json --policy 'pwr+fgd(alhpa=0.2)'", "alpha"),
+    ("run problem.json --policy fgd --set scoer=exact", "score"),
+    ("run problem.json --policy fgd --set score=exat", "exact"),
+    ("run problem.json --policy optgap.comparing.overview:compare_al", "compare_all"),
+    ("explain problem.json --policy firstfits", "firstfit"),
+    ("solve problem.json --method bound-pattern", "bound-patterns"),
+    ("solve problem.json --method milp --set backend=hihgs", "highs"),
+    ("solve problem.json --bound-only --method patern", "patterns"),
+    ("compare problem.json --policies pwr,bestfitt", "bestfit"),
+    ("compare problem.json --methods exat", "exact"),
+    ("compare placement --preset small --set gaol=power", "goal"),
+    ("generate --fetch openbb", "openb"),
+    ("fit linear-powr power.csv", "linear-power"),
+    ("sweep grid.toml", "policies"),
+    ("sweep grid.toml --engine proceses", "processes"),
+)
+
+
+@pytest.mark.parametrize(("line", "name"), SLIPS)
+def test_a_slip_is_answered_with_the_name_that_was_meant(line: str, name: str, cli: Cli) -> None:
+    answer = cli(*shlex.split(line))
+    refused(answer)
+    assert answer.err.endswith(f"; did you mean {name!r}?\n"), answer.err
+
+
+def test_a_method_given_as_a_policy_is_told_to_be_one(cli: Cli) -> None:
+    told = cli("run", "problem.json", "--policy", "milp").err
+    assert "milp is a method of placement" in told
+    told = cli("run", "problem.json", "--policy", "hps").err
+    assert "hps is a policy of queueing" in told
+
+
+def test_nothing_is_guessed_where_nothing_is_like_it() -> None:
+    names = ["pwr", "fgd", "gpupacking", "gpuclustering"]
+    assert meant("xyz", names) == ""
+    assert meant("gpu", names) == ""  # two of them
+    assert meant("packing", names) == "gpupacking"
+    assert "did you mean" not in str(InputError("--policy", "", "xyz", one_of(names)))
+    long = [f"policy-{k:03}" for k in range(500)]
+    assert str(InputError("x", "", "policy-4999", one_of(long))).endswith("mean 'policy-499'?")
+
+
+@pytest.mark.parametrize("command", ["solve", "run", "compare", "explain"])
+def test_a_family_before_a_file_is_told_that_the_file_says_it(command: str, cli: Cli) -> None:
+    policy = ("--policy", "fgd") if command in ("run", "explain") else ()
+    answer = cli(command, "placement", "problem.json", *policy)
+    refused(answer, f"optgap: {command}: found problem.json besides, expected ")
+    assert answer.err.endswith("PROBLEM.json alone (a problem's file says its family)\n")
 
 
 @pytest.mark.parametrize("place", ["directory", "nowhere/out.json", "problem.json/out.json"])
 @pytest.mark.parametrize(
-    "arguments",
+    "line",
     [
-        ["run", "problem.json", "--policy", "fgd", "--json"],
-        ["run", "problem.json", "--policy", "fgd", "-o"],
-        ["run", "problem.json", "--policy", "fgd", "--placements"],
-        ["run", "problem.json", "--policy", "fgd", "--series"],
-        ["compare", "problem.json", "--plot"],
-        ["generate", "placement", "--preset", "small", "-o"],
-        ["check", "problem.json", "solution.json", "--json"],
-        ["generate", "--fetch", "list", "--json"],
+        *(f"run problem.json --policy fgd {out}" for out in ("--json", "-o", "--placements")),
+        "run problem.json --policy fgd --series",
+        "compare problem.json --plot",
+        "generate placement --preset small -o",
+        "check problem.json solution.json --json",
+        "generate --fetch list --json",
     ],
-    ids=" ".join,
 )
-def test_output_that_cannot_be_written(cli: Cli, arguments: list[str], place: str) -> None:
+def test_output_that_cannot_be_written(cli: Cli, line: str, place: str) -> None:
     before = sorted(os.listdir())
-    refused(cli(*arguments, place), place)
+    refused(cli(*line.split(), place), place)
     assert sorted(os.listdir()) == before
 
 

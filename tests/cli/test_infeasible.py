@@ -12,9 +12,8 @@ import optgap
 
 
 @pytest.fixture(autouse=True)
-def _problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _problem(here: Path) -> None:
     """Six GPUs asked for, four there."""
-    monkeypatch.chdir(tmp_path)
     optgap.save(two_nodes_problem(extra=2), "tight.json")
 
 
@@ -41,7 +40,8 @@ def test_an_infeasible_problem_exits_with_4_and_names_conflict(
 def test_asked_for_the_conflict_it_is_told_in_the_same_line(cli: Cli) -> None:
     answer = cli("solve", "tight.json", "--conflict")
     assert answer.code == 4
-    assert "0 (t0), 4 (t4), 5 (t5) cannot all be served" in answer.err
+    told = "tasks 0 (t0), 4 (t4), 5 (t5) cannot all be served; without any one of them the others"
+    assert told in answer.err
     assert "--conflict" not in answer.err
 
 
@@ -63,9 +63,14 @@ def test_a_comparison_of_accepted_parts_has_to_be_asked_for(cli: Cli) -> None:
 @pytest.mark.usefixtures("one_process")
 def test_a_value_without_a_solution_does_not_stop_the_others(cli: Cli) -> None:
     swept = ("--preset", "small", "--sweep", "size=120,6", "--methods", "bound-pooled")
-    answer = cli("compare", "placement", *swept, "--policies", "pwr", "--json", "out.json")
+    answer = cli("compare", "placement", *swept, "--policies", "pwr", "--json", "out.json",
+                 "--plot", "out.png")  # fmt: skip
     assert answer.code == 4
     assert "size=120: no solution serves all that is asked, as bound-pooled proves" in answer.out
-    first, second = json.loads(Path("out.json").read_text())["comparisons"]
+    assert Path("out.png").read_bytes().startswith(b"\x89PNG")
+    document = json.loads(Path("out.json").read_text())
+    assert document["schema"] == "optgap.compare-set/1"
+    assert (document["parameter"], document["values"]) == ("size", [120, 6])
+    first, second = document["comparisons"]
     assert (first["infeasible_by"], second["infeasible_by"]) == ("bound-pooled", None)
     assert second["rows"][-1]["gap_to_bound"] is not None

@@ -22,6 +22,7 @@ from optgap.models.coscheduling import CoschedulingProblem
 from optgap.models.queueing import Jobs, QueueingProblem
 
 PROBLEMS = {
+    "placement": two_nodes_problem,
     # 12, 10 and 6 GB on two servers of two GPUs
     "consolidation": lambda: micro(kind=GpuKind(memory_gb=16.0)),
     "coscheduling": three_jobs,
@@ -29,6 +30,8 @@ PROBLEMS = {
     "queueing": lambda: QueueingProblem.of(Jobs.of([0] * 3, [10] * 3, [4, 8, 8]), nodes=1),
 }
 EXPECTED = [
+    ("placement", "1 / 0", "found ZeroDivisionError: division by zero (own.py, line 2)"),
+    ("placement", "'nowhere'", "found 'nowhere', expected the name of a node"),
     ("consolidation", "1 / 0", "division by zero (own.py, line 2), expected GPU numbers"),
     ("consolidation", "'0'", "task t1: found ['0'], expected GPU numbers from 0 to 3"),
     ("consolidation", "4", "found [4], expected GPU numbers from 0 to 3"),
@@ -56,6 +59,13 @@ EXPECTED = [
     ("queueing", "(1 / 0 for _ in '1')", "ZeroDivisionError: division by zero, expected jobs"),
     ("coscheduling", "0", "found 0, expected a list of (job, gpu_count) pairs"),
     ("coscheduling", "(0, 1)", "found 0, expected (job, gpu_count) pairs"),
+    ("coscheduling", "1 / 0", "ZeroDivisionError"),
+    ("coscheduling", "[]", "nothing"),
+    ("coscheduling", "[(0, 9)]", "one of 1, 2, 3, 4 GPUs"),
+    ("coscheduling", "[(7, 1)]", "a job that waits"),
+    ("coscheduling", "[(0, 1), (0, 1)]", "a job that waits, once"),
+    ("coscheduling", "[(0, 4), (1, 1)]", "at most 0 GPUs"),
+    ("coscheduling", "[(0, 1), (1, 1), (2, 1)]", "2 jobs"),
     ("queueing", "['a']", "found 'a', expected a job that waits"),
     ("queueing", "[3]", "found 3, expected a job that waits"),
     ("queueing", "[0, 0]", "found [0, 0], expected each job once"),
@@ -64,9 +74,8 @@ EXPECTED = [
 
 
 @pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "own.py"
+def file(here: Path) -> Path:
+    return here / "own.py"
 
 
 @pytest.mark.parametrize(("family", "answer", "said"), EXPECTED)
@@ -120,6 +129,7 @@ LEAVES = {
     "raise SystemExit": "SystemExit, an end of the interpreter (own.py, line 2)",
     "raise SystemExit(0)": "SystemExit, an end of the interpreter",
     "import sys; sys.exit('done')": "SystemExit, an end of the interpreter",
+    "raise MemoryError": "MemoryError (own.py, line 2)",
     "raise KeyboardInterrupt": "KeyboardInterrupt (own.py, line 2)",
     "raise GeneratorExit": "GeneratorExit",
     "return answer(*asked)": "RecursionError: maximum recursion depth exceeded",

@@ -14,6 +14,8 @@ from conftest import two_nodes_problem
 
 import optgap
 
+pytestmark = pytest.mark.usefixtures("here")
+
 PATIENCE_S = 300
 """For one process; a busy machine is slow."""
 
@@ -36,10 +38,10 @@ def optgap_process(*arguments: str) -> subprocess.Popen[str]:
 
 
 def test_output_in_a_pipe_is_plain_text_and_escaped_if_it_cannot_be_encoded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
-    path = tmp_path / "greek.json"
+    path = Path("greek.json")
     optgap.save(replace(two_nodes_problem(), name="α"), path)
     process = optgap_process("compare", str(path), "--policies", "fgd", "--methods", "bound-pooled")
     out, err = process.communicate(timeout=PATIENCE_S)
@@ -88,8 +90,7 @@ def test_cp_sat_hears_the_interrupt_of_the_command_line() -> None:
     assert run.stderr == "optgap: stopping with what there is; once more aborts\n"
 
 
-def test_a_second_interrupt_aborts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_second_interrupt_aborts() -> None:
     optgap.save(two_nodes_problem(), "problem.json")
     Path("own.py").write_text(STUCK)
     process = optgap_process("run", "problem.json", "--policy", "own.py:stuck", "--json", "r.json")

@@ -55,13 +55,6 @@ def test_a_group_of_consolidation_is_impossible_and_irreducible(
     told(problem, lambda part: exhaustive(part).solution is not None)
 
 
-def test_three_tasks_for_two_pairs_of_gpus() -> None:
-    found = conflict(two_nodes_problem(extra=3))
-    assert found is not None
-    assert found.irreducible
-    assert "without any one of them the others can" in str(found)
-
-
 def test_no_time_leaves_the_whole_group() -> None:
     found = conflict(two_nodes_problem(extra=3), limits=Limits(time_limit=1e-9))
     assert found is None or not found.irreducible

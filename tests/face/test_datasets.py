@@ -104,11 +104,10 @@ def test_what_is_fetched_is_the_publishers_file_and_is_fetched_once(
     assert server.asked == ["/b.bin"]
 
 
-@pytest.mark.parametrize("served", [b"", CONTENT[:-1], CONTENT + b"x"])
 def test_a_file_that_is_another_is_refused(
-    known: Callable[..., None], server: Server, folder: Path, served: bytes
+    known: Callable[..., None], server: Server, folder: Path
 ) -> None:
-    server.files["/b.bin"] = served
+    server.files["/b.bin"] = CONTENT[:-1]
     known()
     with pytest.raises(InputError, match="another SHA-256"):
         datasets.fetch(["one"])

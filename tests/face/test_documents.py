@@ -13,7 +13,7 @@ from strategies import placement_problems, timed_placement_problems
 from strategies_consolidation import consolidation_problems
 from strategies_coscheduling import coscheduling_problems
 from strategies_elastic import elastic_problems
-from strategies_queueing import queueing_problems
+from strategies_queueing import queueing_problems, stream
 
 import optgap
 from optgap.documents import load, load_problem, load_solution, save
@@ -43,7 +43,7 @@ PROBLEMS = {
     "consolidation": consolidation_problems(),
     "coscheduling": coscheduling_problems(),
     "elastic": elastic_problems(),
-    "queueing": queueing_problems(),
+    "queueing": queueing_problems() | st.integers(0, 30).map(stream),
 }
 
 
@@ -58,6 +58,7 @@ def test_every_family_survives_its_files(place: Path, family: str) -> None:
         save(result, place / "result.json")
         kept = load(place / "result.json", again)
         assert (kept.to_json(), kept.gap) == (result.to_json(), result.gap)
+        assert load(place / "result.json").to_json() == result.to_json()
         if result.solution is not None:
             solution = load_solution(place / "result.json", again)
             assert solution.to_json(again) == result.solution.to_json(problem)

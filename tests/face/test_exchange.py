@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import Cli, refused
+from conftest import TWO_NODES, Cli, refused
 from strategies_consolidation import micro
 from strategies_coscheduling import three_jobs
 from strategies_elastic import two_jobs
@@ -17,8 +17,9 @@ from trust.test_exchange import highs
 import optgap
 from optgap.models.consolidation import ConsolidationProblem, GpuKind
 from optgap.models.errors import InputError
-from optgap.models.placement import PlacementProblem
 from optgap.registry import FAMILIES
+
+pytestmark = pytest.mark.usefixtures("here")
 
 POWER_W = 345.481
 """Of `micro` with capacity=mean, on two GPUs of one server."""
@@ -61,9 +62,9 @@ FORMS = {"HiGHS": of_highs, "Gurobi": of_gurobi}
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_solution_file_of_each_solver_is_read(
-    form: str, problem: ConsolidationProblem, solved: Values, tmp_path: Path
+    form: str, problem: ConsolidationProblem, solved: Values
 ) -> None:
-    path = tmp_path / "other.sol"
+    path = Path("other.sol")
     path.write_text(FORMS[form](solved))
     result = optgap.read_solution(problem, path)
     assert result.objective == pytest.approx(POWER_W, abs=1e-3)
@@ -90,10 +91,9 @@ def test_what_is_no_solution_of_the_formulation_is_told_in_a_line(
     told: str,
     problem: ConsolidationProblem,
     solved: Values,
-    tmp_path: Path,
 ) -> None:
     values = dict.fromkeys(solved, 0.0) if change is None else {**solved, **change}
-    path = tmp_path / "other.sol"
+    path = Path("other.sol")
     path.write_text(FORMS[form]({k: v for k, v in values.items() if v is not None}))
     with pytest.raises(InputError) as caught:
         optgap.read_solution(problem, path)
@@ -103,9 +103,9 @@ def test_what_is_no_solution_of_the_formulation_is_told_in_a_line(
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_part_of_a_file_is_refused_or_is_all_of_the_solution(
-    form: str, problem: ConsolidationProblem, solved: Values, tmp_path: Path
+    form: str, problem: ConsolidationProblem, solved: Values
 ) -> None:
-    path, text = tmp_path / "other.sol", FORMS[form](solved)
+    path, text = Path("other.sol"), FORMS[form](solved)
     refused = 0
     for cut in range(0, len(text), 41):
         path.write_text(text[:cut])
@@ -118,8 +118,8 @@ def test_every_part_of_a_file_is_refused_or_is_all_of_the_solution(
     assert refused >= len(text) // 41 // 3
 
 
-def test_a_solution_of_another_problem_is_refused(solved: Values, tmp_path: Path) -> None:
-    path = tmp_path / "other.sol"
+def test_a_solution_of_another_problem_is_refused(solved: Values) -> None:
+    path = Path("other.sol")
     path.write_text(of_highs(solved))
     with pytest.raises(InputError, match=r"no value of|expected a variable of this problem"):
         optgap.read_solution(five_jobs(), path)
@@ -128,20 +128,20 @@ def test_a_solution_of_another_problem_is_refused(solved: Values, tmp_path: Path
 
 
 def test_a_solver_that_found_no_solution_ends_with_code_4(
-    problem: ConsolidationProblem, tmp_path: Path, cli: Cli
+    problem: ConsolidationProblem, cli: Cli
 ) -> None:
-    optgap.save(problem, tmp_path / "p.json")
+    optgap.save(problem, "p.json")
     text = "Model status\nInfeasible\n\n# Primal solution values\nNone\n"
-    (tmp_path / "other.sol").write_text(text)
-    answer = cli("check", str(tmp_path / "p.json"), str(tmp_path / "other.sol"))
+    Path("other.sol").write_text(text)
+    answer = cli("check", "p.json", "other.sol")
     assert (answer.code, len(answer.err.splitlines())) == (4, 1)
     assert "there is no solution" in answer.err
 
 
 def test_the_commands_write_and_read_what_the_contract_says(
-    problem: ConsolidationProblem, tmp_path: Path, cli: Cli
+    problem: ConsolidationProblem, cli: Cli
 ) -> None:
-    p, model, solution = (str(tmp_path / name) for name in ("p.json", "m.mps", "m.sol"))
+    p, model, solution = "p.json", "m.mps", "m.sol"
     optgap.save(problem, p)
     form = ("--method", "printed(big_m=false)")
     told = json.loads(cli("export", p, "-o", model, *form, "--json", "-").out)
@@ -166,48 +166,46 @@ def test_the_commands_write_and_read_what_the_contract_says(
     ids=["energy", "edp", "elastic"],
 )
 def test_what_a_formulation_has_no_term_for_is_refused_by_name(
-    problem: optgap.Problem, told: str, tmp_path: Path, cli: Cli
+    problem: optgap.Problem, told: str, cli: Cli
 ) -> None:
-    p, model = str(tmp_path / "p.json"), tmp_path / "m.lp"
+    p, model = "p.json", Path("m.lp")
     optgap.save(problem, p)
     refused(cli("export", p, "-o", str(model)), told)
     assert not model.exists()
-    assert cli("export", p, "-o", str(tmp_path / "m.txt")).code == 2
+    assert cli("export", p, "-o", "m.txt").code == 2
 
 
-def test_a_time_limit_leaves_no_half_of_a_file(tmp_path: Path, cli: Cli) -> None:
-    p, model = str(tmp_path / "p.json"), tmp_path / "m.lp"
+def test_a_time_limit_leaves_no_half_of_a_file(cli: Cli) -> None:
+    p, model = "p.json", Path("m.lp")
     cli("generate", "consolidation", "--size", "40", "-o", p)
     answer = cli("export", p, "-o", str(model), "--time-limit", "0.001")
     assert (answer.code, model.exists()) == (3, False)
     assert "nothing is written" in answer.err
 
 
-def test_one_decision_of_pwr_fgd_is_the_last_step_of_the_greedy_policy(
-    two_nodes: PlacementProblem, tmp_path: Path
-) -> None:
-    greedy = optgap.run(two_nodes, "greedy-exact")
-    document = greedy.solution.to_json(two_nodes)  # type: ignore[union-attr]
+def test_one_decision_of_pwr_fgd_is_the_last_step_of_the_greedy_policy() -> None:
+    greedy = optgap.run(TWO_NODES, "greedy-exact")
+    document = greedy.solution.to_json(TWO_NODES)  # type: ignore[union-attr]
     document["placements"].pop()
-    placed, model, solution = (tmp_path / name for name in ("placed.json", "m.lp", "m.sol"))
+    placed, model, solution = (Path(name) for name in ("placed.json", "m.lp", "m.sol"))
     placed.write_text(json.dumps(document))
-    optgap.export(two_nodes, model, placed=str(placed))
+    optgap.export(TWO_NODES, model, placed=str(placed))
     highs(model, solution)
-    result = optgap.read_solution(two_nodes, solution, placed=str(placed))
+    result = optgap.read_solution(TWO_NODES, solution, placed=str(placed))
     assert result.objective == greedy.objective
-    fixed = optgap.formulation(two_nodes, placed=str(placed)).linear
+    fixed = optgap.formulation(TWO_NODES, placed=str(placed)).linear
     assert (fixed.lower == fixed.upper).sum() >= 6
 
 
 @pytest.mark.parametrize("problem", [three_jobs(), five_jobs(), two_jobs()], ids=str)
 def test_times_count_from_the_first_event_and_come_back_by_the_problems_clock(
-    problem: optgap.Problem, tmp_path: Path
+    problem: optgap.Problem,
 ) -> None:
     later = problem.moved(1.7e9)  # type: ignore[attr-defined]
-    optgap.export(later, tmp_path / "m.lp")
-    highs(tmp_path / "m.lp", tmp_path / "m.sol")
-    found = optgap.read_solution(later, tmp_path / "m.sol")
-    here = optgap.read_solution(problem, tmp_path / "m.sol")
+    optgap.export(later, "m.lp")
+    highs(Path("m.lp"), Path("m.sol"))
+    found = optgap.read_solution(later, "m.sol")
+    here = optgap.read_solution(problem, "m.sol")
     assert found.objective == pytest.approx(here.objective, abs=1e-5)
 
 

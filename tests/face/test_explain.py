@@ -5,18 +5,15 @@ from typing import Any
 
 import enumeration
 import pytest
-from conftest import two_nodes_problem
+from conftest import TWO_NODES, two_nodes_problem
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import placement_problems
-from trust.agreement import examples
 
 import optgap
 from optgap.explaining import Explanation, explain
 from optgap.explaining.parts import Ends, Ran
 from optgap.models.errors import InputError, RefereeError
 from optgap.models.limits import Limits
-from optgap.models.placement import PlacementProblem
 from optgap.models.result import Termination
 from optgap.plotting.waterfall import explanation_figure
 
@@ -49,29 +46,14 @@ def only(monkeypatch: pytest.MonkeyPatch, *names: str, **own: Any) -> None:
     monkeypatch.setattr(room, "POLICIES", table)
 
 
-def test_a_gap_is_unproven_plus_online_plus_heuristic(two_nodes: PlacementProblem) -> None:
-    answer = explain(two_nodes, "random", "loose,enumerate", seed=3)
+def test_a_gap_is_unproven_plus_online_plus_heuristic() -> None:
+    answer = explain(TWO_NODES, "random", "loose,enumerate", seed=3)
     found = amounts(answer)
     assert found["unproven"] == 0
     assert answer.known_by == "enumerate"
     assert sum(v or 0 for v in found.values()) == pytest.approx(answer.objective - 495)
     assert "proven optimal" in answer.part("unproven").because
     assert answer.gap == pytest.approx((answer.objective - 495) / 495)
-
-
-@examples(15)
-@given(placement_problems(max_tasks=3))
-def test_parts_add_up_and_none_is_negative(problem: PlacementProblem) -> None:
-    try:
-        answer = explain(problem, "fgd", "enumerate")
-    except InputError:  # nothing could be placed
-        return
-    found = amounts(answer)
-    if answer.bound is not None and None not in found.values():
-        loss = answer.objective - answer.bound
-        total = sum(v or 0.0 for v in found.values())
-        assert total == pytest.approx(loss if answer.sense == "min" else -loss, abs=1e-9)
-    assert all(amount is None or amount >= 0 for amount in found.values())
 
 
 values = st.floats(0, 10, allow_nan=False)
@@ -101,10 +83,8 @@ def test_no_part_of_any_results_is_negative(
         assert before.end == after.start
 
 
-def test_the_best_online_policy_pays_nothing_for_a_heuristic(
-    two_nodes: PlacementProblem,
-) -> None:
-    answer = explain(two_nodes, "greedy-exact")
+def test_the_best_online_policy_pays_nothing_for_a_heuristic() -> None:
+    answer = explain(TWO_NODES, "greedy-exact")
     assert answer.online_objective == answer.objective
     assert amounts(answer)["heuristic"] == 0
     assert "best online policy that ran" in answer.part("heuristic").because
@@ -114,7 +94,7 @@ def test_the_best_online_policy_pays_nothing_for_a_heuristic(
 
 def test_the_price_of_being_online_is_that_of_the_best_policy_and_at_most() -> None:
     problem = optgap.generate("placement", "small", seed=0)
-    answer = _small(problem)
+    answer = explain(problem, "pwr+fgd", "none")  # enough to enumerate
     assert amounts(answer)["online"] == 0  # no method with hindsight ran
     assert "reaches the best known online" in answer.part("online").because
     assert amounts(answer)["heuristic"] == 0
@@ -139,26 +119,6 @@ def test_the_best_policy_is_told_with_what_it_knows() -> None:
     assert "the bound lie 5.00 %, part of it may be online's" in open_ends.parts[1].because
 
 
-def _small(problem: PlacementProblem) -> Explanation:
-    """Without a method that finds solutions: 40 tasks are too many to enumerate."""
-    from optgap.models.spec import Entry, entries
-
-    patch = pytest.MonkeyPatch()
-    table = entries(lambda: {"zero": zero}, Entry("zero", "0 W", kind="bound"))
-    with patch.context() as inner:
-        import optgap.solvers.placement as room
-
-        inner.setattr(room, "METHODS", table)
-        return explain(problem, "pwr+fgd", "zero")
-
-
-def zero(problem: PlacementProblem, *, limits: Limits, seed: int) -> Any:
-    """A bound that is no good."""
-    from optgap.models.result import Outcome, Status
-
-    return Outcome(None, Status.BOUND_ONLY, bound=1.0, bound_by="physics")
-
-
 def test_a_policy_that_serves_part_is_explained_on_that_part() -> None:
     problem = two_nodes_problem(extra=2)  # six GPUs asked for, four there
     answer = explain(problem, first_only)
@@ -170,35 +130,25 @@ def test_a_policy_that_serves_part_is_explained_on_that_part() -> None:
     assert answer.bound == accepted[0]
 
 
-def test_a_policy_that_serves_nothing_is_refused(two_nodes: PlacementProblem) -> None:
+def test_a_policy_that_serves_nothing_is_refused() -> None:
     with pytest.raises(InputError, match="nothing served"):
-        explain(two_nodes, refuse_all)
+        explain(TWO_NODES, refuse_all)
 
 
-def test_without_another_policy_two_prices_are_one(
-    two_nodes: PlacementProblem, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_another_policy_two_prices_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
     only(monkeypatch, "random")
-    answer = explain(two_nodes, "random", seed=3)
+    answer = explain(TWO_NODES, "random", seed=3)
     assert [part.name for part in answer.parts] == ["unproven", "online+heuristic"]
     assert "no other online policy" in answer.parts[1].because
 
 
 def test_an_exact_per_event_policy_that_serves_less_is_no_yardstick(
-    two_nodes: PlacementProblem, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    only(monkeypatch, "fgd", "pwr", **{"greedy-exact": nothing})
-    answer = explain(two_nodes, "fgd")
+    only(monkeypatch, "fgd", "pwr", **{"greedy-exact": enumeration.partial})
+    answer = explain(TWO_NODES, "fgd")
     assert answer.per_event_objective is None
     assert not any("greedy-exact" in text for text in [*answer.notes, *answer.reasons()])
-
-
-def nothing(problem: PlacementProblem, *, limits: Limits, seed: int) -> Any:
-    """A policy that turns everything away."""
-    from optgap.models.placement import PlacementSolution
-    from optgap.models.result import Outcome, Status
-
-    return Outcome(PlacementSolution.of([None] * len(problem.tasks)), Status.FEASIBLE)
 
 
 def test_without_a_bound_the_unproven_part_is_unknown() -> None:
@@ -210,9 +160,9 @@ def test_without_a_bound_the_unproven_part_is_unknown() -> None:
     assert "nothing is proven" in explanation_figure(answer).axes[0].get_xlabel()
 
 
-def test_a_bound_that_the_policy_breaks_is_an_error(two_nodes: PlacementProblem) -> None:
+def test_a_bound_that_the_policy_breaks_is_an_error() -> None:
     with pytest.raises(RefereeError):
-        explain(two_nodes, "fgd", "loose(scale=9.0)")
+        explain(TWO_NODES, "fgd", "loose(scale=9.0)")
 
 
 def test_maximising_counts_what_is_missing() -> None:
@@ -224,7 +174,7 @@ def test_maximising_counts_what_is_missing() -> None:
     assert "below" in explanation_figure(answer).axes[0].get_xlabel()
 
 
-def test_what_a_limit_stopped_says_so(two_nodes: PlacementProblem) -> None:
+def test_what_a_limit_stopped_says_so() -> None:
     stopped = Limits()
     seen: list[str] = []
 
@@ -233,7 +183,7 @@ def test_what_a_limit_stopped_says_so(two_nodes: PlacementProblem) -> None:
         if phase.startswith("enumerate"):
             stopped.interrupted.set()
 
-    answer = explain(two_nodes, "fgd", limits=Limits(None, stopped.interrupted, tell))
+    answer = explain(TWO_NODES, "fgd", limits=Limits(None, stopped.interrupted, tell))
     assert answer.termination is Termination.INTERRUPTED
     assert any(phase.startswith("fgd") for phase in seen)
 
@@ -248,21 +198,14 @@ def test_the_costliest_decisions_are_drawn_in_time_order() -> None:
     assert explanation_figure(answer).axes
 
 
-def test_any_policy_may_be_the_one_that_knows_best(
-    two_nodes: PlacementProblem, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_any_policy_may_be_the_one_that_knows_best(monkeypatch: pytest.MonkeyPatch) -> None:
     only(monkeypatch, "random", "greedy-exact")
-    assert explain(two_nodes, "random", "loose", seed=3).known_by == "greedy-exact"
+    answer = explain(TWO_NODES, "random", "loose", seed=3)
+    assert (answer.known_by, answer.best_known) == ("greedy-exact", 495.0)
 
 
-def crash(problem: PlacementProblem, *, limits: Limits, seed: int) -> None:
-    raise KeyError("x")
-
-
-def test_another_policys_fault_is_told_and_stops_nothing(
-    two_nodes: PlacementProblem, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    only(monkeypatch, "fgd", "pwr", crash=crash, nothing=nothing)
-    answer = explain(two_nodes, "fgd")
+def test_another_policys_fault_is_told_and_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    only(monkeypatch, "fgd", "pwr", crash=enumeration.broken, nothing=enumeration.partial)
+    answer = explain(TWO_NODES, "fgd")
     assert any("crash" in note for note in answer.notes)
     assert answer.best_known == 495.0

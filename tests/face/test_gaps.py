@@ -6,7 +6,7 @@ from typing import Any
 
 import enumeration
 import pytest
-from conftest import two_nodes_problem
+from conftest import RESULT_KEYS, TWO_NODES, two_nodes_problem
 from hypothesis import given
 from strategies import placement_problems
 from trust.agreement import examples
@@ -20,12 +20,6 @@ from optgap.models.placement import PlacementProblem
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.spec import Entry, entries
 from optgap.registry import FAMILIES
-
-RESULT_KEYS = {
-    "schema", "family", "method", "kind", "status", "termination", "objective", "unit", "sense",
-    "bound", "bound_by", "gap", "seconds", "seed", "versions", "metrics",
-}  # fmt: skip
-
 
 pytestmark = pytest.mark.usefixtures("enumerated")
 
@@ -43,11 +37,13 @@ def names(item: Comparison | ComparisonSet) -> list[str]:
     return [row[0] if row else "" for row in item.table()[1]]
 
 
-def test_every_policy_is_measured_against_the_best_bound(two_nodes: PlacementProblem) -> None:
-    table = compare(two_nodes, methods="loose,enumerate,loose(scale=0.5)")
+def test_every_policy_is_measured_against_the_best_bound() -> None:
+    table = compare(TWO_NODES, methods="loose,enumerate,loose(scale=0.5)")
     assert table.best_bound == table.best_known == 495.0
     assert table.bound_by == "enumeration"
     assert table.gap == 0.0
+    head = [f"two nodes: {TWO_NODES.summary}", "best bound 495.000 W, by enumeration"]
+    assert str(table).splitlines()[:2] == head
     assert [row.result.method for row in table.rows[:3]] == [
         "loose", "enumerate", "loose(scale=0.5)",
     ]  # fmt: skip
@@ -101,17 +97,15 @@ def test_no_method_runs_once_one_has_proven_that_there_is_no_solution() -> None:
     assert "policies have no gap, as nothing serves all (--parts bounds" in str(table)
 
 
-def test_what_is_about_a_part_says_so_and_stands_below_all_others(
-    two_nodes: PlacementProblem,
-) -> None:
+def test_what_is_about_a_part_says_so_and_stands_below_all_others() -> None:
     def half(task: Any, state: Any) -> int | None:
         return None if task.gpu_milli == 500 else 0
 
-    one = compare(two_nodes, [half, "pwr", "random"])
+    one = compare(TWO_NODES, [half, "pwr", "random"])
     assert names(one) == ["enumerate", "", "pwr", "random", "", "half"]
     assert one.table()[1][-1][-2] == "accepted part"
     assert [row.result.method for row in one.rows] == ["enumerate", "half", "pwr", "random"]
-    both = ComparisonSet("extra", (0, 1), (one, compare(two_nodes, [half, "pwr"])))
+    both = ComparisonSet("extra", (0, 1), (one, compare(TWO_NODES, [half, "pwr"])))
     _, rows, _ = both.table()
     assert rows[-1][0] == "half"
     assert all(cell.endswith("†") for cell in rows[-1][1:])
@@ -121,11 +115,9 @@ def test_what_is_about_a_part_says_so_and_stands_below_all_others(
         assert "accepted part" in shown._repr_html_()
 
 
-def test_a_star_marks_what_was_stopped_and_a_line_says_by_what(
-    two_nodes: PlacementProblem,
-) -> None:
-    late = replace(compare(two_nodes, "pwr").rows[1].result, termination=Termination.TIME_LIMIT)
-    table = compare(two_nodes, "fgd")
+def test_a_star_marks_what_was_stopped_and_a_line_says_by_what() -> None:
+    late = replace(compare(TWO_NODES, "pwr").rows[1].result, termination=Termination.TIME_LIMIT)
+    table = compare(TWO_NODES, "fgd")
     table = replace(table, rows=(*table.rows, ComparisonRow(late, "all", 0.1)))
     assert names(table) == ["enumerate", "", "fgd", "pwr*"]
     assert "* stopped by its time limit: pwr" in table.notes()
@@ -135,15 +127,8 @@ def test_a_star_marks_what_was_stopped_and_a_line_says_by_what(
     assert ComparisonSet("x", (1,), (table,)).table()[1][-1] == ("pwr", "10.00*")
 
 
-def test_a_policy_alone_in_its_scope_is_no_yardstick_for_itself() -> None:
-    table = compare(two_nodes_problem(extra=2), policies="pwr", methods="loose")
-    row = table.row("pwr")
-    assert (row.bound_scope, row.gap_to_best) == ("accepted", None)
-    assert row.gap_to_bound is not None
-
-
-def test_a_method_that_serves_a_part_is_no_yardstick_for_all(two_nodes: PlacementProblem) -> None:
-    table = compare(two_nodes, policies="pwr", methods="partial,loose")
+def test_a_method_that_serves_a_part_is_no_yardstick_for_all() -> None:
+    table = compare(TWO_NODES, policies="pwr", methods="partial,loose")
     row = table.row("partial")
     assert row.result.objective == 150.0
     assert (row.gap_to_bound, row.gap_to_best) == (None, None)
@@ -151,14 +136,14 @@ def test_a_method_that_serves_a_part_is_no_yardstick_for_all(two_nodes: Placemen
     assert table.known_by == "pwr"
 
 
-def test_a_method_shows_its_own_bound_or_none(two_nodes: PlacementProblem) -> None:
-    table = compare(two_nodes, policies="pwr", methods="guess,enumerate,found,loose(scale=0.999)")
+def test_a_method_shows_its_own_bound_or_none() -> None:
+    table = compare(TWO_NODES, policies="pwr", methods="guess,enumerate,found,loose(scale=0.999)")
     assert table.row("guess").result.objective == 495.0
     assert table.row("guess").result.bound is None
     assert table.row("guess").gap_to_bound == 0
     assert table.row("found").result.bound_by == "enumeration"
     # half a watt below what is known contradicts nothing
-    near = compare(two_nodes, policies="pwr", methods="guess,loose(scale=0.999)")
+    near = compare(TWO_NODES, policies="pwr", methods="guess,loose(scale=0.999)")
     assert near.best_bound == pytest.approx(0.999 * 495)
     assert near.row("guess").gap_to_bound == pytest.approx(1 / 0.999 - 1)
 
@@ -172,10 +157,12 @@ def test_a_part_is_bounded_by_the_best_bound_where_the_method_looks_for_solution
     assert least is not None
     assert row.result.bound_by == "a share"
     assert row.result.bound == pytest.approx(0.9 * least[0])
+    # alone in its scope it is no yardstick for itself
     assert (row.bound_scope, row.gap_to_best) == ("accepted", None)
+    assert row.gap_to_bound is not None
 
 
-def test_a_part_that_nobody_bounds_is_said_to_have_no_bound(two_nodes: PlacementProblem) -> None:
+def test_a_part_that_nobody_bounds_is_said_to_have_no_bound() -> None:
     said = "no bound for the part that it serves"
     row = compare(two_nodes_problem(extra=2), policies="pwr", methods="none").row("pwr")
     assert row.result.message.endswith(f"; {said}")
@@ -183,13 +170,11 @@ def test_a_part_that_nobody_bounds_is_said_to_have_no_bound(two_nodes: Placement
     row = compare(two_nodes_problem(extra=2), policies="pwr", methods="broken").row("pwr")
     assert row.result.message.endswith(f"; {said}; broken: ZeroDivisionError: on purpose")
     # all of it is no part
-    assert compare(two_nodes, policies="pwr", methods="none").row("pwr").result.message == ""
+    assert compare(TWO_NODES, policies="pwr", methods="none").row("pwr").result.message == ""
 
 
-def test_a_policy_below_the_bound_for_everything_is_no_contradiction(
-    two_nodes: PlacementProblem,
-) -> None:
-    table = compare(two_nodes, policies=[refuse_all, "pwr"])
+def test_a_policy_below_the_bound_for_everything_is_no_contradiction() -> None:
+    table = compare(TWO_NODES, policies=[refuse_all, "pwr"])
     row = table.row("refuse_all")
     assert row.result.objective == 150.0
     assert table.best_bound == 495.0
@@ -206,11 +191,9 @@ def test_a_maximising_table_compares_partial_solutions() -> None:
 
 
 @pytest.mark.parametrize(("name", "said"), [("liar", "no solution"), ("loose(scale=1.1)", "wrong")])
-def test_a_proof_against_a_known_solution_is_an_error(
-    two_nodes: PlacementProblem, name: str, said: str
-) -> None:
+def test_a_proof_against_a_known_solution_is_an_error(name: str, said: str) -> None:
     with pytest.raises(RefereeError, match=said):
-        compare(two_nodes, policies="pwr", methods=name, parts=True)
+        compare(TWO_NODES, policies="pwr", methods=name, parts=True)
 
 
 def test_a_bound_for_the_part_that_a_policy_served_is_held_against_it() -> None:
@@ -218,8 +201,8 @@ def test_a_bound_for_the_part_that_a_policy_served_is_held_against_it() -> None:
         compare(two_nodes_problem(extra=2), policies="pwr", methods="loose(scale=2)")
 
 
-def test_one_failure_leaves_the_other_rows_alone(two_nodes: PlacementProblem) -> None:
-    table = compare(two_nodes, ["pwr", crash], "narrow,broken,enumerate")
+def test_one_failure_leaves_the_other_rows_alone() -> None:
+    table = compare(TWO_NODES, ["pwr", crash], "narrow,broken,enumerate")
     failures = {row.result.method: row.failure for row in table.rows}
     assert failures == {
         "narrow": "objective", "broken": "fault", "enumerate": "", "pwr": "", "crash": "input",
@@ -231,25 +214,14 @@ def test_one_failure_leaves_the_other_rows_alone(two_nodes: PlacementProblem) ->
     assert table.best_bound == 495.0
 
 
-@pytest.mark.parametrize(
-    ("policies", "methods"),
-    [("nope", "auto"), ("pwr", "nope"), ("pwr(x=1)", "auto"), ("pwr,", "auto")],
-)
-def test_unknown_names_are_refused_before_anything_runs(
-    two_nodes: PlacementProblem, policies: str, methods: str
-) -> None:
-    with pytest.raises(InputError):
-        compare(two_nodes, policies, methods)
-
-
-def test_an_interrupt_leaves_the_rest_of_the_rows_empty(two_nodes: PlacementProblem) -> None:
+def test_an_interrupt_leaves_the_rest_of_the_rows_empty() -> None:
     limits = Limits(progress=lambda phase, incumbent, bound: stop_at_fgd(phase))
 
     def stop_at_fgd(phase: str) -> None:
         if phase.startswith("fgd"):
             limits.interrupted.set()
 
-    table = compare(two_nodes, "pwr,fgd,bestfit", limits=limits)
+    table = compare(TWO_NODES, "pwr,fgd,bestfit", limits=limits)
     assert table.termination is Termination.INTERRUPTED
     assert [row.result.termination for row in table.rows] == [
         "interrupted", "completed", "interrupted", "interrupted",
@@ -277,10 +249,8 @@ def cut(monkeypatch: pytest.MonkeyPatch, enumerated: None) -> None:
 
 
 @pytest.mark.usefixtures("cut")
-def test_what_a_budget_cut_is_told_above_the_table_and_by_how_much(
-    two_nodes: PlacementProblem,
-) -> None:
-    table = compare(two_nodes, "random", "weak,guess", effort=0.5)
+def test_what_a_budget_cut_is_told_above_the_table_and_by_how_much() -> None:
+    table = compare(TWO_NODES, "random", "weak,guess", effort=0.5)
     row = table.row("random")
     assert table.row("weak").result.termination is Termination.WORK_LIMIT
     assert table.termination is Termination.WORK_LIMIT
@@ -302,12 +272,12 @@ def test_what_a_budget_cut_is_told_above_the_table_and_by_how_much(
     assert "gap to best known (%)" in table.table()[0]
     again = Comparison.from_json(Fields(json.loads(json.dumps(table.to_json())), "x"))
     assert again.head() == table.head()
-    assert not compare(two_nodes, "random", "weak,guess").unfinished
+    assert not compare(TWO_NODES, "random", "weak,guess").unfinished
 
 
 @pytest.mark.usefixtures("cut")
-def test_what_a_time_limit_cut_is_told_too(two_nodes: PlacementProblem) -> None:
-    table = compare(two_nodes, "random", "weak", time_limit=1e-9)
+def test_what_a_time_limit_cut_is_told_too() -> None:
+    table = compare(TWO_NODES, "random", "weak", time_limit=1e-9)
     assert table.row("random").result.termination is Termination.COMPLETED  # never cut
     assert not table.row("weak").result.repeatable
     first = table.head()[-2]
@@ -330,31 +300,25 @@ def test_a_gap_is_too_large_by_no_more_than_is_told(problem: PlacementProblem) -
             assert true <= (row.gap_to_bound or 0.0) + 1e-9
 
 
-def test_the_json_has_the_promised_keys(two_nodes: PlacementProblem) -> None:
-    document = json.loads(json.dumps(compare(two_nodes).to_json()))
+def test_the_json_has_the_promised_keys() -> None:
+    document = json.loads(json.dumps(compare(TWO_NODES).to_json()))
     assert {"schema", "family", "problem", "best_bound", "best_known", "rows"} <= set(document)
     assert document["schema"] == "optgap.compare/1"
     assert set(document["problem"]) == {"name", "summary"}
     for row in document["rows"]:
-        assert set(row) >= RESULT_KEYS | {"gap_to_bound", "gap_to_best", "bound_scope"}
+        assert set(row) >= RESULT_KEYS - {"solution"} | {
+            "gap_to_bound",
+            "gap_to_best",
+            "bound_scope",
+        }
         assert "solution" not in row
         if row["gap"] is not None:
             gap = abs(row["objective"] - row["bound"]) / abs(row["bound"])
             assert row["gap"] == pytest.approx(gap)
 
 
-def test_the_table_prints_aligned(two_nodes: PlacementProblem) -> None:
-    lines = str(compare(two_nodes, "pwr,fgd")).splitlines()
-    assert lines[0] == f"two nodes: {two_nodes.summary}"
-    assert lines[1] == "best bound 495.000 W, by enumeration"
-    rule = next(k for k, line in enumerate(lines) if set(line) == {"-", " "})
-    column = lines[rule - 1].index("gap to bound (%)") + len("gap to bound (%)")
-    for line in lines[rule + 1], *lines[rule + 3 : rule + 5]:
-        assert line[column - 3] == "."
-
-
-def test_frame_and_html_hold_every_row(two_nodes: PlacementProblem) -> None:
-    table = compare(two_nodes, "pwr,fgd")
+def test_frame_and_html_hold_every_row() -> None:
+    table = compare(TWO_NODES, "pwr,fgd")
     frame = table.to_frame()
     assert frame.index.tolist() == ["enumerate", "pwr", "fgd"]
     assert tuple(frame) == ("objective", "bound", "gap_to_bound", "gap_to_best", "low", "high",
@@ -411,16 +375,3 @@ def test_a_sweep_that_is_interrupted_ends_with_the_table_it_was_at() -> None:
     sweep("placement", "size", ["1"], policies="pwr", methods="loose", preset="small",
           progress=lambda phase, incumbent, bound: told.append(phase))  # fmt: skip
     assert {"size=1: loose", "size=1: pwr"} <= set(told)
-
-
-@examples(15)
-@given(placement_problems(max_nodes=2, max_tasks=4, max_gpus=2))
-def test_no_policy_beats_the_bound_it_is_measured_against(problem: PlacementProblem) -> None:
-    table: Comparison = compare(problem, "pwr,fgd,bestfit,firstfit,random", "enumerate")
-    sign = 1 if table.sense == "min" else -1
-    for row in table.rows:
-        if row.gap_to_bound is not None:
-            objective, bound = row.result.objective, row.result.bound
-            assert objective is not None
-            assert bound is not None
-            assert sign * (objective - bound) >= -1e-6 * max(1.0, abs(bound))

@@ -97,10 +97,7 @@ def test_the_pages_have_the_stored_numbers_and_these_are_found_again(root: Path)
         assert row in [line.split()[:3] for line in lines]
 
 
-def test_the_command_line_scores_and_compares_with_the_best(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_command_line_scores_and_compares_with_the_best(cli: Cli, here: Path) -> None:
     refused(cli("score", "fifo"), "fifo is a policy of queueing and elastic")
     refused(cli("score", "marbel"), "marble")
     cli("run", "lib:queueing-small-6", "--policy", "fifo", "-o", "mine.json")

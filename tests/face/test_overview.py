@@ -112,9 +112,8 @@ def test_an_unknown_family_is_refused() -> None:
 
 
 def test_compare_without_arguments_shows_all_families(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(processes, "cores", lambda: 1)
     answer = cli("compare", "--plot", "x.png", "--json", "x.json")
     assert answer.code == 0, answer.err

@@ -34,8 +34,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def _folder(here: Path) -> None:
     problem = two_nodes_problem()
     result = optgap.run(problem, "pwr")
     optgap.save(problem, "problem.json")
@@ -168,6 +167,9 @@ def test_a_frame_may_have_gaps_an_index_and_columns_of_numpy() -> None:
     assert again.jobs.duration_s.tolist() == [2.25, 1]
 
 
+JOB = {"job": ["a"], "arrival_s": [0], "duration_s": [1], "gpus": [1]}
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -177,14 +179,8 @@ def test_a_frame_may_have_gaps_an_index_and_columns_of_numpy() -> None:
         ({"jobs": "missing.csv"}, "missing.csv: no such file"),
         ({"jobs": {"job": ["a"], "gpus": [1, 2]}}, "jobs: found .*expected columns of one length"),
         ({"jobs": {"job": ["a"]}}, "jobs: columns: found job, expected a column arrival_s"),
-        (
-            {"jobs": {"job": ["a"], "arrival_s": [0], "duration_s": [1], "gpus": [1.5]}},
-            "jobs: row 0, column gpus: found '1.5', expected an integer",
-        ),
-        (
-            {"jobs": {"job": ["a"], "arrival_s": [0], "duration_s": [1], "gpus": [1]}, "x": 1},
-            "found 'x', expected a parameter of CSV files: nodes",
-        ),
+        ({"jobs": {**JOB, "gpus": [1.5]}}, "row 0, column gpus: found '1.5', expected an integer"),
+        ({"jobs": JOB, "x": 1}, "found 'x', expected a parameter of CSV files: nodes"),
     ],
 )
 def test_tables_that_make_no_problem_are_told_what_is_expected(

@@ -10,7 +10,6 @@ import pytest
 from optgap import registry
 from optgap.models.consolidation.presets import mixed
 from optgap.models.errors import InputError
-from optgap.models.placement import PlacementProblem
 from optgap.models.placement.making import aims_of
 from optgap.registry import FAMILIES, Runnable, method, policy, user_object
 
@@ -32,9 +31,8 @@ number = 3
 
 
 @pytest.fixture
-def own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "my_policy_file.py"
+def own_file(here: Path) -> Path:
+    path = here / "my_policy_file.py"
     path.write_text(OWN)
     return path
 
@@ -93,7 +91,7 @@ def test_a_users_class_is_found_in_the_current_directory(own_file: Path, text: s
     assert runnable.params["policy_params"] == {"offset": 2}
 
 
-def test_a_users_function_or_object_can_be_handed_over(two_nodes: PlacementProblem) -> None:
+def test_a_users_function_or_object_can_be_handed_over() -> None:
     class Made:
         def place(self, task: object, state: object) -> None:
             return None

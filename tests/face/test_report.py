@@ -2,18 +2,50 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
-import pandas as pd
 import pytest
-import report_files
-from conftest import two_nodes_problem
-from report_files import HOSTILE
+from conftest import Cli, refused, two_nodes_problem
 
 import optgap
+from optgap.comparing.overview import Overview
+from optgap.explaining import explain
 from optgap.models.errors import InputError
+from optgap.models.jsonio import dump_json
 from optgap.reporting import Page, make, report
+
+pytestmark = pytest.mark.usefixtures("here")
+
+
+HOSTILE = "<script>window.pwned=1</script><img src=x onerror=window.pwned=2>\"'&$\\frac{$--></svg>"
+
+
+def write(folder: Path, name: str = "two nodes") -> list[str]:
+    """One file of each schema about a tiny problem of this name, with the name wherever one is."""
+    problem = replace(two_nodes_problem(extra=1), name=name)
+    result = optgap.run(problem, "fgd")
+    comparison = optgap.compare(problem, "fgd,pwr,random", "bound-pooled")
+    overview = Overview((comparison,), {"queueing": f"ZeroDivisionError: {name}"}, {}, 1.0)
+    items = {
+        "problem": problem,
+        "result": result,
+        "compare": comparison,
+        "overview": overview,
+        "explain": explain(problem, "random", "bound-pooled", seed=1),
+        "check": optgap.check(problem, result.solution),
+    }
+    made = []
+    for key, item in items.items():
+        optgap.save(item, folder / f"{key}.json")
+        made.append(str(folder / f"{key}.json"))
+    curve = {"label": name, "load": [0, 0.5, 1], "mean": [1, None, 3], "std": []}
+    panel = {"title": name, "y_label": name, "curves": [curve]}
+    trials = [{"a": 1.5, "b": name}]
+    other = {"schema": "optgap.tune/1", "best": name, "trials": trials, "panels": [panel]}
+    dump_json(folder / "other.json", other)
+    return [*made, str(folder / "other.json")]
 
 
 class Elements(HTMLParser):
@@ -44,8 +76,13 @@ class Elements(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Page:
-    return make(report_files.write(tmp_path_factory.mktemp("files")))
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return write(tmp_path_factory.mktemp("files"))
+
+
+@pytest.fixture(scope="module")
+def made(files: list[str]) -> Page:
+    return make(files)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +92,7 @@ def page(made: Page) -> str:
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return make(report_files.write(tmp_path_factory.mktemp("hostile"), HOSTILE), title=HOSTILE).html
+    return make(write(tmp_path_factory.mktemp("hostile"), HOSTILE), title=HOSTILE).html
 
 
 def test_every_kind_of_file_has_its_section(made: Page) -> None:
@@ -63,10 +100,9 @@ def test_every_kind_of_file_has_its_section(made: Page) -> None:
     for name in ("result", "compare", "explain", "check", "tune"):
         assert f"optgap.{name}/1" in schemas
     assert schemas.count("optgap.overview/1") == 2  # a family, and one that failed
-    assert schemas.count("rows") == 2
     drawn = {section.schema: len(section.pictures) for section in made.sections}
     assert drawn["optgap.result/1"] == 1  # the problem is among the files
-    assert drawn["optgap.compare/1"] == drawn["rows"] == 1
+    assert drawn["optgap.compare/1"] == 1
 
 
 def test_the_page_needs_nothing_but_itself_and_is_well_formed_and_named_for_all(page: str) -> None:
@@ -100,28 +136,28 @@ def test_hostile_names_are_text_and_nothing_else(page: str, hostile: str) -> Non
     assert "&lt;script&gt;window.pwned=1&lt;/script&gt;" in hostile
 
 
-def test_objects_will_do_instead_of_files(tmp_path: Path) -> None:
+def test_objects_will_do_instead_of_files() -> None:
     problem = two_nodes_problem()
     result = optgap.run(problem, "fgd")
     comparison = optgap.compare(problem, "fgd", "bound-pooled")
-    written = report([result, comparison], tmp_path / "x.html", title="From objects")
-    assert (tmp_path / "x.html").read_text() == written.html
+    written = report([result, comparison], "x.html", title="From objects")
+    assert Path("x.html").read_text() == written.html
     assert make([result, comparison], title="From objects").html == written.html
     assert "<title>From objects</title>" in written.html
     assert len(written.sections[0].pictures) == 1  # a result knows its problem
     assert comparison._repr_html_() in written.html
 
 
-def test_a_result_without_its_problem_is_not_drawn(tmp_path: Path) -> None:
-    optgap.save(optgap.run(two_nodes_problem(), "fgd"), tmp_path / "r.json")
+def test_a_result_without_its_problem_is_not_drawn() -> None:
+    optgap.save(optgap.run(two_nodes_problem(), "fgd"), "r.json")
     other = two_nodes_problem(extra=1)
-    optgap.save(other, tmp_path / "p.json")
+    optgap.save(other, "p.json")
     for inputs in (["r.json"], ["p.json", "r.json"]):
-        (section,) = make([tmp_path / name for name in inputs]).sections
+        (section,) = make(inputs).sections
         assert section.pictures == ()
 
 
-def test_a_fit_shows_what_it_shows_in_a_notebook_and_its_curve(tmp_path: Path) -> None:
+def test_a_fit_shows_what_it_shows_in_a_notebook_and_its_curve() -> None:
     clocks = list(range(600, 1900, 100))
     table = {"frequency_mhz": clocks, "power_w": [40 + 0.1 * clock for clock in clocks]}
     fitted = optgap.fit(table, "linear-power", cv=0)
@@ -132,58 +168,13 @@ def test_a_fit_shows_what_it_shows_in_a_notebook_and_its_curve(tmp_path: Path) -
     assert len(section.pictures) == 1
 
 
-def test_means_are_over_the_runs_that_all_methods_have(tmp_path: Path) -> None:
-    gaps = {"steady": [0.1, 0.2, 0.3], "fragile": [0.15, 0.25, None]}
-    rows = [
-        {"method": method, "seed": seed, "gap_to_bound": gap}
-        for method, own in gaps.items()
-        for seed, gap in enumerate(own)
-    ]
-    (tmp_path / "r.json").write_text(json.dumps(rows))
-    (section,) = make([tmp_path / "r.json"]).sections
-    assert "means over the 2 of 3 runs on which all have a gap" in section.html
-    assert "15.00 %" in section.html
-    assert "20.00 %" in section.html
-
-
-def test_runs_have_a_mean_and_a_box_for_each_method(tmp_path: Path) -> None:
-    rows = [{**row, "seed": k // 6} for k, row in enumerate(report_files.rows(150))]
-    rows = [{k: v for k, v in row.items() if k not in ("instance", "seed")} for row in rows]
-    (tmp_path / "r.json").write_text(json.dumps({"rows": rows}))
-    (section,) = make([tmp_path / "r.json"]).sections
-    assert len(section.pictures) == 1
-    for name in ("fgd", "pwr", "hps"):
-        own = [r["gap_to_bound"] for r in rows if r["method"] == name and r["gap_to_bound"]]
-        assert f"{100 * sum(own) / len(own):.2f} %" in section.html
-
-
-def test_csv_parquet_and_json_rows_make_the_same_table(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow", reason="Parquet comes with the extra sweep")
-    frame = pd.DataFrame(report_files.rows(40))
-    (tmp_path / "r.json").write_text(json.dumps(report_files.rows(40)))
-    frame.to_parquet(tmp_path / "r.parquet")
-    frame.to_csv(tmp_path / "r.csv", index=False)
-    endings = ("json", "json", "csv", "parquet")  # the same input makes the same page
-    made = {make([tmp_path / f"r.{ending}"]).sections[0].html for ending in endings}
-    assert len(made) == 1
-
-
-def test_ten_thousand_rows_stay_small(tmp_path: Path) -> None:
-    (tmp_path / "r.json").write_text(json.dumps({"rows": report_files.rows(10_000)}))
-    html = make([tmp_path / "r.json"]).html
-    assert len(html.encode()) < 3_000_000
-    assert "the first 1,000 are shown" in html
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [
         ("{", "valid JSON"),
         ("[", "valid JSON"),
-        ("[]", "no rows"),
-        ("[1]", "rows[0]"),
-        ('{"rows": [1]}', "rows[0]"),
-        ('{"a": 1}', "no schema"),
+        ("[]", "no schema"),
+        ('{"rows": [1]}', "no schema"),
         ('{"schema": "other/1"}', "other/1"),
         ('{"schema": "optgap.result/1"}', "field family"),
         ('{"schema": "optgap.compare/1", "problem": {}}', "field family"),
@@ -193,30 +184,70 @@ def test_ten_thousand_rows_stay_small(tmp_path: Path) -> None:
         ("\x00", "row 1: found a NUL byte"),
     ],
 )
-def test_what_cannot_be_read_is_named(tmp_path: Path, content: str, words: str) -> None:
-    path = tmp_path / "x.json"
-    path.write_text(content)
+def test_what_cannot_be_read_is_named(content: str, words: str) -> None:
+    Path("x.json").write_text(content)
     with pytest.raises(InputError) as caught:
-        make([path])
+        make(["x.json"])
     assert "x.json" in str(caught.value)
     assert words in str(caught.value)
 
 
 @pytest.mark.parametrize(("name", "title"), [("\ud800", "t"), ("whole", "\udcff")])
-def test_half_of_a_character_is_bad_input(name: str, title: str, tmp_path: Path) -> None:
-    path = tmp_path / "x.json"
-    path.write_text(json.dumps({"schema": "optgap.tune/1", "name": name}))
+def test_half_of_a_character_is_bad_input(name: str, title: str) -> None:
+    Path("x.json").write_text(json.dumps({"schema": "optgap.tune/1", "name": name}))
     with pytest.raises(InputError, match="half of a character"):
-        make([path], title=title)
+        make(["x.json"], title=title)
 
 
-def test_problems_alone_are_no_report(tmp_path: Path) -> None:
+def test_problems_alone_are_no_report() -> None:
     with pytest.raises(InputError, match="problems only"):
         make([two_nodes_problem()])
     with pytest.raises(InputError, match="found nothing"):
         make([])
     with pytest.raises(InputError, match="a file, or a result"):
         make([3])
-    (tmp_path / "x.parquet").write_bytes(b"no")
-    with pytest.raises(InputError):
-        make([tmp_path / "x.parquet"])
+    with pytest.raises(InputError, match=r"x\.csv: found a table, expected JSON files of optgap"):
+        make(["x.csv"])
+
+
+# -- the command -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def comparison(files: list[str]) -> str:
+    """One of the files, of another folder."""
+    return next(file for file in files if file.endswith("compare.json"))
+
+
+def test_files_become_one_page(cli: Cli, files: list[str]) -> None:
+    answer = cli("report", *files, "-o", "r.html", "--json", "r.json")
+    assert answer.code == 0, answer.err
+    assert "sections" in answer.out
+    page = Path("r.html").read_text()
+    assert "<title>optgap report</title>" in page
+    document = json.loads(Path("r.json").read_text())
+    assert document["schema"] == "optgap.report/1"
+    assert document["output"] == "r.html"
+    assert document["bytes"] == len(page.encode())
+    assert len(document["sections"]) > 6
+
+
+def test_a_page_on_standard_output_comes_alone(cli: Cli, comparison: str) -> None:
+    answer = cli("report", comparison, "-o", "-")
+    assert answer.out.startswith("<!DOCTYPE html>")
+    assert answer.out.rstrip().endswith("</html>")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("", "--output"),
+        ("-o no/r.html", "no such folder"),
+        ("-o x --json x", "two outputs"),
+    ],
+)
+def test_an_output_that_cannot_be_used_is_one_line(
+    cli: Cli, comparison: str, given: str, words: str
+) -> None:
+    refused(cli("report", comparison, *given.split()), words)
+    assert list(Path().iterdir()) == []

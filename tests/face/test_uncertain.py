@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,10 @@ def test_fewer_draws_are_a_range_and_say_what_it_holds(problem: Any) -> None:
     gaps = optgap.compare(problem, "cats", uncertainty=5)
     assert gaps.title == "range of 5 draws (holds 67 %); 90 % takes 19 draws"
     assert gaps.title in str(gaps)
+    rows = tuple(replace(row, gap_to_bound=9.0) for row in gaps.comparison.rows)
+    outside = replace(gaps, comparison=replace(gaps.comparison, rows=rows))
+    assert {row[1] for row in outside.table()[1] if row} == {"!900.00"}
+    assert "lies OUTSIDE its interval: " in str(outside)
     with pytest.raises(optgap.InputError, match="a share between 0 and 1"):
         optgap.compare(problem, "cats", uncertainty=5, level=1)
 

@@ -52,8 +52,7 @@ SETTINGS: list[tuple[str, str, Any, str]] = [
 
 
 @pytest.fixture(autouse=True)
-def _afresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def _afresh(here: Path) -> None:
     warn.cache_clear()
 
 
@@ -101,7 +100,7 @@ def test_a_setting_in_another_unit_is_refused_with_tables_and_with_a_preset(
         settings["f_max_mhz"] = 1.35
     with pytest.raises(InputError, match=said):
         optgap.problem(family, **tables, **settings)
-    if name in ("idle_w", "gpu_memory_gb") and family != "elastic":
+    if name in ("idle_w", "server_static_w") and family != "elastic":
         preset = next(iter(FAMILIES[family].presets))
         with pytest.raises(InputError, match=said):
             optgap.generate(family, preset, **{name: value})
@@ -121,8 +120,7 @@ def test_fits_of_power_in_kilowatts_are_refused_before_and_after(
     with pytest.raises(InputError, match=r"frequency_mhz=GHz.*strict=False \(--set"):
         LinearPower().fit(frame.assign(frequency_mhz=clocks / 1000, power_w=30 + 0.1 * clocks))
     with caplog.at_level(logging.WARNING):
-        fit = LinearPower().fit(frame, strict=False)
-        assert fit.params_ == LinearPower().fit(Profile.of(frame, strict=False)).params_
+        LinearPower().fit(Profile.of(frame, strict=False))
     assert any("a median of 0.12" in message for message in caplog.messages)
     frame.to_csv("profile.csv", index=False)
     with pytest.raises(InputError, match="strict=False"):

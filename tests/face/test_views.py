@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import two_nodes_problem
+from conftest import TWO_NODES, two_nodes_problem
 
 import optgap
-from optgap.models.placement import PlacementProblem, PlacementSolution
+from optgap.models.placement import PlacementSolution
 from optgap.registry import FAMILIES
 from optgap.views import coscheduling, placement, plot_result, plot_solution
 
@@ -33,9 +33,9 @@ def test_the_title_says_family_policy_and_sizes_and_no_legend_stands_on_what_is_
         assert not any(box.overlaps(ax.get_window_extent()) for ax in figure.axes)
 
 
-def test_a_small_cluster_shows_every_task(two_nodes: PlacementProblem) -> None:
+def test_a_small_cluster_shows_every_task() -> None:
     solution = PlacementSolution.of([(0, [0]), (0, [1]), (0, [1]), (0, [])])
-    ax = placement.draw(two_nodes, solution).axes[0]
+    ax = placement.draw(TWO_NODES, solution).axes[0]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["a (G2)", "b (G2)"]
     widths = sorted(round(patch.get_width() / 0.92, 6) for patch in ax.patches)
     # four GPUs and two CPUs, the tasks on GPUs, and what they use of the CPUs
@@ -67,11 +67,11 @@ def test_odd_names_are_no_mathematics(tmp_path: Path) -> None:
     assert (tmp_path / "drawn.png").stat().st_size
 
 
-def test_a_result_draws_itself_as_its_family_does(two_nodes: PlacementProblem) -> None:
-    result = optgap.run(two_nodes, "fgd")
+def test_a_result_draws_itself_as_its_family_does() -> None:
+    result = optgap.run(TWO_NODES, "fgd")
     assert optgap.plot_solution(result).axes
     bare = replace(result, problem=None)
-    assert optgap.plot_solution(bare, two_nodes).axes
+    assert optgap.plot_solution(bare, TWO_NODES).axes
     with pytest.raises(optgap.InputError, match="no problem"):
         optgap.plot_solution(bare)
     with pytest.raises(optgap.InputError, match="no solution"):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from optgap.fitting.curves import BatchPower, Contention, LinearPower, PowerLawJct
+from optgap.fitting.curves import BatchPower, LinearPower, PowerLawJct
 from optgap.fitting.dram import DramRuntime
 from optgap.fitting.groups import Split, cross_validate
 from optgap.fitting.powerflow_energy import PowerFlowEnergy
@@ -86,11 +86,3 @@ def test_run_time_from_dram_activity(profiles: Path) -> None:
         table = read_profile(profiles / f"ecosched/{board}_profiles.csv")
         held = cross_validate(DramRuntime(), table, "application", Split(column="gpus"))
         assert held.median <= limit
-
-
-def test_contention_starts_near_full_utilisation(profiles: Path) -> None:
-    table = read_profile(profiles / "lucid/colocate_info.csv")
-    fit = Contention().fit(table)
-    assert 80 <= fit.params_["knee"] <= 110
-    assert 0.45 <= fit.params_["q"] <= 0.7
-    assert np.mean(np.abs(fit.predict(table) - table.numbers("speed"))) <= 0.07

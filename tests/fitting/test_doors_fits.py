@@ -57,12 +57,7 @@ def test_rows_that_did_not_reach_their_clock_are_left_out() -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-3)
 
 
-def test_an_audit_says_what_a_table_holds_two_of() -> None:
-    clocks = np.arange(600.0, 1500.0, 100.0)
-    table = {"frequency_mhz": np.minimum(clocks, 1250), "set_clock_mhz": clocks,
-             "power_w": 60 + 0.1 * clocks}  # fmt: skip
-    said = ("2 rows ran more than 3 % below their set_clock_mhz",)
-    assert audit(Profile(table)).advice == said
+def test_an_audit_tells_power_of_all_gpus() -> None:
     gpus = np.array([1.0, 2.0, 4.0])
     whole = audit(Profile({"gpus": gpus, "power_w": 200 * gpus, "time_s": 8 / gpus}))
     assert "power_w grows with the GPUs" in str(whole)

@@ -12,10 +12,8 @@ import pytest
 
 from optgap.fitting import ESTIMATORS, make_estimator
 from optgap.fitting.curves import LinearPower
-from optgap.fitting.estimator import NotFittedError
 from optgap.fitting.groups import Split, cross_validate, fit_groups
 from optgap.fitting.optimise import Floats, Parameter, solved
-from optgap.fitting.plots import plot_curve, plot_measured
 from optgap.fitting.profile import Profile
 from optgap.fitting.report import FitReport
 from optgap.fitting.saved import load, save
@@ -73,8 +71,6 @@ def test_settings_go_in_and_come_out(name: str) -> None:
     assert type(estimator)(**estimator.get_params()).get_params() == estimator.get_params()
     assert estimator.clone(starts=3).starts == 3
     assert repr(estimator).startswith(type(estimator).__name__)
-    with pytest.raises(NotFittedError):
-        estimator.predict({})
 
 
 def test_an_unknown_model_is_refused_with_the_list() -> None:
@@ -176,8 +172,6 @@ def test_samples_are_those_of_their_generator_and_keep_bounds(job: FitReport[Any
             p.lower <= value <= p.upper
             for p, value in zip(item.parameters_, item.theta_, strict=True)
         )
-    with pytest.raises(InputError, match="between 0 and 1"):
-        interval(fit, 20, np.random.default_rng(5), cluster(), level=2)
 
 
 # --- reports and files ------------------------------------------------------------------------
@@ -190,10 +184,9 @@ def report() -> FitReport[Any]:
 
 def test_a_report_says_what_was_found_and_how_well(report: FitReport[Any]) -> None:
     text = str(report)
-    for words in ("57 rows", "held out", "5 folds", "P_gs", "alpha", "W/MHz", "[0, ∞]", "AICc"):
+    for words in ("57 rows", "held out", "5 folds", "P_gs", "alpha", "W/MHz", "[0, ∞]"):
         assert words in text
     assert "valid for frequency_mhz 500…1400" in text
-    assert "correlation P_gs, alpha: -0.9" in text
     html = report._repr_html_()
     assert html.count("<table>") == 1
     assert "overflow-x:auto" in html
@@ -223,18 +216,12 @@ def test_a_report_document_has_the_keys_others_read(report: FitReport[Any]) -> N
     assert set(group["params"]["alpha"]) >= {"value", "stderr", "lower", "upper", "at_bound"}
 
 
-def energy_table() -> Profile:
-    table = board()
-    time, power = table.numbers("time_s"), table.numbers("power_w")
-    return table.with_columns(energy_j=time * power)
-
-
 SAVED = [
     ("linear-power", board(), "application"),
     ("power-law-power", board(), "application"),
     ("power-law-jct", board(), "application"),
     ("powerflow-power", board(), "application"),
-    ("powerflow-energy", energy_table(), "application"),
+    ("powerflow-energy", board(), "application"),
     ("powerflow-throughput", cluster(), None),
     (
         "batch-power",
@@ -242,11 +229,6 @@ SAVED = [
         None,
     ),
     ("dram-runtime", Profile.of({"dram_sum": [0.3, 0.6, 0.9], "time_s": [9.0, 5, 3.8]}), None),
-    (
-        "contention",
-        Profile.of({"util_sum_percent": [50.0, 90, 120, 150, 180], "speed": [1, 1, 0.9, 0.8, 0.7]}),
-        None,
-    ),
 ]
 
 
@@ -280,83 +262,47 @@ def test_one_group_is_the_only_one(job: FitReport[Any], tmp_path: Path) -> None:
         read_fit(tmp_path / "three.json").only()
 
 
-CHANGES: list[tuple[str, Any, str]] = [
-    ("schema", "optgap.fit/9", "optgap.fit/1"),
-    ("model", "quadratic", "one of linear-power"),
-    ("groups", [], "at least one fitted group"),
-    ("groups", {}, "a list"),
-    ("settings", {"colour": "blue"}, "one of"),
-    ("by", 3, "a column name"),
-]
-
-
-@pytest.mark.parametrize(("field", "value", "expected"), CHANGES)
-def test_a_saved_fit_that_was_tampered_with_is_refused(
-    field: str, value: Any, expected: str, report: FitReport[Any], tmp_path: Path
-) -> None:
-    document = {**report.to_json(), field: value}
-    dump_json(tmp_path / "bad.json", document)
-    with pytest.raises(InputError) as caught:
-        load(tmp_path / "bad.json")
-    assert expected in str(caught.value)
-
-
 @cache
-def saved_group() -> str:
+def saved_fit() -> str:
     made = report_of(make_estimator("powerflow-power"), board(), "application", None)
     return json.dumps(made.to_json())
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda group: group["params"]["f0_mhz"].update(value=-5), "f0_mhz.value: found -5"),
-        (lambda group: group["state"].update(covariance=[[1.0]]), "covariance: found shape"),
-        (lambda group: group["state"].update(facts={}), "state.facts: found"),
-        (
-            lambda group: group["params"].update(surplus=group["params"].pop("f0_mhz")),
-            "found kappa, .*surplus",
-        ),
-    ],
-)
-def test_a_saved_group_that_does_not_hang_together_is_refused(
+CHANGES: list[tuple[Any, str]] = [
+    (lambda fit, group: fit.update(schema="optgap.fit/9"), "optgap.fit/1"),
+    (lambda fit, group: fit.update(model="quadratic"), "one of linear-power"),
+    (lambda fit, group: fit.update(groups=[]), "at least one fitted group"),
+    (lambda fit, group: fit.update(groups={}), "a list"),
+    (lambda fit, group: fit.update(settings={"colour": "blue"}), "one of"),
+    (lambda fit, group: fit.update(by=3), "a column name"),
+    (lambda fit, group: group["params"]["f0_mhz"].update(value=-5), "f0_mhz.value: found -5"),
+    (lambda fit, group: group["params"]["f0_mhz"].update(lower="low"), "f0_mhz.lower: found 'low'"),
+    (lambda fit, group: group["state"].update(covariance=[[1.0]]), "covariance: found shape"),
+    (lambda fit, group: group["state"].update(facts={}), "state.facts: found"),
+    (lambda fit, group: group["params"].update(more=group["params"].pop("kappa")), "found .*more"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), CHANGES)
+def test_a_saved_fit_that_was_tampered_with_is_refused(
     change: Any, words: str, tmp_path: Path
 ) -> None:
-    document = json.loads(saved_group())
-    change(document["groups"][0])
+    document = json.loads(saved_fit())
+    change(document, document["groups"][0])
     dump_json(tmp_path / "fit.json", document)
     with pytest.raises(InputError, match=words):
         load(tmp_path / "fit.json")
 
 
 def test_pictures_are_drawn(report: FitReport[Any], job: FitReport[Any], tmp_path: Path) -> None:
-    assert plot_measured(report).get_title() == "rows held out"
-    curve = plot_curve(report)
+    (curve,) = report.plot(tmp_path / "fit.png").axes
     assert (curve.get_xlabel(), len(curve.lines)) == ("frequency (MHz)", 3)
-    report.plot(tmp_path / "fit.png")
-    job.plot(tmp_path / "job.svg")
+    assert len(curve.get_legend_handles_labels()[1]) == 3
+    (measured,) = job.plot(tmp_path / "job.svg").axes
+    assert measured.get_title() == "the rows fitted to"
     assert (tmp_path / "fit.png").stat().st_size > 10_000
     with pytest.raises(InputError, match=r"\.png, \.svg or \.pdf"):
         report.plot(tmp_path / "fit.doc")
-
-
-def test_a_legend_names_each_group_once_though_it_has_several_lines(job: FitReport[Any]) -> None:
-    from matplotlib.legend import Legend
-
-    def named(report: FitReport[Any]) -> tuple[str, list[str]]:
-        legend = plot_curve(report).get_legend()
-        assert isinstance(legend, Legend)
-        names = [text.get_text() for text in legend.get_texts()]
-        return legend.get_title().get_text(), sorted(names)
-
-    table = cluster()
-    both = {name: np.tile(column, 2) for name, column in table.columns.items()}
-    both["application"] = np.repeat(np.array(["one", "other"], dtype=object), len(table))
-    several = report_of(PowerFlowThroughput(), Profile(both, "both"), "application", None)
-    assert named(several) == ("application", ["one", "other"])
-    title, batches = named(job)
-    assert title == "local batch"
-    assert len(set(batches)) == len(batches) > 1
 
 
 def test_a_direction_that_no_row_tells_takes_no_degree_of_freedom() -> None:
@@ -367,7 +313,7 @@ def test_a_direction_that_no_row_tells_takes_no_degree_of_freedom() -> None:
     def evaluate(theta: Floats) -> tuple[Floats, Floats]:
         return slope @ theta - errors, slope
 
-    fit, _, spread = solved(evaluate, params, np.ones((1, 3)), 6, "linear", 1.0)
+    fit, _, spread = solved(evaluate, params, np.ones((1, 3)), "linear", 1.0)
     assert spread.loose == ((1, 2),)
     noise = np.sqrt(np.sum(fit.residuals**2) / 4)
     told = np.linalg.inv(slope[:, :2].T @ slope[:, :2])

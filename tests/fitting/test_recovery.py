@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from powerflow import TIME
 
+import optgap
 from optgap.fitting import ESTIMATORS, make_estimator
 from optgap.fitting.profile import Profile
 from optgap.models.performance import EnergyModel, ThroughputModel
@@ -77,7 +78,6 @@ def swept(**columns: Any) -> dict[str, np.ndarray]:
 
 BATCHES = 2.0 ** np.arange(1, 12)
 LEVELS = np.array([0.3, 0.55, 0.8, 1.1, 1.4])
-SUMS = np.linspace(20, 190, 60)
 HIGH = np.maximum(CLOCKS / 1000 - 0.9, 0)
 
 
@@ -120,9 +120,6 @@ CASES = [
          {"alpha": 25, "theta": 0, "beta": 20}),
     Case("dram, both forms agree", "dram-runtime", {},
          {"dram_sum": LEVELS, "time_s": 25 / LEVELS}, {"a": 0, "b": 0.04, "c": 25, "k": 1}),
-    Case("contention", "contention", {},
-         {"util_sum_percent": SUMS, "speed": np.minimum(1, (SUMS / 96) ** -0.62)},
-         {"q": 0.62, "knee": 96}),
 ]  # fmt: skip
 
 
@@ -145,8 +142,6 @@ def test_the_analytic_jacobian_is_the_numerical_one(case: Case) -> None:
     params = list(estimator.parameters(table, facts))
     rng = np.random.default_rng(3)
     theta = estimator.guess(table, facts) * rng.uniform(0.8, 1.2, len(params))
-    if case.model == "contention":
-        theta[1] = 97.3  # off the knots of the utilisations
     _, jacobian = estimator.curve(theta, design)
     for k, parameter in enumerate(params):
         if parameter.fixed:
@@ -214,3 +209,36 @@ def test_parameters_that_cannot_be_told_apart_are_named() -> None:
     assert "measure" in loose[0]
     assert np.isnan(fit.stderr_[[p.name for p in fit.parameters_].index("theta_node_s")])
     assert fit.mape_ < 1e-6
+
+
+def test_power_does_not_fall_below_what_any_busy_gpu_draws() -> None:
+    clocks = np.linspace(600, 1500, 10)
+    rows = {"frequency_mhz": clocks, "power_w": 300 - 2e-4 * (1500 - clocks) ** 2}
+    settings = {"form": "continuous", "f0_mhz": 900.0, "kappa": 0.0}
+    fit = make_estimator("powerflow-power", **settings).fit(rows)
+    falling = fit.with_theta(fit.theta_ - np.array([0, 0, 0, 0, 0, 0, 1e4]))
+    low = falling.predict({"frequency_mhz": np.array([600.0, 1500.0])})
+    assert low == pytest.approx([138, 0.25 * rows["power_w"].min()], rel=0.1)
+
+
+def test_what_one_gpu_and_one_batch_cannot_tell_has_no_number() -> None:
+    one = np.ones(len(CLOCKS))
+    rows = swept(
+        gpus=one, local_batch=32 * one, time_s=0.1 + 200 / CLOCKS, power_w=50 + 0.1 * CLOCKS
+    )
+    report = optgap.fit(rows, "powerflow-energy", cv=0)
+    told = report.fit.fits[""].params_
+    assert {told[name] for name in ("static_w", "wait_share", "sync_b_low_w")} == {0}
+    assert "P_sync is not identifiable" in str(report)
+    problem = optgap.generate("elastic", seed=0, size=3, preset="tiny", models=report)
+    assert [item.counts for item in problem.classes] == [(1,)]
+    stream = optgap.generate("queueing", seed=0, size=6, models=report)
+    told = stream.jobs.batches > 0
+    assert stream.jobs.gpus[told].tolist() == [1] * told.sum()
+    assert f"{6 - told.sum()} of 6 keep their durations" in stream.fits[0].used
+    with pytest.raises(optgap.InputError, match="a batch of 64 on any GPUs, 8 per node"):
+        optgap.models.elastic.fits.together(problem.fits).makers["model"](64, CLOCKS, 8, 8)
+    two = {name: np.tile(column, 2) for name, column in rows.items()}
+    two["gpus"] = np.repeat([1.0, 2.0], len(CLOCKS))
+    fit = make_estimator("powerflow-throughput").fit(two)
+    assert "no run on more than two GPUs of one node; measure several" in str(fit.warnings_)

@@ -19,8 +19,8 @@ from optgap.models.coscheduling import (
     Application,
     CoschedulingProblem,
     CoschedulingSolution,
+    JobRun,
     Mode,
-    Run,
 )
 from optgap.models.errors import InputError
 from optgap.models.quantities import warn
@@ -105,14 +105,8 @@ def test_a_date_without_a_zone_is_utc_and_a_line_says_so(
 @pytest.mark.parametrize(
     ("times", "said"),
     [
-        (
-            ["2026-03-01T12:00:00Z", "12"],
-            "row 1, .*_s: found 12.*expected a date, as in row 0",
-        ),
-        (
-            ["0", "2026-02-30"],
-            "row 1, .*_s: found '2026-02-30', expected .* or a date such as",
-        ),
+        (["2026-03-01T12:00:00Z", "12"], "row 1, .*_s: found 12.*expected a date, as in row 0"),
+        (["0", "2026-02-30"], "row 1, .*_s: found '2026-02-30', expected .* or a date such as"),
         (["0", "1903-01-01T00:00:00Z"], "row 1, column .*_s: found '1903.*expected"),
         (["noon", "0"], "row 0, column .*_s: found 'noon', expected .*2026-03-01T12:00:00Z"),
     ],
@@ -122,10 +116,7 @@ def test_what_is_no_time_is_refused_by_its_cell(family: str, times: list[str], s
         FAMILIES[family][0](times)
 
 
-@given(
-    st.datetimes(datetime(1970, 1, 2), datetime(2100, 1, 1)),
-    st.integers(-14 * 60, 14 * 60),
-)
+@given(st.datetimes(datetime(1970, 1, 2), datetime(2100, 1, 1)), st.integers(-14 * 60, 14 * 60))
 def test_every_date_that_python_writes_is_read_to_the_microsecond(
     stamp: datetime, minutes: int
 ) -> None:
@@ -182,7 +173,7 @@ def test_two_jobs_on_one_gpu_are_seen_however_short(clock: float, lasts: float) 
     problem = CoschedulingProblem.of([app], [0, 0], gpus=1, releases=[clock, clock])
 
     def broken(start: float) -> list[str]:
-        runs = [Run(k, t, t + lasts, (0,)) for k, t in enumerate((clock, clock + start))]
+        runs = [JobRun(k, t, t + lasts, (0,)) for k, t in enumerate((clock, clock + start))]
         return [v.constraint for v in problem.check(CoschedulingSolution.of(runs))]
 
     assert broken(lasts) == []

@@ -200,29 +200,23 @@ def cats(s: Slow, task: int) -> list[int] | None:
     return dispatch(s, task, scores)
 
 
-def cats_as_printed(empty: bool, unit: float) -> Rule:
-    """Algorithms 1 and 2 with no threshold tested; empty GPUs compete, δμ in percent (unit 1)."""
-
-    def rule(s: Slow, task: int) -> list[int] | None:
-        scores = {}
-        own = s.tasks[task].util_percent.tolist()
-        for g in s.gpus:
-            if s.fits(task, g) and (empty or s.residents[g]):
-                u = utilisation(s, g) if s.residents[g] else [0.0]
-                delta_g = pearson(u, own)
-                delta_mu = abs(sum(u) / len(u) - sum(own) / len(own)) / unit
-                scores[g] = 0.5 * delta_g - 0.5 * delta_mu
-        return dispatch(s, task, scores, sleeping=not empty)
-
-    return rule
+def cats_as_printed(s: Slow, task: int) -> list[int] | None:
+    """Algorithms 1 and 2 with no threshold tested."""
+    scores = {}
+    own = s.tasks[task].util_percent.tolist()
+    for g in s.gpus:
+        if s.fits(task, g) and s.residents[g]:
+            u = utilisation(s, g)
+            delta_g = pearson(u, own)
+            delta_mu = abs(sum(u) / len(u) - sum(own) / len(own)) / 100
+            scores[g] = 0.5 * delta_g - 0.5 * delta_mu
+    return dispatch(s, task, scores)
 
 
-def dispatch(
-    s: Slow, task: int, scores: dict[int, float], sleeping: bool = True
-) -> list[int] | None:
+def dispatch(s: Slow, task: int, scores: dict[int, float]) -> list[int] | None:
     """The least scores; sleeping GPUs fill up, in the server where fewest have to be woken."""
     v = s.tasks[task].gpus
-    asleep = [g for g in s.gpus if sleeping and not s.residents[g] and s.fits(task, g)]
+    asleep = [g for g in s.gpus if not s.residents[g] and s.fits(task, g)]
     if v == 1:
         if scores:
             return [min(scores, key=lambda g: (scores[g], g))]
@@ -335,11 +329,7 @@ def fgd(s: Slow, task: int) -> list[int] | None:
 RULES: dict[str, tuple[Rule, bool]] = {
     "cats": (cats, True),
     "cats(dfs=False)": (cats, False),
-    "cats(literal_thresholds=True)": (cats_as_printed(empty=False, unit=100), True),
-    "cats(literal_thresholds=True,literal_empty=True,literal_units=True)": (
-        cats_as_printed(empty=True, unit=1),
-        True,
-    ),
+    "cats(literal_thresholds=True)": (cats_as_printed, True),
     "hotcloud": (hotcloud, False),
     "first": (first, False),
     "bestfit": (packing(product=False), False),

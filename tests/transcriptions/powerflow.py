@@ -219,8 +219,7 @@ def powerflow(strict: bool, per_n: bool) -> Callable[[Slow], Answer]:
         chosen = step.run()
         if not chosen:  # f* alone may be above the limit: the first that fits runs below it
             order = sorted(
-                s.active,
-                key=lambda j: (s.left[j] * step.e(j, (0, step.f_star(j, 0))), j),
+                s.active, key=lambda j: (s.left[j] * step.e(j, (0, step.f_star(j, 0))), j)
             )
             j = next(j for j in order if step.p(j, (0, 0)) <= step.limit)
             clocks = range(len(s.problem.frequencies_mhz))

@@ -363,43 +363,9 @@ def together(s: Slow, batch: list[int]) -> bool:
     return True
 
 
-def conservative(problem: QueueingProblem) -> Slow:
-    """Every job gets the earliest start that moves none that came before it; true durations.
-
-    A job holds the nodes that were free in its whole time and least free at its start.
-    """
-    s = Slow(problem)
-    booked: list[tuple[float, float, int, int]] = []  # start, end, node, GPUs
-
-    def free_on(node: int, low: float, high: float) -> int:
-        points = [low, *(a for a, _, k, _ in booked if k == node and low < a < high)]
-        return min(
-            s.g - sum(n for a, b, k, n in booked if k == node and a <= t < b) for t in points
-        )
-
-    for j in range(len(s.n)):
-        whole, rest = divmod(s.n[j], s.g)
-        for t in sorted({s.arrival[j], *(b for _, b, _, _ in booked if b > s.arrival[j])}):
-            spare = [free_on(k, t, t + s.t[j]) for k in range(len(s.free))]
-            full = [k for k, f in enumerate(spare) if f == s.g][:whole]
-            if len(full) < whole:
-                continue
-            held = [(k, s.g) for k in full]
-            if rest:
-                able = [(f, k) for k, f in enumerate(spare) if f >= rest and k not in full]
-                if not able:
-                    continue
-                held.append((min(able)[1], rest))
-            s.start[j], s.nodes[j] = t, held
-            booked += [(t, t + s.t[j], k, n) for k, n in held]
-            break
-    return s
-
-
 RULES: dict[str, Callable[[Slow], Sequence[int] | None]] = {
     "fifo": by_key(lambda s, j: j, strict=True),
     "sjf": by_key(lambda s, j: s.n[j]),
-    "sjf(sjf_key=time)": by_key(lambda s, j: s.t[j]),
     "shortest": by_key(lambda s, j: s.t[j]),
     "shortest-gpu": by_key(lambda s, j: s.t[j] * s.n[j]),
     "hps": hps(False),

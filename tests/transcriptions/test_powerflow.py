@@ -6,10 +6,9 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 from strategies_elastic import FREE, jobs_of, table
-from transcriptions.powerflow import Answer, Buddy, Slow, powerflow
+from transcriptions.powerflow import Answer, Slow, powerflow
 from transcriptions.powerflow_comparators import (
     Fifo,
     Gandiva,
@@ -22,7 +21,6 @@ from trust.agreement import many
 
 from optgap.heuristics.elastic import POLICIES
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.simulation import cluster as buddy
 from optgap.models.limits import Limits
 
 CASES = many(40)
@@ -128,25 +126,3 @@ def test_fifo_places_jobs_where_the_buddy_lists_do() -> None:
             assert solution.places[place] == placed[job], seed
         started = dict(zip(solution.job.tolist(), solution.start_s.tolist(), strict=True))
         assert started == pytest.approx(starts), seed
-
-
-def test_blocks_are_split_and_merged_as_in_the_buddy_lists() -> None:
-    draw = random.Random(0)
-    for _ in range(40):
-        nodes, per = draw.randint(1, 4), draw.choice((1, 2, 4, 8))
-        owner, free = np.full(nodes * per, buddy.FREE), np.full(nodes, per)
-        slow, held = Buddy(nodes, per), {}
-        for job in range(30):
-            n = 1 << draw.randrange((nodes * per).bit_length())
-            if n > nodes * per or (n > per and n % per):
-                continue
-            blocks = np.full(nodes * per, -1)
-            expected = slow.allocate(n)
-            assert buddy.allocate(owner, free, per, job, n, blocks) == (expected is not None)
-            if expected is not None:
-                assert tuple(blocks[: len(expected)].tolist()) == expected
-                held[job] = (n, expected, blocks)
-            if held and draw.random() < 0.5:
-                n, expected, blocks = held.pop(draw.choice(sorted(held)))
-                slow.release(expected, n)
-                buddy.take(owner, free, per, -1, blocks, n)

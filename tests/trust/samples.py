@@ -95,7 +95,6 @@ PROFILES = {
         "2024/05/01 10:00:00.000, 0, 60.1 W, 1000 MHz\n"
         "2024/05/01 10:00:01.000, 0, 61.2 W, 1000 MHz\n"
     ),
-    "dmon.txt": ("#Entity   POWER   SMACT\nID\nGPU 0     60.1    0.5\nGPU 0     61.2    0.6\n"),
     "training.csv": "num_nodes,num_replicas,local_bsz,step_time\n1,1,8,0.1\n1,2,8,0.12\n",
 }
 """Profiles in forms that are told apart by their headers."""

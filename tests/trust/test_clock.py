@@ -5,6 +5,7 @@ A long run (``HYPOTHESIS_PROFILE=fuzz``) tries thousands of problems per family.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -44,7 +45,7 @@ TIES = ("exact-window", "opt_repack")
 """Policies that solve what is equally good in any order: their objective counts."""
 
 
-def ran(problem: Any, policy: str) -> Result | None:
+def ran(problem: Any, policy: str | Callable[..., Any]) -> Result | None:
     try:
         return optgap.run(problem, policy, seed=1)
     except InputError:  # another objective than it treats
@@ -59,18 +60,58 @@ def agree(one: Result, other: Result) -> None:
         assert other.bound == pytest.approx(one.bound, rel=CLOSE, abs=CLOSE)
 
 
+def first_that_fits(state: Any) -> list[int]:
+    return next(([job] for job in state.waiting if state.fits(job)), [])
+
+
+def one_at_a_time(state: Any) -> list[tuple[int, int]]:
+    job = state.waiting[0]
+    count = state.problem.application(job).fastest.gpu_count
+    return [] if state.running else [(job, count)]
+
+
+def the_first_job(view: Any) -> dict[int, tuple[int, float]]:
+    """Alone, on the fewest GPUs, at the lowest clock."""
+    job = view.jobs[0]
+    return {job: (view.job_class(job).counts[0], float(view.problem.frequencies_mhz[0]))}
+
+
+def alone(task: int, state: Any) -> list[int] | None:
+    room = state.fits(task) & (state.count == 0)
+    for server in range(len(state.problem.servers)):
+        free = [g for g in range(len(room)) if room[g] and state.problem.gpu_server[g] == server]
+        if len(free) >= state.problem.tasks[task].gpus:
+            return free[: state.problem.tasks[task].gpus]
+    return None
+
+
+OWN = {
+    "consolidation": alone,
+    "coscheduling": one_at_a_time,
+    "elastic": the_first_job,
+    "queueing": first_that_fits,
+}
+
+
 def test_every_family_has_times() -> None:
     timed = {name for name in FAMILIES if isinstance(optgap.generate(name), Timed)}
     assert timed == set(FAMILIES)
 
 
 @pytest.mark.parametrize("family", SMALL)
-def test_policies_do_not_look_at_the_clock(family: str) -> None:
+def test_policies_do_not_look_at_the_clock_and_ones_own_are_shown_that_of_the_problem(
+    family: str,
+) -> None:
     @examples(12)
     @given(problem=problems(family, **SMALL[family]))
     def check(problem: Any) -> None:
-        moved = later(problem, EPOCH_S)
-        for policy in FAMILIES[family].policies:
+        moved, seen = later(problem, EPOCH_S), []
+
+        def own(*given: Any) -> Any:
+            seen.append(given[-1].time_s)
+            return OWN[family](*given)  # type: ignore[operator]
+
+        for policy in (*FAMILIES[family].policies, own):
             one, other = ran(problem, policy), ran(moved, policy)
             if one is None or other is None:
                 assert one is other, policy
@@ -78,6 +119,7 @@ def test_policies_do_not_look_at_the_clock(family: str) -> None:
             agree(one, other)
             if policy not in TIES and one.solution is not None:
                 same_schedule(rows(problem, one.solution), rows(moved, other.solution), EPOCH_S)
+        assert max(seen) >= EPOCH_S
 
     check()
 
@@ -124,59 +166,6 @@ def test_faults_are_seen_by_any_clock_and_beside_any_other_job(family: str) -> N
             wrong = faulty(told, result.solution, fault, number % count, by_s)
             verdicts.append(broken(told, wrong))
         assert verdicts[1:] == [verdicts[0]] * 2
-
-    check()
-
-
-def first_that_fits(state: Any) -> list[int]:
-    return next(([job] for job in state.waiting if state.fits(job)), [])
-
-
-def one_at_a_time(state: Any) -> list[tuple[int, int]]:
-    job = state.waiting[0]
-    count = state.problem.application(job).fastest.gpu_count
-    return [] if state.running else [(job, count)]
-
-
-def the_first_job(view: Any) -> dict[int, tuple[int, float]]:
-    """Alone, on the fewest GPUs, at the lowest clock."""
-    job = view.jobs[0]
-    return {job: (view.job_class(job).counts[0], float(view.problem.frequencies_mhz[0]))}
-
-
-def alone(task: int, state: Any) -> list[int] | None:
-    room = state.fits(task) & (state.count == 0)
-    for server in range(len(state.problem.servers)):
-        free = [g for g in range(len(room)) if room[g] and state.problem.gpu_server[g] == server]
-        if len(free) >= state.problem.tasks[task].gpus:
-            return free[: state.problem.tasks[task].gpus]
-    return None
-
-
-OWN = {
-    "consolidation": alone,
-    "coscheduling": one_at_a_time,
-    "elastic": the_first_job,
-    "queueing": first_that_fits,
-}
-
-
-@pytest.mark.parametrize("family", SMALL)
-def test_policies_of_ones_own_see_the_clock_of_the_problem(family: str) -> None:
-    @examples(10)
-    @given(problem=problems(family, **SMALL[family]))
-    def check(problem: Any) -> None:
-        moved, seen = later(problem, EPOCH_S), []
-
-        def policy(*given: Any) -> Any:
-            seen.append(given[-1].time_s)
-            return OWN[family](*given)  # type: ignore[operator]
-
-        one, other = optgap.run(problem, policy), optgap.run(moved, policy)
-        agree(one, other)
-        assert max(seen) >= EPOCH_S
-        if one.solution is not None:
-            same_schedule(rows(problem, one.solution), rows(moved, other.solution), EPOCH_S)
 
     check()
 

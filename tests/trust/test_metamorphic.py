@@ -28,11 +28,6 @@ Document = dict[str, Any]
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 Change = Callable[[Document, Draw], Document]
 
-WATTS = ("gpu_idle_w", "gpu_full_w", "cpu_idle_w", "cpu_full_w", "static_w", "slope_w_per_mhz",
-         "power_w", "p_max_w", "idle_w", "avg_power_per_gpu_w")  # fmt: skip
-SECONDS = ("submit_s", "duration_s", "period_s", "wake_s", "time_s", "runtime_s", "release_s",
-           "arrival_s", "patience_s", "estimate_s")  # fmt: skip
-
 
 def scaled(document: Document, factor: float, names: Sequence[str]) -> Document:
     """A document with every number below one of these names times `factor`."""
@@ -142,6 +137,7 @@ class Case(NamedTuple):
 PLACEMENT = placement_problems(goals=("power",), max_nodes=2, max_tasks=4, max_gpus=3)
 COSCHEDULING = coscheduling_problems(max_jobs=4)
 CONSOLIDATION = consolidation_problems()
+TIMES = ("submit_s", "duration_s", "period_s", "wake_s")
 ELASTIC = elastic_problems(max_jobs=2, max_clocks=2, free=True)
 """Few jobs, whose restarts are free: what every order can be tried of."""
 QUEUEING = queueing_problems()
@@ -162,6 +158,7 @@ CASES = [
     Case(STRICT, a_weaker_capacity_rule, EXACT, helps=True),
     Case(ELASTIC, elastic_in_another_order, ALL),
     Case(ELASTIC, iterations_of_half_the_length, ALL),
+    Case(ELASTIC, lambda d, _: scaled(d, 1000.0, ["power_w", "p_max_w", "idle_w"]), ALL),
     Case(ELASTIC, more_power, ALL, helps=True),
     Case(ELASTIC, twice_the_gpus, ALL, helps=True),
     Case(ELASTIC, a_clock_that_is_slower_and_hungrier, ALL),
@@ -187,45 +184,6 @@ def test_the_optimum_is_that_of_the_same_problem_told_in_another_way(case: Case)
     hold()
 
 
-class Units(NamedTuple):
-    """Other units of a family, and the powers of time and power in its objectives."""
-
-    problems: st.SearchStrategy[Any]
-    methods: tuple[str, ...]
-    second: float
-    watt: tuple[float, ...]
-    exponents: dict[str, tuple[int, int]]
-
-
-UNITS = [
-    Units(PLACEMENT, EXACT, 1.0, (1000.0,), {"power": (0, 1)}),
-    Units(
-        COSCHEDULING, ORACLE, 60.0, (1000.0, 0.001),
-        {"energy": (1, 1), "makespan": (1, 0), "edp": (2, 1)},
-    ),
-    Units(CONSOLIDATION, EXACT, 8.0, (1000.0,), {"power": (0, 1)}),
-    Units(ELASTIC, ALL, 16.0, (1000.0,), {"mean_jct": (1, 0)}),
-    Units(
-        QUEUEING, EXACT + ALL, 16.0, (1.0,),
-        {"mean_wait": (1, 0), "mean_jct": (1, 0), "makespan": (1, 0)},
-    ),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("units", UNITS, ids=lambda units: "-".join(units.exponents))
-def test_seconds_and_watts_in_other_units(units: Units) -> None:
-    @examples(6)
-    @given(problem=units.problems, watt=st.sampled_from(units.watt))
-    def hold(problem: Any, watt: float) -> None:
-        other = problem_of(scaled(scaled(problem.to_json(), units.second, SECONDS), watt, WATTS))
-        in_time, in_power = units.exponents[getattr(problem.objective, "goal", "mean_jct")]
-        for method in units.methods:
-            factor = units.second**in_time * watt**in_power
-            agree(solved(problem, method), solved(other, method), factor)
-
-    hold()
-
-
 @examples(12)
 @given(problem=PLACEMENT)
 def test_an_idle_node_adds_what_it_draws_at_most(problem: Any) -> None:
@@ -244,7 +202,7 @@ def test_an_idle_node_adds_what_it_draws_at_most(problem: Any) -> None:
 @examples(6)
 @given(problem=consolidation_problems(goal="energy", capacities=("none", "mean", "peak")))
 def test_seconds_in_another_unit_scale_bound_and_energy(problem: Any) -> None:
-    other = problem_of(scaled(problem.to_json(), 8, SECONDS))
+    other = problem_of(scaled(problem.to_json(), 8, TIMES))
     one, two = (optgap.bound(p, "bound-energy").bound for p in (problem, other))
     assert one is not None
     assert two == pytest.approx(8 * one, rel=CLOSE)

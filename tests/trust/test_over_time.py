@@ -153,7 +153,7 @@ def test_no_bound_exceeds_the_optimum_and_no_schedule_is_below(part: int) -> Non
             assert searched.solution is None, seed
             continue
         assert searched.bound <= truth * (1 + 1e-9), seed
-        bound = optgap.bound(problem, "bound-over-time", buckets=8).bound
+        bound = optgap.bound(problem, "bound-over-time").bound
         assert bound <= truth * (1 + 1e-9), seed
         if searched.objective is not None:
             assert searched.objective >= truth * (1 - 1e-9), seed
@@ -169,7 +169,7 @@ def test_no_clocks_of_a_grid_reach_below_the_bound(part: int) -> None:
         low = [max(problem.floors_mhz[k]) / kind.f_max_mhz for k, kind in enumerate(problem.kinds)]
         assert max(low) == pytest.approx(min(low))
         truth = least(problem, [max(low), (1 + max(low)) / 2, 1.0])
-        found = optgap.bound(problem, "bound-over-time", buckets=8).bound
+        found = optgap.bound(problem, "bound-over-time").bound
         assert found <= truth * (1 + 1e-9), seed
 
 

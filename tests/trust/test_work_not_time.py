@@ -27,7 +27,7 @@ from optgap.registry import FAMILIES
 
 MORE: dict[str, dict[str, dict[str, Any]]] = {
     "coscheduling": {"synthetic": {"size": 12}, "measured": {"size": 8}, "stream": {"size": 5}},
-    "queueing": {"small": {"size": 8}, "mixed": {"size": 12}},
+    "queueing": {"mixed": {"size": 12}},
     "consolidation": {"pai": {"size": 6, "present": 6}},
 }
 """Presets of a short run beside the tiny problem, for which the whole of a method runs."""
@@ -43,8 +43,9 @@ def cases() -> Iterator[tuple[str, str, str]]:
     for name, spec in FAMILIES.items():
         presets = list(spec.presets) if FUZZ else ["tiny", *MORE.get(name, {})]
         for preset in presets:
+            policies = spec.policies if FUZZ or preset == "tiny" else ()
             methods = [m for m in spec.methods if preset == "tiny" or m not in REFERENCES]
-            for method in ("auto", "auto-bound", *spec.policies, *(() if FUZZ else methods)):
+            for method in ("auto", "auto-bound", *policies, *(() if FUZZ else methods)):
                 yield name, preset, method
 
 

@@ -17,7 +17,7 @@ from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind
 from optgap.models.elastic.arrays import Ints
 from optgap.models.elastic.referee import profile_of_power, within_limit
 from optgap.models.elastic.simulation.cluster import Cluster
-from optgap.models.elastic.simulation.protocol import Decision, Policy, State
+from optgap.models.elastic.simulation.protocol import Decision, ElasticState, Policy
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import slack_s
@@ -147,7 +147,7 @@ class Simulation:
         if self.upcoming > first:
             self.active = np.append(self.active, np.arange(first, self.upcoming))
 
-    def _state(self) -> State:
+    def _state(self) -> ElasticState:
         jobs = self.active
         of_class = self.problem.jobs.of_class[jobs]
         passed = np.maximum(0.0, self.now - self.since[jobs])
@@ -159,7 +159,7 @@ class Simulation:
         self.seen[jobs[worked], count[worked], self.clock[jobs[worked]]] = True
         total = self.held_s.copy()
         total[jobs] += held
-        return State(
+        return ElasticState(
             self.problem,
             self.now,
             jobs,

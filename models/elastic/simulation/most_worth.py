@@ -9,10 +9,10 @@ import numpy as np
 
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats
-from optgap.models.elastic.simulation.protocol import Decision, Settings, State
+from optgap.models.elastic.simulation.protocol import Decision, ElasticState, Settings
 from optgap.models.elastic.snapshot import Choices, Snapshot, Solve
 
-Worth = Callable[[State], Floats]
+Worth = Callable[[ElasticState], Floats]
 """(A,) what an iteration of each active job is worth now, in the same unit for all."""
 
 
@@ -46,7 +46,7 @@ class MostWorth:
             for first, last in zip(choices.first[:-1], choices.first[1:], strict=True)
         ]
 
-    def decide(self, state: State) -> Decision:
+    def decide(self, state: ElasticState) -> Decision:
         """Return the most worth of work per second that fits."""
         limit_w = self.problem.power_allowed_w
         choices = self.choices
@@ -83,7 +83,7 @@ class EstimatedWorth:
             shares.append(choices.watts / problem.power_allowed_w)
         self.share = np.mean(shares, axis=0)
 
-    def __call__(self, state: State) -> Floats:
+    def __call__(self, state: ElasticState) -> Floats:
         cost = self.choices.time_s * (1 + len(state.jobs) * self.share)
         least = np.minimum.reduceat(cost, self.choices.first[:-1])[state.of_class]
         left = state.remaining

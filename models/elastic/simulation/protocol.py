@@ -42,7 +42,7 @@ class Settings:
 
 
 @dataclass(eq=False)
-class State:
+class ElasticState:
     """State that a policy sees.
 
     Parameters
@@ -100,5 +100,5 @@ class Policy(Protocol):
 
     settings: Settings
 
-    def decide(self, state: State) -> Decision:
+    def decide(self, state: ElasticState) -> Decision:
         """GPU counts and clocks from now on."""

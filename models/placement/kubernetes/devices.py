@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from optgap.models.placement.cluster import MAX_GPUS_PER_NODE
 from optgap.models.placement.kubernetes.objects import Object
-from optgap.models.placement.kubernetes.power import Figures
 from optgap.models.placement.kubernetes.requests import Amounts, Key, Pod, quantity, whole
+from optgap.models.placement.openb import DeviceTable
+from optgap.models.placement.power import GPU_FULL_W, GPU_IDLE_W
 
 Verdict = Literal["none", "exact", "unknown"]
 Items = Sequence[tuple[str, Any]]
@@ -54,6 +55,54 @@ FOUR_SLICES = re.compile(r"(?<![a-z0-9])a30|rtx.*pro.*6000", re.IGNORECASE)
 UNTOLD = "nothing says that these nodes' GPUs are not shared"
 
 
+IDLE_SHARE = 0.125
+"""Assumed ratio of idle to full power; T4, A100 and P100 of Table II have ratios from 0.1 to
+0.14."""
+UNKNOWN_W = 300.0
+"""Assumed full power of an unknown product; always with a warning."""
+
+# A model of Table II, or the thermal design power from the makers' data sheets, W; the first that
+# fits, form factors first.
+_PRODUCTS: tuple[tuple[str, str | float], ...] = (
+    ("v100", "V100M16"), ("p100", "P100"), ("t4", "T4"), ("a100.*sxm|a100$", "A100"),
+    ("gb200|b200", 1000.0), ("gh200|gh-200", 900.0), ("h200", 700.0), ("h20$|h20[^0]", 400.0),
+    ("h100.*pcie|h800.*pcie", 350.0), ("h100|h800", 700.0), ("l40s", 350.0), ("l40", 300.0),
+    ("l20", 275.0), ("l4$|l4[^0]", 72.0), ("a800|a100", 400.0), ("a10g", 300.0), ("a40", 300.0),
+    ("a30", 165.0), ("a16", 250.0), ("a10$|a10[^0]", 150.0), ("a2$|a2[^0]", 60.0),
+    ("rtx.*6000.*ada", 300.0), ("rtx.*a6000", 300.0), ("rtx.*4090", 450.0), ("rtx.*3090", 350.0),
+    ("titan.*rtx", 280.0), ("k80", 300.0), ("p40", 250.0), ("p4$|p4[^0]", 75.0),
+)  # fmt: skip
+
+
+class Figures:
+    """Watts of products, and the products whose figures are assumed.
+
+    Parameters
+    ----------
+    devices: table that takes precedence over the built-in figures.
+    """
+
+    def __init__(self, devices: DeviceTable | None) -> None:
+        self.devices = devices
+        self.assumed: dict[str, None] = {}
+
+    def watts(self, product: str) -> tuple[float, float]:
+        """Return (idle W, full W) of a card: as given, from Table II, or by the maker's name."""
+        if self.devices is not None and product in self.devices.full_w:
+            return self.devices.idle_w[product], self.devices.full_w[product]
+        found: str | float | None = product if product in GPU_FULL_W else None
+        for pattern, known in _PRODUCTS if found is None else ():
+            if re.search(rf"(?<![a-z0-9])(?:{pattern})", product.lower()):
+                found = known
+                break
+        if isinstance(found, str):
+            return GPU_IDLE_W[found], GPU_FULL_W[found]
+        if found is None:
+            self.assumed[product] = None
+            found = UNKNOWN_W
+        return IDLE_SHARE * found, found
+
+
 @dataclass
 class Devices:
     """Accelerators of a node.
@@ -67,7 +116,6 @@ class Devices:
     keys: kinds of devices; pods go only to nodes that have the same.
     fixed_w: W of all devices that are no cards of the problem; these do not change.
     fixed: (busy, all) counts of the real cards among these.
-    fullest: whether a scheduler picks the card, the one with the least sufficient room.
     why, items: for ``unknown`` the reason, and resources, annotations or claims with amounts.
     notes: remarks about odd values.
     """
@@ -80,7 +128,6 @@ class Devices:
     keys: set[Key] = field(default_factory=set)
     fixed_w: float = 0.0
     fixed: tuple[int, int] = (0, 0)
-    fullest: bool = False
     why: str = ""
     items: Items = ()
     notes: list[str] = field(default_factory=list)
@@ -94,11 +141,7 @@ class Devices:
 
 
 class Unclear(Exception):
-    """Error for accelerators that are not understood, with a reason and amounts."""
-
-    def __init__(self, why: str, items: Items) -> None:
-        super().__init__(why)
-        self.why, self.items = why, items
+    """Error for accelerators that are not understood; its arguments are `why` and `items`."""
 
 
 @dataclass
@@ -171,8 +214,9 @@ def examine(node: Node, plain: Collection[str]) -> Devices:
         return _examined(node, plain)
     except Unclear as unclear:
         for pod in node.pods:
-            pod.cells.clear()
-        return Devices("unknown", why=unclear.why, items=unclear.items)
+            pod.cell = (0, 0, 0)
+        why, items = unclear.args
+        return Devices("unknown", why=why, items=items)
 
 
 def amounts(texts: Any) -> Amounts:
@@ -224,21 +268,15 @@ def _seen_in_pods(host: Node, kinds: Mapping[str, str], plain: Collection[str]) 
         said += [f"resourceClaim {name}".rstrip() for name in names]
         notes = {**pod.part("labels"), **pod.part("annotations")}
         said += [f"{key} {text}" for key, text in notes.items() if PARTS.fullmatch(key)]
-        if not (asked or said or pod.on_every_node):
-            said += [f"{VISIBLE} {seen}" for seen in _visible(spec)][:1]
+        seen = [entry for c in spec.get("containers") or [] for entry in c.get("env") or []]
+        for entry in seen if not (asked or said or pod.on_every_node) else ():
+            value = "of a reference" if "valueFrom" in entry else str(entry.get("value") or "")
+            if entry.get("name") == VISIBLE and value.lower() not in ("", "none", "void"):
+                said.append(f"{VISIBLE} {value}")
         if MILLI in notes and "milli" not in kinds.values():
             said.append(f"{MILLI} {notes[MILLI]}")
         found += [(what, pod.name) for what in said]
     return found
-
-
-def _visible(spec: Object) -> Iterator[str]:
-    """Yield the GPUs that containers take through their environment."""
-    for container in spec.get("containers") or []:
-        for entry in container.get("env") or []:
-            value = "of a reference" if "valueFrom" in entry else str(entry.get("value") or "")
-            if entry.get("name") == VISIBLE and value.lower() not in ("", "none", "void"):
-                yield value
 
 
 # -- rows 1 to 5: NVIDIA's own plugin and GKE's -----------------------------------------------
@@ -269,14 +307,19 @@ def _nvidia(host: Node) -> Devices:
         return _whole_cards(host, product)
     if each != count or _told(host) not in (None, 1):
         raise Unclear("shares of cards whose number is not clear", [(name, count)])
-    devices = host.cards(product, 1, (name, f"in {each}"))
-    devices.units = each
+    for pod in host.pods:
+        if pod.asks.get(name, 0) > 1:
+            pod.stays = "more than one slot of a shared card"
+    return _shared_card(host, name, each, product, (name, f"in {each}"))
+
+
+def _shared_card(host: Node, name: str, units: int, product: str, key: Key) -> Devices:
+    """Read a node's only card, of which pods hold units; moves check these as a resource."""
+    devices = host.cards(product, 1, key, units=units)
     for pod in host.pods:
         if name in pod.asks:
-            pod.cells = [(1, pod.asks[name], 1)]
+            pod.cell = (1, pod.asks[name], 1)
             pod.keys |= devices.keys
-            if pod.asks[name] > 1:
-                pod.stays = "more than one slot of a shared card"
     return devices
 
 
@@ -287,7 +330,7 @@ def _whole_cards(host: Node, product: str) -> Devices:
     for pod in host.pods:
         count = min(pod.asks.get(CARD, 0), cards + 1)  # more than there are is one too many
         if count:
-            pod.cells = [(count, WHOLE, ((1 << count) - 1) << free)]
+            pod.cell = (count, WHOLE, ((1 << count) - 1) << free)
             pod.keys |= devices.keys
             free += count
     if _told(host) is None:
@@ -344,11 +387,12 @@ def _beside(host: Node, cards: Devices, names: Sequence[str]) -> Devices:
     return mig
 
 
-# -- rows 8 and 11: programs that write down the card ----------------------------------------
+# -- rows 8 and 11: memory of one card, and cards that are written down -----------------------
 
 
-def _indices(pod: Pod, note: str, cards: int, count: int) -> list[int]:
-    """Return the GPUs that an annotation names: ``"0"``, ``"0,2"`` or ``"0-1-2-3"``."""
+def _indices(pod: Pod, cards: int, count: int) -> list[int]:
+    """Return the GPUs that an annotation names: ``"0"`` or ``"0-1-2-3"``."""
+    note = "alibabacloud.com/gpu-index"
     text = str(pod.part("annotations").get(note, "")) if cards > 1 else "0"
     parts = [part.strip() for part in re.split(r"[,-]", text)]
     found = {int(part) if part.isdigit() else MAX_GPUS_PER_NODE for part in parts}
@@ -358,20 +402,14 @@ def _indices(pod: Pod, note: str, cards: int, count: int) -> list[int]:
 
 
 def _aliyun(host: Node) -> Devices:
-    """Read memory of one card, by the index that the extender writes (row 8)."""
+    """Read memory of a node's only card (row 8); of several, an extender picks the card."""
     memory, number = "aliyun.com/gpu-mem", "aliyun.com/gpu-count"
     cards, total = host.has(number), host.has(memory)
     whole_pods = [(f"{number} {p.asks[number]}", p.name) for p in host.pods if number in p.asks]
-    if whole_pods or not cards or not total or total % cards:
-        raise Unclear("memory of cards that is not clear", whole_pods or [(memory, total)])
-    devices = host.cards(host.product, cards, (memory,), fullest=True)
+    if whole_pods or cards != 1 or not total:
+        raise Unclear("memory of other than one card", whole_pods or [(number, cards)])
+    devices = _shared_card(host, memory, total, host.product, (memory,))
     _advertised(host, devices, cards)
-    devices.units = total // cards
-    for pod in host.pods:
-        if memory in pod.asks:
-            (card,) = _indices(pod, "ALIYUN_COM_GPU_MEM_IDX", cards, 1)
-            pod.cells = [(1, pod.asks[memory], 1 << card)]
-            pod.keys |= devices.keys
     return devices
 
 
@@ -387,15 +425,13 @@ def _milli(host: Node) -> Devices:
         if MILLI not in told:
             continue
         part, count = str(told[MILLI]), str(told.get(number) or 1)
-        if not part.isdigit() or not count.isdigit() or not 0 < int(part) <= WHOLE:
+        least = 1 if count == "1" else WHOLE  # of several cards whole ones
+        if not part.isdigit() or not count.isdigit() or not least <= int(part) <= WHOLE:
             what = f"{MILLI} {part} × {count}"
             raise Unclear("shares that are not understood", [(what, pod.name)])
-        gpus = _indices(pod, "alibabacloud.com/gpu-index", cards, int(count))
+        gpus = _indices(pod, cards, int(count))
         pod.keys |= devices.keys
-        pod.cells = [(len(gpus), int(part), sum(1 << g for g in gpus))]
-        if len(gpus) > 1 and int(part) < WHOLE:
-            pod.cells = [(1, int(part), 1 << g) for g in gpus]
-            pod.stays = "shares of several GPUs"
+        pod.cell = (len(gpus), int(part), sum(1 << g for g in gpus))
     return devices
 
 
@@ -407,28 +443,26 @@ READERS: Mapping[str, Callable[[Node], Devices]] = {
 """Readers of a node's devices, by kind."""
 
 
-def clipped(node: Node) -> list[tuple[int, int]]:
-    """Cut the shares of pods to the real cards of a node; if a card has too little, all pods stay.
+def overheld(node: Node) -> list[tuple[int, int]]:
+    """Return the held and the available amount of the first card of which pods hold too much.
 
-    Return the held and the available amount of the first such card, if there is one.
+    The cards of such a node are no cards of the problem, and all its pods stay.
     """
     devices, load = node.devices, Counter[int]()
     for pod in node.pods:
-        load.update({g: share for _, share, bits in pod.cells for g in _bits(bits)})
-    left = dict.fromkeys(range(devices.cards), devices.units)
-    over = [(load[g], left.get(g, 0)) for g in sorted(load) if load[g] > left.get(g, 0)]
-    for pod in node.pods if over else ():
-        cells = [
-            (min(share, left.get(g, 0)), g) for _, share, bits in pod.cells for g in _bits(bits)
-        ]
-        pod.cells = [(1, share, 1 << g) for share, g in cells if share]
-        left.update({g: left[g] - share for share, g in cells if share})
-        pod.stays = "on a node that has fewer cards than are held"
-    return over[:1]
-
-
-def _bits(mask: int) -> list[int]:
-    return [g for g in range(mask.bit_length()) if mask >> g & 1]
+        _, share, bits = pod.cell
+        load.update({g: share for g in range(bits.bit_length()) if bits >> g & 1})
+    real = range(devices.cards)
+    over = [(held, devices.units if g in real else 0) for g, held in sorted(load.items())]
+    over = [(held, there) for held, there in over if held > there][:1]
+    if over:
+        (idle, full), busy = devices.watts, sum(g in load for g in real)
+        devices.fixed_w += busy * full + (devices.cards - busy) * idle
+        devices.fixed = devices.fixed[0] + busy, devices.fixed[1] + devices.cards
+        devices.cards = 0
+        for pod in node.pods:
+            pod.stays = "on a node that has fewer cards than are held"
+    return over
 
 
 def notes(nodes: Sequence[Node]) -> list[str]:

@@ -1,19 +1,14 @@
-"""Reader of the output of ``kubectl get nodes,pods -A -o json`` as plain objects by kind.
-
-The file may also have lists of lists, the raw API's ``PodList`` whose items have no kind, and
-several documents in a row.
-"""
+"""Reader of the output of ``kubectl get nodes,pods -A -o json`` as plain objects by kind."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.jsonio import documents
-from optgap.models.reading import Path, read_text
+from optgap.models.jsonio import load_any
+from optgap.models.reading import Held, Path, read_text
 
 Object = dict[str, Any]
 COMMAND = "what `kubectl get nodes,pods,pdb -A -o json` prints"
@@ -50,39 +45,24 @@ def read_objects(path: Path) -> Objects:
     InputError: for text that is not JSON (with line and column) or no such list; for a node or
         pod that occurs twice with different uids, as in a file of two clusters.
     """
-    source = str(path)
-    found = Objects()
-    text = read_text(path, stdin=True)
+    source, text = str(path), read_text(path, stdin=True)
     for like, name in OTHERS:
         if re.match(like, text):
             expected = "JSON: kubectl get nodes,pods,pdb -A -o json"
             raise InputError(source, "", NoQuote(name), expected)
-    for document in documents(text, source):
-        for kind, item, place in _items(document, source, "", ""):
-            _add(found, kind, item, place, source)
+    document = load_any(Held(source, text), lenient=True)
+    items = document.get("items") if isinstance(document, dict) else None
+    if not isinstance(items, list):
+        raise InputError(source, "", NoQuote("no list of items"), COMMAND)
+    found = Objects()
+    for k, item in enumerate(items):
+        if not isinstance(item, dict):
+            raise InputError(source, f"field items[{k}]", item, COMMAND)
+        _add(found, str(item.get("kind") or ""), item, f"items[{k}]", source)
     for name, there in (("nodes", found.nodes), ("pods", found.pods)):
         if not there:
             raise InputError(source, "", NoQuote(f"no {name}"), COMMAND)
     return found
-
-
-def _items(document: Any, source: str, kind: str, place: str) -> Iterator[tuple[str, Object, str]]:
-    if isinstance(document, list):
-        for k, item in enumerate(document):
-            yield from _items(item, source, kind, f"{place}[{k}]")
-        return
-    if not isinstance(document, dict):
-        raise InputError(source, f"field {place}" if place else "", document, COMMAND)
-    own = document.get("kind") or kind
-    own = own if isinstance(own, str) else ""
-    if "items" in document and (own.endswith("List") or "spec" not in document):
-        items = document["items"] if document["items"] is not None else []
-        if not isinstance(items, list):
-            raise InputError(source, f"field {place}items", items, "a list")
-        for k, item in enumerate(items):
-            yield from _items(item, source, own.removesuffix("List"), f"{place}items[{k}]")
-        return
-    yield own, document, place
 
 
 def _add(found: Objects, kind: str, item: Object, place: str, source: str) -> None:

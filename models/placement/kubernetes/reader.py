@@ -9,20 +9,20 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.placement.arrays import BoolArray, IntArray
+from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.cluster import MAX_CPU_MILLI, Cluster
 from optgap.models.placement.kubernetes.devices import (
+    UNKNOWN_W,
     WHOLE,
-    Devices,
+    Figures,
     Node,
     amounts,
-    clipped,
     examine,
     family,
     notes,
+    overheld,
 )
 from optgap.models.placement.kubernetes.objects import COMMAND, Object, Objects, read_objects
-from optgap.models.placement.kubernetes.power import UNKNOWN_W, Figures
 from optgap.models.placement.kubernetes.requests import Pod, requested
 from optgap.models.placement.kubernetes.rules import Rules, on_every_node, spent, why_stays
 from optgap.models.placement.migrations import Further, MigrationProblem
@@ -93,8 +93,8 @@ def read_kubernetes(
         if not everyone:
             told = ", ".join(f"{n} {reason}" for reason, n in reading.reasons.items())
             raise InputError(source, "", NoQuote(f"no running pods ({told})"), "at least one")
-        rows = _rows(reading.nodes, Rules(objects, reading.nodes))
-        reading.migration = _migration(source, reading.nodes, rows)
+        pods = _tasks(reading.nodes, Rules(objects, reading.nodes))
+        reading.migration = _migration(source, reading.nodes, pods)
     except InputError:
         raise
     except ValueError as error:
@@ -110,7 +110,7 @@ def read_kubernetes(
     ]
     reading.used = len(everyone)
     reading.stays = Counter(pod.stays for pod in everyone if pod.stays)
-    reading.pods = tuple(row.pod.name if row.pod else "" for row in rows)
+    reading.pods = tuple(pod.name if pod.object else "" for pod in pods)
     return reading
 
 
@@ -128,7 +128,7 @@ def _lay_out(
     """
     said, strange = reading.warnings, set[str]()
     lost = {name for name, node in objects.nodes.items() if not _ready(node)}
-    nodes = {n: _node(n, node, figures, said) for n, node in objects.nodes.items() if n not in lost}
+    nodes = {n: _node(n, node, figures) for n, node in objects.nodes.items() if n not in lost}
     reading.nodes += nodes.values()
     if lost:
         said.append(f"left out: {_some(lost)} not ready")
@@ -182,15 +182,12 @@ def _some(nodes: set[str]) -> str:
     return f"node{'s' if len(shown) > 1 else ''} {', '.join(shown[:3])}{more}"
 
 
-def _node(name: str, node: Object, figures: Figures, warnings: list[str]) -> Node:
+def _node(name: str, node: Object, figures: Figures) -> Node:
     status = node.get("status") or {}
     try:
         capacity, there = (amounts(status.get(key)) for key in ("capacity", "allocatable"))
     except ValueError as error:
         raise ValueError(f"node {name}: {error}") from None
-    if "allocatable" not in status:
-        warnings.append(f"node {name} tells no allocatable amounts: its capacity counts")
-        there = dict(capacity)
     for resource in ("cpu", "memory"):
         capacity[resource] = max(capacity.get(resource, 0), there.get(resource, 0))
     if capacity["cpu"] > MAX_CPU_MILLI:
@@ -228,8 +225,8 @@ def _over(node: Node) -> list[Violation]:
         if held > limit and (devices.verdict != "unknown" or kind in ("plain", "other")):
             called = "cards" if kind == "nvidia" and (name,) in devices.keys else name
             found.append((called, held, limit))
-    clips = [("a card", most, units) for most, units in clipped(node)]
-    return [Overfull("held", f"{name} of {node.name}", *over) for name, *over in found or clips]
+    cards = [("a card", most, units) for most, units in overheld(node)]
+    return [Overfull("held", f"{name} of {node.name}", *over) for name, *over in found or cards]
 
 
 def _stays(pod: Pod, node: Node, other: Sequence[str]) -> str:
@@ -250,99 +247,68 @@ def _stays(pod: Pod, node: Node, other: Sequence[str]) -> str:
 # -- the problem -----------------------------------------------------------------------------------
 
 
-@dataclass
-class _Row:
-    """Task: a pod, a pod's share of a card, or everything that belongs to a node.
-
-    Parameters
-    ----------
-    name: name of the task.
-    pod: the pod; None for everything that belongs to a node.
-    node: index of its node.
-    asks: requested amounts, which only the first share of a pod has.
-    cell: (GPUs, units of each, bits) on cards of the problem.
-    allowed: (N,) nodes that the task may go to.
-    movable: whether the task may move at all.
-    """
-
-    name: str
-    pod: Pod | None
-    node: int
-    asks: Mapping[str, int]
-    cell: tuple[int, int, int]
-    allowed: BoolArray
-    movable: bool
-
-
-def _rows(nodes: Sequence[Node], rules: Rules) -> list[_Row]:
-    rows: list[_Row] = []
-    base: list[_Row] = []
+def _tasks(nodes: Sequence[Node], rules: Rules) -> list[Pod]:
+    """Return a task for each pod, and one for everything that belongs to a node."""
+    found: list[Pod] = []
+    base: list[Pod] = []
     everywhere = np.ones(len(nodes), dtype=bool)
     for n, node in enumerate(nodes):
         part: Counter[str] = Counter()
         for pod in node.pods:
-            cells = pod.cells if node.devices.cards else []
-            if pod.stays == PART and not cells:
+            pod.cell = pod.cell if node.devices.cards else (0, 0, 0)
+            if pod.stays == PART and not pod.cell[0]:
                 part.update(pod.asks)
                 continue
-            allowed = rules.allowed(pod, node) if not pod.stays else everywhere
-            for i, cell in enumerate(cells or [(0, 0, 0)]):
-                name = pod.name if len(cells) < 2 else f"{pod.name}[{i}]"
-                asks = pod.asks if i == 0 else {}
-                rows.append(_Row(name, pod, n, asks, cell, allowed, not pod.stays))
+            pod.node, pod.allowed = n, everywhere if pod.stays else rules.allowed(pod, node)
+            found.append(pod)
         if any(pod.stays == PART for pod in node.pods):
-            base.append(_Row(f"{PART} {node.name}", None, n, part, (0, 0, 0), everywhere, False))
-    return rows + base
+            own = Pod(f"{PART} {node.name}", {}, part, stays=PART, node=n, allowed=everywhere)
+            base.append(own)
+    return found + base
 
 
-def _relaxed(nodes: Sequence[Node], rows: Sequence[_Row]) -> list[int]:
+def _relaxed(nodes: Sequence[Node], pods: Sequence[Pod]) -> list[int]:
     """Return thousandths of a card for the problem; tasks that fit in units fit in these.
 
-    Moves and the referee add up the units themselves.
+    Moves check the units themselves, as a resource of the node.
     """
     kinds = [frozenset(node.devices.keys) for node in nodes]
-    most: Counter[frozenset[tuple[str, ...]]] = Counter()
-    for kind, node in zip(kinds, nodes, strict=True):
-        most[kind] = max(most[kind], node.devices.units)
-    held = [(kinds[row.node], row.cell[1]) for row in rows]
+    units = [(node.devices.units, kind) for node, kind in zip(nodes, kinds, strict=True)]
+    most = {kind: max(of for of, other in units if other == kind) for kind in {*kinds}}
+    held = [(kinds[pod.node], pod.cell[1]) for pod in pods]
     tiny = Counter(kind for kind, share in held if 0 < WHOLE * share < most[kind])
     # each tiny share counts one at least
     left = {kind: WHOLE - min(tiny[kind], WHOLE - 1) for kind in most}
     return [share and max(1, left[kind] * share // most[kind]) for kind, share in held]
 
 
-def _migration(source: str, nodes: Sequence[Node], rows: Sequence[_Row]) -> MigrationProblem:
+def _migration(source: str, nodes: Sequence[Node], pods: Sequence[Pod]) -> MigrationProblem:
     devices = [node.devices for node in nodes]
     models = [one.model if one.cards else "" for one in devices]
     watts = {m: one.watts for m, one in zip(models, devices, strict=True) if m}
     power = PowerModel({m: w[0] for m, w in watts.items()}, {m: w[1] for m, w in watts.items()})
-    sets: dict[bytes, int] = {}
-    known: dict[tuple[bytes, str, int], tuple[str, bool]] = {}
-    specs: list[str] = []
-    groups: list[int] = []
-    for row in rows:
-        key = row.allowed.tobytes(), models[row.node], row.cell[0]
-        if key not in known:
-            known[key] = (
-                _models(row, models, devices) if row.cell[0] else ("", bool(row.allowed.all()))
-            )
-        spec, told = known[key]
-        specs.append(spec)
-        free = told or not row.movable
-        groups.append(-1 if free else sets.setdefault(key[0], len(sets)))
+    places = {model: k for k, model in enumerate(dict.fromkeys(models))}
+    kind = np.array([places[model] for model in models])
+    names = [*places]
+    specs = [
+        "|".join(sorted({names[k] for k in (*np.unique(kind[pod.allowed]), kind[pod.node])} - {""}))
+        if pod.cell[0]
+        else ""
+        for pod in pods
+    ]
     at, masks, taken = (
         np.array(column, dtype=np.int64)
         for column in zip(
-            *((r.node, r.cell[2], r.asks.get("memory", 0) // MIB) for r in rows), strict=True
+            *((p.node, p.cell[2], p.asks.get("memory", 0) // MIB) for p in pods), strict=True
         )
     )
     held = np.bincount(at, taken, len(nodes)).astype(np.int64)
     tasks = Tasks.of(
-        [row.name for row in rows],
-        _cpu(nodes, rows),
+        [pod.name for pod in pods],
+        _cpu(nodes, pods),
         taken.tolist(),
-        [row.cell[0] for row in rows],
-        _relaxed(nodes, rows),
+        [pod.cell[0] for pod in pods],
+        _relaxed(nodes, pods),
         specs,
         source,
     )
@@ -368,39 +334,26 @@ def _migration(source: str, nodes: Sequence[Node], rows: Sequence[_Row]) -> Migr
     return MigrationProblem.of(
         problem,
         PlacementSolution.of_arrays(at, masks),
-        [row.movable for row in rows],
-        [np.frombuffer(inside, dtype=bool) for inside in sets],
-        groups,
-        [node.closed for node in nodes],
+        [not pod.stays for pod in pods],
+        [pod.allowed for pod in pods],
         source,
-        further=_further(nodes, rows),
+        further=_further(nodes, pods),
         fixed_w=sum(one.fixed_w for one in devices),
     )
 
 
-def _models(row: _Row, models: Sequence[str], devices: Sequence[Devices]) -> tuple[str, bool]:
-    """Return card models that a task may use, and whether these alone decide on its nodes."""
-    names = {models[n] for n in np.flatnonzero(row.allowed).tolist()} | {models[row.node]}
-    told = all(
-        inside or model not in names or one.cards < row.cell[0]
-        for inside, model, one in zip(row.allowed.tolist(), models, devices, strict=True)
-    )
-    return "|".join(sorted(names - {""})), told
-
-
-def _cpu(nodes: Sequence[Node], rows: Sequence[_Row]) -> list[int]:
+def _cpu(nodes: Sequence[Node], pods: Sequence[Pod]) -> list[int]:
     """Return milli-vCPU of every task; an overfull node counts as full and stays so."""
-    found = [row.asks.get("cpu", 0) for row in rows]
-    left = [node.capacity["cpu"] for node in nodes]
-    for k, row in enumerate(rows):
-        found[k] = min(found[k], left[row.node])
-        left[row.node] -= found[k]
+    found, left = list[int](), [node.capacity["cpu"] for node in nodes]
+    for pod in pods:
+        found.append(min(pod.asks.get("cpu", 0), left[pod.node]))
+        left[pod.node] -= found[-1]
     return found
 
 
-def _further(nodes: Sequence[Node], rows: Sequence[_Row]) -> Further:
-    """Return further limits on moves: exact amounts of resources, and units of cards."""
-    names = tuple({name: None for row in rows if row.movable for name in row.asks})
+def _further(nodes: Sequence[Node], pods: Sequence[Pod]) -> Further:
+    """Return further limits on moves: exact amounts of resources."""
+    names = tuple({name: None for pod in pods if not pod.stays for name in pod.asks})
 
     def table(amounts: Sequence[Mapping[str, int]]) -> IntArray:
         found = [[of.get(name, 0) for name in names] for of in amounts]
@@ -409,8 +362,5 @@ def _further(nodes: Sequence[Node], rows: Sequence[_Row]) -> Further:
     return Further(
         names,
         table([node.allocatable for node in nodes]).T,
-        table([row.asks for row in rows]),
-        np.array([node.devices.units for node in nodes], dtype=np.int64),
-        np.array([row.cell[1] for row in rows], dtype=np.int64),
-        np.array([row.cell[0] and nodes[row.node].devices.fullest for row in rows], dtype=bool),
+        table([pod.asks for pod in pods]),
     )

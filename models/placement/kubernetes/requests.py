@@ -9,6 +9,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
+from optgap.models.placement.arrays import BoolArray
 from optgap.models.placement.kubernetes.objects import Object
 
 Amounts = dict[str, int]
@@ -36,18 +39,21 @@ class Pod:
     object: object of the API.
     asks: requested amounts.
     on_every_node: whether the pod belongs to its node (DaemonSet, static pod).
-    cells: (GPUs, units of each, bits) of the cards it holds, an entry for each share of a card.
+    cell: (GPUs, units of each, bits) of the cards that it holds.
     keys: kinds of device that the pod requests.
     stays: reason why the pod must stay; "" if it may move.
+    node, allowed: index of its node, and the nodes (N,) that it may go to.
     """
 
     name: str
     object: Object
     asks: Amounts
     on_every_node: bool = False
-    cells: list[tuple[int, int, int]] = field(default_factory=list)
+    cell: tuple[int, int, int] = (0, 0, 0)
     keys: set[Key] = field(default_factory=set)
     stays: str = ""
+    node: int = -1
+    allowed: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))
 
     def part(self, name: str) -> Mapping[str, Any]:
         """Return the ``labels`` or ``annotations``."""

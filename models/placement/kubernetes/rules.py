@@ -18,7 +18,9 @@ CONDITION_TAINTS = "node.kubernetes.io/"
 """Taints that the control plane sets for a node's condition; such nodes are closed."""
 SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 KEEP = ("karpenter.sh/do-not-disrupt", "karpenter.sh/do-not-evict")
-FREE_VOLUMES = {"configMap", "secret", "projected", "downwardAPI", "nfs"}
+CLAIMS, LOCAL = {"persistentVolumeClaim", "ephemeral"}, {"emptyDir", "hostPath"}
+KNOWN = CLAIMS | LOCAL | {"configMap", "secret", "projected", "downwardAPI", "nfs"}
+"""Kinds of volumes; the others that are known are everywhere."""
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 CRITICAL = ("system-node-critical", "system-cluster-critical")
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
@@ -34,6 +36,7 @@ class Rules:
 
     def __init__(self, objects: Objects, nodes: Sequence[Node]) -> None:
         self.nodes = nodes
+        self._open = np.array([not node.closed for node in nodes])
         self._known: dict[str, BoolArray] = {}
         self._domains: dict[str, dict[str, set[str]]] = {}
         self._repelling = list(_repelling(objects))
@@ -47,19 +50,19 @@ class Rules:
         same = [node.labels.get(label) for label in SAME]
         asks = {name: a for name, a in pod.asks.items() if "/" in name}  # moves check the others
         return (
-            self._where([selector, affinity], lambda n: _let_in(n, selector, affinity))
+            self._open
+            & self._where([selector, affinity], lambda n: _let_in(n, selector, affinity))
             & self._where([tolerations], lambda n: _tolerated(n.object, tolerations))
             & self._where(
                 ["", *sorted((key, *sorted(domains)) for key, domains in barred.items())],
                 lambda n: not any(n.labels.get(key) in found for key, found in barred.items()),
             )
             & self._where(
-                ["asks", asks], lambda n: all(n.allocatable.get(r, 0) >= a for r, a in asks.items())
-            )
-            & self._where(
-                ["", "", *sorted(pod.keys), same],
+                ["", asks, *sorted(pod.keys), same],
                 lambda n: (
-                    pod.keys <= n.devices.keys and [n.labels.get(label) for label in SAME] == same
+                    all(n.allocatable.get(name, 0) >= a for name, a in asks.items())
+                    and pod.keys <= n.devices.keys
+                    and [n.labels.get(label) for label in SAME] == same
                 ),
             )
         )
@@ -115,29 +118,23 @@ def _let_in(node: Node, selector: Object, affinity: Object) -> bool:
 
 
 def _term(node: Node, term: Object) -> bool:
-    """Tell whether a node satisfies all expressions of a term; an empty term matches nothing."""
-    fields = term.get("matchFields") or []
-    return (
-        bool(term.get("matchExpressions") or fields)
-        and selected(node.labels, {"matchExpressions": term.get("matchExpressions")})
-        and all(
-            (node.name in map(str, e.get("values") or [])) != (e.get("operator") == "NotIn")
-            for e in fields
-        )
-    )
+    """Tell whether a node satisfies all expressions of a term; a term without any matches nothing.
+
+    Terms with fields match nothing, either: but for DaemonSets nobody writes these.
+    """
+    expressions = term.get("matchExpressions")
+    fits = selected(node.labels, {"matchExpressions": expressions})
+    return bool(expressions) and not term.get("matchFields") and fits
 
 
 def _label_matches(value: str | None, expression: Object) -> bool:
-    """Tell whether a label's value (None if missing) satisfies a selector requirement."""
+    """Tell whether a label's value (None if missing) satisfies a selector requirement.
+
+    Nothing satisfies other operators, such as Gt.
+    """
     operator, values = expression.get("operator"), expression.get("values") or []
-    if operator in OPERATORS:
-        there = value is not None and (value in values or operator in OPERATORS[2:])
-        return there == (operator in ("In", "Exists"))
-    try:
-        number, limit = int(value or ""), int(values[0])
-    except (ValueError, IndexError):
-        return False
-    return number > limit if operator == "Gt" else operator == "Lt" and number < limit
+    there = value is not None and (value in values or operator in OPERATORS[2:])
+    return operator in OPERATORS and there == (operator in ("In", "Exists"))
 
 
 def selected(labels: Object, selector: Object) -> bool:
@@ -200,47 +197,33 @@ def why_stays(pod: Object, budgets: Iterable[Object]) -> str:
     """Return why a pod must stay; "" if it may move."""
     meta, spec = pod["metadata"], pod.get("spec") or {}
     notes = {key: str(text).lower() for key, text in (meta.get("annotations") or {}).items()}
-    budgeted = any(
-        budget["metadata"].get("namespace", "default") == meta.get("namespace", "default")
-        and selected(meta.get("labels") or {}, (budget.get("spec") or {}).get("selector") or {})
-        for budget in budgets
-    )
-    for why, found in (
-        ("being deleted", meta.get("deletionTimestamp")),
-        ("annotated to stay", notes.get(SAFE) == "false" or "true" in map(notes.get, KEEP)),
-        ("critical for the system", spec.get("priorityClassName") in CRITICAL),
-        (
-            "owned by no controller",
-            not any(o.get("controller") for o in meta.get("ownerReferences") or []),
-        ),
-    ):
-        if found:
-            return why
-    why = _volumes(spec, notes.get(SAFE) == "true")
-    return why or ("disruption budget" if budgeted else "") or _needs_others(spec)
-
-
-def _volumes(spec: Object, safe: bool) -> str:
-    """Return why a pod's volumes keep it on its node, or ""; volumes alone know their place."""
-    found = ""
-    for volume in spec.get("volumes") or []:
-        kinds = {key for key in volume if key != "name"}
-        if kinds & {"persistentVolumeClaim", "ephemeral"}:
-            return "a claim that may be bound to a zone or node"
-        if kinds & {"emptyDir", "hostPath"}:
-            found = found or ("" if safe else "local storage")
-        elif kinds - FREE_VOLUMES:
-            found = f"a volume of another kind ({min(kinds)})"
-    return found
-
-
-def _needs_others(spec: Object) -> str:
-    """Return the pod's rules about other pods and ports, which the problem cannot express."""
-    affinity = spec.get("affinity") or {}
-    if any((affinity.get(k) or {}).get(REQUIRED) for k in ("podAffinity", "podAntiAffinity")):
-        return "affinity to other pods"
+    namespace, affinity = meta.get("namespace", "default"), spec.get("affinity") or {}
+    volumes = {key for volume in spec.get("volumes") or [] for key in volume} - {"name"}
     spread = spec.get("topologySpreadConstraints") or []
-    if any(rule.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule" for rule in spread):
-        return "topology spread"
-    ports = (p for c in spec.get("containers") or [] for p in c.get("ports") or [])
-    return "host port" if spec.get("hostNetwork") or any(p.get("hostPort") for p in ports) else ""
+    ports = [port for c in spec.get("containers") or [] for port in c.get("ports") or []]
+    reasons = {
+        "being deleted": meta.get("deletionTimestamp"),
+        "annotated to stay": notes.get(SAFE) == "false" or "true" in map(notes.get, KEEP),
+        "critical for the system": spec.get("priorityClassName") in CRITICAL,
+        "owned by no controller": not any(
+            owner.get("controller") for owner in meta.get("ownerReferences") or []
+        ),
+        # volumes alone know where they are
+        "a claim that may be bound to a zone or node": volumes & CLAIMS,
+        "local storage": volumes & LOCAL and notes.get(SAFE) != "true",
+        f"a volume of another kind ({', '.join(sorted(volumes - KNOWN))})": volumes - KNOWN,
+        "disruption budget": any(
+            budget["metadata"].get("namespace", "default") == namespace
+            and selected(meta.get("labels") or {}, (budget.get("spec") or {}).get("selector") or {})
+            for budget in budgets
+        ),
+        # rules about other pods and ports, which the problem cannot express
+        "affinity to other pods": any(
+            (affinity.get(kind) or {}).get(REQUIRED) for kind in ("podAffinity", "podAntiAffinity")
+        ),
+        "topology spread": any(
+            rule.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule" for rule in spread
+        ),
+        "host port": spec.get("hostNetwork") or any(port.get("hostPort") for port in ports),
+    }
+    return next((why for why, found in reasons.items() if found), "")

@@ -25,7 +25,7 @@ import numpy as np
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.queueing.arrays import FloatArray, floats, integers
 from optgap.models.queueing.jobs import Jobs
-from optgap.models.queueing.log import AT_ONCE, Pool, QueueLog, happened, peak, peaks
+from optgap.models.queueing.log import AT_ONCE, Pool, QueueLog, peak, peaks
 from optgap.models.queueing.slurm.clock import Times, read_times
 from optgap.models.queueing.slurm.table import Table, gpus, hosts, limit_s, read_table, shares
 from optgap.models.reading import Path, read_text
@@ -44,14 +44,10 @@ class _Run:
     name: str
     row: int
     start_s: float
-    end_s: float
+    lasted_s: float
     gpus: int
     pool: str
     nodes: tuple[str, ...]
-
-    @property
-    def lasted_s(self) -> float:
-        return self.end_s - self.start_s
 
 
 def read_slurm(
@@ -99,7 +95,7 @@ def read_slurm(
     reasons["of another pool"] = len(runs) - len(found)
     rows, start = [run.row for run in found], floats([run.start_s for run in found])
     lasted = floats([run.lasted_s for run in found])
-    users, partitions = table.column("user"), table.column("partition")
+    partitions = table.column("partition")
     warnings = _warnings(table, times, runs, chosen)
     jobs = Jobs.of(
         np.minimum(arrivals[rows], start),
@@ -110,20 +106,8 @@ def read_slurm(
         estimate_s=_estimates(table, lasted, rows, warnings),
         source=source,
     )
-    size = _pool(found, start, lasted, gpus)
-    name = f"slurm {source}, {chosen}"
-    problem, logged, lacks = happened(jobs, start, size, name, source, times.at)
-    return QueueLog(
-        problem,
-        logged,
-        tuple(users[row] for row in rows),
-        size.said,
-        sum("." not in name for name in table.columns["jobid"]) + len(table.unread),
-        {why: count for why, count in reasons.items() if count},
-        pools,
-        tuple(warnings),
-        lacks,
-    )
+    shown, name = _pool(found, start, lasted), f"slurm {source}, {chosen}"
+    return QueueLog.of(jobs, start, gpus, shown, name, source, times.at, reasons, pools, warnings)
 
 
 def _runs(table: Table, times: Times, source: str) -> tuple[list[_Run], Counter[str]]:
@@ -169,7 +153,7 @@ def _runs(table: Table, times: Times, source: str) -> tuple[list[_Run], Counter[
                 raise InputError(source, where, places[k], f"a host list: {error}") from None
             copies[name] += 1
             own = name if copies[name] == 1 else f"{name}#{copies[name]}"
-            found.append(_Run(own, k, start, end, count, kind, nodes))
+            found.append(_Run(own, k, start, end - start, count, kind, nodes))
             for node in nodes if kind else ():
                 types.setdefault(node, set()).update(kind.split("+"))
     # runs whose type is not told are of their nodes' types; of two, a pool of their own
@@ -189,32 +173,30 @@ def _never(state: str) -> str:
     }.get(word, f"never started ({word})")  # fmt: skip
 
 
-def _pool(
-    runs: Sequence[_Run], start_s: FloatArray, lasted_s: FloatArray, told: int | None
-) -> Pool:
-    """Return the pool as given, else the sum of the most GPUs ever held on each node."""
+def _pool(runs: Sequence[_Run], start_s: FloatArray, lasted_s: FloatArray) -> Pool:
+    """Return the sum of the most GPUs ever held on each node."""
     end_s, held = start_s + lasted_s, integers([run.gpus for run in runs])
     most = peak(start_s, end_s, held)[0]
     names = {node: k for k, node in enumerate(dict.fromkeys(n for run in runs for n in run.nodes))}
     if not names:
-        return Pool.of(told, most, AT_ONCE)
+        return Pool(most, AT_ONCE)
     # how a gang's GPUs lie on its nodes is not told: on each as many, and the rest anywhere
     on = [
         (k, run.gpus // len(run.nodes), names[n]) for k, run in enumerate(runs) for n in run.nodes
     ]
     k, share, node = (integers(column) for column in zip(*on, strict=True))
     seen = int(peaks(start_s[k], end_s[k], share, node)[0].sum())
-    return Pool.of(told, max(seen, most), BY_NODE)
+    return Pool(max(seen, most), BY_NODE)
 
 
 def _warnings(table: Table, times: Times, runs: Sequence[_Run], pool: str) -> list[str]:
     """Return warnings about odd rows."""
-    told = table.unread[:5]
+    told, more = table.unread[:1], len(table.unread) - 1
+    if more > 0:
+        told[0] += f" (as {more:,} more)"
     early = sum(bool(times.early[run.row]) for run in runs)
     if early:
         told.append(counted(early, "job began before its submission: a wait of 0"))
-    if len(table.unread) > 5:
-        told.append(f"… {len(table.unread) - 5} more")
     running = sum(bool(times.still[run.row]) for run in runs)
     if running:
         told.append(f"{counted(running, 'job still runs')}: the log's end is taken for its own")

@@ -11,7 +11,7 @@ from operator import mul
 from optgap.models.errors import InputError, NoQuote
 
 COMMAND = (
-    "TZ=UTC sacct -a -X -P -D -S now-30days -o JobID,JobIDRaw,User,Partition,State,Submit,Eligible,"
+    "TZ=UTC sacct -a -X -P -D -S now-30days -o JobID,JobIDRaw,Partition,State,Submit,Eligible,"
     "Start,End,ElapsedRaw,Suspended,Timelimit,ReqTRES,AllocTRES,NodeList"
 )
 """Command that prints all necessary columns, on a clock without changes."""
@@ -25,8 +25,6 @@ OTHERS = (
 """Lines that Slurm prints beside such a table."""
 JOB = re.compile(r"\d+([_+.].*)?")
 NEEDED = ("submit", "start", "end")
-
-
 MOST_HOSTS = 100_000
 """Largest number of nodes in one host list."""
 NEVER = frozenset({"", "none", "unknown", "n/a", "none assigned", "invalid"})

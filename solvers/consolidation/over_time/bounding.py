@@ -46,7 +46,7 @@ def best_bound(
     best = Bound(float(known.bound or 0.0), str(known.bound_by), ())
     if len(problem) > TUNING.most_tasks or limits.stop is not None:
         return best, 0
-    buckets = params.buckets or (40 if len(problem) <= 150 else 32)
+    buckets = 40 if len(problem) <= 150 else 32
     found, rounds = by_prices(relaxation(problem, buckets), limits, params)
     return best.raised(found, BY_PRICES), rounds
 

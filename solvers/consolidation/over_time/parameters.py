@@ -14,9 +14,6 @@ FROM_0 = (0.0, math.inf)
 class BoundParams:
     """Parameters of `bound-over-time`."""
 
-    buckets: int = parameter(
-        0, "of time, about; 0 for 40, with more than 150 tasks 32", within=(0, 1000)
-    )
     rounds: int = parameter(400, "of column generation, at most", within=(1, 1e6))
     close: float = parameter(
         1e-3, "relative distance to the program's value that is let be", within=FROM_0

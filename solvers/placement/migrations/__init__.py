@@ -2,14 +2,15 @@
 
 The objective is power. Groups of tasks leave greedily (`greedy`), and the offline placement is
 matched to the present one (`target`). The better of two bounds counts: that of node patterns with
-everything but load free to move, for any K, and that of K departures (`departures`). Small clusters
-are solved exactly for each K (`exact`).
+everything but load free to move, for any K, and that of K departures. Small clusters are solved
+exactly for each K (`bounds`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -18,25 +19,18 @@ from optgap.models.limits import Limits
 from optgap.models.placement import PlacementSolution
 from optgap.models.placement.migrations import MigrationProblem, Move
 from optgap.models.result import Termination
-from optgap.solvers.formulation import Stopped
-from optgap.solvers.placement.migrations.departures import saved_w
-from optgap.solvers.placement.migrations.exact import MigrationModel
+from optgap.solvers.placement.migrations.bounds import exact, saved_w
 from optgap.solvers.placement.migrations.greedy import Descent
 from optgap.solvers.placement.migrations.state import NOTHING, State
 from optgap.solvers.placement.migrations.target import (
-    Part,
-    free_part,
+    free_nodes,
     in_order,
     laid_over,
     without_load,
 )
 
-MOST_STEPS = 10
-"""Steps per task after which a descent ends; each saves power, so the limit is never met."""
 EXACT_NODES, EXACT_TASKS = 40, 120
 """Largest sizes at which the integer program is solved."""
-EXACT_UNITS = 10.0
-"""Work for the integer program, for each number of migrations."""
 ROUNDS = 10
 """Number of neighbourhoods that the offline placement re-solves."""
 TOLERANCE = 4e-3
@@ -68,11 +62,13 @@ class MigrationCurve:
 
     Parameters
     ----------
+    migration: the problem.
     points: results by ascending `most`; the last is for any number of migrations.
     solution: placement after the moves of the last point.
     termination: reason why the work stopped.
     """
 
+    migration: MigrationProblem
     points: tuple[CurvePoint, ...]
     solution: PlacementSolution
     termination: Termination
@@ -153,21 +149,16 @@ def curve(
     InputError: for another objective than power, or CPU power as printed in Eq. 1, which can
         fall when a task arrives.
     """
-    problem, current = migration.problem, migration.current
+    problem = migration.problem
     if problem.objective.goal != "power":
         raise InputError("problem", "field objective.goal", problem.objective.goal, "'power'")
     if problem.power.cpu_rule != "packages":
         raise InputError("problem", "field power.cpu_rule", problem.power.cpu_rule, "'packages'")
     work = _Work(migration, limits, seed)
     descent = Descent(migration)
-    descent.run(MOST_STEPS * len(problem.tasks), limits)
+    descent.run(limits)
     work.add(descent.moves)
-    # arrivals never lower the power of a node
-    stay = PlacementSolution.of_arrays(
-        np.where(migration.movable, -1, current.node),
-        np.where(migration.movable, 0, current.gpu_mask),
-    )
-    bounds = [(migration.evaluate(stay).objective, "what must stay"), _patterns(work)]
+    by_patterns = _patterns(work)
     small = len(problem.cluster) <= EXACT_NODES and len(problem.tasks) <= EXACT_TASKS
     most = max(len(work.best()[0]), int(migration.movable.sum()) if small else 0, 1)
     grid = _grid(most, wanted)
@@ -178,86 +169,68 @@ def curve(
             left = len(descent.moves)
             begun = round((k - left) * len(way) / (len(way) - left))
             between = Descent(migration, way[:begun])
-            between.run(k, limits)
+            between.run(limits, k)
             work.add(between.moves, begun)
     now, saved = work.paths[0][1][0], saved_w(State(migration)) * (1 + ROUNDING)
     least = (now - saved).tolist()
     gone = {k: (least[min(k, len(least) - 1)], "departures, node by node") for k in grid}
-    exact = _exact(work, grid[1:]) if small else {}
-    exact[0] = now, "no migration"
+    known = _exact(work, grid[1:]) if small else {}
+    known[0] = now, "no migration"
     points = tuple(
-        work.point(k, k == most, *max(*bounds, gone[k], exact.get(k, bounds[0]))) for k in grid
+        work.point(k, k == most, *max(by_patterns, gone[k], known.get(k, gone[k]))) for k in grid
     )
     end, _ = migration.follow(points[-1].moves, len(points[-1].moves))
-    return MigrationCurve(points, end, limits.stop or Termination.COMPLETED)
+    return MigrationCurve(migration, points, end, limits.stop or Termination.COMPLETED)
 
 
 def _grid(most: int, wanted: Iterable[int]) -> list[int]:
     """Return 0, 1, 2, 5, 10, … below `most`, the wanted numbers, and `most`."""
-    steps = {0, most, *(k for k in wanted if 0 <= k <= most)}
-    scale = 1
-    while scale <= most:
-        steps |= {f * scale for f in (1, 2, 5) if f * scale < most}
-        scale *= 10
-    return sorted(steps)
+    steps = {f * 10**digits for digits in range(len(str(most))) for f in (1, 2, 5)}
+    return sorted({0, most, *(k for k in (*steps, *wanted) if 0 <= k < most)})
 
 
 def _patterns(work: _Work) -> tuple[float, str]:
-    """Return the bound if all but load may move; store the moves to the offline placement."""
+    """Return the bound if all but load may move; store moves towards the offline placement.
+
+    The placement is that of the nodes on which any equal tasks may be exchanged.
+    """
     from optgap.solvers.placement.patterns import bound_patterns, patterns
 
-    migration = work.migration
-    part, whole = free_part(migration), without_load(migration)
-    seed, left = work.seed, work.limits.remaining
-    bounded = None
-    if whole is not None and not (part and len(part.nodes) == len(whole[0].nodes)):
-        share = work.limits.within(PATTERN_SHARE / 2 * left)
-        bounded = bound_patterns(
-            whole[0].problem, limits=share, seed=seed, tolerance=TOLERANCE, start=whole[0].here
-        )
-    if part is not None:
-        share = work.limits.within(PATTERN_SHARE * left)
-        found = patterns(
-            part.problem, limits=share, seed=seed, tolerance=TOLERANCE, rounds=ROUNDS,
-            start=part.here,
-        )  # fmt: skip
-        bounded = found if bounded is None else bounded
-        if found.solution is not None and (found.solution.node >= 0).all():
-            _lay(work, part, found.solution)
-    if whole is None or bounded is None or bounded.bound is None:
+    migration, limits, free = work.migration, work.limits, free_nodes(work.migration)
+    every = np.arange(len(migration.problem.cluster))
+    part, whole = (without_load(migration, nodes) for nodes in (free, every))
+    if whole is None:
         return -np.inf, ""
-    bound = bounded.bound + whole[1] - ROUNDING * abs(bounded.bound)
+    asked: dict[str, Any] = {"seed": work.seed, "tolerance": TOLERANCE}
+    share = PATTERN_SHARE * limits.remaining
+    bounded = None
+    if part is None or len(free) < len(every):
+        half = limits.within(share / 2)
+        bounded = bound_patterns(whole.problem, limits=half, start=whole.here, **asked)
+    if part is not None:
+        found = patterns(
+            part.problem, limits=limits.within(share), rounds=ROUNDS, start=part.here, **asked
+        )
+        bounded = bounded or found
+        if found.solution is not None and (found.solution.node >= 0).all():
+            near = laid_over(part, found.solution)
+            node, mask = migration.current.node.copy(), migration.current.gpu_mask.copy()
+            node[part.tasks], mask[part.tasks] = free[near.node], near.gpu_mask
+            way = in_order(migration, PlacementSolution.of_arrays(node, mask), limits)
+            descent = Descent(migration, way)
+            descent.run(limits)
+            work.add(descent.moves)
+    if bounded is None or bounded.bound is None:
+        return -np.inf, ""
+    bound = bounded.bound + whole.load_w - ROUNDING * abs(bounded.bound)
     return bound + migration.fixed_w, bounded.bound_by or ""
-
-
-def _lay(work: _Work, part: Part, found: PlacementSolution) -> None:
-    """Store the moves to an offline placement of a part, and a descent from there."""
-    migration = work.migration
-    near = laid_over(part, found)
-    node, mask = migration.current.node.copy(), migration.current.gpu_mask.copy()
-    node[part.tasks] = part.nodes[near.node]
-    mask[part.tasks] = near.gpu_mask
-    target = PlacementSolution.of_arrays(node, mask)
-    if migration.check(target):  # more tasks on a node than it may run
-        return
-    way = in_order(migration, target, work.limits)
-    descent = Descent(migration, way)
-    descent.run(len(way) + MOST_STEPS * len(part.tasks), work.limits)
-    work.add(descent.moves)
 
 
 def _exact(work: _Work, grid: Sequence[int]) -> dict[int, tuple[float, str]]:
     """Return exact bounds by number of migrations; store the moves if an order is found."""
     bounds: dict[int, tuple[float, str]] = {}
     migration, limits = work.migration, work.limits
-    try:
-        model = MigrationModel(migration, limits)
-    except Stopped:
-        return bounds
-    for most in grid:
-        if limits.stop:
-            break
-        solution, bound = model.solve(most, limits.within(EXACT_UNITS * limits.effort), work.seed)
+    for most, solution, bound in exact(migration, grid, limits, work.seed):
         if bound is not None:
             bounds[most] = bound + migration.fixed_w, "integer program (HiGHS)"
         if solution is not None and not migration.check(solution, most):

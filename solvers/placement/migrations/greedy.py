@@ -8,6 +8,7 @@ fits by construction.
 from __future__ import annotations
 
 import heapq
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -36,7 +37,7 @@ class Descent:
         for n in range(len(migration.problem.cluster)):
             self._value(n)
 
-    def run(self, most: int, limits: Limits) -> None:
+    def run(self, limits: Limits, most: float = math.inf) -> None:
         """Move until `most` migrations are used up, or no group saves power."""
         while self._heap and len(self.moves) < most and not limits.stop:
             _, _, age, unit = heapq.heappop(self._heap)
@@ -77,9 +78,7 @@ class Descent:
             return n, tuple(order), barred
 
         for members in state.groups(n):
-            # where a task comes back to is not ours to say if a scheduler picks the GPU
-            fullest = self.migration.further.fullest[members].any()
-            yield unit(members, -1 if fullest else int(np.bitwise_or.reduce(state.mask[members])))
+            yield unit(members, int(np.bitwise_or.reduce(state.mask[members])))
         plain = [k for k in here if movable[k] and not tasks.num_gpu[k]]
         plain.sort(key=lambda k: -tasks.cpu_milli[k])
         free = int(state.free_cpu[n])

@@ -11,6 +11,8 @@ from optgap.models.placement.arrays import BoolArray, IntArray
 from optgap.models.placement.kernels import Table, cpu_w, node_table
 from optgap.models.placement.migrations import MigrationProblem, Move
 
+WHOLE_GPU = 1000
+"""Milli-GPU of a GPU."""
 NOTHING = 1e-9
 """Saving up to which a difference is rounding, W."""
 
@@ -19,12 +21,9 @@ NOTHING = 1e-9
 def landing(
     nodes: Table,
     free_cpu: IntArray,
-    free_memory: IntArray,
     gpu_free: IntArray,
-    gpu_full: IntArray,
     allowed: BoolArray,
     cpu: int,
-    memory: int,
     num_gpu: int,
     share: int,
     barred_node: int,
@@ -36,32 +35,19 @@ def landing(
     """
     best, best_mask, best_w, best_left, best_cpu = -1, 0, np.inf, 0, 0
     for n in range(len(nodes)):
-        if not allowed[n] or cpu > free_cpu[n] or memory > free_memory[n]:
+        if not allowed[n] or (n == barred_node and barred == -1):
             continue
-        if n == barred_node and barred == -1:
+        mask, left, busy, found = 0, 0, 0, 0
+        for g in range(nodes[n]["gpus"] if num_gpu else 0):
+            free = gpu_free[n, g]
+            if free < share or (n == barred_node and (barred >> g) & 1):
+                continue
+            if num_gpu == 1 and (not found or free - share < left):
+                mask, left, busy, found = 1 << g, free - share, int(free == WHOLE_GPU), 1
+            elif num_gpu > found:  # several GPUs are whole ones
+                mask, busy, found = mask | 1 << g, busy + 1, found + 1
+        if found < num_gpu:
             continue
-        mask, left, busy = 0, 0, 0
-        if num_gpu == 1:
-            chosen = -1
-            for g in range(nodes[n]["gpus"]):
-                if n == barred_node and (barred >> g) & 1:
-                    continue
-                free = gpu_free[n, g]
-                if free >= share and (chosen < 0 or free < gpu_free[n, chosen]):
-                    chosen = g
-            if chosen < 0:
-                continue
-            mask, left = 1 << chosen, gpu_free[n, chosen] - share
-            busy = 1 if gpu_free[n, chosen] == gpu_full[n] else 0
-        elif num_gpu > 1:
-            for g in range(nodes[n]["gpus"]):
-                if n == barred_node and (barred >> g) & 1:
-                    continue
-                if gpu_free[n, g] == gpu_full[n] and busy < num_gpu:
-                    mask |= 1 << g
-                    busy += 1
-            if busy < num_gpu:
-                continue
         watts = busy * (nodes[n]["gpu_full_w"] - nodes[n]["gpu_idle_w"])
         watts += cpu_w(nodes[n], free_cpu[n] - cpu) - cpu_w(nodes[n], free_cpu[n])
         over = free_cpu[n] - cpu
@@ -91,17 +77,14 @@ class State:
         self.nodes = node_table(problem, np.arange(len(problem.cluster)))
         widest = max(1, int(problem.cluster.gpus.max()))
         self.free_cpu = np.array(problem.cluster.cpu_milli)
-        self.free_memory = np.array(problem.cluster.memory_mib)
-        self.gpu_full = migration.further.units.astype(np.int64)
-        self.gpu_free = np.repeat(self.gpu_full[:, None], widest, axis=1)
+        self.gpu_free = np.full((len(problem.cluster), widest), WHOLE_GPU)
         self.more_free = migration.further.capacity.astype(np.int64).copy()
         self.short = [np.flatnonzero(asks) for asks in migration.further.asks]
-        takes = self.tasks.cpu_milli, self.tasks.memory_mib, migration.further.share
+        takes = self.tasks.cpu_milli, self.tasks.gpu_milli
         self.takes = list(zip(*(column.tolist() for column in takes), strict=True))
         self.node = np.full(len(problem.tasks), -1, dtype=np.int64)
         self.mask = np.zeros(len(problem.tasks), dtype=np.int64)
         self.on: list[set[int]] = [set() for _ in range(len(problem.cluster))]
-        self._allowed: dict[tuple[str, int], BoolArray] = {}
         for k in range(len(problem.tasks)):
             self.put(k, int(migration.current.node[k]), int(migration.current.gpu_mask[k]))
 
@@ -120,9 +103,8 @@ class State:
         return n, mask
 
     def _change(self, k: int, n: int, mask: int, sign: int) -> None:
-        cpu, memory, share = self.takes[k]
+        cpu, share = self.takes[k]
         self.free_cpu[n] -= sign * cpu
-        self.free_memory[n] -= sign * memory
         if len(self.short[k]):
             self.more_free[:, n] -= sign * self.migration.further.asks[k]
         for g in _bits(mask):
@@ -147,7 +129,7 @@ class State:
         """Return the power of node `n`, W."""
         node = self.nodes[n]
         gpus = int(node["gpus"])
-        busy = int((self.gpu_free[n, :gpus] < self.gpu_full[n]).sum())
+        busy = int((self.gpu_free[n, :gpus] < WHOLE_GPU).sum())
         idle_w, full_w = float(node["gpu_idle_w"]), float(node["gpu_full_w"])
         return busy * full_w + (gpus - busy) * idle_w + self.cpu_power(n, int(self.free_cpu[n]))
 
@@ -156,43 +138,19 @@ class State:
         problem = self.migration.problem
         return problem.power.cpu_w(int(problem.cluster.cpu_milli[n]), free_milli)
 
-    def allowed(self, k: int) -> BoolArray:
-        """Return the nodes (N,) that task `k` may go to, however full."""
-        spec = self.tasks.gpu_specs[k] if self.tasks.num_gpu[k] else ""
-        key = (spec, int(self.migration.node_set_of[k]))
-        if key not in self._allowed:
-            cluster = self.migration.problem.cluster
-            models = set(spec.split("|")) if spec else None
-            fits = np.array([models is None or m in models for m in cluster.models])
-            if key[1] >= 0:
-                fits &= self.migration.node_sets[key[1]]
-            self._allowed[key] = fits & ~self.migration.closed
-        return self._allowed[key]
-
     def best(self, k: int, barred_node: int, barred: int) -> tuple[int, int, float]:
         """Return the `landing` of task `k`, which has no place at the moment."""
         tasks, further = self.tasks, self.migration.further
-        allowed = self.allowed(k)
+        allowed = self.migration.allowed[k]
         for r in self.short[k]:
             allowed = allowed & (self.more_free[r] >= further.asks[k, r])
         n, mask, watts = landing(
-            self.nodes, self.free_cpu, self.free_memory, self.gpu_free, self.gpu_full,
-            allowed, int(tasks.cpu_milli[k]), int(tasks.memory_mib[k]),
-            int(tasks.num_gpu[k]), int(further.share[k]), barred_node, barred,
+            self.nodes, self.free_cpu, self.gpu_free, allowed, int(tasks.cpu_milli[k]),
+            int(tasks.num_gpu[k]), int(tasks.gpu_milli[k]), barred_node, barred,
         )  # fmt: skip
         return int(n), int(mask), float(watts)
 
     def fits(self, k: int, n: int, mask: int) -> bool:
         """Tell whether task `k`, which has no place at the moment, fits there."""
-        tasks, further = self.tasks, self.migration.further
-        return bool(
-            self.free_cpu[n] >= tasks.cpu_milli[k]
-            and self.free_memory[n] >= tasks.memory_mib[k]
-            and (self.more_free[:, n] >= further.asks[k])[self.short[k]].all()
-            and all(self.gpu_free[n, g] >= further.share[k] for g in _bits(mask))
-            and (not further.fullest[k] or mask == self._picked(k, n))
-        )
-
-    def _picked(self, k: int, n: int) -> int:
-        there = np.array(sorted(self.on[n]), dtype=np.int64)
-        return self.migration.picked(k, n, there, self.mask[there])
+        enough = (self.more_free[:, n] >= self.migration.further.asks[k])[self.short[k]].all()
+        return bool(enough) and all(self.gpu_free[n, g] >= self.takes[k][1] for g in _bits(mask))

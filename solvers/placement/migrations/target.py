@@ -7,7 +7,7 @@ list of moves that all fit. If tasks block one another, one of them waits on a t
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.arrays import BoolArray, IntArray
 from optgap.models.placement.cluster import Cluster
-from optgap.models.placement.migrations import MigrationProblem, Move
+from optgap.models.placement.migrations import MigrationProblem, Move, admitted
 from optgap.models.placement.power import CORE_MILLI
 from optgap.solvers.placement.migrations.state import State
 
@@ -26,96 +26,71 @@ MOST_HOPS = 3
 
 @dataclass(frozen=True)
 class Part:
-    """Part of a cluster: some nodes, and their tasks that are not load.
+    """Nodes of a cluster without their load: the tasks without GPUs that must stay.
 
     Parameters
     ----------
-    problem: these nodes, less the CPU and memory of their load, and these tasks.
-    nodes, tasks: their indices in the cluster.
-    here: present nodes of the tasks.
+    problem: the nodes, less the CPU and memory of their load, and the other tasks.
+    tasks: indices of these tasks in the cluster.
+    here: present places of the tasks.
+    load_w: least power that the load adds to the nodes, W.
     """
 
     problem: PlacementProblem
-    nodes: IntArray
     tasks: IntArray
     here: PlacementSolution
+    load_w: float
+
+
+def free_nodes(migration: MigrationProblem) -> IntArray:
+    """Return the nodes without tasks that other nodes with such GPUs would not take."""
+    problem, allowed = migration.problem, np.array(migration.allowed)
+    open_to = np.asarray(allowed[migration.movable].any(axis=0))
+    such = np.array(admitted(problem)) & (problem.cluster.gpus >= problem.tasks.num_gpu[:, None])
+    free = migration.movable & (allowed | ~(such & open_to)).all(axis=1)
+    open_to[migration.current.node[~free & ~_load(migration)]] = False
+    return np.flatnonzero(open_to)
 
 
 def _load(migration: MigrationProblem) -> BoolArray:
-    """Return the tasks (T,) without GPUs that must stay, the load of their nodes."""
     load: BoolArray = ~migration.movable & (migration.problem.tasks.num_gpu == 0)
     return load
 
 
-def free_part(migration: MigrationProblem) -> Part | None:
-    """Return the nodes on which any equal tasks may be exchanged, with their tasks.
-
-    The result is None if no task is on such a node.
-    """
-    load = _load(migration)
-    held = migration.closed.copy()
-    confined = ~migration.movable | (migration.node_set_of >= 0)
-    held[migration.current.node[confined & ~load]] = True
-    return _part(migration, np.flatnonzero(~held))
-
-
-def without_load(migration: MigrationProblem) -> tuple[Part, float] | None:
-    """Return all nodes without their load, and the least W that the load adds.
-
-    All other tasks may go anywhere. The least further power that a node draws with its load may be
-    added to a bound. The result is None if there is nothing but load.
-    """
-    cluster, power = migration.problem.cluster, migration.problem.power
-    load = _held(migration, migration.problem.tasks.cpu_milli)
-    rest = _part(migration, np.arange(len(cluster)))
-    if rest is None:
-        return None
-    columns = cluster.cpu_milli, load, rest.problem.cluster.cpu_milli
-    added = 0.0
-    for row, nodes in Counter(zip(*(c.tolist() for c in columns), strict=True)).items():
-        size, used, left = row
-        edges = (*(e - used for e in power.cpu_edges(size)), *power.cpu_edges(left))
-        # both are constant between edges: what others use is tried at each and behind it
-        tried = {0, *edges, *(edge + 1 for edge in edges)}
-        added += nodes * min(
-            power.cpu_w(size, size - used - u) - power.cpu_w(left, left - u)
-            for u in tried
-            if 0 <= u <= size - used
-        )
-    return rest, added
-
-
-def _held(migration: MigrationProblem, of: IntArray) -> IntArray:
-    """Return what load takes on each node, (N,), given the amounts `of` all tasks."""
-    load = _load(migration)
-    held = np.zeros(len(migration.problem.cluster), dtype=np.int64)
-    np.add.at(held, migration.current.node[load], of[load])
-    return held
-
-
-def _part(migration: MigrationProblem, nodes: IntArray) -> Part | None:
-    """Return these nodes less their load, with their tasks; None without tasks.
+def without_load(migration: MigrationProblem, nodes: IntArray) -> Part | None:
+    """Return nodes without their load; None if there is nothing but load.
 
     A node of whole cores gets a milli-vCPU more than is left. Its CPU packages then equal those of
     the node with its load, whose cores are counted from the free amount.
     """
     problem, current = migration.problem, migration.current
-    cluster, of, load = problem.cluster, problem.tasks, _load(migration)
-    tasks = np.flatnonzero(np.isin(current.node, nodes) & ~load)
+    cluster, of, power = problem.cluster, problem.tasks, problem.power
+    load = _load(migration)
+    tasks = np.flatnonzero(~load & np.isin(current.node, nodes))
     if not len(tasks):
         return None
-    place = np.full(len(cluster), -1)
-    place[nodes] = np.arange(len(nodes))
-    here = PlacementSolution.of_arrays(place[current.node[tasks]], current.gpu_mask[tasks])
-    used = _held(migration, of.cpu_milli)
+    used, memory = np.zeros_like(cluster.cpu_milli), cluster.memory_mib.copy()
+    np.add.at(used, current.node[load], of.cpu_milli[load])
+    np.subtract.at(memory, current.node[load], of.memory_mib[load])
     cpu = cluster.cpu_milli - used
     cpu += (used > 0) & (cpu % CORE_MILLI == 0)
-    memory = cluster.memory_mib - _held(migration, of.memory_mib)
+    load_w, columns = 0.0, (cluster.cpu_milli, used, cpu)
+    for row, count in Counter(zip(*(c[nodes].tolist() for c in columns), strict=True)).items():
+        size, held, left = row
+        edges = (*(e - held for e in power.cpu_edges(size)), *power.cpu_edges(left))
+        # both are constant between edges: what others use is tried at each and behind it
+        tried = {0, *edges, *(edge + 1 for edge in edges)}
+        load_w += count * min(
+            power.cpu_w(size, size - held - u) - power.cpu_w(left, left - u)
+            for u in tried
+            if 0 <= u <= size - held
+        )
     names, models = ([column[n] for n in nodes] for column in (cluster.names, cluster.models))
     rest = Cluster.of(names, cpu[nodes], memory[nodes], cluster.gpus[nodes], models)
-    ranks = np.arange(len(nodes))
+    ranks, mask = np.arange(len(nodes)), current.gpu_mask[tasks]
     part = replace(problem, cluster=rest, tasks=of.take(tasks.tolist()), ranks=ranks)
-    return Part(part, nodes, tasks, here)
+    here = PlacementSolution.of_arrays(np.searchsorted(nodes, current.node[tasks]), mask)
+    return Part(part, tasks, here, load_w)
 
 
 def laid_over(part: Part, found: PlacementSolution) -> PlacementSolution:
@@ -143,13 +118,17 @@ def laid_over(part: Part, found: PlacementSolution) -> PlacementSolution:
                 node[k], mask[k] = n, here.gpu_mask[k]
                 place.update(zip(found.gpus(w), here.gpus(k), strict=True))
         unmet = [w for w in wanted if num_gpu[w] < 2 or found.gpus(w)[0] not in place]
-        one = [k for k in members[0][n] if num_gpu[k] == 1]
         gpus = range(int(problem.cluster.gpus[n]))
-        place |= _gpu_pairs(
-            {g: Counter(class_of[w] for w in unmet if found.gpu_mask[w] == 1 << g) for g in gpus},
-            {g: Counter(class_of[k] for k in one if here.gpu_mask[k] == 1 << g) for g in gpus},
-            place,
+        want, have = (
+            {g: Counter(class_of[k] for k in on if masks[k] == 1 << g) for g in gpus}
+            for on, masks in ((unmet, found.gpu_mask), (members[0][n], here.gpu_mask))
         )
+        free = {*gpus} - {*place.values()}
+        pairs = [(-(want[g] & have[h]).total(), g, h) for g in want.keys() - place for h in free]
+        for _, g, h in sorted(pairs):
+            if g not in place and h in free:
+                place[g] = h
+                free.remove(h)
         for w in unmet:
             bits, same = sum(1 << place[g] for g in found.gpus(w)), left[class_of[w]]
             stay = next((k for k in same if here.gpu_mask[k] == bits), None)
@@ -165,20 +144,6 @@ def laid_over(part: Part, found: PlacementSolution) -> PlacementSolution:
         k = pool[c].pop()
         node[k], mask[k] = n, bits
     return PlacementSolution.of_arrays(node, mask)
-
-
-def _gpu_pairs(
-    want: dict[int, Counter[int]], have: dict[int, Counter[int]], known: dict[int, int]
-) -> dict[int, int]:
-    """Return, for each GPU in `found`, the GPU of the node that keeps most of its tasks."""
-    from scipy.optimize import linear_sum_assignment
-
-    rows = [g for g in want if g not in known]
-    free = [g for g in have if g not in known.values()]
-    overlap = np.array([[(want[r] & have[c]).total() for c in free] for r in rows])
-    if not overlap.size:
-        return {}
-    return {rows[i]: free[j] for i, j in zip(*linear_sum_assignment(-overlap), strict=True)}
 
 
 def _matched(
@@ -209,53 +174,42 @@ def in_order(migration: MigrationProblem, target: PlacementSolution, limits: Lim
     """Return moves from the current placement towards `target`, each of which fits.
 
     A task that must make way and has no place yet waits on other nodes, at most `MOST_HOPS` times.
-    If tasks still block one another, the moves end before the target.
+    If tasks still block one another, the moves end before the target. Tasks that may not go to
+    their target stay.
     """
-    state, moves = State(migration), list[Move]()
-    tasks, hops = state.tasks, Counter[int]()
+    state, moves, hops = State(migration), list[Move](), Counter[int]()
+    node, masks, sizes = target.node.tolist(), target.gpu_mask.tolist(), state.tasks.demand_milli
+    movable, allowed = migration.movable, migration.allowed
     moved = migration.moved(target).tolist()
-    waiting: dict[int, dict[int, None]] = defaultdict(dict)  # tasks by the node that they go to
-    for k in moved:
-        waiting[int(target.node[k])][k] = None
-    changed = deque(waiting)
-    smallest = sorted(moved, key=lambda k: (tasks.demand_milli[k], tasks.cpu_milli[k], k))
+    left = dict.fromkeys(k for k in moved if movable[k] and allowed[k][node[k]])
+    changed = {node[k] for k in left}
 
-    def go(k: int, was: int, n: int, mask: int) -> None:
-        state.put(k, n, mask)
-        moves.append(Move(k, was, n, mask))
-        if waiting.get(was):
-            changed.append(was)
+    def left_by(k: int, aside: bool) -> int:
+        """Move a task to its target, or aside; return the node that it left, -1 if it did not."""
+        was, mask = state.take(k)
+        n, bits = state.best(k, was, -1)[:2] if aside else (node[k], masks[k])
+        if n < 0 or not (aside or state.fits(k, n, bits)):
+            state.put(k, was, mask)
+            return -1
+        state.put(k, n, bits)
+        moves.append(Move(k, was, n, bits))
+        return was
 
-    def made_way() -> bool:
-        """Move a blocking task to a third node, the smallest first; return whether one moved."""
-        for k in sorted(smallest, key=hops.__getitem__):
-            here = int(state.node[k])
-            if (
-                hops[k] == MOST_HOPS
-                or k not in waiting[int(target.node[k])]
-                or not waiting.get(here)
-            ):
-                continue
-            here, mask = state.take(k)
-            to, to_mask, _watts = state.best(k, here, -1)
-            if to >= 0:
+    while left and not limits.stop:
+        waiting = [k for k in left if node[k] in changed]
+        there = {k: was for k in waiting if (was := left_by(k, aside=False)) >= 0}
+        changed = {*there.values()}
+        for k in there:
+            del left[k]
+        if changed:
+            continue
+        wanted = {node[k] for k in left}
+        blocking = [k for k in left if hops[k] < MOST_HOPS and int(state.node[k]) in wanted]
+        for k in sorted(blocking, key=lambda k: (hops[k], sizes[k], k)):
+            if (was := left_by(k, aside=True)) >= 0:
                 hops[k] += 1
-                go(k, here, to, to_mask)
-                return True
-            state.put(k, here, mask)
-        return False
-
-    while not limits.stop:
-        while changed:
-            n = changed.popleft()
-            for k in list(waiting[n]):
-                mask = int(target.gpu_mask[k])
-                was, was_mask = state.take(k)
-                if state.fits(k, n, mask):
-                    go(k, was, n, mask)
-                    del waiting[n][k]
-                else:
-                    state.put(k, was, was_mask)
-        if not made_way():
+                changed = {was}
+                break
+        else:
             break
     return moves

@@ -111,7 +111,7 @@ def audit(
         seed=seed, limits=limits,
     )  # fmt: skip
     if kind in KINDS:
-        from optgap.auditing.queues import audit_queue
+        from optgap.auditing.logged import audit_queue
         from optgap.models.queueing.slurm import read_slurm
         from optgap.models.queueing.swf import read_swf_log
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from optgap.auditing.result import Audit, Covered
 from optgap.models.limits import Limits
 from optgap.models.placement.kubernetes import KubernetesReading, read_kubernetes
-from optgap.models.placement.kubernetes.power import UNKNOWN_W
+from optgap.models.placement.kubernetes.devices import UNKNOWN_W
 from optgap.models.placement.openb import read_devices
 from optgap.models.placement.solution import PlacementSolution
 from optgap.models.reading import Path
@@ -71,12 +71,9 @@ def audit_kubernetes(
         Covered(reading.records, reading.used, dict(reading.reasons)),
         sentence(reading, found),
         tuple(_facts(reading, now, best, found)),
-        {},
         tuple(notes),
         found.termination,
-        migration,
         found,
-        tuple(node.name for node in reading.nodes),
         asked=moves,
     )
 
@@ -100,12 +97,7 @@ def sentence(reading: KubernetesReading, found: MigrationCurve) -> str:
         text += f"migrating pods{f',{assumed}' if assumed else ''}; "
         if last.moves:
             text += f"{percent(share(last.power_w), 1)} is reachable with "
-            text += plural(len(last.moves), "migration")
-            enough = 0.5 * share(last.power_w)
-            half = next((p for p in found.points if share(p.power_w) >= enough), last)
-            if 4 * len(half.moves) < 3 * len(last.moves):
-                text += f", {percent(share(half.power_w), 1)} with {len(half.moves):,}"
-            text += "."
+            text += plural(len(last.moves), "migration") + "."
         else:
             text += "no migration found saves anything."
     unknown = sum(node.devices.verdict == "unknown" for node in reading.nodes)
@@ -128,11 +120,10 @@ def _facts(
         before, after = (_busy(reading, solution) for solution in places)
         yield "GPUs in use", f"{before:,} of {cards:,} now, {after:,} then"
     empty, then = (_empty(reading, solution) for solution in places)
-    yield "nodes free of other pods", f"{len(empty):,} now, {len(then):,} then"
     drained = [name for name in then if name not in set(empty)]
-    if drained:
-        more = f" and {len(drained) - NAMED:,} more" if len(drained) > NAMED else ""
-        yield "nodes that would be free", f"{len(drained):,}: {', '.join(drained[:NAMED])}{more}"
+    more = f" and {len(drained) - NAMED:,} more" if len(drained) > NAMED else ""
+    named = f" (new: {', '.join(drained[:NAMED])}{more})" if drained else ""
+    yield "nodes free of other pods", f"{len(empty):,} now, {len(then):,} then{named}"
     if reading.stays:
         told = ", ".join(f"{count:,} {why}" for why, count in reading.stays.items())
         yield "pods that must stay", f"{sum(reading.stays.values()):,}: {told}"

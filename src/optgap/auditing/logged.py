@@ -5,18 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from optgap.api import ahead
 from optgap.auditing.result import Audit, Covered
-from optgap.auditing.tables import UNTOLD, LoggedRows, read_log, require_some
-from optgap.comparing.comparison import ALL, Comparison, ComparisonRow
+from optgap.auditing.tables import UNTOLD, LoggedRows, read_log, require
+from optgap.comparing.comparison import ACCEPTED, ALL, Comparison, ComparisonRow
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem, as_solution
 from optgap.models.errors import InputError, RefereeError
 from optgap.models.limits import Limits
 from optgap.models.placement.migrations import MigrationProblem
 from optgap.models.placement.solution import PlacementSolution
+from optgap.models.queueing.log import QueueLog
 from optgap.models.queueing.solution import QueueingSolution
 from optgap.models.result import Result, Status, Termination, relative_gap
 from optgap.models.shown import counted
@@ -26,16 +30,10 @@ from optgap.versions import versions
 
 NAME = "logged"
 """Name of the row of the schedule that really ran."""
-Beside = Callable[[Problem], Comparison]
+Beside = Callable[..., Comparison]
 """Function that compares policies and methods on the problem of a log."""
-
-
-def alone(problem: Problem) -> Comparison:
-    """Return a comparison in which nothing ran and nothing is proven."""
-    goal = problem.objective.described
-    name, summary = problem.name, problem.summary
-    nothing = (None, None, None, None, ())
-    return Comparison(problem.family, name, summary, goal.unit, goal.sense, *nothing)
+IDLE = 0.5
+"""Share of idle waiting above which a log does not show the possible saving."""
 
 
 def judged(
@@ -121,7 +119,7 @@ def audit_solution(
         source, found = str(log), read_log(log, subject, columns)
     else:
         source, found = "log", LoggedRows(as_solution(log, subject), len(subject.subjects), {})
-    require_some(found, source)
+    require(found, source)
     reasons = dict(found.reasons)
     count = len(subject.subjects)
     subject, solution = _served(subject, found.solution)
@@ -132,13 +130,12 @@ def audit_solution(
     covered = Covered(max(found.records, count), len(subject.subjects), reasons)
     audit = judged(kind, source, subject, solution, covered, beside)
     facts = tuple((name, number(value)) for name, value in audit.now.metrics.items())
-    audit = replace(audit, sentence=_sentence(audit), facts=facts)
+    audit = replace(audit, sentence=_solution_sentence(audit), facts=facts)
     if moves is None or subject.family != "placement" or audit.violations:
         return audit
     migration = MigrationProblem.of(subject, solution)
     plan = curve(migration, limits=limits, seed=seed, wanted=(moves,))
-    names = subject.cluster.names
-    return replace(audit, migration=migration, curve=plan, node_names=names, asked=moves)
+    return replace(audit, curve=plan, asked=moves)
 
 
 def _served(problem: Any, solution: Any) -> tuple[Any, Any]:
@@ -156,7 +153,7 @@ def _served(problem: Any, solution: Any) -> tuple[Any, Any]:
     return problem, solution
 
 
-def _sentence(audit: Audit) -> str:
+def _solution_sentence(audit: Audit) -> str:
     """Say how far the logged schedule is from the bound."""
     comparison: Any = audit.comparison
     unit = comparison.unit
@@ -170,3 +167,82 @@ def _sentence(audit: Audit) -> str:
         if audit.known_by not in ("", NAME):
             text += f"; {audit.known_by} reaches {number(audit.best_known)} {unit}"
     return text
+
+
+# -- logs of jobs that ran ------------------------------------------------------------------------
+
+
+def audit_queue(kind: str, source: str, log: QueueLog, beside: Beside) -> Audit:
+    """Audit a log of jobs that ran.
+
+    The schedule may need more GPUs than the pool was said to have. The audit then compares it
+    with nothing.
+
+    Parameters
+    ----------
+    kind: format of the log, ``slurm`` or ``swf``.
+    """
+    covered = Covered(log.records, len(log.problem), log.reasons)
+    if log.lacks:
+        beside = partial(beside, policies=(), methods=())
+    found = judged(kind, source, log.problem, log.logged, covered, beside)
+    return replace(
+        found,
+        sentence=log.lacks or _sentence(log, found),
+        facts=_facts(log),
+        warnings=log.warnings,
+    )
+
+
+def _seconds(value: float) -> str:
+    """Write seconds with three digits, or as a whole number from 100 on."""
+    return f"{value:.3g} s" if value < 100 else f"{value:,.0f} s"
+
+
+def _best_policy(comparison: Comparison | None) -> Result | None:
+    """Return the policy with the least objective, apart from the log; None if none ran."""
+    rows = [
+        row.result
+        for row in (comparison.rows[1:] if comparison else ())
+        if row.result.kind == "policy"
+        and row.result.objective is not None
+        and row.bound_scope != ACCEPTED
+    ]
+    return min(rows, key=lambda result: result.objective or 0.0, default=None)
+
+
+def _sentence(log: QueueLog, found: Audit) -> str:
+    now, bound = found.now.objective, found.best_bound
+    text = f"The mean wait was {_seconds(now)}"
+    if now <= 0:
+        return f"{text}: no job waited, and nothing could be saved."
+    if log.idle_waiting >= IDLE:
+        return (
+            f"{text}. During {percent(log.idle_waiting, 0)} of the waiting time enough GPUs were "
+            "free for every waiting job, so the log does not show what a better schedule could "
+            "save (limits, priorities, CPUs, memory, reservations and other jobs are not in the "
+            "file)."
+        )
+    told = []
+    if best := _best_policy(found.comparison):
+        told.append(f"{best.method} gives {_seconds(best.objective or 0.0)}")
+    if bound is not None:
+        share = percent(max(0.0, (now - bound) / now), 1)
+        told.append(f"the lower bound is {_seconds(bound)}, so at most {share} could be saved")
+    where = "as told" if log.pool.said == "as told" else "in the log"
+    gpus = f"{log.problem.gpus:,} GPU" + "s" * (log.problem.gpus > 1)
+    return f"{text}. With the {gpus} {where}, {' and '.join(told)}." if told else f"{text}."
+
+
+def _facts(log: QueueLog) -> tuple[tuple[str, str], ...]:
+    wait = log.logged.start_s - log.problem.jobs.arrival_s
+    facts = [
+        ("GPUs", f"{log.problem.gpus:,}, {log.pool.said}"),
+        ("mean wait", f"{_seconds(float(wait.mean()))}, median {_seconds(float(np.median(wait)))}"),
+        ("load", percent(log.load, 1)),
+    ]
+    if len(log.pools) > 1:
+        told = [f"{name}: {counted(jobs, 'job')}, {number(hours)} GPU-h" for name, (jobs, hours) in
+                sorted(log.pools.items(), key=lambda p: -p[1][1])]  # fmt: skip
+        facts.append(("pools (--set pool=NAME)", "; ".join(told)))
+    return tuple(facts)

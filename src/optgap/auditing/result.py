@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from optgap.models.figures import delivered
 from optgap.models.placement.migrations import MigrationProblem, Move
 from optgap.models.result import Evaluation, Termination, Violation, relative_gap
 from optgap.models.shown import counted
-from optgap.render import Answer, Row, Table, number, percent, text_table
+from optgap.render import Answer, Row, Table, number, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +29,6 @@ SAID = (
 """Attributes that the JSON form has under their own names."""
 SHOWN = 12
 """Number of violations, and of warnings, that a person is shown."""
-Records = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -62,13 +61,11 @@ class MoveList(Answer):
     ----------
     migration: the problem whose tasks migrate.
     moves: the steps.
-    names: (N,) names of the nodes in the cluster.
     power_w: the power before the first and after each step, W.
     """
 
     migration: MigrationProblem
     moves: tuple[Move, ...]
-    names: tuple[str, ...]
     power_w: tuple[float, ...]
 
     def __len__(self) -> int:
@@ -78,17 +75,19 @@ class MoveList(Answer):
         return f"<MoveList of {len(self)} moves>"
 
     def _rows(self) -> list[dict[str, Any]]:
-        tasks = self.migration.problem.tasks.names
+        problem = self.migration.problem
+        tasks, nodes = problem.tasks.names, problem.cluster.names
         return [
             {
                 "task": tasks[move.task],
-                "from_node": self.names[move.from_node],
-                "to_node": self.names[move.to_node],
+                "from_node": nodes[move.from_node],
+                "to_node": nodes[move.to_node],
                 "gpu_index": [
                     g for g in range(move.gpu_mask.bit_length()) if move.gpu_mask >> g & 1
                 ],
+                "power_w": power,
             }
-            for move in self.moves
+            for move, power in zip(self.moves, self.power_w[1:], strict=True)
         ]
 
     def to_json(self) -> dict[str, Any]:
@@ -99,16 +98,14 @@ class MoveList(Answer):
         """Return a row for each step: task, from_node, to_node, gpu_index, and power_w after it."""
         import pandas as pd
 
-        columns = ["task", "from_node", "to_node", "gpu_index"]
-        frame = pd.DataFrame(self._rows(), columns=columns)
-        frame["power_w"] = list(self.power_w[1:])
-        return frame
+        columns = ["task", "from_node", "to_node", "gpu_index", "power_w"]
+        return pd.DataFrame(self._rows(), columns=columns)
 
     def table(self) -> Table:
         """Return a line for each step."""
         rows: list[Row] = [
-            (str(k), *map(str, where), ", ".join(map(str, gpus)), number(self.power_w[k]))
-            for k, (*where, gpus) in enumerate((move.values() for move in self._rows()), 1)
+            (str(k), *where, ", ".join(map(str, gpus)), number(watts))
+            for k, (*where, gpus, watts) in enumerate((row.values() for row in self._rows()), 1)
         ]
         return ("step", "pod", "from", "to", "GPUs", "power (W)"), rows, (0, 5)
 
@@ -133,11 +130,9 @@ class Audit(Answer):
     covered: number of records of the file that the audit is about.
     sentence: the result in words.
     facts: names and values, for people.
-    tables: further tables, by caption.
     warnings: lines about odd values in the file.
     termination: whether a limit or an interrupt ended the work.
-    migration, curve, node_names: for placements the tasks that may migrate, the saving by number
-        of moves, and the names of the nodes.
+    curve: for placements the saving by number of moves.
     asked: the number of moves that a plan was asked for, if one was.
     comparison: for logs every policy beside the schedule that ran.
 
@@ -163,12 +158,9 @@ class Audit(Answer):
     covered: Covered
     sentence: str
     facts: tuple[tuple[str, str], ...] = ()
-    tables: Mapping[str, Records] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     termination: Termination = Termination.COMPLETED
-    migration: MigrationProblem | None = field(default=None, repr=False)
     curve: MigrationCurve | None = field(default=None, repr=False)
-    node_names: tuple[str, ...] = field(default=(), repr=False)
     comparison: Comparison | None = field(default=None, repr=False)
     asked: int | None = None
 
@@ -198,10 +190,10 @@ class Audit(Answer):
         ------
         ValueError: when the audit is not one of a placement.
         """
-        if self.curve is None or self.migration is None:
+        if self.curve is None:
             raise ValueError(f"nothing moves in an audit of {self.family}")
         point = self.curve.at(most)
-        return MoveList(self.migration, point.moves, self.node_names, point.path_w)
+        return MoveList(self.curve.migration, point.moves, point.path_w)
 
     def _curve_rows(self) -> list[dict[str, float | int]]:
         points = self.curve.points if self.curve else ()
@@ -226,7 +218,6 @@ class Audit(Answer):
             "covered": asdict(self.covered),
             "moves_curve": self._curve_rows(),
             "facts": [{"name": name, "value": value} for name, value in self.facts],
-            "tables": {caption: [dict(r) for r in rows] for caption, rows in self.tables.items()},
             "warnings": list(self.warnings),
             "termination": str(self.termination),
         }
@@ -253,17 +244,38 @@ class Audit(Answer):
         path
             A file that ends in .png, .svg or .pdf. Default: none is written.
         """
-        from optgap.auditing.picture import audit_figure
+        from optgap.plotting import figures
+        from optgap.plotting.gaps import gaps_figure
 
-        return delivered(audit_figure(self), path)
+        if self.comparison is not None and self.best_bound is not None:
+            return delivered(gaps_figure(self.comparison), path)
+        figure = figures.new_figure(8.0, 4.4)
+        ax, rows = figure.subplots(), self._curve_rows()
+        moves, *watts = zip(*(row.values() for row in rows), strict=True) if rows else ((), (), ())
+        labels = "saved by the moves found", "no plan saves more (proven)"
+        for values, style, label in zip(watts, ("-o", "--"), labels, strict=True):
+            saved = [100 * (1 - watt / (watts[0][0] or 1.0)) for watt in values]
+            ax.plot(moves, saved, style, markersize=4, label=label)
+        ax.set_xscale("symlog", linthresh=1)
+        ax.set_xticks(moves, [f"{most:,}" for most in moves], rotation=45)
+        ax.set_ylim(0, max(1.0, ax.get_ylim()[1]))  # what cannot be saved is not blown up
+        if not rows:  # a log without a bound: the title says why
+            ax.set_axis_off()
+        ax.set_xlabel("migrations, at most")
+        ax.set_ylabel("power saved (%)")
+        figures.plain(ax, "both")
+        figures.titled(ax, self.sentence)
+        figures.legend_below(ax, 1)
+        return delivered(figure, path)
 
     def head(self) -> list[str]:
-        """Return the sentence, the records that it is about, and the bounds that were cut."""
+        """Return the sentence, the records that it is about, cut bounds, and the facts."""
         return [
             f"{self.problem.name}: {self.problem.summary}",
             self.sentence,
             f"records covered: {self.covered}",
             *(self.comparison.announced() if self.comparison else ()),
+            *(f"{name}: {value}" for name, value in self.facts),
         ]
 
     def table(self) -> Table:
@@ -288,18 +300,6 @@ class Audit(Answer):
             if len(what) > SHOWN:
                 lines.append(f"… and {len(what) - SHOWN} more such lines")
         return lines
-
-    def __str__(self) -> str:
-        width = max((len(name) for name, _ in self.facts), default=0)
-        facts = [f"{name.ljust(width)}  {value}" for name, value in self.facts]
-        blocks = ["\n".join(self.head()), "\n".join(facts), text_table(*self.table())]
-        return "\n\n".join(filter(None, [*blocks, "\n".join(self.notes())]))
-
-    def _repr_html_(self) -> str:
-        from optgap.reporting.reading import Document
-
-        facts = [{"": name, "found": value} for name, value in self.facts]
-        return super()._repr_html_() + Document({"facts": facts, **self.tables})._repr_html_()
 
     def __repr__(self) -> str:
         return f"<Audit of {self.kind} {self.source}: {self.sentence}>"

@@ -13,6 +13,7 @@ import numpy as np
 from optgap.documents import load_solution
 from optgap.models.columns import mapped, rewritten
 from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.placement.cluster import MAX_GPUS_PER_NODE
 from optgap.models.placement.solution import PlacementSolution
 from optgap.models.queueing.solution import QueueingSolution
 from optgap.models.reading import Held, Path, read_text
@@ -29,11 +30,6 @@ class LoggedRows:
     solution: Any
     records: int
     reasons: Mapping[str, int]
-
-    @property
-    def told(self) -> str:
-        """Reasons why rows are left out, in words."""
-        return ", ".join(f"{count:,} {why}" for why, count in self.reasons.items())
 
 
 def read_log(path: Path, problem: Any, columns: Mapping[str, str] | None = None) -> LoggedRows:
@@ -88,11 +84,9 @@ def _placement(table: Table, problem: Any, source: str, reasons: Counter[str]) -
     untold: list[int] = []
     for name, where, text, row in zip(*table.values(), strict=True):
         parts = [part.strip() for part in text.split("-")] if text else []
-        if not all(part.isdigit() for part in parts):
+        if not all(part.isdecimal() and int(part) < MAX_GPUS_PER_NODE for part in parts):
             place = f"row {row}, column gpu_index"
-            raise InputError(source, place, text, "indices joined with -, such as 0-2")
-        if any(int(part) > 61 for part in parts):
-            raise InputError(source, f"row {row}, column gpu_index", text, "GPUs of the node")
+            raise InputError(source, place, text, "indices of GPUs joined with -, such as 0-2")
         if name not in places:
             reasons["a task that the problem does not have"] += 1
         elif not where:
@@ -158,14 +152,10 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
 """Columns of each family's table; of ``seq`` and ``task`` one is enough."""
 
 
-def require_some(found: LoggedRows, source: str) -> None:
-    """Raise InputError if no row of the log belongs to the problem."""
+def require(found: LoggedRows, source: str, every: bool = False) -> None:
+    """Raise InputError if no row of the log belongs to the problem, or not `every` row does."""
     left = sum(found.reasons.values())
-    if found.records and left == found.records:
-        raise InputError(source, "", NoQuote(found.told), "a log of this problem")
-
-
-def require_all(found: LoggedRows, source: str) -> None:
-    """Raise InputError if any row of the log does not belong to the problem."""
-    if found.reasons:
-        raise InputError(source, "", NoQuote(found.told), "a log of this problem alone")
+    if left and (every or left == found.records):
+        told = ", ".join(f"{count:,} {why}" for why, count in found.reasons.items())
+        expected = "a log of this problem alone" if every else "a log of this problem"
+        raise InputError(source, "", NoQuote(told), expected)

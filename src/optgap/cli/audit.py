@@ -131,9 +131,6 @@ def _tell(answer: Audit, out: Output, moves: int | None) -> None:
     from optgap.render import plural
 
     out.answer_head(answer.head())
-    if answer.facts:
-        out.pairs(answer.facts)
-        out.line()
     out.table(*answer.table())
     if moves is not None and answer.curve is not None:
         plan = answer.moves(moves)

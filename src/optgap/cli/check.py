@@ -35,7 +35,7 @@ def command(
     quiet: opt.Quiet = False,
 ) -> int:
     from optgap.api import check
-    from optgap.auditing.tables import read_log, require_all
+    from optgap.auditing.tables import read_log, require
     from optgap.best_known import PREFIX
     from optgap.cli import BAD_INPUT, DONE
     from optgap.cli.work import Output
@@ -52,7 +52,7 @@ def command(
         opt.refuse({"--against-best": against_best}, said, instead)
         return _of_solver(problem, solution_file, formulation, Output(json, quiet))
     logged = read_log(solution_file, problem)
-    require_all(logged, solution_file)
+    require(logged, solution_file, every=True)
     verdict = check(problem, logged.solution)
     out = Output(json, quiet)
     rows = [("problem", str(problem)), ("violations", str(len(verdict.violations)))]

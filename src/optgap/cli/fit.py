@@ -14,7 +14,7 @@ from optgap.models.errors import InputError, NoQuote, one_of
 DEVICES = "device-power"
 """Model of two power levels, without held-out rows; a .csv file gets the levels as a table."""
 DROPPED = ("missing", "suspects")
-READING: dict[str, Any] = {"strict": True, "samples": True, "interval": 0.0, "fields": ""}
+READING: dict[str, Any] = {"strict": True, "samples": True, "fields": ""}
 """Settings of the reader of files, beside those of the model."""
 
 if TYPE_CHECKING:
@@ -179,7 +179,6 @@ def _table(
         **named,
         strict=reading["strict"],
         sampled=reading["samples"],
-        interval_s=reading["interval"] or None,
         fields=[name for name in reading["fields"].split(",") if name],
     )
     if not named["reads"]:

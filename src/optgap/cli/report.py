@@ -11,7 +11,7 @@ from optgap.cli import options as opt
 def command(
     inputs: Annotated[
         list[str],
-        opt.argument("FILE", "results as JSON, runs as Parquet or CSV; problems to draw solutions"),
+        opt.argument("FILE", "results as JSON; problems to draw solutions"),
     ],
     output: Annotated[str, opt.option("--output -o", "HTML", "where the page goes")],
     json: opt.JsonFile = None,

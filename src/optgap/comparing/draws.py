@@ -20,25 +20,11 @@ PARTS = ("parameters",)
 
 @dataclass(frozen=True)
 class Drawn:
-    """Parts of a fit's draws, and the share of held-out points that its intervals covered.
-
-    Parameters
-    ----------
-    parts: parameters, residual, between applications.
-    level: probability that the intervals aim at.
-    others, applications: covered share of held-out applications' points, and the number of these
-        applications.
-    rows, count: covered share of held-out rows, and their number; None without held-out rows.
-    """
+    """Parts of a fit's draws: parameters, residual, between applications."""
 
     model: str
     source: str
     parts: tuple[str, ...] = PARTS
-    level: float = 0.9
-    others: float | None = None
-    applications: int = 0
-    rows: float | None = None
-    count: int = 0
 
     @classmethod
     def of(cls, fit: FittedParameters) -> Drawn:
@@ -46,28 +32,12 @@ class Drawn:
         parts: dict[str, None] = {}
         for name in fit.groups:
             parts |= dict.fromkeys(fit.predictive(name) or PARTS)
-        said = fit.document.get("coverage") or {}
-        return cls(
-            fit.model,
-            os.path.basename(fit.source),
-            tuple(parts),
-            said.get("level", 0.9),
-            said.get("applications"),
-            said.get("held_out_applications", 0),
-            said.get("rows"),
-            said.get("held_out_rows", 0),
-        )
+        return cls(fit.model, os.path.basename(fit.source), tuple(parts))
 
     def __str__(self) -> str:
-        about = f"{100 * self.level:g} % intervals covered"
         words = f"{self.model} ({self.source}): draws of {', '.join(self.parts)}"
         if not any(part.startswith("between") for part in self.parts):
             words += " alone"
-        if self.others is not None:
-            what = f"held-out applications' points ({self.applications})"
-            words += f"; {about} {100 * self.others:.0f} % of {what}"
-        if self.rows is not None:
-            words += f"; {about} {100 * self.rows:.0f} % of {self.count} held-out rows"
         return words
 
     def to_json(self) -> dict[str, Any]:

@@ -87,9 +87,8 @@ def report(inputs: Iterable[Any], path: str | os.PathLike[str], *, title: str = 
     Parameters
     ----------
     inputs
-        Files, or objects: results, comparisons, explanations, fits, overviews, audits, and tables
-        of runs (CSV, Parquet, or JSON with ``rows``). With a problem among them the solutions of
-        its results are drawn.
+        Files, or objects: results, comparisons, explanations, fits, overviews and audits. With a
+        problem among them the solutions of its results are drawn.
     path
         File for the page.
     title

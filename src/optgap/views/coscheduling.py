@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from optgap.models.coscheduling import CoschedulingProblem, CoschedulingSolution, Run
+from optgap.models.coscheduling import CoschedulingProblem, CoschedulingSolution, JobRun
 from optgap.models.times import from_first_event
 from optgap.plotting.figures import EDGE, FILLS, IDLE, heading, new_figure, plain, titled
 from optgap.render import number
@@ -46,7 +46,7 @@ def _found(problem: CoschedulingProblem, solution: CoschedulingSolution) -> str:
     return f"{words}, GPUs in use {100 * float(found['gpu_utilisation']):.1f} % of the time"
 
 
-def _bar(problem: CoschedulingProblem, run: Run, horizon: float, ax: Axes) -> None:
+def _bar(problem: CoschedulingProblem, run: JobRun, horizon: float, ax: Axes) -> None:
     """Draw a run: a box for each GPU that it holds, and its name."""
     colour = FILLS[problem.jobs[run.job] % len(FILLS)]
     lasts = run.end_s - run.start_s
@@ -57,7 +57,7 @@ def _bar(problem: CoschedulingProblem, run: Run, horizon: float, ax: Axes) -> No
     _name(problem.job_names[run.job], run, int(LETTERS * lasts / horizon), ax)
 
 
-def _name(name: str, run: Run, room: int, ax: Axes) -> None:
+def _name(name: str, run: JobRun, room: int, ax: Axes) -> None:
     """Write the name in a middle line, upright where the box is tall rather than wide."""
     full = f"{name} ({run.gpu_count})"
     x = (run.start_s + run.end_s) / 2

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
+from slow_consolidation_time import stepwise
 from strategies_consolidation import consolidation_problems, micro
 from trust.agreement import examples
 from trust.agreement import outcome_of as ran
@@ -16,10 +18,18 @@ from optgap.heuristics.consolidation.clocks import highest
 from optgap.heuristics.consolidation.engine import Engine
 from optgap.heuristics.consolidation.frequency_adaptation import stepped
 from optgap.heuristics.consolidation.regret import regrets
-from optgap.heuristics.consolidation.state import Choice, State
+from optgap.heuristics.consolidation.state import Choice, ConsolidationState
 from optgap.models.clock import CompileTimer
 from optgap.models.compiled import interpreted
-from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
+from optgap.models.consolidation import (
+    Assignment,
+    Clock,
+    ConsolidationProblem,
+    ConsolidationSolution,
+    GpuKind,
+    Server,
+    Task,
+)
 from optgap.models.consolidation.presets import cats_testbed, pai
 from optgap.models.consolidation.problem import Capacity, Rules
 from optgap.models.limits import Limits
@@ -35,27 +45,19 @@ def watts(problem: ConsolidationProblem, policy: str, **params: Any) -> float:
     return problem.evaluate(ran(problem, policy, **params).solution).objective
 
 
-def test_cats_puts_the_anticorrelated_pair_on_one_gpu() -> None:
+def test_three_tasks_go_as_worked_out_by_hand() -> None:
+    """CATS and HotCloud put the pair that is anticorrelated on one GPU."""
     problem = micro()
-    assert places(problem, "cats") == [(0,), (0,), (1,)]
+    for name in ("cats", "hotcloud"):
+        assert places(problem, name) == [(0,), (0,), (1,)]
     assert watts(problem, "cats") == pytest.approx(354.5)
-    assert watts(problem, "cats", dfs=False) == pytest.approx(389.6)
-
-
-def test_hotcloud_and_first_are_as_worked_out_by_hand() -> None:
-    problem = micro()
-    assert places(problem, "hotcloud") == [(0,), (0,), (1,)]
-    assert watts(problem, "hotcloud") == pytest.approx(389.6)
+    for name, params in (("cats", {"dfs": False}), ("hotcloud", {})):
+        assert watts(problem, name, **params) == pytest.approx(389.6)
     assert places(problem, "first") == [(0,), (1,), (1,)]
     assert places(problem, "default") == [(0,), (1,), (2,)]
 
 
-def test_the_literal_options_do_what_the_listing_says() -> None:
-    series = ([80, 20, 40, 60], [45, 44, 46, 45])
-    tasks = [Task(f"t{k}", 4.0, util_percent=np.array(u, float)) for k, u in enumerate(series)]
-    problem = ConsolidationProblem.of([GpuKind()], [Server((0, 0))], tasks)
-    assert places(problem, "cats", rho_max=1.0) == [(0,), (0,)]
-    assert places(problem, "cats", rho_max=1.0, literal_empty=True) == [(0,), (1,)]
+def test_without_thresholds_a_crowd_shares_a_gpu() -> None:
     crowd = [Task(f"t{k}", 4.0, util_percent=np.array([90.0, 80.0])) for k in range(3)]
     full = ConsolidationProblem.of([GpuKind()], [Server((0,) * 3)], crowd)
     assert len(set(places(full, "cats"))) == 3
@@ -92,11 +94,6 @@ def test_contention_slows_by_what_was_worked_out_by_hand() -> None:
     # U = 160, 150, 110, 100 %: 1.6 + 1.5 + 1.1 + 1.0 s
     assert found["makespan_s"] == pytest.approx(5.2)
     assert found["mean_stretch"] == pytest.approx(1.3)
-    pair = CUSTOM.load()(
-        problem, limits=Limits(), seed=0, policy=lambda task, state: 0 if task == 0 else 1
-    )
-    ends = problem.evaluate(pair.solution).metrics
-    assert ends["mean_stretch"] == pytest.approx((1 + 1.075 + 1.075) / 3)
 
 
 def test_waiting_is_first_come_first_served() -> None:
@@ -146,7 +143,7 @@ def test_a_policy_of_ones_own_may_use_the_lowest_clocks() -> None:
         def __init__(self, gpu: int = 0) -> None:
             self.gpu = gpu
 
-        def place(self, task: int, state: State) -> int:
+        def place(self, task: int, state: ConsolidationState) -> int:
             return self.gpu
 
     problem = micro()
@@ -171,7 +168,8 @@ def test_repacking_the_testbed_moves_tasks_and_never_needs_more_power() -> None:
 
 def test_repacking_without_time_stays_feasible_and_says_how_little_is_proven() -> None:
     problem = pai(seed=1, size=60, present=12)
-    hasty = ran(problem, "opt_repack", capacity="mean", units=1e-4)
+    little = Limits(effort=2e-4)
+    hasty = POLICIES["opt_repack"].load()(problem, limits=little, seed=0, capacity="mean")
     assert problem.check(hasty.solution) == []
     assert problem.serves_all(hasty.solution)
     proven, unproven = hasty.info["events_proven"], hasty.info["events_unproven"]
@@ -186,7 +184,8 @@ def test_repacking_ends_its_events_at_the_same_place_by_any_clock(
     working, found = CompileTimer.working, []
     for speed in (20.0, 0.05):
         monkeypatch.setattr(CompileTimer, "working", lambda clock, s=speed: s * working(clock))
-        found.append(ran(problem, "opt_repack", units=1e-3))
+        little = Limits(effort=5e-4)
+        found.append(POLICIES["opt_repack"].load()(problem, limits=little, seed=0))
     assert found[0] == found[1]
 
 
@@ -225,36 +224,12 @@ def test_the_long_share_a_gpu_where_best_fit_has_one_stay_awake_for_each() -> No
 def played(
     problem: ConsolidationProblem, kind: int, progress: dict[int, float], wait: float
 ) -> tuple[float, float]:
-    """J and s until the last has ended, in plain Python."""
-    f_max, joules, clock = problem.kinds[kind].f_max_mhz, 0.0, 0.0
-    left = dict(progress)
-
-    def next_change(task: int) -> float:
-        series, whole = problem.tasks[task].util_percent, problem.tasks[task].duration_s
-        k = int(left[task] / problem.period_s + 1e-7)
-        later = (k + 1) * problem.period_s
-        return min(later, whole) if k < len(series) - 1 else whole
-
-    def watts() -> float:
-        return max(problem.line(task, kind).watts(f_max) for task in left)
-
-    if left:
-        joules, clock = wait * watts(), wait
-    while left:
-        now = {
-            task: float(problem.tasks[task].util_percent[
-                min(int(p / problem.period_s + 1e-7), len(problem.tasks[task].util_percent) - 1)
-            ])
-            for task, p in left.items()
-        }  # fmt: skip
-        total = sum(now.values())
-        slow = max(1.0, (total / 100) ** problem.rules.contention)
-        step = max(0.0, min(next_change(task) - p for task, p in left.items()))
-        joules += step * slow * watts()
-        clock += step * slow
-        left = {task: p + step for task, p in left.items()}
-        left = {t: p for t, p in left.items() if p < problem.tasks[t].duration_s - 1e-6}
-    return joules, clock
+    """J and s until the last has ended, on one such GPU that wakes first for so long."""
+    rules = replace(problem.rules, wake_s=wait)
+    alone = replace(problem, servers=(Server((kind,), 0.0),), rules=rules)
+    there = [Assignment(task, (0,)) for task in progress]
+    clock = Clock(0, problem.kinds[kind].f_max_mhz)
+    return stepwise(alone, ConsolidationSolution.of(there, [clock]), progress)
 
 
 @examples(15)
@@ -265,11 +240,11 @@ def test_every_score_is_that_of_a_plain_transcription(problem: ConsolidationProb
     told: list[tuple[np.ndarray, ...]] = []
     least = policy.least
 
-    def overheard(state: State, task: int, *found: Any) -> Choice:
+    def overheard(state: ConsolidationState, task: int, *found: Any) -> Choice:
         told.append(found[:3])
         return least(state, task, *found)
 
-    def looked_at(state: State, task: int) -> Choice:
+    def looked_at(state: ConsolidationState, task: int) -> Choice:
         chosen = decide(state, task)
         added, longer = [], []
         rests = np.zeros(len(problem.places))

@@ -7,7 +7,7 @@ from hypothesis import given
 from strategies_coscheduling import coscheduling_problems, three_jobs
 
 from optgap.heuristics.coscheduling import CUSTOM
-from optgap.heuristics.coscheduling.engine import State, replay
+from optgap.heuristics.coscheduling.engine import CoschedulingState, replay
 from optgap.models.coscheduling import Application, CoschedulingProblem, CoschedulingSolution, Mode
 from optgap.models.coscheduling.presets import synthetic
 from optgap.models.limits import Limits
@@ -65,19 +65,12 @@ def test_sampled_memory_traffic_stands_in_for_run_times() -> None:
     assert sorted((job, count) for job, count, _ in plan(solution)) == [(0, 2), (1, 1)]
 
 
-class _Own:
-    def __init__(self, count: int = 4) -> None:
-        self.count = count
-
-    def place(self, state: Any) -> list[tuple[int, int]]:
-        return [] if state.running else [(state.waiting[0], self.count)]
-
-
 def test_a_policy_of_ones_own_runs() -> None:
-    problem = three_jobs()
-    outcome = CUSTOM.load()(
-        problem, limits=Limits(), seed=0, policy=_Own, policy_params={"count": 2}
-    )
+    def alone(state: Any, count: int = 4) -> list[tuple[int, int]]:
+        return [] if state.running else [(state.waiting[0], count)]
+
+    problem, two = three_jobs(), {"count": 2}
+    outcome = CUSTOM.load()(problem, limits=Limits(), seed=0, policy=alone, policy_params=two)
     assert problem.check(outcome.solution) == []
     assert [count for _, count, _ in plan(outcome.solution)] == [2, 2, 2]
 
@@ -122,9 +115,9 @@ def test_how_long_a_job_will_run_is_not_known_before_it_has() -> None:
 def test_the_event_loop_shows_who_runs_since_when() -> None:
     one = three_jobs()
     problem = CoschedulingProblem.of(one.applications, [2, 0, 0], releases=[0.0, 20.0, 500.0])
-    seen: list[State] = []
+    seen: list[CoschedulingState] = []
 
-    def choose(state: State) -> list[tuple[int, int]]:
+    def choose(state: CoschedulingState) -> list[tuple[int, int]]:
         seen.append(state)
         return [(state.waiting[0], 2)] if state.waiting[0] == 0 else [(state.waiting[0], 1)]
 

@@ -28,7 +28,7 @@ from optgap.heuristics.elastic.predictions import Known, Online, Scaled
 from optgap.models.elastic import ElasticProblem, Kind, Overhead, pools, presets
 from optgap.models.elastic.simulation.cluster import Cluster
 from optgap.models.elastic.simulation.engine import Simulation, simulate
-from optgap.models.elastic.simulation.protocol import Decision, Settings, State
+from optgap.models.elastic.simulation.protocol import Decision, ElasticState, Settings
 from optgap.models.limits import Limits
 
 BOARD = pools.board_of("a100")
@@ -59,6 +59,12 @@ def printed_time(z: np.ndarray, n: int, per_node: int, f: float) -> float:
     return math.log(((io**g1 + grad**g1) ** (g2 / g1) + sync**g2) ** (1 / g2))
 
 
+def slopes(curve: Any, z: np.ndarray) -> np.ndarray:
+    """The derivatives of a curve by each parameter, from values on either side."""
+    steps = 1e-6 * np.eye(len(z))
+    return np.stack([(curve(z + s) - curve(z - s)) / 2e-6 for s in steps], axis=1)
+
+
 def test_the_curve_is_the_papers_and_its_jacobian_its_slope() -> None:
     where, _, _ = configurations(0)
     rng = np.random.default_rng(2)
@@ -67,17 +73,12 @@ def test_the_curve_is_the_papers_and_its_jacobian_its_slope() -> None:
     clocks = BOARD.clocks / BOARD.clocks[-1]
     written = [printed_time(z, int(n), 4, f) for n in where.gpus for f in clocks]
     np.testing.assert_allclose(log, written, rtol=1e-12, atol=1e-12)
-    for k in range(len(z)):
-        step = np.eye(len(z))[k] * 1e-6
-        apart = (_log_time(z + step, *where.time)[0] - _log_time(z - step, *where.time)[0]) / 2e-6
-        np.testing.assert_allclose(slope[:, k], apart, atol=1e-6)
+    apart = slopes(lambda x: _log_time(x, *where.time)[0], z)
+    np.testing.assert_allclose(slope, apart, atol=1e-6)
     design = OnlineModel(where, 0.1, 0.1)._power_design(slice(None))
     z = POWER_MEAN + 0.3 * rng.standard_normal(5)
-    _, slope = _log_power(z, design)
-    for k in range(5):
-        step = np.eye(5)[k] * 1e-6
-        apart = (_log_power(z + step, design)[0] - _log_power(z - step, design)[0]) / 2e-6
-        np.testing.assert_allclose(slope[:, k], apart, atol=1e-6)
+    apart = slopes(lambda x: _log_power(x, design)[0], z)
+    np.testing.assert_allclose(_log_power(z, design)[1], apart, atol=1e-6)
 
 
 @pytest.mark.parametrize("seen", [1, 3])
@@ -94,15 +95,11 @@ def test_the_update_ends_where_another_minimiser_does(seen: int) -> None:
     grid = [(int(n), f) for n in where.gpus for f in clocks]
 
     def cost(z: np.ndarray) -> float:
-        off = [printed_time(z, *_at(grid[k])) - (target[k] - scale) for k in picked]
+        off = [printed_time(z, grid[k][0], 4, grid[k][1]) - (target[k] - scale) for k in picked]
         return sum(o * o for o in off) / 0.03**2 + float(np.sum(((z - MEAN) / SPREAD) ** 2))
 
     other = minimize(cost, MEAN, method="L-BFGS-B", options={"maxfun": 20000, "maxiter": 2000})
     assert cost(model.z_time) <= other.fun + 0.1
-
-
-def _at(configuration: tuple[int, float]) -> tuple[int, int, float]:
-    return configuration[0], 4, configuration[1]
 
 
 @pytest.mark.parametrize("index", [0, 5, 11])
@@ -150,18 +147,14 @@ def problem() -> ElasticProblem:
     return presets.small(seed=3, size=10, gpus=8, gpus_per_node=4)
 
 
-def solved(problem: ElasticProblem, seed: int = 0, **params: Any) -> Any:
-    return powerflow(problem, limits=Limits(), seed=seed, **params).solution
-
-
 class Watching:
     """Doubles everyone's GPUs in turn, and notes what has been seen at each event."""
 
     def __init__(self, problem: ElasticProblem, settings: Settings) -> None:
         self.problem, self.settings = problem, settings
-        self.noted: list[tuple[State, np.ndarray]] = []
+        self.noted: list[tuple[ElasticState, np.ndarray]] = []
 
-    def decide(self, state: State) -> Decision:
+    def decide(self, state: ElasticState) -> Decision:
         self.noted.append((state, state.seen.copy()))
         count = np.full(len(state.jobs), -1)
         count[0] = len(self.noted) % 2
@@ -179,10 +172,8 @@ def test_a_job_has_been_seen_where_it_was_profiled_or_ran(problem: ElasticProble
     _, later = policy.noted[-1]
     assert later[job, :2].all()
     watching = Watching(problem, Settings(prerun_s=100.0, profile_s=1e9, strict=True))
-    watching.problem = problem
     Simulation(problem, watching, Limits()).run()
-    ran = watching.noted[-1][1]
-    assert ran[:, 0].all()
+    assert watching.noted[-1][1][:, 0].all()
 
 
 def test_measurements_hang_on_the_seed_the_job_and_the_configuration_alone(
@@ -201,7 +192,7 @@ def test_measurements_hang_on_the_seed_the_job_and_the_configuration_alone(
     assert not np.array_equal(elsewhere[0], Beliefs(problem, 5, 0.05, 0.05).learnt(2, half)[0])
 
 
-def _start_clocks(model: Known, state: State) -> np.ndarray:
+def _start_clocks(model: Known, state: ElasticState) -> np.ndarray:
     steps, row = model.steps(state, "per_n")
     return steps.start[row, :3]
 
@@ -227,7 +218,7 @@ def test_every_job_has_its_own_row_while_others_come_and_go(problem: ElasticProb
     seen[:, 0] = True
     for first in range(8):
         jobs = names[first : first + 2]
-        state = State(
+        state = ElasticState(
             problem, 0.0, jobs, problem.jobs.of_class[jobs], np.ones(2), -np.ones(2, int),
             np.zeros(2, int), -np.ones(2, int), np.zeros(2), np.zeros((10, 4), bool), seen,
             np.zeros(10),
@@ -242,7 +233,8 @@ def test_every_job_has_its_own_row_while_others_come_and_go(problem: ElasticProb
 
 def test_the_same_seed_gives_the_same_day_and_another_another(problem: ElasticProblem) -> None:
     def jct(seed: int) -> float:
-        return problem.evaluate(solved(problem, seed=seed)).objective
+        solution = powerflow(problem, limits=Limits(), seed=seed).solution
+        return problem.evaluate(solution).objective
 
     assert jct(1) == jct(1)
     assert len({jct(seed) for seed in range(4)}) > 1
@@ -256,7 +248,7 @@ class Blink:
 
     settings = Settings(making="none")
 
-    def decide(self, state: State) -> Decision:
+    def decide(self, state: ElasticState) -> Decision:
         now, size = state.time_s, len(state.jobs)
         clock = np.zeros(size, dtype=np.int64)
         if 20 <= now < 20.0000001:

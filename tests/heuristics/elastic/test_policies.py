@@ -12,14 +12,11 @@ from trust.agreement import examples
 from trust.agreement import outcome_of as run
 
 from optgap.heuristics.elastic import CUSTOM
-from optgap.heuristics.elastic.parameters import PowerFlowParams
-from optgap.heuristics.elastic.powerflow import PowerFlow, powerflow
-from optgap.heuristics.elastic.predictions import Known
+from optgap.heuristics.elastic.powerflow import powerflow
 from optgap.heuristics.elastic.regret import regrets
 from optgap.heuristics.elastic.tiresias import gittins_index
 from optgap.models.elastic import ElasticProblem, Kind, Overhead, presets
-from optgap.models.elastic.simulation.engine import Simulation
-from optgap.models.elastic.simulation.protocol import Settings, State
+from optgap.models.elastic.simulation.protocol import ElasticState
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.registry import FAMILIES
@@ -39,12 +36,17 @@ def test_policies_without_a_cap_keep_every_other_rule(problem: ElasticProblem) -
         assert problem.check(run(problem, name, capped=False).solution) == [], name
 
 
-# -- Tiresias ------------------------------------------------------------------------------
-
-
-def test_a_job_is_demoted_at_its_threshold_and_comes_back() -> None:
-    problem = rigid([(0, 2000, 4), (100, 300, 2)])
-    assert jct(problem, run(problem, "tiresias")) == pytest.approx([2300, 1012.5])
+@pytest.mark.parametrize(
+    ("policy", "jobs", "jct_s"),
+    [
+        ("tiresias", [(0, 2000, 4), (100, 300, 2)], [2300, 1012.5]),  # demoted, and back
+        ("gandiva", [(0, 180, 4), (0, 180, 4)], [300, 360]),  # they take turns
+        ("fifo", [(0, 180, 4), (0, 180, 4)], [180, 360]),
+    ],
+)
+def test_two_jobs_end_as_worked_out_by_hand(policy: str, jobs: Any, jct_s: list[float]) -> None:
+    problem = rigid(jobs)
+    assert jct(problem, run(problem, policy)) == pytest.approx(jct_s)
 
 
 @pytest.mark.parametrize(
@@ -55,21 +57,7 @@ def test_the_gittins_index_is_that_of_the_remaining_services(attained: float, in
     assert gittins_index(past, attained) == pytest.approx(index)
 
 
-# -- Gandiva -------------------------------------------------------------------------------
-
-
-def test_two_jobs_for_the_whole_node_take_turns() -> None:
-    problem = rigid([(0, 180, 4), (0, 180, 4)])
-    assert jct(problem, run(problem, "gandiva")) == pytest.approx([300, 360])
-    assert jct(problem, run(problem, "fifo")) == pytest.approx([180, 360])
-
-
 # -- a user's own --------------------------------------------------------------------------
-
-
-def own(problem: ElasticProblem, policy: Any) -> Outcome:
-    outcome: Outcome = CUSTOM.load()(problem, limits=Limits(), seed=0, policy=policy)
-    return outcome
 
 
 def test_a_function_of_ones_own_is_asked_at_every_event() -> None:
@@ -79,7 +67,8 @@ def test_a_function_of_ones_own_is_asked_at_every_event() -> None:
         assert view.power(0, 1, 1000.0) == 100
         return {view.jobs[0]: (2, 1000.0)}
 
-    assert jct(problem, own(problem, one)) == pytest.approx([600, 1150])
+    outcome = CUSTOM.load()(problem, limits=Limits(), seed=0, policy=one)
+    assert jct(problem, outcome) == pytest.approx([600, 1150])
 
 
 # -- regrets ------------------------------------------------------------------------------
@@ -108,34 +97,35 @@ def flow(problem: ElasticProblem, **params: Any) -> Outcome:
     return powerflow(problem, limits=Limits(), seed=0, **params)
 
 
-def first_decision(problem: ElasticProblem, mode: Any, clocks: Any = "fixed") -> Any:
+def first_decision(problem: ElasticProblem, mode: str) -> list[tuple[int, float]]:
     """(GPUs, MHz) of every job at time 0."""
-    policy = PowerFlow(
-        problem,
-        Settings(),
-        Known(problem),
-        problem.power_limit_w,
-        PowerFlowParams(mode=mode, frequency=clocks),
-    )
-    simulation = Simulation(problem, policy, Limits())
-    simulation._submit()
-    decision = policy.decide(simulation._state())
-    return [
-        (
-            int(problem.counts[k]) if k >= 0 else 0,
-            float(problem.frequencies_mhz[f]) if k >= 0 else 0,
-        )
-        for k, f in zip(decision.count, decision.clock, strict=True)
-    ]
+    found = flow(problem, mode=mode).solution
+    at_once = zip(found.job, found.start_s, found.gpus, found.frequency, strict=True)
+    rows = sorted((j, n, problem.frequencies_mhz[f]) for j, start, n, f in at_once if start == 0)
+    return [(int(n), float(mhz)) for _, n, mhz in rows]
 
 
-def test_the_strict_mode_takes_the_steps_written_out_by_hand() -> None:
-    assert first_decision(two_jobs(), "strict") == [(2, 1200.0), (2, 1000.0)]
+LOW, HIGH = 1000.0, 1200.0
+
+
+@pytest.mark.parametrize(
+    ("limit_w", "gpus", "mode", "decided"),
+    [
+        (480.0, (4, 4), "strict", [(2, HIGH), (2, LOW)]),
+        (480.0, (4, 4), "paper", [(2, HIGH), (2, HIGH)]),  # which ends with the limit passed
+        (360.0, (4, 4), "strict", [(1, LOW), (2, LOW)]),  # greedy, and not optimal
+        (360.0, (8, 4), "paper", [(2, LOW), (2, LOW)]),  # looked at first when a node is full
+        (660.0, (8, 8), "strict", [(2, LOW), (4, LOW)]),
+    ],
+)
+def test_the_first_decision_takes_the_steps_written_out_by_hand(
+    limit_w: float, gpus: tuple[int, int], mode: str, decided: list[tuple[int, float]]
+) -> None:
+    assert first_decision(two_jobs(limit_w, *gpus), mode) == decided
 
 
 def test_the_paper_mode_stops_only_once_the_limit_is_passed() -> None:
     problem = two_jobs()
-    assert first_decision(problem, "paper") == [(2, 1200.0), (2, 1200.0)]
     outcome = flow(problem, mode="paper")
     assert problem.evaluate(outcome.solution).metrics["power_overshoot_w"] >= 50 - 1e-6
     assert not problem.serves_all(outcome.solution)
@@ -143,25 +133,12 @@ def test_the_paper_mode_stops_only_once_the_limit_is_passed() -> None:
     assert wider.power_limit_w >= 530
 
 
-def test_a_tight_limit_gives_the_greedy_choice_that_is_not_optimal() -> None:
-    assert first_decision(two_jobs(360.0), "strict") == [(1, 1000.0), (2, 1000.0)]
-    wide = first_decision(two_jobs(660.0, gpus=8, per_node=8), "strict")
-    assert [n for n, _ in wide] == [2, 4]
-
-
-def test_the_limit_is_first_looked_at_when_a_node_is_full() -> None:
-    assert first_decision(two_jobs(360.0, gpus=8, per_node=4), "paper") == [
-        (2, 1000.0),
-        (2, 1000.0),
-    ]
-
-
 def test_the_two_jobs_end_when_worked_out_by_hand() -> None:
     problem = two_jobs()
     outcome = flow(problem)
-    ends = [float(outcome.solution.end_s[outcome.solution.job == j].max()) for j in (0, 1)]
-    assert ends[0] == pytest.approx(520)
-    assert ends[1] == pytest.approx(537.73, abs=0.05)
+    first, second = jct(problem, outcome)
+    assert first == pytest.approx(520)
+    assert second == pytest.approx(537.73, abs=0.05)
 
 
 def test_profiling_costs_what_it_is_said_to() -> None:
@@ -268,7 +245,7 @@ def test_what_an_iteration_is_worth_follows_from_the_formula() -> None:
     problem = two_jobs(480.0)
     none = np.zeros(0)
     jobs, left = np.array([0, 1]), np.array([1000.0, 500.0])
-    state = State(problem, 0.0, jobs, jobs, left, jobs, jobs, jobs, none, none, none, none)
+    state = ElasticState(problem, 0.0, jobs, jobs, left, jobs, jobs, jobs, none, none, none, none)
     made = EstimatedWorth(problem, Choices.of(problem), 0.5)(state)
     costs = [
         min(t * (1 + 2 * (n / 4 + w / 480.0) / 2) for n, _, t, w in options(problem, job))

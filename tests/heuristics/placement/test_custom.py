@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import doctest
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from strategies import placement_problems, tasks_of, timed_placement_problems
 from trust.agreement import examples
 
 from optgap.heuristics.placement import CUSTOM, POLICIES, custom
-from optgap.heuristics.placement.custom import State, Task
+from optgap.heuristics.placement.custom import PlacementState, Task
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.placement import Cluster, OverTime, PlacementProblem
@@ -33,19 +32,14 @@ def run(problem: PlacementProblem, policy: Any, seed: int = 0, **params: Any) ->
 def cluster() -> PlacementProblem:
     """A T4 and a G2 node; a whole GPU, a share, CPU only, then two GPUs that only a T4 may be."""
     nodes = Cluster.of(["a", "b"], [4000, 8000], [1024, 1024], [1, 2], ["T4", "G2"])
-    rows = [
-        (1000, 0, 1, 1000, ""),
-        (0, 512, 1, 400, ""),
-        (5000, 0, 0, 0, ""),
-        (0, 0, 2, 1000, "T4"),
-    ]
-    return PlacementProblem.of(nodes, tasks_of(rows), ranks=[1, 0])
+    rows = [(1000, 0, 1, 1000, ""), (0, 512, 1, 400, ""), (5000, 0, 0, 0, "")]
+    return PlacementProblem.of(nodes, tasks_of([*rows, (0, 0, 2, 1000, "T4")]), ranks=[1, 0])
 
 
 class FirstFit:
     """The built-in policy, once more."""
 
-    def place(self, task: Task, state: State) -> tuple[int, list[int]] | None:
+    def place(self, task: Task, state: PlacementState) -> tuple[int, list[int]] | None:
         nodes = state.feasible(task)
         if not nodes.size:
             return None
@@ -54,7 +48,7 @@ class FirstFit:
         return int(nodes[0]), fitting[: task.num_gpu].tolist()
 
 
-def best_fit_gpu(task: Task, state: State) -> int | None:
+def best_fit_gpu(task: Task, state: PlacementState) -> int | None:
     nodes = state.feasible(task)
     return int(nodes[0]) if nodes.size else None
 
@@ -72,7 +66,7 @@ def test_a_policy_written_outside_repeats_the_built_in_one(problem: PlacementPro
 
 @given(problem=small_problems)
 def test_feasible_is_what_the_referee_would_accept(problem: PlacementProblem) -> None:
-    def probe(task: Task, state: State) -> int | None:
+    def probe(task: Task, state: PlacementState) -> int | None:
         nodes = state.feasible(task).tolist()
         by_rank = np.argsort(problem.ranks).tolist()
         assert nodes == [n for n in by_rank if state._why_not(task, n) is None]
@@ -102,27 +96,19 @@ def test_a_share_given_a_node_alone_gets_the_fullest_gpu_that_fits() -> None:
     assert [solution.gpus(k) for k in range(4)] == [(0,), (0,), (1,), (1,)]
 
 
-def test_the_view_shows_what_is_free_and_asked_for_and_no_arrivals_to_come(
+def test_the_view_shows_what_is_free_and_asked_for(
     cluster: PlacementProblem,
 ) -> None:
     free: list[tuple[list[int], list[list[int]]]] = []
     asked: list[Task] = []
 
-    def without_tasks(problem: PlacementProblem) -> dict[str, Any]:
-        document = problem.to_json()
-        del document["tasks"]
-        return document
-
-    def look(task: Task, state: State) -> int | None:
+    def look(task: Task, state: PlacementState) -> int | None:
         asked.append(task)
         free.append((state.free_cpu_milli.tolist(), state.gpu_free_milli.tolist()))
         for array in (state.free_cpu_milli, state.free_memory_mib, state.gpu_free_milli):
             with pytest.raises(ValueError, match="read-only"):
                 array[0] = 7
-        assert state.problem.tasks.names == cluster.tasks.names[: len(asked)]
-        # a copy: what the policy does to it stays its own
-        assert without_tasks(state.problem) == without_tasks(cluster)
-        assert state.problem.power is not cluster.power
+        assert {**state.problem.to_json(), "tasks": 0} == {**cluster.to_json(), "tasks": 0}
         return best_fit_gpu(task, state)
 
     run(cluster, look)
@@ -139,7 +125,7 @@ def test_the_view_shows_what_is_free_and_asked_for_and_no_arrivals_to_come(
 def test_random_numbers_come_from_the_seed(cluster: PlacementProblem) -> None:
     drawn: list[float] = []
 
-    def draw(task: Task, state: State) -> None:
+    def draw(task: Task, state: PlacementState) -> None:
         drawn.append(state.rng.random())
 
     run(cluster, draw, seed=3)
@@ -153,10 +139,10 @@ def test_parameters_reach_the_class_and_the_function(cluster: PlacementProblem) 
         def __init__(self, node: str = "a") -> None:
             self.node = node
 
-        def place(self, task: Task, state: State) -> str | None:
+        def place(self, task: Task, state: PlacementState) -> str | None:
             return self.node if task.cpu_milli == 1000 else None
 
-    def fixed(task: Task, state: State, node: str = "a") -> str | None:
+    def fixed(task: Task, state: PlacementState, node: str = "a") -> str | None:
         return node if task.cpu_milli == 1000 else None
 
     for policy in (Fixed, fixed):
@@ -167,7 +153,7 @@ def test_parameters_reach_the_class_and_the_function(cluster: PlacementProblem) 
 def test_a_stopped_run_keeps_what_was_placed(cluster: PlacementProblem) -> None:
     limits = Limits()
 
-    def stop_at_second(task: Task, state: State) -> int:
+    def stop_at_second(task: Task, state: PlacementState) -> int:
         if task.name == "task-1":
             limits.interrupted.set()
         return 1
@@ -176,6 +162,9 @@ def test_a_stopped_run_keeps_what_was_placed(cluster: PlacementProblem) -> None:
     assert outcome.termination is Termination.INTERRUPTED
     assert outcome.solution.node.tolist() == [1, 1, -1, -1]
     assert outcome.message == "stopped after 2 of 4 arrivals"
+
+
+FITTING = "expected a node that fits the task"
 
 
 @pytest.mark.parametrize(
@@ -195,19 +184,10 @@ def test_a_stopped_run_keeps_what_was_placed(cluster: PlacementProblem) -> None:
         ([(1, [])], "found [], expected 1 different GPU indices"),
         ([(1, [0, 1])], "found [0, 1], expected 1 different GPU indices"),
         ([(1, [0]), (1, [0])], "arrival 1 (task task-1): found GPU 0 with 0 milli-GPU free"),
-        (
-            [0, 0],
-            "found node a with 0 fitting GPUs, expected a node that fits the task: 1 with 400",
-        ),
-        (
-            [None, None, 0],
-            "node a with 4000 milli-vCPU free, expected a node that fits the task: at",
-        ),
-        ([None] * 3 + [1], "node b with GPU model G2, expected a node that fits the task: T4"),
-        (
-            [None] * 3 + [0],
-            "node a with 1 fitting GPUs, expected a node that fits the task: 2 with",
-        ),
+        ([0, 0], f"found node a with 0 fitting GPUs, {FITTING}: 1 with 400"),
+        ([None, None, 0], f"node a with 4000 milli-vCPU free, {FITTING}: at"),
+        ([None] * 3 + [1], f"node b with GPU model G2, {FITTING}: T4"),
+        ([None] * 3 + [0], f"node a with 1 fitting GPUs, {FITTING}: 2 with"),
     ],
 )
 def test_an_answer_that_is_none_is_named_with_the_reason(
@@ -232,32 +212,12 @@ def test_no_node_takes_more_than_1001_tasks_or_than_its_memory() -> None:
         run(problem, lambda task, state: 0)
 
 
-def test_an_exception_is_told_with_its_line(cluster: PlacementProblem) -> None:
-    def broken(task: Task, state: State) -> int:
-        return int(np.argmax(np.zeros(0)))
-
-    with pytest.raises(InputError) as caught:
-        run(cluster, broken)
-    assert "policy broken: arrival 0 (task task-0): found ValueError" in str(caught.value)
-    assert "(test_custom.py, line " in str(caught.value)
-    assert isinstance(caught.value.__cause__, ValueError)
-
-
-class Strict:
-    """Takes no parameters and has no `place`."""
-
-
 @pytest.mark.parametrize(
     ("policy", "params", "message"),
     [
-        (Strict, {"alpha": 1}, "policy Strict: constructor: found TypeError"),
-        (Strict, {}, "policy Strict: found no method place"),
+        (FirstFit, {"alpha": 1}, "policy FirstFit: constructor: found TypeError"),
         (object(), {}, "policy object: found no method place"),
-        (
-            best_fit_gpu,
-            {"alpha": 1},
-            "policy best_fit_gpu: arrival 0 (task task-0): found Type",
-        ),
+        (best_fit_gpu, {"alpha": 1}, "policy best_fit_gpu: arrival 0 (task task-0): found Type"),
     ],
 )
 def test_something_that_is_no_policy_is_named(
@@ -266,6 +226,7 @@ def test_something_that_is_no_policy_is_named(
     with pytest.raises(InputError) as caught:
         run(cluster, policy, **params)
     assert message in str(caught.value)
+    assert isinstance(caught.value.__cause__, TypeError) is bool(params)
 
 
 def test_the_example_in_the_docstring_works() -> None:
@@ -279,12 +240,11 @@ def test_the_example_in_the_docstring_works() -> None:
 
 def test_a_policy_is_asked_for_each_node_of_a_task_and_names_different_ones() -> None:
     nodes = Cluster.of(["a", "b"], [8000, 8000], [1024, 1024], [2, 2], ["T4", "T4"])
-    rows = tasks_of([(0, 0, 2, 1000, "")])
-    tasks = replace(rows, duration_s=np.array([4.0])).on_nodes(np.array([2]))
+    tasks = tasks_of([(0, 0, 2, 1000, "")], duration_s=[4.0], nodes=[2])
     problem = PlacementProblem.of(nodes, tasks, over_time=OverTime("reject"))
     seen: list[tuple[str, int, list[int], int]] = []
 
-    def lowest(task: Task, state: State) -> int:
+    def lowest(task: Task, state: PlacementState) -> int:
         fitting = state.feasible(task).tolist()
         seen.append((task.name, task.nodes, fitting, len(state.problem.tasks)))
         return int(fitting[0])
@@ -297,21 +257,18 @@ def test_a_policy_is_asked_for_each_node_of_a_task_and_names_different_ones() ->
 
 def test_a_policy_sees_the_time_and_may_let_a_task_wait() -> None:
     nodes = Cluster.of(["a"], [8000], [1024], [2], ["T4"])
-    rows = [(0, 0, 1, 1000, "")] * 3
-    times = {"submit_s": np.array([7.0, 7.0, 9.0]), "duration_s": np.array([4.0, 6.0, 1.0])}
-    tasks = replace(tasks_of(rows), **times)
+    times = {"submit_s": [7.0, 7.0, 9.0], "duration_s": [4.0, 6.0, 1.0]}
+    tasks = tasks_of([(0, 0, 1, 1000, "")] * 3, **times)
     problem = PlacementProblem.of(nodes, tasks, over_time=OverTime("backfill"))
     seen: list[tuple[str, float, float, int]] = []
 
-    def one_at_a_time(task: Task, state: State) -> int | None:
+    def one_at_a_time(task: Task, state: PlacementState) -> int | None:
         assert np.isinf(state.problem.tasks.duration_s).all()
         free = int((state.gpu_free_milli == 1000).sum())
         seen.append((task.name, task.submit_s, state.time_s, free))
         return 0 if free == 2 else None
 
-    start = run(problem, one_at_a_time).solution.start_s
-    assert start is not None
-    assert start.tolist() == [7.0, 11.0, 17.0]
+    assert run(problem, one_at_a_time).solution.start_s.tolist() == [7.0, 11.0, 17.0]
     assert seen == [
         ("task-0", 0.0, 0.0, 2),
         ("task-1", 0.0, 0.0, 1),

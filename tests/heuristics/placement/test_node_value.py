@@ -23,12 +23,7 @@ from optgap.heuristics.placement.values import (
 )
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
-from optgap.models.placement.making import (
-    cluster_of,
-    target_of_classes,
-    that_fit,
-    trace_of_classes,
-)
+from optgap.models.placement.making import cluster_of, target_of_classes, that_fit, trace_of_classes
 from optgap.models.placement.presets import alibaba
 from optgap.models.result import Outcome
 

@@ -27,12 +27,7 @@ from optgap.heuristics.placement.fgd import sigmoid_steps
 from optgap.heuristics.placement.regret import regrets
 from optgap.heuristics.placement.scores import fgd_points
 from optgap.models.limits import Limits
-from optgap.models.placement import (
-    Cluster,
-    OverTime,
-    PlacementProblem,
-    PlacementSolution,
-)
+from optgap.models.placement import Cluster, OverTime, PlacementProblem, PlacementSolution
 from optgap.models.placement.presets import alibaba
 from optgap.models.placement.series import replay
 from optgap.models.result import Outcome, Termination
@@ -42,9 +37,7 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in POLICIES if name != "node-value"),  # which has a test file of its own
     ("pwr", {"score": "exact"}),
     ("fgd", {"score": "exact"}),
-    ("pwr+fgd", {"alpha": 0.05}),
-    ("pwr+fgd", {"alpha": 0.5}),
-    ("pwr+fgd", {"alpha": 0.9}),
+    *(("pwr+fgd", {"alpha": alpha}) for alpha in (0.0, 0.5, 0.9, 1.0)),
     ("pwr+fgd", {"score": "exact"}),
 ]
 small_problems = placement_problems(max_nodes=6, max_tasks=20) | placement_problems(
@@ -97,12 +90,6 @@ def test_the_plain_rules_hold_when_a_real_mix_of_nodes_overflows(
     assert 0 < int((solution.node < 0).sum()) < len(problem.tasks)
 
 
-@given(problem=small_problems)
-def test_the_ends_of_alpha_are_fgd_and_pwr(problem: PlacementProblem) -> None:
-    assert run(problem, "pwr+fgd", alpha=0.0).solution == run(problem, "fgd").solution
-    assert run(problem, "pwr+fgd", alpha=1.0).solution == run(problem, "pwr").solution
-
-
 # -- what is too large for them -------------------------------------------------------------
 
 G2 = (96_000, 100_000, 2, "G2")
@@ -119,17 +106,6 @@ def test_no_node_takes_more_than_1001_tasks() -> None:
     problem = problem_of([G2], [(0, 0, 0, 0, "")] * 1003)
     for name in ("fgd", "random"):
         assert int((run(problem, name).solution.node == 0).sum()) == 1001
-
-
-def test_random_spreads_over_nodes_and_gpus_alike() -> None:
-    nodes = [(0, 0, 4, "G2")] * 4
-    problem = problem_of(nodes, [(0, 0, 1, 1, "")] * 1600)
-    solution = run(problem, "random", seed=5).solution
-    hits = np.zeros((4, 4))
-    for n, gpus in filter(None, placements(solution)):
-        hits[n, gpus[0]] += 1
-    # 100 expected in each of 16 cells; chi-square above 37.7 has probability 0.001
-    assert ((hits - 100) ** 2 / 100).sum() < 37.7
 
 
 # -- the reference runs and published numbers --------------------------------------------
@@ -239,13 +215,11 @@ def direct(x: float) -> int:
     return math.trunc(100 * (1 / (1 + math.exp(-x))))
 
 
-def test_a_full_gpu_of_fragment_is_73_points_or_26() -> None:
+def test_the_table_of_steps_is_the_formula_wherever_it_may_round() -> None:
     steps = sigmoid_steps()
+    assert (np.diff(steps) > 0).all()
     assert [fgd_points(steps, x) for x in (0.0, 1.0, -1.0)] == [50, 73, 26]
-
-
-def test_steps_fall_where_pythons_own_exponential_puts_them() -> None:
-    steps = sigmoid_steps()
+    assert [fgd_points(steps, x) for x in (-62.0, 62.0)] == [direct(-62.0), direct(62.0)]
     for points, step in enumerate(steps.tolist(), start=1):
         x = step
         for _ in range(40):
@@ -253,15 +227,6 @@ def test_steps_fall_where_pythons_own_exponential_puts_them() -> None:
         for _ in range(80):
             assert fgd_points(steps, x) == direct(x), (points, x)
             x = math.nextafter(x, math.inf)
-
-
-@given(st.floats(-62, 62) | st.floats(-1e-13, 1e-13))
-def test_the_table_is_the_formula(x: float) -> None:
-    assert fgd_points(sigmoid_steps(), x) == direct(x)
-
-
-def test_steps_rise() -> None:
-    assert (np.diff(sigmoid_steps()) > 0).all()
 
 
 # -- regrets -------------------------------------------------------------------------------
@@ -297,7 +262,7 @@ def judged_by_the_referee(
 def test_a_regret_is_what_the_referee_finds(problem: PlacementProblem) -> None:
     if problem.objective.described.sense == "max":
         return
-    for policy in ("random", "firstfit"):
+    for policy in ("random", "firstfit", "greedy-exact"):
         solution = optgap.run(problem, policy).solution
         assert solution is not None
         found = {int(r.time): r.cost for r in regrets(problem, solution)}
@@ -306,14 +271,7 @@ def test_a_regret_is_what_the_referee_finds(problem: PlacementProblem) -> None:
         for k, cost in wanted.items():
             assert found.get(k, 0.0) == pytest.approx(cost, abs=1e-7 * scale)
         assert set(found) <= set(wanted)
-
-
-@examples(12)
-@given(placement_problems(max_tasks=4))
-def test_greedy_exact_regrets_nothing(problem: PlacementProblem) -> None:
-    solution = optgap.run(problem, "greedy-exact").solution
-    assert solution is not None
-    assert regrets(problem, solution) == []
+        assert policy != "greedy-exact" or not found
 
 
 def test_a_regret_names_task_nodes_and_rises() -> None:
@@ -339,10 +297,9 @@ def test_over_time_greedy_exact_regrets_nothing_and_others_what_they_pay(
 
 def test_over_time_a_regret_lasts_as_long_as_its_task() -> None:
     nodes = Cluster.of(["a", "b"], [32_000] * 2, [100] * 2, [1, 1], ["T4", "G2"])
-    still = tasks_of([(1000, 0, 1, 1000, "")] * 2)
-    times = {"submit_s": np.array([7.0, 20.0]), "duration_s": np.array([10.0, 10.0])}
-    problem = PlacementProblem.of(nodes, replace(still, **times))
     start = np.array([7.0, 20.0])
+    times = {"submit_s": start, "duration_s": [10.0, 10.0]}
+    problem = PlacementProblem.of(nodes, tasks_of([(1000, 0, 1, 1000, "")] * 2, **times))
     # first the G2, for 10 s at 120 W where the T4 was open at 60 W; the T4 is open again at 20 s
     solution = PlacementSolution.of_arrays(np.array([1, 0]), np.array([1, 1]), start)
     found = regrets(problem, solution)
@@ -370,14 +327,9 @@ def timed(still: PlacementProblem, queue: str, seed: int = 0) -> PlacementProble
         "submit_s": np.sort(rng.integers(0, count, size=count)) / 2,
         "duration_s": rng.integers(1, count, size=count) / 2,
     }
-    return PlacementProblem.of(
-        still.cluster,
-        replace(still.tasks, **times),
-        still.workload,
-        still.ranks,
-        still.power,
-        over_time=OverTime(queue),  # type: ignore[arg-type]
-    )
+    rules = OverTime(queue)  # type: ignore[arg-type]
+    given = (still.cluster, replace(still.tasks, **times), still.workload, still.ranks, still.power)
+    return PlacementProblem.of(*given, over_time=rules)
 
 
 @pytest.mark.parametrize(
@@ -453,8 +405,7 @@ def test_the_clock_that_a_problem_is_told_by_is_no_matter(
 
 def test_logs_by_unix_seconds_are_told_to_the_millisecond() -> None:
     nodes = Cluster.of(["a"], [8000], [1024], [1], ["T4"])
-    rows = tasks_of([(0, 0, 1, 1000, "")] * 2)
     for early, placed in ((1e-3, [0, -1]), (1e-7, [0, 0])):
-        times = {"submit_s": 1.7e9 + np.array([0.0, 5.0 - early]), "duration_s": np.full(2, 5.0)}
-        problem = PlacementProblem.of(nodes, replace(rows, **times))
+        times = {"submit_s": [1.7e9, 1.7e9 + 5.0 - early], "duration_s": [5.0, 5.0]}
+        problem = PlacementProblem.of(nodes, tasks_of([(0, 0, 1, 1000, "")] * 2, **times))
         assert optgap.run(problem, "fgd").solution.node.tolist() == placed

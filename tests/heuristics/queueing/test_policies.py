@@ -12,7 +12,7 @@ from strategies_queueing import five_jobs, stream
 from trust.agreement import examples
 from trust.agreement import outcome_of as run
 
-from optgap.heuristics.queueing.custom import State
+from optgap.heuristics.queueing.custom import QueueingState
 from optgap.heuristics.queueing.custom import run as run_own
 from optgap.heuristics.queueing.regret import regrets
 from optgap.models.limits import Limits
@@ -53,11 +53,11 @@ def test_patience_ends_the_wait() -> None:
     assert not problem.serves_all(outcome.solution)
 
 
-def blocking(state: State) -> list[int]:
+def blocking(state: QueueingState) -> list[int]:
     return [state.waiting[0]] if state.fits(state.waiting[0]) else []
 
 
-def briefest(state: State) -> list[int]:
+def briefest(state: QueueingState) -> list[int]:
     able = [job for job in state.waiting if state.fits(job)]
     return sorted(able, key=lambda job: (state.problem.jobs.estimate_s[job], job))[:1]
 

@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given
+from slow_consolidation_time import stepwise
 from strategies_consolidation import consolidation_problems
 from trust.agreement import examples
 
 from optgap.heuristics.consolidation import CUSTOM, POLICIES
-from optgap.heuristics.consolidation.state import State
+from optgap.heuristics.consolidation.state import ConsolidationState
 from optgap.models.consolidation import (
     Assignment,
     Clock,
@@ -27,7 +28,7 @@ from optgap.models.limits import Limits
 RUNS = consolidation_problems(goal="energy", capacities=("none", "mean"))
 
 
-def heaped(task: int, state: State) -> list[int] | None:
+def heaped(task: int, state: ConsolidationState) -> list[int] | None:
     """The first GPUs with room, whatever their utilisation."""
     room = np.flatnonzero(state.fits(task)).tolist()
     servers: dict[int, list[int]] = {}
@@ -42,65 +43,6 @@ def heaped(task: int, state: State) -> list[int] | None:
 PILE = {"policy": heaped}
 
 
-def stepped(problem: ConsolidationProblem, solution: ConsolidationSolution) -> tuple[float, float]:
-    """Energy and the last end, of all running tasks looked at for every step of time."""
-    tasks, rules = problem.tasks, problem.rules
-    starts = sorted(solution.assignments, key=lambda a: a.start_s)
-    where: dict[int, tuple[int, ...]] = {}
-    progress = [0.0] * len(tasks)
-    asleep = dict.fromkeys(range(len(problem.places)), -math.inf)
-    ready: dict[int, float] = {}
-    now = energy = 0.0
-    while starts or where:
-        while starts and starts[0].start_s <= now + 1e-9:
-            a = starts.pop(0)
-            if progress[a.task] < tasks[a.task].duration_s - 1e-6:
-                where[a.task] = a.gpus
-        awake = {g for gpus in where.values() for g in gpus}
-        for g in awake & asleep.keys():
-            since = asleep.pop(g)
-            ready[g] = now + (rules.wake_s if now - since > 1e-6 else 0.0)
-        for g in ready.keys() - awake:
-            del ready[g]
-            asleep[g] = now
-        mhz = {c.gpu: c.mhz for c in solution.clocks if c.time_s <= now + 1e-9}
-        times = [a.start_s for a in starts[:1]]
-        times += [c.time_s for c in solution.clocks if c.time_s > now + 1e-9]
-        times += [t for t in ready.values() if t > now + 1e-9]
-        util: dict[int, float] = dict.fromkeys(awake, 0.0)
-        for ell, gpus in where.items():
-            k = int(progress[ell] / problem.period_s + 1e-7)
-            for g in gpus:
-                util[g] += float(tasks[ell].util_percent[min(k, tasks[ell].util_percent.size - 1)])
-        watts = sum(problem.servers[i].static_w for i in {problem.places[g][0] for g in awake})
-        for g in awake:
-            own = [ell for ell, gpus in where.items() if g in gpus]
-            kind = int(problem.gpu_kind[g])
-            watts += max(problem.line(ell, kind).watts(mhz[g]) for ell in own)
-        speed = {}
-        for ell, gpus in where.items():
-            paces = []
-            for g in gpus:
-                kind = problem.kinds[int(problem.gpu_kind[g])]
-                beta = kind.beta if tasks[ell].beta is None else tasks[ell].beta
-                slow = max(1.0, util[g] / 100) ** rules.contention
-                paces.append(
-                    0.0 if ready[g] > now + 1e-9 else (mhz[g] / kind.f_max_mhz) ** beta / slow
-                )
-            speed[ell] = min(paces)
-            if speed[ell] > 0:
-                ends = (int(progress[ell] / problem.period_s + 1e-7) + 1) * problem.period_s
-                times.append(now + (min(tasks[ell].duration_s, ends) - progress[ell]) / speed[ell])
-        after = min(times)
-        energy += watts * (after - now)
-        for ell in list(where):
-            progress[ell] += speed[ell] * (after - now)
-            if progress[ell] >= tasks[ell].duration_s - 1e-6:
-                del where[ell]
-        now = after
-    return energy, now
-
-
 @examples(15)
 @given(problem=RUNS)
 def test_a_run_comes_to_what_a_plain_loop_over_time_makes_of_it(
@@ -112,7 +54,7 @@ def test_a_run_comes_to_what_a_plain_loop_over_time_makes_of_it(
             continue
         assert problem.check(outcome.solution) == []
         found = replay(problem, outcome.solution)
-        energy, last = stepped(problem, outcome.solution)
+        energy, last = stepwise(problem, outcome.solution)
         assert found.energy_j == pytest.approx(energy, rel=1e-6)
         assert max(t for t in found.end_s.tolist() if t < math.inf) == pytest.approx(last, rel=1e-6)
 
@@ -128,14 +70,6 @@ def lonely(wake_s: float) -> ConsolidationProblem:
         [GpuKind()], [Server((0,), 50.0)] * 2, tasks, goal="energy", period_s=50.0,
         rules=Rules(wake_s=wake_s),
     )  # fmt: skip
-
-
-def test_a_gpu_that_slept_draws_power_and_gets_nothing_done_until_it_is_awake() -> None:
-    problem = lonely(10.0)
-    outcome = POLICIES["default"].load()(problem, limits=Limits(), seed=0)
-    found = problem.evaluate(outcome.solution)
-    assert found.objective == pytest.approx(2 * 110 * (144.8 + 50))
-    assert found.metrics["mean_stretch"] == pytest.approx(1.1)
 
 
 def test_a_gpu_whose_next_task_comes_as_the_last_one_ends_has_not_slept() -> None:

@@ -75,21 +75,22 @@ def test_a_count_that_the_class_has_no_time_for_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("start", "end"),
-    [(5.0, 4.9), (5.0, 5.0), (0.0, math.inf), (math.nan, 5.0), (1.1e12, 1.1e12 + 10)],
+    [
+        (5.0, 4.9),
+        (5.0, 5.0),
+        (1e9, 1e9),
+        (1e18, 1e18),
+        (0, math.inf),
+        (math.nan, 5),
+        (1.1e12, 1.1e12 + 10),
+    ],
 )
-def test_segments_end_after_they_start(start: float, end: float) -> None:
-    found = problem(10).check(plan((0, start, end, RUN, 1, 0)))
-    assert "times" in {v.constraint for v in found}
-    fine = (0, 0.0, 1.0, RUN, 1, 0)
-    found = problem(10).check(plan(fine, (0, start, end, RUN, 1, 0)))
-    assert [v.constraint for v in found] == ["times"]
-
-
-@pytest.mark.parametrize("at", [0.0, 1e9, 1e18])
-def test_run_of_no_length_finishes_no_job(at: float) -> None:
-    made, nothing = problem(10), plan((0, at, at, RUN, 1, 1))
-    assert not finished(made, nothing).any()
-    assert [v.constraint for v in made.check(nothing)] == ["times"]
+def test_segments_end_after_they_start_or_finish_no_job(start: float, end: float) -> None:
+    made, bad, fine = problem(10), (0, start, end, RUN, 1, 0), (0, 0.0, 1.0, RUN, 1, 0)
+    assert "times" in names(made, bad)
+    assert names(made, fine, bad) == ["times"]
+    if end <= start:
+        assert not finished(made, plan(bad)).any()
 
 
 def test_rounding_of_late_times_forgives_no_more_than_half_a_segment() -> None:
@@ -113,34 +114,19 @@ def test_nothing_runs_before_it_is_submitted() -> None:
     assert names(early, (0, 50 - 1.2e-6, 10_000, RUN, 1, 0)) == ["submit_s"]
 
 
-@pytest.mark.parametrize(
-    ("gpus", "place", "fits"),
-    [
-        (1, (0,), True),
-        (1, (3,), True),
-        (1, (4,), False),
-        (1, (-1,), False),
-        (1, (0, 1), False),
-        (2, (2,), True),
-        (2, (1,), False),
-        (2, (4,), False),
-        (2, (0, 2), False),
-        (4, (0, 2), True),
-        (4, (2, 0), True),
-        (4, (0,), False),
-        (4, (0, 0), False),
-        (4, (0, 3), False),
-    ],
-)
-def test_gpus_are_aligned_blocks_or_whole_nodes(
-    gpus: int, place: tuple[int, ...], fits: bool
-) -> None:
-    found = problem(10).check(plan((0, 0, 1, RUN, gpus, 0, 0), places=[place]))
+FIT = {1: [(0,), (3,)], 2: [(2,)], 4: [(0, 2), (2, 0)]}
+CLASH = {1: [(4,), (-1,), (0, 1)], 2: [(1,), (4,), (0, 2)], 4: [(0,), (0, 0), (0, 3)]}
+"""By number of GPUs, the first GPU of each block in a place."""
+
+
+@pytest.mark.parametrize("gpus", FIT)
+def test_gpus_are_aligned_blocks_or_whole_nodes(gpus: int) -> None:
     expected = Violation("place", "job a at 0 s", 0, "aligned blocks of as many GPUs")
-    assert found == ([] if fits else [expected])
-    for number in (1, 7):
-        outside = problem(10).check(plan((0, 0, 1, RUN, gpus, 0, number), places=[place]))
-        assert outside == [replace(expected, found=number)]
+    for place in FIT[gpus] + CLASH[gpus]:
+        for number in (0, 1, 7):
+            found = problem(10).check(plan((0, 0, 1, RUN, gpus, 0, number), places=[place]))
+            fits = number == 0 and place in FIT[gpus]
+            assert found == ([] if fits else [replace(expected, found=number)]), place
 
 
 # -- one job over time ---------------------------------------------------------------------
@@ -192,57 +178,43 @@ def test_starts_take_as_long_as_the_overhead_says(n: int, due: float) -> None:
     assert names(made, paid(n, 0, due - 1e-6), (0, due, 20, RUN, n, 0)) == []
 
 
-def test_what_was_not_paid_is_told_once() -> None:
-    made = problem(100, overhead=START)
-    assert names(made, (0, 0, 5, RUN, 1, 0), (0, 5, 9, RUN, 1, 1)) == ["restart"]
-    assert names(made, (0, 0, 5, PROFILE, 1, -1)) == ["restart"]
+BEGIN = [paid(1, 0, 4), (0, 4, 10, RUN, 1, 0)]
+PLACED = [paid(1, 0, 4, 0), (0, 4, 10, RUN, 1, 0, 0)]
+WIDE = [paid(4, 0, 8, 3), (0, 8, 10, RUN, 4, 0, 3), (0, 10, 20, RUN, 4, 0, 4)]
+BEFORE = (0, 0, 30, PRERUN, 1, -1)
 
 
-def test_going_on_costs_nothing_and_starting_again_does() -> None:
-    made = problem(1000, overhead=START)
-    begin = [paid(1, 0, 4), (0, 4, 10, RUN, 1, 0)]
-    assert names(made, *begin, (0, 10, 20, RUN, 1, 1)) == []  # another clock
-    assert names(made, *begin, (0, 10 + 9e-7, 20, RUN, 1, 0)) == []
-    assert names(made, *begin, (0, 10.01, 20, RUN, 1, 0)) == ["restart"]  # a pause
-    assert names(made, *begin, (0, 20, 30, RUN, 1, 0)) == ["restart"]
-    assert names(made, *begin, (0, 10, 20, RUN, 2, 0)) == ["restart"]  # another count
-    fewer = [paid(2, 0, 6), (0, 6, 10, RUN, 2, 0), (0, 10, 20, RUN, 1, 0)]
-    assert names(made, *fewer) == ["restart"]
-    assert names(made, *begin, paid(2, 10, 5.9), (0, 15.9, 20, RUN, 2, 0)) == ["restart"]
-    assert names(made, *begin, paid(2, 10, 6), (0, 16, 20, RUN, 2, 0)) == []
-
-
-def test_each_job_pays_for_itself() -> None:
+@pytest.mark.parametrize(
+    ("segments", "told"),
+    [
+        ([(0, 0, 5, RUN, 1, 0), (0, 5, 9, RUN, 1, 1)], 1),  # once for all of it
+        ([(0, 0, 5, PROFILE, 1, -1)], 1),
+        ([*BEGIN, (0, 10, 20, RUN, 1, 1)], 0),  # another clock
+        ([*BEGIN, (0, 10 + 9e-7, 20, RUN, 1, 0)], 0),
+        ([*BEGIN, (0, 10.01, 20, RUN, 1, 0)], 1),  # a pause
+        ([*BEGIN, (0, 20, 30, RUN, 1, 0)], 1),
+        ([*BEGIN, (0, 10, 20, RUN, 2, 0)], 1),  # another count
+        ([paid(2, 0, 6), (0, 6, 10, RUN, 2, 0), (0, 10, 20, RUN, 1, 0)], 1),
+        ([*BEGIN, paid(2, 10, 5.9), (0, 15.9, 20, RUN, 2, 0)], 1),
+        ([*BEGIN, paid(2, 10, 6), (0, 16, 20, RUN, 2, 0)], 0),
+        ([*BEGIN, (1, 10, 20, RUN, 1, 0)], 1),  # each job pays for itself
+        ([*BEGIN, (1, 10, 14, RESTART, 1, -1), (1, 14, 20, RUN, 1, 0)], 0),
+        ([*PLACED, (0, 10, 20, RUN, 1, 0, 2)], 0),  # the same place by another number
+        ([*PLACED, (0, 10, 20, RUN, 1, 0, 1)], 1),
+        ([*PLACED, paid(1, 10, 31, 1), (0, 41, 50, RUN, 1, 0, 1)], 0),  # a forced move
+        ([*PLACED, paid(1, 10, 30.9, 1), (0, 40.9, 50, RUN, 1, 0, 1)], 1),
+        ([*PLACED, (0, 10, 20, RUN, 1, 0, -1)], 1),  # to nowhere in particular
+        (WIDE, 0),  # whole nodes in another order
+        ([BEFORE], 0),  # outside the cluster nothing is paid, and nothing for inside
+        ([BEFORE, (0, 30, 40, RUN, 1, 0)], 1),
+        ([BEFORE, paid(1, 30, 4), (0, 34, 40, RUN, 1, 0)], 0),
+        ([paid(1, 0, 4), (0, 4, 8, PRERUN, 1, -1), (0, 8, 9, RUN, 1, 0)], 1),
+    ],
+)
+def test_going_on_costs_nothing_and_starting_again_does(segments: Any, told: int) -> None:
+    places = [(0,), (1,), (0,), (0, 2), (2, 0)]
     made = problem(1000, 1000, overhead=START)
-    first = [paid(1, 0, 4), (0, 4, 10, RUN, 1, 0)]
-    assert names(made, *first, (1, 10, 20, RUN, 1, 0)) == ["restart"]
-    assert names(made, *first, (1, 10, 14, RESTART, 1, -1), (1, 14, 20, RUN, 1, 0)) == []
-
-
-def test_a_move_of_unchanged_size_takes_longer_and_the_same_place_is_no_move() -> None:
-    made = problem(1000, overhead=START)
-    begin = [paid(1, 0, 4, 0), (0, 4, 10, RUN, 1, 0, 0)]
-    places = [(0,), (1,), (0,)]
-    assert names(made, *begin, (0, 10, 20, RUN, 1, 0, 2), places=places) == []
-    assert names(made, *begin, (0, 10, 20, RUN, 1, 0, 1), places=places) == ["restart"]
-    for took, broken in ((31.0, []), (30.9, ["restart"])):
-        moved = [paid(1, 10, took, 1), (0, 10 + took, 50, RUN, 1, 0, 1)]
-        assert names(made, *begin, *moved, places=places) == broken
-    # from somewhere to nowhere in particular is a move; whole nodes in another order are none
-    assert names(made, *begin, (0, 10, 20, RUN, 1, 0, -1), places=places) == ["restart"]
-    wide = [paid(4, 0, 8, 0), (0, 8, 10, RUN, 4, 0, 0), (0, 10, 20, RUN, 4, 0, 1)]
-    assert names(made, *wide, places=[(0, 2), (2, 0)]) == []
-    later = [(*s[:6], s[6] + 1) for s in wide]
-    assert names(made, *later, places=[(0,), (0, 2), (2, 0)]) == []
-
-
-def test_a_profile_outside_the_cluster_pays_for_no_start_inside() -> None:
-    made = problem(1000, overhead=START)
-    before = (0, 0, 30, PRERUN, 1, -1)
-    assert names(made, before) == []
-    assert names(made, before, (0, 30, 40, RUN, 1, 0)) == ["restart"]
-    assert names(made, before, paid(1, 30, 4), (0, 34, 40, RUN, 1, 0)) == []
-    assert names(made, paid(1, 0, 4), (0, 4, 8, PRERUN, 1, -1), (0, 8, 9, RUN, 1, 0)) == ["restart"]
+    assert names(made, *segments, places=places) == ["restart"] * told
 
 
 @pytest.mark.parametrize(
@@ -276,31 +248,32 @@ def test_no_more_gpus_are_held_than_there_are() -> None:
     assert [v.found for v in three.check(plan(*full, (2, 9, 12, RESTART, 4, -1)))] == [8]
 
 
-def test_a_gpu_is_one_jobs_at_a_time() -> None:
-    two = problem(100, 100, 100)
+ALL, PAIR = (0, 0, 10, RUN, 4, 0, 2), (0, 0, 10, RUN, 2, 0, 3)
+TWICE = ["one job per GPU"]
+
+
+@pytest.mark.parametrize(
+    ("segments", "broken"),
+    [
+        ([ALL, (1, 10, 20, RUN, 1, 0, 4)], []),
+        ([ALL, (1, 10 - 9e-7, 20, RUN, 1, 0, 4)], []),
+        ([ALL, (1, 9, 20, RUN, 1, 0, 4)], ["GPUs", *TWICE]),
+        ([(0, 0, 10, RUN, 1, 0, 0), (1, 0, 10, RUN, 1, 0, 1)], []),
+        ([(1, 0, 1, RUN, 1, 0, 0), (2, 2, 10, RUN, 2, 0, 3), (1, 9, 20, RUN, 1, 0, 4)], TWICE),
+        ([(2, *ALL[1:]), (1, 9, 20, RUN, 1, 0, 4), (0, 30, 31, RUN, 1, 0, 0)], ["GPUs", *TWICE]),
+        ([PAIR, (1, 9, 20, RUN, 1, 0, 4)], TWICE),
+        ([PAIR, (1, 9, 20, RUN, 1, 0, 1)], []),
+        ([PAIR, (0, 10, 20, RUN, 2, 0, 3), (1, 20, 30, RUN, 2, 0, 3)], []),  # its own next
+        ([PAIR, (1, 0, 10, PRERUN, 1, -1, 4)], []),  # outside the cluster
+        ([PAIR, (1, 0, 10, RUN, 2, 0, -1)], []),  # nowhere in particular
+    ],
+)
+def test_a_gpu_is_one_jobs_at_a_time(segments: Any, broken: list[str]) -> None:
     places = [(0,), (1,), (0, 2), (2,), (3,)]
-    wide = (0, 0, 10, RUN, 4, 0, 2)
-    found = two.check(plan(wide, (1, 9, 20, RUN, 1, 0, 4), places=places))
-    held = Violation("one job per GPU", "job b at 9 s", "GPU 3 held by a", "a free GPU")
-    assert [v for v in found if v.constraint == "one job per GPU"] == [held]
-    assert names(two, wide, (1, 10, 20, RUN, 1, 0, 4), places=places) == []
-    assert names(two, wide, (1, 10 - 9e-7, 20, RUN, 1, 0, 4), places=places) == []
-    assert names(two, (0, 0, 10, RUN, 1, 0, 0), (1, 0, 10, RUN, 1, 0, 1), places=places) == []
-    back = ((1, 0, 1, RUN, 1, 0, 0), (2, 2, 10, RUN, 2, 0, 3), (1, 9, 20, RUN, 1, 0, 4))
-    assert names(two, *back, places=places) == ["one job per GPU"]
-    shifted = [(0,), (0, 2), (3,)]
-    clash = ((2, 0, 10, RUN, 4, 0, 1), (1, 9, 20, RUN, 1, 0, 2), (0, 30, 31, RUN, 1, 0, 0))
-    assert names(two, *clash, places=shifted) == ["GPUs", "one job per GPU"]
-    pair = (0, 0, 10, RUN, 2, 0, 3)
-    assert names(two, pair, (1, 9, 20, RUN, 1, 0, 4), places=places) == ["one job per GPU"]
-    assert names(two, pair, (1, 9, 20, RUN, 1, 0, 1), places=places) == []
-    # the second segment of a job may follow its first at once
-    mine = (0, 10, 20, RUN, 2, 0, 3)
-    assert names(two, pair, mine, (1, 20, 30, RUN, 2, 0, 3), places=places) == []
-    outside = (1, 0, 10, PRERUN, 1, -1, 4)
-    assert names(two, pair, outside, places=places) == []
-    unplaced = (1, 0, 10, RUN, 2, 0, -1)
-    assert names(two, pair, unplaced, places=places) == []
+    found = problem(100, 100, 100).check(plan(*segments, places=places))
+    assert [v.constraint for v in found] == broken
+    if broken and segments[0] is ALL:
+        assert found[1] == Violation(*TWICE, "job b at 9 s", "GPU 3 held by a", "a free GPU")
 
 
 def test_power_is_held_against_the_limit_with_a_millionth_of_slack() -> None:
@@ -385,49 +358,32 @@ def test_nothing_run_costs_nothing() -> None:
     assert problem(10).check(plan()) == []
 
 
-def test_of_restarts_only_the_idle_power_is_drawn() -> None:
-    made = problem(100, idle_w=7.0)
-    found = made.evaluate(plan((0, 0, 5, RESTART, 2, -1))).metrics
-    assert (found["restart_j"], found["idle_j"]) == pytest.approx((70.0, 70.0))
+APART = [(0, 0, 10, RUN, 1, 0, 0), (0, 15, 25, RUN, 2, 0, 1), (1, 21, 25, RUN, 1, 0, 2)]
+"""GPU 0 for 10 s, then after 5 s GPUs 2 and 3 for 10 s, and GPU 1 for the last 4 of them."""
+OUTSIDE = (1, 0, 9, PRERUN, 1, -1, -1)
+NOWHERE = [(*s[:6], -1) for s in APART]
+BOTH = [(0, 0, 10, RUN, 1, 0, 0), (1, 0, 10, RUN, 1, 0, 1)]
 
 
-def test_idle_energy_counts_nodes_that_are_on() -> None:
-    """GPU 0 for 10 s, then after 5 s GPUs 2 and 3 for 10 s, and GPU 1 for the last 4 of them."""
-    made = problem(1000, 1000, idle_w=10.0)
-    places = [(0,), (2,), (1,)]
-    segments = [
-        (0, 0, 10, RUN, 1, 0, 0),
-        (0, 15, 25, RUN, 2, 0, 1),
-        (1, 21, 25, RUN, 1, 0, 2),
-        (1, 0, 9, PRERUN, 1, -1, -1),
-    ]
-    held = 10 + 20 + 4
-    assert idle_energy(made, plan(*segments, places=places)) == pytest.approx(10 * (4 * 25 - held))
-    off = plan(*segments, places=places, switch_off=True)
-    assert idle_energy(made, off) == pytest.approx(10 * (2 * (10 + 10 + 4) - held))
-    nowhere = [(*s[:6], -1) for s in segments]
-    by_count = plan(*nowhere, switch_off=True)
-    assert idle_energy(made, by_count) == pytest.approx(10 * (2 * (10 + 10 + 4) - held), rel=1e-6)
-    # one job without a place is enough to count; alone on node 0, GPUs 0 and 1 are one node
-    half = plan(*segments[:2], nowhere[2], places=places, switch_off=True)
-    assert idle_energy(made, half) == pytest.approx(10 * (2 * (10 + 10 + 4) - held), rel=1e-6)
-    shared = [(0, 0, 10, RUN, 1, 0, 0), (1, 5, 10, RUN, 1, 0, 2)]
-    both = plan(*shared, places=places, switch_off=True)
-    assert idle_energy(made, both) == pytest.approx(10 * (2 * 10 - 15))
-    four = problem(1000, 1000, idle_w=10.0, gpus=8)
-    far = [(0, 0, 10, RUN, 1, 0, 0), (1, 5, 10, RUN, 1, 0, 1)]
-    spread = plan(*far, places=[(0,), (4,)], switch_off=True)
-    assert idle_energy(four, spread) == pytest.approx(10 * (2 * 15 - 15))
-
-
-def test_idle_energy_of_jobs_on_nodes_of_their_own() -> None:
-    """By place each of two jobs keeps a node on; by counts one node would do."""
-    made = problem(1000, 1000, idle_w=10.0)
-    apart = [(0, 0, 10, RUN, 1, 0, 0), (1, 0, 10, RUN, 1, 0, 1)]
-    placed = plan(*apart, places=[(0,), (2,)], switch_off=True)
-    assert idle_energy(made, placed) == pytest.approx(10 * (40 - 20))
-    counted = plan(*[(*s[:6], -1) for s in apart], switch_off=True)
-    assert idle_energy(made, counted) == pytest.approx(0, abs=1e-3)
+@pytest.mark.parametrize(
+    ("segments", "off", "on_s", "held_s"),
+    [
+        ([*APART, OUTSIDE], False, 4 * 25, 34),
+        ([*APART, OUTSIDE], True, 2 * 24, 34),
+        ([*NOWHERE, OUTSIDE], True, 2 * 24, 34),
+        ([*APART[:2], NOWHERE[2]], True, 2 * 24, 34),  # one without a place: counts decide
+        ([APART[0], (1, 5, 10, RUN, 1, 0, 2)], True, 2 * 10, 15),
+        ([APART[0], (1, 5, 10, RUN, 1, 0, 1)], True, 2 * 15, 15),
+        (BOTH, True, 4 * 10, 20),  # by place two nodes are on, by counts one would do
+        ([(*s[:6], -1) for s in BOTH], True, 2 * 10, 20),
+    ],
+)
+def test_idle_energy_counts_nodes_that_are_on(
+    segments: Any, off: bool, on_s: float, held_s: float
+) -> None:
+    made = plan(*segments, places=[(0,), (2,), (1,)], switch_off=off)
+    found = idle_energy(problem(1000, 1000, idle_w=10.0), made)
+    assert found == pytest.approx(10 * (on_s - held_s), rel=1e-6, abs=1e-3 * (on_s == held_s))
 
 
 def test_levels_are_sums_of_intervals_and_ends_come_first() -> None:

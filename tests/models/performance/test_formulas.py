@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,7 +16,6 @@ from optgap.models.performance import (
     EnergyModel,
     ThroughputModel,
     batch_power,
-    contention_factor,
     linear_power,
     power_law_power,
     power_law_time,
@@ -45,13 +46,10 @@ def test_both_branches_of_the_worked_example_meet_at_the_breakpoint() -> None:
         assert low == pytest.approx(float(high), rel=1e-6)
 
 
-@given(
-    st.floats(1e-4, 1e2),
-    st.floats(1e-4, 1e2),
-    st.floats(0, 1e2),
-    st.floats(1, 10),
-    st.floats(1, 10),
-)
+SECONDS, GAMMA = st.floats(1e-4, 1e2), st.floats(1, 10)
+
+
+@given(SECONDS, SECONDS, st.floats(0, 1e2), GAMMA, GAMMA)
 def test_an_iteration_takes_between_its_longest_part_and_the_sum(
     io: float, grad: float, sync: float, gamma1: float, gamma2: float
 ) -> None:
@@ -68,14 +66,23 @@ def test_one_gpu_never_synchronises(form: str) -> None:
     assert np.all(columns == 0)
 
 
-def test_the_v100_of_cats() -> None:
-    assert power_law_time(1155, 1.0, 0.91, 1350) == pytest.approx(1.1525, abs=1e-4)
-    assert sla_frequency(1350, 1.2, 0.0) == 0
+DRAM, CLOCKS = [0.5, 1.0], np.array([500.0, 1000.0])
 
 
-def test_a_power_law_with_exponent_one_is_linear() -> None:
-    clocks = np.array([500.0, 1000.0])
-    assert power_law_power(clocks, 20, 90, 1, 1000) == pytest.approx(linear_power(clocks, 20, 0.09))
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (power_law_time(1155, 1.0, 0.91, 1350), pytest.approx(1.1525, abs=1e-4)),
+        (sla_frequency(1350, 1.2, 0.0), 0),
+        (power_law_power(CLOCKS, 20, 90, 1, 1000), pytest.approx(linear_power(CLOCKS, 20, 0.09))),
+        (runtime_from_dram(DRAM, "rate", 0.1, 0.2), pytest.approx([5, 1 / 0.3])),
+        (runtime_from_dram(DRAM, "power", 10, 1.0), pytest.approx([20, 10])),
+        (runtime_from_dram(DRAM, "traffic", 10), pytest.approx([20, 10])),
+        (blended_runtime([0.5], 0.1, 0.2, 10, 1.0), pytest.approx([10])),
+    ],
+)
+def test_a_formula_gives_what_its_paper_says(found: Any, expected: Any) -> None:
+    assert found == expected
 
 
 def test_power_by_batch_stands_still_outside_its_ends() -> None:
@@ -83,17 +90,6 @@ def test_power_by_batch_stands_still_outside_its_ends() -> None:
     assert power[0] == power[1]
     assert power[3] == power[4]
     assert power[2] - power[1] == pytest.approx(30 * np.log(8))
-
-
-def test_contention_starts_at_the_knee() -> None:
-    assert contention_factor([50, 100, 200], 0.6) == pytest.approx([1, 1, 2**0.6])
-
-
-def test_run_time_from_dram() -> None:
-    assert runtime_from_dram([0.5, 1.0], "rate", 0.1, 0.2) == pytest.approx([5, 1 / 0.3])
-    assert runtime_from_dram([0.5, 1.0], "power", 10, 1.0) == pytest.approx([20, 10])
-    assert runtime_from_dram([0.5, 1.0], "traffic", 10) == pytest.approx([20, 10])
-    assert blended_runtime([0.5], 0.1, 0.2, 10, 1.0) == pytest.approx([10])
 
 
 def test_reading_parameters_refuses_other_documents(tmp_path: object) -> None:

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from strategies import tasks_of
 
 import optgap
 from optgap.models.errors import InputError
 from optgap.models.jsonio import Fields
-from optgap.models.placement import Cluster, OverTime, PlacementProblem, PlacementSolution, Tasks
+from optgap.models.placement import Cluster, OverTime, PlacementProblem, PlacementSolution
 from optgap.models.placement.presets import from_csv
 from optgap.models.result import Status
 
@@ -22,10 +23,8 @@ CLUSTER = Cluster.of(["a", "b", "c"], [32_000] * 3, [4096] * 3, [2, 2, 2], ["G2"
 def problem(nodes: list[int], cluster: Cluster = CLUSTER, **rules: Any) -> PlacementProblem:
     """Tasks of two GPUs per node, one after another, each for 10 s."""
     count = len(nodes)
-    tasks = Tasks.of(
-        [f"t{k}" for k in range(count)], [1000] * count, [10] * count, [2] * count, [1000] * count,
-        [""] * count, submit_s=np.arange(count), duration_s=[10.0] * count, nodes=nodes,
-    )  # fmt: skip
+    times = {"submit_s": np.arange(count), "duration_s": [10.0] * count}
+    tasks = tasks_of([(1000, 10, 2, 1000, "")] * count, nodes=nodes, **times)
     return PlacementProblem.of(cluster, tasks, over_time=OverTime(**{"horizon_s": 30.0, **rules}))
 
 
@@ -36,10 +35,10 @@ def solution(made: PlacementProblem, nodes: list[int], start: list[float]) -> Pl
 
 def test_a_task_has_a_row_per_node_and_one_in_its_file() -> None:
     made = problem([1, 2])
-    assert made.tasks.names == ("t0", "t1/1", "t1/2")
+    assert made.tasks.names == ("task-0", "task-1/1", "task-1/2")
     assert made.tasks.parts.tolist() == [1, 2, 2]
     document = made.to_json()
-    assert document["tasks"]["name"] == ["t0", "t1"]
+    assert document["tasks"]["name"] == ["task-0", "task-1"]
     assert document["tasks"]["nodes"] == [1, 2]
     again = PlacementProblem.from_json(Fields(json.loads(json.dumps(document)), "file"))
     assert again.to_json() == document
@@ -84,7 +83,7 @@ def test_more_nodes_than_there_are_never_fit() -> None:
     assert made.never_fits == (0, 1, 2, 3)
     found = optgap.bound(made)
     assert found.status is Status.INFEASIBLE
-    assert found.message == "task t0 (arrival 0) fits fewer than 4 nodes even when empty"
+    assert found.message == "task task-0 (arrival 0) fits fewer than 4 nodes even when empty"
     assert str(optgap.conflict(made)).endswith("4 nodes asked, 3 could take a part")
     assert optgap.run(made, "pwr").metrics["never_fit_tasks"] == 1
 
@@ -96,7 +95,7 @@ def test_decisions_about_them_are_judged_with_their_other_nodes_taken() -> None:
 
 
 def test_where_tasks_stay_they_are_refused() -> None:
-    still = Tasks.of(["t"], [1000], [10], [1], [1000], [""], nodes=[2])
+    still = tasks_of([(1000, 10, 1, 1000, "")], nodes=[2])
     with pytest.raises(InputError, match=r"tasks\.nodes: found 2, expected 1 where tasks do not"):
         PlacementProblem.of(CLUSTER, still)
 

@@ -60,15 +60,22 @@ class Compiled:
 
 
 @given(node_states())
-def test_buckets_and_fragment_agree_to_the_last_bit(
+def test_fragment_and_power_agree_to_the_last_bit(
     state: tuple[PlacementProblem, int, int, list[int]],
 ) -> None:
     problem, n, cpu, gpus = state
-    plain = node_fragmentation(problem.workload, problem.cluster.models[n], cpu, gpus)
-    values = Compiled(problem, n).buckets(cpu, gpus)
+    compiled, model = Compiled(problem, n), problem.cluster.models[n]
+    plain = node_fragmentation(problem.workload, model, cpu, gpus)
+    values = compiled.buckets(cpu, gpus)
     assert values == plain
     assert fragment(values) == plain.fragment
     assert abs(sum(plain) - sum(gpus)) <= 1e-9 * max(1, sum(gpus))
+    unmoved = (compiled.free(gpus), compiled.profile, 0, 0, 0)
+    assert fragment_increase(compiled.workload, cpu, cpu, *unmoved) == 0.0
+    capacity = int(problem.cluster.cpu_milli[n])
+    assert cpu_w(compiled.node, cpu) == problem.power.cpu_w(capacity, cpu)
+    busy = sum(1 for free in gpus if free < 1000)
+    assert gpu_w(compiled.node, busy) == problem.power.gpu_w(model, gpus)
 
 
 def test_the_order_of_summation_is_the_simulators() -> None:
@@ -77,13 +84,9 @@ def test_the_order_of_summation_is_the_simulators() -> None:
     cluster = Cluster.of(["a"], [96_000], [0], [8], ["G2"])
     milli = np.where(rng.random(40) < 0.2, 0, rng.integers(1, 1001, 40))
     weights = rng.random(40)
-    m = TargetWorkload.of(
-        rng.integers(0, 96_000, 40),
-        milli,
-        np.where(milli == 0, 0, 1),
-        ["T4" if odd else "" for odd in rng.random(40) < 0.2],
-        weights / weights.sum(),
-    )
+    number, specs = np.where(milli == 0, 0, 1), np.where(rng.random(40) < 0.2, "T4", "").tolist()
+    share = weights / weights.sum()
+    m = TargetWorkload.of(rng.integers(0, 96_000, 40), milli, number, specs, share)
     compiled = Compiled(PlacementProblem.of(cluster, tasks_of([(0, 0, 0, 0, "")]), m), 0)
     for _ in range(300):
         cpu, gpus = int(rng.integers(96_001)), rng.integers(0, 1001, 8).tolist()
@@ -116,26 +119,6 @@ def test_a_move_is_the_state_it_leads_to(
     assert abs(increase - (wanted.fragment - before)) <= 1e-9 * max(1, sum(gpus))
 
 
-@given(node_states())
-def test_no_change_of_fragment_is_exactly_zero(
-    state: tuple[PlacementProblem, int, int, list[int]],
-) -> None:
-    problem, n, cpu, gpus = state
-    compiled = Compiled(problem, n)
-    free = compiled.free(gpus)
-    assert fragment_increase(compiled.workload, cpu, cpu, free, compiled.profile, 0, 0, 0) == 0.0
-
-
-@given(node_states())
-def test_power_agrees_to_the_last_bit(state: tuple[PlacementProblem, int, int, list[int]]) -> None:
-    problem, n, cpu, gpus = state
-    node = Compiled(problem, n).node
-    capacity = int(problem.cluster.cpu_milli[n])
-    assert cpu_w(node, cpu) == problem.power.cpu_w(capacity, cpu)
-    busy = sum(1 for free in gpus if free < 1000)
-    assert gpu_w(node, busy) == problem.power.gpu_w(problem.cluster.models[n], gpus)
-
-
 # -- the series of a run, recomputed from its placements alone -----------------------------
 
 
@@ -152,16 +135,17 @@ def test_every_row_is_what_the_referee_finds_for_the_arrivals_so_far(
             solution.node[: k + 1].copy(), solution.gpu_mask[: k + 1].copy()
         )
         metrics = so_far.evaluate(placed).metrics
-        assert series.arrived_gpu_milli[k] == metrics["arrived_gpu_milli"]
-        assert series.used_gpu_milli[k] == metrics["used_gpu_milli"]
-        assert series.used_cpu_milli[k] == metrics["used_cpu_milli"]
-        assert series.failed_tasks[k] == metrics["failed_tasks"]
-        assert series.grar[k] == metrics["grar"]
-        near = {"rel": 1e-12, "abs": 1e-9}
-        assert series.frag_gpu_milli[k] == pytest.approx(metrics["frag_gpu_milli"], **near)
-        assert series.power_cpu_w[k] == pytest.approx(metrics["power_cpu_w"], **near)
-        assert series.power_gpu_w[k] == pytest.approx(metrics["power_gpu_w"], **near)
-        assert series.power_w[k] == pytest.approx(metrics["power_w"], **near)
+        for name in (
+            "arrived_gpu_milli",
+            "used_gpu_milli",
+            "used_cpu_milli",
+            "failed_tasks",
+            "grar",
+        ):
+            assert getattr(series, name)[k] == metrics[name], name
+        for name in ("frag_gpu_milli", "power_cpu_w", "power_gpu_w", "power_w"):
+            near = pytest.approx(metrics[name], rel=1e-12, abs=1e-9)
+            assert getattr(series, name)[k] == near, name
 
 
 @pytest.mark.parametrize("policy", ["fgd", "pwr"])

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
+from strategies import tasks_of
 
 from optgap.models.errors import InputError
-from optgap.models.jsonio import Fields
 from optgap.models.placement import (
     Cluster,
     PlacementObjective,
     PlacementProblem,
     PlacementSolution,
     TargetWorkload,
-    Tasks,
 )
 from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.placement.fragmentation import Buckets, node_fragmentation
@@ -35,9 +35,8 @@ WORKLOAD = TargetWorkload.of(
 
 
 def problem(*rows: Row, goal: str = "power", **objective: float) -> PlacementProblem:
-    tasks = Tasks.of([f"t{k}" for k in range(len(rows))], *zip(*rows, strict=True))
     made = PlacementObjective(goal, **objective)  # type: ignore[arg-type]
-    return PlacementProblem.of(CLUSTER, tasks, WORKLOAD, objective=made)
+    return PlacementProblem.of(CLUSTER, tasks_of(rows), WORKLOAD, objective=made)
 
 
 def check(problem: PlacementProblem, *places: Place) -> list[Violation]:
@@ -50,18 +49,47 @@ TWO: Row = (1000, 10, 2, 1000, "")
 CPU: Row = (1000, 10, 0, 0, "")
 
 
-def test_there_is_a_placement_for_each_task() -> None:
-    found = check(problem(HALF, HALF), (0, [0]))
-    assert found == [Violation("one placement per task", "solution", 1, 2)]
-    found = check(problem(CPU, CPU), *[(0, [])] * 3)
-    assert found == [Violation("one placement per task", "solution", 3, 2)]
+MORE: Row = (1000, 10, 1, 501, "")
+FULL: Row = (15_000, 490, 0, 0, "")
+PICKY: Row = (1000, 10, 1, 500, "V100M16|T4")
+NUMBER, NODE = "one placement per task", "a node of the cluster"
+COUNT, INDEX, MODEL = "as many GPUs as requested", "GPUs of the node", "GPU model (Cond. 5)"
+CPUS, MEMORY = "CPU capacity in milli-vCPU (Cond. 1)", "memory capacity in MiB (Cond. 2)"
+SHARE = "GPU capacity in milli-GPU (Cond. 3)"
 
 
-def test_nodes_are_the_clusters() -> None:
-    for node in (-2, 3, 7):
-        found = check(problem(CPU), (node, []))
-        assert found == [Violation("a node of the cluster", "task 0", node, 2)]
-    assert check(problem(CPU), (2, [])) == check(problem(CPU), (0, [])) == []
+@pytest.mark.parametrize(
+    ("rows", "places", "broken"),
+    [
+        ([HALF, HALF], [(0, [0])], [(NUMBER, "solution", 1, 2)]),
+        ([CPU, CPU], [(0, [])] * 3, [(NUMBER, "solution", 3, 2)]),
+        *(([CPU], [(node, [])], [(NODE, "task 0", node, 2)]) for node in (-2, 3, 7)),
+        *(([CPU], [(node, [])], []) for node in (0, 2)),
+        ([HALF], [(1, [])], [(COUNT, "task 0 on b", 0, 1)]),
+        ([HALF], [(1, [0, 1])], [(COUNT, "task 0 on b", 2, 1)]),
+        ([TWO], [(1, [1])], [(COUNT, "task 0 on b", 1, 2)]),
+        ([CPU], [(1, [0])], [(COUNT, "task 0 on b", 1, 0)]),
+        ([WHOLE, WHOLE], [(0, [1]), (1, [3])], []),
+        ([HALF, TWO], [(0, [2]), (1, [3, 4])], [(INDEX, "task 0 on a", 2, 1),
+                                                (INDEX, "task 1 on b", 4, 3)]),
+        ([HALF], [(0, [5])], [(INDEX, "task 0 on a", 5, 1)]),
+        ([PICKY], [(1, [0])], []),
+        ([PICKY], [(0, [0])], [(MODEL, "task 0 on a", "G2", "V100M16|T4")]),
+        ([(1000, 10, 0, 0, "G2")], [(1, [])], []),
+        ([FULL, CPU], [(2, []), (2, [])], []),
+        ([FULL, (1001, 10, 0, 0, "")], [(2, []), (2, [])], [(CPUS, "c", 16_001, 16_000)]),
+        ([FULL, (1000, 11, 0, 0, "")], [(2, []), (2, [])], [(MEMORY, "c", 501, 500)]),
+        ([FULL, (1001, 11, 0, 0, "")], [(2, []), (1, [])], []),
+        ([HALF, MORE, HALF], [(0, [0]), (0, [1]), (0, [0])], []),
+        ([HALF, MORE, MORE], [(0, [0]), (0, [1]), (0, [1])], [(SHARE, "a GPU 1", 1002, 1000)]),
+        ([HALF, MORE], [(0, [0]), (0, [0])], [(SHARE, "a GPU 0", 1001, 1000)]),
+        ([TWO, HALF], [(1, [0, 2]), (1, [2])], [(SHARE, "b GPU 2", 1500, 1000)]),
+    ],
+)  # fmt: skip
+def test_a_placement_breaks_no_more_than_is_said(
+    rows: list[Row], places: list[Place], broken: list[Any]
+) -> None:
+    assert check(problem(*rows), *places) == [Violation(*one) for one in broken]
 
 
 def test_what_is_not_placed_has_no_gpus() -> None:
@@ -70,55 +98,10 @@ def test_what_is_not_placed_has_no_gpus() -> None:
     assert found == [Violation("no GPUs for an unplaced task", "task 1", "some", "none")]
 
 
-@pytest.mark.parametrize(("row", "gpus"), [(HALF, []), (HALF, [0, 1]), (TWO, [1]), (CPU, [0])])
-def test_tasks_have_as_many_gpus_as_they_ask_for(row: Row, gpus: list[int]) -> None:
-    found = check(problem(row), (1, gpus))
-    assert found == [Violation("as many GPUs as requested", "task 0 on b", len(gpus), row[2])]
-
-
-def test_gpus_are_the_nodes() -> None:
-    assert check(problem(WHOLE, WHOLE), (0, [1]), (1, [3])) == []
-    found = check(problem(HALF, TWO, HALF), (0, [2]), (1, [3, 4]), (0, [5]))
-    assert found == [
-        Violation("GPUs of the node", "task 0 on a", 2, 1),
-        Violation("GPUs of the node", "task 1 on b", 4, 3),
-        Violation("GPUs of the node", "task 2 on a", 5, 1),
-    ]
-
-
-def test_gpus_are_of_a_model_that_the_task_takes() -> None:
-    picky: Row = (1000, 10, 1, 500, "V100M16|T4")
-    assert check(problem(picky), (1, [0])) == []
-    found = check(problem(picky), (0, [0]))
-    assert found == [Violation("GPU model (Cond. 5)", "task 0 on a", "G2", "V100M16|T4")]
-    # part of a name is another model; a task without GPUs does not care
-    a10 = Cluster.of(["a", "b"], [32_000] * 2, [1000] * 2, [2, 0], ["A10", ""])
-    other = Tasks.of(["t"], [1000], [10], [1], [500], ["A100|G3"])
-    found = check(PlacementProblem.of(a10, other, WORKLOAD), (0, [0]))
-    assert [v.constraint for v in found] == ["GPU model (Cond. 5)"]
-    found = check(PlacementProblem.of(a10, other, WORKLOAD), (2, [0]))
-    assert found == [Violation("a node of the cluster", "task 0", 2, 1)]
-    none: Row = (1000, 10, 0, 0, "G2")
-    assert check(problem(none), (1, [])) == []
-
-
-def test_one_more_than_a_node_has_is_refused() -> None:
-    full: Row = (15_000, 490, 0, 0, "")
-    assert check(problem(full, CPU), (2, []), (2, [])) == []
-    assert check(problem(full, (1001, 10, 0, 0, "")), (2, []), (2, [])) == [
-        Violation("CPU capacity in milli-vCPU (Cond. 1)", "c", 16_001, 16_000)
-    ]
-    assert check(problem(full, (1000, 11, 0, 0, "")), (2, []), (2, [])) == [
-        Violation("memory capacity in MiB (Cond. 2)", "c", 501, 500)
-    ]
-    assert check(problem(full, (1001, 11, 0, 0, "")), (2, []), (1, [])) == []
-    more: Row = (1000, 10, 1, 501, "")
-    assert check(problem(HALF, more, HALF), (0, [0]), (0, [1]), (0, [0])) == []
-    assert check(problem(HALF, more, more), (0, [0]), (0, [1]), (0, [1])) == [
-        Violation("GPU capacity in milli-GPU (Cond. 3)", "a GPU 1", 1002, 1000)
-    ]
-    assert [v.found for v in check(problem(HALF, more), (0, [0]), (0, [0]))] == [1001]
-    assert [v.where for v in check(problem(TWO, HALF), (1, [0, 2]), (1, [2]))] == ["b GPU 2"]
+def test_part_of_a_models_name_is_another_model() -> None:
+    a10 = Cluster.of(["a"], [32_000], [1000], [2], ["A10"])
+    other = PlacementProblem.of(a10, tasks_of([(1000, 10, 1, 500, "A100|G3")]), WORKLOAD)
+    assert [v.constraint for v in check(other, (0, [0]))] == [MODEL]
 
 
 def test_a_node_takes_no_more_tasks_than_the_simulators_do() -> None:
@@ -176,19 +159,15 @@ def test_metrics_are_as_worked_out_by_hand() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("goal", "objective", "value"),
-    [
-        ("accepted_gpu", {}, 3000.0),
-        ("fragmentation", {}, 1650.0),
-        ("weighted", {"alpha": 0.25, "watts_per_gpu": 100.0}, 0.25 * 880 + 0.75 * 100 * 1.65),
-    ],
-)
-def test_the_objective_is_the_one_asked_for(
-    goal: str, objective: dict[str, float], value: float
-) -> None:
-    found = problem(*ROWS, goal=goal, **objective).evaluate(PlacementSolution.of(PLACES))
-    assert found.objective == pytest.approx(value)
+def test_the_objective_is_the_one_asked_for() -> None:
+    weighted = {"alpha": 0.25, "watts_per_gpu": 100.0}
+    for made, value in (
+        (problem(*ROWS, goal="accepted_gpu"), 3000.0),
+        (problem(*ROWS, goal="fragmentation"), 1650.0),
+        (problem(*ROWS, goal="weighted", **weighted), 0.25 * 880 + 0.75 * 100 * 1.65),
+    ):
+        found = made.evaluate(PlacementSolution.of(PLACES))
+        assert found.objective == pytest.approx(value)
 
 
 def test_an_idle_and_a_full_cluster_have_numbers_too() -> None:
@@ -280,12 +259,6 @@ def test_cpu_power_is_by_packages_or_as_printed(
     assert CpuProfile().vcpu_milli == 32_000
 
 
-def test_gpu_power_is_full_for_every_gpu_with_anything_on_it() -> None:
-    power = PowerModel()
-    assert power.gpu_w("T4", [1000, 999, 0, 1000]) == 2 * 70 + 2 * 10
-    assert power.gpu_w("nothing", []) == 0
-
-
 def test_devices_draw_what_the_table_says() -> None:
     """Table II, and the two models taken for others: idle and full power in W."""
     table = {
@@ -294,12 +267,7 @@ def test_devices_draw_what_the_table_says() -> None:
     }  # fmt: skip
     power = PowerModel()
     assert {m: (power.gpu_w(m, [1000]), power.gpu_w(m, [999])) for m in table} == table
-
-
-@pytest.mark.parametrize("rule", ["packages", "eq1"])
-def test_a_power_model_survives_its_json(rule: str) -> None:
-    power = PowerModel({"a": 1.0}, {"a": 2.0}, CpuProfile(4, 3.0, 5.0), rule)  # type: ignore[arg-type]
-    assert PowerModel.from_json(Fields(power.to_json(), "x")) == power
+    assert power.gpu_w("nothing", []) == 0
 
 
 @pytest.mark.parametrize(

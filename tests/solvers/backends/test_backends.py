@@ -23,8 +23,9 @@ from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Sense, Status, Termination
 from optgap.solvers import backends
-from optgap.solvers.backends import BackendUnavailable, available, cpsat, require, solve
+from optgap.solvers.backends import BackendUnavailable, available, cbc, cpsat, highs, require, solve
 from optgap.solvers.backends.linear import LinearBuilder, LinearModel
+from optgap.solvers.backends.pulp_model import to_pulp
 from optgap.solvers.backends.safe import outwards, safe_bound, solver_slack
 
 BOTH = ("highs", "cbc")
@@ -139,24 +140,8 @@ def test_a_stopped_search_is_not_called_optimal(limit_s: float, name: str) -> No
         assert solved.objective == pytest.approx(model.objective(solved.values))
 
 
-def market_split_of_cp_sat() -> Any:
-    """`market_split(5, 40)` as CP-SAT takes it."""
-    model, program = market_split(5, 40), cp_model.CpModel()
-    items = [
-        program.new_int_var(int(low), int(high), "")
-        for low, high in zip(model.lower, model.upper, strict=True)
-    ]
-    for i, limit in enumerate(model.row_lower.tolist()):
-        own = slice(int(model.starts[i]), int(model.starts[i + 1]))
-        terms = [items[j] for j in model.columns[own].tolist()]
-        total = cp_model.LinearExpr.weighted_sum(terms, model.values[own].astype(int).tolist())
-        program.add(total == int(limit))
-    program.minimize(cp_model.LinearExpr.weighted_sum(items, model.cost.astype(int).tolist()))
-    return program
-
-
-def test_cp_sat_stopped_at_once_claims_no_bound() -> None:
-    # Its response then holds a bound of 0, which is wrong where the optimum is negative.
+def knapsacks() -> Any:
+    """200 knapsacks over 400 items for CP-SAT: the optimum is below −4000, and far away."""
     rng = np.random.default_rng(1)
     program = cp_model.CpModel()
     items = [program.new_bool_var("") for _ in range(400)]
@@ -165,8 +150,13 @@ def test_cp_sat_stopped_at_once_claims_no_bound() -> None:
         weights = rng.integers(1, 99, 40).tolist()
         program.add(cp_model.LinearExpr.weighted_sum(chosen, weights) <= 700)
     program.minimize(cp_model.LinearExpr.weighted_sum(items, rng.integers(-99, 0, 400).tolist()))
+    return program
+
+
+def test_cp_sat_stopped_at_once_claims_no_bound() -> None:
+    # Its response then holds a bound of 0, which is wrong where the optimum is negative.
     for limit in (1e-4, 1e-3, 5e-3, 2e-2):
-        bound = cpsat.run(program, Limits(time_limit=limit)).bound
+        bound = cpsat.run(knapsacks(), Limits(time_limit=limit)).bound
         assert bound is None or bound <= -4000
 
 
@@ -190,7 +180,7 @@ def test_a_budget_of_work_stops_at_the_same_place_whatever_the_clock_says(
     def stopped() -> tuple[object, ...]:
         limits = Limits(work=0.3)
         if name == "cpsat":
-            answer = cpsat.run(market_split_of_cp_sat(), limits)
+            answer = cpsat.run(knapsacks(), limits)
             ended = cpsat.terminated(answer.status, limits)
             return ended, limits.spent, answer.status, answer.bound
         solved = solve(market_split(5, 40), backend=name, limits=limits)
@@ -221,10 +211,14 @@ def test_a_linear_program_stops_after_its_iterations() -> None:
 
 
 def test_progress_is_told() -> None:
-    told: list[tuple[str, float | None, float | None]] = []
-    limits = Limits(time_limit=1.5, progress=lambda *row: told.append(row))
-    cpsat.run(market_split_of_cp_sat(), limits)
-    assert any(found is not None for _, found, _ in told)
+    found = threading.Event()
+
+    def told(_: str, value: float | None, bound: float | None) -> None:
+        if value is not None:
+            found.set()
+
+    cpsat.run(knapsacks(), Limits(time_limit=20.0, interrupted=found, progress=told))
+    assert found.is_set()
 
 
 @pytest.mark.parametrize("name", BOTH)
@@ -318,8 +312,6 @@ def test_highspy_alone_may_be_newer_than_what_ortools_bears(
 
 @pytest.mark.skipif(int(version("pulp").split(".")[0]) > 3, reason="PuLP 4 carries no CBC")
 def test_without_cbcbox_the_cbc_in_pulp_3_solves(monkeypatch: pytest.MonkeyPatch) -> None:
-    from optgap.solvers.backends import cbc
-
     monkeypatch.setitem(sys.modules, "cbcbox", None)
     monkeypatch.setattr(backends, "_version", lambda p: "" if p == "cbcbox" else version(p))
     assert backends.unusable("cbc") == ""
@@ -330,8 +322,6 @@ def test_without_cbcbox_the_cbc_in_pulp_3_solves(monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_import_that_fails_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    from optgap.solvers.backends import highs
-
     def broken() -> None:
         raise ImportError("libhighs.so.1: undefined symbol:\n _ZN5Highs")
 
@@ -344,8 +334,6 @@ def test_an_import_that_fails_is_one_clear_line(monkeypatch: pytest.MonkeyPatch)
 def test_an_optimum_of_cbc_is_proven_to_its_gap_whatever_digits_the_log_has(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from optgap.solvers.backends import cbc
-
     # any line is one of a bound: logs of CBC differ from version to version
     monkeypatch.setattr(cbc, "BOUND", re.compile(r"^()", re.MULTILINE))
     monkeypatch.setattr(cbc, "_at_least", lambda text: -45.0)  # as of "Lower bound: -4e+01"
@@ -356,9 +344,6 @@ def test_an_optimum_of_cbc_is_proven_to_its_gap_whatever_digits_the_log_has(
 
 @pytest.mark.parametrize("sense", ["min", "max"])
 def test_cbc_stopped_after_its_first_linear_program_has_a_bound_alone(sense: Sense) -> None:
-    from optgap.solvers.backends import cbc
-    from optgap.solvers.backends.pulp_model import to_pulp
-
     builder = LinearBuilder(sense, offset=10.0)
     sign = -1 if sense == "min" else 1
     items = [builder.variable(upper=1, cost=sign * value, integer=True) for value in (6, 5)]

@@ -11,14 +11,9 @@ from strategies_consolidation import STEPS
 from strategies_consolidation import on_even_gpus as problem
 
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, PowerLine, Server, Task
-from optgap.models.consolidation.problem import Rules
 from optgap.models.limits import Limits
 from optgap.models.result import Termination
-from optgap.solvers.consolidation.bounding import (
-    bound_area,
-    bound_columns,
-    column_bound,
-)
+from optgap.solvers.consolidation.bounding import bound_area, bound_columns, column_bound
 from optgap.solvers.consolidation.bounds import (
     closed_form_w,
     cost_levels,
@@ -299,24 +294,3 @@ def test_a_gpu_costs_what_the_task_that_makes_it_necessary_does() -> None:
                            servers=[Server((0,) * 4, 50.0)]))  # fmt: skip
     assert least_power(wide, np.array([0])) == pytest.approx(330 + 50)
     assert least_power(wide, np.array([0, 1, 2])) == pytest.approx(330 + 50)
-
-
-def test_one_task_alone_meets_the_bound() -> None:
-    problem = ConsolidationProblem.of(
-        [GpuKind()], [Server((0,), 50.0)], [Task("a", 32.0, kappa=1.0, duration_s=100.0)],
-        goal="energy",
-    )  # fmt: skip
-    bound = bound_energy(problem, limits=Limits(), seed=0).bound
-    assert bound == pytest.approx(100 * 194.8)
-
-
-def test_presence_counts_only_where_nobody_may_wait() -> None:
-    tasks = [Task(f"t{k}", 20.0, kappa=1.0, duration_s=100.0) for k in range(2)]
-    bounds = []
-    for waiting in (True, False):
-        problem = ConsolidationProblem.of(
-            [GpuKind()], [Server((0, 0))], tasks, goal="energy", rules=Rules(waiting=waiting)
-        )
-        bounds.append(bound_energy(problem, limits=Limits(), seed=0).bound)
-    assert bounds[0] == pytest.approx(2 * 100 * 144.8 * 20 / 32)
-    assert bounds[1] == pytest.approx(2 * 100 * 144.8)

@@ -5,22 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from exhaustive_consolidation import exhaustive
 from hypothesis import given
 from hypothesis import strategies as st
 from ortools.sat.python import cp_model
 from strategies_consolidation import consolidation_problems
-from trees_consolidation import (
-    all_counts,
-    counts_of_placement,
-    grown,
-    holds,
-    least_watts,
-    tight_problems,
-    tree_of,
-)
+from trees_consolidation import all_counts, counts_of_placement, grown, tight_problems, tree_of
 from trust.agreement import examples
 
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
@@ -105,41 +99,35 @@ def test_a_task_goes_into_each_server_in_use_and_one_that_is_empty() -> None:
     assert [int(one[1]) for one in split_servers(instance, first, 8, even)] == [1, 0]
 
 
-def ends_at_the_optimum(problem: ConsolidationProblem, heuristics: bool = False) -> None:
-    tree = grown(problem, heuristics=heuristics)
-    least = least_watts(problem)
-    if least is None or tree is None:
-        return
-    limits = Limits(20)
-    while (tree.open or tree.reopen()) and limits.stop is None:
-        tree.run(limits)
-    holds(problem, tree, least)
-    assert tree.incumbent.watts == pytest.approx(least, rel=CLOSE, abs=1e-5)
-    assert tree.bound >= tree.incumbent.watts * (1 - CLOSE)
+ANY = consolidation_problems(even=True, lines=False)
+GANGS = tight_problems(gangs=("server",))
 
 
-@pytest.mark.parametrize("heuristics", [False, True])
-@examples(12)
-@given(problem=consolidation_problems(even=True, lines=False))
-def test_trees_end_at_the_optimum_with_a_bound_that_holds(
-    heuristics: bool, problem: ConsolidationProblem
-) -> None:
-    ends_at_the_optimum(problem, heuristics)
+@pytest.mark.parametrize(("heuristics", "problems"), [(False, ANY), (True, ANY), (False, GANGS)])
+def test_trees_end_at_the_optimum_with_a_bound_that_holds(heuristics: bool, problems: Any) -> None:
+    """What assignments of gangs to servers leave open is decided by the columns they allow."""
 
+    @examples(20 if problems is GANGS else 12)
+    @given(problem=problems)
+    def ends_at_the_optimum(problem: ConsolidationProblem) -> None:
+        tree = grown(problem, heuristics=heuristics)
+        least = exhaustive(problem).claimed
+        if least is None or tree is None:
+            return
+        limits = Limits(20)
+        while (tree.open or tree.reopen()) and limits.stop is None:
+            tree.run(limits)
+        assert min(tree.bound, tree.incumbent.watts) <= least * (1 + 1e-9) + 1e-5
+        agrees(problem, tree.incumbent)
+        assert tree.incumbent.watts == pytest.approx(least, rel=CLOSE, abs=1e-5)
+        assert tree.bound >= tree.incumbent.watts * (1 - CLOSE)
 
-@examples(20)
-@given(problem=tight_problems(gangs=("server",)))
-def test_trees_end_at_the_optimum_of_gangs_without_any_heuristic(
-    problem: ConsolidationProblem,
-) -> None:
-    """What assignments to servers leave open is decided by the columns that they allow."""
-    ends_at_the_optimum(problem)
+    ends_at_the_optimum()
 
 
 @pytest.mark.parametrize("most", [1, 20_000])
 @examples(10)
-@given(problem=st.one_of(tight_problems(), consolidation_problems(even=True, lines=False)),
-       data=st.data())  # fmt: skip
+@given(problem=tight_problems() | ANY, data=st.data())
 def test_counts_are_denied_exactly_where_no_placement_has_them(
     most: int, problem: ConsolidationProblem, data: st.DataObject
 ) -> None:
@@ -148,7 +136,7 @@ def test_counts_are_denied_exactly_where_no_placement_has_them(
     if tree is None:
         return
     instance, levels, master = tree.instance, tree.levels, tree.generation.master
-    truth = all_counts(instance, levels, gang=False)
+    truth = all_counts(instance, levels)
     if not truth:
         return
     rounded = data.draw(st.sampled_from(truth))
@@ -259,16 +247,11 @@ def test_where_it_is_stopped_bound_and_placement_stay_apart() -> None:
 # -- the compact model ---------------------------------------------------------------------
 
 
-def small(seed: int) -> ConsolidationProblem:
-    """Six tasks on servers of two GPUs; memory alone limits them."""
-    return mixed(seed=seed, size=6, servers=4, gpus_per_server=2, capacity="none")
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_the_compact_model_finds_an_optimal_placement(seed: int) -> None:
-    problem = small(seed)
-    least = least_watts(problem)
-    assert least is not None
+    """Six tasks on servers of two GPUs; memory alone limits them."""
+    problem = mixed(seed=seed, size=6, servers=4, gpus_per_server=2, capacity="none")
+    least = exhaustive(problem).claimed
     instance = instance_of(problem)
     model = Compact(instance, 4)
     answer, placement = model.run(Limits(20), 0.0, 0)
@@ -283,7 +266,7 @@ def test_a_better_bound_does_not_limit_the_servers_of_the_compact_model() -> Non
     tasks = [Task(f"w{k}", 11.0, 2, 1.2) for k in range(3)] + [Task("s", 4.0, 1, 1.2)]
     servers, kinds = [Server((0,) * 3, 200.0)] * 3, [GpuKind(memory_gb=16.0)]
     problem = ConsolidationProblem.of(kinds, servers, tasks, rules=Rules("none"))
-    best = least_watts(problem)
+    best = exhaustive(problem).claimed
     assert best is not None
     incumbent = Incumbent(instance_of(problem))
     incumbent.offer([(0, 1), (3, 4), (6, 7), (2,)])  # a GPU more than it takes
@@ -330,9 +313,6 @@ def test_without_a_tree_and_a_compact_model_the_row_says_why_the_gap_is_open() -
 # -- primal heuristics ---------------------------------------------------------------------
 
 
-RNG = np.random.default_rng
-
-
 def agrees(problem: ConsolidationProblem, incumbent: Incumbent) -> None:
     """The referee takes the incumbent, at the power that it is kept with."""
     assert incumbent.placement is not None
@@ -342,27 +322,21 @@ def agrees(problem: ConsolidationProblem, incumbent: Incumbent) -> None:
     assert power == pytest.approx(incumbent.watts, rel=1e-12)
 
 
-# -- any instance --------------------------------------------------------------------------
-
-
 @examples(10)
 @given(problem=consolidation_problems())
 def test_placements_made_again_keep_the_rules_and_cost_no_less_than_the_optimum(
     problem: ConsolidationProblem,
 ) -> None:
-    incumbent = Incumbent(instance_of(problem))
-    construct(incumbent, Limits(), RNG(0))
-    least, before = least_watts(problem), incumbent.watts
+    incumbent, rng = Incumbent(instance_of(problem)), np.random.default_rng(0)
+    construct(incumbent, Limits(), rng)
+    least, before = exhaustive(problem).claimed, incumbent.watts
     if incumbent.placement is None:
         return
-    improve(incumbent, Limits(), 0.0, RNG(0))
+    improve(incumbent, Limits(), 0.0, rng)
     assert incumbent.instance.total_flat(incumbent.flat) == pytest.approx(incumbent.watts)
     agrees(problem, incumbent)
     assert least is not None
     assert least * (1 - 1e-9) <= incumbent.watts <= before
-
-
-# -- dives ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

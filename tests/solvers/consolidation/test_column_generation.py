@@ -18,11 +18,7 @@ from optgap.models.consolidation import ConsolidationProblem, Task
 from optgap.models.consolidation.presets import mixed
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.bounding import column_bound
-from optgap.solvers.consolidation.bounds import (
-    cost_levels,
-    counts_fix_power,
-    level_counts,
-)
+from optgap.solvers.consolidation.bounds import cost_levels, counts_fix_power, level_counts
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals
 from optgap.solvers.consolidation.column_generation.generation import (
     ColumnGeneration,
@@ -55,14 +51,10 @@ def generation_of(
     return ColumnGeneration(instance, cost_levels(instance), CountBox(low, high), servers)
 
 
-def duals_of(generation: ColumnGeneration, values: list[float]) -> Duals:
-    levels = len(generation.levels.quanta)
-    return Duals.of_rows(np.array(values, dtype=float), generation.instance.tasks, levels)
-
-
 def proven(generation: ColumnGeneration, values: list[float], nodes: int = NODES) -> float:
     """The bound of dual values of all rows, once they are priced."""
-    duals = duals_of(generation, values)
+    rows, levels = np.array(values, dtype=float), len(generation.levels.quanta)
+    duals = Duals.of_rows(rows, generation.instance.tasks, levels)
     return generation.bound(
         duals, generation.pricer.price(duals, generation.master.assignment, nodes)
     )

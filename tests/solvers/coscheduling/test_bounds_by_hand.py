@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies_coscheduling import three_jobs
 
-from optgap.heuristics.coscheduling import POLICIES
 from optgap.models.coscheduling import Application, CoschedulingProblem, Mode
 from optgap.models.limits import Limits
 from optgap.models.result import Status
@@ -94,6 +93,7 @@ def test_the_least_energy_is_every_job_at_its_cheapest_and_the_node_idle() -> No
         ((3,), 8, 9, 9, [(3, 3)]),
         ((1, 2), 4, 9, 1, [(2,)]),
         ((1, 2), 5, 3, 9, [(2, 2, 1)]),
+        ((1, 2, 3, 4), 4, 2, 5, [(1, 1), (2, 1), (2, 2), (3, 1), (4,)]),
     ],
 )
 def test_patterns_are_the_counts_that_may_run_together(
@@ -214,6 +214,10 @@ def test_the_least_product_is_at_a_corner_below_no_line() -> None:
     assert lowest([CHEAP, MIDDLE, Support(INF, 20.5, 1, 1)]) == pytest.approx(2050)
     late = Support(INF, 25.0, 1, 1)
     assert lowest([CHEAP, MIDDLE, late]) == pytest.approx(2500)
+    # a line below the others does not raise the bound
+    known = [Support(0.0, 10.0, 1, 1), Support(2.0, 16.0, 1, 1), Support(INF, 1.0, 1, 1)]
+    below = Support(1.0, 10.5, 1, 1)
+    assert lowest([known[0], below, *known[1:]]) == pytest.approx(lowest(known))
 
 
 def test_the_next_price_joins_two_schedules_if_it_is_new() -> None:
@@ -255,6 +259,7 @@ def timed(*seconds: float, idle_w: float = 0.0, **more: Any) -> CoschedulingProb
         ((0.25, 20.0), 0.01, True, [25, 2000]),
         ((1e-6, 2.0), 1e-6, True, [1, 2_000_000]),
         ((10 / 3, 2.0009), 1e-3, False, [3333, 2000]),
+        ((0.57,), 0.01, True, [57]),  # 56.99999999999999 hundredths
     ],
 )
 def test_ticks_are_the_coarsest_power_of_ten_or_rounded_down(
@@ -267,12 +272,9 @@ def test_ticks_are_the_coarsest_power_of_ten_or_rounded_down(
     assert found.horizon == sum(ticks)
     assert found.unit("makespan") == found.tick_s
     assert found.unit("energy") == found.quantum_j
-
-
-def test_releases_are_times_too() -> None:
-    found = integers(timed(3.0, 20.0, releases=[0.0, 7.5]))
-    assert found.tick_s == pytest.approx(0.1)
-    assert found.horizon == 230 + 75
+    late = integers(timed(3.0, 20.0, releases=[0.0, 7.5]))  # releases are times, too
+    assert late.tick_s == pytest.approx(0.1)
+    assert late.horizon == 230 + 75
 
 
 def test_quanta_divide_the_idle_power_of_a_tick_and_costs_are_rounded_down() -> None:
@@ -326,15 +328,6 @@ def test_two_lanes_are_enough_where_domains_gpus_or_jobs_say_so(
     assert not two_at_most(stream)
 
 
-def test_a_time_that_is_whole_but_for_its_last_digit_is_so_many_ticks() -> None:
-    """0.57 s are 56.99999999999999 hundredths."""
-    pool = [Application("a", (Mode(1, 0.57, 100.0),))]
-    data = integers(CoschedulingProblem.of(pool, gpus=1))
-    assert data.tick_s == pytest.approx(0.01)
-    assert data.exact
-    assert data.ticks == {(0, 1): 57}
-
-
 def test_all_costs_together_are_less_than_a_solver_can_add_up() -> None:
     """Three of 90 kJ on a node that takes next to nothing: quanta as fine as 2⁵⁸ of them allow."""
     pool = [Application(f"a{k}", (Mode(1, 100.0, 900.0),)) for k in range(3)]
@@ -367,14 +360,6 @@ def test_costs_that_are_far_apart_or_cancel_leave_a_bound_below(
 
 SIZES = st.floats(-6, 6).map(lambda power: 10.0**power)
 POINTS = st.lists(st.tuples(st.floats(1, 100), st.floats(1, 100)), min_size=1, max_size=8)  # (E, C)
-
-
-def test_a_price_of_time_adds_to_energy_what_it_says() -> None:
-    problem = three_jobs()
-    solution = POLICIES["marble"].load()(problem, limits=Limits(), seed=0).solution
-    found = problem.evaluate(solution).metrics
-    dearer = priced(problem, 12.0).evaluate(solution).metrics
-    assert dearer["energy_j"] == pytest.approx(found["energy_j"] + 12 * found["makespan_s"])
 
 
 @given(points=POINTS)
@@ -414,17 +399,6 @@ def test_no_schedule_above_all_lines_is_below_the_bound(
         known.append(Support(price, level, 0.0, 0.0))
     known.append(Support(math.inf, min(c for _, c in points), 0.0, 0.0))
     assert Fraction(lowest(known)) <= min(e * c for e, c in exact)
-
-
-def test_a_line_below_the_others_does_not_raise_the_bound() -> None:
-    known = [
-        Support(0.0, 10.0, 10.0, 9.0),
-        Support(1.0, 10.5, 0.0, 0.0),
-        Support(2.0, 16.0, 14.0, 1.0),
-        Support(math.inf, 1.0, 14.0, 1.0),
-    ]
-    without = [known[0], known[2], known[3]]
-    assert lowest(known) == pytest.approx(lowest(without))
 
 
 def test_cp_sat_is_not_asked_for_products_as_it_gets_this_one_wrong() -> None:

@@ -18,7 +18,6 @@ from optgap.models.limits import Limits
 from optgap.models.result import Status
 from optgap.registry import FAMILIES
 from optgap.solvers.coscheduling import auto, auto_bound
-from optgap.solvers.coscheduling.oracle import oracle
 from optgap.solvers.coscheduling.patterns import patterns
 
 POLICIES = FAMILIES["coscheduling"].policies
@@ -39,20 +38,17 @@ def test_the_pattern_bound_is_above_the_area_bound_on_a_whole_queue() -> None:
     assert near > far
 
 
-def test_patterns_are_those_that_no_further_count_fits_into() -> None:
-    pool = [Application("a", tuple(Mode(g, 1.0, 1.0) for g in (1, 2, 3, 4)))]
-    problem = CoschedulingProblem.of(pool, [0] * 5)
-    assert sorted(patterns(problem) or []) == [(1, 1), (2, 1), (2, 2), (3, 1), (4,)]
-    huge = CoschedulingProblem.of(
-        [Application("a", tuple(Mode(g, 1.0, 1.0) for g in range(1, 60)))],
-        [0] * 60,
-        gpus=60,
-        numa=60,
-    )
+def test_the_method_goes_by_the_number_of_patterns() -> None:
+    few, huge = (
+        CoschedulingProblem.of(
+            [Application("a", tuple(Mode(g, 1.0, 1.0) for g in range(1, most)))],
+            [0] * jobs, gpus=most, numa=numa,
+        )
+        for most, jobs, numa in ((5, 5, 2), (60, 60, 60))
+    )  # fmt: skip
     assert patterns(huge) is None
     assert auto_bound(huge) == "bound-area"
-    assert auto_bound(problem) == "bound-patterns"
-    assert auto(problem) == "oracle"
+    assert (auto_bound(few), auto(few)) == ("bound-patterns", "oracle")
     with pytest.raises(InputError, match="patterns"):
         solved(huge, "bound-patterns")
 
@@ -96,14 +92,10 @@ def test_a_plan_is_made_anew_only_when_a_job_comes() -> None:
     assert few.info["plans_not_proven"] == 0
 
 
-def test_a_window_of_one_job_takes_each_at_its_cheapest() -> None:
-    problem = three_jobs(numa=1)
-    outcome = exact_window(problem, limits=Limits(), seed=0, window=1)
-    best = oracle(problem, limits=Limits(), seed=0)
-    assert value(problem, outcome) == pytest.approx(value(problem, best))
-
-
 def test_a_longer_window_is_worth_something_here() -> None:
+    alone = three_jobs(numa=1)  # one after another, each at its cheapest
+    outcome = exact_window(alone, limits=Limits(), seed=0, window=1)
+    assert value(alone, outcome) == pytest.approx(value(alone, solved(alone, "oracle")))
     problem = synthetic(seed=1)
     short = value(problem, exact_window(problem, limits=Limits(), seed=0, window=3))
     assert short > value(problem, exact_window(problem, limits=Limits(), seed=0)) * 1.001
@@ -126,16 +118,13 @@ def test_what_the_starts_cost_adds_up_to_the_way_from_the_bound(
 
 def test_an_optimal_schedule_has_next_to_no_regrets_and_a_bad_choice_is_named() -> None:
     problem = three_jobs()
-    best = oracle(problem, limits=Limits(), seed=0).solution
+    best = solved(problem, "oracle").solution
     assert isinstance(best, CoschedulingSolution)
     bad = POLICIES["sequential_max_gpu"].load()(problem, limits=Limits(), seed=0).solution
     good, poor = regrets(problem, best), regrets(problem, bad)
     assert sum(r.cost for r in good) < 0.2 * sum(r.cost for r in poor)
     x = next(r for r in poor if r.subject == "X")
     assert (x.chosen, x.better) == ("on 4 GPUs", "on 2 GPUs")
-
-
-def test_a_single_job_on_its_only_count_costs_nothing() -> None:
-    problem = CoschedulingProblem.of([Application("a", (Mode(1, 5.0, 100.0),))])
-    solution = POLICIES["ecosched"].load()(problem, limits=Limits(), seed=0).solution
-    assert [r.cost for r in regrets(problem, solution)] == [0.0]
+    single = CoschedulingProblem.of([Application("a", (Mode(1, 5.0, 100.0),))])
+    only = POLICIES["ecosched"].load()(single, limits=Limits(), seed=0).solution
+    assert [r.cost for r in regrets(single, only)] == [0.0]

@@ -78,31 +78,34 @@ def queue(*rows: tuple[int, float], **more: Any) -> CoschedulingProblem:
     return CoschedulingProblem.of(pool, **{"gpus": 2, "idle_w": 10.0, **more})
 
 
+SECOND = [(1, 4.0), (2, 2.0), (1, 2.0)], 4
+"""On two GPUs: 1 for 4 s, 2 for 2 s, and from 4 s on 1 for 2 s: 6 s if the second is first."""
+WAITS = [(1, 4.0), (2, 1.0), (1, 4.0)], 1
+"""Had the first a second's time, two GPUs for 1 s would come first: 5 s instead of 6."""
+
+
 @pytest.mark.parametrize(("goal", "per_s"), [("makespan", 0.0), ("energy", 20.0)])
-def test_jobs_that_run_already_start_at_once(goal: Any, per_s: float) -> None:
-    """On two GPUs: 1 for 4 s, 2 for 2 s, and from 4 s on 1 for 2 s: 6 s if the second is first."""
-    made = queue((1, 4.0), (2, 2.0), (1, 2.0), releases=[0, 0, 4], goal=goal)
-    work = 4 * 90 + 2 * 180 + 2 * 90 if per_s else 0
-    for first, makespan in (((), 6.0), ((0,), 8.0), ((1,), 6.0)):
-        value = work + (per_s or 1.0) * makespan
-        answer = searched(made, first)
-        assert answer.value == pytest.approx(value)
-        assert answer.led.bound == pytest.approx(value, rel=1e-5)
-        assert answer.led.bound <= value
-        assert answer.led.by.startswith("intervals, ")
-        assert all(start == 0 for job, _, start in answer.starts if job in first)
-        whole = best_schedule(made, Limits(), 0, 1, first)
-        assert whole.proven
-        assert whole.value == pytest.approx(value)
-
-
-def test_one_that_runs_already_makes_way_for_nobody() -> None:
-    """Had the first a second's time, two GPUs for 1 s would come first: 5 s instead of 6."""
-    made = queue((1, 4.0), (2, 1.0), (1, 4.0), releases=[0, 0, 1], goal="makespan")
-    for first, makespan in (((), 5.0), ((0,), 6.0)):
-        answer = searched(made, first)
-        assert answer.value == pytest.approx(makespan)
-        assert answer.led.bound == pytest.approx(makespan)
+@pytest.mark.parametrize(
+    ("rows", "first", "makespan"),
+    [(SECOND, (), 6.0), (SECOND, (0,), 8.0), (SECOND, (1,), 6.0), (WAITS, (), 5.0),
+     (WAITS, (0,), 6.0)],
+)  # fmt: skip
+def test_jobs_that_run_already_start_at_once_and_make_way_for_nobody(
+    rows: Any, first: tuple[int, ...], makespan: float, goal: Any, per_s: float
+) -> None:
+    jobs, late = rows
+    made = queue(*jobs, releases=[0, 0, late], goal=goal)
+    work = sum(90 * gpus * seconds for gpus, seconds in jobs) if per_s else 0
+    value = work + (per_s or 1.0) * makespan
+    answer = searched(made, first)
+    assert answer.value == pytest.approx(value)
+    assert answer.led.bound == pytest.approx(value, rel=1e-5)
+    assert answer.led.bound <= value
+    assert answer.led.by.startswith("intervals, ")
+    assert all(start == 0 for job, _, start in answer.starts if job in first)
+    whole = best_schedule(made, Limits(), 0, 1, first)
+    assert whole.proven
+    assert whole.value == pytest.approx(value)
 
 
 @pytest.mark.parametrize(("goal", "truth"), [("makespan", 4.0), ("energy", 620.0)])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies_elastic import FREE, elastic_problems, jobs_of, rigid, table, two_jobs
+from strategies_elastic import elastic_problems, jobs_of, rigid, table, two_jobs
 from trust.agreement import examples
 from trust.agreement import outcome_of as solved
 from trust.agreement import value_of as value
@@ -61,19 +61,12 @@ def test_bounds_are_below_hindsight_and_every_policy(
 
 
 def test_hindsight_beats_every_policy_and_places_every_job() -> None:
-    problem = small(seed=1, size=16, gpus=16)
-    found = solved(problem, "offline", runs=60, rounds=60)
+    problem = small(seed=1, size=12, gpus=16)
+    found = solved(problem, "offline", runs=30, rounds=30)
     made = value(problem, found)
     for name in ("elastic-srtf", "afs", "optimal-slowdown", "powerflow", "work-value"):
         assert made < value(problem, solved(problem, name)), name
     assert (found.solution.place >= 0).all()
-
-
-def test_jobs_that_take_turns_on_one_gpu_go_by_length_with_a_restart_each() -> None:
-    problem = rigid([(0, 30, 1), (0, 10, 1), (0, 20, 1)], 1, 1, Overhead(1.0, 1.0, 0.0))
-    found = solved(problem, "offline", runs=5)
-    assert value(problem, found) == pytest.approx(np.mean([12, 34, 66]))
-    assert found.status is Status.OPTIMAL
 
 
 def test_the_optimum_of_rigid_jobs_on_one_gpu_is_shortest_first() -> None:
@@ -83,6 +76,11 @@ def test_the_optimum_of_rigid_jobs_on_one_gpu_is_shortest_first() -> None:
     mean = (135 + 35 + 5) / 3
     assert value(problem, solved(problem, "exhaustive")) == pytest.approx(mean)
     assert bound(problem, "bound-prices") == pytest.approx(mean, rel=0.02)
+    # where starts take a second, each of three in a row pays for its own
+    paid = rigid([(0, 30, 1), (0, 10, 1), (0, 20, 1)], 1, 1, Overhead(1.0, 1.0, 0.0))
+    found = solved(paid, "offline", runs=5)
+    assert value(paid, found) == pytest.approx(np.mean([12, 34, 66]))
+    assert found.status is Status.OPTIMAL
 
 
 def test_prices_come_within_15_percent_of_the_optimum_in_the_median() -> None:
@@ -187,25 +185,15 @@ def test_a_thousand_jobs_are_proven_and_the_relaxation_is_close(forty: Snapshot)
 
 def two_and_one_later(submit_s: float) -> ElasticProblem:
     """Jobs of 10 s on one GPU or two, of which two GPUs hold two at a time."""
-    return ElasticProblem.of(
-        [table("unit", [[1.0], [1.0]], [[100.0], [200.0]])],
-        jobs_of([0, 0, 0], [10, 10, 10], [0, 0, submit_s]),
-        [1000.0],
-        gpus=2,
-        gpus_per_node=2,
-        cap="none",
-        idle_w=0.0,
-        overhead=FREE,
-    )
+    return rigid([(0, 10, 1), (0, 10, 1), (submit_s, 10, 1)], gpus=2, per_node=2)
 
 
 @pytest.mark.parametrize("submit_s", [10, 12, 19, 20])
 def test_a_job_submitted_after_two_that_run_side_by_side_delays_none(submit_s: float) -> None:
     problem = two_and_one_later(submit_s)
-    best = exhaustive(problem, limits=Limits(), seed=0)
+    best = solved(problem, "exhaustive")
     assert best.status is Status.OPTIMAL
-    assert problem.check(best.solution) == []
-    assert problem.evaluate(best.solution).objective == pytest.approx(10, rel=1e-6)
+    assert value(problem, best) == pytest.approx(10, rel=1e-6)
     assert np.isclose(best.bound, 10, rtol=1e-6)
 
 
@@ -259,13 +247,10 @@ def test_no_prefix_is_bounded_above_the_optimum_of_an_order_that_begins_with_it(
 
 def test_jobs_with_all_clocks_on_sixteen_gpus_are_proven() -> None:
     problem = small(seed=1, size=4, gpus=16, hours=0.2, restarts=False)
-    best = exhaustive(problem, limits=Limits(), seed=0)
+    best = solved(problem, "exhaustive")
     assert best.status is Status.OPTIMAL
-    assert problem.check(best.solution) == []
-    least = problem.evaluate(best.solution).objective
     for name in ("afs", "elastic-srtf", "optimal"):
-        found = FAMILIES["elastic"].policies[name].load()(problem, limits=Limits(), seed=0)
-        assert problem.evaluate(found.solution).objective >= least * (1 - 1e-6), name
+        assert value(problem, solved(problem, name)) >= value(problem, best) * (1 - 1e-6), name
 
 
 def test_of_two_alike_the_one_that_is_shorter_and_there_before_completes_first() -> None:
@@ -403,8 +388,7 @@ def test_an_optimum_does_not_profile_to_get_past_a_limit(free: bool) -> None:
     assert known.bound == pytest.approx(start + 60.0, rel=1e-5)
     if free:
         assert known.status is Status.OPTIMAL
-        assert problem.check(known.solution) == []
-        assert problem.evaluate(known.solution).objective == pytest.approx(60.0)
+        assert value(problem, known) == pytest.approx(60.0)
 
 
 def test_a_bound_holds_at_whatever_prices_the_solver_names(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -426,18 +410,14 @@ def test_a_bound_holds_at_whatever_prices_the_solver_names(monkeypatch: pytest.M
     assert problem.evaluate(found.solution).objective >= 10 * (1 - 1e-9)
 
 
-def test_four_jobs_of_fitted_models_are_certified() -> None:
+def test_four_jobs_of_fitted_models_are_certified_and_too_few_programs_are_named() -> None:
     problem = small(seed=9, size=4, gpus=16, hours=0.2)
     found = offline(problem, limits=Limits(), seed=0, runs=100)
     assert found.claimed is not None
     assert found.bound is not None
     assert "starts" in found.bound_by
     assert found.claimed <= found.bound * 1.02
-
-
-def test_more_programs_prove_more_and_too_few_are_named() -> None:
-    problem = small(seed=9, size=4, gpus=16, hours=0.2)
-    few, all_ = (exhaustive(problem, limits=Limits(), seed=0, programs=n) for n in (1, 1200))
-    assert few.message == "the bound's search ended at programs=1; more may prove more"
-    assert all_.message == ""
-    assert few.bound < all_.bound
+    assert "search ended" not in found.message
+    few = exhaustive(problem, limits=Limits(), seed=0, programs=1)
+    assert few.message == "the bound's search ended after 1 program; more may prove more"
+    assert few.bound < found.bound

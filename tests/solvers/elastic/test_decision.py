@@ -11,12 +11,7 @@ from scipy.optimize import linprog
 from strategies_elastic import FREE, jobs_of, table
 
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.snapshot import (
-    Choices,
-    Snapshot,
-    horizon,
-    undominated,
-)
+from optgap.models.elastic.snapshot import Choices, Snapshot, horizon, undominated
 from optgap.solvers.elastic import knapsack
 from optgap.solvers.elastic.snapshot import solve
 
@@ -147,13 +142,7 @@ def test_two_jobs_share_what_there_is(
     assert found.objective == pytest.approx(value)
     assert found.bound == pytest.approx(value)
     assert (None if found.chosen is None else found.chosen.tolist()) == picks
-
-
-def test_a_choice_is_worth_its_times_and_what_waits() -> None:
-    made = snapshot_of_two(5, 500.0, 100.0)
-    assert made.objective(np.array([1, 2])) == pytest.approx(8 + 15)
-    assert made.objective(np.array([-1, 3])) == pytest.approx(110)
-    assert made.objective(np.array([-1, -1])) == pytest.approx(200)
+    assert picks is None or made.objective(np.array(picks)) == pytest.approx(value)
 
 
 @pytest.mark.parametrize("wait", [True, False])
@@ -161,6 +150,10 @@ def test_a_choice_is_worth_its_times_and_what_waits() -> None:
 def test_no_combination_is_better_and_no_bound_is_higher(seed: int, wait: bool) -> None:
     made = random_snapshot(seed, 4, wait)
     truth = brute(made)
+    few = solve(made, 0.0, most_states=2)  # where not all states fit there may be no proof
+    assert few.bound <= truth + 1e-9
+    assert few.objective >= truth - 1e-9
+    assert not few.proven or few.objective == pytest.approx(truth)
     for gap in (1e-9, 0.05):
         found = solve(made, gap)
         assert found.proven
@@ -173,15 +166,6 @@ def test_no_combination_is_better_and_no_bound_is_higher(seed: int, wait: bool) 
         assert found.objective == pytest.approx(made.objective(found.chosen), rel=1e-12)
         assert truth - 1e-9 <= found.objective <= truth * (1 + gap) + 1e-9
         assert found.objective * (1 - gap) - 1e-9 <= found.bound <= truth + 1e-9
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_states_that_do_not_fit_leave_a_bound_and_no_proof(seed: int) -> None:
-    made = random_snapshot(seed, 5)
-    truth, found = brute(made), solve(made, 0.0, most_states=2)
-    assert found.bound <= truth + 1e-9
-    assert found.objective >= truth - 1e-9
-    assert not found.proven or found.objective == pytest.approx(truth)
 
 
 @pytest.mark.parametrize("seed", range(30))

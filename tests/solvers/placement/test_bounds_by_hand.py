@@ -7,6 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from slow_placement import cost_of, fillings, nodes_of
 
 from optgap.models.limits import Limits
 from optgap.models.placement import (
@@ -20,7 +21,7 @@ from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.placement.power import CpuProfile, PowerModel
 from optgap.models.result import Outcome, Status
 from optgap.solvers.placement.aggregate import Aggregate, Contents, state_cost
-from optgap.solvers.placement.columns import ColumnGeneration, cpu_units, single, stand_alone_cost
+from optgap.solvers.placement.columns import ColumnGeneration, cpu_units, stand_alone_cost
 from optgap.solvers.placement.exact.pooled import bound_pooled, pooled_model, valid_bound
 from optgap.solvers.placement.exact.tables import Counted
 from optgap.solvers.placement.patterns import bound_patterns, patterns
@@ -99,16 +100,13 @@ def test_memory_limits_what_a_node_takes() -> None:
 
 def test_a_node_has_no_more_gpus_than_its_type() -> None:
     """On a: 32 vCPU and two GPUs; what does not fit goes to the dearer type."""
-
-    def of(*rows: Row) -> PlacementProblem:
-        return PlacementProblem.of(
-            Cluster.of(["a", "b"], [32_000] * 2, [1000, 4000], [2, 4], ["T4", "G2"]),
-            Tasks.of([f"t{k}" for k in range(len(rows))], *zip(*rows, strict=True)),
-            WORKLOAD, power=POWER,
-        )  # fmt: skip
-
+    both = PlacementProblem.of(
+        Cluster.of(["a", "b"], [32_000] * 2, [1000, 4000], [2, 4], ["T4", "G2"]),
+        Tasks.of(["x", "y", "z"], [1000] * 3, [0] * 3, [1] * 3, [800, 700, 800], [""] * 3),
+        WORKLOAD,
+        power=POWER,
+    )
     idle = 15 + 20 + 15 + 4 * 30
-    both = of(*[(1000, 0, 1, milli, "") for milli in (800, 700, 800)])
     # two on a, and a quarter of what four of them cost on b
     assert solved(both, "patterns").bound == pytest.approx(idle + 225 + 585 / 4, rel=1e-6)
     generation = ColumnGeneration(Aggregate(both), np.array([500.0, 500.0]))
@@ -199,106 +197,61 @@ def test_fragmentation_is_bounded_node_by_node() -> None:
 # -- what a node's contents cost -----------------------------------------------------------
 
 
-def test_contents_cost_what_they_add_to_an_idle_node() -> None:
-    aggregate = Aggregate(problem(LARGE, LARGE, HALF, PAIR, BUSY))
-    index = {row: aggregate.classes.index(c) for row, c in
-             ((LARGE, aggregate.problem.tasks.task_class(0)),
-              (HALF, aggregate.problem.tasks.task_class(2)),
-              (PAIR, aggregate.problem.tasks.task_class(3)),
-              (BUSY, aggregate.problem.tasks.task_class(4)))}  # fmt: skip
-    large, half, pair, busy = (index[row] for row in (LARGE, HALF, PAIR, BUSY))
+def test_contents_keep_to_their_node_and_give_away_what_is_too_much() -> None:
+    """CPU, memory, GPUs and the number of tasks limit a node; memory alone weighs nothing."""
+    rows: list[Row] = [(0, 400, 1, 500, ""), (0, 0, 1, 700, ""), PAIR, BUSY, (0, 200, 0, 0, "")]
+    made = problem(*rows, (0, 200, 0, 0, ""))
+    aggregate = Aggregate(made)
+    half, large, pair, busy, light = made.tasks.class_of[:5].tolist()
+    for fits, contents in (
+        (True, Contents(shares=((half, half), (large,)), cpu_only=(light,))),
+        (False, Contents(shares=((half, half),), cpu_only=(light, light))),
+        (False, Contents(shares=((large, half),))),
+        (False, Contents(shares=((half,),), multi=(pair,))),
+        (False, Contents(cpu_only=(busy, busy))),
+    ):
+        assert aggregate.feasible(0, contents) is fits
+    none = Aggregate(problem((0, 0, 0, 0, "")))
+    for tasks in (TASKS_PER_NODE, TASKS_PER_NODE + 1):
+        assert none.feasible(0, Contents(cpu_only=(0,) * tasks)) is (tasks == TASKS_PER_NODE)
     assert aggregate.base == 70
-    assert aggregate.demand[[large, half, pair, busy]].tolist() == [2, 1, 1, 1]
-    assert aggregate.gpu_cost.tolist() == [60]
-    for contents, cost in (
-        (Contents(shares=((large,), (half, half))), 225),
-        (Contents(shares=((half, half),)), 165),
-        (Contents(multi=(pair,)), 225),
-        (Contents(cpu_only=(busy,)), 105),
-        (Contents(shares=((half,),), cpu_only=(busy,)), 165),
-        (Contents(), 0),
-    ):
-        assert aggregate.cost(0, contents) == pytest.approx(cost)
-        assert aggregate.feasible(0, contents)
-    for contents in (
-        Contents(shares=((large, half),)),
-        Contents(shares=((half,), (half,), (half,))),
-        Contents(shares=((half,),), multi=(pair,)),
-        Contents(cpu_only=(busy, busy)),
-    ):
-        assert not aggregate.feasible(0, contents)
-    assert stand_alone_cost(aggregate)[[large, half, pair, busy]].tolist() == [165, 165, 225, 105]
-    assert single(0, 3) == Contents(cpu_only=(3,))
-    assert single(1, 3) == Contents(shares=((3,),))
-    assert single(2, 3) == Contents(multi=(3,))
-
-
-def test_contents_keep_memory_and_the_number_of_tasks() -> None:
-    aggregate = Aggregate(problem((0, 400, 1, 1, ""), (0, 0, 0, 0, ""), (0, 200, 0, 0, "")))
-    one = {int(c.memory_mib): k for k, c in enumerate(aggregate.classes)}
-    fits = Contents(shares=((one[400], one[400]),), cpu_only=(one[200],))
-    assert aggregate.feasible(0, fits)
-    more = Contents(shares=((one[400], one[400]),), cpu_only=(one[200], one[200]))
-    assert not aggregate.feasible(0, more)
-    assert aggregate.feasible(0, Contents(cpu_only=(one[0],) * TASKS_PER_NODE))
-    assert not aggregate.feasible(0, Contents(cpu_only=(one[0],) * (TASKS_PER_NODE + 1)))
-    assert aggregate.weightless.tolist() == [c.num_gpu == 0 for c in aggregate.classes]
-    assert aggregate.priced_demand.sum() == 1
-    assert aggregate.demand_counter(weightless=True).total() == 3
-    assert aggregate.demand_counter(weightless=False) == Counter({one[400]: 1})
-    assert fits.tasks == Counter({one[400]: 2, one[200]: 1})
-    less = fits.without(Counter({one[400]: 1, one[200]: 5}))
-    assert less == Contents(shares=((one[400],),))
-    assert fits.without(Counter({one[400]: 2})) == Contents(cpu_only=(one[200],))
+    assert aggregate.demand_counter(weightless=True)[light] == 2
+    assert aggregate.demand_counter(weightless=False) == Counter([half, large, pair, busy])
+    assert stand_alone_cost(aggregate)[[half, pair, busy]].tolist() == [60, 225, 105]
+    both = Contents(shares=((half, half),), cpu_only=(light,))
+    assert both.tasks == Counter({half: 2, light: 1})
+    less = both.without(Counter({half: 1, light: 5}))
+    assert less == Contents(shares=((half,),))
+    assert both.without(Counter({half: 2})) == Contents(cpu_only=(light,))
 
 
 @pytest.mark.parametrize(
-    ("rule", "goal", "cpu", "edges", "costs"),
+    ("rule", "goal", "edges", "costs"),
     [
         # 40 vCPU on packages of 16: 20 cores are three packages, 8 cores each
-        ("packages", "power", 40_000, [0, 16_000, 32_000, 40_000], [0, 100, 200, 300]),
-        ("packages", "fragmentation", 40_000, [36_000, 38_000, 40_000], [0, 0, 0]),
+        ("packages", "power", [0, 16_000, 32_000, 40_000], [0, 100, 200, 300]),
+        ("packages", "fragmentation", [36_000, 38_000, 40_000], [0, 0, 0]),
         # as printed: idle 2.5 packages count for two of 10 W
+        ("eq1", "power", [0, 8000, 16_000, 24_000, 32_000, 40_000], [0, 110, 100, 210, 200, 310]),
+        ("eq1", "power", [0, 8000], [0, 110]),  # no whole package is idle
         (
             "eq1",
             "power",
-            40_000,
-            [0, 8000, 16_000, 24_000, 32_000, 40_000],
-            [0, 110, 100, 210, 200, 310],
-        ),
-        ("eq1", "power", 8000, [0, 8000], [0, 110]),  # no whole package is idle
-        (
-            "eq1",
-            "power",
-            48_001,
             [0, 1, 16_000, 16_001, 32_000, 32_001, 48_000, 48_001],
             [0, 110, 100, 210, 200, 310, 300, 410],
         ),
     ],
 )
 def test_bands_change_where_power_and_what_fits_do(
-    rule: str, goal: str, cpu: int, edges: list[int], costs: list[float]
+    rule: str, goal: str, edges: list[int], costs: list[float]
 ) -> None:
     """Each band at its least; use is counted from the top of the band before."""
+    cpu = edges[-1]
     power = PowerModel(POWER.gpu_idle_w, POWER.gpu_full_w, CpuProfile(8, 10.0, 110.0), rule)  # type: ignore[arg-type]
-    aggregate = Aggregate(problem(HALF, goal=goal, power=power, cpu=cpu))
-    bands = aggregate.bands(0)
+    bands = Aggregate(problem(HALF, goal=goal, power=power, cpu=cpu)).bands(0)
     assert [band.max_used_milli for band in bands] == edges
     assert [band.cpu_cost for band in bands] == pytest.approx(costs)
-    for band in bands:
-        assert band.fits == (cpu - band.max_used_milli >= 2000,
-                             cpu - band.max_used_milli >= 4000)  # fmt: skip
-    node = aggregate.types[0]
-    idle = power.cpu_w(cpu, cpu)
-    low = 0
-    for band in bands:
-        least = min(
-            power.cpu_w(cpu, cpu - used) - idle for used in range(low, band.max_used_milli + 1, 500)
-        )
-        expected = least if goal == "power" else 0.0
-        assert band.cpu_cost <= expected + 1e-9
-        low = band.max_used_milli + 1
-    assert node.cpu_milli == cpu
+    assert [band.fits for band in bands] == [(cpu - e >= 2000, cpu - e >= 4000) for e in edges]
 
 
 def test_fragments_split_over_gpus_add_up_to_those_of_the_node() -> None:
@@ -317,24 +270,6 @@ def test_fragments_split_over_gpus_add_up_to_those_of_the_node() -> None:
 # -- prices --------------------------------------------------------------------------------
 
 
-def every_contents(aggregate: Aggregate, most: int) -> list[Contents]:
-    """All that fit a node of type 0, of at most so many tasks."""
-    found: list[Contents] = []
-    classes = range(len(aggregate.classes))
-    for count in range(most + 1):
-        for members in itertools.combinations_with_replacement(classes, count):
-            lone = [c for c in members if aggregate.num_gpu[c] == 1]
-            multi = tuple(c for c in members if aggregate.num_gpu[c] > 1)
-            none = tuple(c for c in members if aggregate.num_gpu[c] == 0)
-            for places in itertools.product(range(aggregate.types[0].gpus), repeat=len(lone)):
-                shares = [tuple(c for c, g in zip(lone, places, strict=True) if g == gpu)
-                          for gpu in range(aggregate.types[0].gpus)]  # fmt: skip
-                contents = Contents(tuple(sorted(filter(None, shares))), multi, none)
-                if aggregate.feasible(0, contents):
-                    found.append(contents)
-    return found
-
-
 @pytest.mark.parametrize("goal", ["power", "fragmentation", "weighted"])
 @pytest.mark.parametrize("memory", [1000, 250])
 def test_an_offer_is_the_most_valuable_contents(goal: str, memory: int) -> None:
@@ -343,30 +278,52 @@ def test_an_offer_is_the_most_valuable_contents(goal: str, memory: int) -> None:
         (8000, 100, 1, 500, ""), (4000, 50, 1, 700, ""), (2000, 100, 2, 1000, ""),
         (16_000, 100, 0, 0, ""),
     ]  # fmt: skip
-    aggregate = Aggregate(problem(*rows, goal=goal, memory=memory))
-    every = every_contents(aggregate, 5)
+    made = problem(*rows, goal=goal, memory=memory, nodes=1)
+    aggregate, (node,) = Aggregate(made), nodes_of(made)
+    idle = cost_of(made, [node])
+    every = [
+        (filled.tasks.copy(), cost_of(made, [node]) - idle)
+        for filled in fillings(node, list(aggregate.classes), most=5)
+    ]
     pricer, coarse = Pricer(aggregate, 2000.0), Pricer(aggregate, 3000.0)
     rng = np.random.default_rng(3)
     for _ in range(6):
         prices = rng.uniform(0, 250 if goal == "power" else 600, 4)
-        best = max(
-            sum(prices[c] * n for c, n in one.tasks.items()) - aggregate.cost(0, one)
-            for one in every
-        )
+        best = max(prices[tasks].sum() - cost for tasks, cost in every)
         (offer,) = pricer.price(prices)
         assert offer.value >= best - 1e-9
         assert coarse.price(prices)[0].value >= best - 1e-9  # rounded down, never up
         if memory == 1000:
             assert offer.value == pytest.approx(best, abs=1e-9)
+            contents = offer.contents[0]
+            worth = prices[list(contents.tasks.elements())].sum()
+            assert aggregate.cost(0, contents) == pytest.approx(worth - best)
 
 
-def test_an_offer_fills_what_would_be_left_over_where_that_counts() -> None:
-    """Without CPU left idle GPUs are fragments: four GPUs at 800, and not two of them at 1000."""
-    rows: list[Row] = [(31_000, 0, 2, 1000, ""), (31_000, 0, 4, 1000, "")]
-    aggregate = Aggregate(problem(*rows, goal="fragmentation", gpus=4))
-    prices = np.array([1000.0 if c.num_gpu == 2 else 800.0 for c in aggregate.classes])
-    (offer,) = Pricer(aggregate, 1000.0).price(prices)
-    assert offer.value == pytest.approx(800)
+@pytest.mark.parametrize(
+    ("rows", "goal", "unit", "rounding", "prices", "tasks", "value"),
+    [
+        # without CPU left idle GPUs are fragments: four GPUs at 800, and not two of them at 1000
+        ([(31_000, 0, 2, 1000, ""), (31_000, 0, 4, 1000, "")], "fragmentation", 1000, "down",
+         [1000, 800], 1, 800),
+        # three of 10 vCPU at 199 on two GPUs, and not one of 20 vCPU at 200 beside one of them
+        ([(20_000, 0, 1, 500, ""), (10_000, 0, 1, 500, "")], "power", 2000, "down",
+         [200, 199], 3, 3 * 199 - 225),
+        # ten of 3.1 vCPU fit 32, by 3 vCPU each; of two units each (6 vCPU) five are offered
+        ([(3100, 0, 0, 0, "")], "power", 3000, "down", [50], 10, 10 * 50 - 105),
+        ([(3100, 0, 0, 0, "")], "power", 3000, "up", [50], 5, 5 * 50 - 105),
+    ],
+)  # fmt: skip
+def test_an_offer_is_worth_what_was_worked_out(
+    rows: list[Row], goal: str, unit: float, rounding: str, prices: list[float], tasks: int,
+    value: float,
+) -> None:  # fmt: skip
+    made = problem(*rows, goal=goal, gpus=4 if goal == "fragmentation" else 2)
+    by_class = np.zeros(len(rows))
+    by_class[made.tasks.class_of] = prices
+    (offer,) = Pricer(Aggregate(made), unit, rounding).price(by_class)  # type: ignore[arg-type]
+    assert offer.contents[0].tasks.total() == tasks
+    assert offer.value == pytest.approx(value)
 
 
 def test_an_offer_has_tasks_of_gpus_alone_and_none_whose_need_is_rounded_away() -> None:
@@ -375,24 +332,6 @@ def test_an_offer_has_tasks_of_gpus_alone_and_none_whose_need_is_rounded_away() 
     aggregate = Aggregate(problem((1000, 0, 0, 0, ""), (0, 0, 1, 500, ""), (4000, 0, 0, 0, "")))
     priceable = Pricer(aggregate, 3000.0).priceable.tolist()
     assert priceable == [c.cpu_milli != 1000 for c in aggregate.classes]
-
-
-def test_needs_rounded_up_are_offered_only_where_they_fit() -> None:
-    """Ten of 3.1 vCPU fit 32, by 3 vCPU each; of two units each (6 vCPU) five are offered."""
-    aggregate = Aggregate(problem((3100, 0, 0, 0, "")))
-    for rounding, count, value in (("down", 10, 10 * 50 - 105), ("up", 5, 5 * 50 - 105)):
-        pricer = Pricer(aggregate, 3000.0, rounding)  # type: ignore[arg-type]
-        (offer,) = pricer.price(np.array([50.0]))
-        assert offer.contents[0].tasks.total() == count
-        assert offer.value == pytest.approx(value)
-
-
-def test_an_offer_has_the_task_worth_less_where_it_needs_less() -> None:
-    """Three of 10 vCPU at 199 on two GPUs, and not one of 20 vCPU at 200 beside one of them."""
-    aggregate = Aggregate(problem((20_000, 0, 1, 500, ""), (10_000, 0, 1, 500, "")))
-    prices = np.array([200.0 if c.cpu_milli == 20_000 else 199.0 for c in aggregate.classes])
-    (offer,) = Pricer(aggregate, 2000.0).price(prices)
-    assert offer.value == pytest.approx(3 * 199 - 225)
 
 
 def test_cpu_units_divide_all_needs_or_lose_little() -> None:

@@ -1,40 +1,34 @@
-"""Elastic policies where power is scarce: a job that can run alone runs, whatever the limit is."""
+"""Elastic jobs: the optimum by a program of its own, and policies where power is scarce."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from strategies_elastic import FREE, jobs_of, table
-from trust.agreement import many
+from hypothesis import given
+from hypothesis import strategies as st
+from optimum_elastic import optimum
+from strategies_elastic import FREE, elastic_problems, jobs_of, table
+from trust.agreement import examples, many
 
 import optgap
+from optgap.documents import load_problem
 from optgap.models.elastic import ElasticProblem, JobClass, Overhead
 from optgap.models.elastic.simulation.engine import simulate
-from optgap.models.elastic.simulation.protocol import Decision, Settings, State
+from optgap.models.elastic.simulation.protocol import Decision, ElasticState, Settings
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
-from optgap.models.result import Termination
+from optgap.models.result import Status, Termination
 from optgap.registry import FAMILIES
 
 POLICIES = FAMILIES["elastic"].policies
 
 MANY = many(10, long=1000)
 """Problems; every policy runs each."""
-FACTORS = (
-    1.0,
-    1.0,
-    1.0,
-    1 + 1e-15,
-    1 - 1e-15,
-    1 + 1e-12,
-    1 - 1e-12,
-    1 + 1e-9,
-    1 + 1e-7,
-    1.001,
-    1.2,
-)
+FACTORS = (1.0, 1.0, 1.0, *(1 + x for x in (1e-15, -1e-15, 1e-12, -1e-12, 1e-9, 1e-7, 1e-3, 0.2)))
 """Limits relative to what a configuration needs: equal up to rounding, and just above."""
 BELOW = (1 - 1e-5, 0.999, 0.7)
 """Clearly below: a millionth of the limit is slack."""
@@ -155,7 +149,7 @@ def test_a_policy_that_gets_nothing_done_is_told_so() -> None:
 
         settings = Settings()
 
-        def decide(self, state: State) -> Decision:
+        def decide(self, state: ElasticState) -> Decision:
             runs = np.full(len(state.jobs), int(state.count[0] == 0))
             return Decision(runs, np.zeros_like(runs), wake_s=state.time_s + 0.5)
 
@@ -163,3 +157,45 @@ def test_a_policy_that_gets_nothing_done_is_told_so() -> None:
     problem = ElasticProblem.of([two], jobs_of([0], [10]), [1000.0], gpus=2, gpus_per_node=2)
     with pytest.raises(RuntimeError, match=r"nothing gets done at 5\d\d\d"):
         simulate(problem, Restless(), Limits())
+
+
+# -- the optimum -------------------------------------------------------------------------
+
+
+FEW = elastic_problems(max_jobs=3, free=True)
+FOUR = elastic_problems(max_jobs=4, max_clocks=2, free=True, gpus=(1, 2))
+
+
+@pytest.mark.parametrize("problems", [FEW, FOUR], ids=["few", "four"])
+@pytest.mark.parametrize("cap", ["power", "none"])
+def test_every_order_with_every_joint_configuration_has_the_same_optimum(
+    problems: st.SearchStrategy[ElasticProblem], cap: Any
+) -> None:
+    @examples(25, long=250)
+    @given(problem=problems)
+    def agree(problem: ElasticProblem) -> None:
+        problem = replace(problem, cap=cap)
+        jobs = problem.jobs
+        truth = optimum(
+            jobs.submit_s, jobs.iterations, problem.time_s[jobs.of_class],
+            problem.power_w[jobs.of_class], problem.counts, problem.gpus, problem.power_limit_w,
+        )  # fmt: skip
+        best = optgap.solve(problem, "exhaustive", time_limit=60)
+        assert best.status is Status.OPTIMAL, best.message
+        assert best.objective == pytest.approx(truth, rel=2e-6)
+        assert best.bound <= truth * (1 + 1e-6)
+
+    agree()
+
+
+DOORS = {1: 4.6908, 2: 5.5232, 3: 4.5997, 4: 10.1307, 5: 9.6434, 6: 8.6571}
+"""Mean JCT, s, of problems whose optimum would be less if it could profile to keep the limit."""
+
+
+@pytest.mark.parametrize("number", DOORS)
+def test_an_optimum_that_must_not_profile_is_reached(number: int) -> None:
+    problem = load_problem(Path(__file__).parent / "elastic_doors" / f"limit-{number}.json")
+    best = optgap.solve(problem, "exhaustive")
+    assert best.status is Status.OPTIMAL
+    assert best.objective == pytest.approx(DOORS[number], abs=6e-5)
+    assert best.bound == pytest.approx(DOORS[number], abs=6e-5)
