@@ -16,7 +16,7 @@ from optgap.fitting.readers.text import RawTable, stem
 from optgap.models.errors import InputError, NoQuote
 
 SERVER = 8
-"""GPUs of a node of ElasticFlow's testbed, and of a node of Gavel's consolidated jobs."""
+"""GPUs of a node of ElasticFlow's testbed."""
 
 
 def _adaptdl(raw: RawTable) -> RawTable:
