@@ -455,7 +455,10 @@ def test_the_command_writes_the_table_and_the_counts(cli: Cli) -> None:
     assert (answer.code, answer.err) == (0, "")
     assert "16 of 16 comparisons in s.csv: 0 there before, 16 now" in answer.out
     document = json.loads(Path("d.json").read_text())
-    assert (document["schema"], document["ran"]) == ("optgap.sweep/1", 16)
+    counts = {"total": 16, "done": 16, "skipped": 0, "ran": 16, "failed": 0}
+    assert document == {
+        "schema": "optgap.sweep/1", "path": "s.csv", **counts, "termination": "completed"
+    }  # fmt: skip
     assert "16 there before" in cli("sweep", "s.toml").out
 
 
