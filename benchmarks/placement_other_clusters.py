@@ -138,7 +138,7 @@ def cases(folder: Path, data: Path | None, jobs: Path | None) -> Iterator[Case]:
                         nodes, rows, devices=devices, seed=seed, load=load, sampling="monte-carlo"
                     )
 
-                yield Case(f"{cluster}, {workload}, {load}", made, {})
+                yield Case(f"{cluster}, {workload}, {load}", made)
 
 
 def chosen(case: Case, given: dict[str, float]) -> dict[str, float]:

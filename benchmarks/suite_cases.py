@@ -136,10 +136,10 @@ def consolidation() -> Iterator[Case]:
 
 def cats(size: int, plainly: bool) -> Work:
     """Twenty decisions on a cluster that CATS has filled: 312 tasks on 128 GPUs at 1x."""
-    from consolidation_cats import Cats, CatsParams, State, mixed, plain
+    from consolidation_cats import Cats, CatsParams, ConsolidationState, mixed, plain
 
     problem = mixed(seed=1, size=312 * size, servers=16 * size, capacity="none", samples=120)
-    policy, state = Cats(CatsParams()), State(problem)
+    policy, state = Cats(CatsParams()), ConsolidationState(problem)
     ones = [k for k, task in enumerate(problem.tasks) if task.gpus == 1][-20:]
     for task in range(ones[0]):
         chosen = policy.decide(state, task)
@@ -231,7 +231,7 @@ def elastic() -> Iterator[Case]:
 
 def decision(size: int, by_milp: bool) -> Work:
     """Jobs at random stages, each at one of 8 GPU counts and 30 clocks."""
-    from elastic_snapshot import GAP, Limits, milp, snapshot, solve
+    from elastic_snapshot import GAP, Limits, apart, milp, snapshot, solve
 
     item = snapshot(30 * size, 32 * size)
 
@@ -240,7 +240,7 @@ def decision(size: int, by_milp: bool) -> Work:
         return SimpleNamespace(
             objective=found.objective,
             bound=found.bound,
-            gap=found.gap,
+            gap=apart(found),
             termination="completed" if found.proven else "time limit",
         )
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -127,3 +128,10 @@ def test_the_wheel_holds_every_module_and_nothing_beside_optgap(root: Path, tmp_
     tops = {name.split("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"optgap"}
     assert any(name.endswith("licenses/LICENSE") for name in names)
+
+
+def test_benchmarks_find_what_they_import(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in (root, root / "tests", root / "benchmarks"):
+        monkeypatch.syspath_prepend(str(folder))
+    for path in sorted((root / "benchmarks").glob("*.py")):
+        import_module(path.stem)
