@@ -30,6 +30,8 @@ from optgap.models.errors import InputError, NoQuote, one_of
 
 Design = Mapping[str, Any]
 """Values that a model computes once from a table: columns and reference values."""
+MANY = 10_000
+"""Rows from which on a solution for nearly the same ones is the only start."""
 MOST_LEVELS = 200
 """Largest number of distinct values of an input that is not continuous."""
 NOT_NEGATIVE = ("dram_sum", "dram_active", "fp_active", "util_percent")
@@ -158,7 +160,8 @@ class Estimator(ABC):
         first = self.guess(profile, facts)
         starts = self._starts(first, params)
         if near is not None and len(near.theta_) == len(first):
-            starts = np.clip([starts[0], near.theta_], *bounds(params))
+            begin = [starts[0], near.theta_] if len(profile) < MANY else [near.theta_]
+            starts = np.clip(begin, *bounds(params))
         return self._solve(profile, facts, params, starts)
 
     def predict(self, table: object) -> Floats:

@@ -198,8 +198,10 @@ class HeldOut(Brief):
 
     def by_group(self) -> dict[str, float]:
         """Return the MAPE of each group."""
-        names, errors = dict.fromkeys(self.groups.tolist()), self.errors
-        return {str(name): float(errors[self.groups == name].mean()) for name in names}
+        seen: dict[object, int] = {}
+        codes = [seen.setdefault(name, len(seen)) for name in self.groups.tolist()]
+        means = np.bincount(codes, self.errors) / np.bincount(codes)
+        return {str(name): float(mean) for name, mean in zip(seen, means, strict=True)}
 
     @property
     def mape(self) -> float:
@@ -234,7 +236,8 @@ def cross_validate(
     skipped: dict[str, str] = {}
     known, parts = dict(near or {}), list(profile.groups(by))
     for train, held in (split or Split()).pairs(profile, by):
-        base = estimator.share(profile.take(train), by)
+        own = type(estimator).share is not Estimator.share  # else the rows need no copy
+        base = estimator.share(profile.take(train), by) if own else estimator
         out = np.isin(np.arange(len(profile)), held, kind="table")
         for title, rows in parts:
             test = rows[out[rows]]

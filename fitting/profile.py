@@ -27,6 +27,8 @@ QUANTITIES = MEASURED
 TEXTS = ("application", "gpu_model", "placement", "workload", "gpu")
 """Canonical columns of text."""
 NO_LINE = -1
+MANY = 100_000
+"""Rows from which on it pays to import pandas, and three folds say what ten do."""
 
 
 @dataclass(frozen=True)
@@ -244,6 +246,10 @@ def _codes(values: Column) -> NDArray[np.int64]:
     """Return a number for each value of a column, the same for equal ones."""
     if values.dtype.kind == "f":
         return np.unique(values, return_inverse=True)[1]
+    if len(values) >= MANY:
+        import pandas as pd
+
+        return pd.factorize(values)[0]
     seen: dict[str, int] = {}
     return np.array([seen.setdefault(value, len(seen)) for value in values.tolist()], np.int64)
 

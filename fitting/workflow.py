@@ -11,7 +11,7 @@ from optgap.fitting.audit import advice, audit
 from optgap.fitting.devices import NAME as DEVICES
 from optgap.fitting.estimator import Estimator
 from optgap.fitting.groups import Split, cross_validate, fit_groups
-from optgap.fitting.profile import Profile
+from optgap.fitting.profile import MANY, Profile
 from optgap.fitting.profile import drop_missing as without_missing
 from optgap.fitting.readers import read_profile
 from optgap.fitting.report import FitReport
@@ -26,7 +26,7 @@ def fit(
     by: str | Sequence[str] | None = None,
     columns: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
-    cv: int = 10,
+    cv: int | None = None,
     leave_out: str | None = None,
     extrapolate: Mapping[str, float] | None = None,
     drop_missing: bool = False,
@@ -48,7 +48,7 @@ def fit(
     columns, units
         Names and units of the table's columns, as for `read_profile`.
     cv
-        Number of folds that are held out. 0 holds out none. Default 10.
+        Number of folds that are held out. 0 holds out none. Default 10, from 100,000 rows on 3.
     leave_out
         Column of which one value at a time is held out, in place of folds. Default: none.
     extrapolate
@@ -85,7 +85,7 @@ def fit(
     for name, given in (("columns", columns), ("units", units), ("extrapolate", extrapolate)):
         if given is not None and not isinstance(given, Mapping):
             raise InputError("fit", name, given, 'a mapping, such as {"clock": "frequency_mhz"}')
-    if not isinstance(cv, int) or isinstance(cv, bool):
+    if cv is not None and (not isinstance(cv, int) or isinstance(cv, bool)):
         raise InputError("fit", "cv", cv, "how many folds, or 0 for none")
     by = ",".join(map(str, by)) if isinstance(by, (list, tuple)) else by
     if by is not None and not isinstance(by, str):
@@ -112,7 +112,8 @@ def fit(
         raise InputError("leave_out, extrapolate", "", found, "one column to hold rows out by")
     if by is None and model == DEVICES and "gpu_model" in profile:
         by = "gpu_model"
-    split = Split(cv, seed) if cv else None
+    folds = (10 if len(profile) < MANY else 3) if cv is None else cv
+    split = Split(folds, seed) if folds else None
     for _, column in apart:
         split = Split(column=column, upto=(extrapolate or {}).get(column))
     return report_of(estimator, profile, by, split)

@@ -192,7 +192,10 @@ def parse_times(cells: Texts, unit: str = "") -> Floats:
     first = next((cell for cell in cells if cell), "")
     of_day = re.match(r"\d{1,2}:\d\d", first) is not None
     day = "2000-01-01 " if of_day else ""
-    values = np.array([_seconds(day + cell.replace("/", "-")) for cell in cells])
+    try:
+        values = cells.astype(np.float64)
+    except ValueError:
+        values = np.array([_seconds(day + cell.replace("/", "-")) for cell in cells])
     if re.fullmatch(r"[-+.\deE]+", first) and np.isfinite(values).any():
         middle = float(np.nanmedian(values))
         factor = next((factor for size, factor in _SIZES if middle > size), None)

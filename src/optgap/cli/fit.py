@@ -35,8 +35,9 @@ def command(
         str | None, opt.option("--by", "COL[,COL]", "fit each value of these columns apart")
     ] = None,
     cv: Annotated[
-        int, typer.Option("--cv", metavar="K", min=0, help="folds held out; 0 holds out none")
-    ] = 10,
+        int | None,
+        typer.Option("--cv", metavar="K", min=0, help="folds held out (10 or 3); 0 holds out none"),
+    ] = None,
     hold_out: Annotated[
         str | None,
         opt.option(
@@ -190,7 +191,7 @@ def _table(
     return table
 
 
-def _held_out(cv: int, hold_out: str | None) -> dict[str, Any]:
+def _held_out(cv: int | None, hold_out: str | None) -> dict[str, Any]:
     """Return the arguments of `fit` about held-out rows."""
     name, sign, value = (hold_out or "").partition(">")
     if not sign:
