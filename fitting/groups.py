@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from optgap.fitting.estimator import Estimator, r2
 from optgap.fitting.optimise import Floats
-from optgap.fitting.profile import Profile, label
+from optgap.fitting.profile import Profile, codes, label
 from optgap.models.errors import InputError, NoQuote, one_of, shorten
 from optgap.models.quantities import warn
 from optgap.models.shown import Brief, html_lines, html_table
@@ -198,10 +198,9 @@ class HeldOut(Brief):
 
     def by_group(self) -> dict[str, float]:
         """Return the MAPE of each group."""
-        seen: dict[object, int] = {}
-        codes = [seen.setdefault(name, len(seen)) for name in self.groups.tolist()]
-        means = np.bincount(codes, self.errors) / np.bincount(codes)
-        return {str(name): float(mean) for name, mean in zip(seen, means, strict=True)}
+        names, group = dict.fromkeys(self.groups.tolist()), codes(self.groups)
+        means = np.bincount(group, self.errors) / np.bincount(group)
+        return {str(name): float(mean) for name, mean in zip(names, means, strict=True)}
 
     @property
     def mape(self) -> float:
@@ -236,8 +235,7 @@ def cross_validate(
     skipped: dict[str, str] = {}
     known, parts = dict(near or {}), list(profile.groups(by))
     for train, held in (split or Split()).pairs(profile, by):
-        own = type(estimator).share is not Estimator.share  # else the rows need no copy
-        base = estimator.share(profile.take(train), by) if own else estimator
+        base = estimator.share(profile.take(train), by)
         out = np.isin(np.arange(len(profile)), held, kind="table")
         for title, rows in parts:
             test = rows[out[rows]]

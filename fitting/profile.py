@@ -27,8 +27,6 @@ QUANTITIES = MEASURED
 TEXTS = ("application", "gpu_model", "placement", "workload", "gpu")
 """Canonical columns of text."""
 NO_LINE = -1
-MANY = 100_000
-"""Rows from which on it pays to import pandas, and three folds say what ten do."""
 
 
 @dataclass(frozen=True)
@@ -187,12 +185,12 @@ class Profile:
         names = self.split(by) if isinstance(by, str) else list(by)
         if not len(self):
             return
-        codes = np.zeros(len(self), dtype=np.int64)
+        group = np.zeros(len(self), dtype=np.int64)
         for name in names:
-            own = _codes(self[name])
-            codes = np.unique(codes * (own.max() + 1) + own, return_inverse=True)[1]
-        order = np.argsort(codes, kind="stable")
-        parts = np.split(order, np.cumsum(np.bincount(codes))[:-1])
+            own = codes(self[name])
+            group = np.unique(group * (own.max() + 1) + own, return_inverse=True)[1]
+        order = np.argsort(group, kind="stable")
+        parts = np.split(order, np.cumsum(np.bincount(group))[:-1])
         for rows in sorted(parts, key=lambda rows: int(rows[0])):
             yield " / ".join(label(self[name][rows[0]]) for name in names), rows
 
@@ -242,14 +240,10 @@ def as_column(values: Any) -> Column:
         return np.array([str(item) for item in array.tolist()], dtype=object)
 
 
-def _codes(values: Column) -> NDArray[np.int64]:
-    """Return a number for each value of a column, the same for equal ones."""
+def codes(values: Column) -> NDArray[np.int64]:
+    """Return a number for each value of a column; texts are numbered as they appear."""
     if values.dtype.kind == "f":
         return np.unique(values, return_inverse=True)[1]
-    if len(values) >= MANY:
-        import pandas as pd
-
-        return pd.factorize(values)[0]
     seen: dict[str, int] = {}
     return np.array([seen.setdefault(value, len(seen)) for value in values.tolist()], np.int64)
 

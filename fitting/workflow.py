@@ -11,12 +11,15 @@ from optgap.fitting.audit import advice, audit
 from optgap.fitting.devices import NAME as DEVICES
 from optgap.fitting.estimator import Estimator
 from optgap.fitting.groups import Split, cross_validate, fit_groups
-from optgap.fitting.profile import MANY, Profile
+from optgap.fitting.profile import Profile
 from optgap.fitting.profile import drop_missing as without_missing
 from optgap.fitting.readers import read_profile
 from optgap.fitting.report import FitReport
 from optgap.fitting.uncertainty import carried, draw_from, unknown
 from optgap.models.errors import InputError, NoQuote, one_of
+
+MANY_ROWS = 100_000
+"""Rows from which on three folds judge a fit as well as ten."""
 
 
 def fit(
@@ -112,7 +115,7 @@ def fit(
         raise InputError("leave_out, extrapolate", "", found, "one column to hold rows out by")
     if by is None and model == DEVICES and "gpu_model" in profile:
         by = "gpu_model"
-    folds = (10 if len(profile) < MANY else 3) if cv is None else cv
+    folds = (10 if len(profile) < MANY_ROWS else 3) if cv is None else cv
     split = Split(folds, seed) if folds else None
     for _, column in apart:
         split = Split(column=column, upto=(extrapolate or {}).get(column))
