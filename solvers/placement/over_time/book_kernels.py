@@ -14,13 +14,12 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from optgap.models.compiled import compiled, inner
 from optgap.models.placement.arrays import BoolArray, FloatArray, IntArray
 from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.placement.kernels import Row, Table, cpu_w
 from optgap.models.times import ROUNDING, TOLERANCE_S
+from optgap.solvers.engines.annealing import Random, draw
 
 
 class TimedTasks(NamedTuple):
@@ -286,7 +285,7 @@ class Moves(NamedTuple):
 
 @inner
 def cheapest(
-    case: TimedTasks, book: Book, moves: Moves, k: int, renewing: bool, rng: np.random.Generator
+    case: TimedTasks, book: Book, moves: Moves, k: int, renewing: bool, random: Random
 ) -> tuple[float, int, int]:
     """Return where row `k` adds least: how much, which node and which GPUs; the first of equals.
 
@@ -304,7 +303,7 @@ def cheapest(
             if moves.like[n] == seen:  # nothing runs there all the time, as on that one
                 continue
             seen = moves.like[n]
-        if renewing and not moves.opened[n] and rng.random() < moves.blinks:
+        if renewing and not moves.opened[n] and draw(random) < moves.blinks:
             continue
         if renewing and end + 2 > book.first[n + 1]:
             continue
@@ -353,7 +352,7 @@ def place_all(
     begin: int,
     end: int,
     waits: bool,
-    rng: np.random.Generator,
+    random: Random,
 ) -> int:
     """Put tasks, `order` from `begin` to `end`, where each adds least; where to go on.
 
@@ -368,7 +367,7 @@ def place_all(
         while trying:
             placed, n = 0, 0
             while placed < case.parts[k] and n >= 0:
-                _, n, mask = cheapest(case, book, moves, k + placed, False, rng)
+                _, n, mask = cheapest(case, book, moves, k + placed, False, random)
                 if n >= 0 and book.first[n] + book.rows[n] + 2 > book.first[n + 1]:
                     for j in range(k, k + placed):
                         remove(case, book, j)
