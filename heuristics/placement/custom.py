@@ -128,7 +128,7 @@ class PlacementState:
     @property
     def time_s(self) -> float:
         """Current time, s from the beginning of the horizon; 0 if tasks never leave."""
-        return float(self._flow.now_s[0]) - self._whole.epoch_s
+        return float(self._flow.now_s[0])
 
     @property
     def free_cpu_milli(self) -> IntArray:
@@ -255,8 +255,7 @@ def _read_only(array: IntArray) -> IntArray:
 def _tasks(problem: PlacementProblem) -> Iterable[Task]:
     tasks = problem.tasks
     columns = (tasks.cpu_milli, tasks.memory_mib, tasks.num_gpu, tasks.gpu_milli)
-    came = (tasks.submit_s - problem.epoch_s).tolist()
-    given = (tasks.gpu_specs, came, tasks.parts.tolist())
+    given = (tasks.gpu_specs, tasks.submit_s.tolist(), tasks.parts.tolist())
     return map(Task, tasks.names, *(c.tolist() for c in columns), *given)
 
 

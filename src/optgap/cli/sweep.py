@@ -34,7 +34,6 @@ def command(
     ] = None,
     json: opt.JsonFile = None,
     time_limit: opt.TimeLimit = None,
-    quiet: opt.Quiet = False,
 ) -> int:
     from pathlib import Path
 
@@ -49,9 +48,9 @@ def command(
     chosen = Engine(engine, jobs, scheduler)
     with foreign():
         loaded = load_spec(spec)
-    out = Output(json, quiet)
+    out = Output(json)
     done = interruptible(
-        lambda limits: run(loaded, target, engine=chosen, limits=limits), time_limit, quiet
+        lambda limits: run(loaded, target, engine=chosen, limits=limits), time_limit
     )
     count = f"{done.skipped + done.ran} of {done.total} comparisons in {done.path}"
     out.line(f"{count}: {done.skipped} there before, {done.ran} now")
