@@ -122,7 +122,7 @@ class PlacementState:
     @property
     def time_s(self) -> float:
         """Current time, s from the beginning of the horizon; 0 if tasks never leave."""
-        return float(self._flow.submit_s[self._flow.counts[ARRIVED] - 1]) - self._whole.epoch_s
+        return float(self._flow.submit_s[self._flow.counts[ARRIVED] - 1])
 
     @property
     def free_cpu_milli(self) -> IntArray:
@@ -236,8 +236,8 @@ def _read_only(array: IntArray) -> IntArray:
 def _tasks(problem: PlacementProblem) -> Iterable[Task]:
     tasks = problem.tasks
     columns = (tasks.cpu_milli, tasks.memory_mib, tasks.num_gpu, tasks.gpu_milli)
-    came = (tasks.submit_s - problem.epoch_s).tolist()
-    return map(Task, tasks.names, *(c.tolist() for c in columns), tasks.gpu_specs, came)
+    given = (tasks.gpu_specs, tasks.submit_s.tolist())
+    return map(Task, tasks.names, *(c.tolist() for c in columns), *given)
 
 
 def _asked(own: Own, task: Task, state: PlacementState, k: int) -> Decision | None:
