@@ -61,7 +61,7 @@ def test_bounds_are_below_hindsight_and_every_policy(
 
 
 def test_hindsight_beats_every_policy_and_places_every_job() -> None:
-    problem = small(seed=1, size=12, gpus=16)
+    problem = small(seed=1, size=16, gpus=16, hours=0.3)
     found = solved(problem, "offline", runs=30, rounds=30)
     made = value(problem, found)
     for name in ("elastic-srtf", "afs", "optimal-slowdown", "powerflow", "work-value"):
