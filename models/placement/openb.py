@@ -13,7 +13,7 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.cluster import MAX_CPU_MILLI, MAX_GPUS_PER_NODE, Cluster
 from optgap.models.placement.power import GPU_FULL_W, GPU_IDLE_W
-from optgap.models.placement.tasks import Tasks, gpu_request_error
+from optgap.models.placement.tasks import ONE_NODE, Tasks, gpu_request_error
 from optgap.models.quantities import warn
 from optgap.models.shown import counted
 from optgap.models.tables import Column, read_header, read_table
@@ -174,10 +174,9 @@ def read_tasks(
         table["gpu_spec"],
         source,
     )
-    if not times and max(table["nodes"]) > 1:
+    if max(table["nodes"]) > 1:
         k = table["nodes"].index(max(table["nodes"]))
-        where, expected = f"row {table['#'][k]}, column nodes", "1 where tasks do not leave"
-        raise InputError(source, where, table["nodes"][k], expected)
+        raise InputError(source, f"row {table['#'][k]}, column nodes", table["nodes"][k], ONE_NODE)
     return _with_times(made, table, source) if times else made
 
 
@@ -211,8 +210,7 @@ def _with_times(tasks: Tasks, table: Table, source: str) -> Tasks:
         raise InputError(source, "", NoQuote("no task that lasts"), "at least one")
     kept = lives[np.argsort(submit[lives], kind="stable")]
     made = tasks.take(kept.tolist())
-    made = replace(made, submit_s=submit[kept], duration_s=duration[kept])
-    return made.on_nodes(np.array(table["nodes"])[kept])
+    return replace(made, submit_s=submit[kept], duration_s=duration[kept])
 
 
 def read_order(path: Path, tasks: Tasks) -> IntArray:

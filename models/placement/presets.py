@@ -33,7 +33,7 @@ from optgap.models.placement.openb import (
     read_ranks,
     read_tasks,
 )
-from optgap.models.placement.over_time import OverTime
+from optgap.models.placement.over_time import NO_QUEUE, OverTime
 from optgap.models.placement.power import GPU_FULL_W, GPU_IDLE_W, CpuRule, PowerModel
 from optgap.models.placement.problem import PlacementProblem
 from optgap.models.placement.sampling import Sampling, inflate
@@ -47,11 +47,6 @@ OBJECTIVE_PARAMS = {
     "goal": "power",
     "alpha": 0.5,
     "cpu_rule": "packages",
-}
-OVER_TIME = {
-    "queue": "reject",
-    **OBJECTIVE_PARAMS,
-    "goal": "energy",
 }
 
 
@@ -83,7 +78,8 @@ PRESETS = entries(
             "days": 14.0,
             "load": 0.4,
             "nodes": 0,
-            **OVER_TIME,
+            **OBJECTIVE_PARAMS,
+            "goal": "energy",
         },
         seeded=True,
     ),
@@ -185,10 +181,9 @@ def from_csv(
     ``device-power``) measures them. With `strict`,
     values that look like another unit are refused.
 
-    With a `queue` (``reject``, ``fifo`` or ``backfill``) every task comes once, at its own time,
-    and leaves; so do tasks in a file that has ``submit_s`` and ``duration_s``, turned away where
-    they do not fit unless `queue` says more. `horizon_s` cuts what is later; a goal stands for
-    the one over time.
+    With the `queue` ``reject`` every task comes once, at its own time, and leaves, or is turned
+    away where it does not fit; so do tasks in a file that has ``submit_s`` and ``duration_s``.
+    `horizon_s` cuts what is later; a goal stands for the one over time.
 
     Raises
     ------
@@ -199,14 +194,16 @@ def from_csv(
     table = read_devices(devices, strict) if devices is not None else None
     table = _with_fits(table, fits, nodes)
     cluster = read_nodes(nodes, table, strict)
-    queue = queue or ("reject" if has_times(tasks) else "")
-    trace = read_tasks(tasks, cluster, table, times=bool(queue))
+    if queue not in ("", "reject"):
+        raise InputError("--set", "queue", queue, NO_QUEUE)
+    timed = bool(queue) or has_times(tasks)
+    trace = read_tasks(tasks, cluster, table, times=timed)
     over_time, drawn = None, ""
-    if queue:
+    if timed:
         if order is not None:
             found = NoQuote("an order beside times")
             raise InputError(str(order), "", found, "one or the other: tasks come when they come")
-        over_time, chosen = _horizon(queue, horizon_s, trace)
+        over_time, chosen = _horizon(horizon_s, trace)
         goal = over_time_goal(goal)
     elif order is not None:
         chosen = read_order(order, trace)
@@ -233,7 +230,7 @@ def from_csv(
     return refit(problem, fits, deal=False) if fits else problem
 
 
-def _horizon(queue: str, horizon_s: float, trace: Tasks) -> tuple[OverTime, IntArray]:
+def _horizon(horizon_s: float, trace: Tasks) -> tuple[OverTime, IntArray]:
     """Return the rules, and the tasks that are submitted within the horizon.
 
     Without a length the horizon ends with the last task that leaves.
@@ -243,11 +240,11 @@ def _horizon(queue: str, horizon_s: float, trace: Tasks) -> tuple[OverTime, IntA
         kept = np.flatnonzero(trace.submit_s < begin + horizon_s)
         if len(kept) < len(trace):
             warn(counted(len(trace) - len(kept), "task after the horizon left out"))
-        return OverTime(queue, begin, horizon_s), kept  # type: ignore[arg-type]  # checked there
+        return OverTime(begin, horizon_s), kept
     ends = (trace.submit_s + trace.duration_s)[np.isfinite(trace.duration_s)]
     last = max(float(ends.max(initial=begin)), float(trace.submit_s.max()))
     length = last - begin if np.isinf(trace.duration_s).any() else np.nan
-    return OverTime(queue, begin, length), np.arange(len(trace))  # type: ignore[arg-type]
+    return OverTime(begin, length), np.arange(len(trace))
 
 
 def _with_fits(

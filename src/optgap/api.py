@@ -363,12 +363,12 @@ def execute(
     interrupt cuts a policy of the package, no limit. If a limit cut anything inside, the result
     says so.
 
-    Methods and policies of the package, and the referee with them, count time from the problem's
-    first event; the solution is moved back to the problem's own clock, and checked once more.
+    Methods and policies, and the referee with them, count time from the problem's first event; the
+    solution is moved back to the problem's own clock, and checked once more.
     """
     require_seed(seed)
     runnable.require_goal(problem, "--policy" if runnable.entry.kind == "policy" else "--method")
-    if not isinstance(problem, Timed) or not problem.epoch_s or runnable.own:
+    if not isinstance(problem, Timed) or not problem.epoch_s:
         return _executed(problem, runnable, limits, seed, bound_only)
     result = _executed(problem.moved(-problem.epoch_s), runnable, limits, seed, bound_only)
     if result.solution is None:

@@ -101,7 +101,7 @@ def test_the_command_line_scores_and_compares_with_the_best(cli: Cli, here: Path
     refused(cli("score", "fifo"), "fifo is a policy of queueing and elastic")
     refused(cli("score", "marbel"), "marble")
     cli("run", "lib:queueing-small-6", "--policy", "fifo", "-o", "mine.json")
-    answer = cli("check", "--against-best", "queueing-small-6", "mine.json", "--json", "c.json")
+    answer = cli("check", "lib:queueing-small-6", "mine.json", "--json", "c.json")
     told = json.loads(Path("c.json").read_text())["against_best"]
     assert told["best_known"] == told["bound"]
     assert not told["better"]

@@ -61,7 +61,6 @@ def command(
     seed: opt.Seed = 0,
     time_limit: opt.TimeLimit = None,
     effort: opt.Effort = 1.0,
-    quiet: opt.Quiet = False,
 ) -> int:
     from optgap.auditing import audit
     from optgap.auditing.entry import options_of
@@ -91,10 +90,9 @@ def command(
             **given,
         ),
         time_limit if kind == "kubernetes" else None,
-        quiet,
         effort,
     )
-    out = Output(json, quiet)
+    out = Output(json)
     out.document(answer)
     if problem_json is not None:
         Output(problem_json, True).document(answer.problem)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from optgap.cli import BAD_INPUT, DONE, FAILED, complain
+from optgap.cli import BAD_INPUT, CALL, DONE, FAILED, complain
 from optgap.cli import options as opt
 from optgap.models.errors import InputError, Said
 
@@ -53,7 +53,6 @@ Parts = Annotated[
 
 
 def command(
-    context: typer.Context,
     subject: Subject = None,
     policies: Policies = "all",
     methods: opt.Methods = "auto",
@@ -69,7 +68,6 @@ def command(
     seed: opt.Seed = 0,
     time_limit: opt.RunLimit = None,
     effort: opt.Effort = 1.0,
-    quiet: opt.Quiet = False,
 ) -> int:
     from optgap.cli import subjects
     from optgap.cli.work import Output, foreign, interruptible, no_solution
@@ -88,7 +86,7 @@ def command(
         of_fits = {"--model": models, "--samples": samples, "--parts": parts}
         lone = {**of_preset, **of_runs, **of_fits}
         opt.refuse(lone, "needs a family", "name one before it")
-        return _overview(Output(json, quiet), seed, time_limit, effort, plot)
+        return _overview(Output(json), seed, time_limit, effort, plot)
     given = assignments(settings or [], "--set")
     draws = _draws(models, samples, sweep)
     own: dict[str, Any] = {}
@@ -111,13 +109,13 @@ def command(
         wanted = gaps.chosen(family, policies, methods, given, beside)
     runs = {"time_limit": time_limit, "effort": effort, "seed": seed, "parts": parts}
     work = partial(work, policies=wanted[0], methods=wanted[1], **runs)
-    answer = interruptible(lambda limits: work(limits=limits), quiet=quiet)
-    out = Output(json, quiet)
+    answer = interruptible(lambda limits: work(limits=limits))
+    out = Output(json)
     code = _deliver(answer, out, plot)
     proof = None if parts else _proof(answer)
     if proof is None or code in (FAILED, BAD_INPUT):
         if code not in (FAILED, BAD_INPUT) and models:
-            _follow_fits(out, context.obj.words, plot)
+            _follow_fits(out, CALL.get().words, plot)
         elif code not in (FAILED, BAD_INPUT):
             _follow(out, subject, answer, subjects.chosen(preset, own, seed))
         return code
@@ -143,8 +141,7 @@ def _overview(
     from optgap.render import filled
 
     answer = interruptible(
-        lambda limits: compare_all(seed=seed, time_limit=time_limit, effort=effort, limits=limits),
-        quiet=not out.talk,
+        lambda limits: compare_all(seed=seed, time_limit=time_limit, effort=effort, limits=limits)
     )
     out.document(answer)
     if plot is not None:

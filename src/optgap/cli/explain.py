@@ -22,7 +22,6 @@ def command(
     seed: opt.Seed = 0,
     time_limit: opt.RunLimit = None,
     effort: opt.Effort = 1.0,
-    quiet: opt.Quiet = False,
 ) -> int:
     from optgap.api import choose_policy
     from optgap.cli.subjects import chosen, problem_of
@@ -49,9 +48,8 @@ def command(
             limits=limits,
             **given,
         ),
-        quiet=quiet,
     )
-    out = Output(json, quiet)
+    out = Output(json)
     out.document(answer)
     if plot is not None:
         answer.plot(plot)

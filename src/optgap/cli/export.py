@@ -15,7 +15,6 @@ def command(
     formulation: opt.Formulation = "auto",
     json: opt.JsonFile = None,
     time_limit: opt.TimeLimit = None,
-    quiet: opt.Quiet = False,
 ) -> int:
     import os
     import tempfile
@@ -38,14 +37,13 @@ def command(
             written = interruptible(
                 lambda limits: export(problem, path, formulation, limits=limits, **params),
                 time_limit,
-                quiet,
             )
         except Stopped as stopped:
             return complain(f"{output}: {stopped}; nothing is written", PARTIAL)
         if output == "-":
             written = replace(written, file=output)
             print(Path(path).read_text(encoding="utf-8"), end="")
-    out = Output(json, quiet or output == "-")
+    out = Output(json, silent=output == "-")
     goal = problem.objective.described
     out.pairs(
         [

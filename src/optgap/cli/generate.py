@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from optgap.cli import CALL
 from optgap.cli import options as opt
 from optgap.models.errors import InputError, NoQuote, Said, one_of
 from optgap.registry import FAMILIES, REPEATABLE, family, file_options
@@ -32,7 +33,6 @@ def command(
     ] = None,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
-    quiet: opt.Quiet = False,
     **files: str | list[str] | None,
 ) -> int:
     from optgap.cli.fetching import fetched
@@ -49,7 +49,7 @@ def command(
     opt.require_writable(*dict.fromkeys((output, target)), read=tables)
     if fetch:
         opt.refuse({"FAMILY": name}, "conflicts with --fetch", "give only one")
-        return fetched(fetch, Output(json, quiet))
+        return fetched(fetch, Output(json))
     if name is None:
         raise InputError("FAMILY", "", Said("it is missing"), one_of(FAMILIES, "name one of {}"))
     given: dict[str, Any] = dict(assignments(settings or [], "--set"))
@@ -63,10 +63,10 @@ def command(
         problem = fitted(_from_preset(spec, preset, size, given, seed), models, seed)
     for path in dict.fromkeys((output, target) if output != "-" else (target,)):
         dump_json(path, problem.to_json())
-    if not quiet and target != "-" and output != "-":
+    if not CALL.get().quiet and target != "-" and output != "-":
         told = [part for part in problem.origin.split("; ") if part.startswith(NOTES)]
         told += [fit.described for fit in problem.fits]
-        out = Output(None, quiet)
+        out = Output(None)
         out.line(filled([str(problem)]))
         if told:
             out.line(filled([f"  {line}" for line in told], indent="    "))

@@ -25,7 +25,6 @@ def command(
     seed: opt.Seed = 0,
     time_limit: opt.TimeLimit = None,
     effort: opt.Effort = 1.0,
-    quiet: opt.Quiet = False,
     **tables: str | None,
 ) -> int:
     from optgap.api import choose_policy, execute
@@ -38,13 +37,13 @@ def command(
     with foreign():
         runnable = choose_policy(problem, policy, params)
     result = interruptible(
-        lambda limits: execute(problem, runnable, limits, seed), time_limit, quiet, effort
+        lambda limits: execute(problem, runnable, limits, seed), time_limit, effort
     )
     if result.solution is not None:
         _write(problem, result.solution, tables)
-    quiet = quiet or "-" in (output, *tables.values())
+    out = Output(json, silent="-" in (output, *tables.values()))
     written = [path for path in tables.values() if path is not None]
-    return deliver(result, problem, Output(json, quiet), output, plot, problem_file, written)
+    return deliver(result, problem, out, output, plot, problem_file, written)
 
 
 def _refuse_foreign(problem: Any, tables: dict[str, str | None]) -> None:

@@ -36,7 +36,6 @@ def command(
     seed: opt.Seed = 0,
     time_limit: opt.TimeLimit = None,
     effort: opt.Effort = 1.0,
-    quiet: opt.Quiet = False,
 ) -> int:
     from optgap.api import choose_method, execute
     from optgap.cli.results import deliver
@@ -53,19 +52,16 @@ def command(
     result = interruptible(
         lambda limits: execute(problem, runnable, limits, seed, bound_only),
         time_limit,
-        quiet,
         effort,
     )
     if conflict:
-        result = _with_conflict(result, problem, time_limit, quiet)
-    out = Output(json, quiet or output == "-")
+        result = _with_conflict(result, problem, time_limit)
+    out = Output(json, silent=output == "-")
     ask = None if conflict else problem_file
     return deliver(result, problem, out, output, plot, ask)
 
 
-def _with_conflict(
-    result: Result, problem: Problem, time_limit: float | None, quiet: bool
-) -> Result:
+def _with_conflict(result: Result, problem: Problem, time_limit: float | None) -> Result:
     """Return `result` with a message that names tasks which cannot all be served."""
     from optgap.cli.work import interruptible
     from optgap.explaining.conflicts import conflict
@@ -77,7 +73,7 @@ def _with_conflict(
     if result.solution is not None and problem.serves_all(result.solution):
         return result
     try:
-        found = interruptible(lambda limits: conflict(problem, limits=limits), time_limit, quiet)
+        found = interruptible(lambda limits: conflict(problem, limits=limits), time_limit)
     except InputError as error:  # the result is worth more than what explains it
         return _noted(result, str(error))
     return result if found is None else _noted(result, str(found))

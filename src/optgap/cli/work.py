@@ -14,7 +14,7 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from types import FrameType
 from typing import Any, TypeVar
 
-from optgap.cli import DONE, FAILED, INFEASIBLE, PARTIAL, complain
+from optgap.cli import CALL, DONE, FAILED, INFEASIBLE, PARTIAL, complain
 from optgap.models.clock import COMPILING
 from optgap.models.jsonio import dump_json
 from optgap.models.limits import Limits, Progress, silent
@@ -29,7 +29,6 @@ Found = TypeVar("Found")
 def interruptible(
     work: Callable[[Limits], Found],
     time_limit: float | None = None,
-    quiet: bool = False,
     effort: float = 1.0,
 ) -> Found:
     """Do the work; the first Ctrl-C asks the work to end with what it has, the second aborts.
@@ -42,7 +41,7 @@ def interruptible(
     answers: list[Found] = []
     failures: list[BaseException] = []
 
-    with on_terminal(quiet) as progress:
+    with on_terminal() as progress:
         limits = Limits(time_limit, progress=progress, effort=effort)
 
         def body() -> None:
@@ -109,9 +108,9 @@ def _signals(limits: Limits) -> Iterator[None]:
 
 
 @contextmanager
-def on_terminal(quiet: bool) -> Iterator[Progress]:
+def on_terminal() -> Iterator[Progress]:
     """Show progress in one changing line on standard error, if that is a terminal."""
-    if quiet or not sys.stderr.isatty():
+    if CALL.get().quiet or not sys.stderr.isatty():
         yield silent
         return
     from rich.console import Console
@@ -142,12 +141,12 @@ class Output:
     Parameters
     ----------
     json: the JSON file; ``-`` is standard output, which then carries nothing else.
-    quiet: whether to print no tables.
+    silent: whether to print no tables, as with ``-q``.
     """
 
-    def __init__(self, json: str | None, quiet: bool) -> None:
+    def __init__(self, json: str | None, silent: bool = False) -> None:
         self.json = json
-        self.talk = not quiet and json != "-"
+        self.talk = not (silent or CALL.get().quiet or json == "-")
 
     def line(self, text: str = "") -> None:
         """Print one line for a person."""

@@ -1,39 +1,13 @@
-"""Policies from outside this package: installed by others, or in a user's own file."""
+"""Policies from outside this package, in a module or a file of a user's own."""
 
 from __future__ import annotations
 
 import sys
-from functools import cache
 from importlib import import_module, util
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
 from optgap.models.errors import InputError, NoQuote, Said, one_of
-from optgap.registry.table import FAMILIES
-
-POLICY_GROUP = "optgap.policies"
-
-
-@cache
-def installed_policies(family_name: str) -> dict[str, EntryPoint]:
-    """Return policies of other packages, ``family.name`` or ``name`` in `POLICY_GROUP`."""
-    found = {}
-    for point in entry_points(group=POLICY_GROUP):
-        prefix, dot, name = point.name.partition(".")
-        if dot and prefix in FAMILIES:
-            if prefix == family_name:
-                found[name] = point
-        else:
-            found[point.name] = point
-    return dict(sorted(found.items()))
-
-
-def loaded(point: EntryPoint, source: str) -> Any:
-    try:
-        return point.load()
-    except (Exception, SystemExit) as error:
-        raise InputError(source, point.name, _said(error), "an entry point") from error
 
 
 def user_object(target: str, source: str) -> Any:

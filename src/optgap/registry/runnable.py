@@ -10,7 +10,7 @@ from optgap.contract import Problem
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.spec import Entry
 from optgap.parameters import call_text, split_call, typed
-from optgap.registry.outside import installed_policies, loaded, user_object
+from optgap.registry.outside import user_object
 from optgap.registry.spec import FamilySpec, keywords
 from optgap.registry.table import FAMILIES
 
@@ -83,9 +83,9 @@ def policy(
 ) -> Runnable:
     """Return the policy of this name, or a user's own.
 
-    `text` is the name of a policy of the family or of an entry point in the group
-    ``optgap.policies``; or ``module:attribute`` or ``path/to/file.py:attribute``; each may have
-    ``(key=value, …)`` behind it. `text` may also be a function or class itself.
+    `text` is the name of a policy of the family, ``module:attribute`` or
+    ``path/to/file.py:attribute``; each may have ``(key=value, …)`` behind it. `text` may also be a
+    function or class itself.
 
     Raises
     ------
@@ -95,15 +95,12 @@ def policy(
     if not isinstance(text, str):
         return _own(spec, text, getattr(text, "__name__", type(text).__name__), given, source)
     name, params = split_call(text, source)
-    points = installed_policies(spec.name)
     if name in spec.policies:
         return _from_table(spec, spec.policies, text, given, source)
-    if name in points:
-        return _own(spec, loaded(points[name], source), name, {**params, **(given or {})}, source)
     if ":" in name:
         return _own(spec, user_object(name, source), name, {**params, **(given or {})}, source)
     words = f"one of {{}}, or module:attribute{_elsewhere(name, spec)}"
-    raise InputError(source, "", name, one_of([*spec.policies, *points], words))
+    raise InputError(source, "", name, one_of(spec.policies, words))
 
 
 def _from_table(

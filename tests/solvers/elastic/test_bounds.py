@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies_elastic import elastic_problems, jobs_of, rigid, table, two_jobs
+from strategies_elastic import elastic_problems, jobs_of, rigid, table
 from trust.agreement import examples
 from trust.agreement import outcome_of as solved
 from trust.agreement import value_of as value
@@ -159,14 +159,6 @@ def test_solve_runs_the_program_of_one_decision() -> None:
     assert "over 1 jobs" in optgap.solve(problem, "relaxation", at_s=0.0).message
     with pytest.raises(InputError, match="after the first submission"):
         optgap.solve(problem, "relaxation", at_s=-5.0)
-
-
-@pytest.mark.parametrize(
-    ("limit", "size", "best"), [(480.0, 4, 1070), (360.0, 4, 1460), (660.0, 8, 875)]
-)
-def test_the_optimum_of_the_written_out_decisions(limit: float, size: int, best: float) -> None:
-    snapshot = decision(two_jobs(limit, gpus=size, per_node=size))
-    assert solve(replace(snapshot, wait_s=math.inf)).objective == pytest.approx(best)
 
 
 def test_a_thousand_jobs_are_proven_and_the_relaxation_is_close(forty: Snapshot) -> None:

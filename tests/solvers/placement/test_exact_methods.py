@@ -41,7 +41,6 @@ from optgap.solvers.placement.exact.search import decode, exact, greedy, objecti
 from optgap.solvers.placement.exact.tables import Counted, cpu_steps, fragment
 from optgap.solvers.placement.milp import milp
 from optgap.solvers.placement.patterns import bound_patterns
-from tests.conftest import two_nodes_problem
 from tests.strategies import GOALS, placement_problems, placements_that_fit, power_models, tasks_of
 
 EXACT: dict[str, Any] = {
@@ -103,24 +102,6 @@ def test_exact_methods_agree_with_brute_force(problem: PlacementProblem) -> None
         pooled = bound_pooled(problem, limits=Limits(), seed=0, gap=0.0)
         sign = 1 if problem.objective.described.sense == "min" else -1
         assert sign * pooled.bound <= sign * oracle.claimed + close(oracle.claimed) * (sign > 0)
-
-
-@pytest.mark.parametrize(
-    ("extra", "goal", "best"),
-    [
-        # 2 GPUs and 1 package at full power on one node, 2 GPUs and 1 package idle on the other
-        (0, "power", 2 * 150 + 120 + 2 * 30 + 15),
-        # three tasks of two GPUs beside 2 GPUs of small ones; two nodes with two GPUs
-        (3, "accepted_gpu", 4000),
-    ],
-)
-def test_two_nodes_by_hand(extra: int, goal: str, best: float) -> None:
-    problem = two_nodes_problem(extra, goal)
-    for method in (*EXACT.values(), exhaustive):
-        outcome = method(problem, limits=Limits(), seed=0)
-        assert outcome.status is Status.OPTIMAL
-        assert outcome.claimed == best
-        assert_honest(problem, outcome)
 
 
 @pytest.mark.parametrize("goal", GOALS)
