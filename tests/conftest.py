@@ -179,7 +179,6 @@ def enumerated(monkeypatch: pytest.MonkeyPatch) -> None:
 def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Do all in this process that would be spread over others, which import everything anew."""
     monkeypatch.setattr("optgap.processes.cores", lambda: 1)
-    monkeypatch.setattr("optgap.sweeping.engines.cores", lambda: 1)
 
 
 class Answer(NamedTuple):

@@ -194,12 +194,12 @@ def sweep(
         partial(_compared, problem, policies, methods, asked, f"{parameter}={value}")
         for value, problem in zip(wanted, problems, strict=True)
     ]
-    outcomes = side_by_side(works, limits, processes=processes)
-    for outcome in outcomes:
+    found = dict(side_by_side(works, limits, processes=processes))
+    for outcome in found.values():
         if outcome.error is not None:
             raise outcome.error
-    done = [(v, o.answer) for v, o in zip(wanted, outcomes, strict=True) if o.answer is not None]
-    return ComparisonSet(parameter, tuple(v for v, _ in done), tuple(made for _, made in done))
+    done = {k: made for k, one in sorted(found.items()) if (made := one.answer) is not None}
+    return ComparisonSet(parameter, tuple(wanted[k] for k in done), tuple(done.values()))
 
 
 def _compared(

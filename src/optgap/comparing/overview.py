@@ -172,7 +172,7 @@ def compare_all(
     order = sorted(wanted, key=lambda name: name not in FIRST)
     asked = {"time_limit": time_limit, "effort": effort, "seed": seed}
     works = [partial(_compared, n, f"{n} {order.index(n) + 1}/{len(order)}", asked) for n in order]
-    found = dict(zip(order, side_by_side(works, limits, processes=processes), strict=True))
+    found = {order[k]: one for k, one in side_by_side(works, limits, processes=processes)}
     outcomes = {name: found[name] for name in wanted}
     done = tuple(o.answer for o in outcomes.values() if o.answer is not None)
     errors = {name: o.error for name, o in outcomes.items() if o.error is not None}

@@ -17,7 +17,6 @@ from trust.agreement import value_of as value
 import optgap
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind, Overhead
 from optgap.models.elastic.presets import day, small, tiny
-from optgap.models.elastic.snapshot import Choices, Snapshot
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Status, Termination
@@ -30,7 +29,7 @@ from optgap.solvers.elastic.joint import Tables, by_worth, ends, order_of
 from optgap.solvers.elastic.offline import offline
 from optgap.solvers.elastic.orders import Orders
 from optgap.solvers.elastic.relaxation import relaxed
-from optgap.solvers.elastic.snapshot import solve
+from optgap.solvers.elastic.snapshot import Choices, Snapshot, solve
 
 POLICIES = FAMILIES["elastic"].policies
 
@@ -106,8 +105,8 @@ def test_the_method_goes_by_the_size_of_the_problem() -> None:
 
 def decision(problem: ElasticProblem, share: float = 1.0) -> Snapshot:
     jobs = problem.jobs
-    limit = share * problem.power_allowed_w
-    return Snapshot.of(Choices.of(problem), problem, jobs.of_class, jobs.iterations, limit)
+    made = Snapshot.of(problem, Choices.of(problem), jobs.of_class, jobs.iterations)
+    return replace(made, limit_w=share * made.limit_w)
 
 
 @examples(15)
