@@ -75,7 +75,7 @@ def replay(problem: PlacementProblem, solution: PlacementSolution) -> Series:
     size, placed = len(problem.tasks), solution.node >= 0
     come = np.arange(size, dtype=np.float64)
     tasks = replace(problem.tasks, submit_s=come, duration_s=np.full(size, float(size)))
-    timed = replace(problem, tasks=tasks, over_time=OverTime("reject", 0.0, 2.0 * size))
+    timed = replace(problem, tasks=tasks, over_time=OverTime(0.0, 2.0 * size))
     events = node_events(timed, replace(solution, start_s=come))
     after = node_values(timed, events.node, events.free_cpu_milli, events.gpu_free_milli)
     rest, starts = rest_values(problem), events.start == 1

@@ -104,7 +104,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "audit coscheduling cos.json log.json",
         "score marble",
         "fit linear-power power.csv -o power.json",
-        "fit linear-power power.csv --cv 3 --where power_w>79",
+        "fit linear-power power.csv --cv 3",
         "compare fitted.json --policies cats --model power.json --samples 19",
         "compare fitted.json --policies cats --model power.json --samples 19 --json a.json",
         "export cos.json -o cos.lp",

@@ -53,6 +53,7 @@ REMOVED = {
     "clocks.sm --format=csv -lms 100 > profile.csv, which optgap fit reads",
     "--against-best": "check lib:NAME SOLUTION compares with the best known solution",
     "--hold-out": "--cv COL or COL>VALUE holds rows out",
+    "--where": "filter the table first; optgap.fit takes a DataFrame",
     "--scheduler": "--engine dask=ADDRESS or ray=ADDRESS names a cluster",
 }
 """Commands and options of earlier versions, and their replacements."""
