@@ -298,7 +298,7 @@ def test_the_greedy_start_is_a_placement(problem: PlacementProblem) -> None:
 
 
 @pytest.mark.parametrize(
-    ("goal", "nodes", "most"), [("power", 16, 0.03), ("fragmentation", 16, 0.04)]
+    ("goal", "nodes", "most"), [("power", 24, 0.03), ("fragmentation", 16, 0.04)]
 )
 def test_the_gap_is_proven_small_on_many_nodes(goal: Any, nodes: int, most: float) -> None:
     problem = presets.alibaba(seed=1, size=nodes, load=0.6, goal=goal)

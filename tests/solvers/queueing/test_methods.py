@@ -36,7 +36,7 @@ from optgap.solvers.queueing.step_program import Fineness, StepProgram
 from optgap.solvers.queueing.widths import widths
 
 
-@pytest.mark.parametrize(("seed", "goal"), enumerate(GOALS))
+@pytest.mark.parametrize(("seed", "goal"), list(enumerate(GOALS)))
 def test_a_dozen_jobs_are_proven_and_bounded_closely(seed: int, goal: Any) -> None:
     problem = small(seed=seed, goal=goal)
     best = solved(problem, "exact")
