@@ -53,6 +53,7 @@ Parts = Annotated[
 
 
 def command(
+    *,
     subject: Subject = None,
     policies: Policies = "all",
     methods: opt.Methods = "auto",
@@ -86,7 +87,7 @@ def command(
         of_fits = {"--model": models, "--samples": samples, "--parts": parts}
         lone = {**of_preset, **of_runs, **of_fits}
         opt.refuse(lone, "needs a family", "name one before it")
-        return _overview(Output(json), seed, time_limit, effort, plot)
+        return _overview(Output(json), seed, time_limit, effort, plot=plot)
     given = assignments(settings or [], "--set")
     draws = _draws(models, samples, sweep)
     own: dict[str, Any] = {}
@@ -106,7 +107,7 @@ def command(
         problem = fitted(made, models or (), seed)
         family, work = problem.family, partial(compare, problem, **draws)
     with foreign():
-        wanted = gaps.chosen(family, policies, methods, given, beside)
+        wanted = gaps.chosen(family, policies, methods, given, beside=beside)
     runs = {"time_limit": time_limit, "effort": effort, "seed": seed, "parts": parts}
     work = partial(work, policies=wanted[0], methods=wanted[1], **runs)
     answer = interruptible(lambda limits: work(limits=limits))
@@ -134,7 +135,7 @@ def _proof(answer: Answer) -> Result | None:
 
 
 def _overview(
-    out: Output, seed: int, time_limit: float | None, effort: float, plot: str | None
+    out: Output, seed: int, time_limit: float | None, effort: float, *, plot: str | None
 ) -> int:
     from optgap.cli.work import exit_code, interruptible
     from optgap.comparing.overview import compare_all
