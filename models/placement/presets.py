@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,6 @@ from optgap.models.placement.making import (
 )
 from optgap.models.placement.objective import Goal, PlacementObjective, TimeGoal, over_time_goal
 from optgap.models.placement.openb import (
-    DeviceTable,
     has_times,
     read_devices,
     read_nodes,
@@ -34,7 +34,7 @@ from optgap.models.placement.openb import (
     read_tasks,
 )
 from optgap.models.placement.over_time import NO_QUEUE, OverTime
-from optgap.models.placement.power import GPU_FULL_W, GPU_IDLE_W, CpuRule, PowerModel
+from optgap.models.placement.power import CpuRule, PowerModel
 from optgap.models.placement.problem import PlacementProblem
 from optgap.models.placement.sampling import Sampling, inflate
 from optgap.models.placement.tasks import TargetWorkload, Tasks
@@ -191,13 +191,15 @@ def from_csv(
     """
     arrivals, rank_rng = np.random.default_rng(seed).spawn(2)
     fits = read_fits(model)
-    table = read_devices(devices, strict) if devices is not None else None
-    table = _with_fits(table, fits, nodes)
-    cluster = read_nodes(nodes, table, strict)
+    power = power_model(cpu_rule)
+    if devices is not None:
+        power = read_devices(devices, strict, power)
+    power = _with_fits(power, fits, nodes)
+    cluster = read_nodes(nodes, power, strict)
     if queue not in ("", "reject"):
         raise InputError("--set", "queue", queue, NO_QUEUE)
     timed = bool(queue) or has_times(tasks)
-    trace = read_tasks(tasks, cluster, table, times=timed)
+    trace = read_tasks(tasks, cluster, power, times=timed)
     over_time, drawn = None, ""
     if timed:
         if order is not None:
@@ -212,9 +214,6 @@ def from_csv(
     else:
         chosen = inflate(trace, cluster.gpu_capacity_milli, load, arrivals, sampling)
         drawn = f"; arrivals: {len(chosen)} drawn from {len(trace)} tasks, load={load:g}"
-    power = power_model(cpu_rule)
-    if table is not None:
-        power = PowerModel(table.idle_w, table.full_w, power.cpu, power.cpu_rule)
     stem = os.path.splitext(os.path.basename(os.fspath(tasks)))[0]
     problem = PlacementProblem.of(
         cluster,
@@ -248,14 +247,15 @@ def _horizon(horizon_s: float, trace: Tasks) -> tuple[OverTime, IntArray]:
 
 
 def _with_fits(
-    table: DeviceTable | None, fits: Sequence[FittedParameters], nodes: str | os.PathLike[str]
-) -> DeviceTable | None:
-    """Return the devices that a node list may name, those of fits included."""
+    power: PowerModel, fits: Sequence[FittedParameters], nodes: str | os.PathLike[str]
+) -> PowerModel:
+    """Return the power of the devices that a node list may name, those of fits included."""
     if not fits:
-        return table
-    table = table or DeviceTable(dict(GPU_IDLE_W), dict(GPU_FULL_W))
+        return power
     boards, _ = watts_of(fits)
     named = read_table(nodes, [Column("model", empty="")])["model"]
-    for model, group in matches(boards, named).items():
-        table.idle_w[model], table.full_w[model] = boards[group]
-    return table
+    found = {model: boards[group] for model, group in matches(boards, named).items()}
+    idle, full = ({model: watts[k] for model, watts in found.items()} for k in (0, 1))
+    return replace(
+        power, gpu_idle_w={**power.gpu_idle_w, **idle}, gpu_full_w={**power.gpu_full_w, **full}
+    )

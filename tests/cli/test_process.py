@@ -55,7 +55,7 @@ def test_output_in_a_pipe_is_plain_text_and_escaped_if_it_cannot_be_encoded(
 @pytest.mark.parametrize("read", [0, 1])
 def test_a_reader_that_leaves_is_no_error(read: int) -> None:
     # more than a pipe holds, so that writing meets the closed end: at once, or on the way
-    process = optgap_process("generate", "placement", "--preset", "small", "--size", "8000")
+    process = optgap_process("generate", "placement", "--preset", "small", "--size", "2000")
     assert process.stdout is not None
     assert process.stderr is not None
     process.stdout.read(read)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from optgap.models.errors import InputError
 from optgap.models.placement import PlacementProblem
 from optgap.models.placement.cluster import TASKS_PER_NODE
+from optgap.models.result import Outcome, Status
 
 
 def at_most(problem: PlacementProblem, method: str, nodes: int, tasks: int) -> None:
@@ -21,6 +22,15 @@ def at_most(problem: PlacementProblem, method: str, nodes: int, tasks: int) -> N
         if found > most:
             expected = f"at most {most} {name} for {method} (patterns takes any size)"
             raise InputError("problem", name, found, expected)
+
+
+def hopeless(problem: PlacementProblem) -> Outcome | None:
+    """Return a proof of infeasibility that needs no solver, where every task must be placed."""
+    accepting = problem.objective.at_a_moment.goal == "accepted_gpu"
+    reason = "" if accepting else impossible(problem)
+    if not reason:
+        return None
+    return Outcome(None, Status.INFEASIBLE, bound_by="capacities", message=reason)
 
 
 def impossible(problem: PlacementProblem) -> str:

@@ -226,5 +226,5 @@ def test_a_model_with_power_figures_of_its_own_may_stand_in_both_lists(tmp_path:
         (tmp_path / name).write_text(text)
     devices = read_devices(tmp_path / "devices")
     cluster = read_nodes(tmp_path / "nodes", devices)
-    assert (devices.idle_w["G9"], devices.full_w["G9"]) == (10, 90)
+    assert (devices.gpu_idle_w["G9"], devices.gpu_full_w["G9"]) == (10, 90)
     assert len(read_tasks(tmp_path / "tasks", cluster, devices)) == 3

@@ -230,9 +230,9 @@ def test_no_column_is_worth_more_than_pricing_says(seed: int, rows: int, most: i
     server_price = np.round(rng.uniform(0, 2, servers), 2)
     coarse, room = coarse_sizes(sizes, limits)
     tables = np.zeros((len(room), n + 1, int(room.max()) + 1))
-    knapsack = Knapsack(sizes, limits, profits, coarse, room, tables)
+    knapsack = Knapsack(sizes, limits, profits, coarse, room, tables, server, server_price)
     fill_tables(knapsack)
-    value, upper, size, items, _ = best_columns(knapsack, cost, most, server, server_price)
+    value, upper, size, items, _ = best_columns(knapsack, cost, most)
     for first in range(n):
         best = -math.inf
         for k in range(n):

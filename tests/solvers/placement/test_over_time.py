@@ -296,13 +296,13 @@ def test_it_comes_close_to_the_optimum_of_small_problems() -> None:
 def test_it_beats_every_policy_and_a_seed_gives_one_schedule(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    problem = alibaba_time(seed=2, size=80, days=1)
-    monkeypatch.setattr(method, "TUNING", replace(TUNING, long_from=50))
-    assert 0 < len(long_rows(problem)) < 50
-    found = optgap.solve(problem, "hindsight", moves=100)
+    problem = alibaba_time(seed=2, size=50, days=1)
+    monkeypatch.setattr(method, "TUNING", replace(TUNING, long_from=30))
+    assert 0 < len(long_rows(problem)) < 30
+    found = optgap.solve(problem, "hindsight", moves=40)
     best = min(optgap.run(problem, name).objective for name in ("pwr", "pwr+fgd"))
     assert found.bound <= found.objective < 0.995 * best
-    again = optgap.solve(problem, "hindsight", moves=100)
+    again = optgap.solve(problem, "hindsight", moves=40)
     assert np.array_equal(again.solution.node, found.solution.node)
     assert auto(problem) == "hindsight"
 
