@@ -367,5 +367,5 @@ def test_a_sweep_that_is_interrupted_ends_with_the_table_it_was_at() -> None:
     assert told
     told.clear()
     sweep("placement", "size", ["1"], policies="pwr", methods="loose", preset="small",
-          progress=lambda phase, incumbent, bound: told.append(phase))  # fmt: skip
+          limits=Limits(progress=lambda phase, incumbent, bound: told.append(phase)))  # fmt: skip
     assert {"size=1: loose", "size=1: pwr"} <= set(told)

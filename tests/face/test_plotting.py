@@ -7,18 +7,17 @@ from typing import Any
 import pytest
 from conftest import two_nodes_problem
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from optgap.comparing.comparison import Comparison, ComparisonSet
 from optgap.comparing.gaps import compare
 from optgap.plotting.figures import COLOURS
-from optgap.plotting.gaps import figure_size, gaps_figure, plot_gaps
+from optgap.plotting.gaps import gaps_figure
 
 pytestmark = pytest.mark.usefixtures("enumerated")
 
 
 def axes_of(item: Comparison | ComparisonSet) -> Axes:
-    return plot_gaps(item, Figure(figsize=figure_size(item), layout="constrained").subplots())
+    return gaps_figure(item).axes[0]
 
 
 def table(extra: int = 0, policies: str = "pwr,fgd,bestfit,firstfit") -> Comparison:
