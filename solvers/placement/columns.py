@@ -165,14 +165,13 @@ class Prices:
     Parameters
     ----------
     task: (classes,) price of each.
-    nodes: Σ_t n_t·max(0, V_t), see `pricing`. most: the largest V_t, or 0.
+    nodes: Σ_t n_t·max(0, V_t), see `pricing`.
     in_use: (2,) price of a GPU and a CPU package in use: the bound is higher by these times how
         many are in use at least.
     """
 
     task: FloatArray
     nodes: float
-    most: float
     in_use: FloatArray
 
 
@@ -184,7 +183,6 @@ class ColumnGeneration:
     ----------
     best: the prices that prove `lower`, None before the first.
     least: (2,) how many GPUs and CPU packages are in use at least, whole numbers.
-    idle: the cost beside the program's value that tolerances are relative to: the idle cluster's.
 
     Parameters
     ----------
@@ -206,11 +204,9 @@ class ColumnGeneration:
     best: Prices | None = None
     master: Master = field(init=False)
     last: MasterSolution = field(init=False)
-    idle: float = field(init=False)
     least: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
-        self.idle = self.aggregate.base
         self.master = Master(self.aggregate, self.unserved_cost, self.counted)
         self.least = np.zeros(UNITS)
         self.last = self.master.solve(Limits())
@@ -284,7 +280,7 @@ class ColumnGeneration:
         if self.counted is not None:  # what is whole has no room between the two
             return whole(self.lower) >= whole(self.last.value)
         gap = self.upper - self.bound
-        return gap <= tolerance * max(1e-9, abs(self.idle + self.last.value))
+        return gap <= tolerance * max(1e-9, abs(self.upper))
 
     def run(
         self,
@@ -349,14 +345,13 @@ class ColumnGeneration:
         priced = np.where(pricer.priceable, prices, 0.0)
         if not self.aggregate.frag_weight:
             priced = np.maximum(priced, 0.0)
-        added, nodes, most = 0, [], 0.0
+        added, nodes = 0, []
         limits.spend(WORK.pricing(pricer.units))
         for offer in pricer.price(priced, worth):
-            most = max(most, offer.value)
             nodes.append(float(self.aggregate.count[offer.type_index]) * max(0.0, offer.value))
             added += self.add_attractive(offer.type_index, offer.contents)
         if bound:
-            self._take(Prices(priced, math.fsum(nodes), most, worth))
+            self._take(Prices(priced, math.fsum(nodes), worth))
         return added
 
     def add_attractive(self, t: int, candidates: Iterable[Contents]) -> int:

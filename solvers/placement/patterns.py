@@ -18,7 +18,7 @@ from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.placement.aggregate import Aggregate
 from optgap.solvers.placement.columns import ColumnGeneration, cpu_units, stand_alone_cost
-from optgap.solvers.placement.exact.infeasible import impossible
+from optgap.solvers.placement.exact.infeasible import hopeless
 from optgap.solvers.placement.nodes import counted, expand
 from optgap.solvers.placement.offline import Rounding, RoundingEffort
 
@@ -230,12 +230,6 @@ def _bounded(
 
 def _stop(generation: ColumnGeneration, limits: Limits) -> Termination:
     return limits.stop or generation.stopped or Termination.COMPLETED
-
-
-def hopeless(problem: PlacementProblem) -> Outcome | None:
-    """Return a proof of infeasibility that needs no search, where every task must be placed."""
-    reason = "" if optional(problem) else impossible(problem)
-    return Outcome(None, Status.INFEASIBLE, message=reason) if reason else None
 
 
 def too_much(problem: PlacementProblem, limits: Limits) -> Outcome | None:

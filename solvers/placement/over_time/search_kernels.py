@@ -82,11 +82,8 @@ def renew(
     share = min(1.0, 2.0 * draw(random))
     time_s = case.start_s[k] + draw(random) * (case.freed_s[k] - case.start_s[k])
     if book.node[k] < 0:
-        for i in range(case.first[k], case.first[k] + case.parts[k]):
-            moves.tasks[taken] = i
-            moves.node[taken] = -1
-            taken += 1
-        missing = taken
+        moves.tasks[0], moves.node[0] = k, -1
+        missing = taken = 1
     else:
         taken, before = take_off(case, book, moves, book.node[k], time_s, 0, k, share, random)
     others = int(moves.nodes * draw(random))

@@ -24,22 +24,6 @@ def starts(problem: QueueingProblem, name: str, **params: Any) -> list[float]:
     return times
 
 
-def test_five_jobs_start_as_worked_out_by_hand() -> None:
-    problem = five_jobs()
-    assert starts(problem, "fifo") == [0, 3600, 4200, 4200, 4200]
-    for name in ("sjf", "shortest", "shortest-gpu", "hps"):
-        assert starts(problem, name) == [0, 3600, 20, 30, 1220]
-    found = problem.evaluate(run(problem, "fifo").solution).metrics
-    assert found["mean_wait_s"] == 3220
-    assert found["wait_variance_s2"] == pytest.approx(2_642_600)
-    assert found["makespan_s"] == 5400
-    assert found["utilisation"] == pytest.approx(0.5903, abs=1e-4)
-    assert found["starved"] == 4
-    found = problem.evaluate(run(problem, "sjf").solution).metrics
-    assert (found["mean_wait_s"], found["makespan_s"], found["starved"]) == (954, 4200, 1)
-    assert found["wait_variance_s2"] == pytest.approx(1_945_984)
-
-
 def test_patience_ends_the_wait() -> None:
     jobs = Jobs.of([0, 1, 2], [100, 10, 10], [8, 8, 8], patience_s=[math.inf, 50, math.inf])
     problem = QueueingProblem.of(jobs, nodes=1)

@@ -8,7 +8,6 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 from strategies_elastic import FREE, jobs_of, rigid, table, two_jobs
 
 from optgap.models.elastic import ElasticProblem
@@ -71,60 +70,6 @@ def test_submissions_count_and_one_alone_is_as_fast_as_it_can_be() -> None:
 
 
 # -- prices --------------------------------------------------------------------------------
-
-
-def cheapest(setting: Setting, j: int, gpu: np.ndarray, power: np.ndarray) -> float:
-    """Least completion plus payments of a job: one linear program per piece that it may end in."""
-    jobs, edges = setting.problem.jobs, setting.edges
-    c, submit = int(jobs.of_class[j]), float(jobs.submit_s[j])
-    earliest = submit + float(setting.problem.least_jct_s[j])
-    part = slice(int(setting.first[c, 0]), int(setting.first[c, -1]))
-    t, n, w = setting.time_s[part], setting.gpus[part], setting.watts[part]
-    costs = [*(gpu[k] * n + power[k] * w for k in range(len(gpu))), 0.0 * w]
-    low = [*edges.tolist()]
-    high = [*edges[1:].tolist(), np.inf]
-    best = np.inf
-    for m in range(len(low)):
-        if high[m] < earliest:
-            continue
-        # columns: time in piece k with configuration z, pieces 0 … m; then the completion
-        many = (m + 1) * len(t)
-        rows, limits = np.zeros((m + 1, many + 1)), np.zeros(m + 1)
-        for k in range(m + 1):
-            rows[k, k * len(t) : (k + 1) * len(t)] = 1
-            limits[k] = max(0.0, high[k] - max(low[k], submit)) if k < m else -max(low[m], submit)
-        rows[m, -1] = -1
-        found = linprog(
-            [*np.concatenate(costs[: m + 1]), 1.0],
-            A_ub=rows, b_ub=limits,
-            A_eq=[[*np.tile(1 / t, m + 1), 0.0]], b_eq=[jobs.iterations[j]],
-            bounds=[(0, None)] * many + [(max(low[m], earliest), high[m])],
-        )  # fmt: skip
-        if found.status == 0:
-            best = min(best, found.fun)
-    return best
-
-
-@pytest.mark.parametrize("cap", ["power", "none"])
-@pytest.mark.parametrize("seed", range(3))
-def test_the_bound_at_any_prices_is_what_the_jobs_programs_say(cap: str, seed: int) -> None:
-    """Not above it, and with many values of an iteration not far below."""
-    rng = np.random.default_rng(seed)
-    made = two_jobs(480.0)
-    jobs = replace(made.jobs, submit_s=np.array([0.0, 130.0]), iterations=np.array([300.0, 200.0]))
-    made = replace(made, jobs=jobs, cap=cap)
-    edges = np.array([0.0, 60.0, 150.0, 270.0, 450.0])
-    gpu = rng.uniform(0, 0.6, 4)
-    power = rng.uniform(0, 5e-3, 4) if cap == "power" else np.zeros(4)
-    setting = Setting.of(made, edges)
-    paid = 4 * float(gpu @ np.diff(edges))
-    if cap == "power":
-        paid += 480.0 * float(power @ np.diff(edges))
-    true = sum(cheapest(setting, j, gpu, power) for j in range(2)) - paid
-    fine, coarse = (evaluate(setting, gpu, power, per) for per in (2000, 64))
-    assert fine.bound <= true + 1e-6
-    assert fine.bound >= true - 0.004 * (true + paid)
-    assert coarse.bound <= true + 1e-6
 
 
 def test_one_job_at_constant_prices_buys_what_it_needs_at_once() -> None:
