@@ -170,8 +170,8 @@ def from_csv(
     jobs: ``job,submit_s,model,batch,iterations[,gpus]``.
     models: JSON, see ``docs/elastic.md``, or fits of powerflow-energy, or of powerflow-throughput
         and of power; the models of `pool` without it.
-    trace: instead of `jobs`, a Philly, Gavel, ElasticFlow, Pollux (adaptdl) or Sia trace, whose
-        models are mapped to those of `pool`.
+    trace: instead of `jobs`, a Philly or ElasticFlow trace, whose models are mapped to those of
+        `pool`.
     frequencies: frequencies, MHz; by default those of the file or the board.
     size, hours: limits on a trace, its first jobs and its first hours.
     strict: whether to refuse values that look like another unit. Default True.

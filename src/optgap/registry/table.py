@@ -77,7 +77,7 @@ SPECS = (
             "jobs": "job,submit_s,model,batch,iterations[,gpus]",
             "models": "JSON of tables or parameters; or a fit of powerflow-energy, or fits of "
             f"powerflow-throughput and of power; {REPEATABLE}",
-            "trace": "a Philly, Gavel, ElasticFlow, Pollux or Sia trace, instead of --jobs",
+            "trace": "a Philly or ElasticFlow trace, instead of --jobs",
         },
         tables_out={
             "timeline": "time_s,job,event,gpus,frequency_mhz",
