@@ -75,7 +75,7 @@ SPECS = (
         question="how many GPUs and which clock does each training job get now?",
         files={
             "jobs": "job,submit_s,model,batch,iterations[,gpus]",
-            "models": "JSON of tables or parameters; or a fit of powerflow-energy, or fits of "
+            "models": "JSON of tables; or a fit of powerflow-energy, or fits of "
             f"powerflow-throughput and of power; {REPEATABLE}",
             "trace": "a Philly or ElasticFlow trace, instead of --jobs",
         },

@@ -107,19 +107,19 @@ def test_an_unfinished_job_is_no_violation_but_does_not_count() -> None:
 # -- files ---------------------------------------------------------------------------------
 
 
-def test_models_come_as_tables_or_as_parameters(tmp_path: Path) -> None:
-    parameters = {"time": dict(EXAMPLE.time.parameters), "energy": dict(EXAMPLE.energy.parameters)}
+def test_models_come_as_tables(tmp_path: Path) -> None:
     rows = {"counts": [1, 2, 4], "time_s": JOB_A[0], "power_w": JOB_A[1]}
-    models = [{"name": "A", "tables": [rows]}, {"name": "example", "form": "printed", **parameters}]
-    document = {"schema": "optgap.elastic.models/1", "frequencies_mhz": CLOCKS, "models": models}
-    path = tmp_path / "models.json"
-    path.write_text(json.dumps(document))
-    found = read_models(path)
-    assert found.clocks is not None
-    a = found.makers["A"](64, found.clocks, 4, 4)
-    assert a.time_s[1].tolist() == list(JOB_A[0][1])
-    b = found.makers["example"](64, np.array([1200.0]), 8, 4)
-    assert b.time_s[0, 0] == pytest.approx(0.095746, rel=1e-4)
+    for model, said in (({"tables": [rows]}, ""), ({"time": {}, "energy": {}}, "tables")):
+        document = {"frequencies_mhz": CLOCKS, "models": [{"name": "A", **model}]}
+        path = tmp_path / "models.json"
+        path.write_text(json.dumps({"schema": "optgap.elastic.models/1", **document}))
+        if said:
+            with pytest.raises(InputError, match=said):
+                read_models(path)
+            continue
+        found = read_models(path)
+        assert found.clocks is not None
+        assert found.makers["A"](64, found.clocks, 4, 4).time_s[1].tolist() == list(JOB_A[0][1])
 
 
 def test_the_traces_in_the_data_folder_can_be_read(data_dir: Path) -> None:
