@@ -34,7 +34,7 @@ TURNS = ({"placement"}, {"coscheduling"}, {"elastic"}, {"consolidation", "queuei
 """Families in this order. Two workers begin with an eighth of the tests each: one compiles for
 placement, the other for nearly all else; coscheduling has nothing to compile."""
 
-LONG = ("test_notebooks.py", "test_docs_commands.py", "test_sweep.py")
+LONG = ("test_notebooks.py", "test_docs_commands.py", "test_sweep.py", "test_hostile_files.py")
 """Run before all else: whoever is given one of these last keeps the others waiting."""
 
 

@@ -183,9 +183,7 @@ class Aggregate:
         # Tasks of memory alone use nothing that costs or runs short in the master: they are
         # left out of it and find room afterwards.
         self.weightless = (self.num_gpu == 0) & (self.cpu_milli == 0)
-        self.fits_type = np.array(
-            [[problem.fits_empty(c, t) for c in self.classes] for t in self.types]
-        )
+        self.fits_type = np.array([[node.takes(c) for c in self.classes] for node in self.types])
         self.weights = self.power_weight, self.frag_weight
         self._idle_cost = [
             state_cost(problem, self.weights, t, t.cpu_milli, [1000] * t.gpus) for t in self.types

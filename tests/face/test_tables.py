@@ -95,9 +95,9 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "line",
     [
         "families coscheduling",
-        "compare coscheduling --size 4 --seed 2 --policies ecosched,marble --set sigma=0.1",
+        "compare coscheduling --size 4 --seed 2 --policies ecosched,marble --set window=2",
         "compare coscheduling --sweep size=3,4 --policies marble",
-        "explain coscheduling --size 4 --policy ecosched --set sigma=0.1 --set goal=edp",
+        "explain coscheduling --size 4 --policy ecosched --set window=2 --set goal=edp",
         "solve cos.json",
         "run cos.json --policy 'ecosched(tau=0.3)'",
         "check cos.json log.json",

@@ -170,7 +170,6 @@ def moments(
     made: PlacementProblem, placed: PlacementSolution
 ) -> list[tuple[float, PlacementProblem, PlacementSolution]]:
     """How long what runs stays the same, with it as a problem and solution without times."""
-    assert placed.start_s is not None
     end = placed.start_s + made.lasting_s
     there = placed.node >= 0
     times = sorted({*placed.start_s[there].tolist(), *end[there].tolist()})

@@ -60,7 +60,7 @@ def test_bounds_are_below_hindsight_and_every_policy(
 
 
 def test_hindsight_beats_every_policy_and_places_every_job() -> None:
-    problem = small(seed=1, size=12, gpus=16)
+    problem = small(seed=1, size=16, gpus=16, hours=0.3)
     found = solved(problem, "offline", runs=30, rounds=30)
     made = value(problem, found)
     for name in ("elastic-srtf", "afs", "optimal-slowdown", "powerflow", "work-value"):
@@ -396,8 +396,6 @@ def test_a_bound_holds_at_whatever_prices_the_solver_names(monkeypatch: pytest.M
 def test_four_jobs_of_fitted_models_are_certified_and_too_few_programs_are_named() -> None:
     problem = small(seed=9, size=4, gpus=16, hours=0.2)
     found = offline(problem, limits=Limits(), seed=0, runs=100)
-    assert found.claimed is not None
-    assert found.bound is not None
     assert "starts" in found.bound_by
     assert found.claimed <= found.bound * 1.02
     assert "search ended" not in found.message

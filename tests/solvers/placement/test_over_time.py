@@ -98,7 +98,7 @@ def test_no_schedule_of_all_tasks_is_below_the_bound(
 
 @pytest.mark.parametrize("goal", ["energy", "mean_weighted"])
 def test_tasks_that_all_come_and_leave_together_are_bounded_as_if_they_stayed(goal: str) -> None:
-    still = small(seed=1, size=6)
+    still = small(seed=1, size=4)
     count = len(still.tasks)
     tasks = replace(still.tasks, submit_s=np.full(count, 5.0), duration_s=np.full(count, 10.0))
     at_once = replace(still, objective=replace(still.objective, goal=goal).at_a_moment)
@@ -138,7 +138,6 @@ def test_more_moments_are_looked_at_where_demand_changes() -> None:
         bound = bound_patterns(at_once, limits=Limits(), seed=0).bound if at_once else None
         assert bound is not None  # somebody runs from the first to the last event
         exact += demand.lasts_s[event] * bound
-    assert found.bound is not None
     assert found.info["moments"] > 8
     assert found.bound >= 0.995 * exact
 
@@ -263,7 +262,6 @@ def test_a_task_more_changes_the_bound_by_no_more_than_is_taken_off_for_it() -> 
     problem = alike(3, 2, 5, milli=500)
     made = bounding.refinement_for(problem, 5e-4, Limits(), {})
     made.run()
-    assert made.counting is not None
     most = made.pool.largest + made.counting.rises(made.pool.dearest)
     assert made.pool.dearest[0] > 0
     for prices in made.pool.prices:
@@ -296,13 +294,13 @@ def test_it_comes_close_to_the_optimum_of_small_problems() -> None:
 def test_it_beats_every_policy_and_a_seed_gives_one_schedule(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    problem = alibaba_time(seed=2, size=80, days=1)
-    monkeypatch.setattr(method, "TUNING", replace(TUNING, long_from=50))
-    assert 0 < len(long_rows(problem)) < 50
-    found = optgap.solve(problem, "hindsight", moves=100)
+    problem = alibaba_time(seed=2, size=50, days=1)
+    monkeypatch.setattr(method, "TUNING", replace(TUNING, long_from=30))
+    assert 0 < len(long_rows(problem)) < 30
+    found = optgap.solve(problem, "hindsight", moves=40)
     best = min(optgap.run(problem, name).objective for name in ("pwr", "pwr+fgd"))
     assert found.bound <= found.objective < 0.995 * best
-    again = optgap.solve(problem, "hindsight", moves=100)
+    again = optgap.solve(problem, "hindsight", moves=40)
     assert np.array_equal(again.solution.node, found.solution.node)
     assert auto(problem) == "hindsight"
 
