@@ -58,7 +58,7 @@ def simulate(
             left = follow(run, flow, tasks)
             tasks, ended = min(most, 2 * tasks), limits.stop if left else Termination.COMPLETED
     claim = _claim(problem, run, flow) if problem.over_time is None else None
-    return outcome_of(problem, flow, order, ended, claim)
+    return outcome_of(problem, flow, order, ended, claimed=claim)
 
 
 def arrived(label: str, flow: Flow) -> str:
@@ -71,6 +71,7 @@ def outcome_of(
     flow: Flow,
     order: IntArray,
     ended: Termination,
+    *,
     claimed: float | None = None,
 ) -> Outcome:
     """Return the decisions of a run so far, with nodes in the given order."""
@@ -89,7 +90,7 @@ def outcome_of(
 
 
 def set_up(
-    problem: PlacementProblem, rule: Rule, order: IntArray, seed: int, scored: bool = True
+    problem: PlacementProblem, rule: Rule, order: IntArray, seed: int, *, scored: bool = True
 ) -> PlacementRun:
     """Return a run with an idle cluster, nodes in the given order, and the arrivals as tables.
 
