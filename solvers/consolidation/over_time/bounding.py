@@ -11,13 +11,13 @@ from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
-from optgap.models.work import CONSOLIDATION
 from optgap.solvers.consolidation.numerics import BOUND_SAFETY
 from optgap.solvers.consolidation.outcome import Bound, bound_only
 from optgap.solvers.consolidation.over_time.energy import bound_energy
-from optgap.solvers.consolidation.over_time.master import Master, Prices, priced
+from optgap.solvers.consolidation.over_time.master import Master, Prices
 from optgap.solvers.consolidation.over_time.parameters import TUNING, BoundParams
 from optgap.solvers.consolidation.over_time.relaxation import Relaxation, relaxation
+from optgap.solvers.engines.column_generation import generate
 
 BY_PRICES = "prices of memory, presence and progress over time, each task at its cheapest"
 
@@ -55,32 +55,14 @@ def by_prices(relaxed: Relaxation, limits: Limits, params: BoundParams) -> tuple
     """Return the best bound that prices prove within the limits, J, and how often they changed."""
     if relaxed.curve.watts[-1] <= 0:
         return 0.0, 0
-    best, rounds = generated(relaxed, limits, params)
-    return best - BOUND_SAFETY * (best + float(np.abs(relaxed.work).sum())), rounds
-
-
-def generated(relaxed: Relaxation, limits: Limits, params: BoundParams) -> tuple[float, int]:
-    """Generate courses and rows until none is missing; the best bound, J, and the rounds."""
-    master, rounds = Master(relaxed), 0
-    bound, courses = priced(relaxed, _first(relaxed).feasible(relaxed))
-    best = max(0.0, bound)
-    master.add(courses)
-    while rounds < params.rounds * limits.effort:
-        rounds += 1
-        solved = master.solve(limits)
-        if solved is None or limits.stop is not None:
-            break
-        prices, weights, value = solved
-        bound, courses = priced(relaxed, prices.feasible(relaxed))
-        master.add(courses)
-        best = max(best, bound)
-        limits.spend(CONSOLIDATION.course * relaxed.cover.size * relaxed.buckets)
-        limits.progress("prices", None, best * (1 - BOUND_SAFETY))
-        if value - best > params.close * value:
-            continue
-        if not master.separate(weights, TUNING.new_rows * relaxed.buckets, TUNING.least_broken):
-            break
-    return best, rounds
+    master = Master(relaxed, params.close)
+    first = master.price(_first(relaxed), limits)
+    found = generate(
+        master, limits, bound=max(0.0, first.bound), rounds=params.rounds * limits.effort,
+        tell=lambda value, bound: limits.progress("prices", None, bound * (1 - BOUND_SAFETY)),
+    )  # fmt: skip
+    safe = found.bound - BOUND_SAFETY * (found.bound + float(np.abs(relaxed.work).sum()))
+    return safe, found.rounds
 
 
 def _first(relaxed: Relaxation) -> Prices:
