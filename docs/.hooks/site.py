@@ -52,9 +52,7 @@ API = {
         "optgap.exchange.export", "optgap.exchange.reading", "optgap.exchange.solutionfiles",
     ]),
     "api/work.md": ("Sweep, data", [
-        "optgap.sweeping.spec", "optgap.sweeping.engines", "optgap.sweeping.driver",
-        "optgap.datasets", "optgap.sweeping.cells",
-        "optgap.views",
+        "optgap.sweeping", "optgap.datasets", "optgap.views",
     ]),
     "api/contract.md": ("Results, limits, errors", [
         "optgap.contract", "optgap.models.result", "optgap.models.limits", "optgap.models.errors",

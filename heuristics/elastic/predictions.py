@@ -89,51 +89,6 @@ class Known:
         return self._steps, state.of_class
 
 
-class Scaled(Known):
-    """Predictions that are off by a factor per class and GPU count, squared where not profiled.
-
-    The factor is the same at all clocks, so f* never changes; it serves comparisons only. Jobs of
-    one class that have been profiled on the same GPU counts share a row of tables.
-    """
-
-    def __init__(
-        self, problem: ElasticProblem, seed: int, sigma_time: float, sigma_energy: float
-    ) -> None:
-        super().__init__(problem)
-        rng = np.random.default_rng(seed)
-        shape = (len(problem.classes), len(problem.counts))
-        self.time_error = sigma_time * rng.standard_normal(shape)
-        self.energy_error = sigma_energy * rng.standard_normal(shape)
-        self.first = np.isfinite(problem.time_s[:, :, 0]).argmax(axis=1)
-        self.bits = 1 << np.arange(len(problem.counts), dtype=np.int64)
-        self.rows: dict[int, int] = {}
-        self.true_time_s, self.true_energy_j = self.time_s, self.energy_j
-        self.exact = False
-
-    def steps(self, state: ElasticState, clock_policy: str) -> tuple[Steps, Ints]:
-        c = state.of_class
-        # the run before a job starts has profiled its fewest GPUs
-        masks = state.profiled[state.jobs] @ self.bits | self.bits[self.first[c]]
-        codes, inverse = np.unique(masks * len(self.problem.classes) + c, return_inverse=True)
-        known = len(self.rows)
-        index = np.array([self.rows.setdefault(code, len(self.rows)) for code in codes.tolist()])
-        if self._steps is None or len(self.rows) > known:
-            self._steps = self._predict(clock_policy)
-        return self._steps, index[inverse]
-
-    def _predict(self, clock_policy: str) -> Steps:
-        codes = np.array(list(self.rows))
-        masks, c = np.divmod(codes, len(self.problem.classes))
-        scale = np.where(masks[:, None] & self.bits[None, :], 1.0, 2.0)
-        self.time_s = self.true_time_s[c] * np.exp(scale * self.time_error[c])[:, :, None]
-        self.energy_j = self.true_energy_j[c] * np.exp(scale * self.energy_error[c])[:, :, None]
-        with np.errstate(invalid="ignore"):
-            watts = np.where(np.isfinite(self.time_s), self.energy_j / self.time_s, 0.0)
-        idle = self.problem.idle_w * self.problem.counts[None, :, None]
-        counted_w = np.maximum(watts, idle)
-        return steps_of(self.time_s, self.energy_j, counted_w, clock_policy, self.problem.counts)
-
-
 class Online(Known):
     """Tables from models that are fitted to the measurements of each job, a row for each job."""
 

@@ -9,10 +9,9 @@ import numpy as np
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind
 from optgap.models.elastic.arrays import Floats, Ints
 from optgap.models.elastic.referee import rates
-from optgap.models.elastic.snapshot import Choices, Snapshot
 from optgap.models.regret import Regret
 from optgap.models.times import slack_s
-from optgap.solvers.elastic.snapshot import solve
+from optgap.solvers.elastic.snapshot import Choices, Snapshot, solve
 
 MOST_EVENTS = 400
 """Largest number of events that are judged, spread evenly over the schedule."""
@@ -56,7 +55,7 @@ def _regret(
     if not len(jobs):
         return None
     of_class = problem.jobs.of_class[jobs]
-    snapshot = Snapshot.of(choices, problem, of_class, left, problem.power_allowed_w)
+    snapshot = Snapshot.of(problem, choices, of_class, left)
     wait = snapshot.wait_s
     count, clock = _taken(problem, solution, jobs, t)
     times = np.where(count >= 0, left * problem.time_s[of_class, count, clock], wait)

@@ -27,7 +27,6 @@ class Clock:
     Every job runs at the `frequency` of the options (0: the highest), or at the clock that
     minimises Zeus's cost at the GPUs it requests. If the power limit would be passed, a common
     ceiling cuts all clocks. If the lowest ceiling is not enough, the last jobs of the order wait.
-    Both need `capped`.
     """
 
     def __init__(
@@ -37,7 +36,7 @@ class Clock:
         options: ClockParams | ZeusParams,
     ) -> None:
         self.problem, self.counted_w = problem, problem.counted_w
-        self.limit_w = problem.power_allowed_w if options.capped else math.inf
+        self.limit_w = problem.power_allowed_w
         self.fewer = np.full(problem.time_s.shape[:2], -1, dtype=np.int64)
         if isinstance(options, ZeusParams):
             self.wanted = zeus_clocks(problem, options.zeus_eta)

@@ -54,13 +54,8 @@ POWER, ENERGY = ("power",), ("energy",)
 def _methods() -> dict[str, Callable[..., Any]]:
     """Import the methods."""
     from optgap.solvers.consolidation import bounding, exact, formulation, large_scale
-    from optgap.solvers.consolidation.over_time import (
-        bounding as over_time_bounding,
-    )
-    from optgap.solvers.consolidation.over_time import (
-        energy,
-        hindsight,
-    )
+    from optgap.solvers.consolidation.over_time import bounding as over_time_bounding
+    from optgap.solvers.consolidation.over_time import hindsight
 
     return {
         "exact": exact.exact,
@@ -68,7 +63,6 @@ def _methods() -> dict[str, Callable[..., Any]]:
         "printed": formulation.printed,
         "bound-columns": bounding.bound_columns,
         "bound-area": bounding.bound_area,
-        "bound-energy": energy.bound_energy,
         "bound-over-time": over_time_bounding.bound_over_time,
         "hindsight": hindsight.hindsight,
     }
@@ -106,12 +100,6 @@ METHODS = entries(
         "GPUs of each cost level counted in closed form; any size",
         kind="bound",
         goals=POWER,
-    ),
-    Entry(
-        "bound-energy",
-        "energy of the work itself, and of the tasks that must be present at each time",
-        kind="bound",
-        goals=ENERGY,
     ),
     Entry(
         "bound-over-time",

@@ -17,8 +17,6 @@ import numpy as np
 from optgap.models.elastic import ElasticProblem, ElasticSolution
 from optgap.models.elastic.arrays import Floats
 from optgap.models.elastic.simulation.engine import simulate
-from optgap.models.elastic.simulation.most_worth import EstimatedWorth, MostWorth, Worth
-from optgap.models.elastic.snapshot import Choices
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.spec import chosen
@@ -32,10 +30,11 @@ from optgap.solvers.elastic.exhaustive import (
     exhaustive,
     searched,
 )
+from optgap.solvers.elastic.most_worth import EstimatedWorth, MostWorth, Worth
 from optgap.solvers.elastic.parameters import ExhaustiveParams, OfflineParams
 from optgap.solvers.elastic.prices import TUNING as PRICES
 from optgap.solvers.elastic.prices import Bounded, bounded
-from optgap.solvers.elastic.snapshot import solve
+from optgap.solvers.elastic.snapshot import Choices
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,6 @@ class OfflineTuning:
     bound_share: of what is left of a budget, for a bound.
     vary_share: of what is left, for varying the best schedule where a search for a bound follows.
     runs, most_runs: squared jobs times schedules, and schedules, unless it is said how many.
-    states: of the search of one decision at most.
     """
 
     gap: float = 1e-3
@@ -66,7 +64,6 @@ class OfflineTuning:
     vary_share: float = 0.4
     runs: int = 700_000
     most_runs: int = 300
-    states: int = 3000
 
 
 TUNING = OfflineTuning()
@@ -103,8 +100,8 @@ class ScheduleSearch:
         """Return the schedule that goes by this; None where the limits stop it."""
         factors = np.broadcast_to(np.asarray(factor, dtype=float), len(self.problem))
         policy = MostWorth(
-            self.problem, self.choices, lambda state: worth(state) * factors[state.jobs], solve,
-            spread_s, TUNING.gap, TUNING.states,
+            self.problem, self.choices, lambda state: worth(state) * factors[state.jobs],
+            spread_s=spread_s, gap=TUNING.gap,
         )  # fmt: skip
         outcome = simulate(self.problem, policy, self.limits)
         if outcome.termination is not Termination.COMPLETED or outcome.solution is None:

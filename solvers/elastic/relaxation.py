@@ -24,11 +24,11 @@ import numpy as np
 
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats, Ints
-from optgap.models.elastic.snapshot import Choices, Snapshot
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.elastic.area import SAFE, closed_form
+from optgap.solvers.elastic.snapshot import Choices, Snapshot
 
 FORBIDDEN = 1e3
 """Cost of waiting if no job may wait, relative to the longest job."""
@@ -99,8 +99,7 @@ def relaxation(
     if not len(jobs):
         raise InputError("relaxation", "at_s", at_s, "-1, or s after the first submission")
     of_class, left = problem.jobs.of_class[jobs], problem.jobs.iterations[jobs]
-    limit_w = problem.power_allowed_w
-    prices = relaxed(Snapshot.of(Choices.of(problem), problem, of_class, left, limit_w))
+    prices = relaxed(Snapshot.of(problem, Choices.of(problem), of_class, left))
     bound, by = closed_form(problem)
     info = {
         "at_s": moment - problem.epoch_s,

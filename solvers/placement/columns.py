@@ -143,13 +143,11 @@ class Prices:
     in_use: (2,) price of a GPU and a CPU package in use: the bound is higher by these times how
         many are in use at least. Of a master without such rows (0,).
     nodes: Σ_t n_t·max(0, V_t), see `pricing`; infinite before that: no bound.
-    most: the largest V_t, or 0.
     """
 
     task: FloatArray
     in_use: FloatArray
     nodes: float = math.inf
-    most: float = 0.0
 
     def towards(self, other: Prices) -> Prices:
         """Return prices that are nearer to these than to others by `SMOOTHING` (Wentges 1997)."""
@@ -192,7 +190,6 @@ class ColumnGeneration:
     ----------
     best: the prices that prove `lower`, None before the first.
     least: (2,) how many GPUs and CPU packages are in use at least, whole numbers.
-    idle: the cost beside the program's value that tolerances are relative to: the idle cluster's.
 
     Parameters
     ----------
@@ -215,11 +212,9 @@ class ColumnGeneration:
     best: Prices | None = None
     master: Master = field(init=False)
     last: MasterSolution = field(init=False)
-    idle: float = field(init=False)
     least: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
-        self.idle = self.aggregate.base
         self.master = Master(self.aggregate, self.unserved_cost, self.counted)
         self.least = np.zeros(UNITS)
         self.last = self.master.solve(Limits())
@@ -332,20 +327,20 @@ class ColumnGeneration:
         task = np.where(pricer.priceable, duals.task, 0.0)
         if not aggregate.frag_weight:
             task = np.maximum(task, 0.0)
-        added, nodes, most = 0, [], 0.0
+        added, nodes = 0, []
         limits.spend(WORK.pricing(pricer.units))
         for offer in pricer.price(task, in_use):
-            most = max(most, offer.value)
             nodes.append(float(aggregate.count[offer.type_index]) * max(0.0, offer.value))
             added += self.add_attractive(offer.type_index, offer.contents)
-        return Prices(task, in_use, math.fsum(nodes), most), added
+        return Prices(task, in_use, math.fsum(nodes)), added
 
     def closed(self, value: float, bound: float) -> bool:
         """Tell whether bound and restricted LP agree to the tolerance."""
         if self.counted is not None:  # what is whole has no room between the two
             return not self.short and whole(bound) >= whole(value)
-        gap = self.aggregate.base + value - self.with_idle(bound)
-        return not self.short and gap <= self.tolerance * max(1e-9, abs(self.idle + value))
+        upper = self.aggregate.base + value
+        gap = upper - self.with_idle(bound)
+        return not self.short and gap <= self.tolerance * max(1e-9, abs(upper))
 
     def escalate(self, closed: bool, limits: Limits) -> bool:
         """Raise the price ceiling where the LP still leaves tasks out; False when it need not."""

@@ -87,7 +87,7 @@ def test_show_versions_prints_the_same_block(capsys: pytest.CaptureFixture[str])
     ("words", "expected"),
     [
         ("optgap rep", "report"),
-        ("optgap sweep --sch", "--scheduler"),
+        ("optgap sweep --en", "--engine"),
         ("optgap run --po", "--policy"),
     ],
 )

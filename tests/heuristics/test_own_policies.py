@@ -93,7 +93,6 @@ def elastic_fifo(view: Any) -> dict[int, tuple[int, float]]:
 PLACED = st.one_of(
     placement_problems(max_nodes=4, max_tasks=10, goals=("power",)),
     timed_placement_problems(max_nodes=4, max_tasks=14),
-    timed_placement_problems(max_nodes=4, max_tasks=8, goals=("energy",), gangs=True),
 )
 UNCAPPED = elastic_problems(max_jobs=6).map(lambda problem: replace(problem, p_max_w=inf))
 

@@ -172,7 +172,7 @@ def enumerate_columns(
     bound = generation.bound(duals, Priced(gpu_prices, gpu_prices, [], True))
     slip = 2 * pricer.tolerance  # how negative a reduced cost may be where pricing has ended
     gap = watts - bound + slip * master.box.high[0]
-    knapsack = pricer.knapsack(duals)
+    knapsack = pricer.knapsack(duals, master.assignment)
     found: IntArray = np.zeros(
         (most, min(DEEPEST, _most_tasks(pricer.demand, pricer.limit))), np.int64
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,8 +14,7 @@ from optgap.models.result import Outcome
 from optgap.models.spec import chosen
 from optgap.solvers.consolidation.numerics import BOUND_SAFETY
 from optgap.solvers.consolidation.outcome import Bound, bound_only
-from optgap.solvers.consolidation.over_time.energy import bound_energy
-from optgap.solvers.consolidation.over_time.master import Master, Prices
+from optgap.solvers.consolidation.over_time.master import Master, Prices, priced
 from optgap.solvers.consolidation.over_time.parameters import TUNING, BoundParams
 from optgap.solvers.consolidation.over_time.relaxation import Relaxation, relaxation
 from optgap.solvers.engines.column_generation import generate
@@ -27,7 +27,7 @@ def bound_over_time(
 ) -> Outcome:
     """Bound every schedule from below, schedules that move tasks for nothing included.
 
-    The bound is no less than that of ``bound-energy``. `given` as in `BoundParams`.
+    `given` as in `BoundParams`.
 
     Raises
     ------
@@ -41,37 +41,39 @@ def bound_over_time(
 def best_bound(
     problem: ConsolidationProblem, limits: Limits, params: BoundParams
 ) -> tuple[Bound, int]:
-    """Return the larger of the bounds by prices and of ``bound-energy``, and the rounds taken."""
-    known = bound_energy(problem, limits=limits, seed=0)
-    best = Bound(float(known.bound or 0.0), str(known.bound_by), ())
-    if len(problem) > TUNING.most_tasks or limits.stop is not None:
-        return best, 0
-    buckets = 40 if len(problem) <= 150 else 32
-    found, rounds = by_prices(relaxation(problem, buckets), limits, params)
-    return best.raised(found, BY_PRICES), rounds
-
-
-def by_prices(relaxed: Relaxation, limits: Limits, params: BoundParams) -> tuple[float, int]:
-    """Return the best bound that prices prove within the limits, J, and how often they changed."""
+    """Return the best bound that prices prove within the limits, and how often they changed."""
+    few = len(problem) <= TUNING.most_tasks
+    relaxed = relaxation(problem, 40 if len(problem) <= 150 else 32, alone=few)
     if relaxed.curve.watts[-1] <= 0:
-        return 0.0, 0
-    master = Master(relaxed, params.close)
-    first = master.price(_first(relaxed), limits)
-    found = generate(
-        master, limits, bound=max(0.0, first.bound), rounds=params.rounds * limits.effort,
-        tell=lambda value, bound: limits.progress("prices", None, bound * (1 - BOUND_SAFETY)),
-    )  # fmt: skip
-    safe = found.bound - BOUND_SAFETY * (found.bound + float(np.abs(relaxed.work).sum()))
-    return safe, found.rounds
+        return Bound(0.0, BY_PRICES, ()), 0
+    first = [priced(relaxed, prices.feasible(relaxed)) for prices in first_prices(relaxed)]
+    best, rounds = max(0.0, *(bound for bound, _ in first)), 0
+    if few:
+        master = Master(relaxed, params.close)
+        master.add(first[0][1])
+        found = generate(
+            master, limits, bound=best, rounds=params.rounds * limits.effort,
+            tell=lambda value, bound: limits.progress("prices", None, bound * (1 - BOUND_SAFETY)),
+        )  # fmt: skip
+        best, rounds = found.bound, found.rounds
+    best -= BOUND_SAFETY * (best + float(np.abs(relaxed.work).sum()))
+    return Bound(best, BY_PRICES, ()), rounds
 
 
-def _first(relaxed: Relaxation) -> Prices:
-    """Return first prices: a GPU's power at full pace, by utilisation or by the first share."""
-    shape = (len(relaxed.shares), relaxed.buckets)
-    presence, progress = np.zeros(shape), np.zeros(shape)
-    full = float(relaxed.curve.watts[-1])
-    asking = np.full(relaxed.buckets, full if relaxed.asking else 0.0)
-    if not relaxed.asking:
-        progress[0] = full
-    none = np.zeros(relaxed.buckets)
-    return Prices(presence, progress, asking, none, np.zeros(relaxed.tasks))
+def first_prices(relaxed: Relaxation) -> Iterator[Prices]:
+    """Yield the least price of progress on utilisation or on one share; the least power of a GPU.
+
+    The former count the energy of the work itself, the last one that of GPUs awake for certain.
+    """
+    curve, shape = relaxed.curve, (len(relaxed.shares), relaxed.buckets)
+    none, free = np.zeros(relaxed.buckets), np.zeros(relaxed.tasks)
+    least = float((curve.watts / curve.pace).min())
+    if relaxed.asking:
+        asking = np.full(relaxed.buckets, least)
+        yield Prices(np.zeros(shape), np.zeros(shape), asking, none, least * relaxed.weight)
+    for share in range(relaxed.regular):
+        presence, progress = np.zeros(shape), np.zeros(shape)
+        presence[share], progress[share] = least * relaxed.base, least
+        yield Prices(presence, progress, none, none, free)
+    counted = np.full(relaxed.buckets, float(curve.watts.min()))
+    yield Prices(np.zeros(shape), np.zeros(shape), none, counted, free)

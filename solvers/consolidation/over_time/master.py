@@ -49,6 +49,31 @@ class Prices:
         return Prices(a * scale, b * scale, c * scale, n * scale, self.work)
 
 
+def priced(relaxed: Relaxation, prices: Prices) -> tuple[float, list[Course]]:
+    """Return a proven bound, J, and the course of each task behind it; prices are feasible."""
+    progress = relaxed.shares.T @ prices.progress
+    presence = relaxed.shares.T @ prices.presence - relaxed.base * progress
+    asking = relaxed.weight[:, None] * prices.asking[None, :] - prices.work[:, None]
+    rate = np.where(asking > 0, relaxed.low[:, None], relaxed.high[:, None])
+    progress = progress + asking * rate
+    shift = np.maximum(0.0, -progress.min(axis=1))  # every task makes `effort` of progress
+    finish, pace = np.zeros(relaxed.tasks, dtype=np.int64), np.zeros(relaxed.cover.shape)
+    cost = cheapest_courses(
+        relaxed.cover, relaxed.first, relaxed.effort, presence, progress + shift[:, None],
+        relaxed.waits, finish, pace,
+    )  # fmt: skip
+    cost = cost - shift * relaxed.effort + prices.work * relaxed.work
+    there = pace.copy()
+    if not relaxed.waits:
+        buckets = np.arange(relaxed.buckets)[None, :]
+        paid = (buckets == finish[:, None]) & (presence < 0)
+        whole = (buckets < finish[:, None]) | paid
+        there[whole] = relaxed.cover[whole]
+    bound = float(cost.sum() + (prices.counted * relaxed.counted).sum())
+    above = pace - relaxed.base * there
+    return bound, list(zip(range(relaxed.tasks), there, above, pace * rate, strict=True))
+
+
 @dataclass(eq=False)
 class Master:
     """Columns and rows so far. Times are measured in `relaxed.span`, energy in that times P(1).
@@ -142,31 +167,11 @@ class Master:
             self.courses.append(course)
 
     def price(self, duals: Prices, limits: Limits) -> Pricing[Prices]:
-        """Add the course of least cost of each task, which prove a bound, J, together."""
-        relaxed, prices = self.relaxed, duals.feasible(self.relaxed)
-        progress = relaxed.shares.T @ prices.progress
-        presence = relaxed.shares.T @ prices.presence - relaxed.base * progress
-        asking = relaxed.weight[:, None] * prices.asking[None, :] - prices.work[:, None]
-        rate = np.where(asking > 0, relaxed.low[:, None], relaxed.high[:, None])
-        progress = progress + asking * rate
-        shift = np.maximum(0.0, -progress.min(axis=1))  # every task makes `effort` of progress
-        finish, pace = np.zeros(relaxed.tasks, dtype=np.int64), np.zeros(relaxed.cover.shape)
-        cost = cheapest_courses(
-            relaxed.cover, relaxed.first, relaxed.effort, presence, progress + shift[:, None],
-            relaxed.waits, finish, pace,
-        )  # fmt: skip
-        cost = cost - shift * relaxed.effort + prices.work * relaxed.work
-        there = pace.copy()
-        if not relaxed.waits:
-            buckets = np.arange(relaxed.buckets)[None, :]
-            paid = (buckets == finish[:, None]) & (presence < 0)
-            whole = (buckets < finish[:, None]) | paid
-            there[whole] = relaxed.cover[whole]
-        bound = float(cost.sum() + (prices.counted * relaxed.counted).sum())
-        above = pace - relaxed.base * there
-        self.add(zip(range(relaxed.tasks), there, above, pace * rate, strict=True))
-        limits.spend(CONSOLIDATION.course * relaxed.cover.size * relaxed.buckets)
-        return Pricing(bound, duals, relaxed.tasks)
+        """Add the course of least cost of each task."""
+        bound, courses = priced(self.relaxed, duals.feasible(self.relaxed))
+        self.add(courses)
+        limits.spend(CONSOLIDATION.course * self.relaxed.cover.size * self.relaxed.buckets)
+        return Pricing(bound, duals, len(courses))
 
     def closed(self, value: float, bound: float) -> bool:
         """Tell whether more courses would prove little more for the rows so far."""

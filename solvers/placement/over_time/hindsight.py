@@ -1,9 +1,8 @@
 """A schedule of little energy for somebody who knows when tasks will leave; none is ever moved.
 
 Tasks are put, in some order, where each adds least over its whole life; then what some nodes run at
-some moment is taken off and put back, again and again (`search_kernels`). Every task starts when it
-is submitted, or where there is a queue as soon as the first pass finds room for it: later moves
-leave starts as they are. Where no task waits, one that finds no room is left out, as few as can be.
+some moment is taken off and put back, again and again (`search_kernels`). Tasks that find no room
+are left out, as few as can be.
 """
 
 from __future__ import annotations
@@ -60,18 +59,17 @@ class HindsightSearch:
 
     @property
     def missing(self) -> int:
-        """Number of rows of tasks without a place in the best schedule."""
+        """Number of tasks without a place in the best schedule."""
         return int((self.node < 0).sum())
 
     def construct(self, order: IntArray) -> bool:
         """Put the tasks, in this order, where each adds least; whether the limits let it end."""
-        assert self.problem.over_time is not None
-        done, waits = 0, self.problem.over_time.waits
+        done = 0
         while done < len(order):
             if self.limits.stop is not None:
                 return False
             end = min(len(order), done + TUNING.placed_at_once)
-            at = place_all(self.case, self.book, self.choice, order, done, end, waits, self.rng)
+            at = place_all(self.case, self.book, self.choice, order, done, end, self.rng)
             self.limits.spend(WORK.placed_row * (at - done) * int(self.book.rows.sum()))
             if at < end:
                 self.book = roomier(self.book)
@@ -139,14 +137,11 @@ def case_of(problem: PlacementProblem) -> TimedTasks:
     return TimedTasks(
         submit,
         lasting,
-        submit.copy(),
         freed_s(submit, submit + lasting),
         np.array(tasks.cpu_milli),
         np.array(tasks.memory_mib),
         np.array(tasks.num_gpu),
         np.array(tasks.gpu_milli),
-        np.flatnonzero(tasks.first)[tasks.gang],
-        np.array(tasks.parts),
         np.array([place[spec] for spec in tasks.gpu_specs], dtype=np.int64),
         accepts(specs, model_names(problem)),
         node_table(problem, np.arange(len(cluster))),
@@ -198,8 +193,7 @@ def roomier(book: Book) -> Book:
 
 def moves_for(problem: PlacementProblem, case: TimedTasks) -> Moves:
     """Return what annealing chooses from."""
-    most = max(TUNING.tasks, int(problem.tasks.parts.max()))
-    whole, nodes = np.zeros(most, dtype=np.int64), len(problem.cluster)
+    whole, nodes = np.zeros(TUNING.tasks, dtype=np.int64), len(problem.cluster)
     return Moves(
         TUNING.nodes,
         max(TUNING.blinks, 1 - TUNING.looks / nodes),
@@ -208,7 +202,7 @@ def moves_for(problem: PlacementProblem, case: TimedTasks) -> Moves:
         whole,
         whole.copy(),
         whole.copy(),
-        np.zeros(most),
+        np.zeros(TUNING.tasks),
         np.zeros(nodes, dtype=np.bool_),
     )
 
@@ -232,13 +226,11 @@ def constructed(problem: PlacementProblem, limits: Limits, seed: int) -> Hindsig
 def long_rows(problem: PlacementProblem) -> IntArray:
     """Return the rows of the longest tasks, which run `long_share`; none where that is no help.
 
-    That is where there are few tasks, or many nodes, and where tasks may wait: starts of some
-    depend on the others then.
+    That is where there are few tasks, or many nodes.
     """
-    assert problem.over_time is not None
     lasts = np.sort(problem.lasting_s)[::-1]
     few = len(lasts) < TUNING.long_from or len(problem.cluster) > TUNING.long_nodes
-    if few or problem.over_time.waits:
+    if few:
         return np.zeros(0, dtype=np.int64)
     least = lasts[np.searchsorted(np.cumsum(lasts), TUNING.long_share * lasts.sum())]
     found = np.flatnonzero(problem.lasting_s >= least)
@@ -250,6 +242,7 @@ def long_first(
     rows: IntArray,
     limits: Limits,
     seed: int,
+    *,
     moves: int,
 ) -> HindsightSearch | None:
     """Anneal the long tasks alone, then add the others at least cost; None without room."""
@@ -282,7 +275,7 @@ def hindsight(
 ) -> Outcome:
     """Return a schedule that never moves a task, and the bound of ``bound-over-time`` beside it.
 
-    It runs all tasks, or where no task waits and some find no room, as many as it can.
+    It runs all tasks, or where some find no room, as many as it can.
 
     Parameters
     ----------
@@ -305,7 +298,7 @@ def hindsight(
     cells = count * len(problem.cluster)
     with interpreted(moves <= TUNING.least_moves and cells <= TUNING.few_cells):
         rows = long_rows(problem)
-        staged = long_first(problem, rows, limits, seed, moves) if rows.size else None
+        staged = long_first(problem, rows, limits, seed, moves=moves) if rows.size else None
         search = staged or constructed(problem, limits, seed)
         if search is None:
             stop = limits.stop or Termination.WORK_LIMIT
@@ -326,9 +319,9 @@ def hindsight(
 
 def left_out(problem: PlacementProblem, node: IntArray) -> str:
     """Return which tasks a schedule leaves out; "" where there are none."""
-    lost = np.flatnonzero(node[problem.tasks.first] < 0)
+    lost = np.flatnonzero(node < 0)
     if not lost.size:
         return ""
     named = ", ".join(problem.subjects[k] for k in lost[:MOST_NAMED].tolist())
     more = f" and {len(lost) - MOST_NAMED} more" if len(lost) > MOST_NAMED else ""
-    return f"no room found for {len(lost)} of {problem.tasks.count} tasks: {named}{more}"
+    return f"no room found for {len(lost)} of {len(node)} tasks: {named}{more}"

@@ -85,11 +85,8 @@ def renew(
     share = min(1.0, 2.0 * rng.random())
     time_s = case.start_s[k] + rng.random() * (case.freed_s[k] - case.start_s[k])
     if book.node[k] < 0:
-        for i in range(case.first[k], case.first[k] + case.parts[k]):
-            moves.tasks[taken] = i
-            moves.node[taken] = -1
-            taken += 1
-        missing = taken
+        moves.tasks[0], moves.node[0] = k, -1
+        missing = taken = 1
     else:
         taken, before = take_off(case, book, moves, book.node[k], time_s, 0, k, share, rng)
     others = int(moves.nodes * rng.random())

@@ -51,8 +51,12 @@ REMOVED = {
     "tune": "choose parameters with Optuna, as docs/sweep.md and 09-tune-and-sweep.ipynb show",
     "profile": "sample with nvidia-smi --query-gpu=timestamp,index,name,utilization.gpu,power.draw,"
     "clocks.sm --format=csv -lms 100 > profile.csv, which optgap fit reads",
+    "--against-best": "check lib:NAME SOLUTION compares with the best known solution",
+    "--hold-out": "--cv COL or COL>VALUE holds rows out",
+    "--where": "filter the table first; optgap.fit takes a DataFrame",
+    "--scheduler": "--engine dask=ADDRESS or ray=ADDRESS names a cluster",
 }
-"""Commands of earlier versions, and their replacements."""
+"""Commands and options of earlier versions, and their replacements."""
 
 SMALL = "optgap generate placement --preset small --size 20 -o problem.json"
 EXAMPLES: dict[str, tuple[str, ...]] = {
@@ -153,6 +157,8 @@ class Command(TyperCommand):
                 call.verbose = True
             elif word in ("-q", "--quiet"):
                 call.quiet = True
+            elif name in REMOVED:
+                raise UsageProblem(f"there is no {name} any more: {REMOVED[name]}")
             elif name in ("--seed", "--time-limit") and name not in known:
                 if not value and not rest:
                     raise UsageProblem(f"{ctx.info_name}: Option {name!r} requires an argument.")

@@ -30,6 +30,7 @@ Arguments = Annotated[
 
 
 def command(
+    *,
     arguments: Arguments,
     by: Annotated[
         str | None, opt.option("--by", "COL[,COL]", "fit each value of these columns apart")
@@ -41,9 +42,6 @@ def command(
             "K|COL|COL>VALUE",
             "held out: K folds (10 or 3; 0 for none), a value of a column at a time, those above",
         ),
-    ] = None,
-    conditions: Annotated[
-        list[str] | None, opt.option("--where", "COL>=VALUE", "only these rows; repeatable")
     ] = None,
     units: Annotated[
         list[str] | None, opt.option("--unit", "COL=UNIT", "the unit of a column; repeatable")
@@ -85,7 +83,7 @@ def command(
         "by": by,
         "reads": ESTIMATORS[model].load().reads() if model else (),
     }
-    table = _table(files, named, reading, conditions or [])
+    table = _table(files, named, reading)
     out = Output(json)
     if look:
         return _audit(out, table, by, plot)
@@ -162,14 +160,8 @@ def _split(arguments: list[str], look: bool) -> tuple[str, list[str]]:
     return model, files
 
 
-def _table(
-    files: list[str],
-    named: dict[str, Any],
-    reading: dict[str, Any],
-    conditions: list[str],
-) -> Profile:
+def _table(files: list[str], named: dict[str, Any], reading: dict[str, Any]) -> Profile:
     from optgap.fitting.groups import reason
-    from optgap.fitting.profile import where
     from optgap.fitting.readers import read_profiles
 
     table = read_profiles(
@@ -183,8 +175,6 @@ def _table(
         table = table.noting(
             *(f"{name} not read: {reason(e)}" for name, e in table.refused.items())
         )
-    for condition in conditions:
-        table = where(table, condition)
     return table
 
 

@@ -13,8 +13,7 @@ SPECS = (
         question="which node and which GPU does each arriving task get?",
         files={
             "nodes": "sn,cpu_milli,memory_mib,gpu,model",
-            "tasks": "name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec]"
-            "[,submit_s,duration_s[,nodes]]",
+            "tasks": "name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec][,submit_s,duration_s]",
             "order": "seq,task",
             "ranks": "rank,node",
             "devices": "model,idle_w,full_w",

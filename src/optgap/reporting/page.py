@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from optgap.comparing.comparison import Comparison
 from optgap.contract import Problem
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.figures import image
 from optgap.models.jsonio import write_text
-from optgap.render import html_table, percents
+from optgap.render import html_table
 from optgap.reporting.reading import Item, read
 from optgap.versions import versions
 
@@ -133,30 +132,13 @@ def make(inputs: Iterable[Any], *, title: str = TITLE) -> Page:
     )
     style = files("optgap.reporting").joinpath("templates", "page.css").read_text(encoding="utf-8")
     template = environment.get_template("page.html.j2")
-    html = template.render(
-        title=title, sections=sections, versions=versions(), style=style, rankings=_rankings(items)
-    )
+    html = template.render(title=title, sections=sections, versions=versions(), style=style)
     try:
         html.encode()
     except UnicodeEncodeError as error:
         found = NoQuote(f"half of a character, {html[error.start]!a}")
         raise InputError("report", "", found, "text in what it is made from") from None
     return Page(title, html, sections)
-
-
-def _rankings(items: Iterable[Item]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return the policies of each comparison by gap (%), without those of an accepted part."""
-    found = []
-    for item in items:
-        if isinstance(item.shown, Comparison):
-            ranked = [
-                row for row in item.shown.ranked if row.result.kind == "policy" and not row.partial
-            ]
-            known = [row for row in ranked if row.gap_to_bound is not None]
-            names = [row.label for row in known]
-            gaps = percents(row.gap_to_bound for row in known)
-            found.append((item.title, list(zip(names, gaps, strict=True))))
-    return [(title, rows) for title, rows in found if rows]
 
 
 def _section(item: Item, problems: Sequence[Problem]) -> Section:

@@ -101,8 +101,7 @@ def test_every_policy_keeps_the_rules_and_no_regret_is_negative(
     problem: ConsolidationProblem,
 ) -> None:
     for name in POLICIES.keys() - {"opt_repack"}:  # solves every event: see below
-        params = {"contention_aware": True} if name == "cats" else {}
-        outcome = ran(problem, name, **params)
+        outcome = ran(problem, name)
         if outcome.solution is not None:
             assert problem.check(outcome.solution) == [], name
             assert all(regret.cost >= 0 for regret in regrets(problem, outcome.solution)), name

@@ -30,7 +30,7 @@ def plan(solution: CoschedulingSolution) -> list[tuple[int, int, float]]:
 def test_every_policy_runs_every_job_and_breaks_nothing(problem: CoschedulingProblem) -> None:
     for policy in POLICIES:
         assert problem.serves_all(run(problem, policy))
-    assert problem.serves_all(run(problem, "ecosched", signal="noisy", window=2))
+    assert problem.serves_all(run(problem, "ecosched", window=2))
 
 
 def test_sampled_memory_traffic_stands_in_for_run_times() -> None:

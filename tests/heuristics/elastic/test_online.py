@@ -24,7 +24,7 @@ from optgap.heuristics.elastic.online_model import (
     board_of,
 )
 from optgap.heuristics.elastic.powerflow import powerflow
-from optgap.heuristics.elastic.predictions import Known, Online, Scaled
+from optgap.heuristics.elastic.predictions import Known, Online
 from optgap.models.elastic import ElasticProblem, Kind, Overhead, pools, presets
 from optgap.models.elastic.simulation.cluster import Cluster
 from optgap.models.elastic.simulation.engine import Simulation, simulate
@@ -197,17 +197,15 @@ def _start_clocks(model: Known, state: ElasticState) -> np.ndarray:
     return steps.start[row, :3]
 
 
-def test_start_clocks_follow_what_is_measured_and_one_factor_moves_none() -> None:
+def test_start_clocks_follow_what_is_measured() -> None:
     problem = presets.small(seed=3, size=10, gpus=8, gpus_per_node=4, pool="v100")
     policy = Watching(problem, Settings(prerun_s=100.0, profile_s=50.0))
     Simulation(problem, policy, Limits()).run()
     truth = Known(problem)
-    scaled = Scaled(problem, 0, 0.2, 0.2)
     online = Online(problem, 0, 0.1, 0.1)
     moved = 0
     for state, seen in policy.noted:
         state.seen = seen
-        np.testing.assert_array_equal(_start_clocks(scaled, state), _start_clocks(truth, state))
         moved += int((_start_clocks(online, state) != _start_clocks(truth, state)).sum())
     assert moved > 0
 

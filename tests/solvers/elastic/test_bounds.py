@@ -17,7 +17,6 @@ from trust.agreement import value_of as value
 import optgap
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind, Overhead
 from optgap.models.elastic.presets import day, small, tiny
-from optgap.models.elastic.snapshot import Choices, Snapshot
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Status, Termination
@@ -30,7 +29,7 @@ from optgap.solvers.elastic.joint import Tables, by_worth, ends, order_of
 from optgap.solvers.elastic.offline import offline
 from optgap.solvers.elastic.orders import Orders
 from optgap.solvers.elastic.relaxation import relaxed
-from optgap.solvers.elastic.snapshot import solve
+from optgap.solvers.elastic.snapshot import Choices, Snapshot, solve
 
 POLICIES = FAMILIES["elastic"].policies
 
@@ -61,7 +60,7 @@ def test_bounds_are_below_hindsight_and_every_policy(
 
 
 def test_hindsight_beats_every_policy_and_places_every_job() -> None:
-    problem = small(seed=1, size=12, gpus=16)
+    problem = small(seed=1, size=16, gpus=16, hours=0.3)
     found = solved(problem, "offline", runs=30, rounds=30)
     made = value(problem, found)
     for name in ("elastic-srtf", "afs", "optimal-slowdown", "powerflow", "work-value"):
@@ -106,8 +105,8 @@ def test_the_method_goes_by_the_size_of_the_problem() -> None:
 
 def decision(problem: ElasticProblem, share: float = 1.0) -> Snapshot:
     jobs = problem.jobs
-    limit = share * problem.power_allowed_w
-    return Snapshot.of(Choices.of(problem), problem, jobs.of_class, jobs.iterations, limit)
+    made = Snapshot.of(problem, Choices.of(problem), jobs.of_class, jobs.iterations)
+    return replace(made, limit_w=share * made.limit_w)
 
 
 @examples(15)
@@ -405,8 +404,6 @@ def test_a_bound_holds_at_whatever_prices_the_solver_names(monkeypatch: pytest.M
 def test_four_jobs_of_fitted_models_are_certified_and_too_few_programs_are_named() -> None:
     problem = small(seed=9, size=4, gpus=16, hours=0.2)
     found = offline(problem, limits=Limits(), seed=0, runs=100)
-    assert found.claimed is not None
-    assert found.bound is not None
     assert "starts" in found.bound_by
     assert found.claimed <= found.bound * 1.02
     assert "search ended" not in found.message

@@ -11,9 +11,8 @@ from scipy.optimize import linprog
 from strategies_elastic import FREE, jobs_of, table
 
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.snapshot import Choices, Snapshot, horizon, undominated
 from optgap.solvers.elastic import knapsack
-from optgap.solvers.elastic.snapshot import solve
+from optgap.solvers.elastic.snapshot import Choices, Snapshot, horizon, solve, undominated
 
 NO_LIMIT = knapsack.NO_LIMIT
 
