@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from optgap.fitting.audit import audit
-from optgap.fitting.profile import Profile, drop_missing, where
+from optgap.fitting.profile import Profile, drop_missing
 from optgap.fitting.readers import read_profile, read_profiles
 from optgap.fitting.workflow import fit
 from optgap.models.errors import InputError
@@ -172,15 +172,6 @@ def test_every_profile_of_the_collection_is_read(data_dir: Path) -> None:
 
 
 # --- preparing --------------------------------------------------------------------------------
-
-
-def test_rows_are_selected_by_condition() -> None:
-    table = sweep(held=True)
-    assert len(where(table, "frequency_mhz>=1000")) == 12
-    assert len(where(table, "application=a3")) == 8
-    for condition in ("frequency_mhz", "frequency_mhz>x", "application>a", "frequency_mhz>9999"):
-        with pytest.raises(InputError, match="where"):
-            where(table, condition)
 
 
 def test_missing_values_are_dropped_on_request() -> None:
