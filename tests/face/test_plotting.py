@@ -79,7 +79,6 @@ def test_the_title_says_family_sizes_and_unit_and_no_files_name() -> None:
 
 def test_the_best_known_is_marked_beside_the_bound() -> None:
     proven = table()
-    assert proven.best_known is not None
     assert "proven optimum" in axes_of(proven).get_xlabel()
     item = replace(proven, best_bound=0.8 * proven.best_known)
     axes = axes_of(item)

@@ -29,8 +29,8 @@ def gv100(profiles: Path) -> Profile:
 
 @pytest.fixture(scope="module")
 def v100(profiles: Path) -> Profile:
-    table = read_profile(profiles / "nv-dvfs/v100_real.csv")
-    return table.take(np.flatnonzero(table["frequency_mhz"] >= 502))
+    profile = read_profile(profiles / "nv-dvfs/v100_real.csv")
+    return profile.take(np.flatnonzero(profile.numbers("frequency_mhz") >= 502))
 
 
 def some_of(profile: Profile, every: int) -> Profile:

@@ -242,6 +242,7 @@ def long_first(
     rows: IntArray,
     limits: Limits,
     seed: int,
+    *,
     moves: int,
 ) -> HindsightSearch | None:
     """Anneal the long tasks alone, then add the others at least cost; None without room."""
@@ -297,7 +298,7 @@ def hindsight(
     cells = count * len(problem.cluster)
     with interpreted(moves <= TUNING.least_moves and cells <= TUNING.few_cells):
         rows = long_rows(problem)
-        staged = long_first(problem, rows, limits, seed, moves) if rows.size else None
+        staged = long_first(problem, rows, limits, seed, moves=moves) if rows.size else None
         search = staged or constructed(problem, limits, seed)
         if search is None:
             stop = limits.stop or Termination.WORK_LIMIT
