@@ -273,7 +273,7 @@ def test_jobs_of_philly_come_in_order_and_their_load_is_what_is_asked(tmp_path: 
 
 
 def test_other_series_and_files_that_are_not_there_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="series: found 'mars', expected synthetic or philly"):
+    with pytest.raises(InputError, match="series: found 'mars', expected one of synthetic, philly"):
         philly(seed=0, size=3, series="mars")
     with pytest.raises(InputError, match="no such file"):
         series(tmp_path)
