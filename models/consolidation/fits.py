@@ -37,6 +37,7 @@ def refit(
     problem: ConsolidationProblem,
     fits: Sequence[FittedParameters],
     seed: int = 0,
+    *,
     clocks: bool = True,
     deal: bool = True,
 ) -> ConsolidationProblem:
