@@ -641,7 +641,9 @@ def _less_multi(share: float) -> Change:
         tasks = read_tasks(data / pods("multigpu50"), cluster)
         tasks = tasks.take(with_share(tasks, share).tolist())
         arrivals, ranks = np.random.default_rng(seed).spawn(2)
-        chosen = inflate(tasks, cluster.gpu_capacity_milli, INFLATED, arrivals, "trace-first")
+        chosen = inflate(
+            tasks, cluster.gpu_capacity_milli, INFLATED, arrivals, sampling="trace-first"
+        )
         workload = TargetWorkload.from_tasks(tasks)
         taken, order = tasks.take(chosen.tolist()), ranks.permutation(len(cluster))
         return PlacementProblem.of(cluster, taken, workload, order)

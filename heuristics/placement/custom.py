@@ -259,7 +259,7 @@ def _asked(own: Own, task: Task, state: PlacementState, k: int) -> Decision | No
         raise own.wrong(where, found, f"a node that fits the task: {misfit[1]}")
     if gpus is None:
         return node, state.gpus_for(task, node)
-    return node, _gpus(gpus, task, node, state, own, where)
+    return node, _gpus(gpus, task, node, state, own=own, where=where)
 
 
 def _node(chosen: Any, state: PlacementState, own: Own, where: str) -> int:
@@ -276,7 +276,7 @@ def _node(chosen: Any, state: PlacementState, own: Own, where: str) -> int:
 
 
 def _gpus(
-    gpus: Any, task: Task, node: int, state: PlacementState, own: Own, where: str
+    gpus: Any, task: Task, node: int, state: PlacementState, *, own: Own, where: str
 ) -> tuple[int, ...]:
     try:
         chosen = list(gpus)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from optgap.heuristics.placement.events import ARRIVED, Drawn, Flow, follow
+from optgap.heuristics.placement.events import ARRIVED, Flow, follow
 from optgap.heuristics.placement.loop import refresh
 from optgap.heuristics.placement.rule import NONE, Rule
 from optgap.heuristics.placement.tables import (
@@ -57,10 +57,8 @@ def simulate(
             limits.progress(arrived(label, flow), None, None)
             left = follow(run, flow, tasks)
             tasks, ended = min(most, 2 * tasks), limits.stop if left else Termination.COMPLETED
-    claim = None  # what still runs when a run is stopped has not been counted
-    if problem.over_time is None or ended is Termination.COMPLETED:
-        claim = _claim(problem, run, flow)
-    return outcome_of(problem, flow, order, ended, claim)
+    claim = _claim(problem, run, flow) if problem.over_time is None else None
+    return outcome_of(problem, flow, order, ended, claimed=claim)
 
 
 def arrived(label: str, flow: Flow) -> str:
@@ -73,6 +71,7 @@ def outcome_of(
     flow: Flow,
     order: IntArray,
     ended: Termination,
+    *,
     claimed: float | None = None,
 ) -> Outcome:
     """Return the decisions of a run so far, with nodes in the given order."""
@@ -91,7 +90,7 @@ def outcome_of(
 
 
 def set_up(
-    problem: PlacementProblem, rule: Rule, order: IntArray, seed: int, scored: bool = True
+    problem: PlacementProblem, rule: Rule, order: IntArray, seed: int, *, scored: bool = True
 ) -> PlacementRun:
     """Return a run with an idle cluster, nodes in the given order, and the arrivals as tables.
 
@@ -128,19 +127,12 @@ def set_up_flow(problem: PlacementProblem, run: PlacementRun) -> Flow:
     rules, tasks = problem.over_time, problem.tasks
     total, nodes = len(tasks), len(run.nodes)
     never = np.zeros(total, dtype=np.bool_)
-    submit, lasting, begin = np.zeros(total), np.full(total, math.inf), 0.0
+    submit, lasting = np.zeros(total), np.full(total, math.inf)
     if rules is not None:
         never[list(problem.never_fits)] = True
         submit, lasting = np.array(tasks.submit_s), np.array(problem.lasting_s)
-        begin = rules.begin_s
     bits = max(1, int(problem.cluster.gpus.max()) + 1)
     whole = np.zeros(total, dtype=np.int64)
-    drawn = Drawn(
-        np.zeros((nodes, bits), dtype=np.int64),
-        np.full(nodes, begin),
-        run.state.copy(),
-        np.zeros(2),
-    )
     return Flow(
         submit_s=submit,
         lasting_s=lasting,
@@ -149,7 +141,7 @@ def set_up_flow(problem: PlacementProblem, run: PlacementRun) -> Flow:
         mask=whole,
         freed_s=np.zeros(total),
         leaving=whole.copy(),
-        drawn=drawn,
+        kinds=np.zeros((nodes, bits), dtype=np.int64),
         counts=np.zeros(2, dtype=np.int64),
     )
 
@@ -199,16 +191,9 @@ def _cache_rows(request: IntArray, size: int, rule: Rule) -> IntArray:
 
 
 def _claim(problem: PlacementProblem, run: PlacementRun, flow: Flow) -> float:
-    goal, placed = problem.objective, flow.node >= 0
+    goal = problem.objective
+    if goal.goal == "accepted_gpu":
+        return float(problem.tasks.demand_milli[flow.node >= 0].sum())
     per_watt, per_milli = goal.weights
-    if problem.over_time is None:
-        if goal.goal == "accepted_gpu":
-            return float(problem.tasks.demand_milli[placed].sum())
-        watts, fragments = math.fsum(run.state["power"]), math.fsum(run.state["fragment"])
-        return per_watt * watts + per_milli * fragments
-    horizon, rest = problem.over_time.horizon_s, flow.drawn.rest
-    if goal.goal == "mean_accepted_gpu":
-        return math.fsum((problem.tasks.demand_milli * problem.lasting_s)[placed]) / horizon
-    watts = math.fsum(rest["power"]) * horizon + flow.drawn.totals[0]
-    fragments = math.fsum(rest["fragment"]) * horizon + flow.drawn.totals[1]
-    return float(problem.per_second * (per_watt * watts + per_milli * fragments))
+    watts, fragments = math.fsum(run.state["power"]), math.fsum(run.state["fragment"])
+    return per_watt * watts + per_milli * fragments

@@ -15,29 +15,11 @@ from optgap.heuristics.placement.loop import choose_gpus, choose_node, hold
 from optgap.heuristics.placement.tables import PlacementRun
 from optgap.models.compiled import compiled, inner
 from optgap.models.placement.arrays import BoolArray, FloatArray, IntArray
-from optgap.models.placement.kernels import Table
 from optgap.models.times import ROUNDING, TOLERANCE_S
 
 # places in `Flow.counts`
 ARRIVED = 0  # tasks that have come
 RUNNING = 1  # that will leave
-
-
-class Drawn(NamedTuple):
-    """Counts and integrals up to now.
-
-    Parameters
-    ----------
-    kinds: (N, bits) running tasks of each kind on each node.
-    since_s: (N,) when each node last changed.
-    rest: (N,) `STATE` with nothing on it.
-    totals: (2,) ∫ (P − P₀) dt in J and ∫ (F − F₀) dt in milli-GPU·s.
-    """
-
-    kinds: IntArray
-    since_s: FloatArray
-    rest: Table
-    totals: FloatArray
 
 
 class Flow(NamedTuple):
@@ -50,7 +32,7 @@ class Flow(NamedTuple):
     node, mask: (T,) decisions: the node by rank, -1 for none, and GPUs as bits.
     freed_s, leaving: (T,) when the running tasks free their nodes, descending, and the numbers of
         these tasks.
-    drawn: counts and integrals so far.
+    kinds: (N, bits) running tasks of each kind on each node.
     counts: (2,) position of the loop.
     """
 
@@ -61,26 +43,20 @@ class Flow(NamedTuple):
     mask: IntArray
     freed_s: FloatArray
     leaving: IntArray
-    drawn: Drawn
+    kinds: IntArray
     counts: IntArray
 
 
 @inner
-def settle(
-    run: PlacementRun, drawn: Drawn, k: int, n: int, mask: int, sign: int, now: float
-) -> None:
-    """Add the integrals of node `n` since its last change; then place task `k`, or remove it."""
-    state, request = run.state[n], run.requests[run.arrivals[k]["request"]]
-    lasted, rest = now - drawn.since_s[n], drawn.rest[n]
-    drawn.totals[0] += (state["power"] - rest["power"]) * lasted
-    drawn.totals[1] += (state["fragment"] - rest["fragment"]) * lasted
-    drawn.since_s[n] = now
+def settle(run: PlacementRun, flow: Flow, k: int, n: int, mask: int, sign: int) -> None:
+    """Place task `k` on node `n`, or remove it with a `sign` of -1."""
+    request = run.requests[run.arrivals[k]["request"]]
     hold(run, k, n, mask, sign)
     bit = request["bit"]
     if bit >= 0:
-        drawn.kinds[n, bit] += sign
-        if drawn.kinds[n, bit] == 0:
-            state["kinds"] -= request["kind"]
+        flow.kinds[n, bit] += sign
+        if flow.kinds[n, bit] == 0:
+            run.state[n]["kinds"] -= request["kind"]
 
 
 @inner
@@ -92,8 +68,7 @@ def next_task(run: PlacementRun, flow: Flow) -> int:
         if last >= 0 and (k == total or flow.freed_s[last] <= flow.submit_s[k]):
             gone = flow.leaving[last]
             counts[RUNNING] = last
-            end = flow.submit_s[gone] + flow.lasting_s[gone]
-            settle(run, flow.drawn, gone, flow.node[gone], flow.mask[gone], -1, end)
+            settle(run, flow, gone, flow.node[gone], flow.mask[gone], -1)
         elif k == total:
             return -1
         else:
@@ -109,11 +84,10 @@ def decide(run: PlacementRun, flow: Flow, n: int, mask: int) -> None:
     k = counts[ARRIVED] - 1
     if n < 0:
         return
-    now = flow.submit_s[k]
     flow.node[k], flow.mask[k] = n, mask
-    settle(run, flow.drawn, k, n, mask, 1, now)
+    settle(run, flow, k, n, mask, 1)
     if flow.lasting_s[k] < math.inf:
-        end = now + flow.lasting_s[k]
+        end = flow.submit_s[k] + flow.lasting_s[k]
         freed = end - min(TOLERANCE_S + ROUNDING * abs(end), flow.lasting_s[k] / 2)
         at = counts[RUNNING]
         while at > 0 and flow.freed_s[at - 1] <= freed:

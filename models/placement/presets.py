@@ -118,7 +118,7 @@ def alibaba(
     trace = trace_of_classes()
     if size != 1213:
         trace = that_fit(trace, cluster)
-    chosen = inflate(trace, cluster.gpu_capacity_milli, load, arrivals, sampling)
+    chosen = inflate(trace, cluster.gpu_capacity_milli, load, arrivals, sampling=sampling)
     return PlacementProblem.of(
         cluster,
         trace.take(chosen.tolist()),
@@ -212,7 +212,7 @@ def from_csv(
     elif load == 0:
         chosen = np.arange(len(trace))
     else:
-        chosen = inflate(trace, cluster.gpu_capacity_milli, load, arrivals, sampling)
+        chosen = inflate(trace, cluster.gpu_capacity_milli, load, arrivals, sampling=sampling)
         drawn = f"; arrivals: {len(chosen)} drawn from {len(trace)} tasks, load={load:g}"
     stem = os.path.splitext(os.path.basename(os.fspath(tasks)))[0]
     problem = PlacementProblem.of(

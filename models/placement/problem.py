@@ -14,12 +14,12 @@ from optgap.models.jsonio import Fields, plain
 from optgap.models.performance import saved
 from optgap.models.performance.saved import FittedParameters
 from optgap.models.placement.arrays import FloatArray, IntArray
-from optgap.models.placement.cluster import Cluster, NodeType
+from optgap.models.placement.cluster import Cluster
 from optgap.models.placement.objective import PlacementObjective
 from optgap.models.placement.over_time import OverTime
 from optgap.models.placement.power import PowerModel
 from optgap.models.placement.solution import PlacementSolution
-from optgap.models.placement.tasks import TargetWorkload, TaskClass, Tasks
+from optgap.models.placement.tasks import TargetWorkload, Tasks
 from optgap.models.quantities import Believed
 from optgap.models.result import Evaluation, Violation
 from optgap.models.shortage import Asked, Limited
@@ -195,21 +195,11 @@ class PlacementProblem(Shown, Limited):
 
     # -- what methods and policies ask for ------------------------------------------------
 
-    def fits_empty(self, task: TaskClass, node: NodeType) -> bool:
-        """Return whether one such task fits an empty node of this type."""
-        return (
-            task.cpu_milli <= node.cpu_milli
-            and task.memory_mib <= node.memory_mib
-            and task.num_gpu <= node.gpus
-            and (task.num_gpu == 0 or task.accepts(node.model))
-        )
-
     @cached_property
     def never_fits(self) -> tuple[int, ...]:
         """Arrivals that no empty node can host."""
         taken = [
-            any(self.fits_empty(task, node) for node in self.cluster.types)
-            for task in self.tasks.classes
+            any(node.takes(task) for node in self.cluster.types) for task in self.tasks.classes
         ]
         return tuple(np.flatnonzero(~np.array(taken)[self.tasks.class_of]).tolist())
 

@@ -112,7 +112,7 @@ def best_schedule(
     enough, lanes = led.bound * (1 + CLOSE), two_at_most(problem) and not first
     if not lanes and len(problem) > FEW:
         rng, part = np.random.default_rng(seed), limits.within(0.5 * limits.remaining)
-        best = annealed(problem, best, rng, part, enough, first)
+        best = annealed(problem, best, rng, part, enough=enough, first=first)
     value = value_of(problem, best)
     limits.progress("lists of jobs", value, led.bound)
     if value <= enough:

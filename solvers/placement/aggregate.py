@@ -133,6 +133,7 @@ def state_cost(
     weights: tuple[float, float],
     node: NodeType,
     free_cpu: int,
+    *,
     gpu_free: Sequence[int],
 ) -> float:
     """Return the cost of a node's state, by weights per W and per milli-GPU of fragmentation."""
@@ -183,12 +184,11 @@ class Aggregate:
         # Tasks of memory alone use nothing that costs or runs short in the master: they are
         # left out of it and find room afterwards.
         self.weightless = (self.num_gpu == 0) & (self.cpu_milli == 0)
-        self.fits_type = np.array(
-            [[problem.fits_empty(c, t) for c in self.classes] for t in self.types]
-        )
+        self.fits_type = np.array([[node.takes(c) for c in self.classes] for node in self.types])
         self.weights = self.power_weight, self.frag_weight
         self._idle_cost = [
-            state_cost(problem, self.weights, t, t.cpu_milli, [1000] * t.gpus) for t in self.types
+            state_cost(problem, self.weights, t, t.cpu_milli, gpu_free=[1000] * t.gpus)
+            for t in self.types
         ]
         self._costs: dict[tuple[int, int, tuple[int, ...]], float] = {}
 
@@ -208,7 +208,7 @@ class Aggregate:
             gpu_free = [1000 - load for load in key[2]]
             gpu_free += [1000] * (node.gpus - len(gpu_free))
             free = node.cpu_milli - used
-            state = state_cost(self.problem, self.weights, node, free, gpu_free)
+            state = state_cost(self.problem, self.weights, node, free, gpu_free=gpu_free)
             self._costs[key] = state - self._idle_cost[t]
         return self._costs[key]
 

@@ -81,7 +81,7 @@ def _by_known_prices(problem: PlacementProblem, known: ColumnGeneration) -> Outc
     demand = np.bincount(own[problem.tasks.class_of], minlength=len(place))
     demand = np.where(known.aggregate.weightless, 0, demand)
     bound = known.with_idle(known.proven(best, demand))
-    return _bounded(problem, known, bound, Termination.COMPLETED, {"rounds": 0})
+    return _bounded(problem, known, bound, Termination.COMPLETED, info={"rounds": 0})
 
 
 def patterns(
@@ -166,6 +166,7 @@ def generate(
     limits: Limits,
     tolerance: float,
     fine: int = FINE,
+    *,
     patience: int = 0,
 ) -> ColumnGeneration:
     """Column generation until bound and program agree, with so many CPU units in the end."""
@@ -206,7 +207,7 @@ def _bound_outcome(
         return Outcome(None, Status.NO_SOLUTION, stop, info=info)
     if not generation.short:
         info["lp_value"] = _in_sense(problem, generation.upper)
-    return _bounded(problem, generation, generation.bound, stop, info)
+    return _bounded(problem, generation, generation.bound, stop, info=info)
 
 
 def _bounded(
@@ -214,6 +215,7 @@ def _bounded(
     generation: ColumnGeneration,
     bound: float,
     stop: Termination,
+    *,
     info: dict[str, float | int | str],
 ) -> Outcome:
     """Return the outcome of a bound on costs, less what rounding may have added."""

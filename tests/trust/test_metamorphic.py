@@ -118,7 +118,6 @@ def test_the_optimum_is_that_of_the_same_problem_told_in_another_way(case: Case)
 def test_seconds_in_another_unit_scale_bound_and_energy(problem: Any) -> None:
     other = problem_of(scaled(problem.to_json(), 8, TIMES))
     one, two = (optgap.bound(p, "bound-over-time", rounds=1).bound for p in (problem, other))
-    assert one is not None
     assert two == pytest.approx(8 * one, rel=CLOSE)
     for policy in ("first", "bestfit"):
         runs = [optgap.run(p, policy).objective for p in (problem, other)]

@@ -336,7 +336,7 @@ def _migration(source: str, nodes: Sequence[Node], pods: Sequence[Pod]) -> Migra
         PlacementSolution.of_arrays(at, masks),
         [not pod.stays for pod in pods],
         [pod.allowed for pod in pods],
-        source,
+        source=source,
         further=_further(nodes, pods),
         fixed_w=sum(one.fixed_w for one in devices),
     )

@@ -101,7 +101,7 @@ def placing_model(counted: Counted) -> CountedModel:
 
 
 def solve_counted(
-    model: CountedModel, limits: Limits, seed: int, gap: float = 0.0, target: float | None = None
+    model: CountedModel, limits: Limits, seed: int, *, gap: float = 0.0, target: float | None = None
 ) -> Solved:
     """Solve a counted model by HiGHS; its bound is valid."""
     solved = solve(

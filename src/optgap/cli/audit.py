@@ -35,6 +35,7 @@ LogSettings = Annotated[
 
 
 def command(
+    *,
     kind: Kind,
     source: Source,
     log: Log = None,

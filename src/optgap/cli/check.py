@@ -17,6 +17,7 @@ SHOWN = 20
 
 
 def command(
+    *,
     problem_file: opt.ProblemFile,
     solution_file: Annotated[
         str,

@@ -8,6 +8,7 @@ from optgap.cli import options as opt
 
 
 def command(
+    *,
     subject: Annotated[
         str,
         opt.argument("FAMILY|PROBLEM.json", "a problem, or a family's preset"),
@@ -34,7 +35,7 @@ def command(
     require_ending(plot)
     given: dict[str, Any] = assignments(settings or [], "--set")
     asked = given if size is None else {"size": size, **given}
-    problem = problem_of(subject, preset, size, given := dict(given), seed)
+    problem = problem_of(subject, preset, size, given := dict(given), seed=seed)
     with foreign():  # a wrong name is told before any work
         choose_policy(problem, policy, given)
     answer = interruptible(

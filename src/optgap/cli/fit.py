@@ -30,6 +30,7 @@ Arguments = Annotated[
 
 
 def command(
+    *,
     arguments: Arguments,
     by: Annotated[
         str | None, opt.option("--by", "COL[,COL]", "fit each value of these columns apart")

@@ -14,6 +14,7 @@ NOTES = ("columns: ", "arrivals: ", "times: ")
 
 
 def command(
+    *,
     name: Annotated[str | None, opt.argument("FAMILY", "the problem family")] = None,
     output: Annotated[
         str, opt.option("--output -o", "FILE", "the problem file; - is stdout")
@@ -58,7 +59,7 @@ def command(
     if any(key not in MODELS for key in given_files) or _document(spec, given_files):
         opt.refuse({"--preset": preset, "--size": size}, "conflicts with tables", "give only one")
         wanted = assignments(columns or [], "--column")
-        problem = from_tables(spec, {**given, **given_files}, seed, wanted)
+        problem: Any = from_tables(spec, {**given, **given_files}, seed, wanted)
     else:
         if size is not None:
             opt.refuse({"--size": given.get("size")}, "conflicts with --set size", "give only one")

@@ -28,6 +28,7 @@ def deliver(
     problem: Any,
     out: Output,
     solution_file: str | None,
+    *,
     plot: str | None = None,
     ask: str | None = None,
     tables: Iterable[str] = (),

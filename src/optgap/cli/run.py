@@ -9,6 +9,7 @@ from optgap.registry import family, file_options
 
 
 def command(
+    *,
     problem_file: opt.ProblemFile,
     policy: Annotated[
         str,
@@ -43,7 +44,7 @@ def command(
         _write(problem, result.solution, tables)
     out = Output(json, silent="-" in (output, *tables.values()))
     written = [path for path in tables.values() if path is not None]
-    return deliver(result, problem, out, output, plot, problem_file, written)
+    return deliver(result, problem, out, output, plot=plot, ask=problem_file, tables=written)
 
 
 def _refuse_foreign(problem: Any, tables: dict[str, str | None]) -> None:

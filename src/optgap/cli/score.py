@@ -9,6 +9,7 @@ from optgap.cli import options as opt
 
 
 def command(
+    *,
     policy: Annotated[
         str,
         opt.argument(

@@ -23,6 +23,7 @@ Conflict = Annotated[
 
 
 def command(
+    *,
     problem_file: opt.ProblemFile,
     method: opt.Method = "auto",
     settings: opt.Settings = None,
@@ -50,7 +51,7 @@ def command(
     )
     runnable = choose_method(problem, method, params, bounding=bound_only)
     result = interruptible(
-        lambda limits: execute(problem, runnable, limits, seed, bound_only),
+        lambda limits: execute(problem, runnable, limits, seed, bound_only=bound_only),
         time_limit,
         effort,
     )
@@ -58,7 +59,7 @@ def command(
         result = _with_conflict(result, problem, time_limit)
     out = Output(json, silent=output == "-")
     ask = None if conflict else problem_file
-    return deliver(result, problem, out, output, plot, ask)
+    return deliver(result, problem, out, output, plot=plot, ask=ask)
 
 
 def _with_conflict(result: Result, problem: Problem, time_limit: float | None) -> Result:

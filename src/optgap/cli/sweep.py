@@ -13,6 +13,7 @@ SHOWN = 5
 
 
 def command(
+    *,
     spec: Annotated[str, opt.argument("SPEC.toml", "the grid of comparisons")],
     output: Annotated[
         str | None,

@@ -10,6 +10,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -22,7 +23,7 @@ from optgap.comparing.gaps import Methods, Policies
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
 from optgap.models.errors import InputError, NoQuote, shorten
-from optgap.models.limits import Limits, Progress
+from optgap.models.limits import Limits
 from optgap.models.performance.saved import FittedParameters
 from optgap.models.shown import MOST
 from optgap.progress import in_notebook
@@ -260,7 +261,6 @@ def compare(
     effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
-    progress: Progress = in_notebook,
     parts: bool = False,
 ) -> Comparison: ...
 
@@ -277,7 +277,6 @@ def compare(
     effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
-    progress: Progress = in_notebook,
     parts: bool = False,
 ) -> UncertainComparison: ...
 
@@ -293,7 +292,6 @@ def compare(
     effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
-    progress: Progress = in_notebook,
     parts: bool = False,
 ) -> Comparison | UncertainComparison:
     """Run methods and policies on one problem, and measure every gap.
@@ -323,9 +321,7 @@ def compare(
     seed
         Seed of the random number generator. Default 0.
     limits
-        Limits that can be interrupted and report progress.
-    progress
-        Function that is told phase, incumbent and bound. Default: show these in a notebook.
+        Limits that can be interrupted and report progress. Default: show progress in a notebook.
     parts
         Whether to bound the part that each policy accepts where no solution serves everything.
         Default False.
@@ -352,13 +348,13 @@ def compare(
     >>> gaps.to_frame()["gap_to_bound"].round(3).to_dict()
     {'exact': 0.0, 'pwr': 0.051, 'fgd': 0.316}
     """
-    asked: dict[str, Any] = {
-        "time_limit": time_limit, "effort": effort, "seed": seed, "limits": limits,
-        "progress": progress, "parts": parts,
-    }  # fmt: skip
+    limits = limits or Limits(progress=in_notebook)
+    asked: dict[str, Any] = {"time_limit": time_limit, "effort": effort, "seed": seed}
+    asked |= {"limits": limits, "parts": parts}
     if uncertainty is None:
         return gaps.compare(problem, policies, methods, **asked)
-    return _uncertain(as_problem(problem), policies, methods, uncertainty, level, asked)
+    given = as_problem(problem)
+    return _uncertain(given, policies, methods, uncertainty, level=level, asked=asked)
 
 
 def _uncertain(
@@ -366,6 +362,7 @@ def _uncertain(
     policies: Policies,
     methods: Methods,
     samples: int,
+    *,
     level: float,
     asked: Mapping[str, Any],
 ) -> UncertainComparison:
@@ -382,10 +379,10 @@ def _uncertain(
     why = [f"{os.path.basename(fit.source)}: {fit.unknown}" for fit in fits if fit.unknown]
     seed, effort, parts = asked["seed"], asked["effort"], asked["parts"]
     problems, left_out = ([], 0) if why else _drawn_problems(problem, fits, samples, seed)
-    limits = asked["limits"] or Limits(progress=asked["progress"])
+    limits = asked["limits"]
 
     def run(one: Problem, plan: _Plan) -> Comparison:
-        return gaps.compare(one, plan.policies, plan.methods, **{**asked, "limits": limits})
+        return gaps.compare(one, plan.policies, plan.methods, **asked)
 
     names = gaps.method_names(problem.family, methods)
     wanted = _Plan(tuple(gaps.policy_names(problem.family, policies)), tuple(names))
@@ -394,7 +391,7 @@ def _uncertain(
     plan, alike, remarks = (
         (None, None, why)
         if why
-        else _planned(wanted, central, samples, BUDGET * effort, lambda plan: run(problem, plan))
+        else _planned(wanted, central, samples, BUDGET * effort, run=partial(run, problem))
     )
     done: list[Comparison] = []
     for one in problems:
@@ -421,6 +418,7 @@ def _planned(
     central: Comparison,
     draws: int,
     budget: float,
+    *,
     run: Callable[[_Plan], Comparison],
 ) -> tuple[_Plan | None, Comparison | None, list[str]]:
     """Choose policies and methods for draws by the work at the fitted values; None if too dear.

@@ -65,7 +65,7 @@ def read_solution(
     told = f"read from a {file.solver} file" + (f" that says {file.says}" if file.says else "")
     if file.infeasible:
         outcome = Outcome(None, Status.NO_SOLUTION, message=f"{told}: there is no solution")
-        return refereed(subject, runnable, outcome, working_time() - started, 0)
+        return refereed(subject, runnable, outcome, working_time() - started, seed=0)
     found = written(subject, runnable, Limits())
     values = _values(found, file, os.fspath(path))
     try:
@@ -77,7 +77,7 @@ def read_solution(
         broken = NoQuote(f"{first.constraint}: {first.found}")
         raise InputError(os.fspath(path), first.where, broken, f"at most {first.limit}")
     outcome = Outcome(solution, Status.FEASIBLE, message=told)
-    result = refereed(subject, runnable, outcome, working_time() - started, 0)
+    result = refereed(subject, runnable, outcome, working_time() - started, seed=0)
     worth, stated = result.objective, file.objective
     if worth is not None and stated is not None and not close(abs(stated), abs(worth)):
         note = f"{result.message}; it says {stated:.10g}, the referee finds {worth:.10g}"

@@ -65,14 +65,14 @@ def method(
     ------
     InputError: for an unknown name or parameter, or a value of the wrong type.
     """
-    return _from_table(spec, spec.methods, text, given, source)
+    return _from_table(spec, spec.methods, text, given, source=source)
 
 
 def formulation(
     spec: FamilySpec, text: str, given: Mapping[str, Any] | None = None, source: str = "--method"
 ) -> Runnable:
     """Return the formulation that ``name(key=value, …)`` names; errors are as for `method`."""
-    return _from_table(spec, spec.formulations, text, given, source)
+    return _from_table(spec, spec.formulations, text, given, source=source)
 
 
 def policy(
@@ -93,12 +93,16 @@ def policy(
         cannot be imported.
     """
     if not isinstance(text, str):
-        return _own(spec, text, getattr(text, "__name__", type(text).__name__), given, source)
+        return _own(
+            spec, text, getattr(text, "__name__", type(text).__name__), given, source=source
+        )
     name, params = split_call(text, source)
     if name in spec.policies:
-        return _from_table(spec, spec.policies, text, given, source)
+        return _from_table(spec, spec.policies, text, given, source=source)
     if ":" in name:
-        return _own(spec, user_object(name, source), name, {**params, **(given or {})}, source)
+        return _own(
+            spec, user_object(name, source), name, {**params, **(given or {})}, source=source
+        )
     words = f"one of {{}}, or module:attribute{_elsewhere(name, spec)}"
     raise InputError(source, "", name, one_of(spec.policies, words))
 
@@ -108,6 +112,7 @@ def _from_table(
     table: Mapping[str, Entry],
     text: str,
     given: Mapping[str, Any] | None,
+    *,
     source: str,
 ) -> Runnable:
     name, params = split_call(text, source)
@@ -132,7 +137,7 @@ def _elsewhere(name: str, own: FamilySpec) -> str:
 
 
 def _own(
-    spec: FamilySpec, target: Any, name: str, given: Mapping[str, Any] | None, source: str
+    spec: FamilySpec, target: Any, name: str, given: Mapping[str, Any] | None, *, source: str
 ) -> Runnable:
     if not callable(target) and not hasattr(target, "place"):
         raise InputError(source, name, target, "a function, or a class with a method place")

@@ -101,7 +101,9 @@ def timeline(
     times, counts, watts = _levels(problem, solution, spans(solution, end))
     hours = np.array(times) / 3600
     unit, scale = ("kW", 1000.0) if max(watts) > 2000 else ("W", 1.0)
-    twin_steps(ax, hours, counts, np.array(watts) / scale, ("GPUs active", f"power ({unit})"))
+    twin_steps(
+        ax, hours, counts, np.array(watts) / scale, labels=("GPUs active", f"power ({unit})")
+    )
     ax.set_xlabel("time (h)")
     ax.set_xlim(0, float(hours[-1]) or 1.0)
     found = problem.evaluate(solution)

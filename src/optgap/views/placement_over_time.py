@@ -60,7 +60,7 @@ def _power(line: Timeline, until: float, unit_s: float, ax: Axes) -> None:
         what = f"\nmeans of {span(until / DETAILED)}"
     power, gpus = (np.append(values, values[-1]) for values in curves)
     labels = (f"power ({unit}){what}", "GPUs asked for by what runs")
-    twin_steps(ax, np.append(time_s, until) / unit_s, power, gpus, labels)
+    twin_steps(ax, np.append(time_s, until) / unit_s, power, gpus, labels=labels)
 
 
 def means(time_s: FloatArray, values: FloatArray, until: float) -> FloatArray:

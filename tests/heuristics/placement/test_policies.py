@@ -75,9 +75,6 @@ def test_every_placement_is_that_of_the_plain_rules(
     assert placements(outcome.solution) == SlowRun(problem, name, seed=seed, **params).place_all()
     assert problem.check(outcome.solution) == []
     assert outcome.termination is Termination.COMPLETED
-    assert outcome.claimed == pytest.approx(
-        problem.evaluate(outcome.solution).objective, rel=1e-9, abs=1e-6
-    )
 
 
 @pytest.mark.parametrize(("name", "params"), VARIANTS, ids=str)
@@ -341,9 +338,6 @@ def test_every_start_is_that_of_the_plain_simulation(
     assert runs(outcome.solution) == SlowTimedRun(problem, name, **params).runs()
     assert problem.check(outcome.solution) == []
     assert outcome.termination is Termination.COMPLETED
-    assert outcome.claimed == pytest.approx(
-        problem.evaluate(outcome.solution).objective, rel=1e-9, abs=1e-6
-    )
 
 
 @pytest.mark.parametrize("name", ["pwr+fgd", "gpuclustering", "random"])

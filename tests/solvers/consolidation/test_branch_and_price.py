@@ -204,7 +204,6 @@ def test_columns_are_packed_into_their_servers_and_no_others() -> None:
     master = tree_of(problem).generation.master
     sets: list[tuple[Column, int]] = [((0, 2), 1), ((0,), 1), ((1,), 0), ((1,), 0), ((3,), FREE)]
     placement = pack_columns(master, sets)
-    assert placement is not None
     assert problem.check(instance_of(problem).solution(placement)) == []
     assert {g // 3 for g in placement[0]} == {1}
     assert {g // 3 for g in placement[1]} == {0}
@@ -258,7 +257,6 @@ def covered(problem: ConsolidationProblem, first: Placement | None = None) -> Co
     levels = cost_levels(incumbent.instance)
     bound = closed_form_bound(incumbent.instance, levels, level_counts(incumbent.instance, levels))
     answer = solve_covering(incumbent, bound, Limits(20), 0)
-    assert answer is not None
     assert answer.infeasible == (least is None)
     if least is not None:
         agrees(problem, incumbent)
@@ -294,7 +292,6 @@ def test_without_a_tree_and_a_program_the_row_says_why_the_gap_is_open(
     outcome = Exact(instance_of(problem), Limits(), 0).run()
     assert outcome.status is Status.FEASIBLE
     assert outcome.message == "not proven: too many sets of tasks fit a GPU"
-    assert outcome.bound is not None
     assert outcome.bound < problem.evaluate(outcome.solution).objective
 
 
@@ -323,7 +320,6 @@ def test_placements_made_again_keep_the_rules_and_cost_no_less_than_the_optimum(
     improve(incumbent, Limits(), 0.0, rng)
     assert incumbent.instance.total_flat(incumbent.flat) == pytest.approx(incumbent.watts)
     agrees(problem, incumbent)
-    assert least is not None
     assert least * (1 - 1e-9) <= incumbent.watts <= before
 
 

@@ -242,7 +242,7 @@ def test_annealing_makes_no_schedule_worse_and_keeps_the_gpu_counts() -> None:
         rng = np.random.default_rng(0)
         counts = [problem.application(job).modes[0].gpu_count for job in range(len(problem))]
         first = listed(problem, counts)
-        found = annealed(problem, first, rng, Limits(0.3), 0.0)
+        found = annealed(problem, first, rng, Limits(0.3), enough=0.0)
         assert value_of(problem, found) <= value_of(problem, first)
         assert {(job, g) for job, g, _ in found} == {(job, g) for job, g, _ in first}
         assert problem.check(placed(problem, found)) == []

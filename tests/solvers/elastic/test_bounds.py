@@ -24,7 +24,7 @@ from optgap.registry import FAMILIES
 from optgap.solvers.backends.growing import Growing
 from optgap.solvers.elastic import METHODS, auto, auto_bound
 from optgap.solvers.elastic.area import shortest_first
-from optgap.solvers.elastic.exhaustive import OrderSearch, apart, dominated, exhaustive
+from optgap.solvers.elastic.exhaustive import OrderSearch, dominated, exhaustive
 from optgap.solvers.elastic.joint import Tables, by_worth, ends, order_of
 from optgap.solvers.elastic.offline import offline
 from optgap.solvers.elastic.orders import Orders
@@ -215,14 +215,6 @@ def test_jobs_of_milliseconds_and_of_years_are_proven_beside_one_another(later: 
         assert value * (1 - 6e-7) <= best.bound <= value * (1 + 1e-9)
 
 
-def test_jobs_that_come_when_all_are_done_are_searched_by_themselves() -> None:
-    problem = two_and_one_later(21.0)  # later than one after another
-    best = exhaustive(problem, limits=Limits(), seed=0)
-    assert apart(problem) == [[0, 1], [2]]
-    assert apart(two_and_one_later(19.0)) == [[0, 1, 2]]
-    assert best.info["groups"] == 2
-
-
 @examples(15)
 @given(problem=elastic_problems(max_jobs=4, free=True), data=st.data())
 def test_no_prefix_is_bounded_above_the_optimum_of_an_order_that_begins_with_it(
@@ -404,8 +396,6 @@ def test_a_bound_holds_at_whatever_prices_the_solver_names(monkeypatch: pytest.M
 def test_four_jobs_of_fitted_models_are_certified_and_too_few_programs_are_named() -> None:
     problem = small(seed=9, size=4, gpus=16, hours=0.2)
     found = offline(problem, limits=Limits(), seed=0, runs=100)
-    assert found.claimed is not None
-    assert found.bound is not None
     assert "starts" in found.bound_by
     assert found.claimed <= found.bound * 1.02
     assert "search ended" not in found.message

@@ -262,7 +262,9 @@ def test_fragments_split_over_gpus_add_up_to_those_of_the_node() -> None:
             lone = [r for r in free if r < 1000]
             split = sum(float(active[r]) for r in lone) + float(idle[3 - len(lone)])
             left = 32_000 - band.max_used_milli
-            whole = state_cost(made, aggregate.weights, aggregate.types[0], left, list(free))
+            whole = state_cost(
+                made, aggregate.weights, aggregate.types[0], left, gpu_free=list(free)
+            )
             assert split == pytest.approx(whole)
 
 
