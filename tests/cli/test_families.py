@@ -286,9 +286,8 @@ def test_a_policy_that_passes_the_limit_is_measured_against_what_it_kept(
 
 
 def test_a_trace_stands_in_for_jobs(cli: Cli) -> None:
-    Path("trace.csv").write_text(
-        "name,time,application,num_replicas,batch_size\nx-0,5,ncf,3,4096\n"
-    )
+    header = "submit_time,model_name,batch_size,num_gpu,duration\n"
+    Path("trace.csv").write_text(f"{header}5,ncf,4096,3,600\n")
     pool = ["--set", "gpus=8", "--set", "pool=t4"]
     answer = cli("generate", "elastic", "--trace", "trace.csv", *pool, "-o", "p.json")
     assert answer.code == 0
