@@ -167,7 +167,7 @@ def test_the_clocks_of_a_fit_are_taken_over_unless_others_are_asked_for(
     [
         (fit("linear-power", {"A100": {"P_gs": 3, "alpha": 1}}, 1, 2), "a model of A100, expected"),
         (fit("linear-power", {"bfs": {"P_gs": 3, "alpha": 1}}, 1, 2), "one fitted on lstm"),
-        (fit("dram-runtime", {"": {"a": 1}}, 1, 2), "linear-power or power-law-power or"),
+        (fit("dram-runtime", {"": {"a": 1}}, 1, 2), "linear-power or power-law-jct"),
         (fit("linear-power", {"": {"P_gs": 3}}, 1, 2), "no alpha"),
         (fit("linear-power", {}, 1, 2), "found none"),
     ],
@@ -247,7 +247,7 @@ def test_jobs_of_philly_come_in_order_and_their_load_is_what_is_asked(tmp_path: 
 
 
 def test_other_series_and_files_that_are_not_there_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="series: found 'mars', expected synthetic or philly"):
+    with pytest.raises(InputError, match="series: found 'mars', expected one of synthetic, philly"):
         philly(seed=0, size=3, series="mars")
     with pytest.raises(InputError, match="no such file"):
         series(tmp_path)
