@@ -45,7 +45,7 @@ from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.result import Outcome, Termination
 
-NEXT_ROW, DECIDE = map(python_of, (next_row, decide))
+NEXT_ROW, DECIDE = python_of(next_row), python_of(decide)
 """Event loop of the built-in policies, interpreted by Python as the policy is."""
 
 Decision = tuple[int, tuple[int, ...]]
