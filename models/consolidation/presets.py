@@ -24,7 +24,7 @@ from optgap.models.consolidation.problem import (
 )
 from optgap.models.consolidation.tasks import Task
 from optgap.models.consolidation.traces import PAI, PHILLY, Workload, draw, utilisation
-from optgap.models.errors import InputError
+from optgap.models.errors import InputError, one_of
 from optgap.models.performance.measured import gv100_power, gv100_time
 from optgap.models.spec import Entry, defaults, entries
 
@@ -215,7 +215,7 @@ def over_time(
     pool, jobs = None, None
     origin = "synthetic"
     if series not in ("synthetic", "philly"):
-        raise InputError("--set", "series", series, "synthetic or philly")
+        raise InputError("--set", "series", series, one_of(("synthetic", "philly")))
     if series == "philly":
         folder = data or os.environ.get("OPTGAP_DATA", ".")
         pool, jobs = recorded.series(folder), recorded.jobs(folder)

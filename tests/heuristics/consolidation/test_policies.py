@@ -211,9 +211,9 @@ def test_every_score_is_that_of_a_plain_transcription(problem: ConsolidationProb
     told: list[tuple[np.ndarray, ...]] = []
     least = policy.least
 
-    def overheard(state: ConsolidationState, task: int, *found: Any) -> Choice:
-        told.append(found[:3])
-        return least(state, task, *found)
+    def overheard(state: ConsolidationState, task: int, *found: Any, own_s: float) -> Choice:
+        told.append(found)
+        return least(state, task, *found, own_s=own_s)
 
     def looked_at(state: ConsolidationState, task: int) -> Choice:
         chosen = decide(state, task)
