@@ -16,8 +16,6 @@ from collections.abc import Callable
 from itertools import combinations, product
 from typing import Any
 
-import numpy as np
-
 import optgap
 from optgap.heuristics.coscheduling.ecosched import best_action, phase_one, regrets, weight_of
 
@@ -35,7 +33,7 @@ def main() -> None:
     )
     for jobs, gpus, numa in CASES:
         problem = optgap.generate("coscheduling", seed=0, size=jobs, gpus=gpus, numa=numa)
-        times = phase_one(problem, "perfect", 0.0, np.random.default_rng(0))
+        times = phase_one(problem, "perfect")
         for tau in (0.14, 100.0):
             kept = [
                 regrets(app, tau, t) for app, t in zip(problem.applications, times, strict=True)

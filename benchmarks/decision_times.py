@@ -22,8 +22,8 @@ import numpy as np
 import optgap
 from optgap.heuristics.consolidation import least_added_energy
 from optgap.heuristics.placement import engine
-from optgap.models.elastic.simulation.most_worth import MostWorth
 from optgap.models.placement.presets import alibaba
+from optgap.solvers.elastic.most_worth import MostWorth
 
 Timed = list[float]
 

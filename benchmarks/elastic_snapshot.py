@@ -15,13 +15,12 @@ from operator import itemgetter
 import numpy as np
 
 from optgap.models.elastic import presets
-from optgap.models.elastic.snapshot import Choices, Snapshot, Solved, horizon
 from optgap.models.limits import Limits
 from optgap.models.result import Status
 from optgap.solvers.backends import solve as run
 from optgap.solvers.backends.pulp_model import from_pulp
 from optgap.solvers.elastic.formulation import Configuration
-from optgap.solvers.elastic.snapshot import solve
+from optgap.solvers.elastic.snapshot import Choices, Snapshot, Solved, solve
 from optgap.solvers.formulation import Program
 
 GAP = 1e-6
@@ -32,8 +31,7 @@ def snapshot(jobs: int, gpus: int) -> Snapshot:
     problem = presets.day(seed=0, size=jobs, gpus=gpus, pool="v100")
     done = np.random.default_rng(0).uniform(0.05, 1, jobs)
     left, of_class = problem.jobs.iterations * done, problem.jobs.of_class
-    wait = horizon(problem, of_class, left)
-    return Snapshot(Choices.of(problem), of_class, left, gpus, problem.power_limit_w, wait)
+    return Snapshot.of(problem, Choices.of(problem), of_class, left)
 
 
 def milp(snapshot: Snapshot, *, limits: Limits | None = None, gap: float = 1e-9) -> Solved:

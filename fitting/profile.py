@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from itertools import islice
@@ -253,40 +251,6 @@ def label(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
-
-
-_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    ">=": operator.ge, "<=": operator.le, "!=": operator.ne, "==": operator.eq,
-    ">": operator.gt, "<": operator.lt, "=": operator.eq,
-}  # fmt: skip
-_CONDITION = re.compile(r"\s*([^<>=!]+?)\s*(>=|<=|!=|==|>|<|=)\s*(.+?)\s*")
-
-
-def where(profile: Profile, condition: str) -> Profile:
-    """Return the rows that satisfy ``column>=value`` (also <=, >, <, =, !=); text compares as text.
-
-    Raises
-    ------
-    InputError: for a condition that cannot be read, or that no row satisfies.
-    """
-    match = _CONDITION.fullmatch(condition)
-    if not match:
-        raise InputError("--where", "", condition, "a condition like frequency_mhz>=502")
-    name, sign, text = match.groups()
-    values = profile[name]
-    compared: object = text
-    if values.dtype.kind == "f":
-        try:
-            compared = float(text)
-        except ValueError:
-            raise InputError("--where", name, text, "a number, as in that column") from None
-    elif sign not in ("=", "==", "!="):
-        raise InputError("--where", name, sign, "= or != for a column of text")
-    rows = np.flatnonzero(_OPERATORS[sign](values, compared))
-    if not len(rows):
-        raise InputError("--where", "", condition, f"some of the {len(profile)} rows to satisfy it")
-    left = len(profile) - len(rows)
-    return profile.take(rows).noting(f"{left} rows left out by {condition}") if left else profile
 
 
 def drop_missing(profile: Profile, columns: Sequence[str]) -> Profile:

@@ -112,7 +112,7 @@ def fig2(study: Study) -> Iterator[Row]:
     A constant series correlates with nothing: it is left out, or counts as 0.
     """
     if study.files is not None:
-        every = recorded.series("philly", study.files, summed=True)
+        every = recorded.series(study.files, summed=True)
         moving = [one for one in every if np.ptp(one) > 0]
         *shares, small = _drawn(study, moving)
         for claim, share in zip(study.item.claims, shares, strict=True):

@@ -432,7 +432,7 @@ def overhead(study: Study) -> Iterator[Row]:
 
 def decision_ms(problem: CoschedulingProblem) -> float:
     """Return the best of fifty rounds of Phase II with everything waiting, ms."""
-    times = phase_one(problem, "perfect", 0.0, np.random.default_rng(0))
+    times = phase_one(problem, "perfect")
     kept = [regrets(a, H100.tau, t) for a, t in zip(problem.applications, times, strict=True)]
     offers = [(job, kept[a]) for job, a in enumerate(problem.jobs)]
     weight, best = weight_of(problem, None), float("inf")

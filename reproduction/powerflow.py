@@ -80,7 +80,7 @@ def knobs(policy: str, knob: float) -> dict[str, Any]:
     """Return the parameters of a policy at its knob: η, a common clock, or none with Zeus."""
     if policy == "powerflow":
         return {"eta": knob}
-    return {"capped": False, **({} if "zeus" in policy else {"frequency": knob})}
+    return {} if "zeus" in policy else {"frequency": knob}
 
 
 def frontier(
@@ -287,11 +287,10 @@ def _in_use(problem: ElasticProblem, name: str, knob: float) -> tuple[float, flo
 
 
 def fig9(study: Study) -> Iterator[Row]:
-    """Models learnt in the loop against profiles known beforehand, and against one factor."""
+    """Models learnt in the loop against profiles known beforehand."""
     modes: dict[str, dict[str, Any]] = {
         "online": {},
         "online, measuring free": FREE,
-        "one factor, measuring free": {"profiles": "scaled", **FREE},
     }
     for label, params in modes.items():
         equal, longer, more = [], [], []
@@ -419,7 +418,6 @@ MODES: dict[str, dict[str, Any]] = {
     "profiles=online": {},
     "profiles=online, measuring free": FREE,
     "profiles=perfect": {"profiles": "perfect"},
-    "profiles=scaled": {"profiles": "scaled"},
 }
 """What PowerFlow believes of its jobs; the first is its default."""
 TEN_TIMES = {"threshold_1": 32_500.0, "threshold_2": 72_000.0}
@@ -442,7 +440,6 @@ def causes(study: Study) -> Iterator[Row]:
         ("tiresias", ", restarts free for both", free, {}),
         ("tiresias", " by Gittins index", problem, {"discipline": "gittins"}),
         ("tiresias", " with queues ten times as long", problem, TEN_TIMES),
-        ("afs", " without lengths", problem, {"lengths": False}),
     ):
         ours = frontier(study, where, "powerflow")
         ratio, _ = best_ratio(frontier(study, where, name, **params), ours)

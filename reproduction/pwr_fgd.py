@@ -621,7 +621,7 @@ def _first_name(data: Path, problem: PlacementProblem, seed: int) -> PlacementPr
 
 def _default_workload(data: Path, problem: PlacementProblem, seed: int) -> PlacementProblem:
     """Measure fragmentation against Default's tasks instead of the trace's own."""
-    tasks = read_tasks(data / pods("default"), problem.cluster, None)
+    tasks = read_tasks(data / pods("default"), problem.cluster)
     return replace(problem, workload=TargetWorkload.from_tasks(tasks))
 
 
@@ -638,10 +638,12 @@ def with_share(tasks: Tasks, share: float) -> IntArray:
 def _less_multi(share: float) -> Change:
     def change(data: Path, problem: PlacementProblem, seed: int) -> PlacementProblem:
         cluster = read_nodes(data / NODES)
-        tasks = read_tasks(data / pods("multigpu50"), cluster, None)
+        tasks = read_tasks(data / pods("multigpu50"), cluster)
         tasks = tasks.take(with_share(tasks, share).tolist())
         arrivals, ranks = np.random.default_rng(seed).spawn(2)
-        chosen = inflate(tasks, cluster.gpu_capacity_milli, INFLATED, arrivals, "trace-first")
+        chosen = inflate(
+            tasks, cluster.gpu_capacity_milli, INFLATED, arrivals, sampling="trace-first"
+        )
         workload = TargetWorkload.from_tasks(tasks)
         taken, order = tasks.take(chosen.tolist()), ranks.permutation(len(cluster))
         return PlacementProblem.of(cluster, taken, workload, order)

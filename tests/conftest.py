@@ -34,7 +34,7 @@ TURNS = ({"placement"}, {"coscheduling"}, {"elastic"}, {"consolidation", "queuei
 """Families in this order. Two workers begin with an eighth of the tests each: one compiles for
 placement, the other for nearly all else; coscheduling has nothing to compile."""
 
-LONG = ("test_notebooks.py", "test_docs_commands.py", "test_sweep.py")
+LONG = ("test_notebooks.py", "test_docs_commands.py", "test_sweep.py", "test_hostile_files.py")
 """Run before all else: whoever is given one of these last keeps the others waiting."""
 
 
@@ -179,7 +179,6 @@ def enumerated(monkeypatch: pytest.MonkeyPatch) -> None:
 def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Do all in this process that would be spread over others, which import everything anew."""
     monkeypatch.setattr("optgap.processes.cores", lambda: 1)
-    monkeypatch.setattr("optgap.sweeping.engines.cores", lambda: 1)
 
 
 class Answer(NamedTuple):

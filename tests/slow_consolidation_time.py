@@ -5,7 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from optgap.models.consolidation import ConsolidationProblem, ConsolidationSolution
+import numpy as np
+
+from optgap.models.consolidation import ConsolidationProblem, ConsolidationSolution, GpuKind, Task
+
+
+def overflows(kind: GpuKind, residents: list[Task], capacity: str) -> bool:
+    """Whether a GPU has less memory than these ask for, or utilisation where that is counted."""
+    pick = {"mean": np.mean, "peak": np.max}.get(capacity, lambda series: 0.0)
+    used = sum(float(pick(task.util_percent)) for task in residents)
+    return sum(t.memory_gb for t in residents) > kind.memory_gb + 1e-9 or used > 100 + 1e-6
 
 
 def stepwise(
@@ -13,7 +22,12 @@ def stepwise(
     solution: ConsolidationSolution,
     done_s: Mapping[int, float] | None = None,
 ) -> tuple[float, float]:
-    """Energy and the last end; `done_s`: of some tasks, how much of them had been done before."""
+    """Energy, infinite if a GPU overflows, and the last end.
+
+    Parameters
+    ----------
+    done_s: of some tasks, how much of them had been done before.
+    """
     tasks, rules = problem.tasks, problem.rules
     starts = sorted(solution.assignments, key=lambda a: a.start_s)
     where: dict[int, tuple[int, ...]] = {}
@@ -46,6 +60,8 @@ def stepwise(
         for g in awake:
             own = [ell for ell, gpus in where.items() if g in gpus]
             kind = int(problem.gpu_kind[g])
+            if overflows(problem.kinds[kind], [tasks[ell] for ell in own], rules.capacity):
+                return math.inf, now
             watts += max(problem.line(ell, kind).watts(mhz[g]) for ell in own)
         speed = {}
         for ell, gpus in where.items():

@@ -175,7 +175,7 @@ def optimum(problem: PlacementProblem) -> float | None:
         min(a + float(b), horizon) for a, b in zip(first, problem.tasks.duration_s, strict=True)
     ]
     steps = [0.5 * i for i in range(math.ceil(2 * horizon))]
-    gang, found = problem.tasks.gang, []
+    found = []
 
     def at(now: float, places: Sequence[Place]) -> list[Node]:
         nodes = nodes_of(problem)
@@ -194,14 +194,12 @@ def optimum(problem: PlacementProblem) -> float | None:
             nodes = itertools.chain(*(at(now, places) for now in steps))
             found.append(sum(0.5 * power_w(problem, node) for node in nodes))
             return
-        before = [places[i] for i in range(k) if gang[i] == gang[k]]
         during = [at(now, places) for now in steps if first[k] <= now < last[k]]
         for n in range(len(problem.cluster)):
-            if all(place is not None and place[0] != n for place in before):
-                room = (set(nodes[n].places(tasks[k])) for nodes in during)
-                for gpus in sorted(set.intersection(*room)):
-                    extend([*places, (n, gpus)])
-        if accepting and not any(before):
+            room = (set(nodes[n].places(tasks[k])) for nodes in during)
+            for gpus in sorted(set.intersection(*room)):
+                extend([*places, (n, gpus)])
+        if accepting:
             extend([*places, None])
 
     extend([])

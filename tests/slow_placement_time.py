@@ -6,7 +6,6 @@ Shares no code with the package beyond the problem's own data; what is decided a
 
 from __future__ import annotations
 
-import copy
 import math
 
 from transcriptions.pwr_fgd import SlowRun, kind_of
@@ -20,14 +19,13 @@ class SlowTimedRun(SlowRun):
     def __init__(self, problem: PlacementProblem, policy: str, **options: object) -> None:
         super().__init__(problem, policy, **options)  # type: ignore[arg-type]
         assert problem.over_time is not None
-        self.queue = problem.over_time.queue
         self.ends: dict[int, float] = {}
         self.where: dict[int, tuple[int, tuple[int, ...]]] = {}
         self.starts: dict[int, float] = {}
 
     def runs(self) -> list[tuple[int, tuple[int, ...], float] | None]:
         """Node, GPUs and start of every task."""
-        tasks, waiting = self.problem.tasks, []
+        tasks = self.problem.tasks
         left = [k for k in range(len(tasks)) if self.ever(k)]
         while left or self.ends:
             leave = min(self.ends.values(), default=math.inf)
@@ -36,18 +34,10 @@ class SlowTimedRun(SlowRun):
             if leave == now:
                 for k in [k for k, end in self.ends.items() if end == now]:
                     self.leave(k)
-                for k in list(waiting):
-                    if self.begin(k, now):
-                        waiting.remove(k)
-                    elif self.queue == "fifo":
-                        break
                 continue
             k = left.pop(0)
-            if not self.problem.tasks.first[k]:
-                continue
-            blocked = self.queue == "fifo" and waiting
-            if (blocked or not self.begin(k, now)) and self.queue != "reject":
-                waiting.append(k)
+            if (place := self.place(k)) is not None:
+                self.start(k, place, now)
         return [
             (*self.where[k], self.starts[k]) if k in self.where else None for k in range(len(tasks))
         ]
@@ -55,30 +45,13 @@ class SlowTimedRun(SlowRun):
     def ever(self, k: int) -> bool:
         """Whether some empty node could take task `k`."""
         task, cluster = self.problem.tasks.task_class(k), self.problem.cluster
-        found = 0
         for n in range(len(cluster)):
             fits = task.cpu_milli <= cluster.cpu_milli[n] and task.num_gpu <= cluster.gpus[n]
             named = not (task.num_gpu and task.gpu_spec)
             named = named or cluster.models[n] in task.gpu_spec.split("|")
             if fits and named and task.memory_mib <= cluster.memory_mib[n]:
-                found += 1
-        return found >= int(self.problem.tasks.parts[k])
-
-    def begin(self, k: int, now: float) -> bool:
-        """All rows of the task that begins with row `k`, on different nodes, or none."""
-        kept, found = copy.deepcopy(self.nodes), []
-        rows = range(k, k + int(self.problem.tasks.parts[k]))
-        for i in rows:
-            place = self.place(i)
-            if place is None:
-                self.nodes = kept
-                return False
-            found.append(place)
-            self.nodes[place[0]].tasks += 1001
-        for i, place in zip(rows, found, strict=True):
-            self.nodes[place[0]].tasks -= 1001
-            self.start(i, place, now)
-        return True
+                return True
+        return False
 
     def start(self, k: int, place: tuple[int, tuple[int, ...]], now: float) -> None:
         self.where[k], self.starts[k] = place, now

@@ -17,7 +17,6 @@ from optgap.models.placement.making import (
     trace_of_classes,
 )
 from optgap.models.placement.objective import TimeGoal
-from optgap.models.placement.over_time import Queue
 from optgap.models.placement.presets_over_time import drawn_lives
 
 FEW = (
@@ -28,9 +27,7 @@ FEW = (
 )
 
 
-def small_time(
-    *, seed: int, size: int = 30, queue: Queue = "reject", goal: TimeGoal = "energy"
-) -> PlacementProblem:
+def small_time(*, seed: int, size: int = 30, goal: TimeGoal = "energy") -> PlacementProblem:
     """Five nodes with 24 GPUs, and `size` tasks that ask for 30 % of them on average.
 
     Arrivals at random, lives from the trace's quantiles, and a horizon that cuts them: as long as
@@ -58,5 +55,5 @@ def small_time(
         PlacementObjective(goal),
         f"small-time, {size} tasks, seed {seed}",
         f"{ORIGIN}; synthetic times after its quantiles of lives",
-        over_time=OverTime(queue, math.nan, horizon_s),
+        over_time=OverTime(math.nan, horizon_s),
     )

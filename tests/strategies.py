@@ -26,11 +26,10 @@ from optgap.models.placement import (
     Tasks,
 )
 from optgap.models.placement.objective import Goal, TimeGoal
-from optgap.models.placement.over_time import OverTime, Queue
+from optgap.models.placement.over_time import OverTime
 
 GOALS: tuple[Goal, ...] = get_args(Goal)
 TIME_GOALS: tuple[TimeGoal, ...] = get_args(TimeGoal)
-QUEUES: tuple[Queue, ...] = get_args(Queue)
 MODELS = ("G2", "T4", "P100")
 SPECS = ("G2", "T4", "G2|T4", "P100|P100|T4", "V100M16")
 CPU_SIZES = (0, 1000, 2000, 3152, 8000, 16000, 31000, 32000, 33000)
@@ -80,7 +79,7 @@ def _task_rows(draw: st.DrawFn, cluster: Cluster) -> TaskRow:
 
 
 def tasks_of(rows: Sequence[TaskRow], **more: Any) -> Tasks:
-    """Tasks named by their place, one per row; `more` are columns of times and nodes."""
+    """Tasks named by their place, one per row; `more` are columns of times."""
     return Tasks.of([f"task-{k}" for k in range(len(rows))], *zip(*rows, strict=True), **more)
 
 
@@ -144,14 +143,9 @@ def timed_placement_problems(
     draw: st.DrawFn,
     *,
     goals: Sequence[TimeGoal] = TIME_GOALS,
-    queues: Sequence[Queue] = QUEUES,
-    gangs: bool = False,
     **sizes: int,
 ) -> PlacementProblem:
-    """`placement_problems` whose tasks come and leave: many at one time, some at the horizon.
-
-    With `gangs`, some tasks take two nodes or three.
-    """
+    """`placement_problems` whose tasks come and leave: many at one time, some at the horizon."""
     still = draw(placement_problems(**sizes))
     count = len(still.tasks)
     begin = draw(st.sampled_from((0.0, 1.7e9)))
@@ -162,22 +156,16 @@ def timed_placement_problems(
     if math.inf in duration and math.isnan(horizon):
         horizon = 6.0
     times = {"submit_s": begin + np.array(submit), "duration_s": np.array(duration, dtype=float)}
-    tasks = replace(still.tasks, **times)
-    if gangs:
-        nodes = draw(st.lists(st.sampled_from((1, 1, 2, 3)), min_size=count, max_size=count))
-        submit = np.array(submit)
-        order = np.argsort(submit, kind="stable")  # rows of a task have to stand together
-        tasks = tasks.take(order.tolist()).on_nodes(np.array(nodes)[order])
     return PlacementProblem.of(
         still.cluster,
-        tasks,
+        replace(still.tasks, **times),
         still.workload,
         still.ranks,
         still.power,
         replace(still.objective, goal=draw(st.sampled_from(list(goals)))),
         "random",
         "synthetic",
-        over_time=OverTime(draw(st.sampled_from(list(queues))), begin, horizon),
+        over_time=OverTime(begin, horizon),
     )
 
 

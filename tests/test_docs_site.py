@@ -18,7 +18,6 @@ HOOKS = ROOT / "docs" / ".hooks"
 
 def hook(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"docs_{name}", HOOKS / f"{name}.py")
-    assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -62,7 +62,6 @@ def test_roles_are_imported_from_the_top_of_the_tree_where_links_for_static_tool
     root: Path, role: str
 ) -> None:
     spec = importlib.util.find_spec(f"optgap.{role}")
-    assert spec is not None
     assert spec.origin is not None
     assert Path(spec.origin).resolve() == root / role / "__init__.py"
     assert (root / "src" / "optgap" / role).resolve() == root / role

@@ -48,7 +48,7 @@ def cats(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: A
     policy = Cats(options)
     clocks: ClockRule = highest
     if options.dfs:
-        clocks = adaptation(options.delta_mhz, options.contention_aware)
+        clocks = adaptation(options.delta_mhz)
     return simulate(problem, policy.decide, limits, clocks)
 
 

@@ -25,11 +25,10 @@ MARGIN = 0.95
 MOST_STEPS = 20_000
 
 
-def adaptation(delta_mhz: float, contention_aware: bool) -> ClockRule:
+def adaptation(delta_mhz: float) -> ClockRule:
     """Return Algorithm 4 with steps of `delta_mhz`; the clock jumps to where the steps end.
 
-    If the steps end in a cycle, the clock is the lowest of the cycle that keeps every κ. With
-    `contention_aware` the predicted time counts the slowdown by the present residents.
+    If the steps end in a cycle, the clock is the lowest of the cycle that keeps every κ.
 
     Raises
     ------
@@ -41,11 +40,10 @@ def adaptation(delta_mhz: float, contention_aware: bool) -> ClockRule:
     def rule(state: ConsolidationState, gpu: int, present: float) -> float:
         problem = state.problem
         kind = problem.kinds[int(problem.gpu_kind[gpu])]
-        slow = float(state.slowdown[gpu]) if contention_aware else 1.0
         bounds = []
         for ell in state.residents(gpu):
             beta = problem.tasks[ell].beta
-            bounds.append((problem.tasks[ell].kappa / slow, kind.beta if beta is None else beta))
+            bounds.append((problem.tasks[ell].kappa, kind.beta if beta is None else beta))
         steps = stepped(kind, present, bounds, delta_mhz)
         return max(steps[-1], lowest(state, gpu, present))
 

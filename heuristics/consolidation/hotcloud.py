@@ -4,8 +4,8 @@ Task l may join the residents R of an active GPU if the mean utilisations allow 
 
     Σ_{r∈R} ū_r + ū_l ≤ u_max,
 
-and takes the first such GPU or, with ``fit="best"``, that of the highest Σ ū_r. If none fits, the
-task wakes a GPU. The true means replace the predictor of the source.
+and takes the first such GPU. If none fits, the task wakes a GPU. The true means replace the
+predictor of the source.
 """
 
 from __future__ import annotations
@@ -22,26 +22,19 @@ from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.tasks import FloatArray
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
-from optgap.models.spec import chosen
 
 EDGE = 1e-7
 """Tolerance of sums of means, %."""
 
 
 def hotcloud(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """Run HotCloud; `given` is as in `HotCloudParams`.
-
-    Raises
-    ------
-    InputError
-        If `fit` is unknown.
-    """
-    options = chosen(HotCloudParams, given, "hotcloud")
+    """Run HotCloud; `given` is as in `HotCloudParams`."""
+    options = HotCloudParams(**given)
     means = problem.mean_micro / 1e6
 
     def score(state: ConsolidationState, task: int, gpus: np.ndarray) -> FloatArray:
         own = state.mean_micro[gpus] / 1e6
-        rank = -own if options.fit == "best" else gpus.astype(np.float64)
-        return np.where(own + means[task] <= options.u_max + EDGE, rank, np.inf)
+        fits = own + means[task] <= options.u_max + EDGE
+        return np.where(fits, gpus.astype(np.float64), np.inf)
 
     return simulate(problem, awake_first(score), limits)

@@ -83,7 +83,7 @@ def least_added(problem: ConsolidationProblem, lasting: FloatArray, u_max: float
             np.where(slept, problem.rules.wake_s, 0.0),
         )
         found = scored(state.tables, watts, problem.gpu_kind, room, wait, now, task, lasting)
-        return least(state, task, *found, float(lasting[task]))
+        return least(state, task, *found, own_s=float(lasting[task]))
 
     return decide
 
@@ -94,6 +94,7 @@ def least(
     added: FloatArray,
     rest: FloatArray,
     end: FloatArray,
+    *,
     own_s: float,
 ) -> Choice:
     """Choose the GPUs for a task by `scored`; each GPU of a spread gang may wake its own server."""

@@ -33,9 +33,6 @@ class CatsParams:
     delta_mhz: float = parameter(
         15.0, "frequency step Δf, which the paper leaves open", "MHz", "CATS, Alg. 4"
     )
-    contention_aware: bool = parameter(
-        False, "also count the slowdown by contention when lowering frequencies"
-    )
 
 
 @dataclass(frozen=True)
@@ -51,12 +48,6 @@ class FirstParams:
 class HotCloudParams:
     """Parameters of HotCloud."""
 
-    fit: str = parameter(
-        "first",
-        "the first GPU that suffices, or the one of highest mean",
-        source="HotCloud",
-        choices=("first", "best"),
-    )
     u_max: float = _u_max()
 
 

@@ -41,7 +41,6 @@ POLICIES = entries(
         "ecosched",
         "EcoSched: per event the jobs and GPU counts of least energy regret and idle share",
         options=EcoSchedParams,
-        seeded=True,
     ),
     Entry("marble", "Marble: every job on its fastest GPU count, first fit in queue order"),
     Entry("sequential_max_gpu", "one job at a time, on the most GPUs that it can use"),

@@ -13,8 +13,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from optgap.heuristics.coscheduling.engine import Action, CoschedulingState, replay
 from optgap.heuristics.coscheduling.parameters import EcoSchedParams
 from optgap.models.coscheduling import Application, CoschedulingProblem
@@ -37,17 +35,12 @@ def ecosched(problem: CoschedulingProblem, *, limits: Limits, seed: int, **given
     InputError: for a parameter out of range, or a signal that the problem lacks.
     """
     options = chosen(EcoSchedParams, given, "ecosched")
-    for name, holds, expected in (
-        ("tau", options.tau >= 0, "a slow-down of at least 0"),
-        ("window", options.window >= 0, "a number of jobs, or 0 for all"),
-        ("sigma", 0 <= options.sigma <= 10, "a standard deviation from 0 to 10"),
-    ):
-        _require(name, getattr(options, name), holds, expected)
+    _require("tau", options.tau, options.tau >= 0, "a slow-down of at least 0")
+    _require("window", options.window, options.window >= 0, "a number of jobs, or 0 for all")
     _require_signal(problem, options.signal)
     weight = weight_of(problem, options.idle_weight)
-    rng = np.random.default_rng(seed)
     signal = _signal_of(problem) if options.signal == "auto" else options.signal
-    times = phase_one(problem, signal, options.sigma, rng)
+    times = phase_one(problem, signal)
     blind = [a.name for a, t in zip(problem.applications, times, strict=True) if _alike(a, t)]
     only = options.normalise == "kept"
     kept = [
@@ -108,28 +101,17 @@ def weight_of(problem: CoschedulingProblem, given: float | None) -> float:
     return float(given)
 
 
-def phase_one(
-    problem: CoschedulingProblem,
-    signal: str,
-    sigma: float,
-    rng: np.random.Generator,
-) -> list[list[float]]:
+def phase_one(problem: CoschedulingProblem, signal: str) -> list[list[float]]:
     """Return the run times of each application's modes up to a factor (Phase I)."""
     found = []
     for app in problem.applications:
-        times: list[float] | None = [mode.runtime_s for mode in app.modes]
-        if signal == "noisy" and times is not None:
-            errors = np.exp(rng.normal(0, sigma, len(times))).tolist()
-            times = [t * error for t, error in zip(times, errors, strict=True)]
-        elif signal == "dram":
-            activity = [mode.dram_util_sum for mode in app.modes]
-            times = [1 / x for x in activity if x]
+        times = [mode.runtime_s for mode in app.modes]
+        if signal == "dram":
+            times = [1 / mode.dram_util_sum for mode in app.modes if mode.dram_util_sum]
         elif signal in ("auto", "fitted"):
-            fitted = [mode.fitted_s for mode in app.modes]
-            known = [t for t in fitted if t is not None]
-            times = known if len(known) == len(fitted) else times
-        alike = times is None or len(times) < len(app.modes)
-        found.append([1.0] * len(app.modes) if alike or times is None else times)
+            fitted = [mode.fitted_s for mode in app.modes if mode.fitted_s is not None]
+            times = fitted if len(fitted) == len(times) else times
+        found.append(times if len(times) == len(app.modes) else [1.0] * len(app.modes))
     return found
 
 

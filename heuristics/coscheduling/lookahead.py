@@ -13,8 +13,6 @@ import heapq
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from optgap.heuristics.coscheduling.ecosched import (
     Regrets,
     best_action,
@@ -50,14 +48,14 @@ def lookahead(problem: CoschedulingProblem, *, limits: Limits, seed: int, **give
     tau = LookaheadParams(**given).tau
     if not tau >= 0:
         raise InputError("lookahead", "tau", tau, "a slow-down of at least 0")
-    return replay(problem, _Player(problem, tau, seed).choose, limits)
+    return replay(problem, _Player(problem, tau).choose, limits)
 
 
 class _Player:
     """Simulator of EcoSched's greedy choice; all jobs last as long as the mean completed job."""
 
-    def __init__(self, problem: CoschedulingProblem, tau: float, seed: int) -> None:
-        times = phase_one(problem, "auto", 0.0, np.random.default_rng(seed))
+    def __init__(self, problem: CoschedulingProblem, tau: float) -> None:
+        times = phase_one(problem, "auto")
         pairs = list(zip(problem.applications, times, strict=True))
         self.problem, self.weight = problem, weight_of(problem, None)
         self.kept = [regrets(app, tau, t) for app, t in pairs]

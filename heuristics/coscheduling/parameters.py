@@ -39,12 +39,9 @@ class EcoSchedParams:
     window: int = _window()
     signal: str = parameter(
         "auto",
-        "relative run times: fitted, else from DRAM, else true (auto), or one of them, or noisy",
+        "relative run times: fitted, else from DRAM, else true (auto), or one of them",
         source="EcoSched, Phase I",
-        choices=("auto", "perfect", "dram", "fitted", "noisy"),
-    )
-    sigma: float = parameter(
-        0.05, "standard deviation of the logarithm of run times' error (signal=noisy)"
+        choices=("auto", "perfect", "dram", "fitted"),
     )
     normalise: str = parameter(
         "kept",

@@ -16,10 +16,9 @@ import numpy as np
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.simulation.engine import simulate
 from optgap.models.elastic.simulation.protocol import Decision, ElasticState, Settings
-from optgap.models.elastic.snapshot import Choices, Snapshot
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
-from optgap.solvers.elastic.snapshot import solve
+from optgap.solvers.elastic.snapshot import Choices, Snapshot, solve
 
 GAP = 1e-4
 """Relative gap at which a decision counts as proven."""
@@ -50,7 +49,6 @@ class Optimal:
         self.problem, self.by_slowdown = problem, by_slowdown
         self.settings = Settings(making="least", switch_off=True)
         self.choices = Choices.of(problem)
-        self.limit_w = problem.power_allowed_w
         self.unproven = 0
         # (C,) least time per iteration
         self.fastest = np.where(np.isfinite(problem.time_s), problem.time_s, np.inf).min(
@@ -60,7 +58,7 @@ class Optimal:
     def decide(self, state: ElasticState) -> Decision:
         """Solve the decision within the budget of states; a proof may then be missing."""
         weight = 1 / self.fastest[state.of_class] if self.by_slowdown else state.remaining
-        snapshot = Snapshot.of(self.choices, state.problem, state.of_class, weight, self.limit_w)
+        snapshot = Snapshot.of(state.problem, self.choices, state.of_class, weight)
         solved = solve(snapshot, GAP, MOST_STATES)
         self.unproven += not solved.proven
         if solved.chosen is None:

@@ -4,16 +4,6 @@ from dataclasses import dataclass
 
 from optgap.models.spec import parameter
 
-STATES = 3000
-"""Largest number of states in the search of one decision of `work-value`."""
-
-
-@dataclass(frozen=True)
-class _Capped:
-    """Parameters of schedulers without an energy knob."""
-
-    capped: bool = parameter(True, "keep the power limit by lower frequencies and by waiting")
-
 
 @dataclass(frozen=True)
 class _Slices:
@@ -28,13 +18,13 @@ class PowerFlowParams:
 
     sigma_time: float = parameter(
         0.044,
-        "standard deviation of the logarithm of one measured time (scaled: of the factor)",
+        "standard deviation of the logarithm of one measured time",
         source="PowerFlow, Table 2",
         within=(0.0, 1e9),
     )
     sigma_energy: float = parameter(
         0.055,
-        "standard deviation of the logarithm of one measured energy (scaled: of the factor)",
+        "standard deviation of the logarithm of one measured energy",
         source="PowerFlow, Table 2",
         within=(0.0, 1e9),
     )
@@ -66,9 +56,9 @@ class PowerFlowParams:
     )
     profiles: str = parameter(
         "online",
-        "fits to the job's measurements; exact and free; or off by one random factor",
+        "fits to the job's measurements, or exact and free",
         source="PowerFlow, Sec. 5.2 and Fig. 9",
-        choices=("online", "perfect", "scaled"),
+        choices=("online", "perfect"),
     )
     eta: float | None = parameter(
         None, "η to plan with; empty for the problem's", "share", "PowerFlow, Alg. 1"
@@ -76,22 +66,11 @@ class PowerFlowParams:
 
 
 @dataclass(frozen=True)
-class ClockParams(_Capped):
-    """Parameters of FIFO, elastic FIFO and elastic SRTF."""
+class ClockParams:
+    """Parameters of AFS, FIFO, elastic FIFO and elastic SRTF."""
 
     frequency: float = parameter(
         0.0, "common frequency of all jobs; 0 for the highest", "MHz", "PowerFlow, evaluation"
-    )
-
-
-@dataclass(frozen=True)
-class AfsParams(ClockParams):
-    """Parameters of AFS."""
-
-    lengths: bool = parameter(
-        True,
-        "know lengths (AFS-L); otherwise the work done stands for the work left",
-        source="AFS",
     )
 
 
@@ -127,7 +106,7 @@ class GandivaParams(_Slices, ClockParams):
 
 
 @dataclass(frozen=True)
-class ZeusParams(_Capped):
+class ZeusParams:
     """Parameters of Zeus."""
 
     zeus_eta: float = parameter(

@@ -14,7 +14,7 @@ import numpy as np
 
 from optgap.heuristics.elastic.parameters import PowerFlowParams
 from optgap.heuristics.elastic.powerflow_kernels import Jobs, Limit, Steps, allocate
-from optgap.heuristics.elastic.predictions import Known, Online, Scaled
+from optgap.heuristics.elastic.predictions import Known, Online
 from optgap.heuristics.elastic.shared_clock import govern, neighbours
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Ints
@@ -39,13 +39,9 @@ def powerflow(problem: ElasticProblem, *, limits: Limits, seed: int, **given: An
     if eta is not None and not (isinstance(eta, (int, float)) and 0 <= eta <= 1):
         raise InputError("powerflow", "eta", eta, "a number from 0 to 1")
     perfect = options.profiles == "perfect"
-    noise = (options.sigma_time, options.sigma_energy)
-    if options.profiles == "online":
-        model: Known = Online(problem, seed, *noise)
-    elif perfect or not any(noise):
-        model = Known(problem)
-    else:
-        model = Scaled(problem, seed, *noise)
+    model = Known(problem)
+    if not perfect:
+        model = Online(problem, seed, options.sigma_time, options.sigma_energy)
     limit = problem.power_limit_w
     if eta is not None:
         limit = min(limit, eta * problem.gpus * problem.p_max_w)
@@ -106,8 +102,10 @@ class PowerFlow:
         if self.model.exact:
             return
         held, order = np.where(state.locked >= 0, state.locked_w, -1.0), np.arange(len(count))
-        counted_w = self.model.counted_w
-        govern(state.of_class, count, clock, order, counted_w, held, self.fewer, self.limit_w)
+        govern(
+            state.of_class, count, clock, order, watts=self.model.counted_w, locked=held,
+            fewer=self.fewer, limit=self.limit_w,
+        )  # fmt: skip
 
     def _at_least_one(self, state: ElasticState, order: Ints, count: Ints, clock: Ints) -> None:
         """Run the first job that fits below f*, because f* alone may exceed the limit.

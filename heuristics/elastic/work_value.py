@@ -17,15 +17,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from optgap.heuristics.elastic.parameters import STATES, WorkValueParams
+from optgap.heuristics.elastic.parameters import WorkValueParams
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.simulation.engine import simulate
-from optgap.models.elastic.simulation.most_worth import EstimatedWorth, MostWorth
-from optgap.models.elastic.snapshot import Choices
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
-from optgap.solvers.elastic.snapshot import solve
+from optgap.solvers.elastic.most_worth import EstimatedWorth, MostWorth
+from optgap.solvers.elastic.snapshot import Choices
 
 
 def work_value(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
@@ -38,5 +37,5 @@ def work_value(problem: ElasticProblem, *, limits: Limits, seed: int, **given: A
     options = chosen(WorkValueParams, given, "work-value")
     choices = Choices.of(problem)
     worth = EstimatedWorth(problem, choices, options.power)
-    policy = MostWorth(problem, choices, worth, solve, options.spread_s, options.gap, STATES)
+    policy = MostWorth(problem, choices, worth, spread_s=options.spread_s, gap=options.gap)
     return simulate(problem, policy, limits)

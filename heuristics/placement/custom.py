@@ -1,8 +1,7 @@
 """A policy of your own, run through the same cycle as the built-in ones.
 
 A policy is a class with a method ``place(task, state)``, or just such a function. It returns
-a node (index or name), a node and the GPUs to use, or None to turn the task away (to let it wait,
-where tasks leave and may wait):
+a node (index or name), a node and the GPUs to use, or None to turn the task away:
 
 >>> import numpy as np
 >>> class Spread:
@@ -35,7 +34,7 @@ import numpy.typing as npt
 
 from optgap.heuristics.custom import Own
 from optgap.heuristics.placement.engine import arrived, outcome_of, set_up, set_up_flow
-from optgap.heuristics.placement.events import ASKED, PLACED, TURN, decide, next_row
+from optgap.heuristics.placement.events import ARRIVED, decide, next_task
 from optgap.heuristics.placement.rule import NONE, Rule
 from optgap.models.compiled import python_of
 from optgap.models.errors import NoQuote
@@ -45,7 +44,7 @@ from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.result import Outcome, Termination
 
-NEXT_ROW, DECIDE = python_of(next_row), python_of(decide)
+NEXT_TASK, DECIDE = python_of(next_task), python_of(decide)
 """Event loop of the built-in policies, interpreted by Python as the policy is."""
 
 Decision = tuple[int, tuple[int, ...]]
@@ -65,8 +64,6 @@ class Task:
     gpu_milli: request per GPU in milli-GPU, below 1000 for a share of one GPU.
     gpu_spec: accepted GPU models separated by ``|``, "" for any.
     submit_s: submission, s from the horizon's begin; 0 if tasks never leave.
-    nodes: number of nodes, each with the requests above. The policy is asked for one node after
-        another; the task gets all of them or none.
     """
 
     name: str
@@ -76,7 +73,6 @@ class Task:
     gpu_milli: int
     gpu_spec: str
     submit_s: float = 0.0
-    nodes: int = 1
 
 
 class PlacementState:
@@ -92,11 +88,10 @@ class PlacementState:
         cluster = problem.cluster
         self.rng = rng
         self._whole = problem
-        self._arrived = 0
         self._by_rank = np.argsort(problem.ranks)
         nodes = np.arange(len(cluster))
         self._run = set_up(problem, Rule(NONE), nodes, seed=0, scored=False)
-        self._flow = set_up_flow(problem, self._run, picky=True)
+        self._flow = set_up_flow(problem, self._run)
         now = self._run.state
         self._cpu, self._memory, self._tasks = now["free_cpu"], now["free_memory"], now["tasks"]
         self._gpus, self._most_free, self._idle = self._run.gpu_free, now["most_free"], now["whole"]
@@ -106,7 +101,7 @@ class PlacementState:
     @property
     def problem(self) -> PlacementProblem:
         """Problem with its power model, workload and objective; tasks are the arrivals so far."""
-        tasks, k = self._whole.tasks, self._arrived
+        tasks, k = self._whole.tasks, int(self._flow.counts[ARRIVED])
         so_far = Tasks(
             tasks.names[:k],
             tasks.cpu_milli[:k],
@@ -116,7 +111,6 @@ class PlacementState:
             tasks.gpu_specs[:k],
             tasks.submit_s[:k],
             np.full(k, np.inf),
-            tasks.gang[:k],
         )
         return replace(self._whole, tasks=so_far)
 
@@ -128,7 +122,7 @@ class PlacementState:
     @property
     def time_s(self) -> float:
         """Current time, s from the beginning of the horizon; 0 if tasks never leave."""
-        return float(self._flow.now_s[0]) - self._whole.epoch_s
+        return float(self._flow.submit_s[self._flow.counts[ARRIVED] - 1])
 
     @property
     def free_cpu_milli(self) -> IntArray:
@@ -186,9 +180,6 @@ class PlacementState:
             return f"{cpu} milli-vCPU free", f"at least {task.cpu_milli}"
         if memory < task.memory_mib:
             return f"{memory} MiB free", f"at least {task.memory_mib}"
-        asked, placed = self._flow.counts[[ASKED, PLACED]].tolist()
-        if node in self._flow.node[asked : asked + placed]:
-            return "another part of the task", f"{task.nodes} different nodes"
         if self._tasks[node] >= TASKS_PER_NODE:
             return f"{TASKS_PER_NODE} tasks", "fewer"
         if task.num_gpu and task.gpu_spec and not self._accepts(task.gpu_spec)[node]:
@@ -214,8 +205,7 @@ def run(
     ----------
     policy: a class that is made with `policy_params` and has ``place(task, state)``; or a
         function ``place(task, state)``, which gets `policy_params` by keyword. It may return
-        a node index, a node name, ``(node, gpu_indices)``, or None to turn the task away; where
-        tasks may wait, None lets it wait until others have left.
+        a node index, a node name, ``(node, gpu_indices)``, or None to turn the task away.
         Where only a node is named, GPUs are picked as `PlacementState.gpus_for` says.
 
     Raises
@@ -227,21 +217,12 @@ def run(
     state = PlacementState(deepcopy(problem), np.random.default_rng(seed))
     run, flow, tasks = state._run, state._flow, list(_tasks(problem))
     due = 0
-    while True:
-        # never in the middle of a task
-        ended = limits.stop if not flow.counts[PLACED] else None
-        if ended is not None or (k := NEXT_ROW(run, flow)) < 0:
-            break
+    while (ended := limits.stop) is None and (k := NEXT_TASK(run, flow)) >= 0:
         if k >= due:
             limits.progress(arrived(own.name, flow), None, None)
             due = k + 500
-        # what waits is asked about where there are nodes for it, and so are its like
-        full = flow.counts[TURN] >= 0 and state.feasible(tasks[k]).size < (
-            flow.parts[k] - flow.counts[PLACED]
-        )
-        decision = None if full else _asked(own, tasks[k], state, k)
-        node, gpus = decision or (-1, ())
-        DECIDE(run, flow, node, sum(1 << g for g in gpus), full)
+        node, gpus = _asked(own, tasks[k], state, k) or (-1, ())
+        DECIDE(run, flow, node, sum(1 << g for g in gpus))
     ended = ended or Termination.COMPLETED
     return outcome_of(problem, flow, np.arange(len(problem.cluster)), ended)
 
@@ -255,16 +236,13 @@ def _read_only(array: IntArray) -> IntArray:
 def _tasks(problem: PlacementProblem) -> Iterable[Task]:
     tasks = problem.tasks
     columns = (tasks.cpu_milli, tasks.memory_mib, tasks.num_gpu, tasks.gpu_milli)
-    came = (tasks.submit_s - problem.epoch_s).tolist()
-    given = (tasks.gpu_specs, came, tasks.parts.tolist())
+    given = (tasks.gpu_specs, tasks.submit_s.tolist())
     return map(Task, tasks.names, *(c.tolist() for c in columns), *given)
 
 
 def _asked(own: Own, task: Task, state: PlacementState, k: int) -> Decision | None:
     """Ask the policy about arrival `k`."""
-    gang, where = state._whole.tasks.gang, f"arrival {k} (task {task.name})"
-    whole = int(np.searchsorted(gang, gang[k], "right"))
-    state._arrived = max(state._arrived, whole)  # with all rows of its task
+    where = f"arrival {k} (task {task.name})"
     answer: Answer = own.ask(where, "a node, or None", task, state)
     if answer is None:
         return None
@@ -281,7 +259,7 @@ def _asked(own: Own, task: Task, state: PlacementState, k: int) -> Decision | No
         raise own.wrong(where, found, f"a node that fits the task: {misfit[1]}")
     if gpus is None:
         return node, state.gpus_for(task, node)
-    return node, _gpus(gpus, task, node, state, own, where)
+    return node, _gpus(gpus, task, node, state, own=own, where=where)
 
 
 def _node(chosen: Any, state: PlacementState, own: Own, where: str) -> int:
@@ -298,7 +276,7 @@ def _node(chosen: Any, state: PlacementState, own: Own, where: str) -> int:
 
 
 def _gpus(
-    gpus: Any, task: Task, node: int, state: PlacementState, own: Own, where: str
+    gpus: Any, task: Task, node: int, state: PlacementState, *, own: Own, where: str
 ) -> tuple[int, ...]:
     try:
         chosen = list(gpus)

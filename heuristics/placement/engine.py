@@ -6,16 +6,7 @@ import math
 
 import numpy as np
 
-from optgap.heuristics.placement.events import (
-    ARRIVED,
-    BACKFILL,
-    FIFO,
-    REJECT,
-    TURN,
-    Drawn,
-    Flow,
-    follow,
-)
+from optgap.heuristics.placement.events import ARRIVED, Flow, follow
 from optgap.heuristics.placement.loop import refresh
 from optgap.heuristics.placement.rule import NONE, Rule
 from optgap.heuristics.placement.tables import (
@@ -44,8 +35,6 @@ from optgap.models.result import Outcome, Status, Termination
 LOOK_CELLS = 5_000_000
 """Nodes × classes of the target workload × events between two checks of the limits."""
 
-QUEUES = {"reject": REJECT, "fifo": FIFO, "backfill": BACKFILL}
-
 CACHE_CELLS = 8_000_000
 """Largest number of cached scores (20 bytes each); other requests are scored at each arrival."""
 
@@ -61,17 +50,15 @@ def simulate(
         order = np.argsort(problem.ranks)
         run = set_up(problem, rule, order, seed)
         flow = set_up_flow(problem, run)
-        # a look at the limits from the first row on, and soon after few only
+        # a look at the limits from the first task on, and soon after few only
         most = max(1, LOOK_CELLS // (len(problem.cluster) * len(problem.workload)))
-        rows, ended = 1, limits.stop
+        tasks, ended = 1, limits.stop
         while ended is None:
             limits.progress(arrived(label, flow), None, None)
-            left = follow(run, flow, rows)
-            rows, ended = min(most, 2 * rows), limits.stop if left else Termination.COMPLETED
-    claim = None  # what still runs when a run is stopped has not been counted
-    if problem.over_time is None or ended is Termination.COMPLETED:
-        claim = _claim(problem, run, flow)
-    return outcome_of(problem, flow, order, ended, claim)
+            left = follow(run, flow, tasks)
+            tasks, ended = min(most, 2 * tasks), limits.stop if left else Termination.COMPLETED
+    claim = _claim(problem, run, flow) if problem.over_time is None else None
+    return outcome_of(problem, flow, order, ended, claimed=claim)
 
 
 def arrived(label: str, flow: Flow) -> str:
@@ -84,11 +71,12 @@ def outcome_of(
     flow: Flow,
     order: IntArray,
     ended: Termination,
+    *,
     claimed: float | None = None,
 ) -> Outcome:
     """Return the decisions of a run so far, with nodes in the given order."""
     node = np.where(flow.node >= 0, order[flow.node], -1)
-    start_s = None if problem.over_time is None else flow.start_s
+    start_s = None if problem.over_time is None else flow.submit_s
     done = int(flow.counts[ARRIVED])
     whole = ended is Termination.COMPLETED
     return Outcome(
@@ -102,7 +90,7 @@ def outcome_of(
 
 
 def set_up(
-    problem: PlacementProblem, rule: Rule, order: IntArray, seed: int, scored: bool = True
+    problem: PlacementProblem, rule: Rule, order: IntArray, seed: int, *, scored: bool = True
 ) -> PlacementRun:
     """Return a run with an idle cluster, nodes in the given order, and the arrivals as tables.
 
@@ -134,49 +122,27 @@ def set_up(
     return run
 
 
-def set_up_flow(problem: PlacementProblem, run: PlacementRun, picky: bool = False) -> Flow:
+def set_up_flow(problem: PlacementProblem, run: PlacementRun) -> Flow:
     """Return the state before the first arrival; nodes are ordered as in `run`."""
     rules, tasks = problem.over_time, problem.tasks
     total, nodes = len(tasks), len(run.nodes)
     never = np.zeros(total, dtype=np.bool_)
-    submit, lasting, begin = np.zeros(total), np.full(total, math.inf), 0.0
+    submit, lasting = np.zeros(total), np.full(total, math.inf)
     if rules is not None:
         never[list(problem.never_fits)] = True
-        submit, lasting, begin = (
-            np.array(tasks.submit_s),
-            np.array(problem.lasting_s),
-            rules.begin_s,
-        )
-    alike = np.stack([run.arrivals["request"], run.arrivals["memory_mib"], tasks.parts])
-    lines, line = np.unique(alike, axis=1, return_inverse=True)
+        submit, lasting = np.array(tasks.submit_s), np.array(problem.lasting_s)
     bits = max(1, int(problem.cluster.gpus.max()) + 1)
-    whole, real = np.zeros(total, dtype=np.int64), np.zeros(total)
-    counts = np.zeros(7, dtype=np.int64)
-    counts[TURN] = -1
+    whole = np.zeros(total, dtype=np.int64)
     return Flow(
-        queue=REJECT if rules is None else QUEUES[rules.queue],
-        picky=picky,
         submit_s=submit,
         lasting_s=lasting,
         never=never,
-        parts=np.array(tasks.parts),
-        line=line.reshape(-1).astype(np.int64),
         node=whole - 1,
         mask=whole,
-        start_s=real,
-        freed_s=real.copy(),
+        freed_s=np.zeros(total),
         leaving=whole.copy(),
-        waiting=whole.copy(),
-        blocked=np.zeros(lines.shape[1], dtype=np.bool_),
-        changed=np.zeros(nodes, dtype=np.int64),
-        drawn=Drawn(
-            np.zeros((nodes, bits), dtype=np.int64),
-            np.full(nodes, begin),
-            run.state.copy(),
-            np.zeros(2),
-        ),
-        now_s=np.full(1, begin),
-        counts=counts,
+        kinds=np.zeros((nodes, bits), dtype=np.int64),
+        counts=np.zeros(2, dtype=np.int64),
     )
 
 
@@ -225,16 +191,9 @@ def _cache_rows(request: IntArray, size: int, rule: Rule) -> IntArray:
 
 
 def _claim(problem: PlacementProblem, run: PlacementRun, flow: Flow) -> float:
-    goal, placed = problem.objective, flow.node >= 0
+    goal = problem.objective
+    if goal.goal == "accepted_gpu":
+        return float(problem.tasks.demand_milli[flow.node >= 0].sum())
     per_watt, per_milli = goal.weights
-    if problem.over_time is None:
-        if goal.goal == "accepted_gpu":
-            return float(problem.tasks.demand_milli[placed].sum())
-        watts, fragments = math.fsum(run.state["power"]), math.fsum(run.state["fragment"])
-        return per_watt * watts + per_milli * fragments
-    horizon, rest = problem.over_time.horizon_s, flow.drawn.rest
-    if goal.goal == "mean_accepted_gpu":
-        return math.fsum((problem.tasks.demand_milli * problem.lasting_s)[placed]) / horizon
-    watts = math.fsum(rest["power"]) * horizon + flow.drawn.totals[0]
-    fragments = math.fsum(rest["fragment"]) * horizon + flow.drawn.totals[1]
-    return float(problem.per_second * (per_watt * watts + per_milli * fragments))
+    watts, fragments = math.fsum(run.state["power"]), math.fsum(run.state["fragment"])
+    return per_watt * watts + per_milli * fragments

@@ -13,7 +13,6 @@ from optgap.heuristics.placement.tables import PlacementRun
 from optgap.models.compiled import compiled
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.arrays import FloatArray, IntArray
-from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.placement.kernels import gpu_profile
 from optgap.models.regret import Regret
 from optgap.models.times import freed_s
@@ -43,8 +42,7 @@ def regrets(problem: PlacementProblem, solution: PlacementSolution) -> list[Regr
     best_rank, best_mask = np.full(size, -1), np.zeros(size, dtype=np.int64)
     rises = np.zeros((size, 2))
     events, when, lasts = _events(problem, solution)
-    parts, gpu_mask = np.array(problem.tasks.parts), np.array(solution.gpu_mask)
-    _judge(run, events, parts, rank, gpu_mask, best_rank, best_mask, rises)
+    _judge(run, events, rank, np.array(solution.gpu_mask), best_rank, best_mask, rises)
     rises *= lasts[:, None]
     cost = rises[:, 0] - rises[:, 1]
     found = np.flatnonzero((rank >= 0) & (cost > ROUNDING * np.abs(rises).sum(axis=1)))
@@ -95,18 +93,13 @@ def _where(problem: PlacementProblem, solution: PlacementSolution, k: int) -> st
 def _judge(
     run: PlacementRun,
     events: IntArray,
-    parts: IntArray,
     rank: IntArray,
     gpu_mask: IntArray,
     best_rank: IntArray,
     best_mask: IntArray,
     rises: FloatArray,
 ) -> None:
-    """Follow a solution; note each arrival's best placement, and (T, 2) rises of chosen and best.
-
-    The rows of a task that takes several nodes are consecutive, and get different nodes.
-    """
-    left = 0  # rows of such a task that are still to come
+    """Follow a solution; note each arrival's best placement, and rises of chosen and best."""
     for at in range(len(events)):
         k = events[at]
         if k < 0:
@@ -128,9 +121,3 @@ def _judge(
             new = old - run.requests[r]["gpu_milli"] if moved > 0 else 0
             rises[k, 0] = -move_value(run, EXACT, r, n, free, moved, old, new)
             hold(run, k, n, gpu_mask[k], 1)
-            run.state[n]["tasks"] += TASKS_PER_NODE
-        left = parts[k] - 1 if left == 0 else left - 1
-        if left == 0:
-            for i in range(k - parts[k] + 1, k + 1):
-                if rank[i] >= 0:
-                    run.state[rank[i]]["tasks"] -= TASKS_PER_NODE

@@ -64,14 +64,17 @@ def from_csv(
     ------
     InputError: naming file, row and column of what cannot be used.
     """
-    _require_settings(series_rule, servers, gpus_per_server, kappa, server_static_w)
+    _require_settings(
+        series_rule, servers, gpus_per_server, kappa=kappa, server_static_w=server_static_w
+    )
     clocks = (f_min_mhz, f_max_mhz, clock_step_mhz)
     line = PowerLine(gpu_static_w, gpu_slope_w_per_mhz)
-    kind = _gpu(gpu, gpu_memory_gb, clocks, line, beta)
+    kind = _gpu(gpu, gpu_memory_gb, clocks, line, beta=beta)
     read, apps = _tasks(tasks, kappa, strict)
     period = period_s or 60.0
     if series is not None:
-        read, period = _with_series(read, series, period_s, series_rule == "strict", strict)
+        alike = series_rule == "strict"
+        read, period = _with_series(read, series, period_s, strict=alike, believed=strict)
     if capacity != "none":
         _require_utilisation(read, f"capacity {capacity}", str(tasks))
     pairs = zip(read, apps, strict=True)
@@ -97,7 +100,7 @@ def from_csv(
 
 
 def _require_settings(
-    series_rule: str, servers: int, gpus_per_server: int, kappa: float, server_static_w: float
+    series_rule: str, servers: int, gpus_per_server: int, *, kappa: float, server_static_w: float
 ) -> None:
     """Raise InputError for a setting that no problem can have."""
     if series_rule not in ("strict", "loose"):
@@ -116,6 +119,7 @@ def _gpu(
     memory_gb: float,
     clocks: tuple[float | None, float | None, float | None],
     line: PowerLine,
+    *,
     beta: float,
 ) -> GpuKind:
     """Return a GPU with frequencies at equal steps down from the highest, or with all of them.
@@ -204,6 +208,7 @@ def _with_series(
     tasks: list[Task],
     path: str | os.PathLike[str],
     period_s: float,
+    *,
     strict: bool,
     believed: bool,
 ) -> tuple[list[Task], float]:

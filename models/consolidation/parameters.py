@@ -34,8 +34,8 @@ PARAMETERS = {
     "migration": Parameter("a running task may migrate at no cost"),
     "waiting": Parameter("a task may start later than it is submitted"),
     "series": Parameter(
-        "utilisation: synthetic, or recorded by a GenAI cluster or Philly, with Philly's jobs",
-        choices=("synthetic", "philly", "genai"),
+        "utilisation: synthetic, or recorded in Philly, with Philly's jobs",
+        choices=("synthetic", "philly"),
     ),
     "data": Parameter("folder with recorded series; empty for $OPTGAP_DATA", "path"),
 }

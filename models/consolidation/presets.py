@@ -24,7 +24,7 @@ from optgap.models.consolidation.problem import (
 )
 from optgap.models.consolidation.tasks import Task
 from optgap.models.consolidation.traces import PAI, PHILLY, Workload, draw, utilisation
-from optgap.models.errors import InputError
+from optgap.models.errors import InputError, one_of
 from optgap.models.performance.measured import gv100_power, gv100_time
 from optgap.models.spec import Entry, defaults, entries
 
@@ -197,8 +197,8 @@ def over_time(
     servers, gpus_per_server, server_static_w: the servers (0 for enough of them), and the
         power of an active server, W.
     capacity, gang, contention, waiting, wake_s, migration: the rules.
-    series: ``synthetic``, or ``philly`` or ``genai`` for recorded ones out of `data`; Philly's
-        jobs, too, where the folder has them.
+    series: ``synthetic``, or ``philly`` for recorded ones out of `data`, and its jobs where the
+        folder has them.
     data: the folder with the public files; by default the one that ``OPTGAP_DATA`` names.
 
     Raises
@@ -214,10 +214,11 @@ def over_time(
         raise InputError("--set", "present", present, "a positive number of tasks")
     pool, jobs = None, None
     origin = "synthetic"
-    if series != "synthetic":
+    if series not in ("synthetic", "philly"):
+        raise InputError("--set", "series", series, one_of(("synthetic", "philly")))
+    if series == "philly":
         folder = data or os.environ.get("OPTGAP_DATA", ".")
-        pool = recorded.series(series, folder)
-        jobs = recorded.jobs(folder) if series == "philly" else None
+        pool, jobs = recorded.series(folder), recorded.jobs(folder)
         origin = f"synthetic, with recorded series of {series}"
         if jobs is not None:
             origin = "jobs and series recorded in Philly, memory synthetic"

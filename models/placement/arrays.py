@@ -46,7 +46,12 @@ def int_column(values: Iterable[int], source: str, name: str, minimum: int = 0) 
 
 
 def time_column(
-    values: Iterable[float], source: str, name: str, least: float = -math.inf, endless: bool = False
+    values: Iterable[float],
+    source: str,
+    name: str,
+    least: float = -math.inf,
+    *,
+    endless: bool = False,
 ) -> FloatArray:
     """Return a read-only float64 array of shape (n,) of times in s, finite unless `endless`.
 

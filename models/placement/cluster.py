@@ -40,6 +40,15 @@ class NodeType:
         gpus = f"{self.gpus} {self.model} GPUs" if self.gpus else "no GPU"
         return f"nodes of {self.cpu_milli} milli-CPU, {self.memory_mib} MiB, {gpus}"
 
+    def takes(self, task: TaskClass) -> bool:
+        """Return whether one such task fits an empty node of this type."""
+        return (
+            task.cpu_milli <= self.cpu_milli
+            and task.memory_mib <= self.memory_mib
+            and task.num_gpu <= self.gpus
+            and (task.num_gpu == 0 or task.accepts(self.model))
+        )
+
     def lacks(self, task: TaskClass) -> str:
         """Return what an empty node of this type lacks for one such task."""
         asked = (

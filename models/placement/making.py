@@ -7,6 +7,8 @@ from functools import cache
 from itertools import chain, repeat
 from typing import get_args
 
+import numpy as np
+
 from optgap.models.errors import InputError, one_of
 from optgap.models.placement.alibaba import TASK_CLASSES
 from optgap.models.placement.cluster import Cluster
@@ -91,13 +93,5 @@ def target_of_classes() -> TargetWorkload:
 
 def that_fit(tasks: Tasks, cluster: Cluster) -> Tasks:
     """Return the tasks that at least one empty node could take."""
-    fits = {
-        c: any(
-            task.cpu_milli <= node.cpu_milli
-            and task.memory_mib <= node.memory_mib
-            and task.num_gpu <= node.gpus
-            for node in cluster.types
-        )
-        for c, task in enumerate(tasks.classes)
-    }
-    return tasks.take(k for k, c in enumerate(tasks.class_of) if fits[int(c)])
+    fits = [any(node.takes(task) for node in cluster.types) for task in tasks.classes]
+    return tasks.take(np.flatnonzero(np.array(fits)[tasks.class_of]).tolist())

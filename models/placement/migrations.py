@@ -94,8 +94,8 @@ class MigrationProblem:
         current: PlacementSolution,
         movable: Sequence[bool] | BoolArray | None = None,
         allowed: Sequence[BoolArray] | None = None,
-        source: str = "migrations",
         *,
+        source: str = "migrations",
         further: Further | None = None,
         fixed_w: float = 0.0,
     ) -> MigrationProblem:

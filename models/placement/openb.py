@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,8 +12,8 @@ import numpy as np
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.cluster import MAX_CPU_MILLI, MAX_GPUS_PER_NODE, Cluster
-from optgap.models.placement.power import GPU_FULL_W, GPU_IDLE_W
-from optgap.models.placement.tasks import Tasks, gpu_request_error
+from optgap.models.placement.power import PowerModel
+from optgap.models.placement.tasks import ONE_NODE, Tasks, gpu_request_error
 from optgap.models.quantities import warn
 from optgap.models.shown import counted
 from optgap.models.tables import Column, read_header, read_table
@@ -21,6 +21,8 @@ from optgap.models.times import SHORTEST_S, shown
 
 Path = str | os.PathLike[str]
 Table = dict[str, list[Any]]
+PUBLISHED = PowerModel()
+"""Power figures of the GPU models that a file may name without a table of its own."""
 
 NODE_COLUMNS = (
     Column("sn"),
@@ -48,16 +50,8 @@ TIMES = {
 """Columns that say when a task comes, and how long it stays or when it is gone."""
 
 
-@dataclass(frozen=True)
-class DeviceTable:
-    """Idle and full power in W by GPU model."""
-
-    idle_w: dict[str, float]
-    full_w: dict[str, float]
-
-
-def read_devices(path: Path, strict: bool = False) -> DeviceTable:
-    """Read ``model,idle_w,full_w`` (W), on top of the built-in table.
+def read_devices(path: Path, strict: bool = False, power: PowerModel = PUBLISHED) -> PowerModel:
+    """Read ``model,idle_w,full_w`` (W), on top of the GPU models of `power`.
 
     Raises
     ------
@@ -66,19 +60,18 @@ def read_devices(path: Path, strict: bool = False) -> DeviceTable:
     columns = (Column("model"), Column("idle_w", "number"), Column("full_w", "number"))
     table = read_table(path, columns, strict=strict)
     _no_duplicates(table, "model", str(path))
-    devices = DeviceTable(dict(GPU_IDLE_W), dict(GPU_FULL_W))
+    idle_w, full_w = dict(power.gpu_idle_w), dict(power.gpu_full_w)
     rows = zip(table["model"], table["idle_w"], table["full_w"], table["#"], strict=True)
     for model, idle, full, row in rows:
         if full < idle:
             raise InputError(
                 str(path), f"row {row}, column full_w", full, f"at least idle_w, {idle:g}"
             )
-        devices.idle_w[model] = idle
-        devices.full_w[model] = full
-    return devices
+        idle_w[model], full_w[model] = idle, full
+    return replace(power, gpu_idle_w=idle_w, gpu_full_w=full_w)
 
 
-def read_nodes(path: Path, devices: DeviceTable | None = None, strict: bool = False) -> Cluster:
+def read_nodes(path: Path, power: PowerModel = PUBLISHED, strict: bool = False) -> Cluster:
     """Read a node list: ``sn,cpu_milli,memory_mib,gpu,model``.
 
     Raises
@@ -90,7 +83,7 @@ def read_nodes(path: Path, devices: DeviceTable | None = None, strict: bool = Fa
     table = read_table(path, NODE_COLUMNS, strict=strict)
     _not_empty(table, source, "node")
     _no_duplicates(table, "sn", source)
-    known = devices.full_w if devices else GPU_FULL_W
+    known = power.gpu_full_w
     columns = (table["cpu_milli"], table["gpu"], table["model"], table["#"])
     for cpu_milli, gpus, model, row in zip(*columns, strict=True):
         if cpu_milli > MAX_CPU_MILLI:
@@ -125,7 +118,7 @@ def has_times(path: Path) -> bool:
 
 
 def read_tasks(
-    path: Path, cluster: Cluster, devices: DeviceTable | None = None, times: bool = False
+    path: Path, cluster: Cluster, power: PowerModel = PUBLISHED, times: bool = False
 ) -> Tasks:
     """Read a pod list: ``name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec,…]``.
 
@@ -144,7 +137,7 @@ def read_tasks(
     table = read_table(path, (*TASK_COLUMNS, *(_time_columns(path) if times else ())))
     _not_empty(table, source, "task")
     _no_duplicates(table, "name", source)
-    known = set(devices.full_w if devices else GPU_FULL_W) | set(cluster.models)
+    known = set(power.gpu_full_w) | set(cluster.models)
     largest = {
         "cpu_milli": int(cluster.cpu_milli.max()),
         "memory_mib": int(cluster.memory_mib.max()),
@@ -174,10 +167,9 @@ def read_tasks(
         table["gpu_spec"],
         source,
     )
-    if not times and max(table["nodes"]) > 1:
+    if max(table["nodes"]) > 1:
         k = table["nodes"].index(max(table["nodes"]))
-        where, expected = f"row {table['#'][k]}, column nodes", "1 where tasks do not leave"
-        raise InputError(source, where, table["nodes"][k], expected)
+        raise InputError(source, f"row {table['#'][k]}, column nodes", table["nodes"][k], ONE_NODE)
     return _with_times(made, table, source) if times else made
 
 
@@ -211,8 +203,7 @@ def _with_times(tasks: Tasks, table: Table, source: str) -> Tasks:
         raise InputError(source, "", NoQuote("no task that lasts"), "at least one")
     kept = lives[np.argsort(submit[lives], kind="stable")]
     made = tasks.take(kept.tolist())
-    made = replace(made, submit_s=submit[kept], duration_s=duration[kept])
-    return made.on_nodes(np.array(table["nodes"])[kept])
+    return replace(made, submit_s=submit[kept], duration_s=duration[kept])
 
 
 def read_order(path: Path, tasks: Tasks) -> IntArray:

@@ -35,10 +35,6 @@ PARAMETERS = {
         "nodes in the Alibaba cluster's proportions; 0 for as many as load says", "nodes"
     ),
     "days": Parameter("span of the synthetic arrivals", "days"),
-    "queue": Parameter(
-        "a task that does not fit is rejected, blocks later tasks, or lets later tasks start",
-        choices=("reject", "fifo", "backfill"),
-    ),
     "alpha": Parameter("weight α of power under goal=weighted", source="PWR+FGD, Eq. 5"),
     "cpu_rule": Parameter(
         "active CPU packages: counted from cores, or as the equation is printed",

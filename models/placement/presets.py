@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,6 @@ from optgap.models.placement.making import (
 )
 from optgap.models.placement.objective import Goal, PlacementObjective, TimeGoal, over_time_goal
 from optgap.models.placement.openb import (
-    DeviceTable,
     has_times,
     read_devices,
     read_nodes,
@@ -33,8 +33,8 @@ from optgap.models.placement.openb import (
     read_ranks,
     read_tasks,
 )
-from optgap.models.placement.over_time import OverTime
-from optgap.models.placement.power import GPU_FULL_W, GPU_IDLE_W, CpuRule, PowerModel
+from optgap.models.placement.over_time import NO_QUEUE, OverTime
+from optgap.models.placement.power import CpuRule, PowerModel
 from optgap.models.placement.problem import PlacementProblem
 from optgap.models.placement.sampling import Sampling, inflate
 from optgap.models.placement.tasks import TargetWorkload, Tasks
@@ -47,11 +47,6 @@ OBJECTIVE_PARAMS = {
     "goal": "power",
     "alpha": 0.5,
     "cpu_rule": "packages",
-}
-OVER_TIME = {
-    "queue": "reject",
-    **OBJECTIVE_PARAMS,
-    "goal": "energy",
 }
 
 
@@ -83,7 +78,8 @@ PRESETS = entries(
             "days": 14.0,
             "load": 0.4,
             "nodes": 0,
-            **OVER_TIME,
+            **OBJECTIVE_PARAMS,
+            "goal": "energy",
         },
         seeded=True,
     ),
@@ -122,7 +118,7 @@ def alibaba(
     trace = trace_of_classes()
     if size != 1213:
         trace = that_fit(trace, cluster)
-    chosen = inflate(trace, cluster.gpu_capacity_milli, load, arrivals, sampling)
+    chosen = inflate(trace, cluster.gpu_capacity_milli, load, arrivals, sampling=sampling)
     return PlacementProblem.of(
         cluster,
         trace.take(chosen.tolist()),
@@ -185,10 +181,9 @@ def from_csv(
     ``device-power``) measures them. With `strict`,
     values that look like another unit are refused.
 
-    With a `queue` (``reject``, ``fifo`` or ``backfill``) every task comes once, at its own time,
-    and leaves; so do tasks in a file that has ``submit_s`` and ``duration_s``, turned away where
-    they do not fit unless `queue` says more. `horizon_s` cuts what is later; a goal stands for
-    the one over time.
+    With the `queue` ``reject`` every task comes once, at its own time, and leaves, or is turned
+    away where it does not fit; so do tasks in a file that has ``submit_s`` and ``duration_s``.
+    `horizon_s` cuts what is later; a goal stands for the one over time.
 
     Raises
     ------
@@ -196,28 +191,29 @@ def from_csv(
     """
     arrivals, rank_rng = np.random.default_rng(seed).spawn(2)
     fits = read_fits(model)
-    table = read_devices(devices, strict) if devices is not None else None
-    table = _with_fits(table, fits, nodes)
-    cluster = read_nodes(nodes, table, strict)
-    queue = queue or ("reject" if has_times(tasks) else "")
-    trace = read_tasks(tasks, cluster, table, times=bool(queue))
+    power = power_model(cpu_rule)
+    if devices is not None:
+        power = read_devices(devices, strict, power)
+    power = _with_fits(power, fits, nodes)
+    cluster = read_nodes(nodes, power, strict)
+    if queue not in ("", "reject"):
+        raise InputError("--set", "queue", queue, NO_QUEUE)
+    timed = bool(queue) or has_times(tasks)
+    trace = read_tasks(tasks, cluster, power, times=timed)
     over_time, drawn = None, ""
-    if queue:
+    if timed:
         if order is not None:
             found = NoQuote("an order beside times")
             raise InputError(str(order), "", found, "one or the other: tasks come when they come")
-        over_time, chosen = _horizon(queue, horizon_s, trace)
+        over_time, chosen = _horizon(horizon_s, trace)
         goal = over_time_goal(goal)
     elif order is not None:
         chosen = read_order(order, trace)
     elif load == 0:
         chosen = np.arange(len(trace))
     else:
-        chosen = inflate(trace, cluster.gpu_capacity_milli, load, arrivals, sampling)
+        chosen = inflate(trace, cluster.gpu_capacity_milli, load, arrivals, sampling=sampling)
         drawn = f"; arrivals: {len(chosen)} drawn from {len(trace)} tasks, load={load:g}"
-    power = power_model(cpu_rule)
-    if table is not None:
-        power = PowerModel(table.idle_w, table.full_w, power.cpu, power.cpu_rule)
     stem = os.path.splitext(os.path.basename(os.fspath(tasks)))[0]
     problem = PlacementProblem.of(
         cluster,
@@ -233,7 +229,7 @@ def from_csv(
     return refit(problem, fits, deal=False) if fits else problem
 
 
-def _horizon(queue: str, horizon_s: float, trace: Tasks) -> tuple[OverTime, IntArray]:
+def _horizon(horizon_s: float, trace: Tasks) -> tuple[OverTime, IntArray]:
     """Return the rules, and the tasks that are submitted within the horizon.
 
     Without a length the horizon ends with the last task that leaves.
@@ -243,22 +239,23 @@ def _horizon(queue: str, horizon_s: float, trace: Tasks) -> tuple[OverTime, IntA
         kept = np.flatnonzero(trace.submit_s < begin + horizon_s)
         if len(kept) < len(trace):
             warn(counted(len(trace) - len(kept), "task after the horizon left out"))
-        return OverTime(queue, begin, horizon_s), kept  # type: ignore[arg-type]  # checked there
+        return OverTime(begin, horizon_s), kept
     ends = (trace.submit_s + trace.duration_s)[np.isfinite(trace.duration_s)]
     last = max(float(ends.max(initial=begin)), float(trace.submit_s.max()))
     length = last - begin if np.isinf(trace.duration_s).any() else np.nan
-    return OverTime(queue, begin, length), np.arange(len(trace))  # type: ignore[arg-type]
+    return OverTime(begin, length), np.arange(len(trace))
 
 
 def _with_fits(
-    table: DeviceTable | None, fits: Sequence[FittedParameters], nodes: str | os.PathLike[str]
-) -> DeviceTable | None:
-    """Return the devices that a node list may name, those of fits included."""
+    power: PowerModel, fits: Sequence[FittedParameters], nodes: str | os.PathLike[str]
+) -> PowerModel:
+    """Return the power of the devices that a node list may name, those of fits included."""
     if not fits:
-        return table
-    table = table or DeviceTable(dict(GPU_IDLE_W), dict(GPU_FULL_W))
+        return power
     boards, _ = watts_of(fits)
     named = read_table(nodes, [Column("model", empty="")])["model"]
-    for model, group in matches(boards, named).items():
-        table.idle_w[model], table.full_w[model] = boards[group]
-    return table
+    found = {model: boards[group] for model, group in matches(boards, named).items()}
+    idle, full = ({model: watts[k] for model, watts in found.items()} for k in (0, 1))
+    return replace(
+        power, gpu_idle_w={**power.gpu_idle_w, **idle}, gpu_full_w={**power.gpu_full_w, **full}
+    )

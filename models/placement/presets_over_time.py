@@ -22,7 +22,7 @@ from optgap.models.placement.making import (
     trace_of_classes,
 )
 from optgap.models.placement.objective import Goal, TimeGoal, over_time_goal
-from optgap.models.placement.over_time import OverTime, Queue
+from optgap.models.placement.over_time import OverTime
 from optgap.models.placement.problem import PlacementProblem
 from optgap.models.placement.tasks import Tasks
 from optgap.models.shown import counted
@@ -38,7 +38,6 @@ def alibaba_time(
     days: float = 14.0,
     load: float = 0.4,
     nodes: int = 0,
-    queue: Queue = "reject",
     goal: Goal | TimeGoal = "energy",
     **aims: Any,
 ) -> PlacementProblem:
@@ -61,7 +60,7 @@ def alibaba_time(
     horizon_s = days * DAY_S
     tasks = _synthetic(size, horizon_s, arrivals, lives)
     origin = f"{ORIGIN}; synthetic times after its quantiles of lives"
-    rules = OverTime(queue, math.nan, horizon_s)
+    rules = OverTime(math.nan, horizon_s)
     cluster = _matching(tasks, rules, load, nodes)
     kept = that_fit(tasks, cluster)
     if len(kept) < len(tasks):

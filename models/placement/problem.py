@@ -14,12 +14,12 @@ from optgap.models.jsonio import Fields, plain
 from optgap.models.performance import saved
 from optgap.models.performance.saved import FittedParameters
 from optgap.models.placement.arrays import FloatArray, IntArray
-from optgap.models.placement.cluster import Cluster, NodeType
+from optgap.models.placement.cluster import Cluster
 from optgap.models.placement.objective import PlacementObjective
 from optgap.models.placement.over_time import OverTime
 from optgap.models.placement.power import PowerModel
 from optgap.models.placement.solution import PlacementSolution
-from optgap.models.placement.tasks import TargetWorkload, TaskClass, Tasks
+from optgap.models.placement.tasks import TargetWorkload, Tasks
 from optgap.models.quantities import Believed
 from optgap.models.result import Evaluation, Violation
 from optgap.models.shortage import Asked, Limited
@@ -37,10 +37,10 @@ MOST_SHOWN = 3
 class PlacementProblem(Shown, Limited):
     """Placement problem: tasks arrive at a cluster one by one, and stay or leave after a while.
 
-    Over time, a task that starts at s runs until s + `lasting_s` on one node and its GPUs, without
-    interruption or migration. P(t) is the power of the cluster, P₀ that of the empty cluster, F the
-    fragmentation likewise, and H the horizon in s. The integrals are over *all* time, so waiting
-    saves nothing, and the horizon is the same for every schedule.
+    Over time, a task runs from its submission s until s + `lasting_s` on one node and its GPUs,
+    without interruption or migration, or is turned away. P(t) is the power of the cluster, P₀ that
+    of the empty cluster, F the fragmentation likewise, and H the horizon in s, over which the
+    integrals are.
 
     - ``energy`` is H·P₀ + ∫ (P(t) − P₀) dt.
     - ``mean_fragmentation`` is F₀ + ∫ (F(t) − F₀) dt / H.
@@ -58,7 +58,7 @@ class PlacementProblem(Shown, Limited):
     name: name of the problem in tables.
     origin: source of the data, in words ("synthetic" for synthetic data).
     fits: the fitted models in it, with their use.
-    over_time: the queue and the horizon where tasks leave, None where they stay.
+    over_time: the horizon where tasks leave, None where they stay.
     """
 
     family: ClassVar[str] = "placement"
@@ -134,10 +134,6 @@ class PlacementProblem(Shown, Limited):
             )
         self.power.validate(source)
         self.objective.validate(source, self.over_time is not None)
-        if self.over_time is None and self.tasks.gangs:
-            k = self.tasks.gangs[0][0]
-            where, expected = "field tasks.nodes", "1 where tasks do not leave"
-            raise InputError(source, where, int(self.tasks.parts[k]), expected)
         for k, model in enumerate(self.cluster.models):
             if self.cluster.gpus[k] and model not in self.power.gpu_full_w:
                 raise InputError(
@@ -199,29 +195,13 @@ class PlacementProblem(Shown, Limited):
 
     # -- what methods and policies ask for ------------------------------------------------
 
-    def fits_empty(self, task: TaskClass, node: NodeType) -> bool:
-        """Return whether one such task fits an empty node of this type."""
-        return (
-            task.cpu_milli <= node.cpu_milli
-            and task.memory_mib <= node.memory_mib
-            and task.num_gpu <= node.gpus
-            and (task.num_gpu == 0 or task.accepts(node.model))
-        )
-
     @cached_property
     def never_fits(self) -> tuple[int, ...]:
-        """Arrivals that an empty cluster cannot host on the number of nodes that they need."""
-        count = np.bincount(self.cluster.type_of)
-        taking = [
-            sum(
-                int(n)
-                for n, node in zip(count, self.cluster.types, strict=True)
-                if self.fits_empty(task, node)
-            )
-            for task in self.tasks.classes
+        """Arrivals that no empty node can host."""
+        taken = [
+            any(node.takes(task) for node in self.cluster.types) for task in self.tasks.classes
         ]
-        there = np.array(taking)[self.tasks.class_of]
-        return tuple(np.flatnonzero(there < self.tasks.parts).tolist())
+        return tuple(np.flatnonzero(~np.array(taken)[self.tasks.class_of]).tolist())
 
     def restrict(self, solution: PlacementSolution) -> PlacementProblem:
         """Return the problem with only the tasks that `solution` places, in the same order."""
@@ -233,14 +213,12 @@ class PlacementProblem(Shown, Limited):
     @property
     def subjects(self) -> tuple[str, ...]:
         """Names of the tasks, in order of arrival."""
-        return self.tasks.whole_names
+        return self.tasks.names
 
     def subset(self, indices: Sequence[int]) -> PlacementProblem:
         """Return the problem with only these tasks, in the given order."""
-        starts = np.flatnonzero(self.tasks.first)[list(indices)]
-        rows = [k + i for k in starts.tolist() for i in range(int(self.tasks.parts[k]))]
-        tasks = self.tasks.take(rows)
-        return replace(self, tasks=tasks, name=f"{self.name} ({tasks.count} tasks of it)")
+        tasks = self.tasks.take(indices)
+        return replace(self, tasks=tasks, name=f"{self.name} ({len(tasks)} tasks of it)")
 
     def believed(self) -> Iterator[Believed]:
         """Yield processors and memory of nodes, and the power of the GPU models that they have."""
@@ -258,13 +236,9 @@ class PlacementProblem(Shown, Limited):
 
     def why_not(self, chosen: Sequence[int]) -> str:
         """Return the resource that these tasks lack; for one task, why no node takes it."""
-        rows = np.flatnonzero(self.tasks.first)[list(chosen)].tolist()
-        if len(rows) != 1 or rows[0] not in self.never_fits:
+        if len(chosen) != 1 or chosen[0] not in self.never_fits:
             return super().why_not(chosen)
-        task, types = self.tasks.task_class(rows[0]), list(self.cluster.types)
-        there = sum(self.fits_empty(task, types[t]) for t in self.cluster.type_of.tolist())
-        if there:
-            return f"{self.tasks.parts[rows[0]]} nodes asked, {there} could take a part"
+        task, types = self.tasks.task_class(chosen[0]), list(self.cluster.types)
         more = [f"and {len(types) - MOST_SHOWN} more types of nodes"] * (len(types) > MOST_SHOWN)
         return "; ".join([*(f"{t}: {t.lacks(task)}" for t in types[:MOST_SHOWN]), *more])
 
@@ -325,11 +299,10 @@ class PlacementProblem(Shown, Limited):
         if self.over_time is not None:
             share = float(self.tasks.demand_milli @ self.lasting_s)
             share /= capacity * self.over_time.horizon_s
-            rules = self.over_time
-            when = f" over {span(rules.horizon_s)} ({rules.queue})"
+            when = f" over {span(self.over_time.horizon_s)}"
         return (
             f"{len(self.cluster)} nodes, {int(self.cluster.gpus.sum())} GPUs, "
-            f"{self.tasks.count} tasks asking for {100 * share:.1f} % of the GPUs{when}; "
+            f"{len(self.tasks)} tasks asking for {100 * share:.1f} % of the GPUs{when}; "
             f"{goal.sense}imise {goal.name} ({goal.unit})"
         )
 

@@ -18,6 +18,7 @@ def inflate(
     capacity_milli: int,
     load: float,
     rng: np.random.Generator,
+    *,
     sampling: Sampling = "monte-carlo",
 ) -> IntArray:
     """Indices of the arriving tasks, in order, until GPU demand reaches `load` × capacity.

@@ -10,6 +10,7 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.placement.arrays import FloatArray, IntArray
 from optgap.models.placement.over_time import OverTime
 from optgap.models.placement.problem import PlacementProblem
+from optgap.models.placement.referee import check_tasks
 from optgap.models.placement.solution import PlacementSolution
 from optgap.models.placement.timeline import node_events, node_values, rest_values, steps
 
@@ -67,15 +68,18 @@ def replay(problem: PlacementProblem, solution: PlacementSolution) -> Series:
 
     Raises
     ------
-    InputError: for a solution of another length, or nodes or GPUs that do not exist. Other
-        violations are not looked for, see `PlacementProblem.check`; with them the numbers
-        mean nothing.
+    InputError: for a solution of another length, or a task on a node or GPUs that it cannot have.
+        Capacities are not looked at, see `PlacementProblem.check`; where one is exceeded, the
+        numbers mean nothing.
     """
-    _require_existing(problem, solution)
+    for broken in check_tasks(problem, solution)[0]:
+        where = "" if broken.where == "solution" else broken.where
+        found = NoQuote(f"{broken.constraint}: {broken.found}")
+        raise InputError("solution", where, found, str(broken.limit))
     size, placed = len(problem.tasks), solution.node >= 0
     come = np.arange(size, dtype=np.float64)
     tasks = replace(problem.tasks, submit_s=come, duration_s=np.full(size, float(size)))
-    timed = replace(problem, tasks=tasks, over_time=OverTime("reject", 0.0, 2.0 * size))
+    timed = replace(problem, tasks=tasks, over_time=OverTime(0.0, 2.0 * size))
     events = node_events(timed, replace(solution, start_s=come))
     after = node_values(timed, events.node, events.free_cpu_milli, events.gpu_free_milli)
     rest, starts = rest_values(problem), events.start == 1
@@ -96,21 +100,3 @@ def replay(problem: PlacementProblem, solution: PlacementSolution) -> Series:
         followed(after.cpu_w, rest.cpu_w),
         followed(after.gpu_w, rest.gpu_w),
     )
-
-
-def _require_existing(problem: PlacementProblem, solution: PlacementSolution) -> None:
-    tasks, cluster = len(problem.tasks), problem.cluster
-    if len(solution) != tasks:
-        found = NoQuote(f"{len(solution)} placements")
-        raise InputError("solution", "", found, f"{tasks}, one per task")
-    bad = np.flatnonzero((solution.node < -1) | (solution.node >= len(cluster)))
-    if bad.size:
-        k = int(bad[0])
-        expected = f"a node below {len(cluster)}, or -1"
-        raise InputError("solution", f"task {k}", int(solution.node[k]), expected)
-    gpus = np.where(solution.node >= 0, cluster.gpus[solution.node], 0)
-    bad = np.flatnonzero((solution.gpu_mask >> gpus != 0) | (solution.gpu_mask < 0))
-    if bad.size:
-        k = int(bad[0])
-        found = NoQuote(f"GPUs {', '.join(map(str, solution.gpus(k)))}")
-        raise InputError("solution", f"task {k}", found, f"GPUs below {int(gpus[k])}")

@@ -103,13 +103,13 @@ class PlacementSolution(Brief):
     def series(self, problem: PlacementProblem) -> Table:
         """Return cumulative demand, use, fragmentation (milli-GPU) and power (W) per arrival.
 
-        Where tasks leave: use, fragmentation, power, and tasks that run and wait, from each time.
+        Where tasks leave: use, fragmentation, power, and tasks that run, from each time.
         """
         from optgap.models.placement.series import replay
         from optgap.models.placement.timeline import timeline
 
         shares = ("used_gpu_milli", "frag_gpu_milli")
-        over_time = ("time_s", *shares, "power_w", "running", "waiting")
+        over_time = ("time_s", *shares, "power_w", "running")
         arrivals = ("arrived_gpu_milli", shares[0], "used_cpu_milli", shares[1],
                     "power_cpu_w", "power_gpu_w")  # fmt: skip
         timed = problem.over_time is not None

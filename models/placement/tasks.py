@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,7 +14,6 @@ import numpy as np
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields, plain
 from optgap.models.placement.arrays import (
-    BoolArray,
     FloatArray,
     IntArray,
     int_column,
@@ -22,6 +21,9 @@ from optgap.models.placement.arrays import (
     time_column,
 )
 from optgap.models.times import SHORTEST_S
+
+ONE_NODE = "1: a placement has one node for each task (queueing has jobs on several)"
+"""What is expected of a task's number of nodes, which files had once."""
 
 
 class TaskClass(NamedTuple):
@@ -50,7 +52,7 @@ class TaskClass(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Tasks:
-    """Tasks in order of arrival, T rows: one each, or one for each node that a task takes.
+    """Tasks in order of arrival, T rows.
 
     Parameters
     ----------
@@ -63,9 +65,6 @@ class Tasks:
     gpu_specs: T constraints: "" for any GPU model, else ``|``-separated alternatives.
     submit_s: (T,) when each is submitted, s; 0 where tasks have no times.
     duration_s: (T,) how long each runs once started, s; infinite for one that never leaves.
-    gang: (T,) which task a row belongs to, from 0 on. The rows of one that takes several nodes
-        stand together, each with what it asks of one node: all are placed, on different nodes, and
-        start together, or none.
     """
 
     names: tuple[str, ...]
@@ -76,7 +75,6 @@ class Tasks:
     gpu_specs: tuple[str, ...]
     submit_s: FloatArray
     duration_s: FloatArray
-    gang: IntArray
 
     @classmethod
     def of(
@@ -91,12 +89,8 @@ class Tasks:
         *,
         submit_s: Iterable[float] | None = None,
         duration_s: Iterable[float] | None = None,
-        nodes: Iterable[int] | None = None,
     ) -> Tasks:
         """Check the columns, one row per task, and make tasks of them.
-
-        `nodes` says how many each takes, of which every one gives what the other columns say; 1
-        without it. The rows of a task of several are called ``name/1``, ``name/2``, ….
 
         Raises
         ------
@@ -116,10 +110,7 @@ class Tasks:
             tuple(gpu_specs),
             time_column(submit, source, "tasks.submit_s"),
             time_column(duration, source, "tasks.duration_s", SHORTEST_S, endless=True),
-            np.arange(len(labels)),
         )
-        each = [1] * len(labels) if nodes is None else nodes
-        taken = int_column(each, source, "tasks.nodes", minimum=1)
         columns = {
             "name": tasks.names,
             "cpu_milli": tasks.cpu_milli,
@@ -129,7 +120,6 @@ class Tasks:
             "gpu_spec": tasks.gpu_specs,
             "submit_s": tasks.submit_s,
             "duration_s": tasks.duration_s,
-            "nodes": taken,
         }
         if same_length(source, "tasks", columns) == 0:
             raise InputError(source, "field tasks", NoQuote("no tasks"), "at least one task")
@@ -137,56 +127,10 @@ class Tasks:
             expected = gpu_request_error(int(count), int(milli))
             if expected:
                 raise InputError(source, f"field tasks.gpu_milli[{k}]", int(milli), expected)
-        return tasks.on_nodes(taken)
-
-    def on_nodes(self, nodes: IntArray) -> Tasks:
-        """These tasks, a row each, with a row for each of so many nodes, (T,), that they take."""
-        if (nodes == 1).all():
-            return self
-        rows = np.repeat(np.arange(len(self)), nodes)
-        names = [
-            name if count == 1 else f"{name}/{i + 1}"
-            for name, count in zip(self.names, nodes.tolist(), strict=True)
-            for i in range(count)
-        ]
-        return replace(self.take(rows.tolist()), names=tuple(names), gang=rows)
+        return tasks
 
     def __len__(self) -> int:
         return len(self.names)
-
-    @property
-    def count(self) -> int:
-        """Number of tasks, whatever number of nodes they take."""
-        return int(self.first.sum())
-
-    @cached_property
-    def first(self) -> BoolArray:
-        """(T,) whether a row is the first, or only, one of its task."""
-        return np.append(True, self.gang[1:] != self.gang[:-1])
-
-    @cached_property
-    def parts(self) -> IntArray:
-        """(T,) how many nodes the task of each row takes."""
-        starts = np.flatnonzero(self.first)
-        sizes = np.diff(starts, append=len(self))
-        return np.repeat(sizes, sizes)
-
-    @property
-    def whole_names(self) -> tuple[str, ...]:
-        """The name of each task, whatever number of nodes it takes."""
-        rows = np.flatnonzero(self.first).tolist()
-        alone = (self.parts == 1).tolist()
-        return tuple(self.names[k] if alone[k] else self.names[k].rsplit("/", 1)[0] for k in rows)
-
-    @property
-    def gangs(self) -> list[list[int]]:
-        """The rows of each task that takes several nodes."""
-        starts = np.flatnonzero(self.first & (self.parts > 1))
-        return [list(range(k, k + int(self.parts[k]))) for k in starts.tolist()]
-
-    def apart(self) -> Tasks:
-        """Return the same rows, each a task of its own: what they ask for together is relaxed."""
-        return replace(self, gang=np.arange(len(self)))
 
     @property
     def timed(self) -> bool:
@@ -221,12 +165,9 @@ class Tasks:
         return np.array([place[self.task_class(k)] for k in range(len(self))], dtype=np.int64)
 
     def take(self, chosen: Iterable[int]) -> Tasks:
-        """Return the tasks with these rows, in this order; rows of a gang in sequence stay one."""
+        """Return the tasks with these rows, in this order."""
         rows = list(chosen)
-        old = self.gang[rows]
-        goes_on = (np.diff(old) == 0) & (np.diff(rows) > 0)
-        gang = np.cumsum(np.append(0, ~goes_on))
-        taken = Tasks.of(
+        return Tasks.of(
             [self.names[k] for k in rows],
             self.cpu_milli[rows],
             self.memory_mib[rows],
@@ -236,17 +177,12 @@ class Tasks:
             submit_s=self.submit_s[rows],
             duration_s=self.duration_s[rows],
         )
-        return replace(taken, gang=gang)
 
     def to_json(self) -> dict[str, Any]:
-        """Columns, a row per task; times and `nodes` only where there are any.
+        """Columns, a row per task; times only where there are any.
 
         Null stands for a duration without end.
         """
-        if self.gangs:
-            rows = np.flatnonzero(self.first).tolist()
-            each = replace(self.take(rows), names=self.whole_names, gang=np.arange(len(rows)))
-            return {**each.to_json(), "nodes": self.parts[rows].tolist()}
         numbers = plain(self, "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
         columns = {"name": list(self.names), **numbers, "gpu_spec": list(self.gpu_specs)}
         if self.timed:
@@ -257,6 +193,16 @@ class Tasks:
 
     @classmethod
     def from_json(cls, fields: Fields) -> Tasks:
+        """Read the JSON form.
+
+        Raises
+        ------
+        InputError: for a task on several nodes, which is no longer modelled.
+        """
+        several = fields.integers("nodes", minimum=1) if "nodes" in fields.document else []
+        for k, nodes in enumerate(several):
+            if nodes > 1:
+                raise InputError(fields.source, f"field tasks.nodes[{k}]", nodes, ONE_NODE)
         return cls.of(
             fields.texts("name"),
             fields.integers("cpu_milli"),
@@ -267,7 +213,6 @@ class Tasks:
             fields.source,
             submit_s=fields.array("submit_s") if "submit_s" in fields.document else None,
             duration_s=_lives(fields) if "duration_s" in fields.document else None,
-            nodes=fields.integers("nodes", minimum=1) if "nodes" in fields.document else None,
         )
 
 

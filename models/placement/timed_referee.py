@@ -13,7 +13,7 @@ from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.placement.referee import check_tasks
 from optgap.models.placement.timeline import NodeEvents, node_events, node_values, rest_values
 from optgap.models.result import Evaluation, Violation
-from optgap.models.times import LATEST_S, shown, slack_s
+from optgap.models.times import shown, slack_s
 
 if TYPE_CHECKING:
     from optgap.models.placement.problem import PlacementProblem
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def check(problem: PlacementProblem, solution: PlacementSolution) -> list[Violation]:
     """Return every broken constraint: of Eq. 6 at all times, and of when tasks may start.
 
-    No task starts before it is submitted, and none later where the queue is ``reject``. Of a
-    constraint that a node breaks at several times, the first is reported.
+    A task starts when it is submitted. Of a constraint that a node breaks at several times, the
+    first is reported.
     """
     if solution.start_s is None:
         return [Violation("a start for every task placed", "solution", "none", "start_s")]
@@ -33,47 +33,16 @@ def check(problem: PlacementProblem, solution: PlacementSolution) -> list[Violat
     found, _ = check_tasks(problem, solution)
     if found:
         return found
-    found += _gangs(problem, solution.start_s, solution)
-    return [*found, *_starts(problem, solution.start_s, solution), *_nodes(problem, solution)]
-
-
-def _gangs(
-    problem: PlacementProblem, start_s: FloatArray, solution: PlacementSolution
-) -> Iterator[Violation]:
-    """Yield what is wrong with tasks that take several nodes."""
-    for rows in problem.tasks.gangs:
-        nodes = solution.node[rows].tolist()
-        placed, where = [n for n in nodes if n >= 0], f"task {rows[0]}"
-        if placed and len(placed) < len(rows):
-            yield Violation("all nodes of a task or none", where, len(placed), len(rows))
-        elif len(set(placed)) < len(placed):
-            yield Violation("different nodes for a task", where, len(set(placed)), len(placed))
-        elif placed and len({*start_s[rows].tolist()}) > 1:
-            yield Violation("one start for a task", where, float(start_s[rows].max()),
-                            float(start_s[rows].min()))  # fmt: skip
+    return [*_starts(problem, solution.start_s, solution)] or [*_nodes(problem, solution)]
 
 
 def _starts(
     problem: PlacementProblem, start_s: FloatArray, solution: PlacementSolution
 ) -> Iterator[Violation]:
-    assert problem.over_time is not None
-    submit, lasting = problem.tasks.submit_s, problem.lasting_s
-    placed, slack = solution.node >= 0, slack_s(submit)
-    for k in np.flatnonzero(placed & ~(start_s >= submit - slack)).tolist():
-        limit = float(submit[k])
-        yield Violation("start after submission", f"task {k}", float(start_s[k]), limit)
-    latest = problem.epoch_s + LATEST_S
-    for k in np.flatnonzero(placed & (start_s > latest)).tolist():
-        yield Violation("latest start", f"task {k}", float(start_s[k]), latest)
-    for k in np.flatnonzero(placed & (start_s <= latest)).tolist():
-        start, asked = float(start_s[k]), float(lasting[k])
-        lasts = (start + asked) - start
-        if lasts < asked / 2:  # so late that rounding leaves nothing of it
-            yield Violation("a run as long as the task", f"task {k}", lasts, asked)
-    if not problem.over_time.waits:
-        for k in np.flatnonzero(placed & (start_s > submit + slack)).tolist():
-            limit = float(submit[k])
-            yield Violation("start without waiting", f"task {k}", float(start_s[k]), limit)
+    submit, slack = problem.tasks.submit_s, slack_s(problem.tasks.submit_s)
+    in_time = np.abs(start_s - submit) <= slack
+    for k in np.flatnonzero((solution.node >= 0) & ~in_time).tolist():
+        yield Violation("start at submission", f"task {k}", float(start_s[k]), float(submit[k]))
 
 
 def _nodes(problem: PlacementProblem, solution: PlacementSolution) -> Iterator[Violation]:
@@ -119,13 +88,12 @@ def _at(problem: PlacementProblem, events: NodeEvents, k: int) -> str:
 def evaluate(problem: PlacementProblem, solution: PlacementSolution) -> Evaluation:
     """Objective and metrics of a solution over time.
 
-    Metrics: `energy_j`, of which `energy_after_horizon_j` is drawn, beyond the empty cluster, after
-    the horizon's end; `mean_power_w`, `mean_power_cpu_w`, `mean_power_gpu_w`,
+    Metrics: `energy_j`; `mean_power_w`, `mean_power_cpu_w`, `mean_power_gpu_w`,
     `mean_frag_gpu_milli`, `mean_frag_share` (of GPU capacity), `mean_used_gpu_milli`,
     `mean_allocated_share`: over the horizon, see `PlacementProblem`; `arrived_gpu_milli`,
     `used_gpu_milli`, `grar` (used / arrived) by the demand of tasks, `grar_time` by demand times
-    `lasting_s`; `mean_wait_s` and `max_wait_s` of the tasks placed, `waited_tasks`; `horizon_s`,
-    `last_end_s` (from the horizon's begin); `tasks`, `failed_tasks`, `never_fit_tasks`.
+    `lasting_s`; `horizon_s`, `last_end_s` (from the horizon's begin); `tasks`, `failed_tasks`,
+    `never_fit_tasks`.
 
     A solution that `check` objects to is evaluated all the same; its numbers mean nothing.
     """
@@ -141,21 +109,14 @@ def evaluate(problem: PlacementProblem, solution: PlacementSolution) -> Evaluati
 
     cpu_w, gpu_w = mean(values.cpu_w, rest.cpu_w), mean(values.gpu_w, rest.gpu_w)
     fragment = mean(values.fragment, rest.fragment)
-    extra = values.cpu_w + values.gpu_w - (rest.cpu_w + rest.gpu_w)[at]
-    late = np.minimum(events.lasts_s, events.time_s + events.lasts_s - rules.end_s)
-    placed, whole = solution.node >= 0, problem.tasks.first
-    demand = tasks.demand_milli
+    placed, demand = solution.node >= 0, tasks.demand_milli
     lasting = demand * problem.lasting_s
     used = math.fsum(lasting[placed]) / horizon
     asked = math.fsum(lasting) / horizon
-    start_s = solution.start_s
-    wait = np.maximum(0.0, (start_s - tasks.submit_s)[placed & whole])
-    waited = wait > slack_s(tasks.submit_s[placed & whole])
-    end = (start_s + problem.lasting_s)[placed]
+    end = (solution.start_s + problem.lasting_s)[placed]
     capacity, arrived = cluster.gpu_capacity_milli, int(demand.sum())
     metrics: dict[str, float | int] = {
         "energy_j": (cpu_w + gpu_w) * horizon,
-        "energy_after_horizon_j": math.fsum(extra * np.maximum(0.0, late)),
         "mean_power_w": cpu_w + gpu_w,
         "mean_power_cpu_w": cpu_w,
         "mean_power_gpu_w": gpu_w,
@@ -167,14 +128,11 @@ def evaluate(problem: PlacementProblem, solution: PlacementSolution) -> Evaluati
         "used_gpu_milli": int(demand[placed].sum()),
         "grar": int(demand[placed].sum()) / arrived if arrived else 1.0,
         "grar_time": used / asked if asked else 1.0,
-        "mean_wait_s": float(wait.mean()) if wait.size else 0.0,
-        "max_wait_s": float(wait.max(initial=0.0)),
-        "waited_tasks": int(waited.sum()),
         "horizon_s": horizon,
         "last_end_s": float(end.max() - rules.begin_s) if end.size else 0.0,
-        "tasks": tasks.count,
-        "failed_tasks": int((whole & ~placed).sum()),
-        "never_fit_tasks": int(whole[list(problem.never_fits)].sum()),
+        "tasks": len(tasks),
+        "failed_tasks": int((~placed).sum()),
+        "never_fit_tasks": len(problem.never_fits),
     }
     return Evaluation(_objective(problem, metrics), metrics)
 

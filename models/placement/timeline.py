@@ -184,7 +184,7 @@ class Timeline:
         it is until the next, and after the last.
     power_w, frag_gpu_milli, used_gpu_milli: (S,) power (Eq. 3), fragmentation (Eq. 4) and the GPU
         demand of the tasks that run.
-    running, waiting: (S,) tasks that run, and tasks that will and are submitted but not started.
+    running: (S,) tasks that run.
     """
 
     time_s: FloatArray
@@ -192,7 +192,6 @@ class Timeline:
     frag_gpu_milli: FloatArray
     used_gpu_milli: IntArray
     running: IntArray
-    waiting: IntArray
 
     def __len__(self) -> int:
         return len(self.time_s)
@@ -205,17 +204,13 @@ def timeline(problem: PlacementProblem, solution: PlacementSolution) -> Timeline
     values = node_values(problem, events.node, events.free_cpu_milli, events.gpu_free_milli)
     empty_w = rest.cpu_w + rest.gpu_w
     sign = 2 * events.start - 1
-    came = problem.tasks.submit_s[events.task[events.start == 1]]
-    moments = np.concatenate([events.time_s, came])
-    order = np.argsort(moments, kind="stable")
-    moments = moments[order]
+    order = np.argsort(events.time_s, kind="stable")
 
-    def followed(base: Any, change: Any, coming: int = 0) -> Any:
+    def followed(base: Any, change: Any) -> Any:
         """Return a value from the horizon's begin on, from what it changes by at each moment."""
-        changes = np.concatenate([change, np.full(len(came), coming)])
-        return np.cumsum(np.append(base, changes[order]))[last]
+        return np.cumsum(np.append(base, change[order]))[last]
 
-    time = np.append(problem.over_time.begin_s, moments)
+    time = np.append(problem.over_time.begin_s, events.time_s[order])
     last = np.append(time[1:] > time[:-1], True)
     return Timeline(
         time[last],
@@ -223,7 +218,6 @@ def timeline(problem: PlacementProblem, solution: PlacementSolution) -> Timeline
         followed(rest.fragment.sum(), steps(events, values.fragment, rest.fragment)),
         followed(0, problem.tasks.demand_milli[events.task] * sign),
         followed(0, sign),
-        followed(0, -events.start, 1),
     )
 
 

@@ -23,13 +23,14 @@
         diving            columns of the linear program fixed one after another, servers first
     large_scale           beyond 600 tasks: GPUs filled one by one, with the closed-form bound
     bounding              the same, and the linear program alone: bounds without a tree
-    compact               the compact model on CP-SAT, where there is no tree
+    covering              the integer program over all sets that fit a GPU, where there is no tree
     formulation           Eq. 6-14: the reference
     over_time/            tasks that come and go, and bounds on their energy
 
-Where GPUs, servers or power lines differ there is no tree, but iterated greedy, column bounds
-and the compact model. Modules import only from those before them: `numerics`, `config`, `instance`,
-`outcome`, `bounds`, `column_generation`, `branch_and_price`, `primal`, the methods.
+Where GPUs, servers or power lines differ there is no tree, but the covering program, and beyond
+its size iterated greedy and a column bound. Modules import only from those before them: `numerics`,
+`config`, `instance`, `outcome`, `bounds`, `column_generation`, `branch_and_price`, `primal`, the
+methods.
 """
 
 from __future__ import annotations
@@ -53,13 +54,8 @@ POWER, ENERGY = ("power",), ("energy",)
 def _methods() -> dict[str, Callable[..., Any]]:
     """Import the methods."""
     from optgap.solvers.consolidation import bounding, exact, formulation, large_scale
-    from optgap.solvers.consolidation.over_time import (
-        bounding as over_time_bounding,
-    )
-    from optgap.solvers.consolidation.over_time import (
-        energy,
-        hindsight,
-    )
+    from optgap.solvers.consolidation.over_time import bounding as over_time_bounding
+    from optgap.solvers.consolidation.over_time import hindsight
 
     return {
         "exact": exact.exact,
@@ -67,7 +63,6 @@ def _methods() -> dict[str, Callable[..., Any]]:
         "printed": formulation.printed,
         "bound-columns": bounding.bound_columns,
         "bound-area": bounding.bound_area,
-        "bound-energy": energy.bound_energy,
         "bound-over-time": over_time_bounding.bound_over_time,
         "hindsight": hindsight.hindsight,
     }
@@ -77,7 +72,7 @@ METHODS = entries(
     _methods,
     Entry(
         "exact",
-        "branch and price on counts of GPUs and servers; if these differ, a compact model",
+        "branch and price on counts of GPUs and servers; if these differ, set covering",
         kind="exact",
         goals=POWER,
     ),
@@ -105,12 +100,6 @@ METHODS = entries(
         "GPUs of each cost level counted in closed form; any size",
         kind="bound",
         goals=POWER,
-    ),
-    Entry(
-        "bound-energy",
-        "energy of the work itself, and of the tasks that must be present at each time",
-        kind="bound",
-        goals=ENERGY,
     ),
     Entry(
         "bound-over-time",

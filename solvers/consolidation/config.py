@@ -183,12 +183,12 @@ class ExactParams:
     ----------
     fillings
         Placements that are filled GPU by GPU to begin with. Default 20.
-    compact_literals
-        Size in literals beyond which the compact model is not built. Default 1,500,000.
+    cover_columns
+        Number of columns beyond which the set covering program is not built. Default 40,000.
     """
 
     fillings: int = 20
-    compact_literals: int = 1_500_000
+    cover_columns: int = 40_000
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,9 @@
 1. the closed-form bound (`bounds`) and a construction (`primal.construction`);
 2. better placements, filled GPU by GPU (`large_scale`);
 3. where GPUs and servers are identical and tasks have one power line, branch-and-price to the end
-   (`branch_and_price.tree`); elsewhere iterated greedy and the bound by `bounding.column_bound`;
-4. elsewhere, the compact model on CP-SAT to the end (`compact`).
+   (`branch_and_price.tree`);
+4. elsewhere the integer program over all sets of tasks that fit a GPU (`covering`) or, where there
+   are too many, iterated greedy and the bound by `bounding.column_bound`.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from optgap.solvers.consolidation.bounds import (
     level_counts,
 )
 from optgap.solvers.consolidation.branch_and_price.tree import BY_TREE, Tree
-from optgap.solvers.consolidation.compact import solve_compact
 from optgap.solvers.consolidation.config import DEFAULT
+from optgap.solvers.consolidation.covering import solve_covering
 from optgap.solvers.consolidation.instance import Instance, instance_of
 from optgap.solvers.consolidation.large_scale import fill_gpus
 from optgap.solvers.consolidation.outcome import Bound, Incumbent, closed, outcome
@@ -89,17 +90,19 @@ class Exact:
     def run(self) -> Outcome:
         """Return the phases named at the top of this module."""
         construct(self.incumbent, self.limits, self.rng)
-        fill_gpus(self.incumbent, 0.0, self.limits, self.rng, DEFAULT.exact.fillings)
+        fill_gpus(self.incumbent, 0.0, self.limits, self.rng, tries=DEFAULT.exact.fillings)
+        if self.done:
+            return self._outcome()
         if self.by_counts and self.incumbent.placement is not None:
             self._branch()
             return self._outcome()
-        if not self.done:
-            improve(self.incumbent, self._part(0.25), self.bound.watts, self.rng)
-        if not self.done and self.instance.tasks <= DEFAULT.bounds.column_tasks:
-            contents = self.incumbent.contents if self.instance.identical_servers else []
-            watts = column_bound(self.instance, contents, self._part(0.4))
-            self.bound = self.bound.raised(watts, BY_COLUMNS)
-        return self._outcome() if self.done else self._compact()
+        answer = solve_covering(self.incumbent, self.bound, self.limits, self.seed)
+        if answer is None:
+            return self._too_large()
+        if answer.infeasible:
+            return Outcome(None, Status.INFEASIBLE, Termination.COMPLETED)
+        self.bound = answer.bound
+        return self._outcome(answer.termination)
 
     def _outcome(self, termination: Termination = Termination.COMPLETED) -> Outcome:
         return outcome(self.incumbent, self.bound, self.limits.stop or termination)
@@ -110,8 +113,6 @@ class Exact:
 
     def _branch(self) -> None:
         """Grow a tree; undecided nodes are opened again with higher limits until none is left."""
-        if self.done:
-            return
         tree = Tree(
             self.instance, self.levels, self.bound.counts, self.incumbent,
             Diving(), self.seed
@@ -122,17 +123,14 @@ class Exact:
             self.bound = self.bound.raised(min(tree.bound, self.incumbent.watts), BY_TREE)
             more = not self.done and (tree.open or tree.reopen())
 
-    def _compact(self) -> Outcome:
-        """Solve the compact model, or go on with iterated greedy where it is too large."""
-        most = DEFAULT.exact.compact_literals
-        answer = solve_compact(self.incumbent, self.bound, self.limits, self.seed, most)
-        if answer is None:
-            improve(self.incumbent, self.limits, self.bound.watts, self.rng)
-            found = self._outcome()
-            if found.status is Status.OPTIMAL:
-                return found
-            return replace(found, message="not proven: too large for the compact model")
-        if answer.infeasible:
-            return Outcome(None, Status.INFEASIBLE, Termination.COMPLETED)
-        self.bound = answer.bound
-        return self._outcome(answer.termination)
+    def _too_large(self) -> Outcome:
+        """Better the placement and the bound without a proof."""
+        improve(self.incumbent, self._part(0.5), self.bound.watts, self.rng)
+        if not self.done and self.instance.tasks <= DEFAULT.bounds.column_tasks:
+            contents = self.incumbent.contents if self.instance.identical_servers else []
+            watts = column_bound(self.instance, contents, self.limits)
+            self.bound = self.bound.raised(watts, BY_COLUMNS)
+        found = self._outcome()
+        if found.status is Status.OPTIMAL:
+            return found
+        return replace(found, message="not proven: too many sets of tasks fit a GPU")

@@ -11,9 +11,8 @@ import numpy as np
 
 from optgap.models.elastic import ElasticProblem, Kind
 from optgap.models.elastic.arrays import Floats, Ints
-from optgap.models.elastic.snapshot import Snapshot, undominated
 from optgap.solvers.backends.safe import EPS
-from optgap.solvers.elastic.snapshot import solve
+from optgap.solvers.elastic.snapshot import Snapshot, solve, undominated
 
 Joint = tuple[int, ...]
 """The configuration of each job, an index into `Tables.index`, −1 for none."""
@@ -111,8 +110,8 @@ class Tables:
         gpus, watts = (
             np.concatenate([t[j][kept[j]] for j in jobs]) for t in (self.gpus, self.watts)
         )
-        there = self.problem.gpus, self.problem.power_allowed_w
-        together = Snapshot.of_worth(there, sizes, np.concatenate(worth), gpus, watts)
+        values_ = np.concatenate(worth)
+        together = Snapshot.of_worth(self.problem, sizes, values_, gpus=gpus, watts=watts)
         solved = solve(together, DEARER, proof=proof)
         assert solved.chosen is not None  # all may wait
         begins = accumulate(sizes, initial=0)

@@ -19,10 +19,10 @@ import numpy as np
 from optgap.models.compiled import compiled, floats
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats, Ints
-from optgap.models.elastic.snapshot import undominated
 from optgap.models.times import slack_s
 from optgap.models.work import ELASTIC
 from optgap.solvers.backends.safe import outwards
+from optgap.solvers.elastic.snapshot import undominated
 
 ROUND = 4 * 2.0**-52
 """Relative: more than the few operations behind one number round by."""

@@ -17,25 +17,22 @@ import numpy as np
 from optgap.models.elastic import ElasticProblem, ElasticSolution
 from optgap.models.elastic.arrays import Floats
 from optgap.models.elastic.simulation.engine import simulate
-from optgap.models.elastic.simulation.most_worth import EstimatedWorth, MostWorth, Worth
-from optgap.models.elastic.snapshot import Choices
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.spec import chosen
 from optgap.models.work import ELASTIC
 from optgap.solvers.elastic.exhaustive import TUNING as EXHAUSTIVE
 from optgap.solvers.elastic.exhaustive import (
-    apart,
-    bounds,
     chargeable,
     completions,
     exhaustive,
     searched,
 )
+from optgap.solvers.elastic.most_worth import EstimatedWorth, MostWorth, Worth
 from optgap.solvers.elastic.parameters import ExhaustiveParams, OfflineParams
 from optgap.solvers.elastic.prices import TUNING as PRICES
 from optgap.solvers.elastic.prices import Bounded, bounded
-from optgap.solvers.elastic.snapshot import solve
+from optgap.solvers.elastic.snapshot import Choices
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,6 @@ class OfflineTuning:
     bound_share: of what is left of a budget, for a bound.
     vary_share: of what is left, for varying the best schedule where a search for a bound follows.
     runs, most_runs: squared jobs times schedules, and schedules, unless it is said how many.
-    states: of the search of one decision at most.
     """
 
     gap: float = 1e-3
@@ -66,7 +62,6 @@ class OfflineTuning:
     vary_share: float = 0.4
     runs: int = 700_000
     most_runs: int = 300
-    states: int = 3000
 
 
 TUNING = OfflineTuning()
@@ -103,8 +98,8 @@ class ScheduleSearch:
         """Return the schedule that goes by this; None where the limits stop it."""
         factors = np.broadcast_to(np.asarray(factor, dtype=float), len(self.problem))
         policy = MostWorth(
-            self.problem, self.choices, lambda state: worth(state) * factors[state.jobs], solve,
-            spread_s, TUNING.gap, TUNING.states,
+            self.problem, self.choices, lambda state: worth(state) * factors[state.jobs],
+            spread_s=spread_s, gap=TUNING.gap,
         )  # fmt: skip
         outcome = simulate(self.problem, policy, self.limits)
         if outcome.termination is not Termination.COMPLETED or outcome.solution is None:
@@ -201,8 +196,7 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
         made = completions(problem, search.best.solution)
     proof = bounded(problem, share, rounds=options.rounds, ends_s=made)
     search.by_prices(proof.worth)
-    groups = apart(problem) if bounds(problem) and chargeable(problem) else []
-    charged = any(len(jobs) <= EXHAUSTIVE.most_charged for jobs in groups)
+    charged = len(problem) <= EXHAUSTIVE.most_charged and chargeable(problem)
     if charged:
         search.limits = limits.within(TUNING.vary_share * limits.remaining)
     elif len(problem) <= EXHAUSTIVE.few:  # with restarts taken as free the optimum is soon known
@@ -213,8 +207,9 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
     search.limits, ended = limits, ""
     if charged and search.best is not None:
         ends_s = completions(problem, search.best.solution)
+        found = math.fsum((ends_s - problem.jobs.submit_s).tolist())
         most = round(ExhaustiveParams.programs * limits.effort)
-        known = searched(problem, limits, groups, ends_s, proof, most)
+        known = searched(problem, limits, found, proof, most)
         proof, ended = best_of(proof, known), known.message
     return search.outcome(proof, ended)
 

@@ -23,9 +23,9 @@ OVER_TIME = ("energy", "mean_fragmentation", "mean_weighted", "mean_accepted_gpu
 def _exact() -> dict[str, Callable[..., Any]]:
     """Import the methods that know no compiled code, which takes a moment to import."""
     from optgap.solvers.placement import milp
-    from optgap.solvers.placement.exact import pooled, search
+    from optgap.solvers.placement.exact import search
 
-    return {"exact": search.exact, "milp": milp.milp, "bound-pooled": pooled.bound_pooled}
+    return {"exact": search.exact, "milp": milp.milp, "bound-pooled": search.bound_pooled}
 
 
 def _large() -> dict[str, Callable[..., Any]]:

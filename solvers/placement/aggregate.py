@@ -6,14 +6,14 @@ solution of the counted problem says how many nodes of each type carry which *co
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from optgap.models.placement import PlacementProblem
+from optgap.models.placement import PlacementProblem, TargetWorkload
 from optgap.models.placement.arrays import FloatArray, IntArray
 from optgap.models.placement.cluster import TASKS_PER_NODE, NodeType
 from optgap.models.placement.fragmentation import node_fragmentation
@@ -72,14 +72,60 @@ class Band:
     ----------
     max_used_milli: CPU use in milli-vCPU.
     cpu_cost: weighted CPU power above the idle node's, a lower bound over the band.
-    fits: (M,) which classes of the target workload find enough CPU in the rest.
     packages: CPU packages in use beyond the idle node's, at most.
     """
 
     max_used_milli: int
     cpu_cost: float
-    fits: tuple[bool, ...]
     packages: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fragment:
+    """F_n(M) of one node type in milli-GPU, taken apart.
+
+    It is what the GPUs alone make of it (`active`, `idle`) plus what is *blocked*: free GPU that a
+    class of M could use did the node have the CPU (`thresholds`), or had it enough idle GPUs in one
+    place (`several`).
+
+    Parameters
+    ----------
+    active: (1001,) cost of a GPU in use with r milli free, were there CPU for every class.
+    idle: cost of one idle GPU, were there CPU and idle GPUs for every class.
+    thresholds: by CPU need c_m, ascending: (1001,) what a GPU in use with r milli free
+        could serve of the classes with that need; entry 1000 is an idle GPU.
+    several: (c_m, k, 1000·p_m) of the classes that want k > 1 GPUs: an idle GPU serves them
+        when c_m is free and k GPUs of the node are idle.
+    """
+
+    active: FloatArray
+    idle: float
+    thresholds: tuple[tuple[int, FloatArray], ...]
+    several: tuple[tuple[int, int, float], ...]
+
+
+def fragment(workload: TargetWorkload, node: NodeType) -> Fragment:
+    """Take F_n(M) (FGD, section 4) of a node type apart."""
+    free = np.arange(1001)
+    active = np.zeros(1001)
+    idle = 0.0
+    served: dict[int, FloatArray] = defaultdict(lambda: np.zeros(1001))
+    several: list[tuple[int, int, float]] = []
+    for m in range(len(workload)):
+        p = float(workload.popularity[m])
+        need, wanted = int(workload.cpu_milli[m]), int(workload.num_gpu[m])
+        milli, spec = int(workload.gpu_milli[m]), workload.gpu_specs[m]
+        usable = 0 < wanted <= node.gpus and need <= node.cpu_milli
+        if not usable or (spec and node.model not in spec.split("|")):
+            active += p * free
+            idle += p * 1000
+        elif wanted > 1:
+            active += p * free  # its GPUs have to be idle
+            several.append((need, wanted, 1000 * p))
+        else:
+            active += p * np.where(free < milli, free, 0)
+            served[need] += p * np.where(free >= milli, free, 0)
+    return Fragment(active, idle, tuple(sorted(served.items())), tuple(several))
 
 
 def state_cost(
@@ -87,6 +133,7 @@ def state_cost(
     weights: tuple[float, float],
     node: NodeType,
     free_cpu: int,
+    *,
     gpu_free: Sequence[int],
 ) -> float:
     """Return the cost of a node's state, by weights per W and per milli-GPU of fragmentation."""
@@ -137,12 +184,11 @@ class Aggregate:
         # Tasks of memory alone use nothing that costs or runs short in the master: they are
         # left out of it and find room afterwards.
         self.weightless = (self.num_gpu == 0) & (self.cpu_milli == 0)
-        self.fits_type = np.array(
-            [[problem.fits_empty(c, t) for c in self.classes] for t in self.types]
-        )
+        self.fits_type = np.array([[node.takes(c) for c in self.classes] for node in self.types])
         self.weights = self.power_weight, self.frag_weight
         self._idle_cost = [
-            state_cost(problem, self.weights, t, t.cpu_milli, [1000] * t.gpus) for t in self.types
+            state_cost(problem, self.weights, t, t.cpu_milli, gpu_free=[1000] * t.gpus)
+            for t in self.types
         ]
         self._costs: dict[tuple[int, int, tuple[int, ...]], float] = {}
 
@@ -162,7 +208,7 @@ class Aggregate:
             gpu_free = [1000 - load for load in key[2]]
             gpu_free += [1000] * (node.gpus - len(gpu_free))
             free = node.cpu_milli - used
-            state = state_cost(self.problem, self.weights, node, free, gpu_free)
+            state = state_cost(self.problem, self.weights, node, free, gpu_free=gpu_free)
             self._costs[key] = state - self._idle_cost[t]
         return self._costs[key]
 
@@ -218,9 +264,8 @@ class Aggregate:
         bands = []
         last = -1
         for edge in sorted(edges):
-            fits = tuple(bool(capacity - edge >= c) for c in self.problem.workload.cpu_milli)
             cost = self._least_cpu_cost(capacity, last + 1, edge)
-            bands.append(Band(edge, cost, fits, self._packages(node, edge)))
+            bands.append(Band(edge, cost, self._packages(node, edge)))
             last = edge
         return bands
 
@@ -254,26 +299,20 @@ class Aggregate:
         The split is exact: a class of M that wants one GPU counts each GPU for itself; one
         that wants several counts every active GPU, and the idle ones unless enough are idle.
         """
-        workload, node = self.problem.workload, self.types[t]
-        free = np.arange(1001)
-        active = np.zeros(1001)
-        idle = np.zeros(node.gpus + 1)
-        for m in range(len(workload)):
-            p = self.frag_weight * float(workload.popularity[m])
-            spec = workload.gpu_specs[m]
-            wanted = int(workload.num_gpu[m])
-            usable = wanted > 0 and band.fits[m]
-            usable = usable and (not spec or node.model in spec.split("|"))
-            if not usable:
-                active += p * free
-                idle += p * 1000 * np.arange(node.gpus + 1)
-            elif wanted == 1:
-                active += p * np.where(free < int(workload.gpu_milli[m]), free, 0)
-            else:
-                active += p * np.where(free < 1000, free, 0)
-                short = np.arange(node.gpus + 1) < wanted
-                idle += p * np.where(short, 1000 * np.arange(node.gpus + 1), 0)
-        return active, idle
+        parts, left = self._parts[t], self.types[t].cpu_milli - band.max_used_milli
+        count = np.arange(self.types[t].gpus + 1)
+        active, idle = parts.active.copy(), np.asarray(parts.idle * count, dtype=np.float64)
+        for need, served in parts.thresholds:
+            if need > left:
+                active += served
+                idle += served[1000] * count
+        for need, wanted, cost in parts.several:
+            idle += cost * np.where((need > left) | (count < wanted), count, 0)
+        return self.frag_weight * active, self.frag_weight * idle
+
+    @cached_property
+    def _parts(self) -> list[Fragment]:
+        return [fragment(self.problem.workload, node) for node in self.types]
 
     @property
     def priced_demand(self) -> IntArray:

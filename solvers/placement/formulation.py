@@ -89,7 +89,7 @@ def program(problem: PlacementProblem, limits: Limits | None) -> Placing:
         (i, n)
         for i in range(len(tasks))
         for n in range(len(cluster))
-        if problem.fits_empty(tasks.task_class(i), cluster.types[int(cluster.type_of[n])])
+        if cluster.types[int(cluster.type_of[n])].takes(tasks.task_class(i))
     ]
     gpus = {n: range(int(cluster.gpus[n])) for n in range(len(cluster))}
     here: dict[int, list[int]] = {n: [] for n in gpus}

@@ -8,7 +8,7 @@ from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
 from optgap.models.result import Outcome, Status
 from optgap.solvers.formulation import solved
-from optgap.solvers.placement.exact.infeasible import at_most, impossible, together
+from optgap.solvers.placement.exact.infeasible import at_most, hopeless, together
 from optgap.solvers.placement.formulation import formulation
 
 TOLERANCE = 1e-10
@@ -32,9 +32,9 @@ def milp(
         `MOST_NODES` nodes or `MOST_TASKS` tasks.
     """
     at_most(problem, "milp", MOST_NODES, MOST_TASKS)
-    reason = "" if problem.objective.goal == "accepted_gpu" else impossible(problem)
-    if reason:
-        return Outcome(None, Status.INFEASIBLE, bound_by="capacities", message=reason)
+    lost = hopeless(problem)
+    if lost is not None:
+        return lost
     found = solved(
         problem, formulation, limits=limits, seed=seed, backend=backend, tolerance=TOLERANCE
     )

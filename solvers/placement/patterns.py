@@ -18,7 +18,7 @@ from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.placement.aggregate import Aggregate
 from optgap.solvers.placement.columns import ColumnGeneration, cpu_units, stand_alone_cost
-from optgap.solvers.placement.exact.infeasible import impossible
+from optgap.solvers.placement.exact.infeasible import hopeless
 from optgap.solvers.placement.nodes import counted, expand
 from optgap.solvers.placement.offline import Rounding, RoundingEffort
 
@@ -81,7 +81,7 @@ def _by_known_prices(problem: PlacementProblem, known: ColumnGeneration) -> Outc
     demand = np.bincount(own[problem.tasks.class_of], minlength=len(place))
     demand = np.where(known.aggregate.weightless, 0, demand)
     bound = known.with_idle(known.proven(best, demand))
-    return _bounded(problem, known, bound, Termination.COMPLETED, {"rounds": 0})
+    return _bounded(problem, known, bound, Termination.COMPLETED, info={"rounds": 0})
 
 
 def patterns(
@@ -166,6 +166,7 @@ def generate(
     limits: Limits,
     tolerance: float,
     fine: int = FINE,
+    *,
     patience: int = 0,
 ) -> ColumnGeneration:
     """Column generation until bound and program agree, with so many CPU units in the end."""
@@ -206,7 +207,7 @@ def _bound_outcome(
         return Outcome(None, Status.NO_SOLUTION, stop, info=info)
     if not generation.short:
         info["lp_value"] = _in_sense(problem, generation.upper)
-    return _bounded(problem, generation, generation.bound, stop, info)
+    return _bounded(problem, generation, generation.bound, stop, info=info)
 
 
 def _bounded(
@@ -214,6 +215,7 @@ def _bounded(
     generation: ColumnGeneration,
     bound: float,
     stop: Termination,
+    *,
     info: dict[str, float | int | str],
 ) -> Outcome:
     """Return the outcome of a bound on costs, less what rounding may have added."""
@@ -230,12 +232,6 @@ def _bounded(
 
 def _stop(generation: ColumnGeneration, limits: Limits) -> Termination:
     return limits.stop or generation.stopped or Termination.COMPLETED
-
-
-def hopeless(problem: PlacementProblem) -> Outcome | None:
-    """Return a proof of infeasibility that needs no search, where every task must be placed."""
-    reason = "" if optional(problem) else impossible(problem)
-    return Outcome(None, Status.INFEASIBLE, message=reason) if reason else None
 
 
 def too_much(problem: PlacementProblem, limits: Limits) -> Outcome | None:

@@ -57,7 +57,9 @@ class Items:
 class Tables:
     """The dynamic programs for one set of admissible classes at one price vector."""
 
-    def __init__(self, share: Items, multi: Items, cpu_only: Items, size: int, steps: int) -> None:
+    def __init__(
+        self, share: Items, multi: Items, cpu_only: Items, size: int, *, steps: int
+    ) -> None:
         self.share, self.multi, self.cpu_only = share, multi, cpu_only
         self.size = size
         content, self.worth = kernels.share_one_gpu(size, steps, share.size, share.cpu, share.value)
@@ -226,7 +228,7 @@ class Pricer:
         found: list[Contents] = []
 
         def probe(mu: float) -> tuple[float, int]:
-            value, contents = self._best(t, prices, mu, most, memo)
+            value, contents = self._best(t, prices, mu, most=most, memo=memo)
             found.extend(contents[: most if len(found) < most else 2])
             return value + mu * limit, self._memory(contents[0])
 
@@ -267,6 +269,7 @@ class Pricer:
         t: int,
         prices: FloatArray,
         mu: float,
+        *,
         most: int,
         memo: Memo,
     ) -> tuple[float, list[Contents]]:
@@ -280,7 +283,7 @@ class Pricer:
         gpus = np.arange(node.gpus + 1)
         options: list[tuple[float, int, int, Filled]] = []
         for band in self.bands[t]:
-            filled, idle = self._filled(t, band, prices, mu, memo)
+            filled, idle = self._filled(t, band, prices, mu, memo=memo)
             u = min(self._units(band.max_used_milli), filled.value.shape[1] - 1)
             worth = filled.value[: node.gpus + 1, u]
             worth = worth - (aggregate.gpu_cost[t] - self.worth[0]) * gpus
@@ -303,6 +306,7 @@ class Pricer:
         band: Band,
         prices: FloatArray,
         mu: float,
+        *,
         memo: Memo,
     ) -> tuple[Filled, FloatArray]:
         aggregate = self.aggregate
@@ -338,7 +342,7 @@ class Pricer:
             self._items(several, aggregate.num_gpu, value, smaller_will_do=False),
             self._items(none, np.zeros_like(steps), value, smaller_will_do=False),
             size,
-            self.steps,
+            steps=self.steps,
         )
 
     def _items(

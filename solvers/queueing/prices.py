@@ -23,40 +23,37 @@ from optgap.models.queueing.arrays import FloatArray
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.work import WORK
 from optgap.solvers.backends.safe import EPS
+from optgap.solvers.engines.ascent import Priced, ascend
 from optgap.solvers.queueing.areas import in_unit, makespan, sum_of_waits
 from optgap.solvers.queueing.widths import Width, widths
 
 
 @dataclass(frozen=True)
-class Ascent:
+class PricesTuning:
     """Settings of the search for prices.
 
     Parameters
     ----------
-    steps: per round.
-    cells: intervals of the rounds; each starts with the prices of the one before, the first with
+    steps: of an ascent.
+    cells: intervals of the ascents; each starts with the prices of the one before, the first with
         none.
-    per_job: intervals per job at most, beyond the first two rounds.
-    paces: lengths of the steps, relative to the highest price, one after another.
-    momentum: share of the last direction in the next one.
-    work: looks at a job's start per round, about: fewer steps where each takes many.
+    per_job: intervals per job at most, beyond the first two ascents.
+    work: units of an ascent, about: fewer steps where each takes many.
     safe: relative allowance for rounding in the sums.
     """
 
     steps: int = 400
     cells: tuple[int, ...] = (512, 2048, 8192)
     per_job: int = 9
-    paces: tuple[float, ...] = (0.5, 0.1, 0.02, 0.004)
-    momentum: float = 0.9
-    work: float = 4e8
+    work: float = 12.0
     safe: float = 1e-9
 
 
-ASCENT = Ascent()
+TUNING = PricesTuning()
 
 
 def bound_prices(
-    problem: QueueingProblem, *, limits: Limits, seed: int, steps: int = ASCENT.steps
+    problem: QueueingProblem, *, limits: Limits, seed: int, steps: int = TUNING.steps
 ) -> Outcome:
     """Return the best bound from prices on GPU time, and no worse than `bound_area`.
 
@@ -83,86 +80,65 @@ def bound_prices(
 
 
 def best_bound(
-    problem: QueueingProblem, limits: Limits, steps: int = ASCENT.steps
+    problem: QueueingProblem, limits: Limits, steps: int = TUNING.steps
 ) -> tuple[float, str]:
     """Return a bound on Σ wait, or on the makespan, s, and who proved it."""
     if problem.objective.goal == "makespan":
         return makespan(problem)
     value, by = sum_of_waits(problem)
-    ascent = replace(ASCENT, steps=max(1, round(steps * limits.effort)))
+    settings = replace(TUNING, steps=max(1, round(steps * limits.effort)))
     for width in widths(problem):
-        found = _PriceSearch(problem, width, ascent, limits, value).run()
+        found = _best_prices(problem, width, settings, limits, known=value)
         if found > value:
             value, by = found, "prices on GPU time"
     return value, by
 
 
-@dataclass
-class _PriceSearch:
-    """Subgradient steps on the prices, from few intervals to many."""
+def _best_prices(
+    problem: QueueingProblem, width: Width, settings: PricesTuning, limits: Limits, *, known: float
+) -> float:
+    """Return the best bound on Σ wait of ascents on ever more intervals, s."""
+    jobs, (demand, capacity) = problem.jobs, width
+    some = demand > 0
+    release, duration = jobs.arrival_s[some], jobs.duration_s[some]
+    share = demand[some] / capacity  # the machine has capacity 1
+    later = np.cumsum((share * duration)[::-1])[::-1]
+    busy = max(0.0, float((release + later).max()))  # when the one machine is done
+    first, last = float(release[0]), busy + float(duration.max())
 
-    problem: QueueingProblem
-    width: Width
-    ascent: Ascent
-    limits: Limits
-    known: float
-
-    def run(self) -> float:
-        """Return the best bound on Σ wait found, s."""
-        jobs = self.problem.jobs
-        demand, capacity = self.width
-        some = demand > 0
-        self.release, self.duration = jobs.arrival_s[some], jobs.duration_s[some]
-        self.demand = demand[some] / capacity  # the machine has capacity 1
-        later = np.cumsum((self.demand * self.duration)[::-1])[::-1]
-        busy = max(0.0, float((self.release + later).max()))  # when the one machine is done
-        first, last = float(self.release[0]), busy + float(self.duration.max())
-        self.best, self.prices = 0.0, np.zeros(self.ascent.cells[0])
-        for k, cells in enumerate(self.ascent.cells):
-            if k > 1 and cells > self.ascent.per_job * len(jobs):
-                break
-            edges = np.linspace(first, last, cells + 1)
-            self._climb(edges, np.repeat(self.prices, cells // len(self.prices)))
-            if self.limits.stop is not None or self.looks > self.ascent.work:
-                break
-        return self.best
-
-    def _value(self, edges: FloatArray, price: FloatArray) -> tuple[float, FloatArray]:
+    def evaluate(price: FloatArray) -> Priced:
         """Return the bound that prices give, safely rounded, and its slope per interval."""
         usage = np.zeros(len(price))
-        total, looked = priced(self.release, self.duration, self.demand, edges, price, usage)
-        self.looks = float(looked)
-        self.limits.spend(WORK.queueing_look * looked)
-        lengths = np.diff(edges)
+        total, looked = priced(release, duration, share, edges, price, usage)
+        limits.spend(WORK.queueing_look * looked)
         paid = float((price * lengths).sum())
-        value = total - paid
-        # and times late in a long stream have few digits left for waits
-        late = 4 * EPS * len(self.release) * float(edges[-1])
-        value -= self.ascent.safe * (abs(total) + paid) + late
-        if value > self.best:
-            self.best, self.prices = value, price
-        return value, usage / lengths - 1
+        # times late in a long stream have few digits left for waits
+        late = 4 * EPS * len(release) * float(edges[-1])
+        safe = settings.safe * (abs(total) + paid) + late
+        return Priced(total - paid - safe, usage / lengths - 1)
 
-    def _climb(self, edges: FloatArray, price: FloatArray) -> None:
-        """Steps along recent slopes, each interval's scaled by those it has seen (AdaGrad)."""
-        shown, ascent = in_unit(self.problem, max(self.best, self.known)), self.ascent
-        scale = float(price.max()) or float(self.duration.mean() / 10)
-        for pace in ascent.paces:
-            seen, recent = np.full(len(price), 1e-12), np.zeros(len(price))
-            value, slope = self._value(edges, price)
-            steps = int(min(ascent.steps, max(4, ascent.work / max(self.looks, 1.0))))
-            best, kept = value, price
-            for _ in range(steps // len(ascent.paces)):
-                if self.limits.stop is not None:
-                    return
-                self.limits.progress("prices on GPU time", None, shown)
-                seen += slope * slope
-                recent = ascent.momentum * recent + (1 - ascent.momentum) * slope
-                price = np.maximum(0.0, price + pace * scale * recent / np.sqrt(seen))
-                value, slope = self._value(edges, price)
-                if value > best:
-                    best, kept = value, price
-            price = kept
+    def tell(bound: float) -> None:
+        limits.progress("prices on GPU time", None, in_unit(problem, max(bound, known)))
+
+    best, prices = 0.0, np.zeros(settings.cells[0])
+    for k, cells in enumerate(settings.cells):
+        if k > 1 and cells > settings.per_job * len(jobs):
+            break
+        edges = np.linspace(first, last, cells + 1)
+        lengths = np.diff(edges)
+        found = ascend(
+            evaluate,
+            np.repeat(prices, cells // len(prices)),
+            limits,
+            rounds=settings.steps,
+            scale=float(prices.max()) or float(duration.mean() / 10),
+            work=settings.work,
+            tell=tell,
+        )
+        best, prices = max(best, found.bound), found.prices
+        if limits.stop is not None:
+            break
+    return best
 
 
 @compiled

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from optgap.contract import Problem
@@ -16,7 +17,6 @@ from optgap.models.limits import NO_MEMORY, Limits, with_unit
 from optgap.models.result import (
     SERVES_PART,
     Evaluation,
-    Objective,
     Outcome,
     Result,
     Sense,
@@ -355,7 +355,7 @@ def choose_policy(
 
 
 def execute(
-    problem: Problem, runnable: Runnable, limits: Limits, seed: int, bound_only: bool = False
+    problem: Problem, runnable: Runnable, limits: Limits, seed: int, *, bound_only: bool = False
 ) -> Result:
     """Run a method or policy, and have the referee check its answer.
 
@@ -363,14 +363,15 @@ def execute(
     interrupt cuts a policy of the package, no limit. If a limit cut anything inside, the result
     says so.
 
-    Methods and policies of the package, and the referee with them, count time from the problem's
-    first event; the solution is moved back to the problem's own clock, and checked once more.
+    Methods and policies, and the referee with them, count time from the problem's first event; the
+    solution is moved back to the problem's own clock, and checked once more.
     """
     require_seed(seed)
     runnable.require_goal(problem, "--policy" if runnable.entry.kind == "policy" else "--method")
-    if not isinstance(problem, Timed) or not problem.epoch_s or runnable.own:
-        return _executed(problem, runnable, limits, seed, bound_only)
-    result = _executed(problem.moved(-problem.epoch_s), runnable, limits, seed, bound_only)
+    if not isinstance(problem, Timed) or not problem.epoch_s:
+        return _executed(problem, runnable, limits, seed, bound_only=bound_only)
+    moved = problem.moved(-problem.epoch_s)
+    result = _executed(moved, runnable, limits, seed, bound_only=bound_only)
     if result.solution is None:
         return replace(result, problem=problem)
     solution = result.solution.moved(problem.epoch_s)
@@ -379,7 +380,7 @@ def execute(
 
 
 def _executed(
-    problem: Problem, runnable: Runnable, limits: Limits, seed: int, bound_only: bool
+    problem: Problem, runnable: Runnable, limits: Limits, seed: int, *, bound_only: bool
 ) -> Result:
     """Do the work of `execute`, with times as they are in the given problem."""
     limits = limits.telling(with_unit(limits.progress, problem.objective.described.unit))
@@ -391,7 +392,8 @@ def _executed(
     started = working_time()
     try:
         if runnable.own:
-            outcome = _watched(function, problem, runnable, limits, seed)
+            policy = partial(function, problem, limits=limits, seed=seed, **runnable.params)
+            outcome = _watched(policy, limits)
         else:
             outcome = function(problem, limits=limits, seed=seed, **runnable.arguments)
     except (InputError, RefereeError):
@@ -405,7 +407,7 @@ def _executed(
         raise InputError(runnable.label, "", found, "a policy that runs") from error
     if limits.whole is None:
         given.spend(limits.spent)
-    result = refereed(problem, runnable, outcome, working_time() - started, seed)
+    result = refereed(problem, runnable, outcome, working_time() - started, seed=seed)
     proven = result.status in (Status.OPTIMAL, Status.INFEASIBLE)
     if limits.cut and result.termination is Termination.COMPLETED and not proven:
         result = replace(result, termination=limits.cut)
@@ -429,18 +431,10 @@ def _repeatable(runnable: Runnable, result: Result) -> bool:
     return alone or result.status in (Status.OPTIMAL, Status.INFEASIBLE)
 
 
-def _watched(
-    function: Callable[..., Outcome],
-    problem: Problem,
-    runnable: Runnable,
-    limits: Limits,
-    seed: int,
-) -> Outcome:
+def _watched(policy: Callable[[], Outcome], limits: Limits) -> Outcome:
     """Run a user's own policy, and return its outcome, or one that says that it did not end."""
     try:
-        return attended(
-            lambda: function(problem, limits=limits, seed=seed, **runnable.params), limits
-        )
+        return attended(policy, limits)
     except Overrun:
         stop = limits.stop or Termination.INTERRUPTED
         words = {Termination.TIME_LIMIT: "its time limit"}.get(stop, "the interrupt")
@@ -450,7 +444,7 @@ def _watched(
 
 
 def refereed(
-    problem: Problem, runnable: Runnable, outcome: Outcome, seconds: float, seed: int
+    problem: Problem, runnable: Runnable, outcome: Outcome, seconds: float, *, seed: int
 ) -> Result:
     """Have the referee check an outcome, and return the result.
 
@@ -466,7 +460,7 @@ def refereed(
     status, proof, message = outcome.status, _finite(outcome.bound), outcome.message
     if outcome.solution is not None:
         evaluation = _evaluated(problem, runnable, outcome)
-        status, proof, note = _confronted(problem, runnable, outcome, evaluation, goal)
+        status, proof, note = _confronted(problem, runnable, outcome, evaluation)
         message = "; ".join(filter(None, (message, note)))
     elif status in (Status.OPTIMAL, Status.FEASIBLE):
         raise RefereeError(f"{runnable.label}: says {status} and returns no solution")
@@ -527,12 +521,13 @@ def _evaluated(problem: Problem, runnable: Runnable, outcome: Outcome) -> Evalua
 
 
 def _confronted(
-    problem: Problem, runnable: Runnable, outcome: Outcome, evaluation: Evaluation, goal: Objective
+    problem: Problem, runnable: Runnable, outcome: Outcome, evaluation: Evaluation
 ) -> tuple[Status, float | None, str]:
     """Compare objective and bound, and return the status, the bound and a note."""
     if outcome.status is Status.INFEASIBLE:
         raise RefereeError(f"{runnable.label}: says infeasible and returns a solution")
     objective, proof = evaluation.objective, _finite(outcome.bound)
+    goal = problem.objective.described
     if goal.sense == "min" and not problem.serves_all(outcome.solution):
         # The bound holds for solutions that do everything asked for: this one may be below it.
         return Status.FEASIBLE, None, SERVES_PART

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from optgap.models.errors import InputError, one_of
-from optgap.registry import FAMILIES, FamilySpec, Role, family, installed_policies
+from optgap.registry import FAMILIES, FamilySpec, Role, family
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,9 +148,6 @@ def _frame(family_name: str, role: Role, name: str | None) -> pd.DataFrame:
         frame = pd.DataFrame.from_dict(rows, orient="index", columns=["name", *columns])
         return frame[columns].rename_axis("parameter")
     found = {entry.name: _row(entry, role) for entry in table.values()}
-    if role == "policies":
-        for other, point in installed_policies(spec.name).items():
-            found[other] = {"summary": f"installed: {point.value}", "parameters": ""}
     return pd.DataFrame.from_dict(found, orient="index").rename_axis("name")
 
 

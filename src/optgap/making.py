@@ -179,36 +179,26 @@ def problem(
     >>> len(problem.to_frame())
     2
     """
-    require_seed(seed)
-    spec = family(family_name)
-    tables_and_settings = named(spec, tables_and_settings)
-    given = {k: v for k, v in tables_and_settings.items() if k in spec.files and v is not None}
-    missing = next((name for name in list(spec.files)[: spec.needed] if name not in given), None)
-    if missing or not given:
-        found = NoQuote(", ".join(tables_and_settings) or "nothing")
-        wanted = "; ".join(f"{name} ({columns})" for name, columns in spec.files.items())
-        expected = f"a table {missing}" if missing else "a table"
-        raise InputError(f"problem({family_name!r})", "", found, f"{expected}, of: {wanted}")
-    files = {name: _file(spec, name, table) for name, table in given.items()}
-    require_models(spec, files)
-    settings = {k: v for k, v in tables_and_settings.items() if k not in spec.files}
-    return from_files(spec, files, settings, seed, columns or {})
+    return from_tables(family(family_name), tables_and_settings, seed, columns or {})
 
 
-def from_files(
-    spec: FamilySpec,
-    files: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    seed: int,
-    columns: Mapping[str, str],
+def from_tables(
+    spec: FamilySpec, given: Mapping[str, Any], seed: int, columns: Mapping[str, str]
 ) -> Problem:
-    """Make a problem from tables; its origin says which columns were renamed and converted.
-
-    Raises
-    ------
-    InputError: as `problem`.
-    """
+    """Make a problem from the tables and settings in `given`; errors are as for `problem`."""
+    require_seed(seed)
+    given = named(spec, given)
+    tables = {k: v for k, v in given.items() if k in spec.files and v is not None}
+    missing = next((name for name in list(spec.files)[: spec.needed] if name not in tables), None)
+    if missing or not tables:
+        found = NoQuote(", ".join(given) or "nothing")
+        wanted = "; ".join(f"{name} ({columns})" for name, columns in spec.files.items())
+        source = f"--{missing}" if missing else f"problem({spec.name!r})"
+        raise InputError(source, "", found, f"a table {missing or ''}, of: {wanted}")
+    files = {name: _file(spec, name, table) for name, table in tables.items()}
+    require_models(spec, files)
     files, notes = with_columns(spec, files, columns)
+    settings = {k: v for k, v in given.items() if k not in spec.files}
     made = spec.from_tables(files, settings, seed)
     if not notes:
         return made

@@ -9,11 +9,12 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import wait
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from optgap.models.clock import COMPILING
@@ -42,7 +43,7 @@ class ProcessDied(RuntimeError):
 class Outcome(Generic[Answer]):
     """Outcome of one piece of work: an answer, or the error that ended it.
 
-    An outcome has neither if an interrupt came before the work began.
+    An outcome has neither if limits said stop before the work began.
     """
 
     answer: Answer | None = None
@@ -51,8 +52,8 @@ class Outcome(Generic[Answer]):
 
 def side_by_side(
     works: Sequence[Work[Answer]], limits: Limits, *, processes: int | None = None
-) -> list[Outcome[Answer]]:
-    """Do the works, the first ones first, and return one outcome each, in their order.
+) -> Iterator[tuple[int, Outcome[Answer]]]:
+    """Do the works, the first ones first, and yield place and outcome of each as it ends.
 
     If a process dies, all unfinished works fail with it.
 
@@ -64,10 +65,9 @@ def side_by_side(
     """
     size = min(processes or cores(), len(works))
     if size <= 1:
-        return [
-            _outcome(partial(work, limits)) if not limits.interrupted.is_set() else Outcome()
-            for work in works
-        ]
+        for k, work in enumerate(works):
+            yield k, Outcome() if limits.stop else _outcome(partial(work, limits))
+        return
     # a quarter of a second to import, which a run in one process does without
     from joblib.externals.loky.backend import get_context
     from joblib.externals.loky.process_executor import ProcessPoolExecutor
@@ -76,17 +76,25 @@ def side_by_side(
     interrupted, said = context.Event(), context.SimpleQueue()
     given = (os.getpid(), interrupted, said, limits.effort)
     pool = ProcessPoolExecutor(size, initializer=_begin, initargs=given, env=SAFE)
-    waiting = futures = [pool.submit(_do, work) for work in works]
+    ended: SimpleQueue[Any] = SimpleQueue()
+    places = {pool.submit(_do, work): k for k, work in enumerate(works)}
     try:
-        while waiting:
-            waiting = list(wait(futures, LOOK_EVERY_S).not_done)
-            while not said.empty():
-                limits.progress(*said.get())
-            if limits.interrupted.is_set():
-                interrupted.set()
+        for future in places:
+            future.add_done_callback(ended.put)
+        for _ in works:
+            future = None
+            while future is None:
+                with suppress(Empty):
+                    future = ended.get(timeout=LOOK_EVERY_S)
+                while not said.empty():
+                    limits.progress(*said.get())
+                if limits.stop and not interrupted.is_set():
+                    interrupted.set()
+                    for other in places:
+                        other.cancel()
+            yield places[future], Outcome() if future.cancelled() else _outcome(future.result)
     finally:
         pool.shutdown(kill_workers=True)
-    return [_outcome(future.result) for future in futures]
 
 
 def _outcome(work: Callable[[], Answer]) -> Outcome[Answer]:

@@ -48,7 +48,7 @@ class Answer:
 
     def _repr_html_(self) -> str:
         header, rows, right = self.table()
-        return html_table(header, rows, self.head(), right, self.notes())
+        return html_table(header, rows, self.head(), right, notes=self.notes())
 
 
 def screen_width() -> int:
@@ -79,6 +79,7 @@ def text_table(
     rows: Sequence[Row],
     right: Sequence[int] = (),
     width: int | None = None,
+    *,
     line: str = "-",
 ) -> str:
     """Return an aligned table in plain text that is no wider than the screen.
@@ -109,7 +110,7 @@ def text_table(
         parts = ([*range(half)], [0, *range(half, len(header))])
         return "\n\n".join(
             text_table([header[k] for k in part], [[r[k] for k in part] if r else r for r in rows],
-                       [i for i, k in enumerate(part) if k in right], room, line)
+                       [i for i, k in enumerate(part) if k in right], room, line=line)
             for part in parts
         )  # fmt: skip
     widths[0] = max(1, widths[0] - max(0, over))
@@ -176,6 +177,7 @@ def html_table(
     rows: Sequence[Row],
     lines: Sequence[str] = (),
     right: Sequence[int] = (),
+    *,
     notes: Sequence[str] = (),
 ) -> str:
     """Return an HTML table between lines and notes; a wide table scrolls."""

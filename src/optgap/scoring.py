@@ -16,7 +16,7 @@ from optgap.models.errors import InputError, Said, one_of
 from optgap.models.limits import Limits
 from optgap.models.result import Result
 from optgap.parameters import split_call
-from optgap.registry import FAMILIES, installed_policies
+from optgap.registry import FAMILIES
 from optgap.registry import family as family_of
 from optgap.registry import policy as find_policy
 from optgap.render import (
@@ -251,11 +251,7 @@ def _left_out(problem: Any, result: Result) -> int:
 def _home(policy: str | Callable[..., Any]) -> str:
     """Return the one family that has a policy of this name."""
     name = split_call(policy, "policy")[0] if isinstance(policy, str) else ""
-    homes = [
-        kind
-        for kind, spec in FAMILIES.items()
-        if name in spec.policies or name in installed_policies(kind)
-    ]
+    homes = [kind for kind, spec in FAMILIES.items() if name in spec.policies]
     if len(homes) == 1:
         return homes[0]
     if not homes and name and ":" not in name:

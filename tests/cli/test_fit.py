@@ -46,12 +46,10 @@ def test_json_on_standard_output_is_alone_there(cli: Cli, sweep: str) -> None:
 
 
 def test_rows_units_and_splits_are_options(cli: Cli, sweep: str) -> None:
-    answer = cli("fit", "linear-power", sweep, "--where", "frequency_mhz>=700")
-    assert "valid for frequency_mhz 725" in answer.out
-    held_out = ("--by", "application", "--hold-out", "frequency_mhz>1000")
+    held_out = ("--by", "application", "--cv", "frequency_mhz>1000")
     answer = cli("fit", "linear-power", sweep, *held_out)
     assert "frequency_mhz above 1000" in answer.out
-    answer = cli("fit", "linear-power", sweep, "--hold-out", "application")
+    answer = cli("fit", "linear-power", sweep, "--cv", "application")
     assert "leave one application out" in answer.out
     rows = "".join(f"{f},{f * 100}\n" for f in range(500, 900, 50))
     Path("milli.csv").write_text(f"frequency_mhz,power_w\n{rows}")
@@ -86,9 +84,9 @@ def test_settings_are_typed_by_the_model(cli: Cli, sweep: str) -> None:
         (["linear-power", "{}", "--cv", "-3"], ""),
         (["linear-power", "{}", "--set", "colour=blue"], "colour"),
         (["linear-power", "{}", "--set", "starts=many"], "an integer"),
-        (["linear-power", "{}", "--where", "nonsense"], "a condition like"),
-        (["linear-power", "{}", "--hold-out", "gpus>x"], "COL>NUMBER"),
-        (["linear-power", "{}", "--hold-out", "frequency_mhz>9999"], "rows on both sides"),
+        (["linear-power", "{}", "--where", "nonsense"], "no --where any more: filter the table"),
+        (["linear-power", "{}", "--cv", "gpus>x"], "COL>NUMBER"),
+        (["linear-power", "{}", "--cv", "frequency_mhz>9999"], "rows on both sides"),
         (["linear-power", "{}", "--unit", "power_w=hp"], "one of W"),
         (["linear-power", "{}", "-o", "/no/such/folder/m.json"], "a place that can be written"),
         (["linear-power", "{}", "--plot", "picture.doc"], ".png, .svg or .pdf"),

@@ -46,7 +46,7 @@ def test_the_commands_and_their_options_are_few() -> None:
         for option in load_command(name).params
         if option.param_type_name == "option"
     ]
-    assert len(options) <= 130
+    assert len(options) <= 110
 
 
 @pytest.mark.parametrize("option", [("--seed", "3"), ("--time-limit=5",), ("-v",)])
@@ -87,7 +87,7 @@ def test_show_versions_prints_the_same_block(capsys: pytest.CaptureFixture[str])
     ("words", "expected"),
     [
         ("optgap rep", "report"),
-        ("optgap sweep --sch", "--scheduler"),
+        ("optgap sweep --en", "--engine"),
         ("optgap run --po", "--policy"),
     ],
 )

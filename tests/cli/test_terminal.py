@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from optgap.cli import CALL, Call
 from optgap.cli.work import on_terminal
 from optgap.models.limits import with_unit
 
@@ -60,7 +61,7 @@ class Terminal(io.StringIO):
 def test_progress_is_one_line_that_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", screen := Terminal())
-    with on_terminal(quiet=False) as tell:
+    with on_terminal() as tell:
         tell("start [red]", None, None)
         tell("too soon after it", 7.0, None)
         time.sleep(0.12)
@@ -80,6 +81,7 @@ def test_nothing_is_told_in_a_pipe_or_when_asked_to_be_quiet(
 ) -> None:
     for quiet, screen in ((True, Terminal()), (False, io.StringIO())):
         monkeypatch.setattr(sys, "stderr", screen)
-        with on_terminal(quiet) as tell:
+        CALL.set(Call(quiet=quiet))
+        with on_terminal() as tell:
             tell("search", 5.5, 3.25)
         assert screen.getvalue() == ""

@@ -26,7 +26,7 @@ OWN = Runnable(Entry("custom", ""), "my.py:policy", own=True)
 
 
 def judged(problem: PlacementProblem, outcome: Outcome, runnable: Runnable = EXACT) -> Result:
-    return refereed(problem, runnable, outcome, 0.5, 7)
+    return refereed(problem, runnable, outcome, 0.5, seed=7)
 
 
 FOUND, PROVEN, BOUND = Status.FEASIBLE, Status.OPTIMAL, Status.BOUND_ONLY

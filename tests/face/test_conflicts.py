@@ -76,7 +76,6 @@ def lanes(patience_s: float) -> QueueingProblem:
 
 def test_jobs_that_wait_too_little_are_named_with_the_gpus_that_are_short() -> None:
     found = conflict(lanes(patience_s=20.0))
-    assert found is not None
     assert found.irreducible
     assert len(found.tasks) == 2
     assert "short by 1 GPUs" in str(found)

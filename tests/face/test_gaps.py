@@ -50,7 +50,6 @@ def test_every_policy_is_measured_against_the_best_bound() -> None:
     assert len(table.rows) == 3 + len(FAMILIES["placement"].policies)
     for row in table.rows[3:]:
         objective = row.result.objective
-        assert objective is not None
         assert row.bound_scope == "all"
         assert row.gap_to_bound == row.gap_to_best == (objective - 495) / 495
         assert (row.result.bound, row.result.bound_by) == (495.0, "enumeration")
@@ -68,7 +67,6 @@ def test_a_policy_that_turns_tasks_down_meets_a_bound_for_what_it_took() -> None
     assert row.bound_scope == "accepted"
     assert row.result.solution is not None
     accepted = enumeration.optimum(problem.restrict(row.result.solution))
-    assert accepted is not None
     assert row.result.bound == accepted[0]
     assert row.gap_to_bound == (row.result.objective - accepted[0]) / accepted[0]  # type: ignore[operator]
     turns = iter((0, 1))
@@ -85,7 +83,6 @@ def test_a_policy_that_turns_tasks_down_meets_a_bound_for_what_it_took() -> None
 
 def test_no_method_runs_once_one_has_proven_that_there_is_no_solution() -> None:
     table = compare(two_nodes_problem(extra=2), ["pwr", crash], "enumerate,broken,loose")
-    assert table.infeasible is not None
     assert table.infeasible.method == table.to_json()["infeasible_by"] == "enumerate"
     assert [row.result.message for row in table.rows[1:3]] == ["not run"] * 2
     assert {row.result.termination for row in table.rows[:4]} == {"completed"}
@@ -154,7 +151,6 @@ def test_a_part_is_bounded_by_the_best_bound_where_the_method_looks_for_solution
     row = compare(problem, policies="pwr", methods="found", parts=True).row("pwr")
     assert row.result.solution is not None
     least = enumeration.optimum(problem.restrict(row.result.solution))
-    assert least is not None
     assert row.result.bound_by == "a share"
     assert row.result.bound == pytest.approx(0.9 * least[0])
     # alone in its scope it is no yardstick for itself
@@ -234,7 +230,6 @@ def weak(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
     """A bound that is half of the optimum where its budget or its time is up."""
     limits.spend(30.0)
     found = enumeration.optimum(problem)
-    assert found is not None
     proven = (1.0 if limits.stop is None else 0.5) * found[0]
     return Outcome(None, Status.BOUND_ONLY, bound=proven, bound_by="weak")
 
@@ -256,7 +251,6 @@ def test_what_a_budget_cut_is_told_above_the_table_and_by_how_much() -> None:
     assert table.termination is Termination.WORK_LIMIT
     shown, least = row.gap_to_bound, row.gap_at_least
     assert shown is not None
-    assert least is not None
     assert (row.result.objective, table.best_bound) == (pytest.approx(495 * (1 + least)), 247.5)
     assert table.to_json()["unfinished"][0] == {
         "method": "weak", "why": "work_limit", "share_of_work": 1.0, "units": 30.0, "limit": 30.0,
@@ -373,5 +367,5 @@ def test_a_sweep_that_is_interrupted_ends_with_the_table_it_was_at() -> None:
     assert told
     told.clear()
     sweep("placement", "size", ["1"], policies="pwr", methods="loose", preset="small",
-          progress=lambda phase, incumbent, bound: told.append(phase))  # fmt: skip
+          limits=Limits(progress=lambda phase, incumbent, bound: told.append(phase)))  # fmt: skip
     assert {"size=1: loose", "size=1: pwr"} <= set(told)

@@ -45,7 +45,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_family_has_a_table_with_gaps_to_bound_and_best() -> None:
     seen: list[str] = []
-    answer = compare_all(progress=lambda phase, *_: seen.append(phase))
+    answer = compare_all(limits=Limits(progress=lambda phase, *_: seen.append(phase)))
     assert seen
     assert all(phase.startswith("placement 1/1: ") for phase in seen)
     (comparison,) = answer.comparisons

@@ -173,7 +173,7 @@ JOB = {"job": ["a"], "arrival_s": [0], "duration_s": [1], "gpus": [1]}
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({}, r"problem\('queueing'\): found nothing, expected a table jobs, of: jobs \(job,"),
+        ({}, r"jobs: found nothing, expected a table jobs, of: jobs \(job,"),
         ({"tasks": "x.csv"}, "found tasks, expected a table jobs"),
         ({"jobs": 3}, "jobs: found an int, expected a path, or a table: job,arrival_s"),
         ({"jobs": "missing.csv"}, "missing.csv: no such file"),

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import inspect
 import sys
-from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from optgap import registry
 from optgap.models.consolidation.presets import mixed
 from optgap.models.errors import InputError
 from optgap.models.placement.making import aims_of
-from optgap.registry import FAMILIES, Runnable, method, policy, user_object
+from optgap.registry import FAMILIES, method, policy, user_object
 
 OWN = """
 from dataclasses import dataclass
@@ -128,24 +127,3 @@ def test_loading_a_users_file_leaves_the_path_as_it_was(own_file: Path) -> None:
     before = list(sys.path)
     user_object("my_policy_file.py:refuse", "--policy")
     assert sys.path == before
-
-
-def test_installed_packages_offer_policies(own_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    points = [
-        metadata.EntryPoint("placement.lowest", "my_policy_file:Lowest", registry.POLICY_GROUP),
-        metadata.EntryPoint("refuse", "my_policy_file:refuse", registry.POLICY_GROUP),
-        metadata.EntryPoint("gone", "no_such_module:x", registry.POLICY_GROUP),
-    ]
-    monkeypatch.syspath_prepend(str(own_file.parent))
-    monkeypatch.setattr("optgap.registry.outside.entry_points", lambda group: points)
-    registry.installed_policies.cache_clear()
-    try:
-        placement = FAMILIES["placement"]
-        assert list(registry.installed_policies("placement")) == ["gone", "lowest", "refuse"]
-        found: Runnable = policy(placement, "lowest(offset=1)")
-        assert found.own
-        assert found.params["policy_params"] == {"offset": 1}
-        with pytest.raises(InputError, match="no_such_module"):
-            policy(placement, "gone")
-    finally:
-        registry.installed_policies.cache_clear()

@@ -23,7 +23,6 @@ from optgap import sweeping
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Termination
-from optgap.sweeping import cells, engines
 
 OWN = """
 import os, signal, time
@@ -67,11 +66,8 @@ def grid(*policies: str, seeds: int = 3, **other: Any) -> dict[str, Any]:
     return {"seeds": seeds, "grid": [{**SMALL, "policies": list(policies), **other}]}
 
 
-def swept(
-    document: Mapping[str, Any], name: str = "serial", path: str = "t.csv", **options: Any
-) -> sweeping.Done:
-    engine = sweeping.Engine(name, options.pop("jobs", None), options.pop("scheduler", None))
-    return sweeping.run(sweeping.read_spec(document), path, engine=engine, **options)
+def swept(document: Mapping[str, Any], path: str = "t.csv", **options: Any) -> sweeping.Done:
+    return sweeping.run(sweeping.read_spec(document), path, **{"jobs": 1, **options})
 
 
 def read(path: str = "t.csv") -> list[dict[str, Any]]:
@@ -90,7 +86,7 @@ def lasting(path: str = "t.csv") -> list[dict[str, Any]]:
 def test_the_grid_of_the_page_is_every_instance_with_every_run_and_seed(root: Path) -> None:
     text = (root / "docs" / "sweep.md").read_text()
     Path("grid.toml").write_text(text.split("```toml\n")[1].split("```")[0])
-    found = list(sweeping.load_spec("grid.toml").cells.values())
+    found = list(sweeping.load_spec("grid.toml").values())
     placement = [cell for cell in found if cell.family == "placement"]
     assert (len(placement), len(found)) == (2 * 5, 2 * 5 + 5)
     assert list(found[-1].policies) == list(optgap.registry.family("coscheduling").policies)
@@ -98,7 +94,7 @@ def test_the_grid_of_the_page_is_every_instance_with_every_run_and_seed(root: Pa
         assert list(cell.policies) == ["fgd"] + [f"pwr+fgd(alpha={a})" for a in (0.05, 0.1, 0.2)]
         assert list(cell.methods) == ["bound-pooled"]
     assert {(c.seed, c.made["seed"]) for c in placement} == {(k, k) for k in range(5)}
-    listed = sweeping.read_spec({**grid("fgd"), "seeds": [0, 7]}).cells.values()
+    listed = sweeping.read_spec({**grid("fgd"), "seeds": [0, 7]}).values()
     assert [(c.seed, c.made["seed"]) for c in listed] == [(0, 0), (7, 7)]
 
 
@@ -108,7 +104,7 @@ def test_problem_files_are_found_beside_the_spec(folder: Path) -> None:
         optgap.save(two_nodes_problem(extra=k), folder / "in" / f"p{k}.json")
     body = '[[grid]]\nfamily = "placement"\npolicies = ["fgd"]\nproblems = ["p*.json"]\n'
     (folder / "in" / "s.toml").write_text(body)
-    found = list(sweeping.load_spec("in/s.toml").cells.values())
+    found = list(sweeping.load_spec("in/s.toml").values())
     assert [cell.instance for cell in found] == ["p0.json", "p1.json", "p2.json"]
     (row,) = sweeping.run_cell(found[0])
     assert row["objective"] == optgap.run(two_nodes_problem(), "fgd").objective
@@ -158,7 +154,7 @@ def test_a_file_that_is_no_spec_is_one_line(content: bytes, cli: Cli) -> None:
 
 
 def keys(document: Mapping[str, Any]) -> set[str]:
-    return set(sweeping.read_spec(document).cells)
+    return set(sweeping.read_spec(document))
 
 
 def test_a_key_changes_with_everything_that_the_outcome_depends_on() -> None:
@@ -175,12 +171,12 @@ def test_another_version_or_an_edit_makes_other_keys(monkeypatch: pytest.MonkeyP
     base, block = keys(grid("fgd")), optgap.versions.versions()
 
     def with_(**changed: Any) -> set[str]:
-        cells.code.cache_clear()
+        sweeping.code.cache_clear()
         with monkeypatch.context() as patch:
             for name, value in changed.items():
-                patch.setattr(cells, name, value)
+                patch.setattr(sweeping, name, value)
             found = keys(grid("fgd"))
-        cells.code.cache_clear()
+        sweeping.code.cache_clear()
         return found
 
     assert with_(versions=lambda: {**block, "rich": "0"}) == base
@@ -264,7 +260,7 @@ def test_an_interrupted_sweep_ends_as_one_that_was_not() -> None:
 
 def test_a_journal_that_was_cut_off_counts_up_to_its_last_whole_line() -> None:
     found = sweeping.read_spec(grid("fgd"))
-    lines = [json.dumps(sweeping.run_cell(cell)) for cell in found.cells.values()]
+    lines = [json.dumps(sweeping.run_cell(cell)) for cell in found.values()]
     broken = "\0\0\0\n[1]\n" + "\n".join(lines[:2]) + "\n" + lines[2][:50]
     Path("t.csv.jsonl").write_text(broken)
     done = swept(grid("fgd"))
@@ -275,7 +271,7 @@ def test_a_journal_that_was_cut_off_counts_up_to_its_last_whole_line() -> None:
 
 
 def test_a_worker_with_other_code_is_refused() -> None:
-    cell = next(iter(sweeping.read_spec(grid("fgd")).cells.values()))
+    cell = next(iter(sweeping.read_spec(grid("fgd")).values()))
     (row,) = sweeping.run_cell(replace(cell, code="0" * 32))
     assert "as at the beginning" in row["message"]
 
@@ -303,12 +299,11 @@ MIXED = {
 
 
 def test_every_engine_and_number_of_workers_gives_the_same_table() -> None:
-    for name, jobs in (("serial", None), ("processes", 1), ("processes", 2)):
-        swept(MIXED, name, f"{name}{jobs}.csv", jobs=jobs)
-    expected = lasting("serialNone.csv")
+    for jobs in (1, 2):
+        swept(MIXED, f"{jobs}.csv", jobs=jobs)
+    expected = lasting("1.csv")
     assert len(expected) == 15
-    assert lasting("processes1.csv") == expected
-    assert lasting("processes2.csv") == expected
+    assert lasting("2.csv") == expected
 
 
 def until(condition: Callable[[], Any], seconds: float = 300) -> Any:
@@ -370,7 +365,7 @@ def killed_and_resumed(
     again = cli("sweep", "s.toml", *options)
     assert (again.code, again.err) == (0, "")
     assert f"{kept} there before, {16 - kept} now" in again.out
-    sweeping.run(sweeping.load_spec("s.toml"), "whole.csv", engine=sweeping.Engine("serial"))
+    sweeping.run(sweeping.load_spec("s.toml"), "whole.csv", jobs=1)
     assert lasting("s.csv") == lasting("whole.csv")
 
 
@@ -413,7 +408,7 @@ def test_a_cluster_loses_a_worker_and_a_driver_and_no_row(
     cluster: tuple[str, list[subprocess.Popen[bytes]]], cli: Cli
 ) -> None:
     address, (_, first, second) = cluster
-    killed_and_resumed(cli, "--engine", "dask", "--scheduler", address, on_the_way=first.kill)
+    killed_and_resumed(cli, "--engine", f"dask={address}", on_the_way=first.kill)
     workers = {row["worker"].split(":")[1] for row in read("s.csv")}
     assert str(second.pid) in workers  # joblib does without a cluster of one, which is left
 
@@ -427,23 +422,23 @@ def test_ray_loses_a_driver_and_no_row(cli: Cli) -> None:
 def test_a_ray_cluster_that_does_not_answer_is_bad_input(address: str) -> None:
     pytest.importorskip("ray", reason="comes with the extra ray")
     with pytest.raises(InputError, match=r"a Ray cluster|HOST:PORT"):
-        swept(grid("fgd"), "ray", scheduler=address)
+        swept(grid("fgd"), engine=f"ray={address}")
 
 
 @pytest.mark.parametrize(
     "options",
-    [{"name": "slurm"}, {"name": "dask"}, {"scheduler": "tcp://x:1"}, {"jobs": 0}],
+    [{"engine": "slurm"}, {"engine": "dask"}, {"engine": "processes=tcp://x:1"}, {"jobs": 0}],
 )
 def test_an_engine_that_cannot_be_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InputError):
-        sweeping.Engine(**options)
+        swept(grid("fgd"), **options)
 
 
 def test_a_scheduler_that_does_not_answer_is_bad_input(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr(engines, "CONNECT_S", 0.5)
+    monkeypatch.setattr(sweeping, "CONNECT_S", 0.5)
     with pytest.raises(InputError, match="a Dask cluster"):
-        swept(grid("fgd"), "dask", scheduler="tcp://127.0.0.1:1")
+        swept(grid("fgd"), engine="dask=tcp://127.0.0.1:1")
 
 
 # -- the command -------------------------------------------------------------------------
@@ -451,7 +446,7 @@ def test_a_scheduler_that_does_not_answer_is_bad_input(monkeypatch: pytest.Monke
 
 def test_the_command_writes_the_table_and_the_counts(cli: Cli) -> None:
     Path("s.toml").write_text(SLOW)
-    answer = cli("sweep", "s.toml", "--engine", "serial", "--json", "d.json")
+    answer = cli("sweep", "s.toml", "--jobs", "1", "--json", "d.json")
     assert (answer.code, answer.err) == (0, "")
     assert "16 of 16 comparisons in s.csv: 0 there before, 16 now" in answer.out
     document = json.loads(Path("d.json").read_text())
@@ -465,13 +460,13 @@ def test_the_command_writes_the_table_and_the_counts(cli: Cli) -> None:
 def test_a_failed_run_is_named_takes_no_other_with_it_and_is_run_again(cli: Cli) -> None:
     names = '"own.py:one_by_one_when_told", "marble"'
     Path("s.toml").write_text(SLOW.replace('"own.py:one_by_one"', names))
-    answer = cli("sweep", "s.toml", "--engine", "serial")
+    answer = cli("sweep", "s.toml", "--jobs", "1")
     assert (answer.code, len(answer.err.splitlines())) == (1, 6)
     assert "RuntimeError: not yet" in answer.err
     ways = {(row["method"], row["status"], row["failure"]) for row in read("s.csv")}
     assert ways == {("own.py:one_by_one_when_told", "error", "input"), ("marble", "feasible", "")}
     Path("told").touch()
-    answer = cli("sweep", "s.toml", "--engine", "serial")
+    answer = cli("sweep", "s.toml", "--jobs", "1")
     assert (answer.code, answer.err) == (0, "")
     assert "0 there before, 16 now" in answer.out
     assert len(read("s.csv")) == 32
@@ -482,7 +477,7 @@ def test_a_time_limit_for_the_whole_sweep_gives_a_table_to_go_on_with(
 ) -> None:
     monkeypatch.setenv("PACE_S", "0.02")
     Path("s.toml").write_text(SLOW)
-    answer = cli("sweep", "s.toml", "--engine", "serial", "--time-limit", "0.5")
+    answer = cli("sweep", "s.toml", "--jobs", "1", "--time-limit", "0.5")
     assert answer.code == 3
     assert 0 < len(read("s.csv")) < 16
 
@@ -491,7 +486,7 @@ def test_a_time_limit_for_the_whole_sweep_gives_a_table_to_go_on_with(
     ("package", "arguments", "extra"),
     [
         ("pyarrow", ("-o", "s.parquet"), "sweep"),
-        ("distributed", ("--engine", "dask", "--scheduler", "tcp://127.0.0.1:1"), "dask"),
+        ("distributed", ("--engine", "dask=tcp://127.0.0.1:1"), "dask"),
         ("ray", ("--engine", "ray"), "ray"),
     ],
 )

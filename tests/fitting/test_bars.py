@@ -12,7 +12,7 @@ from optgap.fitting.dram import DramRuntime
 from optgap.fitting.groups import Split, cross_validate
 from optgap.fitting.powerflow_energy import PowerFlowEnergy
 from optgap.fitting.powerflow_power import PowerFlowPower
-from optgap.fitting.profile import Profile, where
+from optgap.fitting.profile import Profile
 from optgap.fitting.readers import read_profile, read_profiles
 from optgap.fitting.throughput import PowerFlowThroughput
 
@@ -29,7 +29,8 @@ def gv100(profiles: Path) -> Profile:
 
 @pytest.fixture(scope="module")
 def v100(profiles: Path) -> Profile:
-    return where(read_profile(profiles / "nv-dvfs/v100_real.csv"), "frequency_mhz>=502")
+    profile = read_profile(profiles / "nv-dvfs/v100_real.csv")
+    return profile.take(np.flatnonzero(profile.numbers("frequency_mhz") >= 502))
 
 
 def some_of(profile: Profile, every: int) -> Profile:

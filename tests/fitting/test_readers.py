@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from optgap.fitting.audit import audit
-from optgap.fitting.profile import Profile, drop_missing, where
+from optgap.fitting.profile import Profile
 from optgap.fitting.readers import read_profile, read_profiles
 from optgap.fitting.workflow import fit
-from optgap.models.errors import InputError
 
 SMI_HEADER = (
     "timestamp, index, name, power.draw [W], clocks.current.sm [MHz], utilization.gpu [%], "
@@ -99,17 +98,6 @@ def test_files_are_joined_over_their_common_columns(tmp_path: Path) -> None:
     assert len(set(both["file"].tolist())) == 2
 
 
-def test_units_are_converted_when_named(tmp_path: Path) -> None:
-    path = write(
-        tmp_path, "t.csv", "frequency_mhz,time_s,power_w\n500,1200,61000\n600,1000,71000\n"
-    )
-    profile = read_profile(path, units={"time_s": "ms", "power_w": "mW"})
-    assert profile.numbers("time_s") == pytest.approx([1.2, 1.0])
-    assert profile.numbers("power_w") == pytest.approx([61, 71])
-    with pytest.raises(InputError, match="one of W, mW, kW"):
-        read_profile(path, units={"power_w": "hp"})
-
-
 # --- the audit --------------------------------------------------------------------------------
 
 
@@ -169,24 +157,6 @@ def test_every_profile_of_the_collection_is_read(data_dir: Path) -> None:
     ):
         kinds[read_profile(folder / name).kind] = folder / name
     assert len(kinds) == 7
-
-
-# --- preparing --------------------------------------------------------------------------------
-
-
-def test_rows_are_selected_by_condition() -> None:
-    table = sweep(held=True)
-    assert len(where(table, "frequency_mhz>=1000")) == 12
-    assert len(where(table, "application=a3")) == 8
-    for condition in ("frequency_mhz", "frequency_mhz>x", "application>a", "frequency_mhz>9999"):
-        with pytest.raises(InputError, match="where"):
-            where(table, condition)
-
-
-def test_missing_values_are_dropped_on_request() -> None:
-    table = Profile.of({"frequency_mhz": [500.0, np.nan, 700.0], "power_w": [60.0, 65.0, 70.0]})
-    assert len(drop_missing(table, ["frequency_mhz"])) == 2
-    assert len(drop_missing(table, ["power_w"])) == 3
 
 
 def test_a_column_can_be_asked_for_by_the_name_it_has_in_the_file(tmp_path: Path) -> None:

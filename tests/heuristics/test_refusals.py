@@ -19,15 +19,13 @@ PLACEMENT, QUEUEING = two_nodes_problem(), five_jobs()
 
 REFUSED: list[tuple[Any, str, dict[str, Any], str]] = [
     (CONSOLIDATION, "cats", {"delta_mhz": 0.0}, "a step in MHz"),
-    (CONSOLIDATION, "hotcloud", {"fit": "worst"}, "one of first, best"),
     (CONSOLIDATION, "opt_repack", {"capacity": "all"}, "none, mean, slot, peak"),
     (CONSOLIDATION, "least_added_energy", {"duration_error": -1.0}, "duration_error"),
     (COSCHEDULING, "lookahead", {"tau": -1.0}, "tau"),
     (COSCHEDULING, "ecosched", {"tau": -1.0}, "tau"),
-    (COSCHEDULING, "ecosched", {"window": -1}, "window"),
     (COSCHEDULING, "ecosched", {"signal": "psychic"}, "signal"),
     (COSCHEDULING, "ecosched", {"signal": "fitted"}, "models="),
-    (COSCHEDULING, "ecosched", {"sigma": -1.0}, "sigma"),
+    (COSCHEDULING, "ecosched", {"window": -1}, "window"),
     (COSCHEDULING, "ecosched", {"idle_weight": -2.0}, "idle_weight"),
     (COSCHEDULING, "ecosched", {"normalise": "some"}, "normalise"),
     (COSCHEDULING, "exact-window", {"window": -1}, "window"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -30,16 +31,16 @@ RULES: list[tuple[str, dict[str, Any], Callable[[], Callable[[Slow], Answer]]]] 
     ("powerflow", KNOWN, lambda: powerflow(strict=True, per_n=False)),
     ("powerflow", {**KNOWN, "frequency": "per_n"}, lambda: powerflow(strict=True, per_n=True)),
     ("powerflow", {**KNOWN, "mode": "paper"}, lambda: powerflow(strict=False, per_n=False)),
-    ("afs", {"capped": False}, lambda: afs),
-    ("elastic-fifo", {"capped": False}, lambda: elastic_queue(by_length=False)),
-    ("elastic-srtf", {"capped": False}, lambda: elastic_queue(by_length=True)),
-    ("fifo", {"capped": False}, Fifo),
-    ("tiresias", {"capped": False}, Tiresias),
-    ("tiresias", {"capped": False, "discipline": "gittins"}, lambda: Tiresias(gittins=True)),
-    ("tiresias+zeus", {"capped": False}, lambda: Tiresias(clock=zeus_clock(0.5))),
-    ("tiresias+zeus", {"capped": False, "zeus_eta": 1.0}, lambda: Tiresias(clock=zeus_clock(1.0))),
-    ("gandiva", {"capped": False}, Gandiva),
-    ("gandiva+zeus", {"capped": False, "zeus_eta": 0.9}, lambda: Gandiva(clock=zeus_clock(0.9))),
+    ("afs", {}, lambda: afs),
+    ("elastic-fifo", {}, lambda: elastic_queue(by_length=False)),
+    ("elastic-srtf", {}, lambda: elastic_queue(by_length=True)),
+    ("fifo", {}, Fifo),
+    ("tiresias", {}, Tiresias),
+    ("tiresias", {"discipline": "gittins"}, lambda: Tiresias(gittins=True)),
+    ("tiresias+zeus", {}, lambda: Tiresias(clock=zeus_clock(0.5))),
+    ("tiresias+zeus", {"zeus_eta": 1.0}, lambda: Tiresias(clock=zeus_clock(1.0))),
+    ("gandiva", {}, Gandiva),
+    ("gandiva+zeus", {"zeus_eta": 0.9}, lambda: Gandiva(clock=zeus_clock(0.9))),
 ]
 
 
@@ -101,7 +102,8 @@ def test_every_job_has_the_gpus_and_the_clock_of_the_transcription(
 ) -> None:
     for seed in range(CASES):
         problem = cluster(seed)
-        outcome = POLICIES[policy].load()(problem, limits=Limits(), seed=0, **params)
+        limited = problem if policy == "powerflow" else replace(problem, cap="none")
+        outcome = POLICIES[policy].load()(limited, limits=Limits(), seed=0, **params)
         found = changes(problem, outcome.solution)
         slow = Slow(problem).run(rule())
         expected = [(j, a, b, int(problem.counts[k]), f) for j, a, b, k, f in slow if b - a > 1e-5]
@@ -113,7 +115,8 @@ def test_every_job_has_the_gpus_and_the_clock_of_the_transcription(
 def test_fifo_places_jobs_where_the_buddy_lists_do() -> None:
     for seed in range(CASES):
         problem = cluster(seed, most=20)  # full enough for holes that no block fits in
-        solution = POLICIES["fifo"].load()(problem, limits=Limits(), seed=0, capped=False).solution
+        unlimited = replace(problem, cap="none")
+        solution = POLICIES["fifo"].load()(unlimited, limits=Limits(), seed=0).solution
         rule, placed = Fifo(), {}
 
         def decide(s: Slow, rule: Fifo = rule, placed: dict[int, Any] = placed) -> Answer:

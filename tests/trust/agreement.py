@@ -101,13 +101,6 @@ def enumerated(problem: Any) -> Result:
     return execute(problem, Runnable(entry, "exhaustive"), Limits(), 0)
 
 
-def optimum(problem: Any, method: str) -> float | None:
-    """The least objective; None where there is no solution."""
-    result = solved(problem, method)
-    assert result.status in (Status.OPTIMAL, Status.INFEASIBLE), result.message
-    return result.objective
-
-
 def agree(one: Result, two: Result) -> None:
     """Equal optima; where times were rounded, no bound above the other's objective."""
     told = one.message + two.message
@@ -117,12 +110,6 @@ def agree(one: Result, two: Result) -> None:
             assert bounded.bound <= found.objective * (1 + CLOSE)
     elif one.status is Status.OPTIMAL:
         assert two.objective == pytest.approx(one.objective, rel=CLOSE, abs=CLOSE)
-
-
-def no_worse(after: float | None, before: float | None) -> None:
-    """What was possible still is, at no more."""
-    if before is not None:
-        assert after <= before + CLOSE * max(1.0, abs(before))
 
 
 def holds(problem: Any, result: Result, known: float) -> None:

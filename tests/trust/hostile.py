@@ -1,12 +1,14 @@
 """Thousands of broken files, made by breaking a whole one at every place in every way.
 
-Run as a program it breaks a family's JSON documents and its CSV files, and has the package read and
-use what is left; a report of everything that was neither refused in one line nor usable goes to
-standard output. It is a program of its own so that its memory can be measured.
+Run as a program it breaks the JSON documents of families, each in a folder of its name, and their
+CSV files, and has the package read and use what is left; a report of everything that was neither
+refused in one line nor usable goes to standard output. It is a program of its own so that its
+memory can be measured.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import resource
 import signal
@@ -233,7 +235,11 @@ def tables(family_name: str, parts: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    tried_parts = int(sys.argv[2])
-    reports = {form: documents(form, tried_parts) for form in FORMS}
-    reports["table"] = tables(sys.argv[1], min(tried_parts, 5))
-    print(json.dumps(reports))
+    tried_parts, *families = sys.argv[1:]
+    found: dict[str, dict[str, Any]] = {}
+    for family_name in families:
+        with contextlib.chdir(family_name):
+            every = int(tried_parts)
+            found[family_name] = {form: documents(form, every) for form in FORMS}
+            found[family_name]["table"] = tables(family_name, min(every, 5))
+    print(json.dumps(found))

@@ -17,12 +17,11 @@ from strategies_consolidation import consolidation_problems
 from strategies_coscheduling import coscheduling_problems
 from strategies_elastic import elastic_problems
 from strategies_queueing import queueing_problems, stream
-from trust.agreement import CLOSE, agree, examples, no_worse, optimum, solved
+from trust.agreement import CLOSE, agree, examples, solved
 from trust.clock import changed, problem_of
 
 import optgap
 from optgap.models.queueing import Jobs, QueueingProblem
-from optgap.models.result import Status
 
 Document = dict[str, Any]
 Draw = Callable[[st.SearchStrategy[Any]], Any]
@@ -48,19 +47,9 @@ def placement_in_another_order(document: Document, draw: Draw) -> Document:
     return {**document, **{name: shuffled(document[name], draw) for name in ("tasks", "nodes")}}
 
 
-def a_task_of_nothing(document: Document, draw: Draw) -> Document:
-    for name, column in document["tasks"].items():
-        column.append({"name": "nothing", "gpu_spec": ""}.get(name, 0))
-    return document
-
-
 def coscheduling_in_another_order(document: Document, draw: Draw) -> Document:
     names = [name for name in ("jobs", "release_s") if document.get(name)]
     return {**document, **shuffled({name: document[name] for name in names}, draw)}
-
-
-def one_more(*names: str) -> Change:
-    return lambda document, _: {**document, **{name: document[name] + 1 for name in names}}
 
 
 def consolidation_in_another_order(document: Document, draw: Draw) -> Document:
@@ -70,18 +59,9 @@ def consolidation_in_another_order(document: Document, draw: Draw) -> Document:
     return {**document, "servers": draw(st.permutations(servers)), "tasks": tasks}
 
 
-def another_server(document: Document, draw: Draw) -> Document:
-    spare = {**draw(st.sampled_from(document["servers"])), "count": 1}
-    return {**document, "servers": [*document["servers"], spare]}
-
-
 def a_kind_that_no_server_has(document: Document, draw: Draw) -> Document:
     frugal = {**document["kinds"][0], "name": "frugal", "static_w": 1.0, "slope_w_per_mhz": 0.0}
     return {**document, "kinds": [*document["kinds"], {**frugal, "memory_gb": 80.0}]}
-
-
-def a_weaker_capacity_rule(document: Document, draw: Draw) -> Document:
-    return {**document, "capacity": {"peak": "slot", "slot": "none"}[document["capacity"]]}
 
 
 def elastic_in_another_order(document: Document, draw: Draw) -> Document:
@@ -91,81 +71,34 @@ def elastic_in_another_order(document: Document, draw: Draw) -> Document:
     return {**document, "classes": [document["classes"][k] for k in order], "jobs": jobs}
 
 
-def iterations_of_half_the_length(document: Document, draw: Draw) -> Document:
-    return scaled(scaled(document, 0.5, ["time_s"]), 2.0, ["iterations"])
-
-
-def more_power(document: Document, draw: Draw) -> Document:
-    return {**document, "p_max_w": 1.5 * document["p_max_w"]}
-
-
-def twice_the_gpus(document: Document, draw: Draw) -> Document:
-    """The limit stays: η·G·P_max."""
-    return {**document, "gpus": 2 * document["gpus"], "p_max_w": document["p_max_w"] / 2}
-
-
-def a_clock_that_is_slower_and_hungrier(document: Document, draw: Draw) -> Document:
-    document["frequencies_mhz"].insert(0, document["frequencies_mhz"][0] / 2)
-    for kind in document["classes"]:
-        for times, watts in zip(kind["time_s"], kind["power_w"], strict=True):
-            times.insert(0, 2 * max(times))
-            watts.insert(0, 1.1 * max(watts))
-    return document
-
-
 def queue_in_another_order(document: Document, draw: Draw) -> Document:
     return {**document, "jobs": shuffled(document["jobs"], draw)}
 
 
-def every_gpu_cut_in_two(document: Document, draw: Draw) -> Document:
-    return scaled(document, 2, ["gpus", "gpus_per_node"])
-
-
-def gpus_that_are_only_counted(document: Document, draw: Draw) -> Document:
-    return {**document, "placement": "count"}
-
-
 class Case(NamedTuple):
-    """A change after which the least objective is what it was, or no higher."""
+    """A change after which the least objective is what it was."""
 
     problems: st.SearchStrategy[Any]
     change: Change
-    methods: tuple[str, ...]
-    helps: bool = False
+    method: str
 
 
-PLACEMENT = placement_problems(goals=("power",), max_nodes=2, max_tasks=4, max_gpus=3)
 COSCHEDULING = coscheduling_problems(max_jobs=4)
 CONSOLIDATION = consolidation_problems()
 TIMES = ("submit_s", "duration_s", "period_s", "wake_s")
 ELASTIC = elastic_problems(max_jobs=2, max_clocks=2, free=True)
 """Few jobs, whose restarts are free: what every order can be tried of."""
 QUEUEING = queueing_problems()
-EXACT, ORACLE, ALL = ("exact",), ("oracle",), ("exhaustive",)
-STRICT = consolidation_problems(capacities=("slot", "peak"))
-QUICKEST = coscheduling_problems(goals=("makespan",), max_jobs=3)
-ON_NODES = queueing_problems(max_jobs=3).map(lambda problem: replace(problem, placement="node"))
 
 CASES = [
-    Case(placement_problems(max_tasks=5, max_gpus=3), placement_in_another_order, EXACT),
-    Case(PLACEMENT, a_task_of_nothing, EXACT),
-    Case(COSCHEDULING, coscheduling_in_another_order, ORACLE),
-    Case(QUICKEST, one_more("gpus", "numa"), ALL, helps=True),
-    Case(CONSOLIDATION, consolidation_in_another_order, EXACT),
-    Case(CONSOLIDATION, lambda d, _: scaled(d, 4, ["memory_gb"]), EXACT),
-    Case(CONSOLIDATION, another_server, EXACT, helps=True),
-    Case(CONSOLIDATION, a_kind_that_no_server_has, EXACT),
-    Case(STRICT, a_weaker_capacity_rule, EXACT, helps=True),
-    Case(ELASTIC, elastic_in_another_order, ALL),
-    Case(ELASTIC, iterations_of_half_the_length, ALL),
-    Case(ELASTIC, lambda d, _: scaled(d, 1000.0, ["power_w", "p_max_w", "idle_w"]), ALL),
-    Case(ELASTIC, more_power, ALL, helps=True),
-    Case(ELASTIC, twice_the_gpus, ALL, helps=True),
-    Case(ELASTIC, a_clock_that_is_slower_and_hungrier, ALL),
-    Case(QUEUEING, queue_in_another_order, EXACT + ALL),
-    Case(QUEUEING, every_gpu_cut_in_two, EXACT),
-    Case(queueing_problems(max_nodes=1), one_more("nodes"), ALL, helps=True),
-    Case(ON_NODES, gpus_that_are_only_counted, ALL, helps=True),
+    Case(placement_problems(max_tasks=5, max_gpus=3), placement_in_another_order, "exact"),
+    Case(COSCHEDULING, coscheduling_in_another_order, "oracle"),
+    Case(CONSOLIDATION, consolidation_in_another_order, "exact"),
+    Case(CONSOLIDATION, lambda d, _: scaled(d, 4, ["memory_gb"]), "exact"),
+    Case(CONSOLIDATION, a_kind_that_no_server_has, "exact"),
+    Case(ELASTIC, elastic_in_another_order, "exhaustive"),
+    Case(ELASTIC, lambda d, _: scaled(d, 1000.0, ["power_w", "p_max_w", "idle_w"]), "exhaustive"),
+    Case(QUEUEING, queue_in_another_order, "exact"),
 ]
 
 
@@ -175,36 +108,16 @@ def test_the_optimum_is_that_of_the_same_problem_told_in_another_way(case: Case)
     @given(problem=case.problems, data=st.data())
     def hold(problem: Any, data: st.DataObject) -> None:
         other = retold(problem, case.change, data.draw)
-        for method in case.methods:
-            if case.helps:
-                no_worse(optimum(other, method), optimum(problem, method))
-            else:
-                agree(solved(problem, method), solved(other, method))
+        agree(solved(problem, case.method), solved(other, case.method))
 
     hold()
-
-
-@examples(12)
-@given(problem=PLACEMENT)
-def test_an_idle_node_adds_what_it_draws_at_most(problem: Any) -> None:
-    """More room is never worse by more than the new node's idle power."""
-    document = problem.to_json()
-    spare = {"name": "spare", "cpu_milli": 64_000, "memory_mib": 16_384, "gpus": 0, "model": ""}
-    for name, column in document["nodes"].items():
-        column.append(spare[name])
-    document["ranks"].append(len(document["ranks"]))
-    before, after = solved(problem, "exact"), solved(problem_of(document), "exact")
-    if before.status is Status.OPTIMAL:
-        idle = problem.power.cpu_w(64_000, 64_000)
-        assert after.objective <= before.objective + idle + CLOSE * abs(before.objective)
 
 
 @examples(6)
 @given(problem=consolidation_problems(goal="energy", capacities=("none", "mean", "peak")))
 def test_seconds_in_another_unit_scale_bound_and_energy(problem: Any) -> None:
     other = problem_of(scaled(problem.to_json(), 8, TIMES))
-    one, two = (optgap.bound(p, "bound-energy").bound for p in (problem, other))
-    assert one is not None
+    one, two = (optgap.bound(p, "bound-over-time", rounds=1).bound for p in (problem, other))
     assert two == pytest.approx(8 * one, rel=CLOSE)
     for policy in ("first", "bestfit"):
         runs = [optgap.run(p, policy).objective for p in (problem, other)]
@@ -220,13 +133,6 @@ def twice(problem: Any, later: float) -> Any:
     again["submit_s"] = [later + time for time in again["submit_s"]]
     document["jobs"] = {name: column + again[name] for name, column in document["jobs"].items()}
     return problem_of(document)
-
-
-@examples(5)
-@given(problem=ELASTIC)
-def test_a_trace_that_repeats_after_all_are_done_has_the_same_mean(problem: Any) -> None:
-    once, again = (solved(p, "exhaustive") for p in (problem, twice(problem, 2.0**14)))
-    assert again.objective == pytest.approx(once.objective, rel=CLOSE)
 
 
 @examples(6)

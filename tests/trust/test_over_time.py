@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given
+from slow_consolidation_time import stepwise
 from slow_placement import optimum
 from strategies import timed_placement_problems
 from trust.agreement import many
 
 import optgap
 from optgap.heuristics.placement import POLICIES
-from optgap.models.consolidation import ConsolidationProblem, GpuKind, PowerLine, Server, Task
+from optgap.models.consolidation import (
+    Assignment,
+    Clock,
+    ConsolidationProblem,
+    ConsolidationSolution,
+    GpuKind,
+    PowerLine,
+    Server,
+    Task,
+)
 from optgap.models.consolidation.problem import Rules
 from optgap.models.placement import PlacementProblem
 
@@ -56,78 +66,28 @@ def drawn(seed: int) -> ConsolidationProblem:
     )
 
 
-def placements(tasks: int, gpus: int) -> Iterator[tuple[int, ...]]:
-    """Every way to give each task a GPU."""
-    for code in range(gpus**tasks):
-        yield tuple(code // gpus**k % gpus for k in range(tasks))
-
-
-def used(task: Task, at: int) -> float:
-    return float(task.util_percent[min(at, task.util_percent.size - 1)])
-
-
 def joules(
-    problem: ConsolidationProblem, gpu: int, residents: list[int], mhz: Sequence[float] = ()
+    problem: ConsolidationProblem, gpu: int, residents: Sequence[int], mhz: Sequence[float] = ()
 ) -> float:
-    """Energy of one GPU for life, second by second of what happens; infinite where it overflows.
+    """Energy of one GPU for life; infinite where it overflows.
 
     Parameters
     ----------
     mhz: the clock from the arrival of each resident on, in order of submission; none for f_max.
     """
-    kind, rules = problem.kinds[int(problem.gpu_kind[gpu])], problem.rules
-    server = problem.servers[int(problem.gpu_server[gpu])]
-    done = dict.fromkeys(residents, 0.0)
-    left = sorted(residents, key=lambda k: problem.tasks[k].submit_s)
-    here: list[int] = []
-    clocks, clock = list(mhz) or [kind.f_max_mhz] * len(left), 0.0
-    now, ready, emptied, total = 0.0, 0.0, -math.inf, 0.0
-    while left or here:
-        while left and problem.tasks[left[0]].submit_s <= now + 1e-9:
-            if not here and now - emptied > 1e-6:
-                ready = now + rules.wake_s
-            here.append(left.pop(0))
-            clock = clocks.pop(0)
-        own = [problem.tasks[k] for k in here]
-        if sum(t.memory_gb for t in own) > kind.memory_gb + 1e-9:
-            return math.inf
-        if rules.capacity != "none":
-            pick = np.max if rules.capacity == "peak" else np.mean
-            if sum(float(pick(t.util_percent)) for t in own) > 100 + 1e-6:
-                return math.inf
-        asked = sum(
-            used(t, int(done[k] / problem.period_s + 1e-9)) for k, t in zip(here, own, strict=True)
-        )
-        slow = max(1.0, (asked / 100) ** rules.contention)
-        rate = 0.0 if now < ready - 1e-9 else (clock / kind.f_max_mhz) ** kind.beta / slow
-        steps = [problem.tasks[left[0]].submit_s - now] if left else []
-        if rate == 0.0 and here:
-            steps.append(ready - now)
-        for k, t in zip(here, own, strict=True):
-            at = int(done[k] / problem.period_s + 1e-9)
-            edge = min(t.duration_s, (at + 1) * problem.period_s)
-            if at >= t.util_percent.size - 1:
-                edge = t.duration_s
-            if rate:
-                steps.append((edge - done[k]) / rate)
-        step = min(steps)
-        if here:
-            total += (kind.power.watts(clock) + server.static_w) * step
-        now += step
-        for k in here:
-            done[k] += rate * step
-        ends = [k for k in here if done[k] >= problem.tasks[k].duration_s - 1e-9]
-        here = [k for k in here if k not in ends]
-        if ends and not here:
-            emptied = now
-    return total
+    order = sorted(residents, key=lambda k: problem.tasks[k].submit_s)
+    clocks = mhz or [problem.kinds[int(problem.gpu_kind[gpu])].f_max_mhz] * len(order)
+    times = [problem.tasks[k].submit_s for k in order]
+    there = tuple(Assignment(k, (gpu,), at) for k, at in zip(order, times, strict=True))
+    set_ = tuple(Clock(gpu, clock, at) for clock, at in zip(clocks, times, strict=True))
+    return stepwise(problem, ConsolidationSolution(there, set_))[0]
 
 
 def least(problem: ConsolidationProblem, levels: Sequence[float] = ()) -> float:
     """The least energy of all placements, with a share of f_max from each arrival on, or f_max."""
     gpus, known = len(problem.places), {}
     best = math.inf
-    for placement in placements(len(problem), gpus):
+    for placement in product(range(gpus), repeat=len(problem)):
         total = 0.0
         for g in set(placement):
             own = tuple(k for k, other in enumerate(placement) if other == g)
@@ -135,7 +95,7 @@ def least(problem: ConsolidationProblem, levels: Sequence[float] = ()) -> float:
             if (twin, own) not in known:
                 clocks = [x * problem.kinds[twin[0]].f_max_mhz for x in levels]
                 known[twin, own] = min(
-                    joules(problem, g, list(own), mhz)
+                    joules(problem, g, own, mhz)
                     for mhz in product(clocks, repeat=len(own) if levels else 0)
                 )
             total += known[twin, own]
@@ -197,7 +157,7 @@ def test_no_clocks_of_tasks_that_follow_each_other_reach_below_the_bound() -> No
         low, most = max(problem.floors_mhz[0]), problem.kinds[0].f_max_mhz
         count = len(problem)
         grid = np.linspace(low, most, 60 if count == 2 else 9)
-        truth = min(joules(problem, 0, list(range(count)), m) for m in product(grid, repeat=count))
+        truth = min(joules(problem, 0, range(count), m) for m in product(grid, repeat=count))
         found = optgap.solve(problem, "hindsight", schedules=50)
         assert found.objective is not None
         assert found.bound <= truth * (1 + 1e-9), seed
@@ -206,11 +166,7 @@ def test_no_clocks_of_tasks_that_follow_each_other_reach_below_the_bound() -> No
 # -- placement -----------------------------------------------------------------------------
 
 
-PROBLEMS = timed_placement_problems(
-    goals=("energy", "mean_accepted_gpu"), queues=("reject",), max_tasks=5, max_gpus=3
-) | timed_placement_problems(
-    goals=("energy", "mean_accepted_gpu"), queues=("reject",), max_tasks=3, max_gpus=2, gangs=True
-)
+PROBLEMS = timed_placement_problems(goals=("energy", "mean_accepted_gpu"), max_tasks=5, max_gpus=3)
 
 
 @given(problem=PROBLEMS)
@@ -219,9 +175,9 @@ def test_the_optimum_lies_between_the_bound_and_every_policy(problem: PlacementP
     reached: dict[tuple[int, ...], list[float]] = {}
     for policy in POLICIES:
         ran = optgap.run(problem, policy)
-        tasks = np.unique(problem.tasks.gang[ran.solution.node >= 0]).tolist()
+        tasks = np.flatnonzero(ran.solution.node >= 0).tolist()
         if problem.objective.goal == "mean_accepted_gpu":
-            tasks = list(range(problem.tasks.count))
+            tasks = list(range(len(problem.tasks)))
         assert ran.objective is not None
         reached.setdefault(tuple(tasks), []).append(ran.objective)
     for served, objectives in reached.items():

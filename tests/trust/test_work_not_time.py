@@ -33,7 +33,8 @@ MORE: dict[str, dict[str, dict[str, Any]]] = {
 """Presets of a short run beside the tiny problem, for which the whole of a method runs."""
 REFERENCES = ("assignment", "intervals", "milp", "printed")
 """Printed formulations, which take minutes beyond the tiny problem."""
-SPEEDS = (20.0, 0.05)
+SPEEDS = ((20.0, None), (0.05, 1e6))
+"""Of the clock, and limits of time, s, that cut nothing."""
 QUICK_S = 10.0
 """What takes longer is left out of a long run."""
 
@@ -41,16 +42,16 @@ QUICK_S = 10.0
 def cases() -> Iterator[tuple[str, str, str]]:
     """Family, preset and name of every policy and method, in a long run of default methods."""
     for name, spec in FAMILIES.items():
-        presets = list(spec.presets) if FUZZ else ["tiny", *MORE.get(name, {})]
-        for preset in presets:
-            policies = spec.policies if FUZZ or preset == "tiny" else ()
+        for preset in list(spec.presets) if FUZZ else ["tiny", *MORE.get(name, {})]:
             methods = [m for m in spec.methods if preset == "tiny" or m not in REFERENCES]
-            for method in ("auto", "auto-bound", *policies, *(() if FUZZ else methods)):
+            policies = spec.policies if FUZZ or preset == "tiny" else ()
+            for method in (*(AUTO if FUZZ else methods), *policies):
                 yield name, preset, method
 
 
+AUTO = ("auto", "auto-bound")
 CASES = list(cases())
-DEFAULTS = [c for c in CASES if FUZZ or (c[1] == "tiny" and c[2].startswith("auto"))]
+DEFAULTS = CASES if FUZZ else [(family, "tiny", name) for family in FAMILIES for name in AUTO]
 """What a short run does more than twice."""
 
 
@@ -94,11 +95,16 @@ def by_the_clock(family: str, preset: str, name: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("family", "preset", "name", "speed"),
-    [(*case, SPEEDS[0]) for case in CASES] + [(*case, SPEEDS[1]) for case in DEFAULTS],
+    ("family", "preset", "name", "speed", "limit_s"),
+    [(*case, *SPEEDS[0]) for case in CASES] + [(*case, *SPEEDS[1]) for case in DEFAULTS],
 )
-def test_a_clock_of_any_speed_gives_the_same_result(
-    family: str, preset: str, name: str, speed: float, monkeypatch: pytest.MonkeyPatch
+def test_a_clock_of_any_speed_and_a_limit_that_cuts_nothing_give_the_same_result(
+    family: str,
+    preset: str,
+    name: str,
+    speed: float,
+    limit_s: float | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     expected = by_the_clock(family, preset, name)
     if expected == "slow" or expected.startswith("refused"):
@@ -106,15 +112,7 @@ def test_a_clock_of_any_speed_gives_the_same_result(
     working = CompileTimer.working
     monkeypatch.setattr(CompileTimer, "working", lambda self: speed * working(self))
     assert COMPILING.working() > 0
-    assert told(made(problem_of(family, preset), name)) == expected
-
-
-@pytest.mark.parametrize(("family", "preset", "name"), DEFAULTS)
-def test_a_limit_that_cuts_nothing_changes_nothing(family: str, preset: str, name: str) -> None:
-    expected = by_the_clock(family, preset, name)
-    if expected == "slow" or expected.startswith("refused"):
-        pytest.skip(expected)
-    assert told(made(problem_of(family, preset), name, Limits(1e6))) == expected
+    assert told(made(problem_of(family, preset), name, Limits(limit_s))) == expected
 
 
 @cache
@@ -142,7 +140,7 @@ def test_what_a_budget_cuts_is_the_same_by_a_faster_clock_and_says_so(
         pytest.skip("no work is counted here")
     one = made(problem, name, Limits(work=share * whole))
     working = CompileTimer.working
-    monkeypatch.setattr(CompileTimer, "working", lambda self: SPEEDS[0] * working(self))
+    monkeypatch.setattr(CompileTimer, "working", lambda self: SPEEDS[0][0] * working(self))
     assert told(made(problem, name, Limits(work=share * whole))) == told(one)
     if name != "auto-bound" and one.status not in (Status.OPTIMAL, Status.INFEASIBLE):
         assert one.termination is Termination.WORK_LIMIT

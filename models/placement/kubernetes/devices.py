@@ -15,8 +15,7 @@ from typing import Any, Literal
 from optgap.models.placement.cluster import MAX_GPUS_PER_NODE
 from optgap.models.placement.kubernetes.objects import Object
 from optgap.models.placement.kubernetes.requests import Amounts, Key, Pod, quantity, whole
-from optgap.models.placement.openb import DeviceTable
-from optgap.models.placement.power import GPU_FULL_W, GPU_IDLE_W
+from optgap.models.placement.power import GPU_FULL_W, GPU_IDLE_W, PowerModel
 
 Verdict = Literal["none", "exact", "unknown"]
 Items = Sequence[tuple[str, Any]]
@@ -79,19 +78,19 @@ class Figures:
 
     Parameters
     ----------
-    devices: table that takes precedence over the built-in figures.
+    power: figures of the models that it names, which take precedence.
     """
 
-    def __init__(self, devices: DeviceTable | None) -> None:
-        self.devices = devices
+    def __init__(self, power: PowerModel) -> None:
+        self.power = power
         self.assumed: dict[str, None] = {}
 
     def watts(self, product: str) -> tuple[float, float]:
         """Return (idle W, full W) of a card: as given, from Table II, or by the maker's name."""
-        if self.devices is not None and product in self.devices.full_w:
-            return self.devices.idle_w[product], self.devices.full_w[product]
-        found: str | float | None = product if product in GPU_FULL_W else None
-        for pattern, known in _PRODUCTS if found is None else ():
+        if product in self.power.gpu_full_w:
+            return self.power.gpu_idle_w[product], self.power.gpu_full_w[product]
+        found: str | float | None = None
+        for pattern, known in _PRODUCTS:
             if re.search(rf"(?<![a-z0-9])(?:{pattern})", product.lower()):
                 found = known
                 break

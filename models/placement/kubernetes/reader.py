@@ -26,7 +26,7 @@ from optgap.models.placement.kubernetes.objects import COMMAND, Object, Objects,
 from optgap.models.placement.kubernetes.requests import Pod, requested
 from optgap.models.placement.kubernetes.rules import Rules, on_every_node, spent, why_stays
 from optgap.models.placement.migrations import Further, MigrationProblem
-from optgap.models.placement.openb import DeviceTable
+from optgap.models.placement.openb import PUBLISHED
 from optgap.models.placement.power import PowerModel
 from optgap.models.placement.problem import PlacementProblem
 from optgap.models.placement.solution import PlacementSolution
@@ -69,14 +69,14 @@ class KubernetesReading:
 
 
 def read_kubernetes(
-    path: Path, devices: DeviceTable | None = None, plain: Collection[str] = ()
+    path: Path, power: PowerModel = PUBLISHED, plain: Collection[str] = ()
 ) -> KubernetesReading:
     """Read the output of ``kubectl get nodes,pods -A -o json``; ``-`` is standard input.
 
     Parameters
     ----------
     path: the file; disruption budgets are respected if the file has these, too.
-    devices: power by GPU product, which takes precedence over the built-in figures.
+    power: power by GPU product, as given or of the built-in figures.
     plain: further resources that draw no power.
 
     Raises
@@ -85,7 +85,7 @@ def read_kubernetes(
     """
     source = str(path)
     objects = read_objects(path)
-    figures = Figures(devices)
+    figures = Figures(power)
     reading = KubernetesReading(len(objects.pods), list(objects.warnings))
     try:
         _lay_out(reading, objects, figures, plain)
@@ -336,7 +336,7 @@ def _migration(source: str, nodes: Sequence[Node], pods: Sequence[Pod]) -> Migra
         PlacementSolution.of_arrays(at, masks),
         [not pod.stays for pod in pods],
         [pod.allowed for pod in pods],
-        source,
+        source=source,
         further=_further(nodes, pods),
         fixed_w=sum(one.fixed_w for one in devices),
     )

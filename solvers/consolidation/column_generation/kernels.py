@@ -26,6 +26,8 @@ class Knapsack(NamedTuple):
     demand, limit: (R, n) and (R,), exact. profit: (n,) dual value of each task, W.
     coarse, room: (S, n) demands rounded down to table cells, and (S,) cells of each table.
     tables: (S, n+1, C+1) as `fill_tables` fills them.
+    server, server_price: (n,) the server that each task is assigned to, or -1; (N,) dual price of a
+        GPU of each server, at least 0.
     """
 
     demand: IntArray
@@ -34,6 +36,8 @@ class Knapsack(NamedTuple):
     coarse: IntArray
     room: IntArray
     tables: FloatArray
+    server: IntArray
+    server_price: FloatArray
 
 
 class Path(NamedTuple):
@@ -41,11 +45,13 @@ class Path(NamedTuple):
 
     Parameters
     ----------
-    task: (D,) the tasks. left: (D, R) capacity left, and cells: (D, S) the same in table cells.
+    task: (D,) the tasks. home: (D,) the server of those assigned to one, or -1.
+    left: (D, R) capacity left, and cells: (D, S) the same in table cells.
     earned: (D,) their dual value less the price of their server, W.
     """
 
     task: IntArray
+    home: IntArray
     left: IntArray
     cells: IntArray
     earned: FloatArray
@@ -71,6 +77,7 @@ def fill_tables(knapsack: Knapsack) -> None:
 def _new_path(deepest: int, knapsack: Knapsack) -> Path:
     path = Path(
         np.zeros(deepest + 2, dtype=np.int64),
+        np.full(deepest + 2, -1, dtype=np.int64),
         np.zeros((deepest + 2, len(knapsack.limit)), dtype=np.int64),
         np.zeros((deepest + 2, len(knapsack.room)), dtype=np.int64),
         np.zeros(deepest + 2),
@@ -80,14 +87,23 @@ def _new_path(deepest: int, knapsack: Knapsack) -> Path:
 
 
 @inner
-def _append(path: Path, depth: int, task: int, knapsack: Knapsack) -> None:
-    """Add one more task to the first `depth` ones."""
-    path.task[depth] = task
+def _added(path: Path, depth: int, task: int, knapsack: Knapsack) -> bool:
+    """Add one more task to the first `depth` ones if it fits, and is in no other server."""
+    home, server = path.home[depth], knapsack.server[task]
+    fits = server < 0 or home < 0 or server == home
+    for r in range(len(knapsack.limit)):
+        fits = fits and knapsack.demand[r, task] <= path.left[depth, r]
+    if not fits:
+        return False
+    path.task[depth], path.home[depth + 1] = task, max(home, server)
     path.earned[depth + 1] = path.earned[depth] + knapsack.profit[task]
+    if home < 0 and server >= 0:
+        path.earned[depth + 1] -= knapsack.server_price[server]
     for r in range(len(knapsack.limit)):
         path.left[depth + 1, r] = path.left[depth, r] - knapsack.demand[r, task]
     for s in range(len(knapsack.room)):
         path.cells[depth + 1, s] = path.cells[depth, s] - knapsack.coarse[s, task]
+    return True
 
 
 @inner
@@ -100,20 +116,37 @@ def _upper_limit(path: Path, depth: int, task: int, knapsack: Knapsack) -> float
 
 
 @inner
-def _fits(path: Path, depth: int, task: int, knapsack: Knapsack) -> bool:
-    fits = True
-    for r in range(len(knapsack.limit)):
-        fits = fits and knapsack.demand[r, task] <= path.left[depth, r]
-    return fits
+def _next(
+    path: Path, depth: int, task: int, bar: float, floor: float, knapsack: Knapsack
+) -> tuple[int, int, int]:
+    """Go on to the next set, depth first, beyond which the upper limit reaches `bar`.
+
+    Parameters
+    ----------
+    task: the first that may be added to the present set.
+    floor: tasks of no more dual value than this are not added.
+
+    Returns
+    -------
+    The depth of the set, 0 where none is left; the first task that may be added to it; and how many
+    tasks were looked at.
+    """
+    looks = 0
+    while depth > 0:
+        while task < len(knapsack.profit) and _upper_limit(path, depth, task, knapsack) >= bar:
+            looks += 1
+            if knapsack.profit[task] > floor and _added(path, depth, task, knapsack):
+                return depth + 1, task + 1, looks
+            task += 1
+        looks += 1
+        depth -= 1
+        task = path.task[depth] + 1
+    return 0, task, looks
 
 
 @compiled
 def best_columns(
-    knapsack: Knapsack,
-    wanted: FloatArray,
-    most_nodes: int,
-    server: IntArray,
-    server_price: FloatArray,
+    knapsack: Knapsack, wanted: FloatArray, most_nodes: int
 ) -> tuple[FloatArray, FloatArray, IntArray, IntArray, int]:
     """For each dearest task the column of the largest value: dual value less its server's price.
 
@@ -121,8 +154,6 @@ def best_columns(
     ----------
     wanted: (n,) columns whose value is no more than this are not looked for.
     most_nodes: of the search for each dearest task.
-    server: (n,) the server that each task is assigned to, or -1.
-    server_price: (N,) dual price of a GPU of each server, at least 0.
 
     Returns
     -------
@@ -133,54 +164,23 @@ def best_columns(
     n = len(knapsack.profit)
     value, upper = np.full(n, -1e300), np.full(n, -1e300)
     sizes, tasks = np.zeros(n, dtype=np.int64), np.zeros((n, DEEPEST), dtype=np.int64)
-    path, home = _new_path(DEEPEST, knapsack), np.full(DEEPEST + 2, -1, dtype=np.int64)
-    looks = n
+    path, looks = _new_path(DEEPEST, knapsack), n
     for first in range(n):
-        if not _fits(path, 0, first, knapsack):
+        if not _added(path, 0, first, knapsack):
             continue
-        _append(path, 0, first, knapsack)
-        home[1] = server[first]
-        if home[1] >= 0:
-            path.earned[1] -= server_price[home[1]]
         upper[first] = _upper_limit(path, 1, first + 1, knapsack)
         if upper[first] <= wanted[first]:
             continue
-        best = wanted[first]
-        if path.earned[1] > best:
-            best = path.earned[1]
-            sizes[first], tasks[first, 0] = 1, first
-        depth, j, nodes = 1, first + 1, 0
+        best, depth, task, nodes = wanted[first], 1, first + 1, 0
         while depth > 0:
-            found = False
-            looks += 1
-            while j < n and _upper_limit(path, depth, j, knapsack) > best + 1e-12:
-                looks += 1
-                apart = server[j] >= 0 and home[depth] >= 0 and server[j] != home[depth]
-                found = knapsack.profit[j] > 0 and not apart and _fits(path, depth, j, knapsack)
-                if found:
-                    break
-                j += 1
-            if found and (depth == DEEPEST - 1 or nodes == most_nodes):
+            if path.earned[depth] > best:
+                best = value[first] = path.earned[depth]
+                sizes[first] = depth
+                tasks[first, :depth] = path.task[:depth]
+            depth, task, seen = _next(path, depth, task, best + 1e-12, 0.0, knapsack)
+            looks, nodes = looks + seen, nodes + 1
+            if depth > DEEPEST or (depth > 0 and nodes > most_nodes):
                 break  # cut short: `upper` stays what the tables say
-            if found:
-                nodes += 1
-                _append(path, depth, j, knapsack)
-                home[depth + 1] = home[depth]
-                if server[j] >= 0 and home[depth] < 0:
-                    path.earned[depth + 1] -= server_price[server[j]]
-                    home[depth + 1] = server[j]
-                depth += 1
-                if path.earned[depth] > best:
-                    best = path.earned[depth]
-                    sizes[first] = depth
-                    tasks[first, :depth] = path.task[:depth]
-                j += 1
-                continue
-            depth -= 1
-            if depth > 0:
-                j = path.task[depth] + 1
-        if sizes[first] > 0:
-            value[first] = best
         if depth == 0:
             upper[first] = best
     return value, upper, sizes, tasks, looks
@@ -208,33 +208,20 @@ def all_columns(
     How many were found, and whether that is all: False where there are more than `most` of them,
     or the search took more than `most_nodes`; and how many nodes it took.
     """
-    n = len(knapsack.profit)
     most, deepest = found.shape
     path = _new_path(deepest, knapsack)
     number, nodes = 0, 0
-    for first in range(n):
-        if not _fits(path, 0, first, knapsack):
-            continue
-        _append(path, 0, first, knapsack)
-        depth, j, fresh = 1, first + 1, True
+    for first in range(len(knapsack.profit)):
+        depth, task = int(_added(path, 0, first, knapsack)), first + 1
         while depth > 0:
-            if fresh and path.earned[depth] >= least[first]:
+            if path.earned[depth] >= least[first]:
                 if number == most:
                     return number, False, nodes
                 found[number, :depth] = path.task[:depth]
                 size[number], excess[number] = depth, path.earned[depth] - least[first]
                 number += 1
-            while j < n and not _fits(path, depth, j, knapsack):
-                j = j + 1 if _upper_limit(path, depth, j, knapsack) >= least[first] else n
-            if j < n and _upper_limit(path, depth, j, knapsack) >= least[first]:
-                nodes += 1
-                if depth == deepest or nodes > most_nodes:
-                    return number, False, nodes
-                _append(path, depth, j, knapsack)
-                depth, j, fresh = depth + 1, j + 1, True
-                continue
-            fresh = False
-            depth -= 1
-            if depth > 0:
-                j = path.task[depth] + 1
+            depth, task, _ = _next(path, depth, task, least[first], -1.0, knapsack)
+            nodes += depth > 0
+            if depth > deepest or nodes > most_nodes:
+                return number, False, nodes
     return number, True, nodes

@@ -89,9 +89,8 @@ class Pricer:
         """
         gpu_prices = duals.gpu_prices[self.task_levels]
         wanted = gpu_prices + self.tolerance
-        value, upper, size, members, looks = best_columns(
-            self.knapsack(duals), wanted, nodes, assignment[self.order], duals.servers
-        )
+        knapsack = self.knapsack(duals, assignment)
+        value, upper, size, members, looks = best_columns(knapsack, wanted, nodes)
         excess = value - wanted
         best = np.argsort(-excess, kind="stable")[: self.most_new]
         columns = [
@@ -101,10 +100,12 @@ class Pricer:
         work = CONSOLIDATION.cell * self._tables.size + CONSOLIDATION.look * looks
         return Priced(gpu_prices, upper, columns, exact, work)
 
-    def knapsack(self, duals: Duals) -> Knapsack:
+    def knapsack(self, duals: Duals, assignment: IntArray) -> Knapsack:
         """Return the subproblem with its tables, in memory that the next one takes over."""
-        profit = duals.tasks[self.order]
-        found = Knapsack(self.demand, self.limit, profit, self.coarse, self.room, self._tables)
+        found = Knapsack(
+            self.demand, self.limit, duals.tasks[self.order], self.coarse, self.room, self._tables,
+            assignment[self.order], duals.servers
+        )  # fmt: skip
         fill_tables(found)
         return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,13 +12,12 @@ from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
-from optgap.models.work import CONSOLIDATION
 from optgap.solvers.consolidation.numerics import BOUND_SAFETY
 from optgap.solvers.consolidation.outcome import Bound, bound_only
-from optgap.solvers.consolidation.over_time.energy import bound_energy
 from optgap.solvers.consolidation.over_time.master import Master, Prices, priced
 from optgap.solvers.consolidation.over_time.parameters import TUNING, BoundParams
 from optgap.solvers.consolidation.over_time.relaxation import Relaxation, relaxation
+from optgap.solvers.engines.column_generation import generate
 
 BY_PRICES = "prices of memory, presence and progress over time, each task at its cheapest"
 
@@ -27,7 +27,7 @@ def bound_over_time(
 ) -> Outcome:
     """Bound every schedule from below, schedules that move tasks for nothing included.
 
-    The bound is no less than that of ``bound-energy``. `given` as in `BoundParams`.
+    `given` as in `BoundParams`.
 
     Raises
     ------
@@ -41,55 +41,39 @@ def bound_over_time(
 def best_bound(
     problem: ConsolidationProblem, limits: Limits, params: BoundParams
 ) -> tuple[Bound, int]:
-    """Return the larger of the bounds by prices and of ``bound-energy``, and the rounds taken."""
-    known = bound_energy(problem, limits=limits, seed=0)
-    best = Bound(float(known.bound or 0.0), str(known.bound_by), ())
-    if len(problem) > TUNING.most_tasks or limits.stop is not None:
-        return best, 0
-    buckets = 40 if len(problem) <= 150 else 32
-    found, rounds = by_prices(relaxation(problem, buckets), limits, params)
-    return best.raised(found, BY_PRICES), rounds
-
-
-def by_prices(relaxed: Relaxation, limits: Limits, params: BoundParams) -> tuple[float, int]:
-    """Return the best bound that prices prove within the limits, J, and how often they changed."""
+    """Return the best bound that prices prove within the limits, and how often they changed."""
+    few = len(problem) <= TUNING.most_tasks
+    relaxed = relaxation(problem, 40 if len(problem) <= 150 else 32, alone=few)
     if relaxed.curve.watts[-1] <= 0:
-        return 0.0, 0
-    best, rounds = generated(relaxed, limits, params)
-    return best - BOUND_SAFETY * (best + float(np.abs(relaxed.work).sum())), rounds
+        return Bound(0.0, BY_PRICES, ()), 0
+    first = [priced(relaxed, prices.feasible(relaxed)) for prices in first_prices(relaxed)]
+    best, rounds = max(0.0, *(bound for bound, _ in first)), 0
+    if few:
+        master = Master(relaxed, params.close)
+        master.add(first[0][1])
+        found = generate(
+            master, limits, bound=best, rounds=params.rounds * limits.effort,
+            tell=lambda value, bound: limits.progress("prices", None, bound * (1 - BOUND_SAFETY)),
+        )  # fmt: skip
+        best, rounds = found.bound, found.rounds
+    best -= BOUND_SAFETY * (best + float(np.abs(relaxed.work).sum()))
+    return Bound(best, BY_PRICES, ()), rounds
 
 
-def generated(relaxed: Relaxation, limits: Limits, params: BoundParams) -> tuple[float, int]:
-    """Generate courses and rows until none is missing; the best bound, J, and the rounds."""
-    master, rounds = Master(relaxed), 0
-    bound, courses = priced(relaxed, _first(relaxed).feasible(relaxed))
-    best = max(0.0, bound)
-    master.add(courses)
-    while rounds < params.rounds * limits.effort:
-        rounds += 1
-        solved = master.solve(limits)
-        if solved is None or limits.stop is not None:
-            break
-        prices, weights, value = solved
-        bound, courses = priced(relaxed, prices.feasible(relaxed))
-        master.add(courses)
-        best = max(best, bound)
-        limits.spend(CONSOLIDATION.course * relaxed.cover.size * relaxed.buckets)
-        limits.progress("prices", None, best * (1 - BOUND_SAFETY))
-        if value - best > params.close * value:
-            continue
-        if not master.separate(weights, TUNING.new_rows * relaxed.buckets, TUNING.least_broken):
-            break
-    return best, rounds
+def first_prices(relaxed: Relaxation) -> Iterator[Prices]:
+    """Yield the least price of progress on utilisation or on one share; the least power of a GPU.
 
-
-def _first(relaxed: Relaxation) -> Prices:
-    """Return first prices: a GPU's power at full pace, by utilisation or by the first share."""
-    shape = (len(relaxed.shares), relaxed.buckets)
-    presence, progress = np.zeros(shape), np.zeros(shape)
-    full = float(relaxed.curve.watts[-1])
-    asking = np.full(relaxed.buckets, full if relaxed.asking else 0.0)
-    if not relaxed.asking:
-        progress[0] = full
-    none = np.zeros(relaxed.buckets)
-    return Prices(presence, progress, asking, none, np.zeros(relaxed.tasks))
+    The former count the energy of the work itself, the last one that of GPUs awake for certain.
+    """
+    curve, shape = relaxed.curve, (len(relaxed.shares), relaxed.buckets)
+    none, free = np.zeros(relaxed.buckets), np.zeros(relaxed.tasks)
+    least = float((curve.watts / curve.pace).min())
+    if relaxed.asking:
+        asking = np.full(relaxed.buckets, least)
+        yield Prices(np.zeros(shape), np.zeros(shape), asking, none, least * relaxed.weight)
+    for share in range(relaxed.regular):
+        presence, progress = np.zeros(shape), np.zeros(shape)
+        presence[share], progress[share] = least * relaxed.base, least
+        yield Prices(presence, progress, none, none, free)
+    counted = np.full(relaxed.buckets, float(curve.watts.min()))
+    yield Prices(np.zeros(shape), np.zeros(shape), none, counted, free)

@@ -38,7 +38,7 @@ class OverTimeTuning:
     Parameters
     ----------
     most_tasks
-        Number of tasks beyond which the bound is that of `bound-energy`. Default 1,500.
+        Number of tasks beyond which the first prices alone give the bound. Default 1,500.
     cells
         Frequencies at which each power line is compared with the power curve. Default 4,096.
     fine

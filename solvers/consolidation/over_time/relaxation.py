@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from optgap.models.compiled import floats
-from optgap.models.consolidation import ConsolidationProblem
+from optgap.models.consolidation import ConsolidationProblem, Task
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
-from optgap.solvers.consolidation.over_time.energy import sample_times
 from optgap.solvers.consolidation.over_time.envelope import Envelope, envelope
 
 
@@ -29,8 +28,8 @@ class Relaxation:
     first: (L,) the first bucket of each task.
     effort: (L,) s of progress to make. work: (L,) ∫u/100 over it, s. low, high: (L,) least and
         highest u/100 of any moment, both that of the mean where utilisation does not vary.
-    shares: (R, L) g_l times v_l and the task's factor of the power curve; the last L rows are those
-        of one task alone. regular: how many come before these.
+    shares: (R, L) g_l times v_l and the task's factor of the power curve; rows of one task alone
+        come last. regular: how many come before these.
     weight: (L,) v_l and the factor alone: what utilisation is multiplied by.
     counted: (K,) s of GPUs that are awake for certain. asking: whether utilisation bounds progress.
     waits: whether a task may be absent before it ends.
@@ -68,8 +67,13 @@ class Relaxation:
         return base
 
 
-def relaxation(problem: ConsolidationProblem, buckets: int) -> Relaxation:
-    """Return the relaxation of a problem with so many buckets."""
+def relaxation(problem: ConsolidationProblem, buckets: int, *, alone: bool = True) -> Relaxation:
+    """Return the relaxation of a problem with so many buckets.
+
+    Parameters
+    ----------
+    alone: with shares of one task alone, which take L² numbers.
+    """
     tasks = problem.tasks
     submit = floats([t.submit_s for t in tasks])
     effort = floats([t.duration_s for t in tasks])
@@ -82,13 +86,14 @@ def relaxation(problem: ConsolidationProblem, buckets: int) -> Relaxation:
     weight = problem.width * curve.factor
     demand, limits = sizes(problem)
     fitted = demand / limits[:, None]
+    single = np.eye(len(tasks)) if alone else fitted[:0]
     counted = np.zeros(len(edges))
     if not problem.rules.waiting:
         times, needed = _certain_gpus(problem)
         counted[:-1] = _integrated(times, needed, edges) * float(curve.factor.min())
     return Relaxation(
         cover, first.astype(np.int64), effort, work, low, high,
-        np.concatenate([fitted, np.eye(len(tasks))]) * weight, len(fitted), weight, counted,
+        np.concatenate([fitted, single]) * weight, len(fitted), weight, counted,
         problem.rules.contention >= 1, problem.rules.waiting, curve,
         float(max(effort.mean(), 1e-6)),
     )  # fmt: skip
@@ -121,20 +126,27 @@ def utilisations(problem: ConsolidationProblem) -> tuple[FloatArray, FloatArray,
     return np.array(low), np.array(high), np.array(work)
 
 
+def sample_times(task: Task, period_s: float) -> FloatArray:
+    """Return the progress that each sample of a task covers, s; the last holds to the end."""
+    ends = np.minimum(np.arange(1, task.util_percent.size + 1) * period_s, task.duration_s)
+    ends[-1] = task.duration_s
+    return np.asarray(np.diff(ends, prepend=0.0))
+
+
 def _certain_gpus(problem: ConsolidationProblem) -> tuple[FloatArray, FloatArray]:
     """Return when the tasks surely present change, and the GPUs that they need from then on."""
     submit = np.array([t.submit_s for t in problem.tasks])
     done = submit + np.array([t.duration_s for t in problem.tasks])
-    times = np.unique(np.concatenate([submit, done]))
-    needed = np.zeros(len(times))
+    times, event = np.unique(np.concatenate([submit, done]), return_inverse=True)
     demand, limits = sizes(problem)
-    taken = demand * problem.width
-    for k, time in enumerate(times.tolist()):
-        there = (submit <= time) & (done > time)
-        if there.any():
-            filled = -(-taken[:, there].sum(axis=1) // limits)
-            needed[k] = max(int(problem.width[there].max()), int(filled.max()))
-    return times, needed
+    widths = np.unique(problem.width)
+    rows = np.concatenate([demand * problem.width, problem.width == widths[:, None]])
+    changes: IntArray = np.zeros((len(rows), len(times)), dtype=np.int64)
+    np.add.at(changes.T, event, np.concatenate([rows, -rows], axis=1).T)
+    there = changes.cumsum(axis=1)
+    filled = -(-there[: len(limits)] // limits[:, None])
+    widest = np.where(there[len(limits) :] > 0, widths[:, None], 0)
+    return times, np.concatenate([filled, widest]).max(axis=0).astype(np.float64)
 
 
 def _integrated(times: FloatArray, values: FloatArray, edges: FloatArray) -> FloatArray:

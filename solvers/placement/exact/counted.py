@@ -23,8 +23,9 @@ from dataclasses import dataclass, field
 
 from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.solvers.backends.linear import LinearBuilder, LinearModel
+from optgap.solvers.placement.aggregate import fragment
 from optgap.solvers.placement.exact.fill import Fill, Filling, Terms
-from optgap.solvers.placement.exact.tables import Counted, cpu_steps, fragment, is_share
+from optgap.solvers.placement.exact.tables import Counted, cpu_steps, is_share
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from optgap.models.errors import InputError
 from optgap.models.placement import PlacementProblem
 from optgap.models.placement.cluster import TASKS_PER_NODE
+from optgap.models.result import Outcome, Status
 
 
 def at_most(problem: PlacementProblem, method: str, nodes: int, tasks: int) -> None:
@@ -23,10 +24,19 @@ def at_most(problem: PlacementProblem, method: str, nodes: int, tasks: int) -> N
             raise InputError("problem", name, found, expected)
 
 
+def hopeless(problem: PlacementProblem) -> Outcome | None:
+    """Return a proof of infeasibility that needs no solver, where every task must be placed."""
+    accepting = problem.objective.at_a_moment.goal == "accepted_gpu"
+    reason = "" if accepting else impossible(problem)
+    if not reason:
+        return None
+    return Outcome(None, Status.INFEASIBLE, bound_by="capacities", message=reason)
+
+
 def impossible(problem: PlacementProblem) -> str:
     """Return why the tasks cannot all be placed, in one line; "" when nothing simple says so."""
     cluster, tasks = problem.cluster, problem.tasks
-    why = never_fits(problem) or problem.why_not(range(tasks.count))
+    why = never_fits(problem) or problem.why_not(range(len(tasks)))
     alone = int(tasks.num_gpu[tasks.gpu_milli > 500].sum())
     for what, wanted, there in (
         ("GPUs (more than half of each)", alone, int(cluster.gpus.sum())),
@@ -50,10 +60,6 @@ def never_fits(problem: PlacementProblem) -> str:
     lost = problem.never_fits
     if not lost:
         return ""
-    which = int(problem.tasks.gang[lost[0]])
     others = f" (and {len(lost) - 1} more tasks)" if len(lost) > 1 else ""
-    name = f"task {problem.subjects[which]} (arrival {lost[0]})"
-    parts = int(problem.tasks.parts[lost[0]])
-    if parts > 1:
-        return f"{name} fits fewer than {parts} nodes even when empty"
-    return f"{name} fits no node{others}: {problem.why_not([which])}"
+    name = f"task {problem.subjects[lost[0]]} (arrival {lost[0]})"
+    return f"{name} fits no node{others}: {problem.why_not([lost[0]])}"

@@ -1,8 +1,10 @@
-"""Exact placement of small clusters: a bound from pooled nodes, then a search node by node.
+"""Exact placement of small clusters, and the bound from pooled nodes.
 
 1. A greedy placement.
-2. *Pooling*: nodes of one type taken together (``counted.py``). The relaxation is small
-   and has no symmetry; its optimum is a bound, and on most problems one that can be reached.
+2. *Pooling*: nodes of one type taken together (``counted.py``). That program is small, whatever the
+   number of nodes, and has no symmetry. It gives up two things only: that a task and what shares a
+   node with it must really be on one node, and that CPU packages and free CPU are a node's own. Its
+   optimum is a bound, and on most problems one that can be reached.
 3. *Placing*: the same formulation with one unit per node, by HiGHS, which ends when a solution
    meets the best bound of all.
 """
@@ -11,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from optgap.models.errors import RefereeError
 from optgap.models.limits import Limits
@@ -20,19 +22,16 @@ from optgap.models.placement.arrays import FloatArray
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import Solved
+from optgap.solvers.backends.safe import solver_slack
 from optgap.solvers.placement.aggregate import Contents
 from optgap.solvers.placement.exact.counted import CountedModel, Unit
-from optgap.solvers.placement.exact.infeasible import at_most, impossible, together
-from optgap.solvers.placement.exact.pooled import (
-    TOLERANCE,
-    pooled_model,
-    solve_pooled,
-    valid_bound,
-)
+from optgap.solvers.placement.exact.infeasible import at_most, hopeless, together
 from optgap.solvers.placement.exact.tables import Counted, is_share
 from optgap.solvers.placement.nodes import Node, expand, inserted
 from optgap.solvers.placement.nodes import counted as contents_of
 
+TOLERANCE = 1e-9
+"""HiGHS's own, and what is taken off its bounds for it."""
 POOLING_SHARE = 0.4
 """Share of the work that is left for the bound from pooled nodes."""
 CLOSE = 1e-6
@@ -53,10 +52,75 @@ def exact(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
     InputError: for more than `MOST_NODES` nodes or `MOST_TASKS` tasks.
     """
     at_most(problem, "an exact method", MOST_NODES, MOST_TASKS)
-    reason = "" if problem.objective.goal == "accepted_gpu" else impossible(problem)
-    if reason:
-        return Outcome(None, Status.INFEASIBLE, bound_by="capacities", message=reason)
-    return ExactSearch(Counted(problem), limits, seed).run()
+    return hopeless(problem) or ExactSearch(Counted(problem), limits, seed).run()
+
+
+def bound_pooled(
+    problem: PlacementProblem, *, limits: Limits, seed: int, gap: float = 1e-4
+) -> Outcome:
+    """Return a bound from pooled nodes; any size.
+
+    Parameters
+    ----------
+    gap: stop when the pooled problem itself is solved to this relative gap.
+    """
+    lost = hopeless(problem)
+    if lost is not None:
+        return lost
+    model = pooled_model(Counted(problem))
+    solved = solve_counted(model, limits, seed, gap=gap)
+    by = f"pooled nodes, {solved.solver}"
+    info = {"variables": model.model.variables, "rows": model.model.rows}
+    if solved.status is Status.INFEASIBLE:
+        return Outcome(None, Status.INFEASIBLE, bound_by=by, info=info, message=together(by))
+    known = solved.bound is not None
+    return Outcome(
+        None,
+        Status.BOUND_ONLY if known else Status.NO_SOLUTION,
+        solved.termination,
+        bound=solved.bound,
+        bound_by=by if known else None,
+        info=info,
+        message=solved.message,
+    )
+
+
+def pooled_model(counted: Counted) -> CountedModel:
+    """Return one unit per node type."""
+    members: dict[int, list[int]] = defaultdict(list)
+    for n, t in enumerate(counted.problem.cluster.type_of.tolist()):
+        members[t].append(n)
+    return CountedModel(counted, [Unit(t, tuple(nodes)) for t, nodes in sorted(members.items())])
+
+
+def placing_model(counted: Counted) -> CountedModel:
+    """Return one unit per node, nodes of a type together."""
+    types = counted.problem.cluster.type_of.tolist()
+    order = sorted(range(len(types)), key=lambda n: (types[n], n))
+    return CountedModel(counted, [Unit(types[n], (n,)) for n in order])
+
+
+def solve_counted(
+    model: CountedModel, limits: Limits, seed: int, *, gap: float = 0.0, target: float | None = None
+) -> Solved:
+    """Solve a counted model by HiGHS; its bound is valid."""
+    solved = solve(
+        model.model,
+        backend="highs",
+        limits=limits,
+        seed=seed,
+        gap=gap,
+        target=target,
+        tolerance=TOLERANCE,
+    )
+    return replace(solved, bound=None if solved.bound is None else valid_bound(model, solved.bound))
+
+
+def valid_bound(model: CountedModel, bound: float) -> float:
+    """Return a solver's bound, less its tolerance; demand is a whole number of milli-GPU."""
+    if model.counted.accepting:
+        return float(int(bound + 1e-6 * max(1.0, abs(bound))))
+    return bound - solver_slack(model.model, TOLERANCE)
 
 
 def greedy(counted: Counted) -> PlacementSolution | None:
@@ -125,25 +189,61 @@ class ExactSearch:
 
     def run(self) -> Outcome:
         """Greedy, pooling, placing."""
-        start = greedy(self.counted)
-        if start is not None:
-            self._offer(start)
+        self._offer(greedy(self.counted))
         self.limits.progress("greedy", self.claimed, self.bound)
-        for step in (self._pool, self._place):
+        # with a type for every node, pooling is the same model as placing
+        pools = len(self.counted.types) < len(self.counted.problem.cluster)
+        for step in (self.pool, self.place) if pools else (self.place,):
             if self.limits.stop is not None or self.proven:
                 break
-            infeasible_by = step()
-            if infeasible_by and self.found is not None:  # its tables know nothing of the solver
-                raise RefereeError(f"{infeasible_by} calls a problem infeasible that is not")
-            if infeasible_by:
-                words = together(infeasible_by)
+            denied_by = step()
+            if denied_by and self.found is not None:  # its tables know nothing of the solver
+                raise RefereeError(f"{denied_by} calls a problem infeasible that is not")
+            if denied_by:
+                info, words = self.info, together(denied_by)
                 return Outcome(
-                    None, Status.INFEASIBLE, bound_by=infeasible_by, info=self.info, message=words
+                    None, Status.INFEASIBLE, bound_by=denied_by, info=info, message=words
                 )
         return self._outcome()
 
-    def _offer(self, solution: PlacementSolution) -> None:
+    def pool(self) -> str:
+        """Bound by pooled nodes; return what denies that there is a placement, or ""."""
+        share = self.limits.within(POOLING_SHARE * self.limits.remaining)
+        return self._solve("pooled nodes", pooled_model(self.counted), share)[1]
+
+    def place(self) -> str:
+        """Search node by node; return what denies that there is a placement, or ""."""
+        model, target = placing_model(self.counted), self.bound
+        if target is not None:
+            target += self.sign * CLOSE / 2 * max(1.0, abs(target))
+        solved, denied_by = self._solve("node by node", model, self.limits, target)
+        self.info["variables"], self.ended = model.model.variables, solved.termination
+        if solved.status is Status.ERROR:
+            self.message = f"{solved.solver}: {solved.message}"
+        if solved.values is not None:
+            self._offer(decode(model, solved.values))
+        return denied_by
+
+    def _solve(
+        self, phase: str, model: CountedModel, limits: Limits, target: float | None = None
+    ) -> tuple[Solved, str]:
+        """Solve a model and keep its bound if that is the best."""
+
+        def tell(_phase: str, found: float | None, proven: float | None) -> None:
+            self.limits.progress(phase, found or self.claimed, self._better(proven))
+
+        solved = solve_counted(model, limits.telling(tell), self.seed, target=target)
+        by = f"{phase}, {solved.solver}"
+        if solved.status is Status.INFEASIBLE:
+            return solved, by
+        if solved.bound is not None and self._better(solved.bound) != self.bound:
+            self.bound, self.bound_by = solved.bound, by
+        return solved, ""
+
+    def _offer(self, solution: PlacementSolution | None) -> None:
         """Keep a placement if it is the best so far."""
+        if solution is None:
+            return
         value = objective_of(self.counted, solution)
         if self.claimed is None or self.sign * value < self.sign * self.claimed:
             self.found, self.claimed = solution, value
@@ -152,57 +252,6 @@ class ExactSearch:
         """Return the better of this bound and the one that is known."""
         known = [value for value in (self.bound, bound) if value is not None]
         return max(known, key=lambda value: self.sign * value, default=None)
-
-    def _told(self, phase: str, limits: Limits) -> Limits:
-        """Limits for a solver whose progress is shown beside what is known."""
-
-        def tell(_phase: str, found: float | None, proven: float | None) -> None:
-            self.limits.progress(phase, found or self.claimed, self._better(proven))
-
-        return limits.telling(tell)
-
-    def _proved(self, solved: Solved, bound: float | None, by: str) -> str:
-        """Keep a solver's bound if it is the best; who proved that there is no placement, or ""."""
-        if solved.status is Status.INFEASIBLE:
-            return by
-        if bound is not None and self._better(bound) != self.bound:
-            self.bound, self.bound_by = bound, by
-        return ""
-
-    def _pool(self) -> str:
-        """Bound by pooled nodes."""
-        if len(self.counted.types) == len(self.counted.problem.cluster):
-            return ""  # placing is the same model
-        share = self.limits.within(POOLING_SHARE * self.limits.remaining)
-        limits = self._told("pooled nodes", share)
-        solved = solve_pooled(pooled_model(self.counted), limits, self.seed)
-        self.info["pooled_status"] = str(solved.status)
-        return self._proved(solved, solved.bound, f"pooled nodes, {solved.solver}")
-
-    def _place(self) -> str:
-        """Search node by node."""
-        types = self.counted.problem.cluster.type_of.tolist()
-        order = sorted(range(len(types)), key=lambda n: (types[n], n))
-        placing = CountedModel(self.counted, [Unit(types[n], (n,)) for n in order])
-        target = self.bound
-        if target is not None:
-            target += self.sign * CLOSE / 2 * max(1.0, abs(target))
-        solved = solve(
-            placing.model,
-            backend="highs",
-            limits=self._told("node by node", self.limits),
-            seed=self.seed,
-            target=target,
-            tolerance=TOLERANCE,
-        )
-        self.info["variables"] = placing.model.variables
-        self.info["placing_status"], self.ended = str(solved.status), solved.termination
-        if solved.status is Status.ERROR:
-            self.message = f"{solved.solver}: {solved.message}"
-        if solved.values is not None:
-            self._offer(decode(placing, solved.values))
-        bound = None if solved.bound is None else valid_bound(placing, solved.bound)
-        return self._proved(solved, bound, f"node by node, {solved.solver}")
 
     def _outcome(self) -> Outcome:
         status, ended, bound = Status.OPTIMAL, Termination.COMPLETED, self.bound

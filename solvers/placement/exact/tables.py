@@ -1,13 +1,11 @@
-"""Tables of a placement problem for the exact formulations: steps, residuals, thresholds.
+"""Tables of a placement problem for the exact formulations: steps and sizes.
 
 Nothing in here is a decision. A node's cost (Eq. 5 in the objective's own unit) is split into
 parts that are linear in counts:
 
 * CPU power is a staircase in the CPU use (`cpu_steps`),
 * every GPU in use costs its idle-to-full difference,
-* fragmentation F_n(M) is what the GPUs alone make of it (`Fragment.active`, `Fragment.idle`)
-  plus what is *blocked*: free GPU that a class of M could use did the node have the CPU
-  (`Fragment.thresholds`), or had it enough idle GPUs in one place (`Fragment.several`).
+* fragmentation F_n(M) is taken apart by `Fragment`.
 """
 
 from __future__ import annotations
@@ -17,9 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optgap.models.placement import PlacementProblem, PowerModel, TargetWorkload
-from optgap.models.placement.arrays import FloatArray, IntArray
-from optgap.models.placement.cluster import NodeType
+from optgap.models.placement import PlacementProblem, PowerModel
+from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.tasks import TaskClass
 from optgap.solvers.placement.aggregate import Aggregate
 from optgap.solvers.placement.exact.fill import Sizes
@@ -47,50 +44,6 @@ def cpu_steps(power: PowerModel, capacity_milli: int) -> tuple[Step, ...]:
             start = steps.pop().first
         steps.append(Step(start, following - 1, watts))
     return tuple(steps)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Fragment:
-    """F_n(M) of one node type in milli-GPU, taken apart.
-
-    Parameters
-    ----------
-    active: (1001,) cost of a GPU in use with r milli free, were there CPU for every class.
-    idle: cost of one idle GPU, were there CPU and idle GPUs for every class.
-    thresholds: by CPU need c_m, ascending: (1001,) what a GPU in use with r milli free
-        could serve of the classes with that need; entry 1000 is an idle GPU.
-    several: (c_m, k, 1000·p_m) of the classes that want k > 1 GPUs: an idle GPU serves them
-        when c_m is free and k GPUs of the node are idle.
-    """
-
-    active: FloatArray
-    idle: float
-    thresholds: tuple[tuple[int, FloatArray], ...]
-    several: tuple[tuple[int, int, float], ...]
-
-
-def fragment(workload: TargetWorkload, node: NodeType) -> Fragment:
-    """Take F_n(M) (FGD, section 4) of a node type apart."""
-    free = np.arange(1001)
-    active = np.zeros(1001)
-    idle = 0.0
-    served: dict[int, FloatArray] = defaultdict(lambda: np.zeros(1001))
-    several: list[tuple[int, int, float]] = []
-    for m in range(len(workload)):
-        p = float(workload.popularity[m])
-        need, wanted = int(workload.cpu_milli[m]), int(workload.num_gpu[m])
-        milli, spec = int(workload.gpu_milli[m]), workload.gpu_specs[m]
-        usable = 0 < wanted <= node.gpus and need <= node.cpu_milli
-        if not usable or (spec and node.model not in spec.split("|")):
-            active += p * free
-            idle += p * 1000
-        elif wanted > 1:
-            active += p * free  # its GPUs have to be idle
-            several.append((need, wanted, 1000 * p))
-        else:
-            active += p * np.where(free < milli, free, 0)
-            served[need] += p * np.where(free >= milli, free, 0)
-    return Fragment(active, idle, tuple(sorted(served.items())), tuple(several))
 
 
 class Counted(Aggregate):

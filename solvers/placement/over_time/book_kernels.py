@@ -14,13 +14,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from optgap.models.compiled import compiled, inner
 from optgap.models.placement.arrays import BoolArray, FloatArray, IntArray
 from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.placement.kernels import Row, Table, cpu_w
-from optgap.models.times import ROUNDING, TOLERANCE_S
+from optgap.solvers.engines.annealing import Random, draw
 
 
 class TimedTasks(NamedTuple):
@@ -28,10 +26,9 @@ class TimedTasks(NamedTuple):
 
     Parameters
     ----------
-    submit_s, lasting_s: (T,) when each comes and how long it runs, s.
-    start_s, freed_s: (T,) from when on it has its room, and until when (`freed_s`).
+    start_s, lasting_s: (T,) when each comes and how long it runs, s.
+    freed_s: (T,) until when it has its room (`freed_s`).
     cpu_milli, memory_mib, num_gpu, gpu_milli: (T,) what it takes; the last of each GPU.
-    first, parts: (T,) the first row of its task, and how many nodes that takes.
     kind: (T,) which row of `accepts` is its.
     accepts: (kinds, models) which GPU models it may run on.
     nodes: (N,) `NODE`.
@@ -39,16 +36,13 @@ class TimedTasks(NamedTuple):
     room: (G,) work space: whether it has room for the task all the time.
     """
 
-    submit_s: FloatArray
-    lasting_s: FloatArray
     start_s: FloatArray
+    lasting_s: FloatArray
     freed_s: FloatArray
     cpu_milli: IntArray
     memory_mib: IntArray
     num_gpu: IntArray
     gpu_milli: IntArray
-    first: IntArray
-    parts: IntArray
     kind: IntArray
     accepts: BoolArray
     nodes: Table
@@ -286,25 +280,20 @@ class Moves(NamedTuple):
 
 @inner
 def cheapest(
-    case: TimedTasks, book: Book, moves: Moves, k: int, renewing: bool, rng: np.random.Generator
+    case: TimedTasks, book: Book, moves: Moves, k: int, renewing: bool, random: Random
 ) -> tuple[float, int, int]:
-    """Return where row `k` adds least: how much, which node and which GPUs; the first of equals.
+    """Return where task `k` adds least: how much, which node and which GPUs; the first of equals.
 
     When `renewing`, some nodes are passed over, and those whose books are full.
     """
     best, node, mask, seen = math.inf, -1, 0, -1
     for n in range(len(book.rows)):
-        beside = False  # another row of the same task
-        for i in range(case.first[k], case.first[k] + case.parts[k]):
-            beside = beside or (i != k and book.node[i] == n)
-        if beside:
-            continue
         row, end = row_at(book, n, case.start_s[k]), book.first[n] + book.rows[n]
         if book.tasks[row] == 0 and (row == end - 1 or book.time_s[row + 1] >= case.freed_s[k]):
             if moves.like[n] == seen:  # nothing runs there all the time, as on that one
                 continue
             seen = moves.like[n]
-        if renewing and not moves.opened[n] and rng.random() < moves.blinks:
+        if renewing and not moves.opened[n] and draw(random) < moves.blinks:
             continue
         if renewing and end + 2 > book.first[n + 1]:
             continue
@@ -312,36 +301,6 @@ def cheapest(
         if joules < best:
             best, node, mask = joules, n, gpus
     return best, node, mask
-
-
-@inner
-def start_at(case: TimedTasks, k: int, time_s: float) -> None:
-    """Let the task that begins with row `k`, which is nowhere, start then."""
-    end = time_s + case.lasting_s[k]
-    slack = TOLERANCE_S + ROUNDING * abs(end)
-    for i in range(k, k + case.parts[k]):
-        case.start_s[i] = time_s
-        case.freed_s[i] = end - min(slack, (end - time_s) / 2)
-
-
-@inner
-def earliest_s(case: TimedTasks, book: Book, k: int, after_s: float) -> float:
-    """Return when row `k` first fits a node as a task ends after `after_s`, or infinity."""
-    best = math.inf
-    for n in range(len(book.rows)):
-        for row in range(row_at(book, n, after_s) + 1, book.first[n] + book.rows[n]):
-            if book.time_s[row] >= best:
-                break
-            gone = book.event[row] // 2
-            if book.event[row] < 0 or book.event[row] % 2 == 0:  # a start
-                continue
-            end = case.start_s[gone] + case.lasting_s[gone]
-            if after_s < end < best:
-                start_at(case, k, end)
-                if added_j(case, book, k, n, math.inf)[0] < math.inf:
-                    best = end
-    start_at(case, k, case.submit_s[k])
-    return best
 
 
 @compiled
@@ -352,36 +311,17 @@ def place_all(
     order: IntArray,
     begin: int,
     end: int,
-    waits: bool,
-    rng: np.random.Generator,
+    random: Random,
 ) -> int:
     """Put tasks, `order` from `begin` to `end`, where each adds least; where to go on.
 
-    That is before `end` where a book is full. A task without room waits until there is some, or
-    is left out. One of several nodes is put at its first row's turn, all of its rows or none.
+    That is before `end` where a book is full. A task without room is left out.
     """
     for i in range(begin, end):
         k = order[i]
-        if case.first[k] != k:
-            continue
-        then, trying = case.submit_s[k], True
-        while trying:
-            placed, n = 0, 0
-            while placed < case.parts[k] and n >= 0:
-                _, n, mask = cheapest(case, book, moves, k + placed, False, rng)
-                if n >= 0 and book.first[n] + book.rows[n] + 2 > book.first[n + 1]:
-                    for j in range(k, k + placed):
-                        remove(case, book, j)
-                    start_at(case, k, case.submit_s[k])
-                    return i
-                if n >= 0:
-                    insert(case, book, k + placed, n, mask)
-                    placed += 1
-            trying = False
-            if placed < case.parts[k]:
-                for j in range(k, k + placed):
-                    remove(case, book, j)
-                then = earliest_s(case, book, k, then) if waits else math.inf
-                trying = then < math.inf
-                start_at(case, k, then if trying else case.submit_s[k])
+        _, n, mask = cheapest(case, book, moves, k, False, random)
+        if n >= 0:
+            if book.first[n] + book.rows[n] + 2 > book.first[n + 1]:
+                return i
+            insert(case, book, k, n, mask)
     return end

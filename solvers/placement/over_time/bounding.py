@@ -6,11 +6,6 @@ moment by one product with the tasks that run then; the largest at each moment, 
 time, bounds every schedule, migrating or not. Prices are made at some moments, first at equal
 distances and then where the program over the patterns found so far gives most beyond what is
 proven.
-
-Where tasks may wait, nobody knows what runs when. But no more nodes carry something than tasks run,
-so that what runs costs at least Σ (π_c − v) beyond idle, v the largest V_t(π) or 0: each task
-contributes π_c − v for as long as it lasts, whenever that is. The prices are best for nodes without
-number.
 """
 
 from __future__ import annotations
@@ -40,7 +35,6 @@ from optgap.solvers.placement.patterns import (
 )
 
 BOUND_BY = "prices of tasks from column generation over node patterns, at every moment the best"
-BOUND_BY_WAITING = "prices of tasks from column generation over node patterns, whenever they run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +81,6 @@ def bound_over_time(
     if lost:
         return Outcome(None, Status.INFEASIBLE, message=lost)
     assert problem.over_time is not None
-    if problem.over_time.waits:
-        return _waiting(problem, limits, tolerance)
     refinement = refinement_for(problem, tolerance, limits, {} if found is None else found)
     refinement.run()
     if refinement.short is not None:
@@ -127,31 +119,6 @@ def _whole(problem: PlacementProblem, base: float, beyond_idle: float, largest: 
         return proven
     asked = math.fsum((problem.tasks.demand_milli * problem.lasting_s).tolist())
     return problem.per_second * asked - proven
-
-
-def _waiting(problem: PlacementProblem, limits: Limits, tolerance: float) -> Outcome:
-    """Return the bound where tasks may start later than they are submitted."""
-    assert problem.over_time is not None
-    aggregate, there = Aggregate(problem), Aggregate(problem)
-    aggregate.count = np.full_like(aggregate.count, len(problem.tasks))
-    lasts = np.bincount(problem.tasks.class_of, problem.lasting_s, len(aggregate.classes))
-    longest = problem.lasting_s.max()
-    aggregate.demand = lasts / longest
-    generation = generation_for(aggregate)
-    # as good as the whole bound asks for, in which the nodes that there are stand idle
-    generation.idle = there.base * problem.over_time.horizon_s / longest
-    generate(generation, limits, tolerance, EFFORT.units)
-    stop = limits.stop or generation.stopped or Termination.COMPLETED
-    best = generation.best
-    if best is None and aggregate.frag_weight:
-        return Outcome(None, Status.NO_SOLUTION, stop)
-    each = np.zeros(len(lasts)) if best is None else best.task - best.most
-    if not aggregate.frag_weight:  # without the others, what runs costs no more
-        each = np.maximum(each, 0.0)
-    bound = _whole(
-        problem, there.base, math.fsum((each * lasts).tolist()), float(np.abs(each).max())
-    )
-    return Outcome(None, Status.BOUND_ONLY, stop, bound=bound, bound_by=BOUND_BY_WAITING)
 
 
 def counts(problem: PlacementProblem) -> bool:
@@ -299,7 +266,7 @@ class Refinement:
         # rounding gives half of one, of which the program evades a part
         which = np.flatnonzero(aggregate.unit_cost / 4 > little).tolist()
         self.counting.offer(self.generation.master.columns)
-        self.counting.raise_at(event, demand, which, self.limits, EFFORT.units)
+        self.counting.raise_at(event, demand, which, self.limits, units=EFFORT.units)
         self.pool.in_use(self.counting.least)
 
     def _infeasible(self, event: int) -> Outcome | None:

@@ -55,4 +55,4 @@ def at_a_moment(problem: PlacementProblem, tasks: IntArray) -> PlacementProblem:
     some = problem.tasks.take(tasks.tolist())
     still = replace(some, submit_s=np.zeros(len(some)), duration_s=np.full(len(some), np.inf))
     goal = problem.objective.at_a_moment
-    return replace(problem, tasks=still.apart(), over_time=None, objective=goal)
+    return replace(problem, tasks=still, over_time=None, objective=goal)

@@ -1,9 +1,8 @@
 """A schedule of little energy for somebody who knows when tasks will leave; none is ever moved.
 
 Tasks are put, in some order, where each adds least over its whole life; then what some nodes run at
-some moment is taken off and put back, again and again (`search_kernels`). Every task starts when it
-is submitted, or where there is a queue as soon as the first pass finds room for it: later moves
-leave starts as they are. Where no task waits, one that finds no room is left out, as few as can be.
+some moment is taken off and put back, again and again (`search_kernels`). Tasks that find no room
+are left out, as few as can be.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from optgap.models.placement.timeline import rest_values
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import freed_s
 from optgap.models.work import WORK
+from optgap.solvers.engines.annealing import anneal, random_of
 from optgap.solvers.placement.over_time.book_kernels import (
     Book,
     Moves,
@@ -33,7 +33,7 @@ from optgap.solvers.placement.over_time.book_kernels import (
 )
 from optgap.solvers.placement.over_time.bounding import bound_over_time
 from optgap.solvers.placement.over_time.parameters import TUNING
-from optgap.solvers.placement.over_time.search_kernels import anneal
+from optgap.solvers.placement.over_time.search_kernels import try_moves
 
 MOST_NAMED = 5
 """Tasks left out that a message names."""
@@ -51,7 +51,7 @@ class HindsightSearch:
 
     def __init__(self, problem: PlacementProblem, limits: Limits, seed: int) -> None:
         self.problem, self.limits = problem, limits
-        self.rng = np.random.default_rng(seed)
+        self.random = random_of(seed)
         self.case = case_of(problem)
         self.book = empty_book(problem, self.case)
         self.choice = moves_for(problem, self.case)
@@ -60,18 +60,17 @@ class HindsightSearch:
 
     @property
     def missing(self) -> int:
-        """Number of rows of tasks without a place in the best schedule."""
+        """Number of tasks without a place in the best schedule."""
         return int((self.node < 0).sum())
 
     def construct(self, order: IntArray) -> bool:
         """Put the tasks, in this order, where each adds least; whether the limits let it end."""
-        assert self.problem.over_time is not None
-        done, waits = 0, self.problem.over_time.waits
+        done = 0
         while done < len(order):
             if self.limits.stop is not None:
                 return False
             end = min(len(order), done + TUNING.placed_at_once)
-            at = place_all(self.case, self.book, self.choice, order, done, end, waits, self.rng)
+            at = place_all(self.case, self.book, self.choice, order, done, end, self.random)
             self.limits.spend(WORK.placed_row * (at - done) * int(self.book.rows.sum()))
             if at < end:
                 self.book = roomier(self.book)
@@ -88,23 +87,21 @@ class HindsightSearch:
             self.best_j = joules
             self.node[:], self.mask[:] = self.book.node, self.book.mask
 
-    def anneal(self, moves: int, hot_j: float, cold_j: float) -> int:
-        """So many moves, from one temperature to another; how many the limits let it make."""
-        done, now = 0, 0.0
+    def anneal(self, moves: int, mean_j: float) -> int:
+        """So many moves, at temperatures from `TUNING`'s; how many the limits let it make."""
         share = min(1.0, TUNING.looks / len(self.book.rows))
-        while done < moves and self.limits.stop is None:
-            step = min(TUNING.moves_at_once, max(1, moves // TUNING.chunks), moves - done)
-            hot = hot_j * (cold_j / hot_j) ** now
-            now = (done + step) / moves
-            cold = hot_j * (cold_j / hot_j) ** now
-            anneal(self.case, self.book, self.choice, step, hot, cold, self.rng)
-            self.limits.spend(WORK.moved_row * step * share * int(self.book.rows.sum()))
-            done += step
+
+        def batch(count: int, hot_j: float, cold_j: float) -> None:
+            try_moves(self.case, self.book, self.choice, count, hot_j, cold_j, self.random)
+            self.limits.spend(WORK.moved_row * count * share * int(self.book.rows.sum()))
             self.keep()
             if (self.book.rows + 2 > 0.8 * np.diff(self.book.first)).any():
                 self.book = roomier(self.book)
             self.limits.progress("annealing", self.objective, None)
-        return done
+
+        heats = TUNING.hot * mean_j, TUNING.cold * mean_j
+        chunk = min(TUNING.moves_at_once, max(1, moves // TUNING.chunks))
+        return anneal(batch, moves, heats, self.limits, chunk=chunk)
 
     @property
     def objective(self) -> float:
@@ -139,14 +136,11 @@ def case_of(problem: PlacementProblem) -> TimedTasks:
     return TimedTasks(
         submit,
         lasting,
-        submit.copy(),
         freed_s(submit, submit + lasting),
         np.array(tasks.cpu_milli),
         np.array(tasks.memory_mib),
         np.array(tasks.num_gpu),
         np.array(tasks.gpu_milli),
-        np.flatnonzero(tasks.first)[tasks.gang],
-        np.array(tasks.parts),
         np.array([place[spec] for spec in tasks.gpu_specs], dtype=np.int64),
         accepts(specs, model_names(problem)),
         node_table(problem, np.arange(len(cluster))),
@@ -198,8 +192,7 @@ def roomier(book: Book) -> Book:
 
 def moves_for(problem: PlacementProblem, case: TimedTasks) -> Moves:
     """Return what annealing chooses from."""
-    most = max(TUNING.tasks, int(problem.tasks.parts.max()))
-    whole, nodes = np.zeros(most, dtype=np.int64), len(problem.cluster)
+    whole, nodes = np.zeros(TUNING.tasks, dtype=np.int64), len(problem.cluster)
     return Moves(
         TUNING.nodes,
         max(TUNING.blinks, 1 - TUNING.looks / nodes),
@@ -208,7 +201,7 @@ def moves_for(problem: PlacementProblem, case: TimedTasks) -> Moves:
         whole,
         whole.copy(),
         whole.copy(),
-        np.zeros(most),
+        np.zeros(TUNING.tasks),
         np.zeros(nodes, dtype=np.bool_),
     )
 
@@ -232,13 +225,11 @@ def constructed(problem: PlacementProblem, limits: Limits, seed: int) -> Hindsig
 def long_rows(problem: PlacementProblem) -> IntArray:
     """Return the rows of the longest tasks, which run `long_share`; none where that is no help.
 
-    That is where there are few tasks, or many nodes, and where tasks may wait: starts of some
-    depend on the others then.
+    That is where there are few tasks, or many nodes.
     """
-    assert problem.over_time is not None
     lasts = np.sort(problem.lasting_s)[::-1]
     few = len(lasts) < TUNING.long_from or len(problem.cluster) > TUNING.long_nodes
-    if few or problem.over_time.waits:
+    if few:
         return np.zeros(0, dtype=np.int64)
     least = lasts[np.searchsorted(np.cumsum(lasts), TUNING.long_share * lasts.sum())]
     found = np.flatnonzero(problem.lasting_s >= least)
@@ -250,6 +241,7 @@ def long_first(
     rows: IntArray,
     limits: Limits,
     seed: int,
+    *,
     moves: int,
 ) -> HindsightSearch | None:
     """Anneal the long tasks alone, then add the others at least cost; None without room."""
@@ -258,7 +250,7 @@ def long_first(
     if alone is None or alone.missing:
         return None
     mean = max(alone.best_j, 1.0) / len(rows)
-    alone.anneal(TUNING.long_moves * moves, TUNING.hot * mean, TUNING.cold * mean)
+    alone.anneal(TUNING.long_moves * moves, mean)
     search = HindsightSearch(problem, limits, seed)
     needed = 2 * np.bincount(alone.node, minlength=len(problem.cluster)) + 3
     if (needed > np.diff(search.book.first)).any():
@@ -282,7 +274,7 @@ def hindsight(
 ) -> Outcome:
     """Return a schedule that never moves a task, and the bound of ``bound-over-time`` beside it.
 
-    It runs all tasks, or where no task waits and some find no room, as many as it can.
+    It runs all tasks, or where some find no room, as many as it can.
 
     Parameters
     ----------
@@ -305,14 +297,14 @@ def hindsight(
     cells = count * len(problem.cluster)
     with interpreted(moves <= TUNING.least_moves and cells <= TUNING.few_cells):
         rows = long_rows(problem)
-        staged = long_first(problem, rows, limits, seed, moves) if rows.size else None
+        staged = long_first(problem, rows, limits, seed, moves=moves) if rows.size else None
         search = staged or constructed(problem, limits, seed)
         if search is None:
             stop = limits.stop or Termination.WORK_LIMIT
             return replace(bound, termination=stop, message="stopped before any schedule")
         first, warm = search.objective, TUNING.warm if staged else 1.0
         mean = max(search.best_j, 1.0) / count
-        done = search.anneal(moves, warm * TUNING.hot * mean, warm * TUNING.cold * mean)
+        done = search.anneal(moves, warm * mean)
     return Outcome(
         search.solution_of(),
         Status.FEASIBLE,
@@ -326,9 +318,9 @@ def hindsight(
 
 def left_out(problem: PlacementProblem, node: IntArray) -> str:
     """Return which tasks a schedule leaves out; "" where there are none."""
-    lost = np.flatnonzero(node[problem.tasks.first] < 0)
+    lost = np.flatnonzero(node < 0)
     if not lost.size:
         return ""
     named = ", ".join(problem.subjects[k] for k in lost[:MOST_NAMED].tolist())
     more = f" and {len(lost) - MOST_NAMED} more" if len(lost) > MOST_NAMED else ""
-    return f"no room found for {len(lost)} of {problem.tasks.count} tasks: {named}{more}"
+    return f"no room found for {len(lost)} of {len(node)} tasks: {named}{more}"

@@ -9,6 +9,7 @@ from optgap.models.limits import Limits
 from optgap.models.placement.kubernetes import KubernetesReading, read_kubernetes
 from optgap.models.placement.kubernetes.devices import UNKNOWN_W
 from optgap.models.placement.openb import read_devices
+from optgap.models.placement.power import PowerModel
 from optgap.models.placement.solution import PlacementSolution
 from optgap.models.reading import Path
 from optgap.models.result import Evaluation
@@ -45,9 +46,9 @@ def audit_kubernetes(
     ------
     InputError: as `read_kubernetes` and `read_devices`.
     """
-    table = read_devices(devices) if devices is not None else None
+    power = PowerModel() if devices is None else read_devices(devices)
     names = [name.strip() for name in plain.split(",") if name.strip()]
-    reading = read_kubernetes(path, table, names)
+    reading = read_kubernetes(path, power, names)
     migration = reading.migration
     found = curve(migration, limits=limits, seed=seed, wanted=() if moves is None else (moves,))
     now, best = migration.evaluate(migration.current), migration.evaluate(found.solution)

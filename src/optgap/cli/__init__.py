@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib import import_module
 from io import TextIOWrapper
@@ -50,8 +51,12 @@ REMOVED = {
     "tune": "choose parameters with Optuna, as docs/sweep.md and 09-tune-and-sweep.ipynb show",
     "profile": "sample with nvidia-smi --query-gpu=timestamp,index,name,utilization.gpu,power.draw,"
     "clocks.sm --format=csv -lms 100 > profile.csv, which optgap fit reads",
+    "--against-best": "check lib:NAME SOLUTION compares with the best known solution",
+    "--hold-out": "--cv COL or COL>VALUE holds rows out",
+    "--where": "filter the table first; optgap.fit takes a DataFrame",
+    "--scheduler": "--engine dask=ADDRESS or ray=ADDRESS names a cluster",
 }
-"""Commands of earlier versions, and their replacements."""
+"""Commands and options of earlier versions, and their replacements."""
 
 SMALL = "optgap generate placement --preset small --size 20 -o problem.json"
 EXAMPLES: dict[str, tuple[str, ...]] = {
@@ -72,7 +77,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "optgap run problem.json --policy fgd -o solution.json",
         "optgap check problem.json solution.json",
         "optgap run lib:queueing-wait-9 --policy shortest -o waits.json",
-        "optgap check --against-best queueing-wait-9 waits.json",
+        "optgap check lib:queueing-wait-9 waits.json",
     ),
     "export": (
         "optgap generate queueing --preset small --size 5 -o problem.json",
@@ -127,24 +132,33 @@ class Call:
     """Options of one call that every command takes, and the words behind the command's name."""
 
     verbose: bool = False
+    quiet: bool = False
     words: tuple[str, ...] = ()
 
 
+CALL: ContextVar[Call] = ContextVar("CALL", default=Call())  # noqa: B039  # never written to
+"""The running call."""
+
+
 class Command(TyperCommand):
-    """Command that takes a seed, a time limit and ``-v`` even without a use for them."""
+    """Command that takes ``-q`` and ``-v``, and a seed and a time limit even without a use."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         known = {name for option in self.params for name in option.opts}
-        kept, rest = [], list(args)
-        ctx.obj.words = tuple(args)
+        kept, rest, call = [], list(args), CALL.get()
+        call.words = tuple(args)
         while rest:
             word = rest.pop(0)
             name, _, value = word.partition("=")
             if word == "--":
                 kept += [word, *rest]
                 break
-            if word in ("-v", "--verbose") and word not in known:
-                ctx.obj.verbose = True
+            if word in ("-v", "--verbose"):
+                call.verbose = True
+            elif word in ("-q", "--quiet"):
+                call.quiet = True
+            elif name in REMOVED:
+                raise UsageProblem(f"there is no {name} any more: {REMOVED[name]}")
             elif name in ("--seed", "--time-limit") and name not in known:
                 if not value and not rest:
                     raise UsageProblem(f"{ctx.info_name}: Option {name!r} requires an argument.")
@@ -224,7 +238,7 @@ def version(given: list[str]) -> int:
 
     if given and (given[0] != "--json" or len(given) > 2):
         raise InputError("--version", "", " ".join(given), "nothing, or --json FILE")
-    out = Output((given[1:] or ["-"])[0] if given else None, False)
+    out = Output((given[1:] or ["-"])[0] if given else None)
     block = versions()
     rows = [(row, available(row.name)) for row in backends()]
     out.line(f"optgap {block['optgap']}\n")
@@ -267,7 +281,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(arguments: Sequence[str] | None) -> int:
-    call = Call()
+    CALL.set(call := Call())
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal that cannot show α must not stop us
             stream.reconfigure(errors="backslashreplace")
@@ -275,9 +289,7 @@ def _main(arguments: Sequence[str] | None) -> int:
     try:
         if given[:1] == ["--version"]:
             return version(given[1:])
-        code = group().main(
-            given or ["--help"], prog_name="optgap", standalone_mode=False, obj=call
-        )
+        code = group().main(given or ["--help"], prog_name="optgap", standalone_mode=False)
         sys.stdout.flush()
         if code == TYPERS_INTERRUPT:
             raise KeyboardInterrupt

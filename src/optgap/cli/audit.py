@@ -35,6 +35,7 @@ LogSettings = Annotated[
 
 
 def command(
+    *,
     kind: Kind,
     source: Source,
     log: Log = None,
@@ -61,7 +62,6 @@ def command(
     seed: opt.Seed = 0,
     time_limit: opt.TimeLimit = None,
     effort: opt.Effort = 1.0,
-    quiet: opt.Quiet = False,
 ) -> int:
     from optgap.auditing import audit
     from optgap.auditing.entry import options_of
@@ -91,10 +91,9 @@ def command(
             **given,
         ),
         time_limit if kind == "kubernetes" else None,
-        quiet,
         effort,
     )
-    out = Output(json, quiet)
+    out = Output(json)
     out.document(answer)
     if problem_json is not None:
         Output(problem_json, True).document(answer.problem)

@@ -17,6 +17,7 @@ SHOWN = 20
 
 
 def command(
+    *,
     problem_file: opt.ProblemFile,
     solution_file: Annotated[
         str,
@@ -28,11 +29,7 @@ def command(
     strict: Annotated[
         bool, typer.Option("--strict", help="exit 2 when a constraint is broken")
     ] = False,
-    against_best: Annotated[
-        bool, typer.Option("--against-best", help="an instance of optgap-lib: is it better?")
-    ] = False,
     json: opt.JsonFile = None,
-    quiet: opt.Quiet = False,
 ) -> int:
     from optgap.api import check
     from optgap.auditing.tables import read_log, require
@@ -43,18 +40,13 @@ def command(
     from optgap.render import number
 
     opt.require_writable(json, read=(problem_file, solution_file))
-    if against_best:
-        problem_file = PREFIX + problem_file.removeprefix(PREFIX)
     problem = load_problem(problem_file)
     if solution_file.endswith(SOLVERS):
-        said = f"conflicts with a {SOLVERS} file"
-        instead = "check the result that --json FILE writes"
-        opt.refuse({"--against-best": against_best}, said, instead)
-        return _of_solver(problem, solution_file, formulation, Output(json, quiet))
+        return _of_solver(problem, solution_file, formulation, Output(json))
     logged = read_log(solution_file, problem)
     require(logged, solution_file, every=True)
     verdict = check(problem, logged.solution)
-    out = Output(json, quiet)
+    out = Output(json)
     rows = [("problem", str(problem)), ("violations", str(len(verdict.violations)))]
     rows += [("", str(violation)) for violation in verdict.violations[:SHOWN]]
     if len(verdict.violations) > SHOWN:
@@ -64,7 +56,7 @@ def command(
         rows.append(("serves all", "yes" if verdict.serves_all else "no"))
     rows += [(key, number(value)) for key, value in verdict.metrics.items()]
     document = verdict.to_json()
-    if against_best:
+    if problem_file.startswith(PREFIX):
         rows.append(("against best", _against_best(problem_file.removeprefix(PREFIX), document)))
     out.pairs(rows)
     out.document(document)
@@ -97,7 +89,7 @@ def _against_best(name: str, document: dict[str, Any]) -> str:
 def _of_solver(problem: Any, path: str, formulation: str, out: Output) -> int:
     """Check a solution that HiGHS or Gurobi wrote for an exported formulation."""
     from optgap.cli import INFEASIBLE, complain
-    from optgap.cli.results import deliver
+    from optgap.cli.work import deliver
     from optgap.exchange.reading import read_solution
 
     result = read_solution(problem, path, formulation)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from optgap.cli import BAD_INPUT, DONE, FAILED, complain
+from optgap.cli import BAD_INPUT, CALL, DONE, FAILED, complain
 from optgap.cli import options as opt
 from optgap.models.errors import InputError, Said
 
 if TYPE_CHECKING:
     from optgap.cli.work import Output
     from optgap.comparing.comparison import Comparison, ComparisonSet
+    from optgap.comparing.overview import Overview
     from optgap.comparing.uncertain import UncertainComparison
-    from optgap.models.result import Result
 
-    Answer = Comparison | ComparisonSet | UncertainComparison
+    Answer = Comparison | ComparisonSet | UncertainComparison | Overview
 
 Subject = Annotated[
     str | None,
@@ -53,7 +53,7 @@ Parts = Annotated[
 
 
 def command(
-    context: typer.Context,
+    *,
     subject: Subject = None,
     policies: Policies = "all",
     methods: opt.Methods = "auto",
@@ -69,11 +69,11 @@ def command(
     seed: opt.Seed = 0,
     time_limit: opt.RunLimit = None,
     effort: opt.Effort = 1.0,
-    quiet: opt.Quiet = False,
 ) -> int:
     from optgap.cli import subjects
     from optgap.cli.work import Output, foreign, interruptible, no_solution
     from optgap.comparing import gaps
+    from optgap.comparing.overview import compare_all
     from optgap.comparing.uncertain import compare
     from optgap.documents import load_problem
     from optgap.making import fitted, from_preset
@@ -88,82 +88,44 @@ def command(
         of_fits = {"--model": models, "--samples": samples, "--parts": parts}
         lone = {**of_preset, **of_runs, **of_fits}
         opt.refuse(lone, "needs a family", "name one before it")
-        return _overview(Output(json, quiet), seed, time_limit, effort, plot)
     given = assignments(settings or [], "--set")
     draws = _draws(models, samples, sweep)
     own: dict[str, Any] = {}
-    beside: Iterable[str] = ()
-    of_file = subjects.is_file(subject)
-    if of_file:
-        subjects.refuse_beside_file({"--preset": preset, "--size": size, "--sweep": sweep})
-    else:
-        own, beside = subjects.of_the_preset(subject, preset, size, given)
+    runs: dict[str, Any] = {"time_limit": time_limit, "effort": effort, "seed": seed}
+    of_file = subject is not None and subjects.is_file(subject)
     work: Callable[..., Answer]
-    if sweep is not None:
-        key, values = _swept(sweep)
-        family = subject
-        work = partial(gaps.sweep, family, key, values, preset=preset, processes=None, **own)
+    if subject is None:
+        work = compare_all
     else:
-        made = load_problem(subject) if of_file else from_preset(subject, preset, own, seed)
-        problem = fitted(made, models or (), seed)
-        family, work = problem.family, partial(compare, problem, **draws)
-    with foreign():
-        wanted = gaps.chosen(family, policies, methods, given, beside)
-    runs = {"time_limit": time_limit, "effort": effort, "seed": seed, "parts": parts}
-    work = partial(work, policies=wanted[0], methods=wanted[1], **runs)
-    answer = interruptible(lambda limits: work(limits=limits), quiet=quiet)
-    out = Output(json, quiet)
+        beside: Iterable[str] = ()
+        if of_file:
+            subjects.refuse_beside_file({"--preset": preset, "--size": size, "--sweep": sweep})
+        else:
+            own, beside = subjects.of_the_preset(subject, preset, size, given)
+        if sweep is not None:
+            key, values = _swept(sweep)
+            family = subject
+            work = partial(gaps.sweep, family, key, values, preset=preset, processes=None, **own)
+        else:
+            made = load_problem(subject) if of_file else from_preset(subject, preset, own, seed)
+            problem = fitted(made, models or (), seed)
+            family, work = problem.family, partial(compare, problem, **draws)
+        with foreign():
+            wanted = gaps.chosen(family, policies, methods, given, beside=beside)
+        runs |= {"policies": wanted[0], "methods": wanted[1], "parts": parts}
+    answer = interruptible(lambda limits: work(limits=limits, **runs))
+    out = Output(json)
     code = _deliver(answer, out, plot)
-    proof = None if parts else _proof(answer)
-    if proof is None or code in (FAILED, BAD_INPUT):
-        if code not in (FAILED, BAD_INPUT) and models:
-            _follow_fits(out, context.obj.words, plot)
-        elif code not in (FAILED, BAD_INPUT):
-            _follow(out, subject, answer, subjects.chosen(preset, own, seed))
+    if code in (FAILED, BAD_INPUT):
         return code
-    return no_solution(proof, subject if of_file else "PROBLEM.json")
-
-
-def _proof(answer: Answer) -> Result | None:
-    """Return the first proof that no solution serves everything, or None."""
-    from optgap.comparing.comparison import ComparisonSet
-    from optgap.comparing.uncertain import UncertainComparison
-
-    if isinstance(answer, UncertainComparison):
-        return answer.comparison.infeasible
-    all_of = answer.comparisons if isinstance(answer, ComparisonSet) else (answer,)
-    return next((one.infeasible for one in all_of if one.infeasible), None)
-
-
-def _overview(
-    out: Output, seed: int, time_limit: float | None, effort: float, plot: str | None
-) -> int:
-    from optgap.cli.work import exit_code, interruptible
-    from optgap.comparing.overview import compare_all
-    from optgap.render import filled
-
-    answer = interruptible(
-        lambda limits: compare_all(seed=seed, time_limit=time_limit, effort=effort, limits=limits),
-        quiet=not out.talk,
-    )
-    out.document(answer)
-    if plot is not None:
-        answer.plot(plot)
-    for comparison in answer.comparisons:
-        out.line(comparison.family)
-        out.answer(comparison)
-        out.line()
-    if answer.notes():
-        out.line(filled(answer.notes()))
-    out.wrote(plot, out.json)
-    if answer.comparisons:
-        _follow(out, answer.comparisons[0].family, answer.comparisons[0], [])
-    failed = _complaints(answer.comparisons)
-    for name, message in answer.failures.items():
-        complain(f"{name}: {message}", FAILED)
-    if failed or answer.failures:
-        return FAILED if answer.failures else failed
-    return exit_code([answer.termination])
+    proofs = (one.infeasible for one in _judged(answer) if one.infeasible)
+    if subject is not None and not parts and (proof := next(proofs, None)) is not None:
+        return no_solution(proof, subject if of_file else "PROBLEM.json")
+    if models:
+        _follow_fits(out, CALL.get().words)
+    else:
+        _follow(out, subject, answer, subjects.chosen(preset, own, seed))
+    return code
 
 
 def _draws(models: list[str] | None, samples: int | None, sweep: str | None) -> dict[str, int]:
@@ -192,38 +154,60 @@ def _swept(text: str) -> tuple[str, list[str]]:
     return key.strip(), split_list(values, "--sweep")
 
 
-def _deliver(answer: Answer, out: Output, plot: str | None) -> int:
-    from optgap.cli.work import exit_code
-    from optgap.comparing.comparison import Comparison, ComparisonSet
+def _judged(answer: Answer) -> Sequence[Comparison]:
+    """Return the comparisons that an answer shows, without those of draws."""
+    from optgap.comparing.comparison import Comparison
+    from optgap.comparing.uncertain import UncertainComparison
 
-    parts = (answer,) if isinstance(answer, Comparison) else answer.comparisons
-    out.answer(answer)
+    if isinstance(answer, UncertainComparison):
+        return (answer.comparison,)
+    return (answer,) if isinstance(answer, Comparison) else answer.comparisons
+
+
+def _deliver(answer: Answer, out: Output, plot: str | None) -> int:
+    """Print, write and draw an answer, and return the exit code."""
+    from optgap.cli.work import exit_code
+    from optgap.comparing.overview import Overview
+    from optgap.render import filled
+
+    failures: Mapping[str, str] = {}
+    if isinstance(answer, Overview):
+        failures = answer.failures
+        for comparison in answer.comparisons:
+            out.line(comparison.family)
+            out.answer(comparison)
+            out.line()
+        if failures:
+            out.line(filled(answer.notes()))
+    else:
+        out.answer(answer)
     out.document(answer)
     if plot is not None:
         answer.plot(plot)
     out.wrote(plot, out.json)
-    failed = _complaints(parts if isinstance(answer, ComparisonSet) else parts[:1])
-    return failed or exit_code(part.termination for part in parts)
+    failed = _complaints(_judged(answer))
+    for name, message in failures.items():
+        failed = complain(f"{name}: {message}", FAILED)
+    whole = [answer] if hasattr(answer, "termination") else answer.comparisons
+    return failed or exit_code(one.termination for one in whole)
 
 
-def _follow(out: Output, subject: str, answer: Any, options: list[str]) -> None:
+def _follow(out: Output, subject: str | None, answer: Any, options: list[str]) -> None:
     """Print the command that explains the gap of the best policy, in a sweep at its last value."""
-    parts = getattr(answer, "comparisons", (answer,))
+    parts = _judged(answer)
     at = -1 if (key := getattr(answer, "parameter", "")) else 0
     options += ["--set", f"{key}={answer.values[at]}"] if key else []
     results = [row.result for row in parts[at].ranked] if parts else []
     policies = [one for one in results if one.kind == "policy" and one.objective is not None]
     if policies:
-        policy = policies[0].method
-        out.following("explain", subject, *options, "--policy", policy, why="why its gap")
+        words = (subject or parts[at].family, *options, "--policy", policies[0].method)
+        out.following("explain", *words, why="why its gap")
 
 
-def _follow_fits(out: Output, words: Sequence[str], plot: str | None) -> None:
-    """Print the command that shows intervals from fits in another form; `words` gave them."""
+def _follow_fits(out: Output, words: Sequence[str]) -> None:
+    """Print the command that shows intervals from fits on a page; `words` gave them."""
     if out.json is not None:
         out.following("report", out.json, "-o", "report.html", why="as a page")
-    elif plot is None:
-        out.following("compare", "--plot", "gaps.png", *words, why="as a picture")
     else:
         out.following("compare", "--json", "gaps.json", *words, why="for optgap report")
 

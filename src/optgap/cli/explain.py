@@ -8,6 +8,7 @@ from optgap.cli import options as opt
 
 
 def command(
+    *,
     subject: Annotated[
         str,
         opt.argument("FAMILY|PROBLEM.json", "a problem, or a family's preset"),
@@ -22,7 +23,6 @@ def command(
     seed: opt.Seed = 0,
     time_limit: opt.RunLimit = None,
     effort: opt.Effort = 1.0,
-    quiet: opt.Quiet = False,
 ) -> int:
     from optgap.api import choose_policy
     from optgap.cli.subjects import chosen, problem_of
@@ -35,7 +35,7 @@ def command(
     require_ending(plot)
     given: dict[str, Any] = assignments(settings or [], "--set")
     asked = given if size is None else {"size": size, **given}
-    problem = problem_of(subject, preset, size, given := dict(given), seed)
+    problem = problem_of(subject, preset, size, given := dict(given), seed=seed)
     with foreign():  # a wrong name is told before any work
         choose_policy(problem, policy, given)
     answer = interruptible(
@@ -49,9 +49,8 @@ def command(
             limits=limits,
             **given,
         ),
-        quiet=quiet,
     )
-    out = Output(json, quiet)
+    out = Output(json)
     out.document(answer)
     if plot is not None:
         answer.plot(plot)

@@ -18,14 +18,13 @@ def command(
         opt.argument("[NAME]", "show the parameters of this policy, method or preset"),
     ] = None,
     json: opt.JsonFile = None,
-    quiet: opt.Quiet = False,
 ) -> int:
     from optgap.cli.work import Output
     from optgap.listing import ROLES
     from optgap.registry import FAMILIES, family
 
     opt.require_writable(json)
-    out = Output(json, quiet)
+    out = Output(json)
     specs = [family(name, "FAMILY")] if name else list(FAMILIES.values())
     if name is None:
         for spec in specs:
@@ -44,20 +43,13 @@ def command(
 def _screen(spec: FamilySpec, out: Output) -> None:
     """Print a line for each name of a family."""
     from optgap.listing import ROLES
-    from optgap.registry import installed_policies
 
     out.line(f"{spec.name}: {spec.question}\n")
     for role in ROLES:
         entries = getattr(spec, role).values()
         kinds = [f"{e.kind}: " if role == "methods" else "" for e in entries]
-        more = installed_policies(spec.name) if role == "policies" else {}
         out.line(role)
-        out.pairs(
-            [
-                *((f"  {e.name}", k + e.summary) for e, k in zip(entries, kinds, strict=True)),
-                *((f"  {key}", f"installed: {point.value}") for key, point in more.items()),
-            ]
-        )
+        out.pairs([(f"  {e.name}", k + e.summary) for e, k in zip(entries, kinds, strict=True)])
     out.line(f"\noptgap families {spec.name} {next(iter(spec.policies))}  # its parameters")
 
 
@@ -96,13 +88,11 @@ def _example(spec: FamilySpec, role: Role, name: str) -> str:
 
 def _document(spec: FamilySpec) -> dict[str, Any]:
     from optgap.listing import ROLES
-    from optgap.registry import installed_policies
 
     return {
         "name": spec.name,
         "question": spec.question,
         **{role: _list(spec, role) for role in ROLES},
-        "installed_policies": {n: p.value for n, p in installed_policies(spec.name).items()},
     }
 
 

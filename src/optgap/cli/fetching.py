@@ -39,7 +39,7 @@ def fetched(names: list[str], out: Output) -> int:
             came += [file.path for file in fetch([item.name])]
         return came
 
-    came = interruptible(work, quiet=not out.talk)
+    came = interruptible(work)
     for item in chosen:
         out.line(f"{item.name}: {item.there(folder)} of {len(item.files)} files in {folder}")
         out.line(f"  licence: {item.licence}\n  cite: {item.cite}")

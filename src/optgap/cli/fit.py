@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from optgap.cli import CALL
 from optgap.cli import options as opt
 from optgap.fitting import ESTIMATORS
 from optgap.models.errors import InputError, NoQuote, one_of
@@ -29,23 +30,18 @@ Arguments = Annotated[
 
 
 def command(
-    context: typer.Context,
+    *,
     arguments: Arguments,
     by: Annotated[
         str | None, opt.option("--by", "COL[,COL]", "fit each value of these columns apart")
     ] = None,
     cv: Annotated[
-        int | None,
-        typer.Option("--cv", metavar="K", min=0, help="folds held out (10 or 3); 0 holds out none"),
-    ] = None,
-    hold_out: Annotated[
         str | None,
         opt.option(
-            "--hold-out", "COL|COL>VALUE", "a value of the column at a time, or those above"
+            "--cv",
+            "K|COL|COL>VALUE",
+            "held out: K folds (10 or 3; 0 for none), a value of a column at a time, those above",
         ),
-    ] = None,
-    conditions: Annotated[
-        list[str] | None, opt.option("--where", "COL>=VALUE", "only these rows; repeatable")
     ] = None,
     units: Annotated[
         list[str] | None, opt.option("--unit", "COL=UNIT", "the unit of a column; repeatable")
@@ -67,7 +63,6 @@ def command(
     plot: opt.PlotFile = None,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
-    quiet: opt.Quiet = False,
 ) -> int:
     from optgap.cli.work import Output
     from optgap.fitting import make_estimator
@@ -88,8 +83,8 @@ def command(
         "by": by,
         "reads": ESTIMATORS[model].load().reads() if model else (),
     }
-    table = _table(files, named, reading, conditions or [])
-    out = Output(json, quiet)
+    table = _table(files, named, reading)
+    out = Output(json)
     if look:
         return _audit(out, table, by, plot)
     for kind in drop or []:
@@ -98,7 +93,7 @@ def command(
     if "suspects" in (drop or []):
         table = _without_suspects(table, by)
     nothing: dict[str, Any] = {"cv": 0, "leave_out": None, "extrapolate": None}
-    held_out = nothing if model == DEVICES else _held_out(cv, hold_out)
+    held_out = nothing if model == DEVICES else _held_out(cv)
     values = typed(given, make_estimator(model).get_params(), model, "--set")
     whole = "missing" in (drop or [])
     report = fit(table, model, by=by, **held_out, drop_missing=whole, **{"seed": seed, **values})
@@ -113,7 +108,7 @@ def command(
     out.document(report.to_json() if json is not None else {})
     out.wrote(output, plot, json)
     if (saved := output or json) is None:
-        out.following("fit", "-o", "fit.json", *context.obj.words, why="keeps the model")
+        out.following("fit", "-o", "fit.json", *CALL.get().words, why="keeps the model")
     elif not saved.endswith(".csv"):
         out.following("report", saved, "-o", "report.html", why="as a page")
     return 0
@@ -165,14 +160,8 @@ def _split(arguments: list[str], look: bool) -> tuple[str, list[str]]:
     return model, files
 
 
-def _table(
-    files: list[str],
-    named: dict[str, Any],
-    reading: dict[str, Any],
-    conditions: list[str],
-) -> Profile:
+def _table(files: list[str], named: dict[str, Any], reading: dict[str, Any]) -> Profile:
     from optgap.fitting.groups import reason
-    from optgap.fitting.profile import where
     from optgap.fitting.readers import read_profiles
 
     table = read_profiles(
@@ -186,17 +175,20 @@ def _table(
         table = table.noting(
             *(f"{name} not read: {reason(e)}" for name, e in table.refused.items())
         )
-    for condition in conditions:
-        table = where(table, condition)
     return table
 
 
-def _held_out(cv: int | None, hold_out: str | None) -> dict[str, Any]:
+def _held_out(text: str | None) -> dict[str, Any]:
     """Return the arguments of `fit` about held-out rows."""
-    name, sign, value = (hold_out or "").partition(">")
-    if not sign:
-        return {"cv": cv, "leave_out": hold_out, "extrapolate": None}
+    name, sign, value = (text or "").partition(">")
+    found: dict[str, Any] = {"cv": None, "leave_out": None, "extrapolate": None}
+    if text is None:
+        return found
     try:
-        return {"cv": cv, "leave_out": None, "extrapolate": {name.strip(): float(value)}}
+        if sign:
+            return found | {"extrapolate": {name.strip(): float(value)}}
+        return found | {"cv": int(text)}
     except ValueError:
-        raise InputError("--hold-out", "", hold_out, "COL, or COL>NUMBER") from None
+        if sign:
+            raise InputError("--cv", "", text, "K, COL, or COL>NUMBER") from None
+    return found | {"leave_out": text}

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from optgap.cli import CALL
 from optgap.cli import options as opt
-from optgap.models.errors import InputError, NoQuote, Said, one_of
-from optgap.registry import FAMILIES, REPEATABLE, family, file_options
+from optgap.models.errors import InputError, Said, one_of
+from optgap.registry import FAMILIES, family, file_options
 
 NOTES = ("columns: ", "arrivals: ", "times: ")
 """Beginnings of those parts of a problem's origin that a person is shown."""
 
 
 def command(
+    *,
     name: Annotated[str | None, opt.argument("FAMILY", "the problem family")] = None,
     output: Annotated[
         str, opt.option("--output -o", "FILE", "the problem file; - is stdout")
@@ -32,12 +34,11 @@ def command(
     ] = None,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
-    quiet: opt.Quiet = False,
     **files: str | list[str] | None,
 ) -> int:
     from optgap.cli.fetching import fetched
     from optgap.cli.work import Output
-    from optgap.making import MODELS, fitted
+    from optgap.making import MODELS, fitted, from_preset, from_tables
     from optgap.models.jsonio import dump_json
     from optgap.parameters import assignments
     from optgap.render import filled
@@ -49,24 +50,28 @@ def command(
     opt.require_writable(*dict.fromkeys((output, target)), read=tables)
     if fetch:
         opt.refuse({"FAMILY": name}, "conflicts with --fetch", "give only one")
-        return fetched(fetch, Output(json, quiet))
+        return fetched(fetch, Output(json))
     if name is None:
         raise InputError("FAMILY", "", Said("it is missing"), one_of(FAMILIES, "name one of {}"))
     given: dict[str, Any] = dict(assignments(settings or [], "--set"))
     spec = family(name, "FAMILY")
-    wanted = assignments(columns or [], "--column")
     given_files: dict[str, Any] = {key: path for key, path in files.items() if path}
     if any(key not in MODELS for key in given_files) or _document(spec, given_files):
-        problem = _from_files(spec, given_files, given, preset, size, seed, wanted)
+        opt.refuse({"--preset": preset, "--size": size}, "conflicts with tables", "give only one")
+        wanted = assignments(columns or [], "--column")
+        problem: Any = from_tables(spec, {**given, **given_files}, seed, wanted)
     else:
+        if size is not None:
+            opt.refuse({"--size": given.get("size")}, "conflicts with --set size", "give only one")
+            given["size"] = size
         models = [path for paths in given_files.values() for path in paths]
-        problem = fitted(_from_preset(spec, preset, size, given, seed), models, seed)
+        problem = fitted(from_preset(spec.name, preset, given, seed), models, seed)
     for path in dict.fromkeys((output, target) if output != "-" else (target,)):
         dump_json(path, problem.to_json())
-    if not quiet and target != "-" and output != "-":
+    if not CALL.get().quiet and target != "-" and output != "-":
         told = [part for part in problem.origin.split("; ") if part.startswith(NOTES)]
         told += [fit.described for fit in problem.fits]
-        out = Output(None, quiet)
+        out = Output(None)
         out.line(filled([str(problem)]))
         if told:
             out.line(filled([f"  {line}" for line in told], indent="    "))
@@ -85,46 +90,6 @@ def _document(spec: Any, files: dict[str, Any]) -> bool:
     except InputError:
         return True
     return False
-
-
-def _from_preset(
-    spec: Any, preset: str | None, size: int | None, given: dict[str, Any], seed: int
-) -> Any:
-    from optgap.making import from_preset
-
-    if size is not None:
-        if "size" in given:
-            raise InputError("--set", "size", Said("conflicts with --size"), "give only one")
-        given["size"] = size
-    return from_preset(spec.name, preset, given, seed)
-
-
-def _from_files(
-    spec: Any,
-    files: dict[str, str | list[str]],
-    given: dict[str, Any],
-    preset: str | None,
-    size: int | None,
-    seed: int,
-    columns: dict[str, str],
-) -> Any:
-    from optgap.making import from_files, named, require_models
-
-    files = named(spec, files)
-    opt.refuse({"--preset": preset, "--size": size}, "conflicts with CSV files", "give only one")
-    for key, paths in files.items():
-        if key not in spec.files:
-            expected = f"files of {spec.name}: " + ", ".join(f"--{key}" for key in spec.files)
-            raise InputError(f"--{key}", "", paths, expected)
-        if isinstance(paths, list) and REPEATABLE not in spec.files[key]:
-            if len(paths) > 1:
-                raise InputError(f"--{key}", "", NoQuote(f"{len(paths)} files"), "one")
-            files[key] = paths[0]
-    for key in list(spec.files)[: spec.needed]:
-        if key not in files:
-            raise InputError(f"--{key}", "", NoQuote("nothing"), "a CSV file")
-    require_models(spec, files)
-    return from_files(spec, files, given, seed, columns)
 
 
 opt.with_files(command, file_options(outgoing=False))

@@ -85,7 +85,6 @@ Methods = Annotated[
 ]
 Preset = Annotated[str | None, option("--preset", "NAME", "see `optgap families`")]
 Size = Annotated[int | None, typer.Option("--size", metavar="N", min=1, help="the preset's `size`")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="no tables and no progress")]
 Settings = Annotated[
     list[str] | None,
     option("--set", "KEY=VALUE", "set a parameter; repeatable"),

@@ -15,7 +15,6 @@ def command(
     ],
     output: Annotated[str, opt.option("--output -o", "HTML", "where the page goes")],
     json: opt.JsonFile = None,
-    quiet: opt.Quiet = False,
 ) -> int:
     import sys
     from pathlib import Path
@@ -24,7 +23,7 @@ def command(
     from optgap.reporting import report
 
     opt.require_writable(json, output, read=inputs)
-    out = Output(json, quiet or output == "-")
+    out = Output(json, silent=output == "-")
     page = report(inputs, output)
     size = len(page.html.encode()) / 1e6
     out.document({**page.to_json(), "output": output})

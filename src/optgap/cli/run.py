@@ -9,6 +9,7 @@ from optgap.registry import family, file_options
 
 
 def command(
+    *,
     problem_file: opt.ProblemFile,
     policy: Annotated[
         str,
@@ -25,26 +26,24 @@ def command(
     seed: opt.Seed = 0,
     time_limit: opt.TimeLimit = None,
     effort: opt.Effort = 1.0,
-    quiet: opt.Quiet = False,
     **tables: str | None,
 ) -> int:
     from optgap.api import choose_policy, execute
-    from optgap.cli.results import deliver
     from optgap.cli.subjects import opened
-    from optgap.cli.work import Output, foreign, interruptible
+    from optgap.cli.work import Output, deliver, foreign, interruptible
 
     problem, params = opened(problem_file, settings, json, output, *tables.values(), plot=plot)
     _refuse_foreign(problem, tables)
     with foreign():
         runnable = choose_policy(problem, policy, params)
     result = interruptible(
-        lambda limits: execute(problem, runnable, limits, seed), time_limit, quiet, effort
+        lambda limits: execute(problem, runnable, limits, seed), time_limit, effort
     )
     if result.solution is not None:
         _write(problem, result.solution, tables)
-    quiet = quiet or "-" in (output, *tables.values())
+    out = Output(json, silent="-" in (output, *tables.values()))
     written = [path for path in tables.values() if path is not None]
-    return deliver(result, problem, Output(json, quiet), output, plot, problem_file, written)
+    return deliver(result, problem, out, output, plot=plot, ask=problem_file, tables=written)
 
 
 def _refuse_foreign(problem: Any, tables: dict[str, str | None]) -> None:

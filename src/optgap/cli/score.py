@@ -9,6 +9,7 @@ from optgap.cli import options as opt
 
 
 def command(
+    *,
     policy: Annotated[
         str,
         opt.argument(
@@ -23,17 +24,15 @@ def command(
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     time_limit: opt.RunLimit = None,
-    quiet: opt.Quiet = False,
 ) -> int:
     from optgap.cli.work import Output, exit_code, interruptible
     from optgap.scoring import score
 
     opt.require_writable(json)
     found = interruptible(
-        lambda limits: score(policy, family, time_limit=time_limit, seed=seed, limits=limits),
-        quiet=quiet,
+        lambda limits: score(policy, family, time_limit=time_limit, seed=seed, limits=limits)
     )
-    out = Output(json, quiet)
+    out = Output(json)
     out.answer(found)
     out.document(found)
     out.wrote(json)

@@ -23,6 +23,7 @@ Conflict = Annotated[
 
 
 def command(
+    *,
     problem_file: opt.ProblemFile,
     method: opt.Method = "auto",
     settings: opt.Settings = None,
@@ -36,12 +37,10 @@ def command(
     seed: opt.Seed = 0,
     time_limit: opt.TimeLimit = None,
     effort: opt.Effort = 1.0,
-    quiet: opt.Quiet = False,
 ) -> int:
     from optgap.api import choose_method, execute
-    from optgap.cli.results import deliver
     from optgap.cli.subjects import opened
-    from optgap.cli.work import Output, interruptible
+    from optgap.cli.work import Output, deliver, interruptible
 
     problem, params = opened(problem_file, settings, json, output, plot=plot)
     opt.refuse(
@@ -51,21 +50,18 @@ def command(
     )
     runnable = choose_method(problem, method, params, bounding=bound_only)
     result = interruptible(
-        lambda limits: execute(problem, runnable, limits, seed, bound_only),
+        lambda limits: execute(problem, runnable, limits, seed, bound_only=bound_only),
         time_limit,
-        quiet,
         effort,
     )
     if conflict:
-        result = _with_conflict(result, problem, time_limit, quiet)
-    out = Output(json, quiet or output == "-")
+        result = _with_conflict(result, problem, time_limit)
+    out = Output(json, silent=output == "-")
     ask = None if conflict else problem_file
-    return deliver(result, problem, out, output, plot, ask)
+    return deliver(result, problem, out, output, plot=plot, ask=ask)
 
 
-def _with_conflict(
-    result: Result, problem: Problem, time_limit: float | None, quiet: bool
-) -> Result:
+def _with_conflict(result: Result, problem: Problem, time_limit: float | None) -> Result:
     """Return `result` with a message that names tasks which cannot all be served."""
     from optgap.cli.work import interruptible
     from optgap.explaining.conflicts import conflict
@@ -77,7 +73,7 @@ def _with_conflict(
     if result.solution is not None and problem.serves_all(result.solution):
         return result
     try:
-        found = interruptible(lambda limits: conflict(problem, limits=limits), time_limit, quiet)
+        found = interruptible(lambda limits: conflict(problem, limits=limits), time_limit)
     except InputError as error:  # the result is worth more than what explains it
         return _noted(result, str(error))
     return result if found is None else _noted(result, str(found))

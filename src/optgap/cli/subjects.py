@@ -59,7 +59,7 @@ def opened(
 
 
 def problem_of(
-    subject: str, preset: str | None, size: int | None, given: dict[str, Any], seed: int
+    subject: str, preset: str | None, size: int | None, given: dict[str, Any], *, seed: int
 ) -> Problem:
     """Return the problem in a file, or a preset made with those `given` parameters that it has.
 

@@ -13,6 +13,7 @@ SHOWN = 5
 
 
 def command(
+    *,
     spec: Annotated[str, opt.argument("SPEC.toml", "the grid of comparisons")],
     output: Annotated[
         str | None,
@@ -22,36 +23,32 @@ def command(
         str,
         opt.option(
             "--engine",
-            "NAME",
-            "processes, dask, ray or serial",
+            "NAME[=ADDRESS]",
+            "processes, dask=ADDRESS, ray or ray=ADDRESS",
         ),
     ] = "processes",
-    scheduler: Annotated[
-        str | None, opt.option("--scheduler", "ADDRESS", "of a Dask or Ray cluster")
-    ] = None,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", metavar="N", min=1, help="processes; one per core")
+        int | None,
+        typer.Option("--jobs", metavar="N", min=1, help="processes; default: one per core"),
     ] = None,
     json: opt.JsonFile = None,
     time_limit: opt.TimeLimit = None,
-    quiet: opt.Quiet = False,
 ) -> int:
     from pathlib import Path
 
     from optgap.cli import FAILED, complain
     from optgap.cli.work import Output, exit_code, foreign, interruptible
-    from optgap.sweeping import Engine, load_spec, run
-    from optgap.sweeping.driver import require_table
+    from optgap.sweeping import load_spec, require_engine, require_table, run
 
     target = Path(output or Path(spec).with_suffix(".csv"))
     opt.require_writable(json, str(target), read=[spec])
     require_table(target)
-    chosen = Engine(engine, jobs, scheduler)
+    require_engine(engine)
     with foreign():
         loaded = load_spec(spec)
-    out = Output(json, quiet)
+    out = Output(json)
     done = interruptible(
-        lambda limits: run(loaded, target, engine=chosen, limits=limits), time_limit, quiet
+        lambda limits: run(loaded, target, engine=engine, jobs=jobs, limits=limits), time_limit
     )
     count = f"{done.skipped + done.ran} of {done.total} comparisons in {done.path}"
     out.line(f"{count}: {done.skipped} there before, {done.ran} now")

@@ -23,13 +23,14 @@ from optgap.api import (
 from optgap.comparing.comparison import (
     ACCEPTED,
     ALL,
+    CUT,
     NOT_RUN,
     Comparison,
     ComparisonRow,
     ComparisonSet,
     Failure,
+    Unfinished,
 )
-from optgap.comparing.unfinished import CUT, Unfinished
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
 from optgap.making import generate, preset_entry
@@ -58,7 +59,6 @@ def compare(
     effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
-    progress: Progress = in_notebook,
     parts: bool = False,
 ) -> Comparison:
     """Measure every gap at the fitted values; `optgap.compare` has the parameters and errors.
@@ -72,7 +72,7 @@ def compare(
     problem = as_problem(problem)
     require_time_limit(time_limit)
     require_effort(effort)
-    limits = limits or Limits(progress=progress)
+    limits = limits or Limits(progress=in_notebook)
     bench = _Bench(time_limit, seed, replace(limits, effort=effort))
     names = method_names(problem.family, methods)
     provers = [choose_method(problem, name, source="--methods") for name in names]
@@ -124,7 +124,6 @@ def sweep(
     effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
-    progress: Progress = in_notebook,
     parts: bool = False,
     processes: int | None = 1,
     **params: Any,
@@ -152,9 +151,7 @@ def sweep(
     seed
         Seed of the random number generator. Default 0.
     limits
-        Limits that can be interrupted and report progress.
-    progress
-        Function that is told phase, incumbent and bound. Default: show these in a notebook.
+        Limits that can be interrupted and report progress. Default: show progress in a notebook.
     parts
         Whether to bound the part that each policy accepts where no solution serves everything.
         Default False.
@@ -181,7 +178,7 @@ def sweep(
     >>> gaps.to_frame()["gap_to_bound"].unstack(0).shape
     (2, 2)
     """
-    limits = limits or Limits(progress=progress)
+    limits = limits or Limits(progress=in_notebook)
     entry = preset_entry(family_name, preset)[0]
     if not isinstance(values, Iterable):
         raise InputError("values", "", type_of(values), "a sequence of values")
@@ -189,29 +186,23 @@ def sweep(
     problems = [
         generate(family_name, preset, seed=seed, **{**params, parameter: value}) for value in wanted
     ]
-    asked = {"time_limit": time_limit, "effort": effort, "seed": seed, "parts": parts}
+    asked = {"policies": policies, "methods": methods, "time_limit": time_limit}
+    asked |= {"effort": effort, "seed": seed, "parts": parts}
     works = [
-        partial(_compared, problem, policies, methods, asked, f"{parameter}={value}")
+        partial(_compared, problem, asked, f"{parameter}={value}")
         for value, problem in zip(wanted, problems, strict=True)
     ]
-    outcomes = side_by_side(works, limits, processes=processes)
-    for outcome in outcomes:
+    found = dict(side_by_side(works, limits, processes=processes))
+    for outcome in found.values():
         if outcome.error is not None:
             raise outcome.error
-    done = [(v, o.answer) for v, o in zip(wanted, outcomes, strict=True) if o.answer is not None]
-    return ComparisonSet(parameter, tuple(v for v, _ in done), tuple(made for _, made in done))
+    done = {k: made for k, one in sorted(found.items()) if (made := one.answer) is not None}
+    return ComparisonSet(parameter, tuple(wanted[k] for k in done), tuple(done.values()))
 
 
-def _compared(
-    problem: Problem,
-    policies: Policies,
-    methods: Methods,
-    asked: Mapping[str, Any],
-    label: str,
-    limits: Limits,
-) -> Comparison:
+def _compared(problem: Problem, asked: Mapping[str, Any], label: str, limits: Limits) -> Comparison:
     """Compare at one value of a sweep."""
-    return compare(problem, policies, methods, limits=limits.part(label), **asked)
+    return compare(problem, limits=limits.part(label), **asked)
 
 
 def method_names(family_name: str, methods: Methods) -> list[str]:
@@ -253,6 +244,7 @@ def chosen(
     policies: str,
     methods: str,
     given: Mapping[str, str],
+    *,
     beside: Iterable[str] = (),
 ) -> tuple[list[str], list[str]]:
     """Return policies and methods by name, each with those `given` parameters that it has.
@@ -465,7 +457,7 @@ class _Bench:
         failed = termination is Termination.ERROR
         status = Status.ERROR if failed else Status.NO_SOLUTION
         outcome = Outcome(None, status, termination, message=" ".join(message.split()))
-        return refereed(problem, runnable, outcome, 0.0, self.seed)
+        return refereed(problem, runnable, outcome, 0.0, seed=self.seed)
 
 
 def _comparison(

@@ -14,7 +14,7 @@ from optgap.comparing.comparison import Comparison
 from optgap.comparing.gaps import compare
 from optgap.making import generate
 from optgap.models.figures import delivered
-from optgap.models.limits import Limits, Progress
+from optgap.models.limits import Limits
 from optgap.models.result import Termination
 from optgap.models.spec import imported
 from optgap.processes import side_by_side
@@ -125,7 +125,6 @@ def compare_all(
     seed: int = 0,
     processes: int | None = None,
     limits: Limits | None = None,
-    progress: Progress = in_notebook,
 ) -> Overview:
     """Compare every family's policies on its default preset, families side by side.
 
@@ -142,9 +141,7 @@ def compare_all(
     processes
         Number of families that are compared at a time. Default: one for each core.
     limits
-        Limits that can be interrupted and report progress.
-    progress
-        Function that is told phase, incumbent and bound. Default: show these in a notebook.
+        Limits that can be interrupted and report progress. Default: show progress in a notebook.
 
     Returns
     -------
@@ -162,7 +159,7 @@ def compare_all(
     >>> list(optgap.compare_all(["coscheduling"]).to_frame().loc["coscheduling"].index[:2])
     ['oracle', 'exact-window']
     """
-    limits = limits or Limits(progress=progress)
+    limits = limits or Limits(progress=in_notebook)
     begun = time.monotonic()
     wanted = [names] if isinstance(names, str) else list(families() if names is None else names)
     for name in wanted:
@@ -172,7 +169,7 @@ def compare_all(
     order = sorted(wanted, key=lambda name: name not in FIRST)
     asked = {"time_limit": time_limit, "effort": effort, "seed": seed}
     works = [partial(_compared, n, f"{n} {order.index(n) + 1}/{len(order)}", asked) for n in order]
-    found = dict(zip(order, side_by_side(works, limits, processes=processes), strict=True))
+    found = {order[k]: one for k, one in side_by_side(works, limits, processes=processes)}
     outcomes = {name: found[name] for name in wanted}
     done = tuple(o.answer for o in outcomes.values() if o.answer is not None)
     errors = {name: o.error for name, o in outcomes.items() if o.error is not None}

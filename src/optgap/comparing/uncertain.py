@@ -10,6 +10,8 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -17,13 +19,12 @@ import numpy as np
 from optgap.api import TOLERANCE
 from optgap.comparing import gaps
 from optgap.comparing.comparison import OF_PART, PART_NOTE, Comparison, drawn, in_groups, rank
-from optgap.comparing.draws import Drawn, draws
 from optgap.comparing.gaps import Methods, Policies
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
 from optgap.models.errors import InputError, NoQuote, shorten
-from optgap.models.limits import Limits, Progress
-from optgap.models.performance.saved import FittedParameters
+from optgap.models.limits import Limits
+from optgap.models.performance.saved import FittedParameters, read_fit
 from optgap.models.shown import MOST
 from optgap.progress import in_notebook
 from optgap.registry import family
@@ -46,6 +47,60 @@ OUTSIDE = "!"
 def least_samples(level: float) -> int:
     """Return how many draws an interval of this level takes: (1 + level) / (1 − level)."""
     return math.ceil((1 + level) / (1 - level) - 1e-9)
+
+
+BLOCK = 19
+"""Number of draws that one generator makes: as many as an interval of 90 % takes."""
+PARTS = ("parameters",)
+"""Parts of the draws of a fit that does not list them."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Parts of a fit's draws: parameters, residual, between applications."""
+
+    model: str
+    source: str
+    parts: tuple[str, ...] = PARTS
+
+    @classmethod
+    def of(cls, fit: FittedParameters) -> Drawn:
+        """Read the description from a fit's document."""
+        parts: dict[str, None] = {}
+        for name in fit.groups:
+            parts |= dict.fromkeys(fit.predictive(name) or PARTS)
+        return cls(fit.model, os.path.basename(fit.source), tuple(parts))
+
+    def __str__(self) -> str:
+        words = f"{self.model} ({self.source}): draws of {', '.join(self.parts)}"
+        if not any(part.startswith("between") for part in self.parts):
+            words += " alone"
+        return words
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields by name."""
+        return {**vars(self), "parts": list(self.parts)}
+
+
+def draws(fits: Sequence[FittedParameters], seed: int) -> Iterator[list[FittedParameters]]:
+    """Yield fits with drawn parameters without end: their errors, residuals and more.
+
+    Each block of `BLOCK` draws has a generator of its own, so that more draws keep the first ones.
+    Where applications are drawn, the k-th draws of all fits are of the same application.
+
+    Raises
+    ------
+    InputError: for a fit without a covariance.
+    """
+    from optgap.fitting.saved import drawn
+
+    for block in count():
+        rng = np.random.default_rng([seed, block])
+        which = rng.random(BLOCK)
+        columns = [drawn(fit.document, fit.source, BLOCK, rng, which) for fit in fits]
+        for documents in zip(*columns, strict=True):
+            read = zip(map(read_fit, documents), fits, strict=True)
+            yield [replace(one, source=fit.source) for one, fit in read]
 
 
 @dataclass(frozen=True)
@@ -260,7 +315,6 @@ def compare(
     effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
-    progress: Progress = in_notebook,
     parts: bool = False,
 ) -> Comparison: ...
 
@@ -277,7 +331,6 @@ def compare(
     effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
-    progress: Progress = in_notebook,
     parts: bool = False,
 ) -> UncertainComparison: ...
 
@@ -293,7 +346,6 @@ def compare(
     effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
-    progress: Progress = in_notebook,
     parts: bool = False,
 ) -> Comparison | UncertainComparison:
     """Run methods and policies on one problem, and measure every gap.
@@ -323,9 +375,7 @@ def compare(
     seed
         Seed of the random number generator. Default 0.
     limits
-        Limits that can be interrupted and report progress.
-    progress
-        Function that is told phase, incumbent and bound. Default: show these in a notebook.
+        Limits that can be interrupted and report progress. Default: show progress in a notebook.
     parts
         Whether to bound the part that each policy accepts where no solution serves everything.
         Default False.
@@ -352,13 +402,13 @@ def compare(
     >>> gaps.to_frame()["gap_to_bound"].round(3).to_dict()
     {'exact': 0.0, 'pwr': 0.051, 'fgd': 0.316}
     """
-    asked: dict[str, Any] = {
-        "time_limit": time_limit, "effort": effort, "seed": seed, "limits": limits,
-        "progress": progress, "parts": parts,
-    }  # fmt: skip
+    limits = limits or Limits(progress=in_notebook)
+    asked: dict[str, Any] = {"time_limit": time_limit, "effort": effort, "seed": seed}
+    asked |= {"limits": limits, "parts": parts}
     if uncertainty is None:
         return gaps.compare(problem, policies, methods, **asked)
-    return _uncertain(as_problem(problem), policies, methods, uncertainty, level, asked)
+    given = as_problem(problem)
+    return _uncertain(given, policies, methods, uncertainty, level=level, asked=asked)
 
 
 def _uncertain(
@@ -366,6 +416,7 @@ def _uncertain(
     policies: Policies,
     methods: Methods,
     samples: int,
+    *,
     level: float,
     asked: Mapping[str, Any],
 ) -> UncertainComparison:
@@ -382,10 +433,10 @@ def _uncertain(
     why = [f"{os.path.basename(fit.source)}: {fit.unknown}" for fit in fits if fit.unknown]
     seed, effort, parts = asked["seed"], asked["effort"], asked["parts"]
     problems, left_out = ([], 0) if why else _drawn_problems(problem, fits, samples, seed)
-    limits = asked["limits"] or Limits(progress=asked["progress"])
+    limits = asked["limits"]
 
     def run(one: Problem, plan: _Plan) -> Comparison:
-        return gaps.compare(one, plan.policies, plan.methods, **{**asked, "limits": limits})
+        return gaps.compare(one, plan.policies, plan.methods, **asked)
 
     names = gaps.method_names(problem.family, methods)
     wanted = _Plan(tuple(gaps.policy_names(problem.family, policies)), tuple(names))
@@ -394,7 +445,7 @@ def _uncertain(
     plan, alike, remarks = (
         (None, None, why)
         if why
-        else _planned(wanted, central, samples, BUDGET * effort, lambda plan: run(problem, plan))
+        else _planned(wanted, central, samples, BUDGET * effort, run=partial(run, problem))
     )
     done: list[Comparison] = []
     for one in problems:
@@ -421,6 +472,7 @@ def _planned(
     central: Comparison,
     draws: int,
     budget: float,
+    *,
     run: Callable[[_Plan], Comparison],
 ) -> tuple[_Plan | None, Comparison | None, list[str]]:
     """Choose policies and methods for draws by the work at the fitted values; None if too dear.

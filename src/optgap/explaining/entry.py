@@ -7,15 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from optgap.api import ahead, choose_policy, execute, require_effort, require_time_limit, serves
-from optgap.comparing.comparison import ACCEPTED, ALL, Comparison
+from optgap.comparing.comparison import ACCEPTED, ALL, CUT, Comparison
 from optgap.comparing.gaps import Methods, compare
-from optgap.comparing.unfinished import CUT
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
 from optgap.explaining.parts import Ends, Ran
 from optgap.explaining.result import Explanation
 from optgap.models.errors import InputError, NoQuote, RefereeError
-from optgap.models.limits import Limits, Progress, silent
+from optgap.models.limits import Limits, silent
 from optgap.models.result import Result, Termination
 from optgap.progress import in_notebook
 from optgap.registry import Runnable, family
@@ -31,7 +30,6 @@ def explain(
     effort: float = 1.0,
     seed: int = 0,
     limits: Limits | None = None,
-    progress: Progress = in_notebook,
     **params: Any,
 ) -> Explanation:
     """Split a policy's gap into parts, and name its costliest decisions.
@@ -56,9 +54,7 @@ def explain(
     seed
         Seed of the random number generator. Default 0.
     limits
-        Limits that can be interrupted and report progress.
-    progress
-        Function that is told phase, incumbent and bound. Default: show these in a notebook.
+        Limits that can be interrupted and report progress. Default: show progress in a notebook.
     **params
         The policy's own parameters.
 
@@ -84,7 +80,7 @@ def explain(
     problem = as_problem(problem)
     require_time_limit(time_limit)
     require_effort(effort)
-    limits = replace(limits or Limits(progress=progress), effort=effort)
+    limits = replace(limits or Limits(progress=in_notebook), effort=effort)
     spec = family(problem.family)
     runnable = choose_policy(problem, policy, params)
     limits.progress(runnable.label, None, None)

@@ -261,7 +261,7 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         header, rows, right = self.table()
-        html = html_table(header, rows, self.head(), right, [*self.reasons(), *self.notes])
+        html = html_table(header, rows, self.head(), right, notes=[*self.reasons(), *self.notes])
         if self.costly:
             header, rows, right = self.decisions()
             html += html_table(header, rows, [self.about_decisions()], right)

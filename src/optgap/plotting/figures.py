@@ -107,7 +107,7 @@ def labelled(panels: Iterable[Axes]) -> dict[str, Any]:
     return found
 
 
-def twin_steps(ax: Axes, x: Any, left: Any, right: Any, labels: tuple[str, str]) -> None:
+def twin_steps(ax: Axes, x: Any, left: Any, right: Any, *, labels: tuple[str, str]) -> None:
     """Draw two curves that stay as they are from each x to the next, against two axes."""
     widths = (1.8, 0.9)  # both are seen where one covers the other
     for on, values, label, colour, width in zip(

@@ -32,38 +32,25 @@ WIDEST = 1e9
 """Largest gap that is drawn, in percent; larger ones are drawn there."""
 
 
-def plot_gaps(comparison: Comparison | ComparisonSet, ax: Axes) -> Axes:
+def gaps_figure(answer: Comparison | ComparisonSet | UncertainComparison) -> Figure:
     """Draw gaps to the best proven bound, in percent.
 
-    One comparison gives one dot per policy or method, sorted, with its value beside it; a set
-    gives one line per policy over the parameter's values. The unproven part between the bound
-    (0) and the best known solution is grey. Hollow marks are gaps against a bound for the
-    accepted part alone.
+    One comparison gives one dot per policy or method, sorted, with its value beside it, and with an
+    interval below it under the uncertainty of fits; a set gives one line per policy over the
+    parameter's values. The unproven part between the bound (0) and the best known solution is grey.
+    Hollow marks are gaps against a bound for the accepted part alone.
     """
-    if isinstance(comparison, ComparisonSet):
-        return _lines(comparison, ax)
+    if isinstance(answer, ComparisonSet):
+        figure = new_figure(8.0, max(4.5, 0.32 * len(answer.methods)))
+        legend_below(_lines(answer, figure.subplots()))
+        return figure
+    comparison = answer if isinstance(answer, Comparison) else answer.comparison
+    figure = new_figure(8.0, 2.0 + 0.32 * len(comparison.rows))
+    ax = figure.subplots()
     _dots(comparison, ax)
-    return ax
-
-
-def figure_size(comparison: Comparison | ComparisonSet) -> tuple[float, float]:
-    """Return width and height in inches that give every label room."""
-    if isinstance(comparison, ComparisonSet):
-        return 8.0, max(4.5, 0.32 * len(comparison.methods))
-    return 8.0, 2.0 + 0.32 * len(comparison.rows)
-
-
-def gaps_figure(answer: Comparison | ComparisonSet | UncertainComparison) -> Figure:
-    """Return the picture as a figure, without touching pyplot's state.
-
-    A comparison under the uncertainty of fits has an interval below every dot.
-    """
-    comparison = answer if isinstance(answer, (Comparison, ComparisonSet)) else answer.comparison
-    figure = new_figure(*figure_size(comparison))
-    ax = plot_gaps(comparison, figure.subplots())
-    if not isinstance(answer, (Comparison, ComparisonSet)):
+    if not isinstance(answer, Comparison):
         _intervals(answer, ax)
-    legend_below(ax, marks=meanings([ax]) if isinstance(comparison, Comparison) else None)
+    legend_below(ax, marks=meanings([ax]))
     return figure
 
 

@@ -5,14 +5,12 @@
 'pwr+fgd(alpha=0.2)'
 """
 
-from optgap.registry.outside import POLICY_GROUP, installed_policies, user_object
-from optgap.registry.runnable import Runnable, formulation, method, policy
+from optgap.registry.runnable import Runnable, formulation, method, policy, user_object
 from optgap.registry.spec import REPEATABLE, FamilySpec, Role
 from optgap.registry.table import FAMILIES, families, family, file_options
 
 __all__ = [
     "FAMILIES",
-    "POLICY_GROUP",
     "REPEATABLE",
     "FamilySpec",
     "Role",
@@ -21,7 +19,6 @@ __all__ = [
     "family",
     "file_options",
     "formulation",
-    "installed_policies",
     "method",
     "policy",
     "user_object",

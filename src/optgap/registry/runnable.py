@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module, util
+from pathlib import Path
 from typing import Any
 
 from optgap.contract import Problem
-from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.errors import InputError, NoQuote, Said, one_of
 from optgap.models.spec import Entry
 from optgap.parameters import call_text, split_call, typed
-from optgap.registry.outside import installed_policies, loaded, user_object
 from optgap.registry.spec import FamilySpec, keywords
 from optgap.registry.table import FAMILIES
 
@@ -65,14 +67,14 @@ def method(
     ------
     InputError: for an unknown name or parameter, or a value of the wrong type.
     """
-    return _from_table(spec, spec.methods, text, given, source)
+    return _from_table(spec, spec.methods, text, given, source=source)
 
 
 def formulation(
     spec: FamilySpec, text: str, given: Mapping[str, Any] | None = None, source: str = "--method"
 ) -> Runnable:
     """Return the formulation that ``name(key=value, …)`` names; errors are as for `method`."""
-    return _from_table(spec, spec.formulations, text, given, source)
+    return _from_table(spec, spec.formulations, text, given, source=source)
 
 
 def policy(
@@ -83,9 +85,9 @@ def policy(
 ) -> Runnable:
     """Return the policy of this name, or a user's own.
 
-    `text` is the name of a policy of the family or of an entry point in the group
-    ``optgap.policies``; or ``module:attribute`` or ``path/to/file.py:attribute``; each may have
-    ``(key=value, …)`` behind it. `text` may also be a function or class itself.
+    `text` is the name of a policy of the family, ``module:attribute`` or
+    ``path/to/file.py:attribute``; each may have ``(key=value, …)`` behind it. `text` may also be a
+    function or class itself.
 
     Raises
     ------
@@ -93,17 +95,18 @@ def policy(
         cannot be imported.
     """
     if not isinstance(text, str):
-        return _own(spec, text, getattr(text, "__name__", type(text).__name__), given, source)
+        return _own(
+            spec, text, getattr(text, "__name__", type(text).__name__), given, source=source
+        )
     name, params = split_call(text, source)
-    points = installed_policies(spec.name)
     if name in spec.policies:
-        return _from_table(spec, spec.policies, text, given, source)
-    if name in points:
-        return _own(spec, loaded(points[name], source), name, {**params, **(given or {})}, source)
+        return _from_table(spec, spec.policies, text, given, source=source)
     if ":" in name:
-        return _own(spec, user_object(name, source), name, {**params, **(given or {})}, source)
+        return _own(
+            spec, user_object(name, source), name, {**params, **(given or {})}, source=source
+        )
     words = f"one of {{}}, or module:attribute{_elsewhere(name, spec)}"
-    raise InputError(source, "", name, one_of([*spec.policies, *points], words))
+    raise InputError(source, "", name, one_of(spec.policies, words))
 
 
 def _from_table(
@@ -111,6 +114,7 @@ def _from_table(
     table: Mapping[str, Entry],
     text: str,
     given: Mapping[str, Any] | None,
+    *,
     source: str,
 ) -> Runnable:
     name, params = split_call(text, source)
@@ -135,7 +139,7 @@ def _elsewhere(name: str, own: FamilySpec) -> str:
 
 
 def _own(
-    spec: FamilySpec, target: Any, name: str, given: Mapping[str, Any] | None, source: str
+    spec: FamilySpec, target: Any, name: str, given: Mapping[str, Any] | None, *, source: str
 ) -> Runnable:
     if not callable(target) and not hasattr(target, "place"):
         raise InputError(source, name, target, "a function, or a class with a method place")
@@ -144,3 +148,55 @@ def _own(
     values = typed(given or {}, known, name, source)
     params = {"policy": target, "policy_params": values}
     return Runnable(adapter, call_text(name, values), params, known, own=True)
+
+
+def user_object(target: str, source: str) -> Any:
+    """Import the object that ``module:attribute`` or ``path/to/file.py:attribute`` names.
+
+    The search for modules begins in the current directory.
+
+    Raises
+    ------
+    InputError: when the module cannot be imported or has no such attribute.
+    """
+    place, _, attribute = target.rpartition(":")
+    module = _user_module(place, source)
+    if not hasattr(module, attribute):
+        shown = [
+            name
+            for name, value in vars(module).items()
+            if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__
+        ]
+        raise InputError(source, place, attribute, one_of(shown))
+    return getattr(module, attribute)
+
+
+def _said(error: BaseException) -> NoQuote:
+    from optgap.heuristics.custom import said  # with numpy, which few commands need this early
+
+    return NoQuote(said(error))
+
+
+def _user_module(place: str, source: str) -> Any:
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        if not place.endswith(".py"):
+            return import_module(place)
+        path = Path(place)
+        if not path.is_file():
+            raise InputError(source, place, Said("no such file"), "name a Python file")
+        name = f"optgap_user_{path.stem}"
+        spec = util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise InputError(source, place, NoQuote("no Python module"), "a Python file")
+        module = util.module_from_spec(spec)
+        sys.modules[name] = module  # dataclasses in the file look their module up
+        spec.loader.exec_module(module)
+        return module
+    except InputError:
+        raise
+    except (Exception, SystemExit) as error:  # whatever a user's file may raise
+        raise InputError(source, place, _said(error), "a module that can be imported") from error
+    finally:
+        sys.path.remove(here)

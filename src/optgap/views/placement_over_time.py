@@ -27,13 +27,11 @@ def draw(problem: PlacementProblem, solution: PlacementSolution, by: str = "") -
     line = timeline(problem, solution)
     rules = problem.over_time
     assert rules is not None
-    until = max(rules.horizon_s, float(line.time_s[-1]))
+    until = rules.horizon_s
     unit_s, unit = unit_of(until)
     figure = new_figure(9.5, 4.0)
     ax = figure.subplots()
     _power(line, until, unit_s, ax)
-    if until > rules.horizon_s * (1 + 1e-9):
-        ax.axvline(rules.horizon_s / unit_s, color="#777777", linestyle=":", linewidth=1.0)
     ax.set_xlim(0, until / unit_s)
     ax.set_xlabel(f"time ({unit})")
     headed(figure, heading(problem.family, problem.summary, by), _found(problem, solution))
@@ -47,8 +45,6 @@ def _found(problem: PlacementProblem, solution: PlacementSolution) -> str:
         f"{number(float(found['mean_power_w']))} W",
         f"{100 * found['mean_allocated_share']:.1f} % of the GPUs in use on average",
     ]
-    if found["waited_tasks"]:
-        words.append(f"{number(float(found['mean_wait_s']))} s of waiting on average")
     if found["failed_tasks"]:
         words.append(f"{found['failed_tasks']:,} of {found['tasks']:,} tasks turned away")
     return " · ".join(words)
@@ -64,7 +60,7 @@ def _power(line: Timeline, until: float, unit_s: float, ax: Axes) -> None:
         what = f"\nmeans of {span(until / DETAILED)}"
     power, gpus = (np.append(values, values[-1]) for values in curves)
     labels = (f"power ({unit}){what}", "GPUs asked for by what runs")
-    twin_steps(ax, np.append(time_s, until) / unit_s, power, gpus, labels)
+    twin_steps(ax, np.append(time_s, until) / unit_s, power, gpus, labels=labels)
 
 
 def means(time_s: FloatArray, values: FloatArray, until: float) -> FloatArray:

@@ -41,27 +41,8 @@ def places(problem: ConsolidationProblem, policy: str, **params: Any) -> list[tu
     return [a.gpus for a in sorted(outcome.solution.assignments, key=lambda a: a.task)]
 
 
-def watts(problem: ConsolidationProblem, policy: str, **params: Any) -> float:
-    return problem.evaluate(ran(problem, policy, **params).solution).objective
-
-
-def test_three_tasks_go_as_worked_out_by_hand() -> None:
-    """CATS and HotCloud put the pair that is anticorrelated on one GPU."""
-    problem = micro()
-    for name in ("cats", "hotcloud"):
-        assert places(problem, name) == [(0,), (0,), (1,)]
-    assert watts(problem, "cats") == pytest.approx(354.5)
-    for name, params in (("cats", {"dfs": False}), ("hotcloud", {})):
-        assert watts(problem, name, **params) == pytest.approx(389.6)
-    assert places(problem, "first") == [(0,), (1,), (1,)]
-    assert places(problem, "default") == [(0,), (1,), (2,)]
-
-
-def test_without_thresholds_a_crowd_shares_a_gpu() -> None:
-    crowd = [Task(f"t{k}", 4.0, util_percent=np.array([90.0, 80.0])) for k in range(3)]
-    full = ConsolidationProblem.of([GpuKind()], [Server((0,) * 3)], crowd)
-    assert len(set(places(full, "cats"))) == 3
-    assert len(set(places(full, "cats", literal_thresholds=True))) == 1
+def test_by_default_every_task_has_a_gpu_of_its_own() -> None:
+    assert places(micro(), "default") == [(0,), (1,), (2,)]
 
 
 @pytest.mark.parametrize(
@@ -85,15 +66,6 @@ def test_algorithm_4_comes_to_rest(
     path = stepped(kind, 1350.0, [(kappa, 0.91) for kappa in kappas], delta)
     assert path[-1] == rest
     assert len(path) - 1 == steps
-
-
-def test_contention_slows_by_what_was_worked_out_by_hand() -> None:
-    problem = micro(goal="energy")
-    outcome = CUSTOM.load()(problem, limits=Limits(), seed=0, policy=lambda task, state: 0)
-    found = problem.evaluate(outcome.solution).metrics
-    # U = 160, 150, 110, 100 %: 1.6 + 1.5 + 1.1 + 1.0 s
-    assert found["makespan_s"] == pytest.approx(5.2)
-    assert found["mean_stretch"] == pytest.approx(1.3)
 
 
 def test_waiting_is_first_come_first_served() -> None:
@@ -129,8 +101,7 @@ def test_every_policy_keeps_the_rules_and_no_regret_is_negative(
     problem: ConsolidationProblem,
 ) -> None:
     for name in POLICIES.keys() - {"opt_repack"}:  # solves every event: see below
-        params = {"contention_aware": True} if name == "cats" else {}
-        outcome = ran(problem, name, **params)
+        outcome = ran(problem, name)
         if outcome.solution is not None:
             assert problem.check(outcome.solution) == [], name
             assert all(regret.cost >= 0 for regret in regrets(problem, outcome.solution)), name
@@ -240,9 +211,9 @@ def test_every_score_is_that_of_a_plain_transcription(problem: ConsolidationProb
     told: list[tuple[np.ndarray, ...]] = []
     least = policy.least
 
-    def overheard(state: ConsolidationState, task: int, *found: Any) -> Choice:
-        told.append(found[:3])
-        return least(state, task, *found)
+    def overheard(state: ConsolidationState, task: int, *found: Any, own_s: float) -> Choice:
+        told.append(found)
+        return least(state, task, *found, own_s=own_s)
 
     def looked_at(state: ConsolidationState, task: int) -> Choice:
         chosen = decide(state, task)

@@ -10,7 +10,6 @@ import pytest
 from scipy.optimize import minimize
 from strategies_elastic import rigid
 
-from optgap.heuristics.elastic.beliefs import Beliefs
 from optgap.heuristics.elastic.online_model import (
     MEAN,
     POWER_MEAN,
@@ -24,7 +23,7 @@ from optgap.heuristics.elastic.online_model import (
     board_of,
 )
 from optgap.heuristics.elastic.powerflow import powerflow
-from optgap.heuristics.elastic.predictions import Known, Online, Scaled
+from optgap.heuristics.elastic.predictions import Known, Online
 from optgap.models.elastic import ElasticProblem, Kind, Overhead, pools, presets
 from optgap.models.elastic.simulation.cluster import Cluster
 from optgap.models.elastic.simulation.engine import Simulation, simulate
@@ -182,14 +181,14 @@ def test_measurements_hang_on_the_seed_the_job_and_the_configuration_alone(
     shape = problem.time_s.shape[1:]
     half, whole = np.zeros(shape, bool), np.ones(shape, bool)
     half[0] = True
-    one, other = Beliefs(problem, 5, 0.05, 0.05), Beliefs(problem, 5, 0.05, 0.05)
+    one, other = Online(problem, 5, 0.05, 0.05), Online(problem, 5, 0.05, 0.05)
     one.learnt(2, half)
     other.learnt(4, whole)
     other.learnt(2, half)
     for a, b in zip(one.learnt(2, whole), other.learnt(2, whole), strict=True):
         np.testing.assert_array_equal(a, b)
-    elsewhere = Beliefs(problem, 6, 0.05, 0.05).learnt(2, half)
-    assert not np.array_equal(elsewhere[0], Beliefs(problem, 5, 0.05, 0.05).learnt(2, half)[0])
+    elsewhere = Online(problem, 6, 0.05, 0.05).learnt(2, half)
+    assert not np.array_equal(elsewhere[0], Online(problem, 5, 0.05, 0.05).learnt(2, half)[0])
 
 
 def _start_clocks(model: Known, state: ElasticState) -> np.ndarray:
@@ -197,17 +196,15 @@ def _start_clocks(model: Known, state: ElasticState) -> np.ndarray:
     return steps.start[row, :3]
 
 
-def test_start_clocks_follow_what_is_measured_and_one_factor_moves_none() -> None:
+def test_start_clocks_follow_what_is_measured() -> None:
     problem = presets.small(seed=3, size=10, gpus=8, gpus_per_node=4, pool="v100")
     policy = Watching(problem, Settings(prerun_s=100.0, profile_s=50.0))
     Simulation(problem, policy, Limits()).run()
     truth = Known(problem)
-    scaled = Scaled(problem, 0, 0.2, 0.2)
     online = Online(problem, 0, 0.1, 0.1)
     moved = 0
     for state, seen in policy.noted:
         state.seen = seen
-        np.testing.assert_array_equal(_start_clocks(scaled, state), _start_clocks(truth, state))
         moved += int((_start_clocks(online, state) != _start_clocks(truth, state)).sum())
     assert moved > 0
 
@@ -225,10 +222,10 @@ def test_every_job_has_its_own_row_while_others_come_and_go(problem: ElasticProb
         )  # fmt: skip
         steps, row = online.steps(state, "fixed")
         for job, r in zip(jobs.tolist(), row.tolist(), strict=True):
-            time_s, _ = Beliefs(problem, 0, 0.05, 0.05).learnt(job, seen[job])
+            time_s, _ = Online(problem, 0, 0.05, 0.05).learnt(job, seen[job])
             np.testing.assert_allclose(online.time_s[r], time_s)
             assert np.isfinite(steps.watts[r][np.isfinite(time_s)]).all()
-    assert online.beliefs.jobs.keys() <= {7, 8}
+    assert online.models.keys() <= {7, 8}
 
 
 def test_the_same_seed_gives_the_same_day_and_another_another(problem: ElasticProblem) -> None:

@@ -27,7 +27,7 @@ from optgap.heuristics.placement.fgd import sigmoid_steps
 from optgap.heuristics.placement.regret import regrets
 from optgap.heuristics.placement.scores import fgd_points
 from optgap.models.limits import Limits
-from optgap.models.placement import Cluster, OverTime, PlacementProblem, PlacementSolution
+from optgap.models.placement import Cluster, PlacementProblem, PlacementSolution
 from optgap.models.placement.presets import alibaba
 from optgap.models.placement.series import replay
 from optgap.models.result import Outcome, Termination
@@ -75,9 +75,6 @@ def test_every_placement_is_that_of_the_plain_rules(
     assert placements(outcome.solution) == SlowRun(problem, name, seed=seed, **params).place_all()
     assert problem.check(outcome.solution) == []
     assert outcome.termination is Termination.COMPLETED
-    assert outcome.claimed == pytest.approx(
-        problem.evaluate(outcome.solution).objective, rel=1e-9, abs=1e-6
-    )
 
 
 @pytest.mark.parametrize(("name", "params"), VARIANTS, ids=str)
@@ -93,13 +90,6 @@ def test_the_plain_rules_hold_when_a_real_mix_of_nodes_overflows(
 # -- what is too large for them -------------------------------------------------------------
 
 G2 = (96_000, 100_000, 2, "G2")
-
-
-def test_gpu_packing_prefers_the_larger_of_very_large_idle_nodes() -> None:
-    sizes = (4, 30, 20)
-    problem = problem_of([(0, 0, gpus, "G2") for gpus in sizes], [(0, 0, 1, 1000, "")])
-    # idle nodes score max(33 - GPUs, GPUs): 29, 30, 20
-    assert placements(run(problem, "gpupacking").solution) == [(1, (0,))]
 
 
 def test_no_node_takes_more_than_1001_tasks() -> None:
@@ -320,16 +310,15 @@ def runs(solution: PlacementSolution) -> Runs:
     ]
 
 
-def timed(still: PlacementProblem, queue: str, seed: int = 0) -> PlacementProblem:
+def timed(still: PlacementProblem, seed: int = 0) -> PlacementProblem:
     """A problem's tasks at random halves of seconds, for a while each."""
     rng, count = np.random.default_rng(seed), len(still.tasks)
     times = {
         "submit_s": np.sort(rng.integers(0, count, size=count)) / 2,
         "duration_s": rng.integers(1, count, size=count) / 2,
     }
-    rules = OverTime(queue)  # type: ignore[arg-type]
     given = (still.cluster, replace(still.tasks, **times), still.workload, still.ranks, still.power)
-    return PlacementProblem.of(*given, over_time=rules)
+    return PlacementProblem.of(*given)
 
 
 @pytest.mark.parametrize(
@@ -341,10 +330,7 @@ def timed(still: PlacementProblem, queue: str, seed: int = 0) -> PlacementProble
     ],
     ids=str,
 )
-@given(
-    problem=timed_placement_problems(max_nodes=4, max_tasks=14)
-    | timed_placement_problems(max_nodes=4, max_tasks=8, gangs=True)
-)
+@given(problem=timed_placement_problems(max_nodes=4, max_tasks=14))
 def test_every_start_is_that_of_the_plain_simulation(
     name: str, params: dict[str, Any], problem: PlacementProblem
 ) -> None:
@@ -352,25 +338,18 @@ def test_every_start_is_that_of_the_plain_simulation(
     assert runs(outcome.solution) == SlowTimedRun(problem, name, **params).runs()
     assert problem.check(outcome.solution) == []
     assert outcome.termination is Termination.COMPLETED
-    assert outcome.claimed == pytest.approx(
-        problem.evaluate(outcome.solution).objective, rel=1e-9, abs=1e-6
-    )
 
 
-@pytest.mark.parametrize("queue", ["reject", "fifo", "backfill"])
 @pytest.mark.parametrize("name", ["pwr+fgd", "gpuclustering", "random"])
-def test_the_plain_simulation_holds_when_compiled_and_crowded(name: str, queue: str) -> None:
-    problem = timed(alibaba(seed=3, size=8, load=3.0), queue)
+def test_the_plain_simulation_holds_when_compiled_and_crowded(name: str) -> None:
+    problem = timed(alibaba(seed=3, size=8, load=3.0))
     solution = run(problem, name).solution
     assert runs(solution) == SlowTimedRun(problem, name).runs()
-    unserved = int((solution.node < 0).sum()) - len(problem.never_fits)
-    assert (unserved > 0) == (queue == "reject")
-    waited = float(problem.evaluate(solution).metrics["max_wait_s"])
-    assert (waited > 0) == (queue != "reject")
+    assert int((solution.node < 0).sum()) > len(problem.never_fits)
 
 
 def test_a_run_that_is_stopped_has_what_started_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = timed(alibaba(seed=3, size=12, load=1.0), "fifo")
+    problem = timed(alibaba(seed=3, size=12, load=1.0))
     asked = 0
 
     class Soon(Limits):

@@ -12,10 +12,7 @@ from strategies_queueing import five_jobs, stream
 from trust.agreement import examples
 from trust.agreement import outcome_of as run
 
-from optgap.heuristics.queueing.custom import QueueingState
-from optgap.heuristics.queueing.custom import run as run_own
 from optgap.heuristics.queueing.regret import regrets
-from optgap.models.limits import Limits
 from optgap.models.queueing import Jobs, QueueingProblem
 from optgap.models.queueing.presets import mixed
 
@@ -27,22 +24,6 @@ def starts(problem: QueueingProblem, name: str, **params: Any) -> list[float]:
     return times
 
 
-def test_five_jobs_start_as_worked_out_by_hand() -> None:
-    problem = five_jobs()
-    assert starts(problem, "fifo") == [0, 3600, 4200, 4200, 4200]
-    for name in ("sjf", "shortest", "shortest-gpu", "hps"):
-        assert starts(problem, name) == [0, 3600, 20, 30, 1220]
-    found = problem.evaluate(run(problem, "fifo").solution).metrics
-    assert found["mean_wait_s"] == 3220
-    assert found["wait_variance_s2"] == pytest.approx(2_642_600)
-    assert found["makespan_s"] == 5400
-    assert found["utilisation"] == pytest.approx(0.5903, abs=1e-4)
-    assert found["starved"] == 4
-    found = problem.evaluate(run(problem, "sjf").solution).metrics
-    assert (found["mean_wait_s"], found["makespan_s"], found["starved"]) == (954, 4200, 1)
-    assert found["wait_variance_s2"] == pytest.approx(1_945_984)
-
-
 def test_patience_ends_the_wait() -> None:
     jobs = Jobs.of([0, 1, 2], [100, 10, 10], [8, 8, 8], patience_s=[math.inf, 50, math.inf])
     problem = QueueingProblem.of(jobs, nodes=1)
@@ -51,28 +32,6 @@ def test_patience_ends_the_wait() -> None:
     assert outcome.solution.start_s[2] == 100
     assert "1 jobs left" in outcome.message
     assert not problem.serves_all(outcome.solution)
-
-
-def blocking(state: QueueingState) -> list[int]:
-    return [state.waiting[0]] if state.fits(state.waiting[0]) else []
-
-
-def briefest(state: QueueingState) -> list[int]:
-    able = [job for job in state.waiting if state.fits(job)]
-    return sorted(able, key=lambda job: (state.problem.jobs.estimate_s[job], job))[:1]
-
-
-@examples(15)
-@given(seed=st.integers(0, 10_000))
-@pytest.mark.parametrize(("name", "own"), [("fifo", blocking), ("shortest", briefest)])
-def test_a_policy_of_ones_own_runs_on_the_same_events(name: str, own: Any, seed: int) -> None:
-    problem = stream(seed)
-    mine = run_own(problem, limits=Limits(), seed=0, policy=own).solution
-    ours = run(problem, name).solution
-    assert (mine is None) == (ours is None)
-    if mine is not None:
-        assert np.array_equal(mine.start_s, ours.start_s, equal_nan=True)
-        assert np.array_equal(mine.held_node, ours.held_node)
 
 
 @examples(13)

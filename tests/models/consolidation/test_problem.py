@@ -20,10 +20,11 @@ from optgap.models.consolidation import (
     PowerLine,
     Server,
     Task,
+    recorded,
 )
 from optgap.models.consolidation.csvin import from_csv
 from optgap.models.consolidation.presets import PRESETS, philly
-from optgap.models.consolidation.recorded import FILES, JOBS, series
+from optgap.models.consolidation.recorded import JOBS, series
 from optgap.models.csvout import csv_text
 from optgap.models.errors import InputError
 
@@ -90,32 +91,6 @@ def test_what_cannot_be_is_refused(make: Any, given: dict[str, Any], said: str) 
 
 TASKS = "task,memory_gb,gpus,kappa\na,4,1,1.2\nb,5,2,1.5\n"
 SERIES = "task,t_s,util_percent\na,0,10\na,60,20\nb,0,30\nb,60,50\n"
-
-
-@pytest.mark.parametrize(
-    ("tasks", "series", "said"),
-    [
-        ("task\na\n", None, "a column memory_gb"),
-        ("task,memory_gb\n", None, "no rows"),
-        ("task,memory_gb\na,1\na,2\n", None, "a twice"),
-        ("task,memory_gb,util_percent\na,1,120\n", None, "row 2, column util_percent"),
-        (TASKS, SERIES + "b,120,1\n", "task b: found 3 samples, expected 2"),
-        (TASKS, SERIES.replace("20", "10"), "task a: found 10 throughout"),
-        (TASKS, SERIES.replace("20", "150"), "row 3, column util_percent"),
-        (TASKS, "task,t_s,util_percent\n", "no rows"),
-        (TASKS, "task,t_s,util_percent\na,0,1\na,1,2\n", "task b: found no samples"),
-        (TASKS, SERIES + "c,0,1\n", "row 6, column task"),
-        (TASKS, SERIES.replace("b,60", "b,61"), "61 s between samples"),
-    ],
-)
-def test_a_table_that_cannot_be_used_is_told_in_one_line(
-    tmp_path: Path, tasks: str, series: str | None, said: str
-) -> None:
-    (tmp_path / "tasks.csv").write_text(tasks)
-    (tmp_path / "series.csv").write_text(series or "")
-    with pytest.raises(InputError, match=said) as caught:
-        from_csv(tmp_path / "tasks.csv", tmp_path / "series.csv" if series else None, seed=0)
-    assert "\n" not in str(caught.value)
 
 
 def test_tables_make_a_problem(tmp_path: Path) -> None:
@@ -192,7 +167,7 @@ def test_the_clocks_of_a_fit_are_taken_over_unless_others_are_asked_for(
     [
         (fit("linear-power", {"A100": {"P_gs": 3, "alpha": 1}}, 1, 2), "a model of A100, expected"),
         (fit("linear-power", {"bfs": {"P_gs": 3, "alpha": 1}}, 1, 2), "one fitted on lstm"),
-        (fit("dram-runtime", {"": {"a": 1}}, 1, 2), "linear-power or power-law-power or"),
+        (fit("dram-runtime", {"": {"a": 1}}, 1, 2), "linear-power or power-law-jct"),
         (fit("linear-power", {"": {"P_gs": 3}}, 1, 2), "no alpha"),
         (fit("linear-power", {}, 1, 2), "found none"),
     ],
@@ -215,51 +190,33 @@ c,m3_gpu0,5,5,5
 """
 
 
-def written(folder: Path, kind: str, text: str) -> Path:
-    """A data folder with one of the files."""
-    path = folder / FILES[kind]
+def written(folder: Path, text: str) -> Path:
+    """A data folder with the file of series."""
+    path = folder / recorded.WINDOWS
     path.parent.mkdir(parents=True)
     path.write_bytes(gzip.compress(text.encode()))
     return folder
 
 
-def pods(**values: list[float]) -> str:
-    """A minute apart, the last sample first."""
-    rows = [
-        f"{pod},{60.0 * k},{value}"
-        for pod, series in values.items()
-        for k, value in reversed(list(enumerate(series)))
-    ]
-    return "\n".join(["container_ip,timestamp_anon,value", *rows, ""])
-
-
 def test_windows_are_one_series_per_gpu_or_summed_per_job(tmp_path: Path) -> None:
     """A window that lacks a minute is left out, and a sum may pass 100 %."""
-    folder = written(tmp_path, "philly", WINDOWS)
-    found = [[one.tolist() for one in series("philly", folder, summed=s)] for s in (False, True)]
+    folder = written(tmp_path, WINDOWS)
+    found = [[one.tolist() for one in series(folder, summed=s)] for s in (False, True)]
     assert found == [[[10, 20, 30], [0, 100, 50.5], [5, 5, 5]], [[10, 120, 80.5], [5, 5, 5]]]
 
 
-def test_pods_are_put_in_order_and_short_or_idle_ones_left_out(tmp_path: Path) -> None:
-    text = pods(busy=[*range(9), 101.0], short=[5.0] * 9, idle=[0.0] * 12)
-    (found,) = series("genai", written(tmp_path, "genai", text))
-    assert np.array_equal(found, [*range(9), 100])
-
-
 @pytest.mark.parametrize(
-    ("kind", "text", "said"),
+    ("text", "said"),
     [
-        ("philly", WINDOWS.replace("20", "x"), r"row 2, column 0: found 'x', expected a number"),
-        ("philly", WINDOWS + "d,m4,1\n", r"row 6: found 3 cells, expected 5 as in the header"),
-        ("philly", "jobid,name\na,b\n", r"row 1: found jobid, name, expected a job, a GPU"),
-        ("philly", "", r"row 1: found nothing, expected a header$"),
-        ("genai", pods(a=[1.0]).replace("1.0", "nan"), r"row 2, column value: found 'nan'"),
-        ("genai", WINDOWS, r"expected a column container_ip"),
+        (WINDOWS.replace("20", "x"), r"row 2, column 0: found 'x', expected a number"),
+        (WINDOWS + "d,m4,1\n", r"row 6: found 3 cells, expected 5 as in the header"),
+        ("jobid,name\na,b\n", r"row 1: found jobid, name, expected a job, a GPU"),
+        ("", r"row 1: found nothing, expected a header$"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_named(kind: str, text: str, said: str, tmp_path: Path) -> None:
+def test_what_is_wrong_in_a_file_is_named(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=said):
-        series(kind, written(tmp_path, kind, text))
+        series(written(tmp_path, text))
 
 
 PHILLY_JOBS = """timestamp,duration,num_gpus,gpu_time,cluster
@@ -272,7 +229,7 @@ PHILLY_JOBS = """timestamp,duration,num_gpus,gpu_time,cluster
 
 
 def test_jobs_of_philly_come_in_order_and_their_load_is_what_is_asked(tmp_path: Path) -> None:
-    written(tmp_path, "philly", WINDOWS)
+    written(tmp_path, WINDOWS)
     path = tmp_path / JOBS
     path.parent.mkdir(parents=True)
     path.write_bytes(gzip.compress(PHILLY_JOBS.encode()))
@@ -290,16 +247,16 @@ def test_jobs_of_philly_come_in_order_and_their_load_is_what_is_asked(tmp_path: 
 
 
 def test_other_series_and_files_that_are_not_there_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="series: found 'mars', expected one of philly, genai"):
-        series("mars", tmp_path)
+    with pytest.raises(InputError, match="series: found 'mars', expected one of synthetic, philly"):
+        philly(seed=0, size=3, series="mars")
     with pytest.raises(InputError, match="no such file"):
-        series("genai", tmp_path)
+        series(tmp_path)
 
 
 def test_a_damaged_archive_is_told_in_one_line(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = written(tmp_path, "philly", WINDOWS) / FILES["philly"]
+    path = written(tmp_path, WINDOWS) / recorded.WINDOWS
     path.write_bytes(path.read_bytes()[:-12])
     monkeypatch.setenv("OPTGAP_DATA", str(tmp_path))
     out = tmp_path / "made.json"

@@ -169,11 +169,11 @@ def test_a_reference_run_has_the_simulators_series(data_dir: Path, policy: str) 
 @pytest.mark.parametrize(
     ("node", "mask", "message"),
     [
-        ([0], [0], "found 1 placements, expected 2, one per task"),
-        ([0, 1], [1, 1], "task 1: found 1, expected a node below 1, or -1"),
-        ([-2, 0], [0, 1], "task 0: found -2, expected a node below 1, or -1"),
-        ([0, 0], [1, 4], "task 1: found GPUs 2, expected GPUs below 2"),
-        ([-1, 0], [1, 1], "task 0: found GPUs 0, expected GPUs below 0"),
+        ([0], [0], "solution: found one placement per task: 1, expected 2"),
+        ([0, 1], [1, 1], "task 1: found a node of the cluster: 1, expected 0"),
+        ([-2, 0], [0, 1], "task 0: found a node of the cluster: -2, expected 0"),
+        ([0, 0], [1, 4], "task 1 on a: found GPUs of the node: 2, expected 1"),
+        ([-1, 0], [1, 1], "task 0: found no GPUs for an unplaced task: some, expected none"),
     ],
 )
 def test_what_does_not_exist_is_named(node: list[int], mask: list[int], message: str) -> None:

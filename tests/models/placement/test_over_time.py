@@ -30,13 +30,10 @@ WORKLOAD = TargetWorkload.of(
     [1000, 8000, 4000], [500, 1000, 0], [1, 2, 0], ["", "T4", ""], [0.5, 0.3, 0.2]
 )
 IDLE_W = 2 * 30.0 + 15.0 + 15.0
-BUSY_W = 120.0 + 105.0
-"""What the first task of 1,000 milli-vCPU and a GPU adds on node a."""
 
 
 def problem(
     *times: tuple[float, float],
-    queue: str = "reject",
     horizon_s: float = math.nan,
     goal: str = "energy",
     milli: int = 1000,
@@ -45,8 +42,8 @@ def problem(
     submit_s, duration_s = zip(*times, strict=True)
     rows = [(1000, 10, 1, milli, "")] * len(times)
     tasks = tasks_of(rows, submit_s=submit_s, duration_s=duration_s)
-    rules: Any = OverTime(queue, horizon_s=horizon_s)  # type: ignore[arg-type]
     wanted: Any = PlacementObjective(goal)  # type: ignore[arg-type]
+    rules = OverTime(horizon_s=horizon_s)
     return PlacementProblem.of(CLUSTER, tasks, WORKLOAD, objective=wanted, over_time=rules)
 
 
@@ -94,7 +91,6 @@ def test_what_has_not_ended_at_the_horizon_is_cut_there() -> None:
         ("tasks.duration_s[0]", [(0.0, 0.0)], {}),
         ("over_time.horizon_s", [(0.0, math.inf)], {}),
         ("over_time.horizon_s", [(0.0, 1.0)], {"horizon_s": -1.0}),
-        ("over_time.queue", [(0.0, 1.0)], {"queue": "lifo"}),
         ("objective.goal", [(0.0, 1.0)], {"goal": "power"}),
     ],
 )
@@ -115,16 +111,6 @@ def test_goals_over_time_want_times() -> None:
 # -- the referee -------------------------------------------------------------------------
 
 
-def test_work_after_the_horizon_is_not_free() -> None:
-    made = problem((0.0, 10.0), (0.0, 10.0), queue="fifo", horizon_s=10.0, milli=600)
-    found = made.evaluate(solution((0, 0, 0.0), (0, 0, 10.0)))
-    assert found.objective == 10 * IDLE_W + 20 * BUSY_W
-    assert found.metrics["energy_after_horizon_j"] == 10 * BUSY_W
-    assert found.metrics["max_wait_s"] == 10.0
-    assert found.metrics["mean_wait_s"] == 5.0
-    assert found.metrics["waited_tasks"] == 1
-
-
 def test_rejected_tasks_count_in_what_was_asked() -> None:
     made = problem((0.0, 10.0), (0.0, 30.0), goal="mean_accepted_gpu")
     found = made.evaluate(solution((0, 0, 0.0), (-1, 0, 0.0)))
@@ -134,33 +120,30 @@ def test_rejected_tasks_count_in_what_was_asked() -> None:
     assert not made.serves_all(solution((0, 0, 0.0), (-1, 0, 0.0)))
 
 
-def test_no_start_is_so_late_that_rounding_hides_a_run() -> None:
-    made = problem((0, 10), queue="fifo", horizon_s=20)
-    short = problem((0, 1e-5), queue="fifo", horizon_s=20)
-    for late, of, said in (
-        (9e11, made, None),
-        (1e13, made, "latest start"),
-        (math.inf, made, "latest start"),
-        (math.nan, made, "start after submission"),
-        (9e11, short, "a run as long as the task"),
-    ):
-        found = broken(of, (0, 0, late))
-        assert found == [] if said is None else said in found
-
-
-def test_a_file_with_nodes_that_are_switched_off_is_refused_in_one_line() -> None:
+@pytest.mark.parametrize(
+    ("part", "fields", "said"),
+    [
+        ("over_time", {"sleep_after_s": 600.0}, "over_time.sleep_after_s: found 600.*nodes stay"),
+        ("over_time", {"queue": "fifo"}, "over_time.queue: found 'fifo'.*tasks no longer wait"),
+        ("tasks", {"nodes": [2]}, r"tasks.nodes\[0\]: found 2, expected 1: a placement has one"),
+    ],
+)
+def test_a_file_with_what_has_left_is_refused_in_one_line(
+    part: str, fields: dict[str, Any], said: str
+) -> None:
     document = problem((0, 10)).to_json()
-    document["over_time"] |= {"sleep_after_s": 600.0, "wake_s": 1.0, "off_w": 0.0}
-    with pytest.raises(InputError, match=r"over_time\.sleep_after_s: found 600.*nodes stay on"):
+    document[part] |= fields
+    with pytest.raises(InputError, match=said):
         PlacementProblem.from_json(Fields(document, "p.json"))
+    document[part] |= {"nodes": [1]} if part == "tasks" else {"queue": "reject"}
+    document["over_time"].pop("sleep_after_s", None)
+    assert len(PlacementProblem.from_json(Fields(document, "p.json")).tasks) == 1
 
 
 def test_when_tasks_may_start() -> None:
-    for queue, late in (("reject", ["start without waiting"]), ("fifo", []), ("backfill", [])):
-        made = problem((0.0, 10.0), queue=queue)
-        assert broken(made, (0, 0, 1.0)) == late
-        assert broken(made, (0, 0, -1.0)) == ["start after submission"]
-        assert broken(made, (0, 0, math.nan)) == ["start after submission"]
+    made = problem((0.0, 10.0))
+    for start in (1.0, -1.0, 1e13, math.inf, math.nan):
+        assert broken(made, (0, 0, start)) == ["start at submission"]
     assert [v.constraint for v in made.check(PlacementSolution.of([(0, [0])]))] == [
         "a start for every task placed"
     ]
@@ -175,10 +158,9 @@ def any_schedules(draw: st.DrawFn) -> tuple[PlacementProblem, PlacementSolution]
         n = draw(st.integers(-1, len(made.cluster) - 1))
         gpus, count = int(made.cluster.gpus[n]), int(made.tasks.num_gpu[k])
         chosen = draw(st.permutations(range(gpus)))[:count] if n >= 0 and gpus >= count else None
-        wait = draw(st.sampled_from((0.0, 0.5, 3.0)))
         node.append(n if chosen is not None else -1)
         mask.append(sum(1 << g for g in chosen or ()))
-        start.append(float(made.tasks.submit_s[k]) + wait * made.over_time.waits)  # type: ignore[union-attr]
+        start.append(float(made.tasks.submit_s[k]))
     return made, PlacementSolution.of_arrays(np.array(node), np.array(mask), np.array(start))
 
 
@@ -186,7 +168,6 @@ def moments(
     made: PlacementProblem, placed: PlacementSolution
 ) -> list[tuple[float, PlacementProblem, PlacementSolution]]:
     """How long what runs stays the same, with it as a problem and solution without times."""
-    assert placed.start_s is not None
     end = placed.start_s + made.lasting_s
     there = placed.node >= 0
     times = sorted({*placed.start_s[there].tolist(), *end[there].tolist()})
@@ -241,4 +222,4 @@ def test_over_time_is_the_sum_of_its_moments(
     energy = empty.metrics["power_w"] * horizon
     energy += float((spans * (line.power_w - empty.metrics["power_w"])).sum())
     assert found.metrics["energy_j"] == pytest.approx(energy, rel=1e-6)
-    assert line.running[-1] == line.waiting[-1] == line.used_gpu_milli[-1] == 0
+    assert line.running[-1] == line.used_gpu_milli[-1] == 0

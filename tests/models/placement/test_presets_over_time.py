@@ -57,7 +57,6 @@ def test_synthetic_lives_have_the_published_median_and_mean() -> None:
 def test_synthetic_times_are_those_of_the_seed_and_the_days() -> None:
     one, other = (alibaba_time(seed=3, size=500, days=2.0) for _ in range(2))
     assert np.array_equal(one.tasks.submit_s, other.tasks.submit_s)
-    assert one.over_time is not None
     assert one.over_time.horizon_s == 2 * 86_400
     assert (np.diff(one.tasks.submit_s) >= 0).all()
     assert one.never_fits == ()
@@ -84,20 +83,24 @@ def test_our_columns_make_a_problem_over_time(nodes: Path, tmp_path: Path) -> No
     assert made.tasks.names == ("t1", "t0", "t2")
     assert made.tasks.duration_s.tolist() == [1.5, 10.0, np.inf]
     assert made.objective.goal == "energy"
-    assert made.over_time is not None
-    assert (made.over_time.queue, made.over_time.horizon_s) == ("reject", 13.0)
+    assert made.over_time.horizon_s == 13.0
 
 
 def test_the_traces_columns_count_where_tasks_are_to_leave(nodes: Path, tmp_path: Path) -> None:
     path = tasks(tmp_path, "creation_time,deletion_time", "5,10", "7,7", "6,9")
     still = problem(nodes, path, load=0.5)
     assert still.over_time is None
-    made = problem(nodes, path, queue="fifo", goal="weighted")
+    made = problem(nodes, path, queue="reject", goal="weighted")
     assert made.tasks.names == ("t0", "t2")
     assert made.lasting_s.tolist() == [5.0, 3.0]
     assert made.objective.goal == "mean_weighted"
-    cut = problem(nodes, path, queue="fifo", horizon_s=1.0)
+    cut = problem(nodes, path, queue="reject", horizon_s=1.0)
     assert cut.lasting_s.tolist() == [1.0]
+    with pytest.raises(InputError, match="queue: found 'fifo', expected reject: tasks no longer"):
+        problem(nodes, path, queue="fifo")
+    several = tasks(tmp_path, "nodes", "2", "1", "1")
+    with pytest.raises(InputError, match="row 2, column nodes: found 2, expected 1: a placement"):
+        problem(nodes, several)
 
 
 def test_dates_are_times(nodes: Path, tmp_path: Path) -> None:
@@ -138,7 +141,7 @@ def test_an_order_and_times_do_not_go_together(nodes: Path, tmp_path: Path) -> N
 
 
 def test_tables_have_the_times() -> None:
-    made = small_time(seed=0, queue="fifo")
+    made = small_time(seed=0)
     found = optgap.run(made, "fgd").solution
     lines = csv_text(*found.placements(made)).splitlines()
     assert lines[0] == "seq,node,gpu_index,start_s,end_s"
@@ -221,5 +224,5 @@ def test_a_model_with_power_figures_of_its_own_may_stand_in_both_lists(tmp_path:
         (tmp_path / name).write_text(text)
     devices = read_devices(tmp_path / "devices")
     cluster = read_nodes(tmp_path / "nodes", devices)
-    assert (devices.idle_w["G9"], devices.full_w["G9"]) == (10, 90)
+    assert (devices.gpu_idle_w["G9"], devices.gpu_full_w["G9"]) == (10, 90)
     assert len(read_tasks(tmp_path / "tasks", cluster, devices)) == 3

@@ -64,33 +64,13 @@ def market_split(rows: int = 4, columns: int = 30) -> LinearModel:
     return model.build()
 
 
-@pytest.mark.parametrize("name", BOTH)
-@pytest.mark.parametrize(
-    "values",
-    [
-        (16, 22, 12, 8, 11, 19),
-        # HiGHS 1.14.0 went wrong on programs like this one and called the answer optimal
-        (10.1, 6.3, 5.2, 7.7, 4.9, 8.8),
-    ],
-)
-def test_known_answer(name: str, values: tuple[float, ...]) -> None:
-    model = knapsack(list(values), [5, 7, 4, 3, 4, 6], 14)
-    solved = solve(model, backend=name, limits=Limits())
-    assert solved.status is Status.OPTIMAL
-    assert solved.objective == pytest.approx(best_by_enumeration(model), abs=1e-9)
-    assert solved.bound == pytest.approx(solved.objective)
-    assert solved.values is not None
-    assert model.violation(solved.values) == 0
-    assert solved.solver
-
-
 @st.composite
 def small_programs(draw: st.DrawFn) -> LinearModel:
     size = draw(st.integers(1, 6))
-    entry = st.integers(-4, 9)
+    entry, divisor = st.integers(-4, 9), draw(st.sampled_from((1, 7.0)))
     model = LinearBuilder(draw(st.sampled_from(("min", "max"))), draw(st.sampled_from((0, -7))))
     columns = [
-        model.variable(low, low + draw(st.integers(0, 3)), draw(entry), integer=True)
+        model.variable(low, low + draw(st.integers(0, 3)), draw(entry) / divisor, integer=True)
         for low in draw(st.lists(st.sampled_from((0, 0, -2, 1)), min_size=size, max_size=size))
     ]
     for _ in range(draw(st.integers(0, 3))):
@@ -120,6 +100,7 @@ def test_small_programs_agree_with_enumeration(name: str) -> None:
         assert solved.bound == pytest.approx(best, abs=1e-6)
         assert solved.values is not None
         assert model.violation(solved.values) <= 1e-6
+        assert solved.solver
 
     agrees()
 

@@ -23,12 +23,9 @@ from optgap.solvers.consolidation.bounds import (
     server_limit,
 )
 from optgap.solvers.consolidation.instance import Instance, instance_of
-from optgap.solvers.consolidation.over_time.energy import (
-    bound_energy,
-    least_power,
-    presence_j,
-    work_j,
-)
+from optgap.solvers.consolidation.over_time.bounding import first_prices
+from optgap.solvers.consolidation.over_time.master import priced
+from optgap.solvers.consolidation.over_time.relaxation import relaxation
 
 
 def sizes(*gigabytes: float, name: str = "t", **more: Any) -> list[Task]:
@@ -212,7 +209,6 @@ def test_no_more_servers_are_looked_at_than_a_placement_could_pay() -> None:
 ROOT = GpuKind(
     memory_gb=10.0, power=PowerLine(10.0, 0.04), f_min_mhz=100.0, f_max_mhz=1000.0, beta=0.5
 )
-"""P/(f/1000)^½ is least at 250 MHz: 20 W at half speed, 40 J per second of progress."""
 
 
 def energy(tasks: list[Task], **more: Any) -> ConsolidationProblem:
@@ -220,77 +216,36 @@ def energy(tasks: list[Task], **more: Any) -> ConsolidationProblem:
     return problem(tasks, servers=servers, goal="energy", **{"kinds": (ROOT,), **more})
 
 
-def test_a_second_of_progress_has_a_least_price() -> None:
-    """κ = 20 leaves all clocks open, κ = 1 the highest, κ = 1.25 those from 640 MHz on."""
-    for kappa, price in ((20.0, 40.0), (1.0, 50.0), (1.25, (10 + 25.6) / 0.8)):
-        task = Task("a", 10.0, kappa=kappa, duration_s=100.0)
-        assert work_j(instance_of(energy([task]))) == pytest.approx(100 * price)
-    own = Task("a", 10.0, kappa=20.0, duration_s=100.0, beta=2.0, power=PowerLine(30.0, 0.01))
-    # at β = 2 progress falls faster than power: the highest clock
-    assert work_j(instance_of(energy([own]))) == pytest.approx(100 * 40)
-    steep = Task("a", 10.0, kappa=20.0, duration_s=100.0, beta=0.4)
-    least = (10 + 0.04 * 500 / 3) / (1 / 6) ** 0.4  # at 0.4 · 10 / (0.6 · 0.04) MHz
-    assert work_j(instance_of(energy([steep]))) == pytest.approx(100 * least)
-    flat = Task("a", 10.0, kappa=20.0, duration_s=100.0, power=PowerLine(20.0, 0.0))
-    assert work_j(instance_of(energy([flat]))) == pytest.approx(100 * 20)
-    server = energy([Task("a", 10.0, kappa=1.0, duration_s=100.0)],
-                    servers=[Server((0, 0), 30.0), Server((0,) * 4, 40.0)])  # fmt: skip
-    assert work_j(instance_of(server)) == pytest.approx(100 * 60)
-    cold = GpuKind("cold", 10.0, PowerLine(5.0, 0.02), f_min_mhz=1000.0, f_max_mhz=1000.0)
-    other = energy([Task("a", 10.0, kappa=1.0, duration_s=100.0)], kinds=(ROOT, cold),
-                   servers=[Server((0, 1))])  # fmt: skip
-    assert work_j(instance_of(other)) == pytest.approx(100 * 25)
+def first_j(made: ConsolidationProblem) -> list[float]:
+    """Bounds of the first prices: by utilisation (contention from 1 on), by memory, by counts."""
+    relaxed = relaxation(made, 40)
+    return [priced(relaxed, prices.feasible(relaxed))[0] for prices in first_prices(relaxed)]
 
 
 def test_work_is_shared_by_memory_or_by_what_is_asked() -> None:
-    """Samples of 10 s: 20, 60 and, for the 15 s that are left of 35, 90 % of a GPU."""
+    """Samples of 10 s: 20, 60 and, for the 15 s that are left of 35, 90 % of a GPU at 50 W."""
     series = np.array([20.0, 60.0, 90.0])
     task = Task("a", 2.0, gpus=2, kappa=1.0, duration_s=35.0, util_percent=series)
     by_memory, by_asking = 2 * 50 * 35 * 0.2, 2 * 50 * (10 * 0.2 + 10 * 0.6 + 15 * 0.9)
-    assert work_j(instance_of(energy([task], period_s=10.0))) == pytest.approx(by_asking)
-    slack = energy([task], period_s=10.0, contention=0.9)
-    assert work_j(instance_of(slack)) == pytest.approx(by_memory)
-    short = Task("a", 10.0, kappa=1.0, duration_s=14.0, util_percent=np.array([20.0, 60.0, 90.0]))
-    assert work_j(instance_of(energy([short], period_s=10.0))) == pytest.approx(50 * 14)
-    less = Task("b", 1.0, kappa=1.0, duration_s=14.0, util_percent=np.array([20.0, 60.0, 90.0]))
-    assert work_j(instance_of(energy([less], period_s=10.0))) == pytest.approx(50 * (2 + 2.4))
-    odd = Task("a", 1.0, kappa=1.0, duration_s=14.3)
-    assert work_j(instance_of(energy([odd], contention=0.9))) == pytest.approx(50 * 1.43)
+    assert first_j(energy([task], period_s=10.0))[:2] == pytest.approx([by_asking, by_memory])
+    assert first_j(energy([task], period_s=10.0, contention=0.9))[0] == pytest.approx(by_memory)
+    less = Task("b", 1.0, kappa=1.0, duration_s=14.0, util_percent=series)
+    assert first_j(energy([less], period_s=10.0))[0] == pytest.approx(50 * (2 + 2.4))
     both = energy([task, less], period_s=10.0, contention=0.9)
-    assert work_j(instance_of(both)) == pytest.approx(by_memory + 50 * 14 * 0.1)
+    assert first_j(both)[0] == pytest.approx(by_memory + 50 * 14 * 0.1)
+    full = Task("a", 10.0, kappa=1.0, duration_s=100.0)
+    served = energy([full], servers=[Server((0, 0), 30.0), Server((0,) * 4, 40.0)])
+    assert first_j(served)[1] == pytest.approx(100 * 60)  # with a server's share
+    cold = GpuKind("cold", 10.0, PowerLine(5.0, 0.02), f_min_mhz=1000.0, f_max_mhz=1000.0)
+    other = energy([full], kinds=(ROOT, cold), servers=[Server((0, 1))])
+    assert first_j(other)[1] == pytest.approx(100 * 25)
 
 
 def test_what_is_there_for_certain_needs_power() -> None:
-    """Six of ten GB each: 50 W at κ = 1, 40 W at κ = 2 for the second, from 10 to 40 s both."""
-    slow = (10 + 0.04 * 250) / 1
-    tasks = [
-        Task("a", 6.0, kappa=1.0, submit_s=0.0, duration_s=40.0),
-        Task("b", 6.0, kappa=2.0, submit_s=10.0, duration_s=50.0),
-        Task("c", 3.0, kappa=1.0, submit_s=70.0, duration_s=10.0),
-    ]
-    made = energy(tasks, servers=[Server((0, 0), 7.0)] * 2)
-    expected = 10 * 57 + 30 * (57 + slow) + 20 * (slow + 7) + 10 * 0 + 10 * 57
-    assert presence_j(instance_of(made)) == pytest.approx(expected)
-    patient, prompt = (
-        bound_energy(energy(tasks, servers=[Server((0, 0), 7.0)] * 2, waiting=w), limits=Limits(),
-                     seed=0)
-        for w in (True, False)
-    )  # fmt: skip
-    assert prompt.bound == pytest.approx(expected * (1 - 1e-9), rel=1e-12)
-    assert prompt.bound_by.startswith("power of the tasks")
-    assert patient.bound == pytest.approx(work_j(instance_of(made)) * (1 - 1e-9), rel=1e-12)
-    assert patient.bound_by == "energy of the work itself"
-
-
-def test_a_gpu_costs_what_the_task_that_makes_it_necessary_does() -> None:
-    """Dearest first: 6 GB at 110 W, then 3 and 3 at 90 W, of which the second opens a GPU."""
-    tasks = [Task("a", 6.0, kappa=1.0), *[Task(f"b{k}", 3.0, kappa=1.25) for k in range(2)]]
-    instance = instance_of(problem(tasks))
-    assert least_power(instance, np.array([0, 1])) == pytest.approx(110 + 100)
-    assert least_power(instance, np.array([0, 1, 2])) == pytest.approx(110 + 90 + 100)
-    full = instance_of(problem(sizes(4.0, 4.0, 2.0, kappa=1.0)))
-    assert least_power(full, np.array([0, 1, 2])) == pytest.approx(110 + 100)
-    wide = instance_of(problem([Task("w", 6.0, gpus=3, kappa=1.0), *tasks[1:]],
-                           servers=[Server((0,) * 4, 50.0)]))  # fmt: skip
-    assert least_power(wide, np.array([0])) == pytest.approx(330 + 50)
-    assert least_power(wide, np.array([0, 1, 2])) == pytest.approx(330 + 50)
+    """50 W at κ = 1, and 5 W a GPU of its server: two GPUs from 10 to 40 s, three for the gang."""
+    rows = [(6.0, 1, 0.0, 40.0), (6.0, 1, 10.0, 50.0), (3.0, 3, 70.0, 10.0)]
+    tasks = [Task(f"t{k}", gb, gpus=v, kappa=1.0, submit_s=at, duration_s=lasts)
+             for k, (gb, v, at, lasts) in enumerate(rows)]  # fmt: skip
+    for waits, joules in ((False, (10 + 2 * 30 + 20 + 3 * 10) * 55), (True, 0.0)):
+        made = energy(tasks, servers=[Server((0,) * 4, 20.0)] * 2, waiting=waits)
+        assert first_j(made)[-1] == pytest.approx(joules)

@@ -12,7 +12,6 @@ import pytest
 from exhaustive_consolidation import exhaustive
 from hypothesis import given
 from hypothesis import strategies as st
-from ortools.sat.python import cp_model
 from strategies_consolidation import consolidation_problems
 from trees_consolidation import all_counts, counts_of_placement, grown, tight_problems, tree_of
 from trust.agreement import examples
@@ -22,8 +21,13 @@ from optgap.models.consolidation.presets import mixed
 from optgap.models.consolidation.problem import Capacity, Gang, Rules
 from optgap.models.limits import Limits
 from optgap.models.result import Status
-from optgap.solvers.consolidation import METHODS, exact
-from optgap.solvers.consolidation.bounds import closed_form_w, cost_levels, level_counts
+from optgap.solvers.consolidation import METHODS, covering
+from optgap.solvers.consolidation.bounds import (
+    closed_form_bound,
+    closed_form_w,
+    cost_levels,
+    level_counts,
+)
 from optgap.solvers.consolidation.branch_and_price.branching import (
     split_around,
     split_beyond,
@@ -38,12 +42,12 @@ from optgap.solvers.consolidation.branch_and_price.feasibility import (
 )
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
 from optgap.solvers.consolidation.column_generation.master import FREE
-from optgap.solvers.consolidation.compact import Compact, solve_compact
 from optgap.solvers.consolidation.config import DEFAULT
+from optgap.solvers.consolidation.covering import CoverAnswer, solve_covering
 from optgap.solvers.consolidation.exact import Exact
 from optgap.solvers.consolidation.instance import instance_of
-from optgap.solvers.consolidation.numerics import CLOSE, Column, CountBox
-from optgap.solvers.consolidation.outcome import Bound, Incumbent
+from optgap.solvers.consolidation.numerics import CLOSE, Column, CountBox, Placement
+from optgap.solvers.consolidation.outcome import Incumbent, closed
 from optgap.solvers.consolidation.primal.construction import construct
 from optgap.solvers.consolidation.primal.diving import Diving
 from optgap.solvers.consolidation.primal.iterated_greedy import improve
@@ -200,7 +204,6 @@ def test_columns_are_packed_into_their_servers_and_no_others() -> None:
     master = tree_of(problem).generation.master
     sets: list[tuple[Column, int]] = [((0, 2), 1), ((0,), 1), ((1,), 0), ((1,), 0), ((3,), FREE)]
     placement = pack_columns(master, sets)
-    assert placement is not None
     assert problem.check(instance_of(problem).solution(placement)) == []
     assert {g // 3 for g in placement[0]} == {1}
     assert {g // 3 for g in placement[1]} == {0}
@@ -244,69 +247,51 @@ def test_where_it_is_stopped_bound_and_placement_stay_apart() -> None:
     assert bound <= tree.run(gone) <= tree.incumbent.watts
 
 
-# -- the compact model ---------------------------------------------------------------------
+# -- the covering program ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_the_compact_model_finds_an_optimal_placement(seed: int) -> None:
-    """Six tasks on servers of two GPUs; memory alone limits them."""
-    problem = mixed(seed=seed, size=6, servers=4, gpus_per_server=2, capacity="none")
-    least = exhaustive(problem).claimed
-    instance = instance_of(problem)
-    model = Compact(instance, 4)
-    answer, placement = model.run(Limits(20), 0.0, 0)
-    assert answer.status == cp_model.OPTIMAL
-    assert placement is not None
-    assert problem.check(instance.solution(placement)) == []
-    assert instance.total(placement) == pytest.approx(least, rel=1e-6)
+def covered(problem: ConsolidationProblem, first: Placement | None = None) -> CoverAnswer | None:
+    """Solve the program from a first placement, and hold its placement and bound to the optimum."""
+    least, incumbent = exhaustive(problem).claimed, Incumbent(instance_of(problem))
+    incumbent.offer(first)
+    levels = cost_levels(incumbent.instance)
+    bound = closed_form_bound(incumbent.instance, levels, level_counts(incumbent.instance, levels))
+    answer = solve_covering(incumbent, bound, Limits(20), 0)
+    assert answer.infeasible == (least is None)
+    if least is not None:
+        agrees(problem, incumbent)
+        assert answer.bound.watts <= least * (1 + 1e-9)
+        assert incumbent.watts == pytest.approx(least, rel=CLOSE)
+        assert closed(incumbent, answer.bound)
+    return answer
 
 
-def test_a_better_bound_does_not_limit_the_servers_of_the_compact_model() -> None:
+@examples(15)
+@given(problem=consolidation_problems() | tight_problems(gangs=("server",)))
+def test_the_program_over_all_sets_ends_at_the_optimum(problem: ConsolidationProblem) -> None:
+    covered(problem)
+
+
+def test_a_first_placement_limits_the_servers_of_the_program_by_no_one_too_many() -> None:
     """Three pairs of GPUs need three servers of three, where six GPUs would do with two."""
     tasks = [Task(f"w{k}", 11.0, 2, 1.2) for k in range(3)] + [Task("s", 4.0, 1, 1.2)]
     servers, kinds = [Server((0,) * 3, 200.0)] * 3, [GpuKind(memory_gb=16.0)]
     problem = ConsolidationProblem.of(kinds, servers, tasks, rules=Rules("none"))
-    best = exhaustive(problem).claimed
-    assert best is not None
-    incumbent = Incumbent(instance_of(problem))
-    incumbent.offer([(0, 1), (3, 4), (6, 7), (2,)])  # a GPU more than it takes
-    assert best < incumbent.watts < best + 200.0
-    counts = level_counts(incumbent.instance, cost_levels(incumbent.instance))
-    assert incumbent.instance.servers_for(counts[0]) == 2
-    answer = solve_compact(incumbent, Bound(best, "known", counts), Limits(20), 0, 10**6)
-    assert answer is not None
-    assert not answer.infeasible
-    assert incumbent.watts == pytest.approx(best, rel=1e-6)
-    assert answer.bound.watts <= best * (1 + 1e-6)
+    covered(problem, [(0, 1), (3, 4), (6, 7), (2,)])  # a GPU more than it takes
 
 
-@pytest.fixture
-def no_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take the compact model of anything for too large."""
-    small = replace(DEFAULT, exact=replace(DEFAULT.exact, compact_literals=0))
-    monkeypatch.setattr(exact, "DEFAULT", small)
-
-
-@pytest.mark.usefixtures("no_model")
-def test_the_tree_ends_it_where_the_compact_model_would_be_too_large() -> None:
-    problem = mixed(seed=0, size=32, gpus_per_server=4, capacity="none")
-    outcome = Exact(instance_of(problem), Limits(), 0).run()
-    assert outcome.status is Status.OPTIMAL
-    assert outcome.message == ""
-    assert problem.check(outcome.solution) == []
-    assert "columns" in str(outcome.bound_by)
-
-
-@pytest.mark.usefixtures("no_model")
-def test_without_a_tree_and_a_compact_model_the_row_says_why_the_gap_is_open() -> None:
+def test_without_a_tree_and_a_program_the_row_says_why_the_gap_is_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    small = replace(DEFAULT, exact=replace(DEFAULT.exact, cover_columns=0))
+    monkeypatch.setattr(covering, "DEFAULT", small)
     kinds = [GpuKind(name="a", memory_gb=16.0), GpuKind(name="b", memory_gb=24.0)]
     tasks = [Task(f"t{k}", 9.0, 1, 1.1 + 0.2 * k) for k in range(5)]
     servers = [Server((k % 2,) * 2, 100.0) for k in range(4)]
     problem = ConsolidationProblem.of(kinds, servers, tasks, rules=Rules("none"))
     outcome = Exact(instance_of(problem), Limits(), 0).run()
     assert outcome.status is Status.FEASIBLE
-    assert outcome.message == "not proven: too large for the compact model"
-    assert outcome.bound is not None
+    assert outcome.message == "not proven: too many sets of tasks fit a GPU"
     assert outcome.bound < problem.evaluate(outcome.solution).objective
 
 
@@ -335,7 +320,6 @@ def test_placements_made_again_keep_the_rules_and_cost_no_less_than_the_optimum(
     improve(incumbent, Limits(), 0.0, rng)
     assert incumbent.instance.total_flat(incumbent.flat) == pytest.approx(incumbent.watts)
     agrees(problem, incumbent)
-    assert least is not None
     assert least * (1 - 1e-9) <= incumbent.watts <= before
 
 

@@ -230,9 +230,9 @@ def test_no_column_is_worth_more_than_pricing_says(seed: int, rows: int, most: i
     server_price = np.round(rng.uniform(0, 2, servers), 2)
     coarse, room = coarse_sizes(sizes, limits)
     tables = np.zeros((len(room), n + 1, int(room.max()) + 1))
-    knapsack = Knapsack(sizes, limits, profits, coarse, room, tables)
+    knapsack = Knapsack(sizes, limits, profits, coarse, room, tables, server, server_price)
     fill_tables(knapsack)
-    value, upper, size, items, _ = best_columns(knapsack, cost, most, server, server_price)
+    value, upper, size, items, _ = best_columns(knapsack, cost, most)
     for first in range(n):
         best = -math.inf
         for k in range(n):
@@ -268,7 +268,6 @@ def test_every_column_of_a_cheap_enough_placement_is_enumerated(
         return
     generation = ColumnGeneration(instance, levels, box, 0)
     relaxed = generation.solve(Limits(), certified=True)
-    assert relaxed.duals is not None
     watts = relaxed.bound + share * float(instance.watts.max())
     found = enumerate_columns(generation, relaxed.duals, watts, 10_000, Limits())
     assert found is not None
@@ -295,7 +294,6 @@ def test_a_box_that_is_set_back_leaves_no_trace() -> None:
     assert generation.solve(Limits()).value > value + 1
     master.set_box(box)
     found = master.solve(Limits())
-    assert found is not None
     assert found.value == pytest.approx(value, rel=1e-7)
 
 

@@ -103,7 +103,6 @@ def test_patterns_are_the_counts_that_may_run_together(
     app = Application("a", tuple(Mode(g, 1.0, 1.0) for g in counts))
     made = CoschedulingProblem.of([app], [0] * jobs, gpus=gpus, numa=numa)
     every = patterns(made)
-    assert every is not None
     assert set(found) <= set(every)
     assert len(set(every)) == len(every)
     for pattern in every:
@@ -350,7 +349,6 @@ def test_costs_that_are_far_apart_or_cancel_leave_a_bound_below(
 ) -> None:
     made = CoschedulingProblem.of([Application("a", modes)], [0] * jobs, gpus=2, **more)
     bound = bound_patterns(made, limits=Limits(), seed=0).bound
-    assert bound is not None
     assert 0 <= bound <= least
     assert "idle_w" in more or bound >= least * (1 - 1e-6)
 

@@ -15,21 +15,11 @@ from optgap.models.coscheduling import Application, CoschedulingProblem, Cosched
 from optgap.models.coscheduling.presets import from_csv, stream, synthetic
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
-from optgap.models.result import Status
 from optgap.registry import FAMILIES
 from optgap.solvers.coscheduling import auto, auto_bound
 from optgap.solvers.coscheduling.patterns import patterns
 
 POLICIES = FAMILIES["coscheduling"].policies
-
-
-@pytest.mark.parametrize("method", ["oracle", "exhaustive"])
-def test_three_jobs_take_what_was_worked_out_by_hand(method: str) -> None:
-    problem = three_jobs()
-    outcome = solved(problem, method)
-    assert outcome.status is Status.OPTIMAL
-    assert value(problem, outcome) == pytest.approx(299_300)
-    assert solved(problem, "bound-area").bound == pytest.approx(276_900)
 
 
 def test_the_pattern_bound_is_above_the_area_bound_on_a_whole_queue() -> None:

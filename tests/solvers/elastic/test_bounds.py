@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies_elastic import elastic_problems, jobs_of, rigid, table, two_jobs
+from strategies_elastic import elastic_problems, jobs_of, rigid, table
 from trust.agreement import examples
 from trust.agreement import outcome_of as solved
 from trust.agreement import value_of as value
@@ -17,7 +17,6 @@ from trust.agreement import value_of as value
 import optgap
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind, Overhead
 from optgap.models.elastic.presets import day, small, tiny
-from optgap.models.elastic.snapshot import Choices, Snapshot
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Status, Termination
@@ -25,12 +24,12 @@ from optgap.registry import FAMILIES
 from optgap.solvers.backends.growing import Growing
 from optgap.solvers.elastic import METHODS, auto, auto_bound
 from optgap.solvers.elastic.area import shortest_first
-from optgap.solvers.elastic.exhaustive import OrderSearch, apart, dominated, exhaustive
+from optgap.solvers.elastic.exhaustive import OrderSearch, dominated, exhaustive
 from optgap.solvers.elastic.joint import Tables, by_worth, ends, order_of
 from optgap.solvers.elastic.offline import offline
 from optgap.solvers.elastic.orders import Orders
 from optgap.solvers.elastic.relaxation import relaxed
-from optgap.solvers.elastic.snapshot import solve
+from optgap.solvers.elastic.snapshot import Choices, Snapshot, solve
 
 POLICIES = FAMILIES["elastic"].policies
 
@@ -61,7 +60,7 @@ def test_bounds_are_below_hindsight_and_every_policy(
 
 
 def test_hindsight_beats_every_policy_and_places_every_job() -> None:
-    problem = small(seed=1, size=12, gpus=16)
+    problem = small(seed=1, size=16, gpus=16, hours=0.3)
     found = solved(problem, "offline", runs=30, rounds=30)
     made = value(problem, found)
     for name in ("elastic-srtf", "afs", "optimal-slowdown", "powerflow", "work-value"):
@@ -106,8 +105,8 @@ def test_the_method_goes_by_the_size_of_the_problem() -> None:
 
 def decision(problem: ElasticProblem, share: float = 1.0) -> Snapshot:
     jobs = problem.jobs
-    limit = share * problem.power_allowed_w
-    return Snapshot.of(Choices.of(problem), problem, jobs.of_class, jobs.iterations, limit)
+    made = Snapshot.of(problem, Choices.of(problem), jobs.of_class, jobs.iterations)
+    return replace(made, limit_w=share * made.limit_w)
 
 
 @examples(15)
@@ -162,14 +161,6 @@ def test_solve_runs_the_program_of_one_decision() -> None:
         optgap.solve(problem, "relaxation", at_s=-5.0)
 
 
-@pytest.mark.parametrize(
-    ("limit", "size", "best"), [(480.0, 4, 1070), (360.0, 4, 1460), (660.0, 8, 875)]
-)
-def test_the_optimum_of_the_written_out_decisions(limit: float, size: int, best: float) -> None:
-    snapshot = decision(two_jobs(limit, gpus=size, per_node=size))
-    assert solve(replace(snapshot, wait_s=math.inf)).objective == pytest.approx(best)
-
-
 def test_a_thousand_jobs_are_proven_and_the_relaxation_is_close(forty: Snapshot) -> None:
     found = solve(decision(day(seed=0, size=1000, gpus=1024, pool="v100")), gap=1e-6)
     assert found.proven
@@ -222,14 +213,6 @@ def test_jobs_of_milliseconds_and_of_years_are_proven_beside_one_another(later: 
         assert problem.check(best.solution) == []
         value = problem.evaluate(best.solution).objective
         assert value * (1 - 6e-7) <= best.bound <= value * (1 + 1e-9)
-
-
-def test_jobs_that_come_when_all_are_done_are_searched_by_themselves() -> None:
-    problem = two_and_one_later(21.0)  # later than one after another
-    best = exhaustive(problem, limits=Limits(), seed=0)
-    assert apart(problem) == [[0, 1], [2]]
-    assert apart(two_and_one_later(19.0)) == [[0, 1, 2]]
-    assert best.info["groups"] == 2
 
 
 @examples(15)
@@ -413,8 +396,6 @@ def test_a_bound_holds_at_whatever_prices_the_solver_names(monkeypatch: pytest.M
 def test_four_jobs_of_fitted_models_are_certified_and_too_few_programs_are_named() -> None:
     problem = small(seed=9, size=4, gpus=16, hours=0.2)
     found = offline(problem, limits=Limits(), seed=0, runs=100)
-    assert found.claimed is not None
-    assert found.bound is not None
     assert "starts" in found.bound_by
     assert found.claimed <= found.bound * 1.02
     assert "search ended" not in found.message

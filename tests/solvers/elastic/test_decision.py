@@ -11,9 +11,8 @@ from scipy.optimize import linprog
 from strategies_elastic import FREE, jobs_of, table
 
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.snapshot import Choices, Snapshot, horizon, undominated
 from optgap.solvers.elastic import knapsack
-from optgap.solvers.elastic.snapshot import solve
+from optgap.solvers.elastic.snapshot import Choices, Snapshot, horizon, solve, undominated
 
 NO_LIMIT = knapsack.NO_LIMIT
 
@@ -87,62 +86,6 @@ def relaxed(snapshot: Snapshot) -> float:
 def arguments(snapshot: Snapshot) -> tuple[np.ndarray, ...]:
     c = snapshot.choices
     return snapshot.of_class, snapshot.remaining, c.first, c.time_s, c.gpus, c.watts
-
-
-TWO = choices([(10.0, 1, 100.0), (4.0, 4, 300.0)], [(3.0, 1, 200.0), (2.0, 2, 500.0)])
-"""Ten or four seconds per iteration on one or four GPUs; three or two on one or two."""
-
-
-def snapshot_of_two(gpus: int = 5, limit_w: float = math.inf, wait_s: float = 100.0) -> Snapshot:
-    """Two iterations of the first class, and five of the second."""
-    return Snapshot(TWO, np.array([0, 1]), np.array([2.0, 5.0]), gpus, limit_w, wait_s)
-
-
-def test_each_job_buys_what_costs_it_least_at_the_prices() -> None:
-    """20 or 8 s for the first job, 15 or 10 s for the second, and what GPUs and W cost."""
-    made = arguments(snapshot_of_two())
-    chosen = np.zeros(2, np.int64)
-    for gpu, watt, wait, picks, answer in (
-        (0.0, 0.0, 100.0, [1, 3], (18.0, 6, 800.0, 18.0)),
-        (3.0, 0.0, 100.0, [1, 3], (8 + 12 + 10 + 6, 6, 800.0, 18.0)),
-        (4.5, 0.0, 100.0, [0, 3], (24.5 + 19, 3, 600.0, 30.0)),
-        (3.0, 0.02, 100.0, [0, 2], (20 + 3 + 2 + 15 + 3 + 4, 2, 300.0, 35.0)),
-        (3.0, 0.02, 22.5, [-1, 2], (22.5 + 22, 1, 200.0, 37.5)),
-        (100.0, 0.0, 22.5, [-1, -1], (45.0, 0, 0.0, 45.0)),
-    ):
-        found = knapsack.evaluate(*made, gpu, watt, wait, chosen)
-        assert found == pytest.approx(answer)
-        assert chosen.tolist() == picks
-    least = knapsack.least_costs(*made, np.array([[3.0, 0.02], [0.0, 0.0]]), 22.5)
-    assert least.tolist() == [pytest.approx([22.5, 22.0]), pytest.approx([8.0, 10.0])]
-
-
-@pytest.mark.parametrize(
-    ("gpus", "limit_w", "wait_s", "picks", "value"),
-    [
-        (6, math.inf, 100.0, [1, 3], 18.0),
-        (6, 800.0, 100.0, [1, 3], 18.0),
-        (6, 799.9, 100.0, [1, 2], 23.0),
-        (5, math.inf, 100.0, [1, 2], 23.0),
-        (3, math.inf, 100.0, [0, 3], 30.0),
-        (2, math.inf, 100.0, [0, 2], 35.0),
-        (2, 299.0, 100.0, [-1, 2], 115.0),
-        (1, math.inf, math.inf, None, math.inf),
-        (2, 300.0, math.inf, [0, 2], 35.0),
-        (6, 99.0, 100.0, [-1, -1], 200.0),
-        (2, math.inf, 12.0, [-1, 3], 22.0),
-    ],
-)
-def test_two_jobs_share_what_there_is(
-    gpus: int, limit_w: float, wait_s: float, picks: list[int] | None, value: float
-) -> None:
-    made = snapshot_of_two(gpus, limit_w, wait_s)
-    found = solve(made)
-    assert found.proven
-    assert found.objective == pytest.approx(value)
-    assert found.bound == pytest.approx(value)
-    assert (None if found.chosen is None else found.chosen.tolist()) == picks
-    assert picks is None or made.objective(np.array(picks)) == pytest.approx(value)
 
 
 @pytest.mark.parametrize("wait", [True, False])
@@ -224,20 +167,6 @@ def test_the_best_prices_are_worth_what_mixtures_are(seed: int, wait: bool) -> N
     chosen = np.zeros(5, np.int64)
     total = knapsack.evaluate(*arguments(made), *prices, made.wait_s, chosen)[0]
     assert bound == pytest.approx(total - paid, rel=1e-9, abs=1e-6)
-
-
-def test_a_polygon_is_cut_by_a_line_and_has_a_centre() -> None:
-    xs, ys = np.zeros(12), np.zeros(12)
-    xs[:4], ys[:4] = (0, 2, 2, 0), (0, 0, 2, 2)
-    size, *middle = knapsack.cut(xs, ys, 4, 0.5, 1.0, 1.0, 0.0)  # right of 0.5
-    assert sorted(zip(xs[:size], ys[:size], strict=True)) == [(0.5, 0), (0.5, 2), (2, 0), (2, 2)]
-    assert middle == pytest.approx((1.25, 1))
-    size, *middle = knapsack.cut(xs, ys, size, 2.0, 0.0, -1.0, -1.0)  # below the diagonal to (0, 2)
-    assert sorted(zip(xs[:size], ys[:size], strict=True)) == [(0.5, 0), (0.5, 1.5), (2, 0)]
-    assert middle == pytest.approx((1.0, 0.5))
-    xs[:2], ys[:2] = (0, 3), (0, 1)
-    assert knapsack.cut(xs, ys, 2, 0.0, 0.0, 1.0, 0.0) == pytest.approx((2, 1.5, 0.5))
-    assert knapsack.cut(xs, ys, 2, 9.0, 9.0, 1.0, 0.0)[0] == 0
 
 
 @pytest.mark.parametrize("seed", range(20))

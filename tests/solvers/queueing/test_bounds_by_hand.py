@@ -13,7 +13,7 @@ import pytest
 from optgap.models.limits import Limits
 from optgap.models.queueing import Jobs, QueueingProblem
 from optgap.solvers.queueing.areas import bound_area, fluid, makespan, sum_of_waits
-from optgap.solvers.queueing.prices import ASCENT, bound_prices, priced
+from optgap.solvers.queueing.prices import TUNING, bound_prices, priced
 from optgap.solvers.queueing.ticks import ticks
 from optgap.solvers.queueing.widths import _functions, widths
 
@@ -252,7 +252,7 @@ def test_prices_of_few_intervals_rise_where_jobs_crowd(
 ) -> None:
     """On eight and then 32: as the steps find them, of the 5/3 that prices can prove."""
     module = importlib.import_module("optgap.solvers.queueing.prices")
-    monkeypatch.setattr(module, "ASCENT", replace(ASCENT, cells=(8, 32)))
+    monkeypatch.setattr(module, "TUNING", replace(TUNING, cells=(8, 32)))
     made = problem((0, 1, 2), (0, 10, 1), (0, 10, 3), (2, 10, 2))
     few, more = (bound_prices(made, limits=Limits(), seed=0, steps=n).bound for n in (40, 120))
     assert few == pytest.approx(1.4680430, rel=1e-6)

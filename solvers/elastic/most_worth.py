@@ -10,8 +10,10 @@ import numpy as np
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats
 from optgap.models.elastic.simulation.protocol import Decision, ElasticState, Settings
-from optgap.models.elastic.snapshot import Choices, Snapshot, Solve
+from optgap.solvers.elastic.snapshot import Choices, Snapshot, solve
 
+STATES = 3000
+"""Largest number of states in the search of one decision, which then need not be the best."""
 Worth = Callable[[ElasticState], Floats]
 """(A,) what an iteration of each active job is worth now, in the same unit for all."""
 
@@ -21,7 +23,6 @@ class MostWorth:
 
     Parameters
     ----------
-    exact: decides which; `states` of one decision at the most, which then need not be the best.
     spread_s: a restart takes its share of so much time, or of what is left of the job if that is
         less, off what a new GPU count is worth.
     gap: relative, up to which a decision is searched.
@@ -32,14 +33,13 @@ class MostWorth:
         problem: ElasticProblem,
         choices: Choices,
         worth: Worth,
-        exact: Solve,
+        *,
         spread_s: float,
         gap: float,
-        states: int,
     ) -> None:
         self.settings = Settings(switch_off=True)
         self.problem, self.choices, self.worth = problem, choices, worth
-        self.exact, self.spread_s, self.gap, self.states = exact, spread_s, gap, states
+        self.spread_s, self.gap = spread_s, gap
         self.start_s = np.array([problem.overhead.seconds(int(n)) for n in problem.counts])
         self.of_class = [
             np.arange(first, last)
@@ -48,7 +48,6 @@ class MostWorth:
 
     def decide(self, state: ElasticState) -> Decision:
         """Return the most worth of work per second that fits."""
-        limit_w = self.problem.power_allowed_w
         choices = self.choices
         parts = [self.of_class[c] for c in state.of_class.tolist()]
         which = np.concatenate(parts)
@@ -61,8 +60,8 @@ class MostWorth:
             value = value * np.where(count == state.count[of], 1.0, 1.0 - lost)
         sizes = [len(part) for part in parts]
         gpus, watts = choices.gpus[which], choices.watts[which]
-        snapshot = Snapshot.of_worth((self.problem.gpus, limit_w), sizes, value, gpus, watts)
-        found = self.exact(snapshot, self.gap / len(parts), self.states)
+        snapshot = Snapshot.of_worth(self.problem, sizes, value, gpus=gpus, watts=watts)
+        found = solve(snapshot, self.gap / len(parts), STATES)
         assert found.chosen is not None  # all may wait
         picked = np.where(found.chosen >= 0, which[found.chosen], -1)
         return Decision(*choices.configurations(picked))

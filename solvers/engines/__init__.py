@@ -1,0 +1,1 @@
+"""Engines of the solvers: each algorithmic idea once, without any family's problem."""
