@@ -76,7 +76,11 @@ def test_python_stands_in_until_there_is_machine_code_for_the_arguments() -> Non
     assert not summed.kernel.overloads  # type: ignore[attr-defined]
 
 
-def test_a_call_with_a_constant_compiles_nothing_once_more() -> None:
+def test_a_call_with_a_constant_compiles_nothing_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
+
     @inner
     def power(base: float, exponent: int) -> float:
         return base**exponent
