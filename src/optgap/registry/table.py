@@ -34,7 +34,7 @@ SPECS = (
         files={
             "tasks": "task,memory_gb[,submit_s,gpus,duration_s,kappa,util_percent,app]",
             "series": "task,t_s,util_percent",
-            "model": f"fits of linear-power, power-law-power, power-law-jct (JSON); {REPEATABLE}",
+            "model": f"fits of linear-power, power-law-jct (JSON); {REPEATABLE}",
         },
         needed=1,
         tables_out={"placements": "task,start_s,server,gpu_index per stay of a task"},
