@@ -64,7 +64,7 @@ def report(name: str, problem: CoschedulingProblem, limit: float) -> None:
     limits = Limits(limit)
     fastest = [problem.application(job).fastest.gpu_count for job in range(len(problem))]
     start = listed(problem, fastest)
-    rival = _searched(Intervals(problem, 0.0), start, Bounded(0.0, ""), limits, 0, 0)
+    rival = _searched(Intervals(problem, 0.0), start, Bounded(0.0, ""), limits, workers=0)
     gap = 100 * (rival.value / rival.led.bound - 1) if rival.led.bound else float("inf")
     print(
         f"{name:>22} {ours.objective or 0:>13.1f} {100 * (ours.gap or 0):>9.5f}% "

@@ -25,7 +25,7 @@ from optgap.fitting.estimator import Estimator
 from optgap.fitting.groups import HeldOut, Split, cross_validate
 from optgap.fitting.powerflow_energy import PowerFlowEnergy
 from optgap.fitting.powerflow_power import PowerFlowPower
-from optgap.fitting.profile import Profile, where
+from optgap.fitting.profile import Profile
 from optgap.fitting.readers import read_profile, read_profiles
 from optgap.fitting.throughput import PowerFlowThroughput
 from optgap.models.performance.throughput import SYNC_NAMES
@@ -55,7 +55,8 @@ class Profiles:
         self.folder = folder
         self.gv100 = read_profile(folder / "nsfcac/gv100_spec15.csv")
         # the audit's finding: 405 MHz was not held
-        self.v100 = where(read_profile(folder / "nv-dvfs/v100_real.csv"), "frequency_mhz>=502")
+        v100 = read_profile(folder / "nv-dvfs/v100_real.csv")
+        self.v100 = v100.take(np.flatnonzero(v100["frequency_mhz"] >= 502))
 
     def adaptdl(self, app: str) -> Profile:
         files = [

@@ -26,7 +26,7 @@ import pandas as pd
 from optgap.fitting import make_estimator
 from optgap.fitting.estimator import Estimator
 from optgap.fitting.groups import Split, fit_groups
-from optgap.fitting.profile import Profile, where
+from optgap.fitting.profile import Profile
 from optgap.fitting.readers import read_profile
 from optgap.fitting.uncertainty import NESTED, draw_from, interval, unknown
 from optgap.fitting.workflow import report_of
@@ -41,10 +41,11 @@ BAR, DRAWS = (0.80, 0.97), 400
 
 def cases(folder: Path) -> Iterator[tuple[str, str, Profile, dict[str, str]]]:
     """(board, model, table, settings)"""
+    v100 = read_profile(folder / "nv-dvfs/v100_real.csv")
     sweeps = {
         "GTX 1080 Ti": read_profile(folder / "hkbu-dvfs/gtx1080ti_core_mem.csv"),
         # clocks of 405 MHz were not held
-        "V100": where(read_profile(folder / "nv-dvfs/v100_real.csv"), "frequency_mhz>=502"),
+        "V100": v100.take(np.flatnonzero(v100["frequency_mhz"] >= 502)),
         "GV100": read_profile(folder / "nsfcac/gv100_spec15.csv"),
     }
     for board, table in sweeps.items():

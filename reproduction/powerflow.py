@@ -440,7 +440,6 @@ def causes(study: Study) -> Iterator[Row]:
         ("tiresias", ", restarts free for both", free, {}),
         ("tiresias", " by Gittins index", problem, {"discipline": "gittins"}),
         ("tiresias", " with queues ten times as long", problem, TEN_TIMES),
-        ("afs", " without lengths", problem, {"lengths": False}),
     ):
         ours = frontier(study, where, "powerflow")
         ratio, _ = best_ratio(frontier(study, where, name, **params), ours)

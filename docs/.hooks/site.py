@@ -47,9 +47,9 @@ API = {
         "optgap.scoring", "optgap.best_known",
         "optgap.explaining.entry", "optgap.explaining.result", "optgap.explaining.conflicts",
         "optgap.plotting.gaps", "optgap.plotting.waterfall",
-        "optgap.reporting.page", "optgap.documents", "optgap.registry.spec",
-        "optgap.registry.table", "optgap.registry.runnable", "optgap.registry.outside",
-        "optgap.exchange.export", "optgap.exchange.reading", "optgap.exchange.solutionfiles",
+        "optgap.reporting", "optgap.documents", "optgap.registry.spec",
+        "optgap.registry.table", "optgap.registry.runnable",
+        "optgap.exchange.export", "optgap.exchange.reading",
     ]),
     "api/work.md": ("Sweep, data", [
         "optgap.sweeping", "optgap.datasets", "optgap.views",

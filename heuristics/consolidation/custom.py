@@ -110,7 +110,7 @@ def run(
         where = f"task {problem.tasks[task].name}"
         seen = view._now(state, task)
         chosen = own.ask(where, "GPU numbers, or None", task, seen, read=_gpus)
-        return None if chosen is None else _checked(chosen, state, task, own, where)
+        return None if chosen is None else _checked(chosen, state, task, own=own, where=where)
 
     rule = lowest if getattr(own.policy, "clocks", "") == "lowest" else highest
     return Engine(problem, decide, rule, limits).run()
@@ -123,7 +123,7 @@ def _gpus(answer: Any) -> list[Any] | None:
 
 
 def _checked(
-    answer: list[Any], state: ConsolidationState, task: int, own: Own, where: str
+    answer: list[Any], state: ConsolidationState, task: int, *, own: Own, where: str
 ) -> Choice:
     """Return the chosen GPUs after checks that these exist, suffice and have room."""
     problem = state.problem

@@ -58,7 +58,7 @@ def cheapest(state: ConsolidationState, task: int, added: FloatArray) -> tuple[f
     static = np.array([server.static_w for server in problem.servers])
     rank = np.lexsort((np.arange(len(added)), state.free_bytes, added))
     if problem.rules.gang == "free" and v > 1:
-        return _spread(state, added, rank, static, v)
+        return _spread(state, added, rank, static, v=v)
     best: tuple[float, float, int] | None = None
     chosen: Choice = None
     position = np.empty(len(rank), dtype=np.int64)
@@ -80,7 +80,7 @@ def cheapest(state: ConsolidationState, task: int, added: FloatArray) -> tuple[f
 
 
 def _spread(
-    state: ConsolidationState, added: FloatArray, rank: np.ndarray, static: FloatArray, v: int
+    state: ConsolidationState, added: FloatArray, rank: np.ndarray, static: FloatArray, *, v: int
 ) -> tuple[float, Choice]:
     """Choose GPUs on any servers: active ones by added power, then servers that wake.
 

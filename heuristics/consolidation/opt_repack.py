@@ -45,7 +45,7 @@ def opt_repack(
     if problem.objective.goal == "power":
         return _at_once(problem, limits, seed, capacity)
     each = limits.effort * min(WORK.event, WORK.run / (2 * len(problem)))
-    repacker = Repacker(problem, limits, seed, capacity, each)
+    repacker = Repacker(problem, limits, seed, capacity=capacity, each=each)
     outcome = Engine(problem, repacker.decide, lowest, limits, repack=repacker.repack).run()
     proven, events = repacker.proven, repacker.events
     info = {**outcome.info, "events_proven": proven, "events_unproven": events - proven}
@@ -78,6 +78,7 @@ class Repacker:
         problem: ConsolidationProblem,
         limits: Limits,
         seed: int,
+        *,
         capacity: str,
         each: float,
     ) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from optgap.heuristics.elastic.parameters import (
-    AfsParams,
     ClockParams,
     GandivaParams,
     GandivaZeusParams,
@@ -60,7 +59,7 @@ POLICIES = entries(
     Entry(
         "afs",
         "AFS-L: elastic; the next GPUs to the winner of a tournament of pairs",
-        options=AfsParams,
+        options=ClockParams,
         knows=("remaining work",),
     ),
     Entry(

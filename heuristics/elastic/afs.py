@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.elastic.parameters import AfsParams
+from optgap.heuristics.elastic.parameters import ClockParams
 from optgap.heuristics.elastic.shared_clock import Clock, Elastic
 from optgap.models.compiled import compiled, inner
 from optgap.models.elastic import ElasticProblem
@@ -23,33 +23,19 @@ from optgap.models.result import Outcome
 
 
 def afs(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """Run AFS-L, or AFS without lengths; `given` is as in `AfsParams`."""
-    options = AfsParams(**given)
-    clock = Clock(problem, "afs", options)
-    return simulate(problem, Afs(problem, clock, options.lengths), limits)
+    """Run AFS-L; `given` is as in `ClockParams`."""
+    return simulate(problem, Afs(problem, Clock(problem, "afs", ClockParams(**given))), limits)
 
 
 class Afs(Elastic):
-    """AFS as a policy of the engine; without `lengths`, a job that has run long counts as long."""
-
-    def __init__(self, problem: ElasticProblem, clock: Clock, lengths: bool = True) -> None:
-        super().__init__(problem, clock)
-        self.lengths = lengths
+    """AFS-L as a policy of the engine."""
 
     def shares(self, state: ElasticState) -> tuple[Ints, Ints]:
-        left = state.remaining
-        if not self.lengths:
-            left = self.problem.jobs.iterations[state.jobs] - left
         count = tournament(
-            state.of_class,
-            left,
-            self.problem.counts,
-            self.following,
-            self.least,
-            self.speed,
-            self.problem.gpus,
-        )
-        length = left / self.speed[state.of_class, self.least[state.of_class]]
+            state.of_class, state.remaining, self.problem.counts, self.following, self.least,
+            self.speed, self.problem.gpus,
+        )  # fmt: skip
+        length = state.remaining / self.speed[state.of_class, self.least[state.of_class]]
         return count, np.argsort(length, kind="stable")
 
 

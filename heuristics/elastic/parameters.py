@@ -67,21 +67,10 @@ class PowerFlowParams:
 
 @dataclass(frozen=True)
 class ClockParams:
-    """Parameters of FIFO, elastic FIFO and elastic SRTF."""
+    """Parameters of AFS, FIFO, elastic FIFO and elastic SRTF."""
 
     frequency: float = parameter(
         0.0, "common frequency of all jobs; 0 for the highest", "MHz", "PowerFlow, evaluation"
-    )
-
-
-@dataclass(frozen=True)
-class AfsParams(ClockParams):
-    """Parameters of AFS."""
-
-    lengths: bool = parameter(
-        True,
-        "know lengths (AFS-L); otherwise the work done stands for the work left",
-        source="AFS",
     )
 
 

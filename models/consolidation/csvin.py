@@ -46,7 +46,6 @@ def from_csv(
     period_s: float = 0.0,
     contention: float = 1.0,
     waiting: bool = True,
-    wake_s: float = 0.0,
     migration: bool = True,
     series_rule: str = "strict",
     strict: bool = True,
@@ -64,14 +63,17 @@ def from_csv(
     ------
     InputError: naming file, row and column of what cannot be used.
     """
-    _require_settings(series_rule, servers, gpus_per_server, kappa, server_static_w)
+    _require_settings(
+        series_rule, servers, gpus_per_server, kappa=kappa, server_static_w=server_static_w
+    )
     clocks = (f_min_mhz, f_max_mhz, clock_step_mhz)
     line = PowerLine(gpu_static_w, gpu_slope_w_per_mhz)
-    kind = _gpu(gpu, gpu_memory_gb, clocks, line, beta)
+    kind = _gpu(gpu, gpu_memory_gb, clocks, line, beta=beta)
     read, apps = _tasks(tasks, kappa, strict)
     period = period_s or 60.0
     if series is not None:
-        read, period = _with_series(read, series, period_s, series_rule == "strict", strict)
+        alike = series_rule == "strict"
+        read, period = _with_series(read, series, period_s, strict=alike, believed=strict)
     if capacity != "none":
         _require_utilisation(read, f"capacity {capacity}", str(tasks))
     pairs = zip(read, apps, strict=True)
@@ -84,7 +86,7 @@ def from_csv(
         [Server((0,) * gpus_per_server, server_static_w)] * min(servers, 1_000_000),
         known,
         goal=goal,
-        rules=Rules(capacity, limit_percent, gang, contention, waiting, wake_s, migration),
+        rules=Rules(capacity, limit_percent, gang, contention, waiting, migration),
         period_s=period,
         name=os.path.splitext(os.path.basename(os.fspath(tasks)))[0],
         origin=origin,
@@ -97,7 +99,7 @@ def from_csv(
 
 
 def _require_settings(
-    series_rule: str, servers: int, gpus_per_server: int, kappa: float, server_static_w: float
+    series_rule: str, servers: int, gpus_per_server: int, *, kappa: float, server_static_w: float
 ) -> None:
     """Raise InputError for a setting that no problem can have."""
     if series_rule not in ("strict", "loose"):
@@ -116,6 +118,7 @@ def _gpu(
     memory_gb: float,
     clocks: tuple[float | None, float | None, float | None],
     line: PowerLine,
+    *,
     beta: float,
 ) -> GpuKind:
     """Return a GPU with frequencies at equal steps down from the highest, or with all of them.
@@ -204,6 +207,7 @@ def _with_series(
     tasks: list[Task],
     path: str | os.PathLike[str],
     period_s: float,
+    *,
     strict: bool,
     believed: bool,
 ) -> tuple[list[Task], float]:

@@ -6,27 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from optgap.models.consolidation.cluster import GpuKind, PowerLine
 from optgap.models.consolidation.tasks import Task
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.performance.fitted import common_clocks
-from optgap.models.performance.formulas import linear_power, power_law_power
 from optgap.models.performance.saved import FittedParameters, told
 from optgap.models.quantities import warn
 
 if TYPE_CHECKING:
     from optgap.models.consolidation.problem import ConsolidationProblem
 
-LINE, LAW, TIME = "linear-power", "power-law-power", "power-law-jct"
+LINE, TIME = "linear-power", "power-law-jct"
 SERVES: Mapping[str, tuple[str, ...]] = {
     LINE: ("P_gs", "alpha"),
-    LAW: ("static_w", "gain_w", "exponent"),
     TIME: ("beta",),
 }
 """The models that a problem takes, and the parameters that it needs of them."""
-POINTS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +37,7 @@ def refit(
     problem: ConsolidationProblem,
     fits: Sequence[FittedParameters],
     seed: int = 0,
+    *,
     clocks: bool = True,
     deal: bool = True,
 ) -> ConsolidationProblem:
@@ -141,17 +137,17 @@ def apply(fits: Sequence[FittedParameters], hosts: Hosts, clocks: bool) -> tuple
     kinds, tasks, used = list(hosts.kinds), list(hosts.tasks), []
     if clocks:
         kinds = [_clocked(kind, fits, hosts) for kind in kinds]
-    low, high = min(k.f_min_mhz for k in kinds), max(k.f_max_mhz for k in kinds)
     for fit in fits:
-        lines, worst = _lines(fit, low, high)
         if _by_task(fit, hosts):
             missing = next((app for app in hosts.apps if app not in fit.groups), None)
             if missing is not None:
                 raise _absent(fit, missing)
-            tasks = [_own(t, fit, app, lines) for t, app in zip(tasks, hosts.apps, strict=True)]
+            tasks = [_own(t, fit, app) for t, app in zip(tasks, hosts.apps, strict=True)]
         else:
-            kinds = [_tuned(kind, fit, lines) for kind in kinds]
-        used.append(_said(fit, kinds, worst))
+            kinds = [_tuned(kind, fit) for kind in kinds]
+        what = "β of Eq. 5" if fit.model == TIME else "P_gs and α of Eq. 1"
+        low, high = min(k.f_min_mhz for k in kinds), max(k.f_max_mhz for k in kinds)
+        used.append(f"{what} on {low:g} to {high:g} MHz")
     return Hosts(tuple(kinds), tuple(tasks), hosts.apps), used
 
 
@@ -160,53 +156,24 @@ def _absent(fit: FittedParameters, wanted: str) -> InputError:
     return InputError(fit.source, "field groups", found, f"one fitted on {wanted}")
 
 
-def _said(fit: FittedParameters, kinds: Sequence[GpuKind], worst: float) -> str:
-    what = "β of Eq. 5" if fit.model == TIME else "P_gs and α of Eq. 1"
-    span = f"{min(k.f_min_mhz for k in kinds):g} to {max(k.f_max_mhz for k in kinds):g} MHz"
-    if fit.model == LAW:
-        return f"{what}, the nearest line on {span}, off by at most {100 * worst:.1f} %"
-    return f"{what} on {span}"
+def _line(fit: FittedParameters, group: str) -> PowerLine:
+    """Return the power line of a group."""
+    return PowerLine(fit.groups[group]["P_gs"], fit.groups[group]["alpha"])
 
 
-def _lines(fit: FittedParameters, low: float, high: float) -> tuple[dict[str, PowerLine], float]:
-    """Return the power line of each group, and by how much a power law is off at most."""
-    if fit.model == LINE:
-        return {g: PowerLine(p["P_gs"], p["alpha"]) for g, p in fit.groups.items()}, 0.0
-    if fit.model != LAW:
-        return {}, 0.0
-    clock = np.linspace(low, high, POINTS)
-    found, worst = {}, 0.0
-    for group, p in fit.groups.items():
-        reference = float(fit.facts(group).get("reference_mhz", high))
-        power = power_law_power(clock, p["static_w"], p["gain_w"], p["exponent"], reference)
-        static, slope = _nearest(clock, power)
-        off = np.abs(linear_power(clock, static, slope) / power - 1)
-        found[group], worst = PowerLine(static, slope), max(worst, float(off.max()))
-    return found, worst
-
-
-def _nearest(clock: np.ndarray, power: np.ndarray) -> tuple[float, float]:
-    """Return the line of least squared relative error with nothing below 0."""
-    from scipy.optimize import nnls
-
-    columns = np.stack([np.ones_like(clock), clock], axis=1) / power[:, None]
-    static, slope = nnls(columns, np.ones_like(clock))[0]
-    return float(static), float(slope)
-
-
-def _tuned(kind: GpuKind, fit: FittedParameters, lines: Mapping[str, PowerLine]) -> GpuKind:
+def _tuned(kind: GpuKind, fit: FittedParameters) -> GpuKind:
     group = "" if set(fit.groups) == {""} else kind.name
     if group not in fit.groups:
         raise _absent(fit, kind.name)
     if fit.model == TIME:
         return replace(kind, beta=fit.groups[group]["beta"])
-    return replace(kind, power=lines[group])
+    return replace(kind, power=_line(fit, group))
 
 
-def _own(task: Task, fit: FittedParameters, app: str, lines: Mapping[str, PowerLine]) -> Task:
+def _own(task: Task, fit: FittedParameters, app: str) -> Task:
     if fit.model == TIME:
         return replace(task, beta=fit.groups[app]["beta"])
-    return replace(task, power=lines[app])
+    return replace(task, power=_line(fit, app))
 
 
 def _clocked(kind: GpuKind, fits: Sequence[FittedParameters], hosts: Hosts) -> GpuKind:

@@ -1,8 +1,7 @@
-"""Models from a JSON file: tables, parameters of Eq. 1-15, or a saved fit."""
+"""Models from a JSON file: tables, or a saved fit."""
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,13 +13,11 @@ from optgap.models.elastic.arrays import Floats
 from optgap.models.elastic.document import by_count
 from optgap.models.elastic.fits import Fitted, together
 from optgap.models.elastic.jobs import JobClass
-from optgap.models.elastic.tables import Maker, Trained, maker_of
+from optgap.models.elastic.tables import Maker
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields, load_json
-from optgap.models.performance.energy import COLUMN_NAMES, EnergyModel
 from optgap.models.performance.saved import SCHEMA as FIT
 from optgap.models.performance.saved import FittedParameters, read_fits
-from optgap.models.performance.throughput import SYNC_NAMES, ThroughputModel
 
 SCHEMA = "optgap.elastic.models/1"
 
@@ -74,34 +71,10 @@ def read_models(models: Any) -> ModelFile:
         name = item.text("name")
         if name in makers:
             raise item.fail("name", name, "a name of its own")
-        makers[name] = _tables(item, name, clocks) if "tables" in item.document else _terms(item)
+        makers[name] = _tables(item, name, clocks)
     if not makers:
         raise fields.fail("models", NoQuote("nothing"), "at least one model")
     return ModelFile(makers, clocks)
-
-
-# -- parameters of Eq. 1-15 ---------------------------------------------------------------
-
-
-def _parameters(item: Fields, name: str) -> dict[str, float]:
-    inner = item.object(name)
-    return {key: inner.number(key, minimum=-math.inf) for key in inner.document}
-
-
-def _terms(item: Fields) -> Maker:
-    """Read ``time`` and ``energy``, objects of parameters, with ``sync`` and ``form``."""
-    sync = item.choice("sync", SYNC_NAMES, "paper")
-    form = item.choice("form", COLUMN_NAMES, "continuous")
-    model = Trained(
-        item.text("name"),
-        ThroughputModel(_parameters(item, "time"), sync),  # type: ignore[arg-type]  # checked
-        EnergyModel(_parameters(item, "energy"), form),  # type: ignore[arg-type]  # checked
-    )
-    most = item.number("max_local_batch", minimum=1e-9, default=math.inf)
-    return maker_of(model, most)
-
-
-# -- tables -------------------------------------------------------------------------------
 
 
 def _tables(item: Fields, name: str, clocks: Floats | None) -> Maker:

@@ -16,7 +16,7 @@ import numpy as np
 
 from optgap.models.elastic.arrays import Floats
 from optgap.models.elastic.jobs import JobClass
-from optgap.models.elastic.tables import Trained, job_class
+from optgap.models.elastic.tables import Maker, Trained, maker_of
 from optgap.models.errors import InputError, one_of
 from optgap.models.packaged import packaged_json
 from optgap.models.performance.energy import EnergyModel
@@ -140,14 +140,15 @@ def trained(pool: str) -> dict[str, Trained]:
     return {name: _fitted(name, terms, board) for name, terms in fitted_terms(pool).items()}
 
 
+def makers(pool: str) -> dict[str, Maker]:
+    """Return how the classes of each model of the pool are made."""
+    return {name: maker_of(model) for name, model in trained(pool).items()}
+
+
 def classes(
     pool: str, gpus: int, gpus_per_node: int, frequencies_mhz: Floats | None = None
 ) -> list[JobClass]:
     """Return every model of the pool at every one of its batches."""
     clocks = board_of(pool).clocks if frequencies_mhz is None else frequencies_mhz
-    models = trained(pool)
-    return [
-        job_class(models[name], batch, clocks, gpus=gpus, gpus_per_node=gpus_per_node)
-        for name, batches in BATCHES[pool].items()
-        for batch in batches
-    ]
+    made, batches = makers(pool), BATCHES[pool]
+    return [made[m](batch, clocks, gpus, gpus_per_node) for m in batches for batch in batches[m]]

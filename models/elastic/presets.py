@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,15 +11,16 @@ import numpy as np
 
 from optgap.models.elastic import pools, workload
 from optgap.models.elastic.arrays import Floats
-from optgap.models.elastic.checks import MOST_JOBS
+from optgap.models.elastic.checks import MOST_GPUS, MOST_JOBS
 from optgap.models.elastic.fits import noted
 from optgap.models.elastic.jobs import JobClass, Jobs, Overhead
 from optgap.models.elastic.modelfile import ModelFile, read_models
 from optgap.models.elastic.problem import ElasticProblem
-from optgap.models.elastic.tables import Maker, maker_of
+from optgap.models.elastic.tables import Maker
+from optgap.models.elastic.traces import read_trace
 from optgap.models.errors import InputError, NoQuote, Said, one_of
 from optgap.models.shown import counted
-from optgap.models.spec import Entry, defaults, entries
+from optgap.models.spec import Entry, entries
 from optgap.models.tables import Column, read_table
 
 
@@ -37,6 +38,7 @@ def drawn(
     cap: str = "power",
     pool: str = "a100",
     restarts: bool = True,
+    clocks: int = 0,
 ) -> ElasticProblem:
     """Return a problem of a pool of models and a workload drawn from published statistics.
 
@@ -45,100 +47,66 @@ def drawn(
     name: name of the problem; its size and seed follow.
     size: number of jobs; hours: the span of arrivals; scale: factor on the durations.
     requested: GPUs that every job requests; 0: shares as published.
-    gpus, gpus_per_node: the cluster.
+    gpus, gpus_per_node: the cluster; 0 per node: all on one node.
     eta, cap: the limit.
     pool: ``a100``, ``t4`` (fitted) or ``v100`` (synthetic).
     restarts: whether a (re)start costs time.
+    clocks: how many of the board's clocks are kept, from a third of them up; 0: all.
     """
-    _sizes(size, hours, scale)
-    _multiple(gpus, gpus_per_node)
-    classes = pools.classes(pool, gpus, gpus_per_node)
+    _within("1 to {:g} jobs", MOST_JOBS, size=size)
+    _within("above 0, at most {:g}", 1e6, hours=hours, scale=scale)
+    _cluster(gpus, gpus_per_node or gpus)
+    mhz = pools.board_of(pool).clocks
+    if clocks:
+        _within("1 to {:g}", 30, clocks=clocks)
+        kept = np.linspace(len(mhz) // 3, len(mhz) - 1, clocks).round().astype(int)
+        mhz = mhz[np.unique(kept)]
+    classes = pools.classes(pool, gpus, gpus_per_node or gpus, mhz)
     rng = np.random.default_rng(seed)
     if requested and requested not in classes[0].counts:
         shown = "0, or one of " + ", ".join(map(str, classes[0].counts))
         raise InputError("--set", "requested", requested, shown)
     asked = {requested: 1.0} if requested else None
     jobs = workload.jobs(classes, rng, size, 3600 * hours, duration_scale=scale, requests=asked)
-    given = {
-        "gpus": gpus, "gpus_per_node": gpus_per_node, "eta": eta, "cap": cap, "pool": pool,
-        "restarts": restarts,
-    }  # fmt: skip
-    return _problem(classes, jobs, given, f"{name}, {size} jobs, seed {seed}", "synthetic jobs")
+    return _problem(
+        classes, jobs, mhz, pool=pool, restarts=restarts, gpus=gpus,
+        gpus_per_node=gpus_per_node or gpus, eta=eta, cap=cap,
+        name=f"{name}, {size} jobs, seed {seed}", origin="synthetic jobs", source="--set",
+    )  # fmt: skip
 
 
 small = partial(drawn, "small", size=48, gpus=32, hours=2.0, scale=0.5)
 day = partial(drawn, "day", size=1901, gpus=256, hours=24.0)
+tiny = partial(
+    drawn, "tiny", size=6, gpus=4, gpus_per_node=0, hours=0.1, scale=0.2, restarts=False, clocks=4
+)
+"""Small enough for an exact search."""
 
 
-def tiny(
-    *,
-    seed: int,
-    size: int = 6,
-    gpus: int = 4,
-    clocks: int = 4,
-    eta: float = 0.6,
-    pool: str = "a100",
-) -> ElasticProblem:
-    """Return a problem small enough for an exact search: six minutes, free restarts."""
-    _sizes(size, 1.0, 1.0)
-    if not 1 <= clocks <= 30:
-        raise InputError("--set", "clocks", clocks, "1 to 30")
-    _multiple(gpus, gpus)
-    board = pools.board_of(pool).clocks
-    chosen = board[np.unique(np.linspace(len(board) // 3, len(board) - 1, clocks).round())
-                   .astype(int)]  # fmt: skip
-    classes = pools.classes(pool, gpus, gpus, chosen)
-    rng = np.random.default_rng(seed)
-    jobs = workload.jobs(classes, rng, size, 360.0, duration_scale=0.2)
-    given = {
-        "gpus": gpus, "gpus_per_node": gpus, "eta": eta, "cap": "power", "pool": pool,
-        "restarts": False,
-    }  # fmt: skip
-    name = f"tiny, {size} jobs, seed {seed}"
-    return _problem(classes, jobs, given, name, "synthetic jobs", chosen)
+def _within(words: str, most: float, **values: float) -> None:
+    """Raise InputError, in these words, for a setting that is not above 0 and at most `most`."""
+    for name, value in values.items():
+        if not 0 < value <= most:
+            raise InputError("--set", name, value, words.format(most))
 
 
-def _sizes(size: int, hours: float, scale: float) -> None:
-    if not 1 <= size <= MOST_JOBS:
-        raise InputError("--set", "size", size, f"1 to {MOST_JOBS} jobs")
-    for name, value in (("hours", hours), ("scale", scale)):
-        if not 0 < value < 1e6:
-            raise InputError("--set", name, value, "a positive number")
-
-
-def _multiple(gpus: int, per_node: int) -> None:
-    for name, value in (("gpus", gpus), ("gpus_per_node", per_node)):
-        if value < 1:
-            raise InputError("--set", name, value, "an integer of at least 1")
+def _cluster(gpus: int, gpus_per_node: int) -> None:
+    _within("an integer from 1 to {:g}", MOST_GPUS, gpus=gpus, gpus_per_node=gpus_per_node)
 
 
 def _problem(
     classes: Sequence[JobClass],
     jobs: Jobs,
-    p: dict[str, Any],
-    name: str,
-    origin: str,
-    clocks: Floats | None = None,
-    notes: Sequence[str] = (),
-    source: str = "--set",
+    clocks: Floats,
+    *,
+    pool: str,
+    restarts: bool,
+    **given: Any,
 ) -> ElasticProblem:
-    board = pools.BOARDS[p["pool"]]
-    return ElasticProblem.of(
-        classes,
-        jobs,
-        list(board.clocks if clocks is None else clocks),
-        gpus=p["gpus"],
-        gpus_per_node=p["gpus_per_node"],
-        eta=p["eta"],
-        idle_w=p.get("idle_w", board.idle_w),
-        p_max_w=p.get("p_max_w"),
-        cap=p["cap"],
-        overhead=None if p["restarts"] else Overhead(0.0, 0.0, 0.0),
-        name=name,
-        origin=origin,
-        notes=notes,
-        source=source,
-    )
+    """Return the problem; GPUs without work draw as the pool's board does, unless given."""
+    given.setdefault("idle_w", pools.BOARDS[pool].idle_w)
+    overhead = None if restarts else Overhead(0.0, 0.0, 0.0)
+    return ElasticProblem.of(classes, jobs, clocks.tolist(), overhead=overhead, **given)
 
 
 # -- CSV ----------------------------------------------------------------------------------
@@ -170,8 +138,8 @@ def from_csv(
     jobs: ``job,submit_s,model,batch,iterations[,gpus]``.
     models: JSON, see ``docs/elastic.md``, or fits of powerflow-energy, or of powerflow-throughput
         and of power; the models of `pool` without it.
-    trace: instead of `jobs`, a Philly, Gavel, ElasticFlow, Pollux (adaptdl) or Sia trace, whose
-        models are mapped to those of `pool`.
+    trace: instead of `jobs`, a Philly or ElasticFlow trace, whose models are mapped to those of
+        `pool`.
     frequencies: frequencies, MHz; by default those of the file or the board.
     size, hours: limits on a trace, its first jobs and its first hours.
     strict: whether to refuse values that look like another unit. Default True.
@@ -180,85 +148,61 @@ def from_csv(
     ------
     InputError: with file, row and column of a value that cannot be used.
     """
-    if (jobs is None) == (trace is None):
-        found = NoQuote("nothing" if jobs is None else "both")
-        raise InputError("--jobs, --trace", "", found, "one of them")
-    pools.board_of(pool)  # a wrong name is told before any file is read
-    p: dict[str, Any] = {
+    clocks = pools.board_of(pool).clocks  # a wrong name is told before any file is read
+    if frequencies:
+        clocks = np.array(sorted(_number("frequencies", f) for f in frequencies))
+    given: dict[str, Any] = {
         "gpus": gpus, "gpus_per_node": gpus_per_node, "eta": eta, "cap": cap, "pool": pool,
         "restarts": restarts,
     }  # fmt: skip
-    if idle_w is not None:
-        p["idle_w"] = _number("idle_w", idle_w)
-    if p_max_w is not None:
-        p["p_max_w"] = _number("p_max_w", p_max_w)
-    _multiple(gpus, gpus_per_node)
-    if trace is not None:
-        from optgap.models.elastic.traces import read_trace
-
+    watts = {"idle_w": idle_w, "p_max_w": p_max_w}
+    given |= {name: _number(name, w) for name, w in watts.items() if w is not None}
+    _cluster(gpus, gpus_per_node)
+    if trace is not None and jobs is None:
         if models is not None:
             raise InputError("--models", "", Said("conflicts with --trace"), "give --set pool=…")
-        clocks = np.array([_number("frequencies", f) for f in frequencies] or
-                          pools.BOARDS[pool].clocks)  # fmt: skip
         classes = pools.classes(pool, gpus, gpus_per_node, clocks)
         read = read_trace(trace, classes, seed=seed, size=size, hours=hours)
         name = os.path.basename(os.fspath(trace)).removesuffix(".gz").rsplit(".", 1)[0]
-        return _problem(classes, read.jobs, p, name, read.origin, clocks, read.notes, str(trace))
-    if jobs is None:
-        raise AssertionError("jobs or trace, checked above")
-    return _from_jobs(jobs, models, p, [_number("frequencies", f) for f in frequencies])
-
-
-def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e15:
-        raise InputError("--set", name, value, "a number of at least 0")
-    return float(value)
-
-
-def _from_jobs(
-    path: str | os.PathLike[str],
-    models: Any,
-    p: dict[str, Any],
-    frequencies: Sequence[float],
-) -> ElasticProblem:
-    board = pools.BOARDS[p["pool"]]
-    makers: dict[str, Maker]
-    clocks: Floats = board.clocks
-    file: ModelFile | None = None
-    if models in (None, []):
-        makers = {name: maker_of(model) for name, model in pools.trained(p["pool"]).items()}
-    else:
-        file = read_models(models)
-        makers = file.makers
-        clocks = clocks if file.clocks is None else file.clocks
-        p.setdefault("idle_w", None)
-    if frequencies:
-        clocks = np.array(sorted(frequencies))
-    table = _job_table(path, makers)
+        given |= {"name": name, "origin": read.origin, "notes": read.notes, "source": str(trace)}
+        return _problem(classes, read.jobs, clocks, **given)
+    if jobs is None or trace is not None:
+        found = NoQuote("nothing" if jobs is None else "both")
+        raise InputError("--jobs, --trace", "", found, "one of them")
+    file = None if models in (None, []) else read_models(models)
+    makers = pools.makers(pool) if file is None else file.makers
+    if file is not None:
+        given.setdefault("idle_w", None)  # a tenth of P_max
+        clocks = clocks if frequencies or file.clocks is None else file.clocks
+    table = _job_table(jobs, makers)
     keys = sorted(set(zip(table["model"], table["batch"], strict=True)))
-    classes = [makers[m](b, clocks, p["gpus"], p["gpus_per_node"]) for m, b in keys]
-    allowed = [
-        [n for n in c.counts if n <= p["gpus"] and n <= c.batch] if c.counts else []
-        for c in classes
-    ]
+    classes = [makers[m](b, clocks, gpus, gpus_per_node) for m, b in keys]
     of_class = [keys.index(key) for key in zip(table["model"], table["batch"], strict=True)]
-    notes = [] if file is None else _beyond(file, classes)
-    requested = _requests(path, table, of_class, allowed, notes)
-    jobs = Jobs(
+    requested, notes = _requests(jobs, table, [classes[c] for c in of_class], gpus)
+    made = Jobs(
         tuple(table["job"]),
         np.array(table["submit_s"], dtype=np.float64),
         np.array(of_class, dtype=np.int64),
         np.array(table["iterations"], dtype=np.float64),
         np.array(requested, dtype=np.int64),
     )
-    name = os.path.splitext(os.path.basename(os.fspath(path)))[0]
-    read = models if isinstance(models, list) else [models]
-    paths = [path, *(m for m in read if isinstance(m, (str, os.PathLike)))]
-    origin = ", ".join(os.path.basename(os.fspath(x)) for x in paths)
-    problem = _problem(classes, jobs, p, name, origin, clocks, notes, str(paths[-1]))
+    read_ = models if isinstance(models, list) else [models]
+    paths = [jobs, *(m for m in read_ if isinstance(m, (str, os.PathLike)))]
+    names = [os.path.basename(os.fspath(x)) for x in paths]
+    problem = _problem(
+        classes, made, clocks, name=os.path.splitext(names[0])[0], origin=", ".join(names),
+        notes=[*([] if file is None else _beyond(file, classes)), *notes], source=str(paths[-1]),
+        **given,
+    )  # fmt: skip
     if file is None or file.fitted is None:
         return problem
     return noted(problem, file.fits, file.fitted)
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e15:
+        raise InputError("--set", name, value, "a number of at least 0")
+    return float(value)
 
 
 def _beyond(file: ModelFile, classes: Sequence[JobClass]) -> list[str]:
@@ -272,7 +216,7 @@ def _beyond(file: ModelFile, classes: Sequence[JobClass]) -> list[str]:
     return list(found.values())
 
 
-def _job_table(path: str | os.PathLike[str], makers: dict[str, Maker]) -> dict[str, list[Any]]:
+def _job_table(path: str | os.PathLike[str], makers: Mapping[str, Maker]) -> dict[str, list[Any]]:
     table = read_table(
         path,
         [
@@ -301,32 +245,28 @@ def _job_table(path: str | os.PathLike[str], makers: dict[str, Maker]) -> dict[s
 
 
 def _requests(
-    path: str | os.PathLike[str],
-    table: dict[str, list[Any]],
-    of_class: list[int],
-    allowed: list[list[int]],
-    notes: list[str],
-) -> list[int]:
-    """GPUs requested: up to the next power of two, and one that the class may run on."""
+    path: str | os.PathLike[str], table: dict[str, list[Any]], of: Sequence[JobClass], most: int
+) -> tuple[list[int], list[str]]:
+    """Return GPUs requested, up to the next power of two that the class may have, and notes."""
     requested, rounded = [], 0
     for k, row in enumerate(table["#"]):
         asked, batch = table["gpus"][k], table["batch"][k]
         if batch < asked:
             expected = f"at least one sample for each of {asked} GPUs"
             raise InputError(str(path), f"row {row}, column batch", batch, expected)
+        allowed = [n for n in of[k].counts if n <= min(most, of[k].batch)]
         up = 1 << (asked - 1).bit_length()
         rounded += up != asked
-        fitting = [n for n in allowed[of_class[k]] if n >= up] or allowed[of_class[k]][-1:]
+        fitting = [n for n in allowed if n >= up] or allowed[-1:]
         if not fitting or (up > fitting[0] and up > batch):
-            up = max((n for n in allowed[of_class[k]]), default=1)
-        elif up not in allowed[of_class[k]]:
+            up = max(allowed, default=1)
+        elif up not in allowed:
+            shown = ", ".join(map(str, allowed)) or "no count"
             found = NoQuote(f"{up} GPUs")
-            shown = ", ".join(map(str, allowed[of_class[k]])) or "no count"
             raise InputError(str(path), f"row {row}, column gpus", found, f"one of {shown}")
         requested.append(up)
-    if rounded:
-        notes.append(counted(rounded, "request for GPUs rounded up to a power of two"))
-    return requested
+    text = counted(rounded, "request for GPUs rounded up to a power of two")
+    return requested, [text] if rounded else []
 
 
 CLUSTER = {"gpus_per_node": 8, "eta": 0.6, "cap": "power", "pool": "a100", "restarts": True}
@@ -353,7 +293,7 @@ PRESETS = entries(
     Entry(
         "tiny",
         "6 jobs on 4 GPUs with 4 clocks and free restarts, where the optimum can be searched",
-        params=defaults(tiny),
+        params={"size": 6, "gpus": 4, "clocks": 4, "eta": 0.6, "pool": "a100"},
         seeded=True,
     ),
 )

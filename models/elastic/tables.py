@@ -26,16 +26,11 @@ Maker = Callable[[int, Floats, int, int], JobClass]
 """``maker(batch, clocks, gpus, gpus_per_node)``"""
 
 
-def maker_of(model: Trained, most_local_batch: float = np.inf) -> Maker:
+def maker_of(model: Trained) -> Maker:
     """Return how a model's classes are made, see `job_class`."""
-
-    def make(batch: int, clocks: Floats, gpus: int, per_node: int) -> JobClass:
-        return job_class(
-            model, batch, clocks, gpus=gpus, gpus_per_node=per_node,
-            most_local_batch=most_local_batch,
-        )  # fmt: skip
-
-    return make
+    return lambda batch, clocks, gpus, per_node: job_class(
+        model, batch, clocks, gpus=gpus, gpus_per_node=per_node
+    )
 
 
 def counts_up_to(most: int) -> list[int]:
@@ -50,14 +45,13 @@ def job_class(
     *,
     gpus: int,
     gpus_per_node: int,
-    most_local_batch: float = np.inf,
 ) -> JobClass:
     """Return the class of a model and a global batch: bs = batch/n, r = min(n, GPUs per node).
 
-    GPU counts are the powers of two up to min(G, batch) at which the local batch is at most
-    `most_local_batch`. Numbers that are no time or power are left for the door to refuse.
+    GPU counts are the powers of two up to min(G, batch). Numbers that are no time or power are
+    left for the door to refuse.
     """
-    counts = [n for n in counts_up_to(min(gpus, batch)) if batch / n <= most_local_batch]
+    counts = counts_up_to(min(gpus, batch))
     n = np.array(counts, dtype=float)[:, None]
     f = np.asarray(frequencies_mhz, dtype=float)[None, :]
     on_node = np.minimum(n, gpus_per_node)

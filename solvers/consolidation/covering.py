@@ -93,10 +93,10 @@ def solve_covering(
     for ell, v in enumerate(instance.width.tolist()):
         builder.row([*cover[ell], (artificial, float(v))], lower=float(v))
         if instance.gang and v > 1:
-            for i in range(len(rows)):
-                homes[ell, i] = home = builder.variable(upper=1.0, integer=True)
-                builder.row([*inside[ell][i], (home, -float(v))], lower=0.0)
-            builder.row([*((homes[ell, i], 1.0) for i in range(len(rows))), (artificial, 1.0)], 1.0)
+            for (server, *_), here in zip(rows, inside[ell], strict=True):
+                homes[ell, server] = home = builder.variable(upper=1.0, integer=True)
+                builder.row([*here, (home, -float(v))], lower=0.0)
+            builder.row([*((homes[ell, row[0]], 1.0) for row in rows), (artificial, 1.0)], 1.0)
     if instance.identical_servers:
         for one, other in itertools.pairwise(awake):
             builder.row([(one, 1.0), (other, -1.0)], lower=0.0)
@@ -105,7 +105,7 @@ def solve_covering(
     start[artificial] = 1.0
     answer = solve(model, backend="highs", limits=limits, seed=seed, start=start if found else None)
     if answer.values is not None and not answer.values[artificial]:
-        incumbent.offer(_placed(instance, uses, homes, rows, answer.values))
+        incumbent.offer(_placed(instance, uses, homes, answer.values))
     watts = 0.0 if answer.bound is None else answer.bound * (1 - SAFETY)
     # servers beyond those of the program, and placements no better than the incumbent, are left out
     bound = bound.raised(min(watts, known), f"sets of tasks that fit a GPU, {answer.solver}")
@@ -145,22 +145,19 @@ def _placed(
     instance: Instance,
     uses: list[_Use],
     homes: dict[tuple[int, int], int],
-    rows: list[list[int]],
     values: FloatArray,
 ) -> Placement:
     """Return the placement behind the values; a task that is covered too often leaves some GPUs."""
-    server = {ell: rows[i][0] for (ell, i), home in homes.items() if values[home]}
+    server = {ell: i for (ell, i), home in homes.items() if values[home]}
     left, taken = instance.width.copy(), set[int]()
     placement: list[list[int]] = [[] for _ in range(instance.tasks)]
     for use in uses:
         for _ in range(round(values[use.column])):
             gpu = next(g for g in use.gpus if g not in taken)
             taken.add(gpu)
+            here = instance.gpu_server[gpu]
             for ell in use.tasks:
-                if (
-                    left[ell]
-                    and server.get(ell, instance.gpu_server[gpu]) == instance.gpu_server[gpu]
-                ):
+                if left[ell] and server.get(ell, here) == here:
                     left[ell] -= 1
                     placement[ell].append(gpu)
     return [tuple(gpus) for gpus in placement]

@@ -90,7 +90,7 @@ class Exact:
     def run(self) -> Outcome:
         """Return the phases named at the top of this module."""
         construct(self.incumbent, self.limits, self.rng)
-        fill_gpus(self.incumbent, 0.0, self.limits, self.rng, DEFAULT.exact.fillings)
+        fill_gpus(self.incumbent, 0.0, self.limits, self.rng, tries=DEFAULT.exact.fillings)
         if self.done:
             return self._outcome()
         if self.by_counts and self.incumbent.placement is not None:

@@ -95,13 +95,13 @@ def power(
             m.row(f"clock_{i}_{j}", f[i, j] == clock)
 
     P_srv = [server.static_w for server in problem.servers]
-    P_gpu = {place: gpu_power(m, problem, place, x, y, f) for place in gpus}
+    P_gpu = {place: gpu_power(m, problem, place, x=x, y=y, f=f) for place in gpus}
     m.objective("power_6", m.sum(P_srv[i] * z[i] for i in servers) + m.sum(P_gpu.values()))
     return m, x
 
 
 def gpu_power(
-    m: Program, problem: ConsolidationProblem, place: tuple[int, int], x: Any, y: Any, f: Any
+    m: Program, problem: ConsolidationProblem, place: tuple[int, int], *, x: Any, y: Any, f: Any
 ) -> Any:
     """P_gs + α f of a GPU; of residents with lines of their own the highest."""
     kind = problem.kinds[int(problem.gpu_kind[problem.numbers[place]])]

@@ -49,7 +49,7 @@ def filling(
     levels = cost_levels(instance, own.bound_levels)
     bound = closed_form_bound(instance, levels, level_counts(instance, levels))
     incumbent = Incumbent(instance)
-    fill_gpus(incumbent, bound.watts, limits, rng, round(own.fillings * limits.effort))
+    fill_gpus(incumbent, bound.watts, limits, rng, tries=round(own.fillings * limits.effort))
     if incumbent.placement is None:
         construct(incumbent, limits, rng, 2)
         improve(incumbent, limits, bound.watts, rng)
@@ -62,6 +62,7 @@ def fill_gpus(
     target: float,
     limits: Limits,
     rng: np.random.Generator,
+    *,
     tries: int,
 ) -> None:
     """Offer `tries` fillings to the incumbent, until one has a power of `target` W.
@@ -80,13 +81,13 @@ def fill_gpus(
         power = FIRST_POWER if k == 0 else float(rng.uniform(*own.power))
         breadth = own.breadths[k // len(ways) % len(own.breadths)]
         limits.spend(CONSOLIDATION.filled * int(instance.entry_start[-1]))
-        place = _filled(instance, ways[k % len(ways)], power, breadth, FULL)
+        place = _filled(instance, ways[k % len(ways)], power, breadth)
         if place is not None:
             incumbent.offer_flat(place)
 
 
 def _filled(
-    instance: Instance, levels: CostLevels, power: float, breadth: tuple[int, ...], full: float
+    instance: Instance, levels: CostLevels, power: float, breadth: tuple[int, ...]
 ) -> IntArray | None:
     """Return one placement, or None; a capacity row weighs its demand over capacity to `power`."""
     limit = np.maximum(instance.capacity[0], 1)
@@ -101,7 +102,7 @@ def _filled(
     left: IntArray = np.tile(instance.capacity[0], (instance.gpus, 1))
     filling = Filling(
         order, instance.demand, weight, instance.entry_start, left, np.ones(instance.gpus),
-        shares / limit, np.array(breadth, dtype=np.int64), full, place
+        shares / limit, np.array(breadth, dtype=np.int64), FULL, place
     )  # fmt: skip
     done = fill(
         filling, np.append(first, len(order)), instance.width[order][first],

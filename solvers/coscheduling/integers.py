@@ -149,6 +149,7 @@ def minimise(
     problem: CoschedulingProblem,
     data: Integers,
     cost: Any,
+    *,
     makespan: Any,
     known: float,
 ) -> None:

@@ -54,7 +54,7 @@ class Intervals:
         self._alike()
         self._areas()
         cost = sum(self.data.costs[a, g] * x for a, g, x in self._terms())
-        minimise(self.model, problem, self.data, cost, self.makespan, known)
+        minimise(self.model, problem, self.data, cost, makespan=self.makespan, known=known)
 
     def _job(self, job: int) -> None:
         data, model, a = self.data, self.model, self.problem.jobs[job]

@@ -54,7 +54,7 @@ class Lanes:
             self._application(a, jobs)
         self._capacity()
         cost = sum(self.data.costs[a, g] * n for (a, g, _), n in self.number.items())
-        minimise(self.model, problem, self.data, cost, self.makespan, known)
+        minimise(self.model, problem, self.data, cost, makespan=self.makespan, known=known)
 
     def _application(self, a: int, jobs: int) -> None:
         """Add variables: how many jobs of application `a` run on g GPUs in each lane."""

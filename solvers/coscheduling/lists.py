@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,11 +11,16 @@ from optgap.models.limits import Limits
 from optgap.models.times import slack_s
 from optgap.models.work import WORK
 from optgap.solvers.coscheduling.area import energy_j
+from optgap.solvers.engines.annealing import walk
 
 Start = tuple[int, int, float]
 """(job, GPU count, start in s)."""
+Listed = tuple[list[int], list[Start]]
+"""An order of jobs and its schedule."""
 MOST_MOVES, MOVES_TIMES_JOBS = 25_000, 1_500_000
 """Largest number of moves of simulated annealing, and of moves times jobs."""
+HEATS = 1 / 10, 1 / 300
+"""First and last temperature, of the way to what is enough."""
 
 
 def in_order(
@@ -105,13 +109,14 @@ def annealed(
     starts: Sequence[Start],
     rng: np.random.Generator,
     limits: Limits,
+    *,
     enough: float,
     first: Sequence[int] = (),
 ) -> list[Start]:
     """Return the best list schedule on the way of simulated annealing over orders, from `starts`.
 
     GPU counts stay. A move swaps two jobs of the order or puts one elsewhere; the temperature
-    falls from a third of the way to `enough`, at which the search ends.
+    falls from a tenth of the way to `enough`, at which the search ends.
     """
     counts = [0] * len(problem)
     for job, count, _ in starts:
@@ -119,25 +124,25 @@ def annealed(
     held = set(first)
     ranked = sorted(starts, key=lambda item: (item[2], item[0]))
     order = [job for job, _, _ in ranked if job not in held]
-    best, least = list(starts), value_of(problem, starts)
-    current, start = least, (least - enough) / 3
-    moves = round(limits.effort * min(MOST_MOVES, MOVES_TIMES_JOBS // len(problem)))
-    for k in range(moves):
-        if least <= enough or limits.stop is not None or len(order) < 2:
-            break
-        i, j = (int(x) for x in rng.integers(len(order), size=2))
-        other = order.copy()
+    value = value_of(problem, starts)
+    if value <= enough or len(order) < 2:
+        return list(starts)
+
+    def neighbour(state: Listed) -> tuple[Listed, float]:
+        other = state[0].copy()
+        i, j = (int(x) for x in rng.integers(len(other), size=2))
         if rng.random() < 0.5:
             other[i], other[j] = other[j], other[i]
         else:
             other.insert(j, other.pop(i))
-        found = greedy(problem, counts, [*first, *other])
         limits.spend(WORK.coscheduling_start * len(problem))
-        value = value_of(problem, found)
-        temperature = start * (1 - k / moves)
-        worse = value - current
-        if worse <= 0 or (temperature > 0 and rng.random() < math.exp(-worse / temperature)):
-            order, current = other, value
-        if value < least:
-            best, least = found, value
-    return best
+        found = greedy(problem, counts, [*first, *other])
+        return (other, found), value_of(problem, found)
+
+    moves = round(limits.effort * min(MOST_MOVES, MOVES_TIMES_JOBS // len(problem)))
+    heats = HEATS[0] * (value - enough), HEATS[1] * (value - enough)
+    begun = (order, list(starts))
+    best, _ = walk(
+        begun, value, neighbour, limits, tries=moves, heats=heats, rng=rng, enough=enough
+    )
+    return best[1]

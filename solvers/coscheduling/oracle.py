@@ -75,7 +75,7 @@ def intervals(problem: CoschedulingProblem, *, limits: Limits, seed: int) -> Out
     fastest = [problem.application(job).fastest.gpu_count for job in range(len(problem))]
     start = in_order(problem, fastest, range(len(problem)))
     program = Intervals(problem, 0.0)
-    return _outcome(problem, _searched(program, start, Bounded(0.0, "nothing"), limits, seed, 1))
+    return _outcome(problem, _searched(program, start, Bounded(0.0, "nothing"), limits, seed=seed))
 
 
 def _outcome(problem: CoschedulingProblem, found: Found) -> Outcome:
@@ -99,11 +99,12 @@ def best_schedule(
     limits: Limits,
     seed: int,
     workers: int = 1,
+    *,
     first: Sequence[int] = (),
 ) -> Found:
     """Return what `oracle` finds; the jobs of `first` run already: they start at time 0."""
     if problem.objective.goal == "edp":
-        return _best_product(problem, limits, seed, workers, first)
+        return _best_product(problem, limits, seed, workers, first=first)
     led = _bounded(problem, limits, seed)
     fastest = [problem.application(job).fastest.gpu_count for job in range(len(problem))]
     lists = [listed(problem, counts, first) for counts in (fastest, led.counts) if counts]
@@ -111,17 +112,17 @@ def best_schedule(
     enough, lanes = led.bound * (1 + CLOSE), two_at_most(problem) and not first
     if not lanes and len(problem) > FEW:
         rng, part = np.random.default_rng(seed), limits.within(0.5 * limits.remaining)
-        best = annealed(problem, best, rng, part, enough, first)
+        best = annealed(problem, best, rng, part, enough=enough, first=first)
     value = value_of(problem, best)
     limits.progress("lists of jobs", value, led.bound)
     if value <= enough:
         return Found(best, value, led, Termination.COMPLETED, True)
     program = Lanes(problem, led.bound) if lanes else Intervals(problem, led.bound, first)
-    return _searched(program, best, led, limits, seed, workers)
+    return _searched(program, best, led, limits, seed=seed, workers=workers)
 
 
 def _best_product(
-    problem: CoschedulingProblem, limits: Limits, seed: int, workers: int, first: Sequence[int]
+    problem: CoschedulingProblem, limits: Limits, seed: int, workers: int, *, first: Sequence[int]
 ) -> Found:
     """Energy times makespan: the best schedule at any of several prices of time."""
     best: list[Start] | None = None
@@ -131,7 +132,7 @@ def _best_product(
         nonlocal best, by
         # a search that does not end leaves work for the other prices
         share = limits.within(max(0.2 * limits.remaining, 0.05))
-        found = best_schedule(part, share, seed, workers, first)
+        found = best_schedule(part, share, seed, workers, first=first)
         if best is None or value_of(problem, found.starts) < value_of(problem, best):
             best = found.starts
             limits.progress("prices of time", value_of(problem, best), None)
@@ -158,8 +159,9 @@ def _searched(
     best: list[Start],
     led: Bounded,
     limits: Limits,
-    seed: int,
-    workers: int,
+    *,
+    seed: int = 0,
+    workers: int = 1,
 ) -> Found:
     """Run CP-SAT until a schedule meets the bound, it proves more, or time is up."""
     from ortools.sat.python import cp_model

@@ -138,7 +138,7 @@ def relaxation(
             took = problem.applications[kind[0]].mode(g)
             if kind[1] >= release and took is not None:
                 work.setdefault(g, []).append((column, -took.runtime_s / horizon))
-        _rows(builder, found, work, makespan, release / horizon * (1 - 1e-12))
+        _rows(builder, found, work, makespan, release=release / horizon * (1 - 1e-12))
     off = TOLERANCE * (len(problem) + 1 + len(releases))
     return Relaxation(builder.build(), x, makespan, horizon, unit, off)
 
@@ -148,6 +148,7 @@ def _rows(
     found: list[tuple[int, ...]],
     work: dict[int, list[tuple[int, float]]],
     makespan: int,
+    *,
     release: float,
 ) -> None:
     """Time in each pattern from `release` on, enough for the `work` on every GPU count."""

@@ -6,16 +6,12 @@ of all is the optimum: *optimal* means proven to within `TUNING.gap` of the mean
 completion time. Where starts take time, a start is a configuration that does no work, and a job
 pays for the share of its work that it does on each GPU count; an order is divided further by
 whether a job uses a count, which then takes a whole start. That bounds every schedule, and the
-search ends at the best schedule known. Jobs that come when all before them are done for sure are
-searched by themselves. No bound rests on a solver's tolerances.
+search ends at the best schedule known. No bound rests on a solver's tolerances.
 """
 
 from __future__ import annotations
 
-import heapq
-import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -39,11 +35,11 @@ from optgap.solvers.elastic.orders import (
     Use,
     Uses,
     following,
-    one_by_one,
     serial,
 )
 from optgap.solvers.elastic.parameters import ExhaustiveParams
 from optgap.solvers.elastic.prices import Bounded, bounded
+from optgap.solvers.engines.best_first import BestFirst
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +50,7 @@ class ExhaustiveTuning:
     ----------
     few: jobs up to which the search takes seconds.
     most_jobs: more orders than these have are not gone through in any time.
-    most_charged: jobs of a group that are searched where starts take time, as a program of twelve
+    most_charged: jobs that are searched where starts take time, as a program of twelve
         takes a second; more are bounded by prices only.
     least_start_s: where a start takes less, it is not charged.
     prices_share: of a budget, for the bound by prices.
@@ -91,20 +87,19 @@ def chargeable(problem: ElasticProblem) -> bool:
 
 
 class Node(NamedTuple):
-    """An open node; of those of the least bound the one of the least number comes first.
+    """An open node.
 
     Parameters
     ----------
-    bound: s. number: breaks ties. events: a prefix or an order of events.
+    bound: s. events: a prefix or an order of events.
     uses: what is decided. use: what is decided next. solved: whether its program was solved.
     """
 
     bound: float
-    number: int
-    events: Events
-    uses: Uses
-    use: Use | None
-    solved: bool
+    events: Events = ()
+    uses: Uses = ()
+    use: Use | None = None
+    solved: bool = False
 
 
 class OrderSearch:
@@ -141,12 +136,11 @@ class OrderSearch:
             self.found = min(found, serial(tables) * (1 + ROUNDING))
         else:
             self.found = waited(tables, self.best)
-        least = outwards(tables.fastest_s.tolist())
-        self.heap = [Node(least, 0, (), (), None, False)]
-        self.counter = itertools.count(1)
-        self.left_out = math.inf  # the least value of orders that were not pursued
+        self.left_out = math.inf  # the least value of orders that are not divided further
         self.stopped: Termination | None = None
         self.spent = False
+        root = Node(outwards(tables.fastest_s.tolist()))
+        self.search = BestFirst([root], self._expand, lambda: min(self.cut, self.left_out))
 
     @property
     def cut(self) -> float:
@@ -154,31 +148,16 @@ class OrderSearch:
         return self.found * (1 - TUNING.gap)
 
     @property
-    def end(self) -> float:
-        """The value of an open prefix from which on the search is done, s.
-
-        With starts charged no order has a schedule, and the value of one that is not divided
-        further is all that is proven.
-        """
-        return min(self.cut, self.left_out) if self.tables.charged else self.cut
-
-    @property
     def proven(self) -> float:
         """A bound on Σ (completion − submission), s."""
-        open_ = self.heap[0].bound if self.heap else math.inf
-        return min(self.left_out, open_, self.found)
+        return min(self.search.bound, self.found)
 
     def run(self) -> None:
         """Until nothing better is left, or the limits say stop."""
         if not self.tables.charged:
             self._improve()
-        while self.stopped is None and self.heap and self.heap[0].bound < self.end:
-            self.stopped = self.limits.stop
-            if self.orders.programs >= self.most:
-                self.spent = True
-                return
-            if self.stopped is None:
-                self._look()
+        stopped = self.search.run(self.limits)
+        self.stopped = self.stopped or stopped
 
     def _improve(self) -> None:
         """Improve the best order by an order of the worth of work there, as long as that helps."""
@@ -197,45 +176,34 @@ class OrderSearch:
             steps = by_worth(self.tables, known.worth)
             self._offer(steps)
 
-    def _look(self) -> None:
-        """Solve the best open node's program, or divide the node if that is done.
+    def _expand(self, node: Node) -> list[Node] | None:
+        """Solve a node's program, or divide the node if that is done.
 
-        A node stays open where its value is not known.
+        With starts charged no order has a schedule, and the value of one that is not divided
+        further is the most that can be proven.
         """
-        value, _, events, uses, use, solved = self.heap[0]
-        whole = len(events) == 2 * self.tables.size - 1
+        bound, events, uses, use, solved = node
+        if solved and use is not None:
+            return [Node(bound, events, (*uses, (use, so))) for so in (False, True)]
         if solved:
-            heapq.heappop(self.heap)
-            if use is not None:
-                for so in (True, False):
-                    self._open(value, events, (*uses, (use, so)), None, False)
-                return
-            for child in following(events, self.tables.submit_s, self.first):
-                self._open(value, child, uses, None, False)
-            return
+            after = following(events, self.tables.submit_s, self.first)
+            return [Node(bound, child, uses) for child in reversed(after)]
+        if self.orders.programs >= self.most:
+            self.spent = True
+            return None
         known = self.orders.solve(events, self.cut, uses)
         if known is None:
             self.stopped = Termination.ERROR if self.orders.trouble else self.orders.stopped
-            return
-        heapq.heappop(self.heap)
-        value = max(value, known.value)
+            return None
+        bound = max(bound, known.value)
         if known.steps is not None:
             self._offer(list(known.steps))
-        if whole and known.use is None:
-            self.left_out = min(self.left_out, value)
-        else:
-            self._open(value, events, uses, known.use, True)
-
-    def _open(
-        self, value: float, events: Events, uses: Uses, use: Use | None, solved: bool
-    ) -> None:
-        """Add an open node, unless it is no better than the best schedule."""
-        if value < self.cut:
-            # deeper first among equals
-            node = Node(value, -next(self.counter), events, uses, use, solved)
-            heapq.heappush(self.heap, node)
-        else:
-            self.left_out = min(self.left_out, value)
+        if len(events) == 2 * self.tables.size - 1 and known.use is None:
+            if self.tables.charged:
+                self.left_out = min(self.left_out, bound)
+            self.search.prune(bound)
+            return []
+        return [Node(bound, events, uses, known.use, True)]
 
     def _offer(self, steps: list[Step]) -> None:
         found = waited(self.tables, steps)
@@ -262,17 +230,6 @@ def dominated(problem: ElasticProblem, charged: bool = False) -> list[set[int]]:
     return first
 
 
-def apart(problem: ElasticProblem) -> list[list[int]]:
-    """Return the jobs in groups that share no time in some optimal schedule: see `one_by_one`."""
-    tables = Tables(problem)
-    groups = [[0]]
-    for j, end in enumerate(one_by_one(tables)[:-1], start=1):
-        if tables.submit_s[j] >= end * (1 + ROUNDING):
-            groups.append([])
-        groups[-1].append(j)
-    return groups
-
-
 def completions(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
     """Return (J,) the last end of each job, s."""
     found = np.zeros(len(problem))
@@ -293,89 +250,62 @@ def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int, **given: A
     if not bounds(problem):
         found, expected = NoQuote(f"{len(problem)} jobs"), f"at most {TUNING.most_jobs} jobs"
         raise InputError("exhaustive", "", found, expected)
-    groups = apart(problem)
     if chargeable(problem):
         prices = bounded(problem, limits.within(TUNING.prices_share * limits.remaining))
-        most = round(options.programs * limits.effort)
-        return searched(problem, limits, groups, np.full(len(problem), np.inf), prices, most)
-    searches = [OrderSearch(problem.subset(jobs), limits) for jobs in groups]
-    for part in searches:
-        part.run()
-    return _outcome(problem, searches, groups)
+        return searched(problem, limits, math.inf, prices, round(options.programs * limits.effort))
+    search = OrderSearch(problem, limits)
+    search.run()
+    return _outcome(problem, search)
 
 
 def searched(
-    problem: ElasticProblem,
-    limits: Limits,
-    groups: Sequence[Sequence[int]],
-    ends_s: Floats,
-    prices: Bounded,
-    most: int,
+    problem: ElasticProblem, limits: Limits, found: float, prices: Bounded, most: int
 ) -> Outcome:
     """Return what a search with starts charged proves, and prices where these prove more.
 
     Parameters
     ----------
-    groups: the jobs, in parts that are searched by themselves if they are small.
-    ends_s: (J,) completions of the best schedule known; infinite for none.
-    prices: the bound on all.
+    found: Σ (completion − submission) of the best schedule known, s; infinite for none.
+    prices: the bound by prices.
     most: programs that are solved at most.
     """
-    waited_s = ends_s - problem.jobs.submit_s
-    proven, programs = [], 0
-    stopped, spent, trouble = None, False, ""
-    for k, jobs in enumerate(sorted(groups, key=len)):
-        limited = limits.within(limits.remaining / (len(groups) - k))
-        part, own = problem.subset(jobs), prices
-        if len(groups) > 1:
-            share = limits.within(TUNING.prices_share * limited.remaining)
-            own = bounded(part, share)
-        found = math.fsum(waited_s[list(jobs)].tolist())
-        proven.append(min(found, own.bound * len(jobs)))
-        if len(jobs) > TUNING.most_charged:
-            continue
-        search = OrderSearch(part, limited, True, found, most - programs)
+    bound, by, message = prices.bound, prices.by, ""
+    stopped, programs = prices.stopped, 0
+    if len(problem) <= TUNING.most_charged:
+        search = OrderSearch(problem, limits, True, found, most)
         search.run()
-        proven[-1] = max(proven[-1], search.proven)
-        programs, spent = programs + search.orders.programs, spent or search.spent
-        stopped, trouble = stopped or search.stopped, trouble or search.orders.trouble
-    bound, by = outwards(proven) / len(problem) * (1 - ROUNDING), BY_STARTED
-    if prices.bound >= bound:
-        bound, by = prices.bound, prices.by
-    after = counted(most, "program")
-    ended = f"the bound's search ended after {after}; more may prove more" if spent else ""
+        stopped, programs = search.stopped, search.orders.programs
+        proven = outwards([search.proven]) / len(problem) * (1 - ROUNDING)
+        bound, by = max((bound, by), (proven, BY_STARTED), key=lambda known: known[0])
+        message = search.orders.trouble
+        if search.spent:
+            message = (
+                f"the bound's search ended after {counted(most, 'program')}; more may prove more"
+            )
     return Outcome(
         None, Status.BOUND_ONLY, stopped or Termination.COMPLETED, bound=bound, bound_by=by,
-        info={"programs": programs, "groups": len(groups)},
-        message="; ".join(filter(None, (trouble, ended))),
+        info={"programs": programs}, message=message,
     )  # fmt: skip
 
 
-def _outcome(
-    problem: ElasticProblem, searches: list[OrderSearch], groups: list[list[int]]
-) -> Outcome:
-    """Return what searches with free starts found: *optimal* if their bounds are within the gap."""
-    proof = outwards([part.proven for part in searches]) / len(problem) * (1 - ROUNDING)
-    programs = sum(part.orders.programs for part in searches)
+def _outcome(problem: ElasticProblem, search: OrderSearch) -> Outcome:
+    """Return what a search with free starts found: *optimal* if its bound is within the gap."""
+    proof = outwards([search.proven]) / len(problem) * (1 - ROUNDING)
+    programs, stopped = search.orders.programs, search.stopped
     by = BY if programs else "every job alone"
-    stopped = next((part.stopped for part in searches if part.stopped is not None), None)
     if stopped is not None:
         proof, by = max((proof, by), closed_form(problem), key=lambda known: known[0])
         proof *= 1 - SAFE
-    termination = stopped or Termination.COMPLETED
-    info = {"programs": programs, "groups": len(searches)}
-    trouble = next(filter(None, (part.orders.trouble for part in searches)), "")
+    termination, info = stopped or Termination.COMPLETED, {"programs": programs}
     if not problem.overhead.free:
+        trouble = "; ".join(filter(None, (search.orders.trouble, "restarts taken as free")))
         return Outcome(
             None, Status.BOUND_ONLY, termination, bound=proof, bound_by=by, info=info,
-            message="; ".join(filter(None, (trouble, "restarts taken as free"))),
+            message=trouble,
         )  # fmt: skip
-    rows: list[tuple[int, float, float, int, int, int, int]] = []
-    for part, jobs in zip(searches, groups, strict=True):
-        rows += [(jobs[row[0]], *row[1:]) for row in part.tables.segments(part.best)]
-    closed = stopped is None and all(part.proven >= part.cut for part in searches)
-    status = Status.OPTIMAL if closed else Status.FEASIBLE
+    solution = ElasticSolution.of(search.tables.segments(search.best), switch_off=True)
+    closed = stopped is None and search.proven >= search.cut
     return Outcome(
-        ElasticSolution.of(rows, switch_off=True), status, termination, bound=proof, bound_by=by,
-        info=info, message=trouble,
+        solution, Status.OPTIMAL if closed else Status.FEASIBLE, termination, bound=proof,
+        bound_by=by, info=info, message=search.orders.trouble,
     )  # fmt: skip

@@ -23,8 +23,6 @@ from optgap.models.spec import chosen
 from optgap.models.work import ELASTIC
 from optgap.solvers.elastic.exhaustive import TUNING as EXHAUSTIVE
 from optgap.solvers.elastic.exhaustive import (
-    apart,
-    bounds,
     chargeable,
     completions,
     exhaustive,
@@ -198,8 +196,7 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
         made = completions(problem, search.best.solution)
     proof = bounded(problem, share, rounds=options.rounds, ends_s=made)
     search.by_prices(proof.worth)
-    groups = apart(problem) if bounds(problem) and chargeable(problem) else []
-    charged = any(len(jobs) <= EXHAUSTIVE.most_charged for jobs in groups)
+    charged = len(problem) <= EXHAUSTIVE.most_charged and chargeable(problem)
     if charged:
         search.limits = limits.within(TUNING.vary_share * limits.remaining)
     elif len(problem) <= EXHAUSTIVE.few:  # with restarts taken as free the optimum is soon known
@@ -210,8 +207,9 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
     search.limits, ended = limits, ""
     if charged and search.best is not None:
         ends_s = completions(problem, search.best.solution)
+        found = math.fsum((ends_s - problem.jobs.submit_s).tolist())
         most = round(ExhaustiveParams.programs * limits.effort)
-        known = searched(problem, limits, groups, ends_s, proof, most)
+        known = searched(problem, limits, found, proof, most)
         proof, ended = best_of(proof, known), known.message
     return search.outcome(proof, ended)
 

@@ -19,7 +19,7 @@ from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends.safe import outwards
-from optgap.solvers.elastic.area import SAFE, alone, best_mixture, closed_form, least_shares
+from optgap.solvers.elastic.area import SAFE, alone, best_mixture, closed_form
 from optgap.solvers.elastic.lagrangian import Setting, evaluate
 from optgap.solvers.engines.ascent import Ascended, Priced, ascend
 
@@ -61,44 +61,21 @@ def first_prices(
 ) -> tuple[Floats, Floats]:
     """Edges and `Market` prices from the completions of the best one-machine bound, or those given.
 
-    One second more of the whole machine at t would let every job that ends after t in the same
-    busy period end that much earlier: their number is the price of all GPUs and power then.
+    One second more of the whole machine at t would let every job that has been submitted, and ends
+    after t, end about that much earlier: their number is the price of all GPUs and power then.
     """
     weight, _, ends = best_mixture(problem)
     ends = np.sort(ends if ends_s is None else ends_s)
-    work = problem.jobs.iterations * least_shares(problem, weight)[problem.jobs.of_class]
-    starts, stops = _busy(problem.jobs.submit_s, work)
-    last = float(ends[-1])
     slack = max(1.0, float(np.median(problem.least_jct_s)))
-    horizon = 1.15 * last + 2 * slack
-    edges = np.linspace(0.0, horizon, pieces + 1)
+    edges = np.linspace(0.0, 1.15 * float(ends[-1]) + 2 * slack, pieces + 1)
     middle = 0.5 * (edges[1:] + edges[:-1])
-    stop = np.zeros(pieces)
-    for a, b in zip(starts, stops, strict=True):
-        stop = np.where((middle >= a) & (middle < b), b, stop)
-    later = np.searchsorted(ends, stop, side="right") - np.searchsorted(ends, middle)
-    waiting = np.where(stop > 0, np.maximum(later, 0), 0).astype(float)
-    prices = [weight * waiting]
+    submitted = np.searchsorted(problem.jobs.submit_s, middle, side="right")
+    present = (submitted - np.searchsorted(ends, middle)).astype(float)
+    prices = [weight * present]
     if math.isfinite(problem.power_limit_w):
-        prices.append((1 - weight) * waiting)
+        prices.append((1 - weight) * present)
     floored = [np.maximum(p, TUNING.floor * max(1.0, float(p.max()))) for p in prices]
     return edges, np.concatenate(floored)
-
-
-def _busy(submit: Floats, work: Floats) -> tuple[list[float], list[float]]:
-    """Begins and ends of the busy periods of one machine."""
-    starts: list[float] = []
-    stops: list[float] = []
-    now = -math.inf
-    for t, w in zip(submit.tolist(), work.tolist(), strict=True):
-        if t > now:
-            if starts:
-                stops.append(now)
-            starts.append(t)
-            now = t
-        now += w
-    stops.append(now)
-    return starts, stops
 
 
 class Market:
@@ -149,6 +126,7 @@ def bounded(
     limits: Limits,
     pieces: int = 0,
     rounds: int = 0,
+    *,
     ends_s: Floats | None = None,
 ) -> Bounded:
     """Return the best bound of prices from one machine's, or a schedule's, completions."""

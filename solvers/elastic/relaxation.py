@@ -16,9 +16,8 @@ which is added up here. `optgap.solvers.elastic.formulation` has the same equati
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,30 +29,19 @@ from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.elastic.area import SAFE, closed_form
 from optgap.solvers.elastic.snapshot import Choices, Snapshot
 
-FORBIDDEN = 1e3
-"""Cost of waiting if no job may wait, relative to the longest job."""
 NOTHING = 1e-6
 """Least worth of all GPUs, or all watts, if short, relative to the jobs' times."""
 
 
-@dataclass(frozen=True)
-class Prices:
-    """Prices of a decision's resources.
-
-    Parameters
-    ----------
-    bound: lower bound on Σ remaining times, s.
-    gpu_s: s saved by one more GPU.
-    watt_s: s saved by one more W; 0 without a limit.
-    """
+class Prices(NamedTuple):
+    """Lower bound on Σ remaining times, s, and what one more GPU and one more W would save, s."""
 
     bound: float
     gpu_s: float
     watt_s: float
 
 
-@dataclass(frozen=True)
-class _Table:
+class Table(NamedTuple):
     """One row per pair of a job and a way to run it, waiting last of each job's."""
 
     job: Ints
@@ -61,22 +49,16 @@ class _Table:
     n: Floats
     P: Floats
 
-    @classmethod
-    def of(cls, snapshot: Snapshot) -> _Table:
-        """Return the table of a decision."""
-        choices = snapshot.choices
-        H = snapshot.wait_s
-        if not math.isfinite(H):
-            H = FORBIDDEN * float(snapshot.remaining.max()) * float(choices.time_s.max())
-        rows = []
-        for j, c in enumerate(snapshot.of_class.tolist()):
-            own = slice(int(choices.first[c]), int(choices.first[c + 1]))
-            JCT = snapshot.remaining[j] * choices.time_s[own]
-            job = np.full(len(JCT), j)
-            rows.append(np.stack([job, JCT, choices.gpus[own], choices.watts[own]]))
-            rows.append(np.array([[j], [H], [0], [0]]))
-        job, JCT, n, P = np.concatenate(rows, axis=1)
-        return cls(job.astype(np.int64), JCT, n, P)
+
+def table_of(snapshot: Snapshot) -> Table:
+    """Return the table of a decision, in which jobs may wait."""
+    c, H, parts = snapshot.choices, snapshot.wait_s, []
+    for j, (k, left) in enumerate(zip(snapshot.of_class, snapshot.remaining, strict=True)):
+        own = slice(int(c.first[k]), int(c.first[k + 1]))
+        columns = (left * c.time_s[own], c.gpus[own], c.watts[own])
+        full = (np.append(x, last) for x, last in zip(columns, (H, 0.0, 0.0), strict=True))
+        parts.append((np.full(own.stop - own.start + 1, j), *full))
+    return Table(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def relaxation(
@@ -118,7 +100,7 @@ def relaxation(
 
 def relaxed(snapshot: Snapshot) -> Prices:
     """Return a proven bound on the decision, and the prices of its GPUs and watts."""
-    table = _Table.of(snapshot)
+    table = table_of(snapshot)
     gpu, watt = _multipliers(table, snapshot)
     # what an interior point leaves of a price where nothing is short
     least = NOTHING * float(np.median(table.JCT)) * len(snapshot.remaining)
@@ -127,7 +109,7 @@ def relaxed(snapshot: Snapshot) -> Prices:
     return Prices(_dual(table, snapshot, gpu, watt), gpu, watt)
 
 
-def _multipliers(table: _Table, snapshot: Snapshot) -> tuple[float, float]:
+def _multipliers(table: Table, snapshot: Snapshot) -> tuple[float, float]:
     """Return λ and μ by CVXPY, in units of the median time, all GPUs and the whole limit."""
     cp: Any = import_module("cvxpy")  # whose functions carry no types
     sparse: Any = import_module("scipy.sparse")
@@ -154,7 +136,7 @@ def _price(rule: Any) -> float:
     return max(0.0, found) if math.isfinite(found) else 0.0
 
 
-def _dual(table: _Table, snapshot: Snapshot, gpu: float, watt: float) -> float:
+def _dual(table: Table, snapshot: Snapshot, gpu: float, watt: float) -> float:
     """Weak duality, see above; less what floating point may have added."""
     reduced = table.JCT + gpu * table.n + watt * table.P
     least = np.full(len(snapshot.remaining), np.inf)

@@ -13,6 +13,7 @@ import numpy as np
 
 from optgap.models.compiled import compiled, inner
 from optgap.models.queueing.arrays import FloatArray, IntArray
+from optgap.solvers.engines.annealing import Random, allowed, draw, random_of
 from optgap.solvers.queueing.list_schedule import (
     LATE,
     NOBODY,
@@ -26,9 +27,6 @@ from optgap.solvers.queueing.list_schedule import (
     slack,
 )
 
-PRIME = 2147483647
-"""2³¹ − 1: random numbers are Park and Miller's, alike in both ways a kernel is run."""
-
 
 class ListSearch(NamedTuple):
     """Everything that annealing works on.
@@ -41,7 +39,7 @@ class ListSearch(NamedTuple):
     start, node: the schedule being tried.
     after: per place of the list the cost of the jobs from there on, and the last of their ends.
     costs: of `plan` and of `best`, shape (2,).
-    random: the state of the random numbers, 1 to `PRIME` − 1, shape (1,).
+    random: the state of the random numbers.
     """
 
     stream: Stream
@@ -53,7 +51,7 @@ class ListSearch(NamedTuple):
     node: IntArray
     after: FloatArray
     costs: FloatArray
-    random: IntArray
+    random: Random
 
 
 class Moves(NamedTuple):
@@ -88,16 +86,8 @@ def search_of(stream: Stream, order: IntArray, nodes: int, seed: int) -> ListSea
         np.zeros(held, dtype=np.int64),
         np.zeros((2, count + 1)),
         np.full(2, np.inf),
-        np.array([1 + (seed * 48271 + 12345) % (PRIME - 1)], dtype=np.int64),
+        random_of(seed),
     )
-
-
-@inner
-def draw(random: IntArray) -> float:
-    """Return a random number, above 0 and below 1."""
-    random[0] = random[0] * 48271 % PRIME
-    number: float = random[0] / PRIME
-    return number
 
 
 @inner
@@ -155,7 +145,7 @@ def _shift(order: IntArray, p: int, q: int) -> None:
 
 
 @compiled
-def anneal(
+def try_moves(
     search: ListSearch,
     begin: Machine,
     moves: Moves,
@@ -180,7 +170,6 @@ def anneal(
     kept_wish = np.empty(nodes, dtype=np.int64)
     near, far = moves.earlier + moves.behind, moves.earlier + moves.behind + moves.anywhere
     for i in range(tries):
-        heat = heats[0] * (heats[1] / heats[0]) ** (i / tries)
         kind, p, q = draw(random), first, first
         if kind < near or (kind >= far and nodes > 1):
             for _ in range(8):  # a job that waits, or any after a few attempts
@@ -213,7 +202,7 @@ def anneal(
                     wish[other] = wish[h]
             wish[h] = k
         _shift(plan.order, p, q)
-        most = search.costs[0] - heat * np.log(draw(random))
+        most = search.costs[0] + allowed(i, tries, heats[0], heats[1], draw(random))
         copy_machine(search.before, search.now)
         end = decode(
             stream, plan, search.now, search.start, search.node,

@@ -18,19 +18,21 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from optgap.models.compiled import python_of
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import slack_s
 from optgap.models.work import WORK
+from optgap.solvers.engines.annealing import anneal, draw
 from optgap.solvers.queueing.list_annealing import (
     ListSearch,
     Moves,
-    anneal,
     return_to_best,
     schedule,
     search_of,
+    try_moves,
     wait_for_nodes,
 )
 from optgap.solvers.queueing.list_schedule import held_gpus, machine_of, stream_of
@@ -46,26 +48,27 @@ EVENTS = 256
 """Events that are served between two looks at the limits."""
 
 
+MOVES = Moves(earlier=0.35, behind=0.30, anywhere=0.10, reach=40, doubt=0.25)
+"""Rules of moves; `doubt` is a share of the mean duration."""
+
+
 @dataclass(frozen=True)
-class Annealing:
+class OfflineTuning:
     """Settings of the search for a schedule with hindsight.
 
     Parameters
     ----------
-    moves: lists tried per start; 0 for `most_moves`, but no more than `job_moves` per job and
-        `pair_moves` per pair, and fewer for more than `long_jobs` jobs, in proportion.
     starts: independent searches, side by side; the best of them counts.
+    most_moves: lists tried per start, but no more than `job_moves` per job and `pair_moves` per
+        pair, and fewer for more than `long_jobs` jobs, in proportion.
     hot, cold: temperatures at the beginning, by turns for the starts, and at the end, of the mean
         duration.
     hot_few, cold_few: the same where there are fewer than `enough` moves per job.
     window: places of a window, at least and at most.
     chunk: moves within one window; fewer where more than 10,000 jobs may have to be scheduled
         again.
-    doubt: see `decode`, of the mean duration.
-    earlier, behind, anywhere, reach: see `Moves`.
     """
 
-    moves: int = 0
     starts: int = 4
     most_moves: int = 2_000_000
     job_moves: int = 5000
@@ -78,23 +81,14 @@ class Annealing:
     enough: int = 500
     window: tuple[int, int] = (20, 60)
     chunk: int = 300
-    doubt: float = 0.25
-    earlier: float = 0.35
-    behind: float = 0.30
-    anywhere: float = 0.10
-    reach: int = 40
 
-    def heats(self, number: int, count: int, budget: int) -> tuple[float, float]:
-        """Return the first and the last temperature of a start."""
-        if budget < self.enough * count:
-            return self.hot_few, self.cold_few
-        return self.hot[number % len(self.hot)], self.cold
-
-    def budget(self, count: int, effort: float) -> int:
-        """Moves per start."""
+    def moves(self, count: int) -> int:
+        """Moves per start for so many jobs."""
         most = min(self.job_moves * count, self.pair_moves * count * count)
-        most = min(most, int(self.most_moves * min(1.0, self.long_jobs / count)))
-        return max(1, int((self.moves or most) * effort))
+        return min(most, int(self.most_moves * min(1.0, self.long_jobs / count)))
+
+
+TUNING = OfflineTuning()
 
 
 class Annealed(NamedTuple):
@@ -116,7 +110,7 @@ def offline(problem: QueueingProblem, *, limits: Limits, seed: int, moves: int =
 
     Parameters
     ----------
-    moves: see `Annealing`.
+    moves: lists tried per start; 0 for the default.
 
     Raises
     ------
@@ -130,10 +124,10 @@ def offline(problem: QueueingProblem, *, limits: Limits, seed: int, moves: int =
         values = [float(problem.value(search.best.start)) for search in searches]
         limits.progress("annealing", min(values, default=None), None)
 
-    settings = Annealing(moves=moves)
+    moves = max(1, int((moves or TUNING.moves(len(problem))) * limits.effort))
     tasks = [
-        partial(_searched, problem, settings, seed, number, searches)
-        for number in range(settings.starts)
+        partial(_searched, problem, moves, number, seed=seed, searches=searches)
+        for number in range(TUNING.starts)
     ]
     tell()
     runs = _side_by_side(tasks, limits, tell)
@@ -145,11 +139,12 @@ def offline(problem: QueueingProblem, *, limits: Limits, seed: int, moves: int =
 
 def _searched(
     problem: QueueingProblem,
-    settings: Annealing,
-    seed: int,
+    moves: int,
     number: int,
-    searches: list[ListSearch],
     limits: Limits,
+    *,
+    seed: int,
+    searches: list[ListSearch],
 ) -> Annealed:
     """Anneal from the better of two schedules until the moves are used up; adds to `searches`."""
     count, (nodes, g) = len(problem), problem.shape
@@ -160,32 +155,29 @@ def _searched(
     searches.append(search)
     return_to_best(search)
     wait_for_nodes(search)
-    idle, rng = machine_of(nodes, g, count), np.random.default_rng(seed + number)
+    idle, plan, uniform = machine_of(nodes, g, count), search.plan, python_of(draw)
     schedule(search, idle)
-    plan, arrival, mean_s = search.plan, search.stream.arrival, problem.jobs.duration_s.mean()
-    moves = Moves(
-        settings.earlier,
-        settings.behind,
-        settings.anywhere,
-        settings.reach,
-        settings.doubt * float(mean_s),
-    )
-    budget, done = settings.budget(count, limits.effort), 0
-    hot, cold = settings.heats(number, count, budget)
-    while done < budget:
-        if limits.stop is not None:
-            return Annealed(search, begun, done, limits.stop)
+    mean_s = float(problem.jobs.duration_s.mean())
+    rules = MOVES._replace(doubt=MOVES.doubt * mean_s)
+    least, most = TUNING.window
+
+    def batch(tries: int, hot: float, cold: float) -> None:
+        """Try moves within a window around some job that waits."""
         before = int(search.now.starts[0])
-        places = np.flatnonzero(plan.start[plan.order] > arrival[plan.order])
-        centre = int(rng.choice(places)) if len(places) else count // 2
-        width = int(rng.integers(settings.window[0], settings.window[1] + 1))
-        first = max(0, centre - int(rng.integers(width)))
-        heat = float(hot * (cold / hot) ** (done / budget) * mean_s)
-        tries = min(max(1, settings.chunk // max(1, count // 10_000)), budget - done)
-        anneal(search, idle, moves, first, min(count, first + width), (heat, heat), tries)
-        done += tries
+        places = np.flatnonzero(plan.start[plan.order] > search.stream.arrival[plan.order])
+        near, wide, shift = (uniform(search.random) for _ in range(3))
+        centre = int(places[int(near * len(places))]) if len(places) else count // 2
+        width = least + int(wide * (most + 1 - least))
+        first = max(0, centre - int(shift * width))
+        try_moves(search, idle, rules, first, min(count, first + width), (hot, cold), tries)
         limits.spend(WORK.queueing_start * (int(search.now.starts[0]) - before))
-    return Annealed(search, begun, done, None)
+
+    heats = TUNING.hot[number % len(TUNING.hot)] * mean_s, TUNING.cold * mean_s
+    if moves < TUNING.enough * count:
+        heats = TUNING.hot_few * mean_s, TUNING.cold_few * mean_s
+    chunk = max(1, TUNING.chunk // max(1, count // 10_000))
+    done = anneal(batch, moves, heats, limits, chunk=chunk)
+    return Annealed(search, begun, done, None if done == moves else limits.stop)
 
 
 def _take_served(problem: QueueingProblem, search: ListSearch, seed: int, limits: Limits) -> None:

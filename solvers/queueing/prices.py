@@ -88,14 +88,14 @@ def best_bound(
     value, by = sum_of_waits(problem)
     settings = replace(TUNING, steps=max(1, round(steps * limits.effort)))
     for width in widths(problem):
-        found = _best_prices(problem, width, settings, limits, value)
+        found = _best_prices(problem, width, settings, limits, known=value)
         if found > value:
             value, by = found, "prices on GPU time"
     return value, by
 
 
 def _best_prices(
-    problem: QueueingProblem, width: Width, settings: PricesTuning, limits: Limits, known: float
+    problem: QueueingProblem, width: Width, settings: PricesTuning, limits: Limits, *, known: float
 ) -> float:
     """Return the best bound on Σ wait of ascents on ever more intervals, s."""
     jobs, (demand, capacity) = problem.jobs, width

@@ -19,7 +19,7 @@ import numpy as np
 
 from optgap.models.compiled import compiled, inner
 from optgap.models.queueing import QueueingProblem
-from optgap.solvers.queueing.list_annealing import ListSearch, Moves, anneal, schedule, search_of
+from optgap.solvers.queueing.list_annealing import ListSearch, Moves, schedule, search_of, try_moves
 from optgap.solvers.queueing.list_schedule import NOBODY, Plan, settle, slack
 from optgap.solvers.queueing.online import (
     INF,
@@ -151,7 +151,7 @@ def _plan(planner: Planner, effort: Effort, now: float) -> int:
     schedule(search, search.before)
     tries = min(effort.moves, effort.starts // count, ENOUGH * count * count)
     if count > 1:
-        anneal(search, search.before, MOVES, 0, count, (effort.hot, effort.cold), tries)
+        try_moves(search, search.before, MOVES, 0, count, (effort.hot, effort.cold), tries)
     tally[ROUNDS] += 1
     for p in range(count):
         queue[p] = search.best.order[p]

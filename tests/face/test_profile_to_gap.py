@@ -179,15 +179,6 @@ def test_the_clocks_of_a_fit_are_those_of_the_problem() -> None:
     assert len(kind.frequencies_mhz) == 11
 
 
-def test_a_power_law_becomes_the_nearest_line_and_says_how_near() -> None:
-    fit = optgap.fit(clock_sweep(), "power-law-power", by="application", cv=0)
-    problem = optgap.generate("consolidation", size=3, models=fit)
-    assert "off by at most" in problem.fits[0].used
-    line, params = problem.tasks[0].power, fit.fit["stencil"].params_
-    top = params["static_w"] + params["gain_w"]
-    assert line.watts(1700) == pytest.approx(top, rel=0.03)
-
-
 def test_a_policy_decides_on_what_was_fitted_and_the_referee_counts_what_was_measured(
     folder: Path,
 ) -> None:

@@ -13,8 +13,7 @@ import pytest
 from conftest import ROOT
 
 import optgap
-from optgap.comparing.draws import draws
-from optgap.comparing.uncertain import Interval, UncertainComparison, least_samples
+from optgap.comparing.uncertain import Interval, UncertainComparison, draws, least_samples
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status
 from optgap.models.spec import Entry

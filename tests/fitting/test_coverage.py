@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import optgap
-from optgap.comparing.draws import Drawn, draws
+from optgap.comparing.uncertain import Drawn, draws
 from optgap.fitting.profile import Profile
 from optgap.fitting.saved import from_document, save
 from optgap.fitting.uncertainty import Predictive, interval, samples

@@ -221,7 +221,7 @@ def test_every_policy_that_a_script_names_exists() -> None:
         "elastic": [
             *powerflow.NAMES,
             *(f"powerflow({_call(params)})" for params in powerflow.MODES.values()),
-            *("afs(lengths=false)", "tiresias(discipline=gittins)"),
+            "tiresias(discipline=gittins)",
             f"tiresias({_call(powerflow.TEN_TIMES)})",
         ],
     }

@@ -75,15 +75,10 @@ TRACES = {
         "trace",
         "timestamp,duration,num_gpus\n2017-10-03 12:00:00,100,1\n2017-10-03 12:01:00,50,2\n",
     ),
-    "gavel.csv": (
+    "elasticflow.csv": (
         "elastic",
         "trace",
-        "job_type,total_steps,arrival_s,scale_factor\nLM (batch size 20),900,6.0,2\n",
-    ),
-    "sia.csv": (
-        "elastic",
-        "trace",
-        "name,time,application,num_replicas,batch_size,duration\na,107,cifar10,6,2048,99\n",
+        "submit_time,model_name,batch_size,num_gpu,duration\n6.0,bert,64,2,900\n",
     ),
 }
 """Public traces: whose family reads them, by which option, and a whole one."""

@@ -87,7 +87,7 @@ def options(rng: np.random.Generator, name: str, clocks: list[float]) -> dict[st
     every: dict[str, Any] = {
         "mode": str(pick(["strict", "paper"])),
         "frequency": str(pick(["fixed", "per_n"])),
-        "profiles": str(pick(["online", "perfect", "scaled"])),
+        "profiles": str(pick(["online", "perfect"])),
         "prerun_s": float(pick([0.0, 30.0, 240.0])),
         "profile_s": float(pick([0.0, 5.0, 240.0])),
         "eta": float(pick([0.0, 0.1, 0.5, 1.0])),

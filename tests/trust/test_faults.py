@@ -186,7 +186,7 @@ import resource, sys
 from pathlib import Path
 
 import optgap.cli, optgap.api, optgap.documents, optgap.cli.run, optgap.cli.solve
-import optgap.cli.results, optgap.cli.work, optgap.plotting.gaps
+import optgap.cli.work, optgap.plotting.gaps
 import highspy, numba, ortools.sat.python.cp_model, pandas, scipy.optimize
 
 lines = Path("/proc/self/status").read_text().splitlines()

@@ -67,6 +67,7 @@ def solve_cover(
     box: CountBox,
     watts: float,
     limits: Limits,
+    *,
     assignment: IntArray | None = None,
 ) -> Verdict:
     """Return min Σ c_S·λ_S + P·Z with every task covered and counts in a box, λ and Z integer.
@@ -175,14 +176,12 @@ class CountFeasibility:
         if relaxed.bound > watts:
             self.proven_infeasible.append(counts)
             return Verdict(infeasible=True)
-        if relaxed.duals is None:
-            return OPEN
         most = int(min(effort * most_columns, MOST_COLUMNS))
         columns = enumerate_columns(self.generation, relaxed.duals, watts, most, limits, effort)
         if not columns:
             return OPEN
         box = CountBox.up_to(counts)
-        verdict = solve_cover(master, columns, box, watts, limits, assignment)
+        verdict = solve_cover(master, columns, box, watts, limits, assignment=assignment)
         if verdict.infeasible and assignment is None:
             self.proven_infeasible.append(counts)
         return verdict

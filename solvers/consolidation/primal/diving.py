@@ -44,7 +44,7 @@ class Diving(PrimalHeuristic):
         box, most = CountBox.up_to(counts), tree.generation.master.watts(counts) + SLACK_W
         for _ in range(DEFAULT.diving.dives_per_counts):
             if not tree.realised(counts) and limits.stop is None:
-                self._place(tree, box, node.assignment, most, limits)
+                self._place(tree, box, node.assignment, most=most, limits=limits)
                 self.dives += 1
 
     def improve(self, tree: Tree, limits: Limits) -> None:
@@ -58,14 +58,15 @@ class Diving(PrimalHeuristic):
         assignment = self._assign(tree, box, start.assignment, limits)
         self.dives += 1
         if assignment is not None:
-            self._place(tree, box, assignment, tree.incumbent.cutoff, limits)
+            cutoff = tree.incumbent.cutoff
+            self._place(tree, box, assignment, most=cutoff, limits=limits)
 
     def _place(
-        self, tree: Tree, box: CountBox, assignment: IntArray, most: float, limits: Limits
+        self, tree: Tree, box: CountBox, assignment: IntArray, *, most: float, limits: Limits
     ) -> None:
         """Dive on columns under an assignment, for a placement of at most `most` W."""
         rng = tree.rng if self.dives else None
-        usage = dive(tree.generation, box, most, limits, rng, assignment)
+        usage = dive(tree.generation, box, most, limits, rng=rng, assignment=assignment)
         if usage is not None:
             tree.incumbent.offer(pack_usage(tree.generation.master, usage))
 
@@ -88,14 +89,14 @@ class Diving(PrimalHeuristic):
             if not rest.size:
                 return assignment
             share = master.server_shares(relaxed.usage)
-            choice = self._choice(tree, assignment, share, rest, box.high[-1])
+            choice = self._choice(tree, assignment, share, rest, most=box.high[-1])
             assignment = assignment.copy()
             for task, server in choice:
                 assignment[task] = server
         return None
 
     def _choice(
-        self, tree: Tree, assignment: IntArray, share: FloatArray, rest: IntArray, most: int
+        self, tree: Tree, assignment: IntArray, share: FloatArray, rest: IntArray, *, most: int
     ) -> list[tuple[int, int]]:
         """Return the (task, server) pairs to assign next: all clear ones, else a drawn one.
 
@@ -132,6 +133,7 @@ def dive(
     box: CountBox,
     most: float,
     limits: Limits,
+    *,
     rng: np.random.Generator | None = None,
     assignment: IntArray | None = None,
 ) -> IntArray | None:

@@ -6,8 +6,6 @@ a few tasks, and `construction` places it. A placement that is a little worse ma
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from optgap.models.limits import Limits
@@ -22,6 +20,7 @@ from optgap.solvers.consolidation.primal.construction import (
     place_in_order,
     sizes_of,
 )
+from optgap.solvers.engines.annealing import walk
 
 TASKS_ALONE = 0.3
 """Share of the steps that take out tasks wherever they are."""
@@ -34,21 +33,23 @@ def improve(incumbent: Incumbent, limits: Limits, target: float, rng: np.random.
     instance, own, place = incumbent.instance, DEFAULT.greedy, incumbent.flat
     if instance.tasks < 2 or not place.size or np.bincount(place).max() >= MOST_RESIDENTS - 1:
         return
-    watts, cluster = incumbent.watts, cluster_of(instance)
-    heat = own.temperature * watts
-    for _ in range(round(limits.effort * own.steps * instance.tasks)):
-        if limits.stop is not None or incumbent.watts <= target + 1e-9:
-            return
+    cluster, heat = cluster_of(instance), own.temperature * incumbent.watts
+
+    def neighbour(place: IntArray) -> tuple[IntArray, float] | None:
         gone = _taken_out(instance, place, rng)
         trial = np.where(np.isin(instance.entry_task, gone), -1, place)
         order = _order(instance, gone, rng)
         limits.spend(CONSOLIDATION.rebuilt * (40 + len(place)))
-        if place_in_order(order, cluster, instance.identical_servers, trial):
-            now = instance.total_flat(trial)
-            if now <= watts or rng.random() < math.exp((watts - now) / heat):
-                place, watts = trial, now
-                if now < incumbent.watts:
-                    incumbent.offer_flat(trial)
+        if not place_in_order(order, cluster, instance.identical_servers, trial):
+            return None
+        return trial, instance.total_flat(trial)
+
+    steps = round(limits.effort * own.steps * instance.tasks)
+    best, _ = walk(
+        place, incumbent.watts, neighbour, limits,
+        tries=steps, heats=(heat, heat), rng=rng, enough=target + 1e-9,
+    )  # fmt: skip
+    incumbent.offer_flat(best)
 
 
 def _taken_out(instance: Instance, place: IntArray, rng: np.random.Generator) -> IntArray:

@@ -14,12 +14,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from optgap.models.compiled import compiled, inner
 from optgap.models.placement.arrays import BoolArray, FloatArray, IntArray
 from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.placement.kernels import Row, Table, cpu_w
+from optgap.solvers.engines.annealing import Random, draw
 
 
 class TimedTasks(NamedTuple):
@@ -281,7 +280,7 @@ class Moves(NamedTuple):
 
 @inner
 def cheapest(
-    case: TimedTasks, book: Book, moves: Moves, k: int, renewing: bool, rng: np.random.Generator
+    case: TimedTasks, book: Book, moves: Moves, k: int, renewing: bool, random: Random
 ) -> tuple[float, int, int]:
     """Return where task `k` adds least: how much, which node and which GPUs; the first of equals.
 
@@ -294,7 +293,7 @@ def cheapest(
             if moves.like[n] == seen:  # nothing runs there all the time, as on that one
                 continue
             seen = moves.like[n]
-        if renewing and not moves.opened[n] and rng.random() < moves.blinks:
+        if renewing and not moves.opened[n] and draw(random) < moves.blinks:
             continue
         if renewing and end + 2 > book.first[n + 1]:
             continue
@@ -312,7 +311,7 @@ def place_all(
     order: IntArray,
     begin: int,
     end: int,
-    rng: np.random.Generator,
+    random: Random,
 ) -> int:
     """Put tasks, `order` from `begin` to `end`, where each adds least; where to go on.
 
@@ -320,7 +319,7 @@ def place_all(
     """
     for i in range(begin, end):
         k = order[i]
-        _, n, mask = cheapest(case, book, moves, k, False, rng)
+        _, n, mask = cheapest(case, book, moves, k, False, random)
         if n >= 0:
             if book.first[n] + book.rows[n] + 2 > book.first[n + 1]:
                 return i

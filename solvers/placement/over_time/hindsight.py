@@ -23,6 +23,7 @@ from optgap.models.placement.timeline import rest_values
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import freed_s
 from optgap.models.work import WORK
+from optgap.solvers.engines.annealing import anneal, random_of
 from optgap.solvers.placement.over_time.book_kernels import (
     Book,
     Moves,
@@ -32,7 +33,7 @@ from optgap.solvers.placement.over_time.book_kernels import (
 )
 from optgap.solvers.placement.over_time.bounding import bound_over_time
 from optgap.solvers.placement.over_time.parameters import TUNING
-from optgap.solvers.placement.over_time.search_kernels import anneal
+from optgap.solvers.placement.over_time.search_kernels import try_moves
 
 MOST_NAMED = 5
 """Tasks left out that a message names."""
@@ -50,7 +51,7 @@ class HindsightSearch:
 
     def __init__(self, problem: PlacementProblem, limits: Limits, seed: int) -> None:
         self.problem, self.limits = problem, limits
-        self.rng = np.random.default_rng(seed)
+        self.random = random_of(seed)
         self.case = case_of(problem)
         self.book = empty_book(problem, self.case)
         self.choice = moves_for(problem, self.case)
@@ -69,7 +70,7 @@ class HindsightSearch:
             if self.limits.stop is not None:
                 return False
             end = min(len(order), done + TUNING.placed_at_once)
-            at = place_all(self.case, self.book, self.choice, order, done, end, self.rng)
+            at = place_all(self.case, self.book, self.choice, order, done, end, self.random)
             self.limits.spend(WORK.placed_row * (at - done) * int(self.book.rows.sum()))
             if at < end:
                 self.book = roomier(self.book)
@@ -86,23 +87,21 @@ class HindsightSearch:
             self.best_j = joules
             self.node[:], self.mask[:] = self.book.node, self.book.mask
 
-    def anneal(self, moves: int, hot_j: float, cold_j: float) -> int:
-        """So many moves, from one temperature to another; how many the limits let it make."""
-        done, now = 0, 0.0
+    def anneal(self, moves: int, mean_j: float) -> int:
+        """So many moves, at temperatures from `TUNING`'s; how many the limits let it make."""
         share = min(1.0, TUNING.looks / len(self.book.rows))
-        while done < moves and self.limits.stop is None:
-            step = min(TUNING.moves_at_once, max(1, moves // TUNING.chunks), moves - done)
-            hot = hot_j * (cold_j / hot_j) ** now
-            now = (done + step) / moves
-            cold = hot_j * (cold_j / hot_j) ** now
-            anneal(self.case, self.book, self.choice, step, hot, cold, self.rng)
-            self.limits.spend(WORK.moved_row * step * share * int(self.book.rows.sum()))
-            done += step
+
+        def batch(count: int, hot_j: float, cold_j: float) -> None:
+            try_moves(self.case, self.book, self.choice, count, hot_j, cold_j, self.random)
+            self.limits.spend(WORK.moved_row * count * share * int(self.book.rows.sum()))
             self.keep()
             if (self.book.rows + 2 > 0.8 * np.diff(self.book.first)).any():
                 self.book = roomier(self.book)
             self.limits.progress("annealing", self.objective, None)
-        return done
+
+        heats = TUNING.hot * mean_j, TUNING.cold * mean_j
+        chunk = min(TUNING.moves_at_once, max(1, moves // TUNING.chunks))
+        return anneal(batch, moves, heats, self.limits, chunk=chunk)
 
     @property
     def objective(self) -> float:
@@ -251,7 +250,7 @@ def long_first(
     if alone is None or alone.missing:
         return None
     mean = max(alone.best_j, 1.0) / len(rows)
-    alone.anneal(TUNING.long_moves * moves, TUNING.hot * mean, TUNING.cold * mean)
+    alone.anneal(TUNING.long_moves * moves, mean)
     search = HindsightSearch(problem, limits, seed)
     needed = 2 * np.bincount(alone.node, minlength=len(problem.cluster)) + 3
     if (needed > np.diff(search.book.first)).any():
@@ -305,7 +304,7 @@ def hindsight(
             return replace(bound, termination=stop, message="stopped before any schedule")
         first, warm = search.objective, TUNING.warm if staged else 1.0
         mean = max(search.best_j, 1.0) / count
-        done = search.anneal(moves, warm * TUNING.hot * mean, warm * TUNING.cold * mean)
+        done = search.anneal(moves, warm * mean)
     return Outcome(
         search.solution_of(),
         Status.FEASIBLE,

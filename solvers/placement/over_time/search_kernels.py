@@ -7,11 +7,8 @@ nodes are passed over now and then (ruin and recreate with blinks, Christiaens a
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-
 from optgap.models.compiled import compiled, inner
+from optgap.solvers.engines.annealing import Random, allowed, draw
 from optgap.solvers.placement.over_time.book_kernels import (
     Book,
     Moves,
@@ -34,7 +31,7 @@ def take_off(
     taken: int,
     first: int,
     share: float,
-    rng: np.random.Generator,
+    random: Random,
 ) -> tuple[int, float]:
     """Take off a share of what runs on node `n` then, with task `first` if that is there.
 
@@ -52,7 +49,7 @@ def take_off(
         row -= 1
         if event % 2 == 0 and case.freed_s[k] > time_s:
             left -= 1
-            if k != first and rng.random() > share:
+            if k != first and draw(random) > share:
                 continue
             moves.tasks[taken] = k
             moves.node[taken] = n
@@ -65,16 +62,16 @@ def take_off(
 
 @inner
 def renew(
-    case: TimedTasks, book: Book, moves: Moves, most_j: float, rng: np.random.Generator
+    case: TimedTasks, book: Book, moves: Moves, most_j: float, random: Random
 ) -> tuple[float, int]:
     """Take tasks off and put them back, if that adds less than `most_j`; the change.
 
     Beside it, how many rows without a place found one.
     """
-    draw, count = rng.random(), len(moves.by_worth)
-    k = int(2 * draw * count)
-    if draw >= 0.5:  # the longer a task the likelier; else any
-        sought, k, high = (2 * draw - 1) * moves.by_worth[count - 1], 0, count - 1
+    u, count = draw(random), len(moves.by_worth)
+    k = int(2 * u * count)
+    if u >= 0.5:  # the longer a task the likelier; else any
+        sought, k, high = (2 * u - 1) * moves.by_worth[count - 1], 0, count - 1
         while k < high:
             middle = (k + high) // 2
             if moves.by_worth[middle] > sought:
@@ -82,21 +79,21 @@ def renew(
             else:
                 k = middle + 1
     taken, before, missing = 0, 0.0, 0
-    share = min(1.0, 2.0 * rng.random())
-    time_s = case.start_s[k] + rng.random() * (case.freed_s[k] - case.start_s[k])
+    share = min(1.0, 2.0 * draw(random))
+    time_s = case.start_s[k] + draw(random) * (case.freed_s[k] - case.start_s[k])
     if book.node[k] < 0:
         moves.tasks[0], moves.node[0] = k, -1
         missing = taken = 1
     else:
-        taken, before = take_off(case, book, moves, book.node[k], time_s, 0, k, share, rng)
-    others = int(moves.nodes * rng.random())
+        taken, before = take_off(case, book, moves, book.node[k], time_s, 0, k, share, random)
+    others = int(moves.nodes * draw(random))
     for _ in range(4 * others):
-        n = int(rng.random() * len(book.rows))
+        n = int(draw(random) * len(book.rows))
         if others > 0 and book.tasks[row_at(book, n, time_s)] > 0:
             others -= 1
-            taken, joules = take_off(case, book, moves, n, time_s, taken, k, share, rng)
+            taken, joules = take_off(case, book, moves, n, time_s, taken, k, share, random)
             before += joules
-    rule = rng.random()
+    rule = draw(random)
     for i in range(taken):  # the longest, the largest or the first comes first, or any
         k, node, mask, at = moves.tasks[i], moves.node[i], moves.mask[i], i
         if rule < 0.4:
@@ -107,7 +104,7 @@ def renew(
         elif rule < 0.8:
             key = case.start_s[k]
         else:
-            key = rng.random()
+            key = draw(random)
         while at > 0 and moves.key[at - 1] > key:
             moves.key[at], moves.tasks[at] = moves.key[at - 1], moves.tasks[at - 1]
             moves.node[at], moves.mask[at] = moves.node[at - 1], moves.mask[at - 1]
@@ -116,7 +113,7 @@ def renew(
     after, put = 0.0, 0
     while put < taken and after - before < most_j:
         k = moves.tasks[put]
-        joules, n, mask = cheapest(case, book, moves, k, True, rng)
+        joules, n, mask = cheapest(case, book, moves, k, True, random)
         after += joules
         if n < 0:
             break
@@ -136,16 +133,16 @@ def renew(
 
 
 @compiled
-def anneal(
+def try_moves(
     case: TimedTasks,
     book: Book,
     moves: Moves,
     count: int,
     hot_j: float,
     cold_j: float,
-    rng: np.random.Generator,
+    random: Random,
 ) -> tuple[float, int]:
-    """So many moves at temperatures from `hot_j` to `cold_j`.
+    """Try so many moves at temperatures from `hot_j` to `cold_j`.
 
     Returns
     -------
@@ -153,9 +150,8 @@ def anneal(
     """
     joules, found = 0.0, 0
     for i in range(count):
-        heat = hot_j * (cold_j / hot_j) ** (i / count)
-        most_j = -heat * math.log(max(rng.random(), 1e-300))  # Metropolis: what may be added
-        changed, placed = renew(case, book, moves, most_j, rng)
+        most_j = allowed(i, count, hot_j, cold_j, draw(random))
+        changed, placed = renew(case, book, moves, most_j, random)
         joules += changed
         found += placed
     return joules, found

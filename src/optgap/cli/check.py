@@ -89,7 +89,7 @@ def _against_best(name: str, document: dict[str, Any]) -> str:
 def _of_solver(problem: Any, path: str, formulation: str, out: Output) -> int:
     """Check a solution that HiGHS or Gurobi wrote for an exported formulation."""
     from optgap.cli import INFEASIBLE, complain
-    from optgap.cli.results import deliver
+    from optgap.cli.work import deliver
     from optgap.exchange.reading import read_solution
 
     result = read_solution(problem, path, formulation)

@@ -29,9 +29,8 @@ def command(
     **tables: str | None,
 ) -> int:
     from optgap.api import choose_policy, execute
-    from optgap.cli.results import deliver
     from optgap.cli.subjects import opened
-    from optgap.cli.work import Output, foreign, interruptible
+    from optgap.cli.work import Output, deliver, foreign, interruptible
 
     problem, params = opened(problem_file, settings, json, output, *tables.values(), plot=plot)
     _refuse_foreign(problem, tables)

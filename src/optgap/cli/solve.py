@@ -39,9 +39,8 @@ def command(
     effort: opt.Effort = 1.0,
 ) -> int:
     from optgap.api import choose_method, execute
-    from optgap.cli.results import deliver
     from optgap.cli.subjects import opened
-    from optgap.cli.work import Output, interruptible
+    from optgap.cli.work import Output, deliver, interruptible
 
     problem, params = opened(problem_file, settings, json, output, plot=plot)
     opt.refuse(

@@ -23,13 +23,14 @@ from optgap.api import (
 from optgap.comparing.comparison import (
     ACCEPTED,
     ALL,
+    CUT,
     NOT_RUN,
     Comparison,
     ComparisonRow,
     ComparisonSet,
     Failure,
+    Unfinished,
 )
-from optgap.comparing.unfinished import CUT, Unfinished
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
 from optgap.making import generate, preset_entry

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -18,13 +19,12 @@ import numpy as np
 from optgap.api import TOLERANCE
 from optgap.comparing import gaps
 from optgap.comparing.comparison import OF_PART, PART_NOTE, Comparison, drawn, in_groups, rank
-from optgap.comparing.draws import Drawn, draws
 from optgap.comparing.gaps import Methods, Policies
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
 from optgap.models.errors import InputError, NoQuote, shorten
 from optgap.models.limits import Limits
-from optgap.models.performance.saved import FittedParameters
+from optgap.models.performance.saved import FittedParameters, read_fit
 from optgap.models.shown import MOST
 from optgap.progress import in_notebook
 from optgap.registry import family
@@ -47,6 +47,60 @@ OUTSIDE = "!"
 def least_samples(level: float) -> int:
     """Return how many draws an interval of this level takes: (1 + level) / (1 − level)."""
     return math.ceil((1 + level) / (1 - level) - 1e-9)
+
+
+BLOCK = 19
+"""Number of draws that one generator makes: as many as an interval of 90 % takes."""
+PARTS = ("parameters",)
+"""Parts of the draws of a fit that does not list them."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Parts of a fit's draws: parameters, residual, between applications."""
+
+    model: str
+    source: str
+    parts: tuple[str, ...] = PARTS
+
+    @classmethod
+    def of(cls, fit: FittedParameters) -> Drawn:
+        """Read the description from a fit's document."""
+        parts: dict[str, None] = {}
+        for name in fit.groups:
+            parts |= dict.fromkeys(fit.predictive(name) or PARTS)
+        return cls(fit.model, os.path.basename(fit.source), tuple(parts))
+
+    def __str__(self) -> str:
+        words = f"{self.model} ({self.source}): draws of {', '.join(self.parts)}"
+        if not any(part.startswith("between") for part in self.parts):
+            words += " alone"
+        return words
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields by name."""
+        return {**vars(self), "parts": list(self.parts)}
+
+
+def draws(fits: Sequence[FittedParameters], seed: int) -> Iterator[list[FittedParameters]]:
+    """Yield fits with drawn parameters without end: their errors, residuals and more.
+
+    Each block of `BLOCK` draws has a generator of its own, so that more draws keep the first ones.
+    Where applications are drawn, the k-th draws of all fits are of the same application.
+
+    Raises
+    ------
+    InputError: for a fit without a covariance.
+    """
+    from optgap.fitting.saved import drawn
+
+    for block in count():
+        rng = np.random.default_rng([seed, block])
+        which = rng.random(BLOCK)
+        columns = [drawn(fit.document, fit.source, BLOCK, rng, which) for fit in fits]
+        for documents in zip(*columns, strict=True):
+            read = zip(map(read_fit, documents), fits, strict=True)
+            yield [replace(one, source=fit.source) for one, fit in read]
 
 
 @dataclass(frozen=True)

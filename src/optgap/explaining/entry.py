@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from optgap.api import ahead, choose_policy, execute, require_effort, require_time_limit, serves
-from optgap.comparing.comparison import ACCEPTED, ALL, Comparison
+from optgap.comparing.comparison import ACCEPTED, ALL, CUT, Comparison
 from optgap.comparing.gaps import Methods, compare
-from optgap.comparing.unfinished import CUT
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
 from optgap.explaining.parts import Ends, Ran

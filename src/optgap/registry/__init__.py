@@ -5,8 +5,7 @@
 'pwr+fgd(alpha=0.2)'
 """
 
-from optgap.registry.outside import user_object
-from optgap.registry.runnable import Runnable, formulation, method, policy
+from optgap.registry.runnable import Runnable, formulation, method, policy, user_object
 from optgap.registry.spec import REPEATABLE, FamilySpec, Role
 from optgap.registry.table import FAMILIES, families, family, file_options
 

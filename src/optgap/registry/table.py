@@ -34,7 +34,7 @@ SPECS = (
         files={
             "tasks": "task,memory_gb[,submit_s,gpus,duration_s,kappa,util_percent,app]",
             "series": "task,t_s,util_percent",
-            "model": f"fits of linear-power, power-law-power, power-law-jct (JSON); {REPEATABLE}",
+            "model": f"fits of linear-power, power-law-jct (JSON); {REPEATABLE}",
         },
         needed=1,
         tables_out={"placements": "task,start_s,server,gpu_index per stay of a task"},
@@ -75,9 +75,9 @@ SPECS = (
         question="how many GPUs and which clock does each training job get now?",
         files={
             "jobs": "job,submit_s,model,batch,iterations[,gpus]",
-            "models": "JSON of tables or parameters; or a fit of powerflow-energy, or fits of "
+            "models": "JSON of tables; or a fit of powerflow-energy, or fits of "
             f"powerflow-throughput and of power; {REPEATABLE}",
-            "trace": "a Philly, Gavel, ElasticFlow, Pollux or Sia trace, instead of --jobs",
+            "trace": "a Philly or ElasticFlow trace, instead of --jobs",
         },
         tables_out={
             "timeline": "time_s,job,event,gpus,frequency_mhz",

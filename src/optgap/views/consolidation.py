@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -116,39 +118,26 @@ def _levels(
     solution: ConsolidationSolution,
     stays: list[Span],
 ) -> tuple[list[float], list[int], list[float]]:
-    """Return the active GPUs and the power after each change."""
-    events: list[tuple[float, int, int, object]]
+    """Return the active GPUs and the power after each change, from nothing at 0 s on."""
     events = [(c.time_s, 0, c.gpu, c.mhz) for c in solution.clocks]
     for task, gpus, start, until in stays:
         if start < until:
-            events += [(start, 1, task, gpus), (until, -1, task, gpus)]
+            events += [(start, 1, g, task) for g in gpus] + [(until, -1, g, task) for g in gpus]
     residents: dict[int, list[int]] = defaultdict(list)
-    mhz: dict[int, float] = {}
+    mhz: dict[int, float] = defaultdict(float)
     drawn: dict[int, float] = {}
-    awake: dict[int, int] = defaultdict(int)
     times, counts, watts = [0.0], [0], [0.0]
-    total, static = 0.0, 0.0
-    for time, sign, who, what in sorted(events, key=lambda event: (event[0], event[1])):
-        touched = [who] if sign == 0 else list(what)  # type: ignore[call-overload]
-        for g in touched:
+    for time, same in groupby(sorted(events), key=itemgetter(0)):
+        for _, sign, g, what in same:
             if sign == 0:
-                mhz[g] = float(what)  # type: ignore[arg-type]
-            elif sign > 0:
-                residents[g].append(who)
+                mhz[g] = what
             else:
-                residents[g].remove(who)
-            server = problem.places[g][0]
-            before = drawn.pop(g, 0.0)
-            now = 0.0
+                (residents[g].append if sign > 0 else residents[g].remove)(int(what))
+            drawn.pop(g, None)
             if residents[g]:
-                kind = int(problem.gpu_kind[g])
-                now = drawn[g] = problem.watts(kind, residents[g], mhz.get(g, 0.0))
-            total += now - before
-            step = int(bool(now)) - int(bool(before))
-            was = awake[server]
-            awake[server] += step
-            static += problem.servers[server].static_w * (bool(awake[server]) - bool(was))
+                drawn[g] = problem.watts(int(problem.gpu_kind[g]), residents[g], mhz[g])
+        awake = {problem.places[g][0] for g in drawn}
         times.append(time)
         counts.append(len(drawn))
-        watts.append(total + static)
+        watts.append(sum(drawn.values()) + sum(problem.servers[i].static_w for i in awake))
     return times, counts, watts

@@ -30,8 +30,6 @@ WORKLOAD = TargetWorkload.of(
     [1000, 8000, 4000], [500, 1000, 0], [1, 2, 0], ["", "T4", ""], [0.5, 0.3, 0.2]
 )
 IDLE_W = 2 * 30.0 + 15.0 + 15.0
-BUSY_W = 120.0 + 105.0
-"""What the first task of 1,000 milli-vCPU and a GPU adds on node a."""
 
 
 def problem(

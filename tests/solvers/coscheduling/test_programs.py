@@ -49,7 +49,7 @@ def searched(
         count = problem.application(j).modes[0].gpu_count
         apart.append((j, count, 0.0 if j in first else start + late * (j + 1)))
     model = program(problem, known, *[first] * (program is Intervals))
-    return _searched(model, apart, ALONE, Limits(60), 0, 1)
+    return _searched(model, apart, ALONE, Limits(60))
 
 
 @pytest.mark.parametrize("program", [Intervals, Lanes])
@@ -103,7 +103,7 @@ def test_jobs_that_run_already_start_at_once_and_make_way_for_nobody(
     assert answer.led.bound <= value
     assert answer.led.by.startswith("intervals, ")
     assert all(start == 0 for job, _, start in answer.starts if job in first)
-    whole = best_schedule(made, Limits(), 0, 1, first)
+    whole = best_schedule(made, Limits(), 0, first=first)
     assert whole.proven
     assert whole.value == pytest.approx(value)
 
@@ -160,11 +160,11 @@ def test_a_schedule_that_is_not_the_best_is_not_called_so() -> None:
     assert value_of(made, apart) == 6
     stopped = Limits()
     stopped.interrupted.set()
-    answer = _searched(program, apart, Bounded(4.0, "by hand"), stopped, 0, 1)
+    answer = _searched(program, apart, Bounded(4.0, "by hand"), stopped)
     assert not answer.proven
     assert answer.termination is Termination.INTERRUPTED
     assert (answer.value, answer.led.bound) == (6, 4)
-    better = _searched(Intervals(made, 0.0), apart, Bounded(4.0, "by hand"), Limits(), 0, 1)
+    better = _searched(Intervals(made, 0.0), apart, Bounded(4.0, "by hand"), Limits())
     assert better.proven
     assert (better.value, better.led) == (4, Bounded(4.0, "by hand"))
 
@@ -242,7 +242,7 @@ def test_annealing_makes_no_schedule_worse_and_keeps_the_gpu_counts() -> None:
         rng = np.random.default_rng(0)
         counts = [problem.application(job).modes[0].gpu_count for job in range(len(problem))]
         first = listed(problem, counts)
-        found = annealed(problem, first, rng, Limits(0.3), 0.0)
+        found = annealed(problem, first, rng, Limits(0.3), enough=0.0)
         assert value_of(problem, found) <= value_of(problem, first)
         assert {(job, g) for job, g, _ in found} == {(job, g) for job, g, _ in first}
         assert problem.check(placed(problem, found)) == []

@@ -24,7 +24,7 @@ from optgap.registry import FAMILIES
 from optgap.solvers.backends.growing import Growing
 from optgap.solvers.elastic import METHODS, auto, auto_bound
 from optgap.solvers.elastic.area import shortest_first
-from optgap.solvers.elastic.exhaustive import OrderSearch, apart, dominated, exhaustive
+from optgap.solvers.elastic.exhaustive import OrderSearch, dominated, exhaustive
 from optgap.solvers.elastic.joint import Tables, by_worth, ends, order_of
 from optgap.solvers.elastic.offline import offline
 from optgap.solvers.elastic.orders import Orders
@@ -213,14 +213,6 @@ def test_jobs_of_milliseconds_and_of_years_are_proven_beside_one_another(later: 
         assert problem.check(best.solution) == []
         value = problem.evaluate(best.solution).objective
         assert value * (1 - 6e-7) <= best.bound <= value * (1 + 1e-9)
-
-
-def test_jobs_that_come_when_all_are_done_are_searched_by_themselves() -> None:
-    problem = two_and_one_later(21.0)  # later than one after another
-    best = exhaustive(problem, limits=Limits(), seed=0)
-    assert apart(problem) == [[0, 1], [2]]
-    assert apart(two_and_one_later(19.0)) == [[0, 1, 2]]
-    assert best.info["groups"] == 2
 
 
 @examples(15)

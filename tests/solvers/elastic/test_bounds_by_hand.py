@@ -105,8 +105,8 @@ def test_prices_are_stronger_than_the_mixture_where_configurations_matter() -> N
     assert outcome.bound == pytest.approx(470.39, abs=0.3)
 
 
-def test_the_first_prices_are_the_jobs_that_wait_for_the_machine() -> None:
-    """Completions at 10, 30 and 60 s of one GPU: 3, 2 and 1 wait until then."""
+def test_the_first_prices_are_the_jobs_that_have_come_and_not_ended() -> None:
+    """Completions at 10, 30 and 60 s of one GPU: 3, 2 and 1 are there until then."""
     made = rigid([(0, 10, 1), (0, 20, 1), (0, 30, 1)], gpus=1, per_node=1)
     edges, gpu = first_prices(made, 107)
     assert edges[-1] == pytest.approx(1.15 * 60 + 2 * 20)

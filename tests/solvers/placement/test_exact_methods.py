@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 from dataclasses import replace
-from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -15,7 +14,7 @@ from conftest import TWO_NODES
 from hypothesis import given
 from hypothesis import strategies as st
 from slow_placement import exhaustive
-from trust.agreement import examples
+from trust.agreement import enumerated, examples
 
 import optgap
 from optgap.models.errors import InputError, RefereeError
@@ -30,14 +29,13 @@ from optgap.models.placement import (
 )
 from optgap.models.placement.fragmentation import node_fragmentation
 from optgap.models.placement.presets import small
-from optgap.models.result import Outcome, Status, Termination
+from optgap.models.result import Status, Termination
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import Solved
 from optgap.solvers.placement import auto
 from optgap.solvers.placement.aggregate import fragment
 from optgap.solvers.placement.exact import search
 from optgap.solvers.placement.exact.search import (
-    bound_pooled,
     decode,
     exact,
     greedy,
@@ -50,74 +48,29 @@ from optgap.solvers.placement.milp import milp
 from optgap.solvers.placement.patterns import bound_patterns
 from tests.strategies import GOALS, placement_problems, placements_that_fit, power_models, tasks_of
 
-EXACT: dict[str, Any] = {
-    "exact": exact,
-    "milp-highs": milp,
-    "milp-cbc": partial(milp, backend="cbc"),
-}
 
-
-def close(value: float) -> float:
-    return 2e-6 * max(1.0, abs(value))
-
-
-def assert_honest(problem: PlacementProblem, outcome: Outcome) -> None:
-    """The referee agrees with the solution, its objective and what is called optimal."""
-    assert (outcome.bound is None) or outcome.bound_by or outcome.status is Status.INFEASIBLE
-    if outcome.solution is None:
-        assert outcome.status not in (Status.OPTIMAL, Status.FEASIBLE)
-        return
-    assert outcome.status in (Status.OPTIMAL, Status.FEASIBLE)
-    assert outcome.claimed is not None
-    assert not problem.check(outcome.solution)
-    objective = problem.evaluate(outcome.solution).objective
-    assert outcome.claimed == pytest.approx(objective, abs=close(objective))
-    sense = problem.objective.described.sense
-    if sense == "min":
-        assert problem.serves_all(outcome.solution)
-    if outcome.bound is not None:
-        excess = outcome.bound - objective if sense == "min" else objective - outcome.bound
-        assert excess <= close(objective)
-    if outcome.status is Status.OPTIMAL:
-        assert outcome.termination is Termination.COMPLETED
-        assert outcome.bound == pytest.approx(objective, rel=1e-5, abs=1e-5)
-
-
-def search_alone(problem: PlacementProblem, **options: Any) -> Outcome:
-    """The search without a start and a bound, which alone often prove a small problem."""
+@examples(36)
+@given(problem=placement_problems(max_nodes=3, max_tasks=6))
+def test_the_search_agrees_with_brute_force(problem: PlacementProblem) -> None:
+    """Without a start and a bound, which alone often prove a small problem."""
+    truth = enumerated(problem)
     with (
         mock.patch.object(search, "greedy", return_value=None),
         mock.patch.object(search.ExactSearch, "pool", return_value=""),
     ):
-        return exact(problem, **options)
-
-
-@examples(36)
-@given(problem=placement_problems(max_nodes=3, max_tasks=6))
-def test_exact_methods_agree_with_brute_force(problem: PlacementProblem) -> None:
-    oracle = exhaustive(problem)
-    assert_honest(problem, oracle)
-    for method in (*EXACT.values(), search_alone):
-        outcome = method(problem, limits=Limits(), seed=0)
-        assert_honest(problem, outcome)
-        assert outcome.status is oracle.status
-        if oracle.claimed is None:
-            assert outcome.message
-        else:
-            assert outcome.claimed == pytest.approx(oracle.claimed, abs=close(oracle.claimed))
-    if oracle.claimed is not None:
-        pooled = bound_pooled(problem, limits=Limits(), seed=0, gap=0.0)
-        sign = 1 if problem.objective.described.sense == "min" else -1
-        assert sign * pooled.bound <= sign * oracle.claimed + close(oracle.claimed) * (sign > 0)
+        found = optgap.solve(problem, "exact")
+    assert found.status is truth.status
+    if truth.objective is None:
+        assert found.message
+    else:
+        assert found.objective == pytest.approx(truth.objective, rel=2e-6, abs=2e-6)
 
 
 @pytest.mark.parametrize("goal", GOALS)
 def test_eight_nodes_and_thirty_tasks_are_proven(goal: str) -> None:
     problem = small(seed=2, size=30, goal=goal)  # type: ignore[arg-type]
     assert auto(problem) == "exact"
-    outcome = exact(problem, limits=Limits(120), seed=0)
-    assert_honest(problem, outcome)
-    assert outcome.status is Status.OPTIMAL
+    assert optgap.solve(problem).status is Status.OPTIMAL  # refereed
 
 
 def infeasible(rows: list[tuple[int, int, int, int, str]], **nodes: Any) -> PlacementProblem:
@@ -169,11 +122,9 @@ def test_a_solver_that_fails_leaves_the_greedy_placement_and_its_own_words() -> 
         mock.patch.object(search.ExactSearch, "pool", return_value=""),
         mock.patch.object(search, "solve", return_value=failed),
     ):
-        outcome = exact(problem, limits=Limits(), seed=0)
-    assert_honest(problem, outcome)
-    assert outcome.status is Status.FEASIBLE
-    assert outcome.termination is Termination.ERROR
-    assert "out of luck" in outcome.message
+        found = optgap.solve(problem, "exact")
+    assert (found.status, found.termination) == (Status.FEASIBLE, Termination.ERROR)
+    assert "out of luck" in found.message
 
 
 @pytest.mark.parametrize(
@@ -202,9 +153,7 @@ def test_more_tasks_than_a_node_may_carry() -> None:
     problem = PlacementProblem.of(
         cluster, tasks_of([(1, 0, 0, 0, "")] * 1500), objective=PlacementObjective("power")
     )
-    outcome = exact(problem, limits=Limits(60), seed=0)
-    assert_honest(problem, outcome)
-    assert outcome.status is Status.OPTIMAL
+    assert optgap.solve(problem, "exact").status is Status.OPTIMAL
 
 
 # -- the counted formulation says of every placement what the referee says -----------------

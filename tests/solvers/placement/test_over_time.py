@@ -45,7 +45,7 @@ from optgap.solvers.placement.over_time.hindsight import (
     long_rows,
 )
 from optgap.solvers.placement.over_time.parameters import TUNING
-from optgap.solvers.placement.over_time.search_kernels import anneal
+from optgap.solvers.placement.over_time.search_kernels import try_moves
 from optgap.solvers.placement.patterns import bound_patterns, generation_for
 from optgap.solvers.placement.pricing import Pricer
 
@@ -321,9 +321,9 @@ def agree(problem: PlacementProblem, data: st.DataObject) -> None:
     search = HindsightSearch(problem, Limits(), seed=0)
     search.construct(np.array(data.draw(st.permutations(range(len(problem.tasks))))))
     assert not problem.check(search.solution_of(search.book))
-    search.anneal(10, 1e6, 1e3)
+    search.anneal(10, 1e6)
     before = search.solution_of(search.book)
-    changed, found = anneal(search.case, search.book, search.choice, 10, 1e6, 1e3, search.rng)
+    changed, found = try_moves(search.case, search.book, search.choice, 10, 1e6, 1e3, search.random)
     after = search.solution_of(search.book)
     assert not problem.check(after)
     assert found == (before.node < 0).sum() - (after.node < 0).sum()

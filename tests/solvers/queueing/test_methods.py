@@ -23,9 +23,9 @@ from optgap.solvers.queueing import auto, auto_bound
 from optgap.solvers.queueing.incumbents import list_schedule
 from optgap.solvers.queueing.list_annealing import (
     Moves,
-    anneal,
     schedule,
     search_of,
+    try_moves,
     wait_for_nodes,
 )
 from optgap.solvers.queueing.list_schedule import machine_of, stream_of
@@ -155,7 +155,7 @@ def test_the_cost_is_that_of_the_list_after_moves_given_up_early(doubt: float) -
     begun = schedule(search, idle)
     wait_for_nodes(search)
     moves = Moves(0.35, 0.3, 0.1, 40, doubt=doubt)
-    assert anneal(search, idle, moves, 30, 70, (2000.0, 50.0), 2000) > 20
+    assert try_moves(search, idle, moves, 30, 70, (2000.0, 50.0), 2000) > 20
     cost = float(search.costs[0])
     assert cost < begun
     assert schedule(search, idle) == pytest.approx(cost, rel=1e-9)
