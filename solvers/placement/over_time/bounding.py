@@ -16,7 +16,7 @@ import numpy as np
 
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
-from optgap.models.placement.arrays import FloatArray, IntArray
+from optgap.models.placement.arrays import IntArray
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import shown, slack_s
 from optgap.solvers.placement.aggregate import UNITS, Aggregate
@@ -181,14 +181,11 @@ class Refinement:
         return same and set(problem.tasks.classes) <= set(self.generation.aggregate.classes)
 
     def run(self) -> None:
-        """Make prices at moments at equal distances, and again where more is in use than it was."""
-        times, seen = self.demand.time_s, dict[int, FloatArray]()
+        """Make prices at moments at equal distances, until the limits say stop."""
+        times = self.demand.time_s
         moments = np.linspace(times[0], times[-1], 2 * EFFORT.moments + 1)[1::2]
-        events = np.unique([self.demand.at(time_s) for time_s in moments.tolist()]).tolist()
-        for event in (*events, *events):
-            if event in seen and (self.pool.least[:, event] <= seen[event]).all():
-                continue
-            seen[event] = self.prices_at(event)
+        for event in np.unique([self.demand.at(time_s) for time_s in moments.tolist()]).tolist():
+            self.prices_at(event)
             if self.short is not None or self.limits.stop is not None:
                 return
 
@@ -205,12 +202,12 @@ class Refinement:
             largest += self.counting.rises(self.pool.dearest)
         return _whole(self.problem, base, self.pool.integral, largest)
 
-    def prices_at(self, event: int) -> FloatArray:
-        """Make prices for what runs after an event; return how much was in use at least, (2,)."""
+    def prices_at(self, event: int) -> None:
+        """Make prices for what runs after an event."""
         demand = self.running(event)
         if self.counting is not None:
             self._count(event, demand)
-        least = self.pool.least[:, event].copy()
+        least = self.pool.least[:, event]
         self.generation.change_demand(demand, self.limits, self.pool.prices, least)
         generate(self.generation, self.limits, self.tolerance, EFFORT.units)
         if self.generation.short and self.limits.stop is None:
@@ -218,7 +215,6 @@ class Refinement:
         if self.generation.best is not None:
             self.pool.add(self.generation.best)
         self.limits.progress("prices over time", None, self.bound)
-        return least
 
     def _count(self, event: int, demand: IntArray) -> None:
         """Prove how many are in use after an event, of what costs enough for that to matter."""
