@@ -102,8 +102,10 @@ class PowerFlow:
         if self.model.exact:
             return
         held, order = np.where(state.locked >= 0, state.locked_w, -1.0), np.arange(len(count))
-        counted_w = self.model.counted_w
-        govern(state.of_class, count, clock, order, counted_w, held, self.fewer, self.limit_w)
+        govern(
+            state.of_class, count, clock, order, watts=self.model.counted_w, locked=held,
+            fewer=self.fewer, limit=self.limit_w,
+        )  # fmt: skip
 
     def _at_least_one(self, state: ElasticState, order: Ints, count: Ints, clock: Ints) -> None:
         """Run the first job that fits below f*, because f* alone may exceed the limit.

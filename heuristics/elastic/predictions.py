@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from optgap.heuristics.elastic.beliefs import Beliefs
+from optgap.heuristics.elastic.online_model import Configurations, OnlineModel, board_of
 from optgap.heuristics.elastic.powerflow_kernels import FINITE, FREE, NO_STEP, Steps
 from optgap.heuristics.elastic.shared_clock import neighbours
 from optgap.models.elastic import ElasticProblem
@@ -90,21 +92,51 @@ class Known:
 
 
 class Online(Known):
-    """Tables from models that are fitted to the measurements of each job, a row for each job."""
+    """Tables from models fitted to what each job's runs measured, a row for each job (Sec. 5.2).
+
+    A measurement differs from the truth by a factor that depends on the job, the configuration and
+    the seed alone, so different policies, and one under different limits, see the same.
+
+    Parameters
+    ----------
+    problem: the truth.
+    seed: of the measurements' errors.
+    sigma_time, sigma_energy: standard deviation of the logarithm of one measured T_iter and
+        E_iter, at one GPU count and clock.
+    """
 
     def __init__(
         self, problem: ElasticProblem, seed: int, sigma_time: float, sigma_energy: float
     ) -> None:
         super().__init__(problem)
-        self.exact = False
-        self.beliefs = Beliefs(problem, seed, sigma_time, sigma_energy)
+        self.exact, self.seed, self.sigma = False, seed, (sigma_time, sigma_energy)
+        self.noise = (sigma_time, math.hypot(sigma_time, sigma_energy))  # of T, and of P = E/T
+        least = np.array([c.power_w[0] / c.counts[0] for c in problem.classes])
+        board = board_of(problem.frequencies_mhz, least)
+        self.columns = [np.searchsorted(problem.counts, c.counts) for c in problem.classes]
+        self.where = [
+            Configurations(
+                np.array(c.counts, dtype=float),
+                float(max(c.batch, c.counts[-1])),  # any batch will do where none is told
+                problem.frequencies_mhz,
+                problem.gpus_per_node,
+                board,
+            )
+            for c in problem.classes
+        ]
+        self.models: dict[int, tuple[OnlineModel, Floats, Floats]] = {}
+        self.shown = np.zeros(len(problem), dtype=np.int64)  # configurations, when last asked
         shape = (len(problem), *problem.time_s.shape[1:])
         self.time_s, self.energy_j = np.empty(shape), np.empty(shape)  # rows are filled in turn
 
     def steps(self, state: ElasticState, clock_policy: str) -> tuple[Steps, Ints]:
-        learning = self.beliefs.fresh(state, state.jobs)
+        for job in self.models.keys() - set(state.jobs.tolist()):
+            del self.models[job]
+        seen = np.count_nonzero(state.seen[state.jobs], axis=(1, 2))
+        learning = state.jobs[seen != self.shown[state.jobs]]
+        self.shown[state.jobs] = seen
         if len(learning):
-            learnt = [self.beliefs.learnt(job, state.seen[job]) for job in learning.tolist()]
+            learnt = [self.learnt(job, state.seen[job]) for job in learning.tolist()]
             time_s, power_w = (np.stack(tables) for tables in zip(*learnt, strict=True))
             counts = self.problem.counts
             counted = np.maximum(power_w, self.problem.idle_w * counts[:, None])
@@ -120,3 +152,26 @@ class Online(Known):
                 table[learning] = part
         assert self._steps is not None  # made by the first call
         return self._steps, state.jobs
+
+    def learnt(self, job: int, seen: np.ndarray) -> tuple[Floats, Floats]:
+        """Return estimates of T_iter (s) and power (W) after having `seen` configurations, (K, F).
+
+        A configuration in which the job may not run has infinite time and no power.
+        """
+        c = int(self.problem.jobs.of_class[job])
+        if job not in self.models:
+            self.models[job] = (OnlineModel(self.where[c], *self.noise), *self._measured(job, c))
+        model, time, power = self.models[job]
+        rows = self.columns[c]
+        model.update(seen[rows].reshape(-1), time, power)
+        time_s, power_w = np.full(seen.shape, np.inf), np.zeros(seen.shape)
+        time_s[rows], power_w[rows] = model.predict()
+        return time_s, power_w
+
+    def _measured(self, job: int, c: int) -> tuple[Floats, Floats]:
+        """Return ln of T_iter and of a GPU's power, as measured in every configuration."""
+        truth, rng = self.problem.classes[c], np.random.default_rng([self.seed, job])
+        off = np.array(self.sigma)[:, None] * rng.standard_normal((2, truth.time_s.size))
+        time = np.log(truth.time_s).reshape(-1) + off[0]
+        energy = np.log(truth.power_w * truth.time_s / np.array(truth.counts)[:, None]).reshape(-1)
+        return time, energy + off[1] - time

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind
@@ -19,64 +17,34 @@ MOST_STATES = 60_000
 """Largest number of states of one search; beyond it, the bound proven so far counts."""
 
 
-def regrets(
-    problem: ElasticProblem, solution: ElasticSolution, most: int = MOST_EVENTS
-) -> list[Regret]:
+def regrets(problem: ElasticProblem, solution: ElasticSolution) -> list[Regret]:
     """Return by how much decisions exceed Eq. 18 over the jobs then active, mean s.
 
     Whenever something starts, the state of every job is compared with the optimum of that
     decision. Waiting jobs count for twice the longest remaining time of any job.
     """
-    choices = Choices.of(problem)
-    speed = rates(problem, solution)
-    return [
-        found
-        for t in moments(solution, most).tolist()
-        if (found := _regret(problem, solution, choices, speed, t)) is not None
-    ]
-
-
-def moments(solution: ElasticSolution, most: int) -> Floats:
-    """Return times at which something starts, at most `most` of them, spread evenly."""
-    found = np.unique(solution.start_s[solution.kind != Kind.PRERUN])
-    if len(found) > most:
-        found = found[np.unique(np.linspace(0, len(found) - 1, most).astype(int))]
-    return np.asarray(found)
-
-
-def _regret(
-    problem: ElasticProblem,
-    solution: ElasticSolution,
-    choices: Choices,
-    speed: Floats,
-    t: float,
-) -> Regret | None:
-    jobs, left = active(problem, solution, speed, t)
-    if not len(jobs):
-        return None
-    of_class = problem.jobs.of_class[jobs]
-    snapshot = Snapshot.of(problem, choices, of_class, left)
-    wait = snapshot.wait_s
-    count, clock = _taken(problem, solution, jobs, t)
-    times = np.where(count >= 0, left * problem.time_s[of_class, count, clock], wait)
-    value = float(np.minimum(times, wait).sum())
-    solved = solve(snapshot, 1e-4, MOST_STATES)
-    if solved.chosen is None:
-        return None
-    best_count, best_clock = choices.configurations(solved.chosen)
-    gain = times - np.where(
-        best_count >= 0, left * problem.time_s[of_class, best_count, best_clock], wait
-    )
-    a = int(np.argmax(gain))
-    cost = max(0.0, value - solved.objective) / len(jobs)
-    name = problem.jobs.names[jobs[a]]
-    return Regret(
-        t,
-        name,
-        _words(problem, int(count[a]), int(clock[a])),
-        _words(problem, int(best_count[a]), int(best_clock[a])),
-        cost if math.isfinite(cost) else 0.0,
-    )
+    choices, speed, found = Choices.of(problem), rates(problem, solution), []
+    moments = np.unique(solution.start_s[solution.kind != Kind.PRERUN])
+    kept = np.linspace(0, len(moments) - 1, min(len(moments), MOST_EVENTS)).astype(int)
+    for t in moments[kept].tolist():
+        jobs, left = active(problem, solution, speed, t)
+        if not len(jobs):
+            continue
+        of_class = problem.jobs.of_class[jobs]
+        snapshot = Snapshot.of(problem, choices, of_class, left)
+        solved = solve(snapshot, 1e-4, MOST_STATES)
+        assert solved.chosen is not None  # all may wait
+        both = (taken(problem, solution, jobs, t), choices.configurations(solved.chosen))
+        times, best = (
+            np.where(k >= 0, left * problem.time_s[of_class, k, f], snapshot.wait_s)
+            for k, f in both
+        )
+        a = int(np.argmax(times - best))
+        chosen, better = (_words(problem, int(k[a]), int(f[a])) for k, f in both)
+        cost = float(np.minimum(times, snapshot.wait_s).sum()) - solved.objective
+        name = problem.jobs.names[jobs[a]]
+        found.append(Regret(t, name, chosen, better, max(0.0, cost) / len(jobs)))
+    return found
 
 
 def active(
@@ -86,11 +54,8 @@ def active(
 
     `speed` is the result of `rates` for the schedule.
     """
-    done = np.bincount(
-        solution.job,
-        speed * np.clip(t - solution.start_s, 0, solution.end_s - solution.start_s),
-        minlength=len(problem),
-    )
+    spans = np.clip(t - solution.start_s, 0, solution.end_s - solution.start_s)
+    done = np.bincount(solution.job, speed * spans, minlength=len(problem))
     remaining = problem.jobs.iterations - done
     begins = problem.jobs.submit_s.copy()  # a job cannot run before the end of its pre-run
     before = solution.kind == Kind.PRERUN
@@ -100,20 +65,17 @@ def active(
     return jobs, remaining[jobs]
 
 
-def _taken(
+def taken(
     problem: ElasticProblem, solution: ElasticSolution, jobs: Ints, t: float
 ) -> tuple[Ints, Ints]:
     """Return count and frequency of each job from t on, shape (A,), or its next frequency."""
     count = np.full(len(problem), -1, dtype=np.int64)
     clock = np.full(len(problem), len(problem.frequencies_mhz) - 1, dtype=np.int64)
     until = t + slack_s(t)
-    now = (solution.start_s <= until) & (solution.end_s > until)
-    now &= solution.kind != Kind.PRERUN
-    held = solution.job[now]
-    count[held] = np.searchsorted(problem.counts, solution.gpus[now])
-    runs = (solution.kind == Kind.RUN) & (solution.end_s > until)
-    for s in np.flatnonzero(runs)[::-1].tolist():  # the earliest run from t on comes last
-        clock[solution.job[s]] = solution.frequency[s]
+    now = (solution.start_s <= until) & (solution.end_s > until) & (solution.kind != Kind.PRERUN)
+    count[solution.job[now]] = np.searchsorted(problem.counts, solution.gpus[now])
+    runs = np.flatnonzero((solution.kind == Kind.RUN) & (solution.end_s > until))[::-1]
+    clock[solution.job[runs]] = solution.frequency[runs]  # the earliest run from t on comes last
     return count[jobs], clock[jobs]
 
 

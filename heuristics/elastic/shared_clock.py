@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any
 
 import numpy as np
 
 from optgap.heuristics.elastic.parameters import ClockParams, ZeusParams
-from optgap.models.compiled import compiled, floats
+from optgap.models.compiled import floats
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats, Ints
 from optgap.models.elastic.simulation.protocol import Decision, ElasticState, Settings
@@ -56,7 +55,10 @@ class Clock:
         clock = self.wanted[jobs].copy()
         if math.isfinite(self.limit_w):
             asked, held = count.copy(), np.full(len(jobs), -1.0)
-            govern(of_class, count, clock, order, self.counted_w, held, self.fewer, self.limit_w)
+            govern(
+                of_class, count, clock, order, watts=self.counted_w, locked=held, fewer=self.fewer,
+                limit=self.limit_w,
+            )  # fmt: skip
             if (count < 0).all() and (asked >= 0).any():
                 self._alone(state, asked, order, count, clock)
         return clock
@@ -94,40 +96,38 @@ class Clock:
         return np.asarray(k, dtype=np.int64)
 
 
-@compiled
 def govern(
-    of_class: Any, chosen: Any, wanted: Any, order: Any, watts: Any, locked: Any, fewer: Any,
+    of_class: Ints,
+    chosen: Ints,
+    wanted: Ints,
+    order: Ints,
+    *,
+    watts: Floats,
+    locked: Floats,
+    fewer: Ints,
     limit: float,
-) -> Any:  # fmt: skip
-    """Cut clocks to a common ceiling, the highest under which the power limit holds.
+) -> float:
+    """Cut clocks to a common ceiling, the highest under which the power limit holds; return W.
 
     If the lowest ceiling is not enough, jobs get fewer GPUs, the last of `order` first, and in
     the end none. `fewer`: (C, K) the next smaller count index, −1 for none. `locked`: (A,)
     power of jobs that keep theirs, −1 for the others. Changes `chosen` and `wanted` in place.
     """
-    size = len(of_class)
+    runs = np.flatnonzero(chosen >= 0)
+    table, held, clock = watts[of_class[runs], chosen[runs]], locked[runs], wanted[runs]
+    rows, power = np.arange(len(runs)), 0.0
     for ceiling in range(watts.shape[2] - 1, -1, -1):
-        power = 0.0
-        for a in range(size):
-            if chosen[a] >= 0:
-                if locked[a] >= 0:
-                    power += locked[a]
-                else:
-                    power += watts[of_class[a], chosen[a], min(wanted[a], ceiling)]
+        free = table[rows, np.minimum(clock, ceiling)]
+        power = float(np.where(held >= 0, held, free).sum())
         if power <= limit:
             break
-    for a in range(size):
-        wanted[a] = min(wanted[a], ceiling)
-    place = size - 1
-    while power > limit and place >= 0:
-        a = order[place]
-        place -= 1
+    np.minimum(wanted, ceiling, out=wanted)
+    for a in order[::-1].tolist() if power > limit else ():
+        c, f = of_class[a], wanted[a]
         while power > limit and chosen[a] >= 0 and locked[a] < 0:
-            c = of_class[a]
-            power -= watts[c, chosen[a], wanted[a]]
+            power -= watts[c, chosen[a], f]
             chosen[a] = fewer[c, chosen[a]]
-            if chosen[a] >= 0:
-                power += watts[c, chosen[a], wanted[a]]
+            power += watts[c, chosen[a], f] if chosen[a] >= 0 else 0.0
     return power
 
 

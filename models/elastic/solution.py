@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -164,50 +164,37 @@ class ElasticSolution(Brief):
         """
         fields.schema(SCHEMA)
         item = fields.object("segments")
-        jobs = item.integers("job")
-        kinds = {kind.name.lower(): int(kind) for kind in Kind}
-        words = item.texts("kind")
-        clocks = item.numbers("frequency_mhz")
         columns: dict[str, list[Any]] = {
+            "job": item.integers("job"),
             "start_s": item.numbers("start_s"),
             "end_s": item.numbers("end_s"),
-            "kind": words,
+            "kind": item.texts("kind"),
             "gpus": item.integers("gpus", minimum=1),
-            "frequency_mhz": clocks,
+            "frequency_mhz": item.numbers("frequency_mhz"),
             "place": item.integers("place", minimum=-1),
         }
+        size = len(columns["job"])
         for key, values in columns.items():
-            if len(values) != len(jobs):
-                raise item.fail(key, NoQuote(f"{len(values)} entries"), f"{len(jobs)}, as in job")
-        index = {float(f): k for k, f in enumerate(problem.frequencies_mhz)}
-        index[0.0] = -1
-        for k, clock in enumerate(clocks):
-            if clock not in index:
-                raise item.fail(f"frequency_mhz[{k}]", clock, "a clock of the problem, or 0")
-        for k, word in enumerate(words):
-            if word not in kinds:
-                raise item.fail(f"kind[{k}]", word, one_of(kinds))
-        for k, job in enumerate(jobs):
-            if job >= len(problem):
-                raise item.fail(f"job[{k}]", job, f"a job below {len(problem)}")
+            if len(values) != size:
+                raise item.fail(key, NoQuote(f"{len(values)} entries"), f"{size}, as in job")
         places = [tuple(_place(fields, k, entry)) for k, entry in enumerate(fields.array("places"))]
-        for k, place in enumerate(columns["place"]):
-            if place >= len(places):
-                raise item.fail(f"place[{k}]", place, f"an index below {len(places)}, or -1")
+        kinds = {kind.name.lower(): int(kind) for kind in Kind}
+        clocks = {0.0: -1, **{float(f): k for k, f in enumerate(problem.frequencies_mhz)}}
+        known: tuple[tuple[str, Container[Any], str], ...] = (
+            ("frequency_mhz", clocks, "a clock of the problem, or 0"),
+            ("kind", kinds, one_of(kinds)),
+            ("job", range(len(problem)), f"a job below {len(problem)}"),
+            ("place", range(-1, len(places)), f"an index below {len(places)}, or -1"),
+        )
+        for key, those, expected in known:
+            for k, value in enumerate(columns[key]):
+                if value not in those:
+                    raise item.fail(f"{key}[{k}]", value, expected)
+        columns["kind"] = [kinds[word] for word in columns["kind"]]
+        columns["frequency_mhz"] = [clocks[mhz] for mhz in columns["frequency_mhz"]]
         limit = fields.document.get("power_limit_w")
         return cls.of(
-            list(
-                zip(
-                    jobs,
-                    columns["start_s"],
-                    columns["end_s"],
-                    (kinds[word] for word in words),
-                    columns["gpus"],
-                    (index[clock] for clock in clocks),
-                    columns["place"],
-                    strict=True,
-                )
-            ),
+            list(zip(*columns.values(), strict=True)),
             places,
             bool(fields.get("switch_off", bool, "true or false")),
             None if limit is None else fields.number("power_limit_w"),

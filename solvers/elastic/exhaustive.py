@@ -11,8 +11,6 @@ search ends at the best schedule known. No bound rests on a solver's tolerances.
 
 from __future__ import annotations
 
-import heapq
-import itertools
 import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -41,6 +39,7 @@ from optgap.solvers.elastic.orders import (
 )
 from optgap.solvers.elastic.parameters import ExhaustiveParams
 from optgap.solvers.elastic.prices import Bounded, bounded
+from optgap.solvers.engines.best_first import BestFirst
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +87,19 @@ def chargeable(problem: ElasticProblem) -> bool:
 
 
 class Node(NamedTuple):
-    """An open node; of those of the least bound the one of the least number comes first.
+    """An open node.
 
     Parameters
     ----------
-    bound: s. number: breaks ties. events: a prefix or an order of events.
+    bound: s. events: a prefix or an order of events.
     uses: what is decided. use: what is decided next. solved: whether its program was solved.
     """
 
     bound: float
-    number: int
-    events: Events
-    uses: Uses
-    use: Use | None
-    solved: bool
+    events: Events = ()
+    uses: Uses = ()
+    use: Use | None = None
+    solved: bool = False
 
 
 class OrderSearch:
@@ -138,12 +136,11 @@ class OrderSearch:
             self.found = min(found, serial(tables) * (1 + ROUNDING))
         else:
             self.found = waited(tables, self.best)
-        least = outwards(tables.fastest_s.tolist())
-        self.heap = [Node(least, 0, (), (), None, False)]
-        self.counter = itertools.count(1)
-        self.left_out = math.inf  # the least value of orders that were not pursued
+        self.left_out = math.inf  # the least value of orders that are not divided further
         self.stopped: Termination | None = None
         self.spent = False
+        root = Node(outwards(tables.fastest_s.tolist()))
+        self.search = BestFirst([root], self._expand, lambda: min(self.cut, self.left_out))
 
     @property
     def cut(self) -> float:
@@ -151,31 +148,16 @@ class OrderSearch:
         return self.found * (1 - TUNING.gap)
 
     @property
-    def end(self) -> float:
-        """The value of an open prefix from which on the search is done, s.
-
-        With starts charged no order has a schedule, and the value of one that is not divided
-        further is all that is proven.
-        """
-        return min(self.cut, self.left_out) if self.tables.charged else self.cut
-
-    @property
     def proven(self) -> float:
         """A bound on Σ (completion − submission), s."""
-        open_ = self.heap[0].bound if self.heap else math.inf
-        return min(self.left_out, open_, self.found)
+        return min(self.search.bound, self.found)
 
     def run(self) -> None:
         """Until nothing better is left, or the limits say stop."""
         if not self.tables.charged:
             self._improve()
-        while self.stopped is None and self.heap and self.heap[0].bound < self.end:
-            self.stopped = self.limits.stop
-            if self.orders.programs >= self.most:
-                self.spent = True
-                return
-            if self.stopped is None:
-                self._look()
+        stopped = self.search.run(self.limits)
+        self.stopped = self.stopped or stopped
 
     def _improve(self) -> None:
         """Improve the best order by an order of the worth of work there, as long as that helps."""
@@ -194,45 +176,34 @@ class OrderSearch:
             steps = by_worth(self.tables, known.worth)
             self._offer(steps)
 
-    def _look(self) -> None:
-        """Solve the best open node's program, or divide the node if that is done.
+    def _expand(self, node: Node) -> list[Node] | None:
+        """Solve a node's program, or divide the node if that is done.
 
-        A node stays open where its value is not known.
+        With starts charged no order has a schedule, and the value of one that is not divided
+        further is the most that can be proven.
         """
-        value, _, events, uses, use, solved = self.heap[0]
-        whole = len(events) == 2 * self.tables.size - 1
+        bound, events, uses, use, solved = node
+        if solved and use is not None:
+            return [Node(bound, events, (*uses, (use, so))) for so in (False, True)]
         if solved:
-            heapq.heappop(self.heap)
-            if use is not None:
-                for so in (True, False):
-                    self._open(value, events, (*uses, (use, so)), None, False)
-                return
-            for child in following(events, self.tables.submit_s, self.first):
-                self._open(value, child, uses, None, False)
-            return
+            after = following(events, self.tables.submit_s, self.first)
+            return [Node(bound, child, uses) for child in reversed(after)]
+        if self.orders.programs >= self.most:
+            self.spent = True
+            return None
         known = self.orders.solve(events, self.cut, uses)
         if known is None:
             self.stopped = Termination.ERROR if self.orders.trouble else self.orders.stopped
-            return
-        heapq.heappop(self.heap)
-        value = max(value, known.value)
+            return None
+        bound = max(bound, known.value)
         if known.steps is not None:
             self._offer(list(known.steps))
-        if whole and known.use is None:
-            self.left_out = min(self.left_out, value)
-        else:
-            self._open(value, events, uses, known.use, True)
-
-    def _open(
-        self, value: float, events: Events, uses: Uses, use: Use | None, solved: bool
-    ) -> None:
-        """Add an open node, unless it is no better than the best schedule."""
-        if value < self.cut:
-            # deeper first among equals
-            node = Node(value, -next(self.counter), events, uses, use, solved)
-            heapq.heappush(self.heap, node)
-        else:
-            self.left_out = min(self.left_out, value)
+        if len(events) == 2 * self.tables.size - 1 and known.use is None:
+            if self.tables.charged:
+                self.left_out = min(self.left_out, bound)
+            self.search.prune(bound)
+            return []
+        return [Node(bound, events, uses, known.use, True)]
 
     def _offer(self, steps: list[Step]) -> None:
         found = waited(self.tables, steps)

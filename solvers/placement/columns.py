@@ -18,17 +18,18 @@ from optgap.models.placement.arrays import FloatArray, IntArray
 from optgap.models.result import Termination
 from optgap.models.work import WORK
 from optgap.solvers.backends.growing import Growing
+from optgap.solvers.engines.column_generation import Pricing, Solved, generate, unsmoothed
 from optgap.solvers.placement.aggregate import UNITS, Aggregate, Contents
 from optgap.solvers.placement.pricing import Pricer
 
-LITTLE = 1e-4
-"""A round that raises the bound by less than this share of it brings little."""
 NEGATIVE = 1e-7
 """A reduced cost below minus this, relative to the column's own cost, is worth a column."""
 ROUNDING = 1e-13
 """Relative: more than a few hundred operations round by."""
 WHOLE = 1e-6
 """Least excess over a whole number for a value to be rounded up."""
+SMOOTHING = 0.7
+"""Weight of the best prices so far in those that are tried."""
 KNOWN_TO_FIT = 100.0
 """Factor on the price ceilings where nodes that serve every task are known."""
 MOST_RAISES = 5
@@ -125,37 +126,11 @@ class Master:
         classes = len(self.aggregate.classes)
         return MasterSolution(
             program.objective,
-            duals[:classes],
+            Prices(duals[:classes], duals[self.head :]),
             duals[classes : self.head],
-            duals[self.head :],
             values[:classes],
             values[classes + self.units :],
         )
-
-
-@dataclass(frozen=True, slots=True)
-class MasterSolution:
-    """An optimal basic solution of the restricted master.
-
-    `value` is relative to the idle cluster; `prices` are the class duals π, `node_prices` the
-    (non-positive) duals of the node counts, `worth` those of the units in use; `unserved` and
-    `nodes` are the two column blocks.
-    """
-
-    value: float
-    prices: FloatArray
-    node_prices: FloatArray
-    worth: FloatArray
-    unserved: FloatArray
-    nodes: FloatArray
-
-    def reduced_cost(
-        self, type_index: int, contents: Contents, cost: float, in_use: tuple[int, ...] = ()
-    ) -> float:
-        """Return the cost of a node with these contents beyond the worth of tasks and node."""
-        worth = sum(n * float(self.prices[c]) for c, n in contents.tasks.items())
-        worth += sum(n * float(each) for n, each in zip(in_use, self.worth, strict=True))
-        return cost - worth - float(self.node_prices[type_index])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,14 +140,46 @@ class Prices:
     Parameters
     ----------
     task: (classes,) price of each.
-    nodes: Σ_t n_t·max(0, V_t), see `pricing`.
     in_use: (2,) price of a GPU and a CPU package in use: the bound is higher by these times how
-        many are in use at least.
+        many are in use at least. Of a master without such rows (0,).
+    nodes: Σ_t n_t·max(0, V_t), see `pricing`; infinite before that: no bound.
     """
 
     task: FloatArray
-    nodes: float
     in_use: FloatArray
+    nodes: float = math.inf
+
+    def towards(self, other: Prices) -> Prices:
+        """Return prices that are nearer to these than to others by `SMOOTHING` (Wentges 1997)."""
+        units, weight = len(other.in_use), SMOOTHING
+        return Prices(
+            weight * self.task + (1 - weight) * other.task,
+            weight * self.in_use[:units] + (1 - weight) * other.in_use,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class MasterSolution(Solved[Prices]):
+    """An optimal basic solution of the restricted master; its value is beyond the idle cluster's.
+
+    Parameters
+    ----------
+    node_prices: (types,) the (non-positive) duals of the node counts.
+    unserved, nodes: the two column blocks.
+    """
+
+    node_prices: FloatArray
+    unserved: FloatArray
+    nodes: FloatArray
+
+    def reduced_cost(
+        self, type_index: int, contents: Contents, cost: float, in_use: tuple[int, ...] = ()
+    ) -> float:
+        """Return the cost of a node with these contents beyond the worth of tasks and node."""
+        prices = self.duals
+        worth = sum(n * float(prices.task[c]) for c, n in contents.tasks.items())
+        worth += sum(n * float(each) for n, each in zip(in_use, prices.in_use, strict=True))
+        return cost - worth - float(self.node_prices[type_index])
 
 
 @dataclass
@@ -198,6 +205,7 @@ class ColumnGeneration:
     may_leave_out: bool = False
     counted: int | None = None
     lower: float = -math.inf
+    tolerance: float = 0.0
     rounds: int = 0
     raises: int = 0
     stopped: Termination | None = None
@@ -233,15 +241,9 @@ class ColumnGeneration:
             self.least = least
             self.master.set_least(least)
         self.last = self.master.solve(limits)
-        self.lower, self.best, self.raises = -math.inf, None, 0
-        for prices in among:
-            self._take(prices)
-
-    def _take(self, prices: Prices) -> None:
-        """Prices that prove more become the best."""
-        lower = self.proven(prices, self.aggregate.priced_demand)
-        if lower > self.lower:
-            self.lower, self.best = lower, prices
+        self.raises = 0
+        self.best = max(among, key=lambda prices: self.proven(prices, demand), default=None)
+        self.lower = -math.inf if self.best is None else self.proven(self.best, demand)
 
     def proven(self, prices: Prices, demand: IntArray) -> float:
         """Return the lower bound that these prices prove for a demand, beyond the idle cluster."""
@@ -273,86 +275,84 @@ class ColumnGeneration:
         """Whether the LP leaves out tasks that must not be left out."""
         return not self.may_leave_out and bool(self.last.unserved.max(initial=0.0) > 1e-7)
 
-    def close(self, tolerance: float) -> bool:
-        """Tell whether bound and restricted LP agree to a relative `tolerance`."""
-        if self.short:
-            return False
-        if self.counted is not None:  # what is whole has no room between the two
-            return whole(self.lower) >= whole(self.last.value)
-        gap = self.upper - self.bound
-        return gap <= tolerance * max(1e-9, abs(self.upper))
-
     def run(
         self,
         cpu_unit: float,
         limits: Limits,
         *,
         tolerance: float,
-        smoothing: float = 0.7,
+        smooth: bool = True,
         most_rounds: int = 400,
         patience: int = 0,
     ) -> None:
         """Generate columns with this CPU unit until bound and LP agree, or nothing is gained.
 
-        Prices are smoothed towards the best ones so far (Wentges 1997), which steadies the
-        bound; when a smoothed round finds no column the LP's own prices are used. With
-        `patience`, so many rounds in a row that bring little end it, too, once prices prove more
-        than the idle cluster does.
+        With `patience`, so many rounds in a row that bring little end it, too.
         """
-        if self.close(tolerance):
+        self.tolerance = tolerance
+        if self.closed(self.last.value, self.lower):
             return
-        down = Pricer(self.aggregate, cpu_unit, "down")
+        self._down = Pricer(self.aggregate, cpu_unit, "down")
         exact = bool(np.all(self.aggregate.cpu_milli % cpu_unit == 0))
-        up = None if exact else Pricer(self.aggregate, cpu_unit, "up")
-        stalled = slow = 0
-        for _ in range(most_rounds):
-            self.stopped = limits.stop
-            if self.stopped or self.close(tolerance):
-                return
-            before = self.lower
-            weight = smoothing if self.best is not None and not stalled else 0.0
-            prices, in_use = self.last.prices, self.last.worth
-            if weight and self.best is not None:
-                prices = weight * self.best.task + (1 - weight) * prices
-                in_use = weight * self.best.in_use[: len(in_use)] + (1 - weight) * in_use
-            added = self._price(down, prices, limits, in_use, bound=True)
-            if up is not None and (not added or self.rounds % 3 == 2):
-                added += self._price(up, prices, limits, in_use, bound=False)
-            self.rounds += 1
-            self.last = self.master.solve(limits)
-            limits.progress("columns", self.upper, self.bound)
-            gained = self.lower > before + 1e-6 * abs(self.upper - before)
-            little = 0.0 < self.lower < before + LITTLE * self.bound
-            slow = slow + 1 if little else 0
-            if patience and slow >= patience:
-                return
-            if added or gained:
-                stalled = 0
-            elif weight == 0.0 and not self._raise_ceiling(limits):
-                stalled += 1
-                if stalled > 1:
-                    return
-            else:
-                stalled = 1
+        self._up = None if exact else Pricer(self.aggregate, cpu_unit, "up")
+        found = generate(
+            self, limits, bound=self.lower, duals=self.best, patience=patience, rounds=most_rounds,
+            smooth=Prices.towards if smooth else unsmoothed,
+            tell=lambda value, bound: limits.progress(
+                "columns", self.aggregate.base + value, self.with_idle(bound)
+            ),
+        )  # fmt: skip
+        self.lower, self.best, self.stopped = found.bound, found.duals, found.stopped
 
-    def _price(
-        self, pricer: Pricer, prices: FloatArray, limits: Limits, in_use: FloatArray, *, bound: bool
-    ) -> int:
-        worth = np.zeros(UNITS)
-        worth[: len(in_use)] = np.clip(in_use, 0.0, self.aggregate.unit_cost[: len(in_use)])
+    def solve_master(self, limits: Limits) -> MasterSolution:
+        """Solve the restricted master."""
+        self.last = self.master.solve(limits)
+        return self.last
+
+    def price(self, duals: Prices, limits: Limits) -> Pricing[Prices]:
+        """Bound with CPU needs rounded down, and look for columns both ways."""
+        prices, added = self._offer(self._down, duals, limits)
+        if self._up is not None and (not added or self.rounds % 3 == 2):
+            added += self._offer(self._up, duals, limits)[1]
+        self.rounds += 1
+        return Pricing(self.proven(prices, self.aggregate.priced_demand), prices, added)
+
+    def _offer(self, pricer: Pricer, duals: Prices, limits: Limits) -> tuple[Prices, int]:
+        """Return these prices with what nodes earn by them, and how many columns were added."""
+        aggregate, units = self.aggregate, len(duals.in_use)
+        in_use = np.zeros(UNITS)
+        in_use[:units] = np.clip(duals.in_use, 0.0, aggregate.unit_cost[:units])
         if self.counted is not None:
-            worth = -np.eye(UNITS)[self.counted]
-        priced = np.where(pricer.priceable, prices, 0.0)
-        if not self.aggregate.frag_weight:
-            priced = np.maximum(priced, 0.0)
+            in_use = -np.eye(UNITS)[self.counted]
+        task = np.where(pricer.priceable, duals.task, 0.0)
+        if not aggregate.frag_weight:
+            task = np.maximum(task, 0.0)
         added, nodes = 0, []
         limits.spend(WORK.pricing(pricer.units))
-        for offer in pricer.price(priced, worth):
-            nodes.append(float(self.aggregate.count[offer.type_index]) * max(0.0, offer.value))
+        for offer in pricer.price(task, in_use):
+            nodes.append(float(aggregate.count[offer.type_index]) * max(0.0, offer.value))
             added += self.add_attractive(offer.type_index, offer.contents)
-        if bound:
-            self._take(Prices(priced, math.fsum(nodes), worth))
-        return added
+        return Prices(task, in_use, math.fsum(nodes)), added
+
+    def closed(self, value: float, bound: float) -> bool:
+        """Tell whether bound and restricted LP agree to the tolerance."""
+        if self.counted is not None:  # what is whole has no room between the two
+            return not self.short and whole(bound) >= whole(value)
+        upper = self.aggregate.base + value
+        gap = upper - self.with_idle(bound)
+        return not self.short and gap <= self.tolerance * max(1e-9, abs(upper))
+
+    def escalate(self, closed: bool, limits: Limits) -> bool:
+        """Raise the price ceiling where the LP still leaves tasks out; False when it need not."""
+        if self.short and self._add_alone():
+            return True
+        if not self.short or self.raises == MOST_RAISES:
+            return False
+        self.raises += 1
+        left_out = self.last.unserved > 1e-7
+        self.unserved_cost = np.where(left_out, 5 * self.unserved_cost, self.unserved_cost)
+        self.master.set_unserved_cost(self.unserved_cost)
+        return True
 
     def add_attractive(self, t: int, candidates: Iterable[Contents]) -> int:
         """Add the contents with a negative reduced cost at the LP's prices."""
@@ -373,23 +373,6 @@ class ColumnGeneration:
             for t in np.flatnonzero(aggregate.fits_type[:, c]).tolist():
                 added |= self.master.add(t, alone) is not None
         return added
-
-    def _raise_ceiling(self, limits: Limits) -> bool:
-        """Raise the price ceiling where the LP still leaves tasks out; False when it need not."""
-        if not self.short:
-            return False
-        if self._add_alone():
-            self.last = self.master.solve(limits)
-            return True
-        if self.raises == MOST_RAISES:
-            return False
-        self.raises += 1
-        self.unserved_cost = np.where(
-            self.last.unserved > 1e-7, 5 * self.unserved_cost, self.unserved_cost
-        )
-        self.master.set_unserved_cost(self.unserved_cost)
-        self.last = self.master.solve(limits)
-        return True
 
 
 def whole(least: float) -> float:

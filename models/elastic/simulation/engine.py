@@ -90,7 +90,6 @@ class Simulation:
             self._apply(decision)
             wake = max(decision.wake_s, self.now + slack_s(self.now))
             self.events += 1
-        self._close()
         return self._outcome(stopped)
 
     def _advance(self, wake: float) -> None:
@@ -349,11 +348,15 @@ class Simulation:
         if not len(fresh):
             return
         room = math.inf
+        c, k = self.problem.jobs.of_class, self.count
         if self.settings.strict:
-            room = self.problem.power_allowed_w - self._power(running)
+            held_w = self.problem.counted_w[c[running], k[running], self.clock[running]]
+            sweep_w = self.sweep_w[c[running], k[running]]
+            watts = np.where(np.isfinite(self.window_end[running]), sweep_w, held_w)
+            room = self.problem.power_allowed_w - float(watts.sum())
         for job in fresh.tolist():
-            c, k = int(self.problem.jobs.of_class[job]), int(self.count[job])
-            more = float(self.sweep_w[c, k]) - self._held_w(job)
+            more = self.sweep_w[c[job], k[job]]
+            more -= self.problem.counted_w[c[job], k[job], self.clock[job]]
             if more > room:
                 continue  # put off until there is room for it
             room -= more
@@ -363,29 +366,11 @@ class Simulation:
             self._set_speed(job)
             self.windows += 1
 
-    def _held_w(self, job: int) -> float:
-        """Power of a running job as the limit counts it."""
-        c, k = int(self.problem.jobs.of_class[job]), int(self.count[job])
-        idle = self.problem.idle_w * float(self.problem.counts[k])
-        return max(idle, float(self.problem.power_w[c, k, self.clock[job]]))
-
-    def _power(self, running: Ints) -> float:
-        c, k = self.problem.jobs.of_class[running], self.count[running]
-        steady = np.maximum(
-            self.problem.power_w[c, k, self.clock[running]],
-            self.problem.idle_w * self.problem.counts[k],
-        )
-        window = np.isfinite(self.window_end[running])
-        return float(np.where(window, self.sweep_w[c, k], steady).sum())
-
     # -- the end --------------------------------------------------------------------------
 
-    def _close(self) -> None:
-        """Segments of jobs that still run when the limits said stop."""
-        for job in self.active[self.count[self.active] >= 0].tolist():
-            self._flush(job, self.now)
-
     def _outcome(self, stopped: Termination | None) -> Outcome:
+        for job in self.active[self.count[self.active] >= 0].tolist():
+            self._flush(job, self.now)  # of jobs that still run when the limits said stop
         if not self.segments:
             return Outcome(None, Status.NO_SOLUTION, stopped or Termination.COMPLETED)
         solution = ElasticSolution.of(

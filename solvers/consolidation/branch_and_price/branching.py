@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,25 +23,22 @@ from optgap.solvers.consolidation.numerics import (
 )
 
 
-@dataclass(order=True)
+@dataclass(frozen=True, eq=False)
 class Node:
-    """Ordered by bound, then the deepest first, then the oldest.
+    """A subproblem.
 
     Parameters
     ----------
     bound: lower bound on the power of the node's placements, W.
-    height: minus its depth. number: in order of creation.
     box: counts that the node's placements keep.
     assignment: (L,) the server that each task of several GPUs is in, -1 where that is open.
     rounded: the counts of its parent's linear program, rounded up into the box.
     """
 
     bound: float
-    height: int
-    number: int
-    box: CountBox = field(compare=False)
-    assignment: IntArray = field(compare=False)
-    rounded: Counts = field(compare=False, default=())
+    box: CountBox
+    assignment: IntArray
+    rounded: Counts
 
 
 def split_count(box: CountBox, found: FloatArray, prices_w: FloatArray) -> list[CountBox]:

@@ -176,8 +176,6 @@ class CountFeasibility:
         if relaxed.bound > watts:
             self.proven_infeasible.append(counts)
             return Verdict(infeasible=True)
-        if relaxed.duals is None:
-            return OPEN
         most = int(min(effort * most_columns, MOST_COLUMNS))
         columns = enumerate_columns(self.generation, relaxed.duals, watts, most, limits, effort)
         if not columns:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
-import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import replace
@@ -35,6 +33,7 @@ from optgap.solvers.consolidation.numerics import (
 )
 from optgap.solvers.consolidation.outcome import Incumbent
 from optgap.solvers.consolidation.turns import turn
+from optgap.solvers.engines.best_first import BestFirst
 
 BY_TREE = "columns, branched on counts of GPUs and on servers"
 
@@ -62,7 +61,8 @@ class Tree:
 
     Attributes
     ----------
-    undecided: nodes whose counts were neither proven infeasible nor found in a placement.
+    search: the open nodes; set aside are those whose counts were neither proven infeasible nor
+        found in a placement.
     patience: factor on the limits of linear and integer programs; grows with `reopen`.
     """
 
@@ -82,20 +82,17 @@ class Tree:
         box = self._root_box(counts, floor, servers)
         self.generation = ColumnGeneration(instance, levels, box, servers if instance.gang else 0)
         self.generation.master.add(incumbent.contents)
-        self.numbers = itertools.count()
-        none = self.generation.master.assignment
-        self.root = Node(floor, 0, next(self.numbers), box, none, box.low)
-        self.heap = [self.root] if box.nonempty else []
-        self.undecided: list[Node] = []
+        self.root = Node(floor, box, self.generation.master.assignment, box.low)
+        roots = [self.root] if box.nonempty else []
+        self.search = BestFirst(roots, self._expand, lambda: incumbent.cutoff, self._improve)
+        if not roots:
+            self.search.prune(floor)
         self.feasibility = CountFeasibility(self.generation, box.low)
-        # least bound of the nodes that were pruned; an empty box: nothing to search
-        self._pruned = math.inf if box.nonempty else floor
-        self._current = math.inf  # bound of the node being expanded, which is not in the heap
         self._asked: set[Counts] = set()
         self.patience = 1.0
         self.nodes = 0
         self.limits = Limits()
-        self._heuristic_work, self._work = 0.0, 0.0
+        self._heuristic_work, self._work, self._begun = 0.0, 0.0, 0.0
 
     def _root_box(self, counts: Counts, floor: float, servers: int) -> CountBox:
         """Limits on a better placement's counts: each GPU more costs a part of the gap."""
@@ -109,19 +106,17 @@ class Tree:
     @property
     def bound(self) -> float:
         """The lower bound, W; infinite where no placement is better than the incumbent."""
-        least = min((node.bound for node in self.undecided), default=math.inf)
-        first = self.heap[0].bound if self.heap else math.inf
-        return min(first, self._current, least, self._pruned)
+        return self.search.bound
 
     @property
     def open(self) -> bool:
         """Whether an open node may hold a better placement."""
-        return bool(self.heap) and self.heap[0].bound < self.incumbent.cutoff
+        return self.search.active
 
     @property
     def best(self) -> Node:
-        """The open node of the least bound."""
-        return min(self.heap or self.undecided or [self.root])
+        """The node of the least bound that is not done."""
+        return self.search.best or self.root
 
     def realised(self, counts: Counts) -> bool:
         """Tell whether the incumbent's power is at most that of the counts."""
@@ -132,21 +127,9 @@ class Tree:
 
         A later call continues.
         """
-        self.limits = limits
-        while self.open and limits.stop is None:
-            before = limits.spent
-            share = DEFAULT.tree.heuristic_share
-            if self.nodes and self.heuristic and self._heuristic_work <= share * self._work:
-                self._improve(self.heuristic)
-                self._heuristic_work += limits.spent - before
-            else:
-                node = heapq.heappop(self.heap)
-                self._current = node.bound
-                self._expand(node)
-                self._current = math.inf
-                limits.progress("counts of GPUs", self.incumbent.watts, self.bound)
-            limits.spend(WORK.lp)  # whatever a turn does, it counts
-            self._work += limits.spent - before
+        self.limits, self._begun = limits, limits.spent - self._work
+        self.search.run(limits)
+        self._work = limits.spent - self._begun
         return self.bound
 
     def reopen(self) -> bool:
@@ -154,35 +137,36 @@ class Tree:
         self.patience *= DEFAULT.tree.patience_growth
         self.generation.effort = self.patience
         self._asked.clear()
-        self.heap += self.undecided
-        heapq.heapify(self.heap)
-        self.undecided = []
+        self.search.reopen()
         return self.open
 
-    def _improve(self, heuristic: PrimalHeuristic) -> None:
-        """Give the heuristic a turn."""
+    def _improve(self) -> bool:
+        """Give the heuristic a turn, if it is due; whether it was."""
+        limits = self.limits
+        limits.progress("nodes", self.incumbent.watts, min(self.bound, self.incumbent.watts))
+        limits.spend(WORK.lp)  # whatever a turn does, it counts
+        before, share = limits.spent, DEFAULT.tree.heuristic_share
+        due = self._heuristic_work <= share * (before - self._begun)
+        if not (self.heuristic and self.nodes and due):
+            return False
         units = DEFAULT.tree.heuristic_units * self.instance.tasks / 100
-        heuristic.improve(self, turn(self.limits, units))
-        bound = min(self.bound, self.incumbent.watts)
-        self.limits.progress("dives", self.incumbent.watts, bound)
+        self.heuristic.improve(self, turn(limits, units))
+        self._heuristic_work += limits.spent - before
+        return True
 
-    def _push(self, node: Node, rounded: Counts, box: CountBox, assignment: IntArray) -> None:
-        """Open a child of a node unless it is pruned; servers with assigned tasks are awake."""
+    def _child(
+        self, node: Node, rounded: Counts, box: CountBox, assignment: IntArray | None = None
+    ) -> Node:
+        """Return a child of a node; servers with assigned tasks are awake."""
         master = self.generation.master
+        assignment = node.assignment if assignment is None else assignment
         awake = max(box.low[-1], int(assignment.max()) + 1)
         box = CountBox((*box.low[:-1], awake), box.high)
-        bound = max(node.bound, master.watts(box.low))
-        if bound >= self.incumbent.cutoff:
-            self._pruned = min(self._pruned, bound)
-            return
         inside = tuple(np.clip(rounded, box.low, box.high).tolist())
-        number = next(self.numbers)
-        child = Node(bound, node.height - 1, number, box, assignment, inside)
-        heapq.heappush(self.heap, child)
+        return Node(max(node.bound, master.watts(box.low)), box, assignment, inside)
 
-    def _push_boxes(self, node: Node, rounded: Counts, boxes: Iterable[CountBox]) -> None:
-        for box in boxes:
-            self._push(node, rounded, box, node.assignment)
+    def _children(self, node: Node, rounded: Counts, boxes: Iterable[CountBox]) -> list[Node]:
+        return [self._child(node, rounded, box) for box in boxes]
 
     def _relax(self, node: Node) -> Relaxation:
         master, cutoff = self.generation.master, self.incumbent.cutoff
@@ -192,50 +176,46 @@ class Tree:
         stop_value = master.watts(node.box.low) + SLACK_W if node.box.single else -math.inf
         return self.generation.solve(self.limits, stop_bound=cutoff, stop_value=stop_value)
 
-    def _expand(self, node: Node) -> None:
-        """Relax a node; prune it, branch on a count, or decide on its counts."""
+    def _expand(self, node: Node) -> list[Node]:
+        """Relax a node; branch on a count, or decide on its counts."""
         self.nodes += 1
         master = self.generation.master
         relaxed = self._relax(node)
         node = replace(node, bound=max(node.bound, relaxed.bound))
-        if node.bound >= self.incumbent.cutoff:
-            self._pruned = min(self._pruned, node.bound)
-        elif self.limits.stop is not None:
-            heapq.heappush(self.heap, node)
-        else:
-            rounded = tuple(np.ceil(relaxed.counts - INTEGRALITY).astype(int).tolist())
-            boxes = [] if node.box.single else split_count(node.box, relaxed.counts, master.prices)
-            if boxes:
-                self._push_boxes(node, rounded, boxes)
-            elif node.box.single and relaxed.value > master.watts(rounded) + 10 * SLACK_W:
-                self.undecided.append(replace(node, rounded=node.box.low))
-            else:
-                self._settle(node, relaxed)
+        if node.bound >= self.incumbent.cutoff or self.limits.stop is not None:
+            return [node]
+        rounded = tuple(np.ceil(relaxed.counts - INTEGRALITY).astype(int).tolist())
+        boxes = [] if node.box.single else split_count(node.box, relaxed.counts, master.prices)
+        if boxes:
+            return self._children(node, rounded, boxes)
+        if node.box.single and relaxed.value > master.watts(rounded) + 10 * SLACK_W:
+            self.search.set_aside(replace(node, rounded=node.box.low))
+            return []
+        return self._settle(node, relaxed)
 
-    def _settle(self, node: Node, relaxed: Relaxation) -> None:
+    def _settle(self, node: Node, relaxed: Relaxation) -> list[Node]:
         """Counts are integer: find a placement or prove them infeasible, else branch on servers."""
         counts = tuple(np.round(relaxed.counts).astype(int).tolist())
         shares = self.generation.master.server_shares(relaxed.usage)
         rest = unassigned(self.instance, node.assignment).size
         if self._infeasible(node.assignment, counts):
             largest = self.feasibility.dominating(counts) or counts
-            self._push_boxes(node, counts, split_beyond(node.box, largest))
-            return
+            return self._children(node, counts, split_beyond(node.box, largest))
         if self.heuristic is not None and not rest and not self.realised(counts):
             self.heuristic.realise(self, node, counts, self.limits)
         if self.incumbent.watts <= node.bound * (1 + CLOSE):
-            self._pruned = min(self._pruned, node.bound)
+            self.search.prune(node.bound)
         elif self.limits.stop is not None:  # the limits ended in between: ask again
             self._asked.discard(counts)
-            heapq.heappush(self.heap, node)
+            return [node]
         elif rest:
-            most = node.box.high[-1]
-            for assignment in split_servers(self.instance, node.assignment, most, shares):
-                self._push(node, counts, node.box, assignment)
+            split = split_servers(self.instance, node.assignment, node.box.high[-1], shares)
+            return [self._child(node, counts, node.box, assignment) for assignment in split]
         elif not node.box.single:
-            self._push_boxes(node, counts, split_around(node.box, counts))
+            return self._children(node, counts, split_around(node.box, counts))
         else:
-            self.undecided.append(replace(node, rounded=counts))
+            self.search.set_aside(replace(node, rounded=counts))
+        return []
 
     def _infeasible(self, assignment: IntArray, counts: Counts) -> bool:
         """Try to prove that counts, and all smaller ones, are infeasible under an assignment.

@@ -1,4 +1,4 @@
-"""The loop: solve the restricted master, price, add columns until none is missing.
+"""Column generation for a node of the tree, and all columns that a good placement can use.
 
 Enumeration by reduced cost lists every column that a placement below a given power can use. For any
 duals, bound + Σ_S (reduced cost of S)·λ_S is at most the power of every placement in the box. So no
@@ -8,7 +8,7 @@ placement below a power uses a column whose reduced cost is above the gap betwee
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from optgap.models.work import CONSOLIDATION
 from optgap.solvers.consolidation.bounds import CostLevels
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals, dual_bound
 from optgap.solvers.consolidation.column_generation.kernels import DEEPEST, all_columns
-from optgap.solvers.consolidation.column_generation.master import RestrictedMaster
+from optgap.solvers.consolidation.column_generation.master import LpSolution, RestrictedMaster
 from optgap.solvers.consolidation.column_generation.pricing import Priced, Pricer
 from optgap.solvers.consolidation.config import DEFAULT
 from optgap.solvers.consolidation.instance import Instance
@@ -25,32 +25,27 @@ from optgap.solvers.consolidation.numerics import (
     BOUND_SAFETY,
     Column,
     CountBox,
-    FloatArray,
     IntArray,
 )
 from optgap.solvers.consolidation.turns import affordable
+from optgap.solvers.engines.column_generation import Pricing, generate
 
 EXACT_GAP = 10 * BOUND_SAFETY
 """Relative gap between bound and value at which no column can be missing."""
 
 
 @dataclass(frozen=True, eq=False)
-class Relaxation:
-    """The linear relaxation of a node, as far as column generation came.
+class Relaxation(LpSolution):
+    """The last restricted master of a node, which is where column generation came to.
+
+    Its value is infinite and its duals are 0 where none was solved.
 
     Parameters
     ----------
-    value: optimum of the last restricted master, W; infinite where none was solved.
     bound: lower bound on the optimum of the full master, W.
-    counts: (Q+1,) N and Z, and usage: (columns,) λ, of the last restricted master.
-    duals: its dual values; None where none was solved.
     """
 
-    value: float
     bound: float
-    counts: FloatArray
-    usage: FloatArray
-    duals: Duals | None = None
 
 
 class ColumnGeneration:
@@ -64,6 +59,9 @@ class ColumnGeneration:
     ----------
     effort: factor on `PricingParams.max_nodes`; a tree that opens nodes again raises it.
     """
+
+    _last: LpSolution
+    _priced: Priced
 
     def __init__(
         self,
@@ -103,33 +101,45 @@ class ColumnGeneration:
         certified: stop by `gap` only where the *last* duals prove the bound, so that columns can
             be enumerated by them.
         """
-        pricing, master = DEFAULT.pricing, self.master
-        most_nodes = pricing.heuristic_nodes if quick else int(self.effort * pricing.max_nodes)
-        nodes, best = pricing.first_nodes, master.watts(master.box.low)
-        low = np.array(master.box.low, dtype=np.float64)
-        last = Relaxation(math.inf, best, low, np.zeros(len(master.columns)))
-        while True:
-            found = master.solve(limits)
-            if found is None:  # time is up: where the program before it ended
-                missing = len(master.columns) - len(last.usage)
-                return replace(last, usage=np.pad(last.usage, (0, missing)))
-            last = Relaxation(found.value, best, found.counts, found.usage, found.duals)
-            if found.value <= stop_value:
-                return last
-            priced = self.pricer.price(found.duals, master.assignment, nodes)
-            limits.spend(priced.work)
-            bound = self.bound(found.duals, priced)
-            best = max(best, bound)
-            last = replace(last, bound=best)
-            if best >= stop_bound or limits.stop is not None:
-                return last
-            ended = (bound if certified else best) >= found.value * (1 - gap)
-            if not ended and not master.add(priced.columns):
-                longer = pricing.nodes_growth * priced.work
-                ended = priced.exact or nodes >= most_nodes or not affordable(limits, longer)
-                nodes = min(most_nodes, pricing.nodes_growth * nodes)
-            if ended:
-                return last
+        pricing, low = DEFAULT.pricing, self.master.box.low
+        self._ends, self._certified = (stop_bound, stop_value, gap), certified
+        self._most = int(pricing.heuristic_nodes if quick else self.effort * pricing.max_nodes)
+        self._nodes = pricing.first_nodes
+        tasks, levels = self.instance.tasks, len(low) - 1
+        none = Duals.of_rows(np.zeros(tasks + levels + 1), tasks, levels)
+        self._last = LpSolution(math.inf, none, np.array(low, dtype=np.float64), np.zeros(0))
+        bound = generate(self, limits, bound=self.master.watts(low)).bound
+        last, columns = self._last, len(self.master.columns)
+        usage = np.pad(last.usage, (0, columns - len(last.usage)))  # where the last was cut short
+        return Relaxation(last.value, last.duals, last.counts, usage, bound)
+
+    def solve_master(self, limits: Limits) -> LpSolution | None:
+        """Solve the restricted master."""
+        found = self.master.solve(limits)
+        self._last, self._proven = found or self._last, -math.inf
+        return found
+
+    def price(self, duals: Duals, limits: Limits) -> Pricing[Duals]:
+        """Search for columns of negative reduced cost; none is added where the bound suffices."""
+        priced = self.pricer.price(duals, self.master.assignment, self._nodes)
+        limits.spend(priced.work)
+        self._priced, self._proven = priced, self.bound(duals, priced)
+        done = self.closed(self._last.value, self._proven)
+        return Pricing(self._proven, duals, 0 if done else self.master.add(priced.columns))
+
+    def closed(self, value: float, bound: float) -> bool:
+        """Tell whether a stopping rule of `solve` holds."""
+        stop_bound, stop_value, gap = self._ends
+        close = (self._proven if self._certified else bound) >= value * (1 - gap)
+        return close or value <= stop_value or bound >= stop_bound
+
+    def escalate(self, closed: bool, limits: Limits) -> bool:
+        """Search longer, if the search left anything out."""
+        growth = DEFAULT.pricing.nodes_growth
+        if closed or self._priced.exact or self._nodes >= self._most:
+            return False
+        self._nodes = min(self._most, growth * self._nodes)
+        return affordable(limits, growth * self._priced.work)
 
     def bound(self, duals: Duals, priced: Priced) -> float:
         """Return the lower bound that the duals prove for the master's box and assignment, W."""

@@ -28,6 +28,7 @@ from optgap.solvers.consolidation.bounds import CostLevels
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import Column, CountBox, FloatArray, IntArray
+from optgap.solvers.engines.column_generation import Solved
 
 PENALTY = 50.0
 """Cost of a GPU beyond the counts, in the dearest GPU's and a server's power; more than any gap."""
@@ -40,19 +41,16 @@ FREE, EXCLUDED = -1, -2
 
 
 @dataclass(frozen=True, eq=False)
-class LpSolution:
+class LpSolution(Solved[Duals]):
     """An optimum of the restricted master.
 
     Parameters
     ----------
-    value: W. counts: (Q+1,) N and Z. usage: (columns,) λ.
-    duals: of all rows.
+    counts: (Q+1,) N and Z. usage: (columns,) λ.
     """
 
-    value: float
     counts: FloatArray
     usage: FloatArray
-    duals: Duals
 
 
 class RestrictedMaster:
@@ -202,9 +200,9 @@ class RestrictedMaster:
         found, levels = np.array(solution.col_value), len(self.steps)
         return LpSolution(
             float(self._highs.getInfo().objective_function_value),
+            Duals.of_rows(np.array(solution.row_dual), self.instance.tasks, levels),
             found[: levels + 1],
             found[self._first :],
-            Duals.of_rows(np.array(solution.row_dual), self.instance.tasks, levels),
         )
 
 

@@ -12,12 +12,12 @@ from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
-from optgap.models.work import CONSOLIDATION
 from optgap.solvers.consolidation.numerics import BOUND_SAFETY
 from optgap.solvers.consolidation.outcome import Bound, bound_only
 from optgap.solvers.consolidation.over_time.master import Master, Prices, priced
 from optgap.solvers.consolidation.over_time.parameters import TUNING, BoundParams
 from optgap.solvers.consolidation.over_time.relaxation import Relaxation, relaxation
+from optgap.solvers.engines.column_generation import generate
 
 BY_PRICES = "prices of memory, presence and progress over time, each task at its cheapest"
 
@@ -46,35 +46,18 @@ def best_bound(
     relaxed = relaxation(problem, 40 if len(problem) <= 150 else 32, alone=few)
     if relaxed.curve.watts[-1] <= 0:
         return Bound(0.0, BY_PRICES, ()), 0
-    best, rounds = generated(relaxed, limits, params if few else replace(params, rounds=0))
-    best -= BOUND_SAFETY * (best + float(np.abs(relaxed.work).sum()))
-    return Bound(best, BY_PRICES, ()), rounds
-
-
-def generated(relaxed: Relaxation, limits: Limits, params: BoundParams) -> tuple[float, int]:
-    """Generate courses and rows until none is missing; the best bound, J, and the rounds."""
     first = [priced(relaxed, prices.feasible(relaxed)) for prices in first_prices(relaxed)]
     best, rounds = max(0.0, *(bound for bound, _ in first)), 0
-    if not params.rounds or limits.stop is not None:
-        return best, rounds
-    master = Master(relaxed)
-    master.add(first[0][1])
-    while rounds < params.rounds * limits.effort:
-        rounds += 1
-        solved = master.solve(limits)
-        if solved is None or limits.stop is not None:
-            break
-        prices, weights, value = solved
-        bound, courses = priced(relaxed, prices.feasible(relaxed))
-        master.add(courses)
-        best = max(best, bound)
-        limits.spend(CONSOLIDATION.course * relaxed.cover.size * relaxed.buckets)
-        limits.progress("prices", None, best * (1 - BOUND_SAFETY))
-        if value - best > params.close * value:
-            continue
-        if not master.separate(weights, TUNING.new_rows * relaxed.buckets, TUNING.least_broken):
-            break
-    return best, rounds
+    if few:
+        master = Master(relaxed, params.close)
+        master.add(first[0][1])
+        found = generate(
+            master, limits, bound=best, rounds=params.rounds * limits.effort,
+            tell=lambda value, bound: limits.progress("prices", None, bound * (1 - BOUND_SAFETY)),
+        )  # fmt: skip
+        best, rounds = found.bound, found.rounds
+    best -= BOUND_SAFETY * (best + float(np.abs(relaxed.work).sum()))
+    return Bound(best, BY_PRICES, ()), rounds
 
 
 def first_prices(relaxed: Relaxation) -> Iterator[Prices]:

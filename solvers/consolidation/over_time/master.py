@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.backends.growing import AGAIN, quiet_highs, solve_within
+from optgap.models.work import CONSOLIDATION
+from optgap.solvers.backends.growing import AGAIN, is_optimal, quiet_highs, solve_within
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 from optgap.solvers.consolidation.over_time.parameters import TUNING
 from optgap.solvers.consolidation.over_time.pricing_kernels import cheapest_courses
 from optgap.solvers.consolidation.over_time.relaxation import Relaxation
+from optgap.solvers.engines.column_generation import Pricing, Solved
 
 Course = tuple[int, FloatArray, FloatArray, FloatArray]
 """A task, and its presence, its progress beyond the base pace, and its work over the buckets, s."""
@@ -76,15 +78,21 @@ def priced(relaxed: Relaxation, prices: Prices) -> tuple[float, list[Course]]:
 class Master:
     """Columns and rows so far. Times are measured in `relaxed.span`, energy in that times P(1).
 
+    Parameters
+    ----------
+    close: relative distance of value and bound from which on rows are added and not columns.
+
     Attributes
     ----------
     rows: (share, bucket, whether progress) of the rows of shares, in order. courses: of each
-        column.
+        column, and weights: of each in the last solution.
     """
 
     relaxed: Relaxation
+    close: float
     rows: list[tuple[int, int, bool]] = field(default_factory=list)
     courses: list[Course] = field(default_factory=list)
+    weights: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         self.highs = quiet_highs(**AGAIN)
@@ -158,13 +166,22 @@ class Master:
             self.highs.addCol(0.0, 0.0, math.inf, len(index), index, column[index])
             self.courses.append(course)
 
-    def solve(self, limits: Limits) -> tuple[Prices, FloatArray, float] | None:
-        """Duals, the weight of each column of a course, and the value, J; None where time is up."""
-        import highspy
+    def price(self, duals: Prices, limits: Limits) -> Pricing[Prices]:
+        """Add the course of least cost of each task."""
+        bound, courses = priced(self.relaxed, duals.feasible(self.relaxed))
+        self.add(courses)
+        limits.spend(CONSOLIDATION.course * self.relaxed.cover.size * self.relaxed.buckets)
+        return Pricing(bound, duals, len(courses))
 
+    def closed(self, value: float, bound: float) -> bool:
+        """Tell whether more courses would prove little more for the rows so far."""
+        return value - bound <= self.close * value
+
+    def solve_master(self, limits: Limits) -> Solved[Prices] | None:
+        """Return the value, J, and the duals; None where time is up."""
         relaxed = self.relaxed
         solution = solve_within(self.highs, limits)
-        if self.highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        if not is_optimal(self.highs):
             return None
         dual = np.array(solution.row_dual) * self.unit / relaxed.span
         tasks, buckets = relaxed.tasks, relaxed.buckets
@@ -179,22 +196,22 @@ class Master:
             dual[2 * tasks : 2 * tasks + buckets],
             dual[tasks : 2 * tasks],
         )
-        weights = np.array(solution.col_value)[self.first :]
-        return prices, weights, float(self.highs.getObjectiveValue()) * self.unit
+        self.weights = np.array(solution.col_value)[self.first :]
+        return Solved(float(self.highs.getObjectiveValue()) * self.unit, prices)
 
-    def totals(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return presence and progress, (L, K), s, by weights of the first courses."""
+    def totals(self) -> tuple[FloatArray, FloatArray]:
+        """Return presence and progress in the last solution, (L, K), s."""
         there, pace = np.zeros(self.relaxed.cover.shape), np.zeros(self.relaxed.cover.shape)
-        for (ell, own, made, _), weight in zip(self.courses, weights.tolist(), strict=False):
+        for (ell, own, made, _), weight in zip(self.courses, self.weights.tolist(), strict=True):
             if weight > 1e-9:
                 there[ell] += weight * own
                 pace[ell] += weight * made
         return there, pace
 
-    def separate(self, weights: FloatArray, most: int, least: float) -> int:
-        """Add the rows of shares that the present solution breaks most, at most so many."""
+    def escalate(self, closed: bool, limits: Limits) -> bool:
+        """Add the rows of shares that the last solution violates most; False if none does."""
         relaxed = self.relaxed
-        there, pace = self.totals(weights)
+        there, pace = self.totals()
         gpus = np.array(self.highs.getSolution().col_value)[: relaxed.buckets * self.levels]
         gpus = gpus.reshape(relaxed.buckets, self.levels) * relaxed.span
         known = set(self.rows)
@@ -203,15 +220,15 @@ class Master:
             above = relaxed.curve.pace[:, None] - relaxed.base
             offered = (gpus * above.T).sum(axis=1) if progress else gpus.sum(axis=1)
             over = relaxed.shares @ amount - offered
-            for share, bucket in np.argwhere(over > least * relaxed.span).tolist():
+            for share, bucket in np.argwhere(over > TUNING.least_broken * relaxed.span).tolist():
                 if (share, bucket, progress) not in known:
                     found.append((float(over[share, bucket]), share, bucket, progress))
         found.sort(reverse=True)
         used: dict[tuple[int, bool], int] = {}
-        added = 0
+        added, most = 0, TUNING.new_rows * relaxed.buckets
         for _, share, bucket, progress in found:
             if used.get((bucket, progress), 0) < 2 and added < most:
                 used[bucket, progress] = used.get((bucket, progress), 0) + 1
                 self._row(share, bucket, progress)
                 added += 1
-        return added
+        return added > 0

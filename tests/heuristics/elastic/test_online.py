@@ -10,7 +10,6 @@ import pytest
 from scipy.optimize import minimize
 from strategies_elastic import rigid
 
-from optgap.heuristics.elastic.beliefs import Beliefs
 from optgap.heuristics.elastic.online_model import (
     MEAN,
     POWER_MEAN,
@@ -182,14 +181,14 @@ def test_measurements_hang_on_the_seed_the_job_and_the_configuration_alone(
     shape = problem.time_s.shape[1:]
     half, whole = np.zeros(shape, bool), np.ones(shape, bool)
     half[0] = True
-    one, other = Beliefs(problem, 5, 0.05, 0.05), Beliefs(problem, 5, 0.05, 0.05)
+    one, other = Online(problem, 5, 0.05, 0.05), Online(problem, 5, 0.05, 0.05)
     one.learnt(2, half)
     other.learnt(4, whole)
     other.learnt(2, half)
     for a, b in zip(one.learnt(2, whole), other.learnt(2, whole), strict=True):
         np.testing.assert_array_equal(a, b)
-    elsewhere = Beliefs(problem, 6, 0.05, 0.05).learnt(2, half)
-    assert not np.array_equal(elsewhere[0], Beliefs(problem, 5, 0.05, 0.05).learnt(2, half)[0])
+    elsewhere = Online(problem, 6, 0.05, 0.05).learnt(2, half)
+    assert not np.array_equal(elsewhere[0], Online(problem, 5, 0.05, 0.05).learnt(2, half)[0])
 
 
 def _start_clocks(model: Known, state: ElasticState) -> np.ndarray:
@@ -223,10 +222,10 @@ def test_every_job_has_its_own_row_while_others_come_and_go(problem: ElasticProb
         )  # fmt: skip
         steps, row = online.steps(state, "fixed")
         for job, r in zip(jobs.tolist(), row.tolist(), strict=True):
-            time_s, _ = Beliefs(problem, 0, 0.05, 0.05).learnt(job, seen[job])
+            time_s, _ = Online(problem, 0, 0.05, 0.05).learnt(job, seen[job])
             np.testing.assert_allclose(online.time_s[r], time_s)
             assert np.isfinite(steps.watts[r][np.isfinite(time_s)]).all()
-    assert online.beliefs.jobs.keys() <= {7, 8}
+    assert online.models.keys() <= {7, 8}
 
 
 def test_the_same_seed_gives_the_same_day_and_another_another(problem: ElasticProblem) -> None:

@@ -67,30 +67,6 @@ def test_what_cannot_be_is_refused(
 HEADER = "app,gpu_count,runtime_s,avg_power_per_gpu_w\n"
 
 
-@pytest.mark.parametrize(
-    ("profiles", "jobs", "said"),
-    [
-        ("app,gpu_count\n", None, "a column runtime_s"),
-        (HEADER, None, "no rows"),
-        (HEADER + "a,1,-3,100\n", None, "row 2, column runtime_s"),
-        (HEADER + "a,0,10,100\n", None, "row 2, column gpu_count"),
-        (HEADER + "a,1,10,100\na,1,11,100\n", None, "row 3, column gpu_count: found 1 GPUs of a"),
-        (HEADER + "a,1,10,100\n", "app,count\nb,1\n", "row 2, column app: found 'b'"),
-        (HEADER + "a,1,10,100\n", "app,count\na,-1\n", "row 2, column count"),
-    ],
-)
-def test_a_table_that_cannot_be_used_is_told_in_one_line(
-    tmp_path: Path, profiles: str, jobs: str | None, said: str
-) -> None:
-    first, second = tmp_path / "profiles.csv", tmp_path / "jobs.csv"
-    first.write_text(profiles)
-    if jobs is not None:
-        second.write_text(jobs)
-    with pytest.raises(InputError, match=said) as caught:
-        from_csv(first, second if jobs is not None else None, seed=0)
-    assert "\n" not in str(caught.value)
-
-
 def test_tables_make_a_queue_in_their_order(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text(HEADER + "a,2,10,100\na,1,15,90\nb,4,7,80\nb,8,5,70\n")
     (tmp_path / "j.csv").write_text("app,count,release_s\nb,1,0\na,2,7.5\n")

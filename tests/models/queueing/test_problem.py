@@ -200,20 +200,6 @@ def test_the_tidy_table_takes_what_is_left_out_as_exact(tmp_path: Path) -> None:
     assert len(from_csv(file(tmp_path, "jobs.csv", TIDY), first=1).jobs) == 1
 
 
-@pytest.mark.parametrize(
-    ("row", "said"),
-    [
-        ("z,1,1,0,", "row 4, column gpus: found 0"),
-        ("z,1,1,99,", "row 4, column gpus: found 99, expected at most 64"),
-        ("x,1,1,1,", "row 4, job: found job x again, as in row 2"),
-        ("z,1,1,1,0", "row 4, estimate_s"),
-    ],
-)
-def test_a_bad_row_is_named(tmp_path: Path, row: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        from_csv(file(tmp_path, "jobs.csv", TIDY + row + "\n"))
-
-
 def test_bad_rows_can_be_dropped_with_a_count(tmp_path: Path) -> None:
     path = file(tmp_path, "jobs.csv", TIDY + "z,1,0,1,\nw,1,1,99,\n")
     notices = from_csv(path, unusable="drop").notices

@@ -268,7 +268,6 @@ def test_every_column_of_a_cheap_enough_placement_is_enumerated(
         return
     generation = ColumnGeneration(instance, levels, box, 0)
     relaxed = generation.solve(Limits(), certified=True)
-    assert relaxed.duals is not None
     watts = relaxed.bound + share * float(instance.watts.max())
     found = enumerate_columns(generation, relaxed.duals, watts, 10_000, Limits())
     assert found is not None

@@ -21,7 +21,7 @@ from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.placement.power import CpuProfile, PowerModel
 from optgap.models.result import Outcome, Status
 from optgap.solvers.placement.aggregate import Aggregate, Contents, state_cost
-from optgap.solvers.placement.columns import ColumnGeneration, cpu_units, stand_alone_cost
+from optgap.solvers.placement.columns import ColumnGeneration, Prices, cpu_units, stand_alone_cost
 from optgap.solvers.placement.exact.search import bound_pooled, pooled_model, valid_bound
 from optgap.solvers.placement.exact.tables import Counted
 from optgap.solvers.placement.patterns import bound_patterns, patterns
@@ -359,14 +359,8 @@ def test_any_prices_bound_the_cost_of_serving_the_demand() -> None:
     assert generation.bound == pytest.approx(407.5, rel=1e-9)
     assert generation.upper == pytest.approx(407.5, rel=1e-9)
     assert not generation.short
-    assert generation.close(1e-6)
-    fresh = ColumnGeneration(aggregate, np.array([500.0]))
+    assert generation.closed(generation.last.value, generation.lower)
     pricer = Pricer(aggregate, 1000.0)
     for price, bound in ((100.0, 300.0), (112.5, 337.5), (130.0, 390 - 2 * 35), (50.0, 150.0)):
-        fresh.lower = -np.inf
-        fresh._price(pricer, np.array([price]), Limits(), NOTHING, bound=True)
-        assert fresh.lower == pytest.approx(bound)
-    # a worse one later takes nothing away
-    fresh.lower = 337.0
-    fresh._price(pricer, np.array([50.0]), Limits(), NOTHING, bound=True)
-    assert fresh.lower == 337.0
+        prices, _ = generation._offer(pricer, Prices(np.array([price]), NOTHING), Limits())
+        assert generation.proven(prices, aggregate.demand) == pytest.approx(bound)
