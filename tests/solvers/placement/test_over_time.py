@@ -125,7 +125,7 @@ def test_more_moments_are_looked_at_where_demand_changes() -> None:
     still = replace(still, power=replace(still.power, cpu_rule="eq1"))  # nothing counted whole
     count = len(still.tasks)
     submit = np.arange(count) * 60.0
-    tasks = replace(still.tasks, submit_s=submit, duration_s=np.full(count, 600.0))
+    tasks = replace(still.tasks, submit_s=submit, duration_s=np.full(count, 300.0))
     timed = PlacementProblem.of(
         still.cluster, tasks, still.workload, still.ranks, still.power, over_time=OverTime()
     )
