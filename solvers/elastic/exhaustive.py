@@ -124,6 +124,7 @@ class OrderSearch:
         problem: ElasticProblem,
         limits: Limits,
         charged: bool = False,
+        *,
         found: float = math.inf,
         most: float = math.inf,
     ) -> None:
@@ -252,14 +253,15 @@ def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int, **given: A
         raise InputError("exhaustive", "", found, expected)
     if chargeable(problem):
         prices = bounded(problem, limits.within(TUNING.prices_share * limits.remaining))
-        return searched(problem, limits, math.inf, prices, round(options.programs * limits.effort))
+        most = round(options.programs * limits.effort)
+        return searched(problem, limits, prices, found=math.inf, most=most)
     search = OrderSearch(problem, limits)
     search.run()
     return _outcome(problem, search)
 
 
 def searched(
-    problem: ElasticProblem, limits: Limits, found: float, prices: Bounded, most: int
+    problem: ElasticProblem, limits: Limits, prices: Bounded, *, found: float, most: int
 ) -> Outcome:
     """Return what a search with starts charged proves, and prices where these prove more.
 
@@ -272,7 +274,7 @@ def searched(
     bound, by, message = prices.bound, prices.by, ""
     stopped, programs = prices.stopped, 0
     if len(problem) <= TUNING.most_charged:
-        search = OrderSearch(problem, limits, True, found, most)
+        search = OrderSearch(problem, limits, True, found=found, most=most)
         search.run()
         stopped, programs = search.stopped, search.orders.programs
         proven = outwards([search.proven]) / len(problem) * (1 - ROUNDING)

@@ -347,7 +347,7 @@ class Orders:
         upper[:at_done] = lower[:at_done]
         cost = np.append(cost, np.full(size, self.undone))
         most = np.append(np.full(len(joint), math.inf), np.ones(size))
-        model = linear_model(blocks, cost, most, lower, upper)
+        model = linear_model(blocks, cost, most, lower=lower, upper=upper)
         return Program(model, interval, joint, at_gap, at_done, at_started, at_begun, pay, never)
 
     def _unpaid(self, values: Floats) -> Use | None:
@@ -409,6 +409,7 @@ def linear_model(
     blocks: Sequence[tuple[Ints, Ints, Floats]],
     cost: Floats,
     most: Floats,
+    *,
     lower: Floats,
     upper: Floats,
 ) -> LinearModel:
