@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from types import FunctionType
+from enum import Enum, auto
+from functools import wraps
 from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
-from numba import types
+from numba import njit
 from numba.core import config, event
 from numba.core.caching import FunctionCache
-from numba.core.registry import CPUDispatcher
+from numba.extending import overload
 
 from optgap.models.clock import COMPILING
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-_INTERPRETED = ContextVar("interpreted", default=False)
-_TWINS: dict[Kernel, Callable[..., Any]] = {}
 
 
 @dataclass(frozen=True)
@@ -57,9 +56,9 @@ class _Listener(event.Listener):
     """Stops the clock of limits while numba compiles, and counts what is compiled."""
 
     def on_start(self, event: Any) -> None:
-        kernel = event.data["dispatcher"]
-        if isinstance(kernel, Kernel):
-            COMPILING.begin(kernel, (k for k in _below(kernel) if not k.overloads))
+        function = event.data["dispatcher"].py_func
+        if function in _OURS:
+            COMPILING.begin(function, _below(function))
         else:  # numba's own
             COMPILING.begin()
 
@@ -86,73 +85,65 @@ class _Kept(FunctionCache):
             super().save_overload(sig, data)  # type: ignore[no-untyped-call]
 
 
-class Kernel(CPUDispatcher):
-    """A function with two ways to run it: compiled on its first call, or by Python as it stands."""
+class Way(Enum):
+    """How compiled functions run: by machine code, by Python until there is any, by Python."""
 
-    def enable_caching(self) -> None:
-        """Keep machine code for the next process, where a folder for it can be written to."""
-        self._cache = _Kept(self.py_func)  # type: ignore[no-untyped-call]
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if _INTERPRETED.get() and not (self.overloads and loaded(self, args)):
-            return python_of(self)(*args, **kwargs)
-        return super().__call__(*args, **kwargs)
-
-    def get_call_template(self, args: Any, kws: Any) -> Any:
-        """Return the type of a call: one for all integers, where numba has one per literal."""
-        whole: Any = types.unliteral
-        return super().get_call_template(
-            [whole(a) for a in args], {name: whole(a) for name, a in kws.items()}
-        )
+    MACHINE = auto()
+    EITHER = auto()
+    PYTHON = auto()
 
 
-def loaded(kernel: Kernel, args: tuple[Any, ...]) -> bool:
-    """Tell whether this process has the machine code of a kernel for such arguments."""
-    return tuple(map(kernel.typeof_pyval, args)) in kernel.overloads
+_WAY = ContextVar("way", default=Way.MACHINE)
+_OURS: set[Callable[..., Any]] = set()
+_OPTIONS: Any = {"no_cfunc_wrapper": True}  # none is called by a C library
+
+
+@contextmanager
+def _taking(way: Way) -> Iterator[None]:
+    before = _WAY.set(way)
+    try:
+        yield
+    finally:
+        _WAY.reset(before)
 
 
 @contextmanager
 def interpreted(small: bool) -> Iterator[None]:
-    """Run kernels by Python within this context if the problem is `small`, else compiled.
+    """Run compiled functions by Python within this context if the problem is `small`.
 
     A compiler takes a dozen seconds for a family's policies, once on a machine; Python is through
     with a few hundred jobs sooner. What a larger problem has compiled or loaded already is used.
     Both ways run the same source and give the same answer.
     """
-    before = _INTERPRETED.set(small)
-    try:
+    with _taking(Way.EITHER if small else Way.MACHINE):
         yield
-    finally:
-        _INTERPRETED.reset(before)
 
 
-def python_of(kernel: Any) -> Callable[..., Any]:
-    """Return the kernel as an ordinary function, which calls other kernels as such, too."""
-    if not isinstance(kernel, Kernel):  # numba is switched off
-        plain: Callable[..., Any] = kernel
-        return plain
-    if kernel not in _TWINS:
-        function = kernel.py_func
-        names = dict(function.__globals__)
-        twin = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
-        _TWINS[kernel] = twin
-        names.update({name: python_of(called) for name, called in _called(kernel).items()})
-    return _TWINS[kernel]
+def loaded(kernel: Any, args: tuple[Any, ...]) -> bool:
+    """Tell whether this process has the machine code of a function for such arguments."""
+    return tuple(map(kernel.typeof_pyval, args)) in kernel.overloads
 
 
-def _called(kernel: Kernel) -> dict[str, Kernel]:
-    """Return the kernels that a kernel calls, by the names it has for them."""
-    names = kernel.py_func.__globals__
-    found = {name: names.get(name) for name in kernel.py_func.__code__.co_names}
-    return {name: item for name, item in found.items() if isinstance(item, Kernel)}
+def python_of(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a compiled function as one that Python runs, with all that it calls."""
+    source = inspect.unwrap(function)
+
+    @wraps(source)
+    def by_python(*args: Any, **kwargs: Any) -> Any:
+        with _taking(Way.PYTHON):
+            return source(*args, **kwargs)
+
+    return by_python
 
 
-def _below(kernel: Kernel) -> set[Kernel]:
-    """Return all kernels that one calls at any depth."""
-    found: set[Kernel] = set()
-    left = [kernel]
+def _below(function: Callable[..., Any]) -> set[Callable[..., Any]]:
+    """Return all functions of ours that one calls at any depth."""
+    found: set[Callable[..., Any]] = set()
+    left = [function]
     while left:
-        fresh = set(_called(left.pop()).values()) - found
+        caller = left.pop()
+        named = map(caller.__globals__.get, caller.__code__.co_names)
+        fresh = ({inspect.unwrap(item) for item in named if callable(item)} & _OURS) - found
         found |= fresh
         left += fresh
     return found
@@ -163,27 +154,43 @@ def compiled(function: F) -> F:
 
     Never ``fastmath``: it would let sums be reordered and products fused, and truncated scores
     hang on the last bit. The lock on the interpreter is released, so threads may run runs side
-    by side. None is called by a C library, for which numba would compile another way in.
+    by side.
 
     The kept code of a function is renewed when its own file changes, not when a file does
     whose functions it calls: after editing those, delete ``__pycache__``.
     """
-    return _kernel(function, {"no_cfunc_wrapper": True})
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return function
+    kernel = njit(nogil=True, **_OPTIONS)(function)
+    with suppress(RuntimeError):  # no folder to keep machine code in: compile in every process
+        kernel._cache = _Kept(function)  # type: ignore[no-untyped-call]
+
+    @wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        way = _WAY.get()
+        if way is Way.MACHINE or (way is Way.EITHER and kernel.overloads and loaded(kernel, args)):
+            return kernel(*args, **kwargs)
+        if way is Way.PYTHON:
+            return function(*args, **kwargs)
+        with _taking(Way.PYTHON):
+            return function(*args, **kwargs)
+
+    run.kernel = kernel  # type: ignore[attr-defined]
+    _within(run, function)
+    return cast(F, run)
 
 
 def inner(function: F) -> F:
-    """Compile a function that only compiled functions call.
+    """Let compiled functions call `function`, which is compiled as a part of them."""
+    if not config.DISABLE_JIT:  # type: ignore[attr-defined]
+        _within(function, function)
+    return function
 
-    Without a way in from Python, which for functions of many arrays takes longer to compile than
-    the function itself.
+
+def _within(name: Callable[..., Any], function: Callable[..., Any]) -> None:
+    """Have numba compile `function` where a compiled function calls it by `name`.
+
+    For all integers at once, where a call of one dispatcher by another compiles for each literal.
     """
-    return _kernel(function, {"no_cpython_wrapper": True, "no_cfunc_wrapper": True})
-
-
-def _kernel(function: F, options: dict[str, bool]) -> F:
-    if config.DISABLE_JIT:  # type: ignore[attr-defined]
-        return function
-    kernel = Kernel(function, targetoptions={"nopython": True, "nogil": True, **options})
-    with suppress(RuntimeError):  # no folder to keep machine code in: compile in every process
-        kernel.enable_caching()
-    return cast(F, kernel)
+    _OURS.add(function)
+    overload(name, jit_options=_OPTIONS, strict=False)(lambda *_, **__: function)

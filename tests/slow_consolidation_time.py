@@ -32,8 +32,6 @@ def stepwise(
     starts = sorted(solution.assignments, key=lambda a: a.start_s)
     where: dict[int, tuple[int, ...]] = {}
     progress = [(done_s or {}).get(ell, 0.0) for ell in range(len(tasks))]
-    asleep = dict.fromkeys(range(len(problem.places)), -math.inf)
-    ready: dict[int, float] = {}
     now = energy = 0.0
     while starts or where:
         while starts and starts[0].start_s <= now + 1e-9:
@@ -41,16 +39,9 @@ def stepwise(
             if progress[a.task] < tasks[a.task].duration_s - 1e-6:
                 where[a.task] = a.gpus
         awake = {g for gpus in where.values() for g in gpus}
-        for g in awake & asleep.keys():
-            since = asleep.pop(g)
-            ready[g] = now + (rules.wake_s if now - since > 1e-6 else 0.0)
-        for g in ready.keys() - awake:
-            del ready[g]
-            asleep[g] = now
         mhz = {c.gpu: c.mhz for c in solution.clocks if c.time_s <= now + 1e-9}
         times = [a.start_s for a in starts[:1]]
         times += [c.time_s for c in solution.clocks if c.time_s > now + 1e-9]
-        times += [t for t in ready.values() if t > now + 1e-9]
         util: dict[int, float] = dict.fromkeys(awake, 0.0)
         for ell, gpus in where.items():
             k = int(progress[ell] / problem.period_s + 1e-7)
@@ -70,14 +61,12 @@ def stepwise(
                 kind = problem.kinds[int(problem.gpu_kind[g])]
                 beta = kind.beta if tasks[ell].beta is None else tasks[ell].beta
                 slow = max(1.0, util[g] / 100) ** rules.contention
-                paces.append(
-                    0.0 if ready[g] > now + 1e-9 else (mhz[g] / kind.f_max_mhz) ** beta / slow
-                )
+                paces.append((mhz[g] / kind.f_max_mhz) ** beta / slow)
             speed[ell] = min(paces)
             if speed[ell] > 0:
                 ends = (int(progress[ell] / problem.period_s + 1e-7) + 1) * problem.period_s
                 times.append(now + (min(tasks[ell].duration_s, ends) - progress[ell]) / speed[ell])
-        after = min(times)
+        after = min(times, default=now)
         energy += watts * (after - now)
         for ell in list(where):
             progress[ell] += speed[ell] * (after - now)

@@ -72,7 +72,6 @@ def consolidation_problems(
             gang=draw(st.sampled_from(("server", "free"))),
             contention=draw(st.sampled_from((1.0, 0.6))),
             waiting=draw(st.booleans()),
-            wake_s=draw(st.sampled_from((0.0, 0.0, 7.0, 100.0))) if goal == "energy" else 0.0,
         ),
         name="random",
         origin="synthetic",

@@ -27,7 +27,6 @@ from optgap.models.consolidation.tasks import FloatArray, IntArray
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
-from optgap.models.times import slack_s
 from optgap.solvers.consolidation.over_time.loop import Tables
 
 NEAR_S = 1e-9
@@ -75,14 +74,7 @@ def least_added(problem: ConsolidationProblem, lasting: FloatArray, u_max: float
         room = state.fits(task)
         if u_max:
             room &= state.mean_micro + problem.mean_micro[task] <= round(u_max * 1e6)
-        now = state.time_s
-        slept = now - state.emptied > slack_s(now)
-        wait = np.where(
-            state.count > 0,
-            np.maximum(0.0, state.ready - now),
-            np.where(slept, problem.rules.wake_s, 0.0),
-        )
-        found = scored(state.tables, watts, problem.gpu_kind, room, wait, now, task, lasting)
+        found = scored(state.tables, watts, problem.gpu_kind, room, state.time_s, task, lasting)
         return least(state, task, *found, own_s=float(lasting[task]))
 
     return decide
@@ -131,7 +123,6 @@ def scored(
     watts: FloatArray,
     gpu_kind: IntArray,
     room: np.ndarray,
-    wait: FloatArray,
     now: float,
     task: int,
     lasting: FloatArray,
@@ -140,7 +131,7 @@ def scored(
 
     Parameters
     ----------
-    watts: (K, L) power at f_max by kind and task, W. wait: (G,) s until each GPU is awake.
+    watts: (K, L) power at f_max by kind and task, W.
     """
     gpus = len(room)
     added, rest, end = np.full(gpus, np.inf), np.zeros(gpus), np.zeros(gpus)
@@ -149,19 +140,18 @@ def scored(
         own = tables.held[g, : tables.many[g]]
         before = 0.0
         if len(own):
-            before, rest[g] = played(tables, watts, gpu_kind[g], own, wait[g], now, lasting)
+            before, rest[g] = played(tables, watts, gpu_kind[g], own, now, lasting)
         if not room[g]:
             continue
         if len(own):
             both = np.append(own, task)
-            joules, end[g] = played(tables, watts, gpu_kind[g], both, wait[g], now, lasting)
+            joules, end[g] = played(tables, watts, gpu_kind[g], both, now, lasting)
         else:
             kind = gpu_kind[g]
             if alone[kind, 0] < 0:
                 only = np.full(1, task)
-                alone[kind] = played(tables, watts, kind, only, 0.0, now, lasting)
-            joules = alone[kind, 0] + wait[g] * watts[kind, task]
-            end[g] = alone[kind, 1] + wait[g]
+                alone[kind] = played(tables, watts, kind, only, now, lasting)
+            joules, end[g] = alone[kind, 0], alone[kind, 1]
         added[g] = joules - before
     return added, rest, end
 
@@ -172,11 +162,10 @@ def played(
     watts: FloatArray,
     kind: int,
     tasks: IntArray,
-    wait: float,
     now: float,
     lasting: FloatArray,
 ) -> tuple[float, float]:
-    """Return energy (J) and time (s) until all `tasks` end on a GPU that is active in `wait` s."""
+    """Return energy (J) and time (s) until all `tasks` end on a GPU."""
     present = len(tasks)
     who, at, done = tasks.copy(), tables.at[tasks], np.zeros(present)
     whole = lasting[tasks]
@@ -196,8 +185,7 @@ def played(
         soon = max(0.0, soon)
         slow = 1.0 if total <= 100.0 else (total / 100.0) ** tables.exponent
         taken = soon * slow
-        joules, clock = joules + draw * taken + draw * wait, clock + taken + wait
-        wait = 0.0
+        joules, clock = joules + draw * taken, clock + taken
         left = 0
         for m in range(present):
             task, point = who[m], reach(tables, who[m], at[m], whole[m])

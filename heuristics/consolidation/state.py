@@ -8,7 +8,6 @@ import numpy as np
 
 from optgap.models.consolidation.problem import ConsolidationProblem
 from optgap.models.consolidation.tasks import FloatArray, IntArray
-from optgap.models.times import slack_s
 from optgap.solvers.consolidation.over_time.loop import advance, refresh, tables_of
 
 Choice = tuple[int, ...] | None
@@ -36,9 +35,8 @@ class ConsolidationState:
         self.mean_micro: IntArray = np.zeros(gpus, dtype=np.int64)
         self.tables = tables = tables_of(problem, 8)
         self.count = tables.many
-        self.ready, self.slowdown, self.due = tables.ready, tables.slowdown, tables.due
+        self.slowdown, self.due = tables.slowdown, tables.due
         self.progress, self.since = tables.progress, tables.since
-        self.emptied: FloatArray = np.full(gpus, -np.inf)
         self.awake: IntArray = np.zeros(len(problem.servers), dtype=np.int64)
         self.clock_mhz: FloatArray = np.zeros(gpus)
         self.first_gpu: IntArray = np.searchsorted(
@@ -97,8 +95,6 @@ class ConsolidationState:
             self.count[g] += 1
             if self.count[g] == 1:
                 self.awake[problem.gpu_server[g]] += 1
-                if self.time_s - self.emptied[g] > slack_s(self.time_s):  # it has slept
-                    self.ready[g] = self.time_s + problem.rules.wake_s
             self.free_bytes[g] -= problem.memory[task]
             self.mean_micro[g] += problem.mean_micro[task]
             self.tables.speed[m] = 1.0
@@ -118,7 +114,6 @@ class ConsolidationState:
             self.tables.held[g, : self.count[g]] = own
             if not self.count[g]:
                 self.awake[problem.gpu_server[g]] -= 1
-                self.emptied[g] = self.time_s
             self.free_bytes[g] += problem.memory[task]
             self.mean_micro[g] -= problem.mean_micro[task]
         self.used[:, list(gpus)] -= self.rows[:, task, None]

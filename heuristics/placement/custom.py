@@ -44,7 +44,7 @@ from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.result import Outcome, Termination
 
-NEXT_TASK, DECIDE = map(python_of, (next_task, decide))
+NEXT_TASK, DECIDE = python_of(next_task), python_of(decide)
 """Event loop of the built-in policies, interpreted by Python as the policy is."""
 
 Decision = tuple[int, tuple[int, ...]]

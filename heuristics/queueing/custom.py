@@ -44,7 +44,8 @@ from optgap.solvers.queueing.online import (
     unqueue,
 )
 
-NEXT_EVENT, HAPPEN, UNQUEUE, BOOK = map(python_of, (next_event, happen, unqueue, book))
+NEXT_EVENT, HAPPEN = python_of(next_event), python_of(happen)
+UNQUEUE, BOOK = python_of(unqueue), python_of(book)
 """Event loop of the built-in policies, interpreted by Python as the policy is."""
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from optgap.models.consolidation.problem import ConsolidationProblem
 
 SCHEMA = "optgap.consolidation.problem/1"
-RULES = ("capacity", "limit_percent", "gang", "contention", "waiting", "wake_s")
+RULES = ("capacity", "limit_percent", "gang", "contention", "waiting")
 KIND = ("name", "memory_gb", "f_min_mhz", "f_max_mhz", "beta", "frequencies_mhz")
 LINE = ("static_w", "slope_w_per_mhz")
 TASK = ("name", "memory_gb", "gpus", "kappa", "submit_s", "duration_s", "util_percent")
@@ -31,6 +31,7 @@ def written(problem: ConsolidationProblem) -> dict[str, Any]:
         **plain(problem, "family", "name", "origin"),
         "objective": {"goal": problem.objective.goal},
         **plain(rules, *RULES),
+        "wake_s": 0.0,
         "util_scaled": False,
         **({} if rules.migration else {"migration": False}),
         "period_s": problem.period_s,
@@ -65,6 +66,8 @@ def arguments(fields: Fields) -> dict[str, Any]:
     InputError: naming the field that is missing or not what it should be.
     """
     fields.schema(SCHEMA)
+    if fields.number("wake_s", default=0.0):
+        raise fields.fail("wake_s", fields.number("wake_s"), "0: GPUs wake at once")
     if fields.flag("util_scaled", False):
         expected = "false: power follows clocks alone"
         raise fields.fail("util_scaled", NoQuote("true"), expected)

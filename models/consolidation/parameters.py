@@ -28,7 +28,6 @@ PARAMETERS = {
         source="CATS, Eq. 6",
         choices=("power", "energy"),
     ),
-    "wake_s": Parameter("time that a sleeping GPU takes to wake", "s", "CATS, Alg. 3"),
     "present": Parameter("tasks present at a time, on average", "tasks"),
     "contention": Parameter("exponent q of the slowdown max(1, U^q) on shared GPUs"),
     "migration": Parameter("a running task may migrate at no cost"),

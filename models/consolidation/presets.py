@@ -134,7 +134,6 @@ def cats_testbed(
     stage: int = 1,
     goal: Goal = "power",
     capacity: Capacity = "mean",
-    wake_s: float = 0.0,
 ) -> ConsolidationProblem:
     """Return the testbed's tasks: means of Table 4, with Gaussian series around them.
 
@@ -162,7 +161,7 @@ def cats_testbed(
         [Server(gpus)],
         tasks,
         goal=goal,
-        rules=Rules(capacity, wake_s=wake_s),
+        rules=Rules(capacity),
         period_s=1.0,
         name=f"CATS testbed, {'both stages' if stage == 0 else f'stage {stage}'}",
         origin="CATS, Tables 3 and 4; series synthetic",
@@ -183,7 +182,6 @@ def over_time(
     gang: Gang = "server",
     contention: float = 1.0,
     waiting: bool = False,
-    wake_s: float = 0.0,
     migration: bool = True,
     series: str = "synthetic",
     data: str = "",
@@ -196,7 +194,7 @@ def over_time(
     present: number of tasks present at a time, on average.
     servers, gpus_per_server, server_static_w: the servers (0 for enough of them), and the
         power of an active server, W.
-    capacity, gang, contention, waiting, wake_s, migration: the rules.
+    capacity, gang, contention, waiting, migration: the rules.
     series: ``synthetic``, or ``philly`` for recorded ones out of `data`, and its jobs where the
         folder has them.
     data: the folder with the public files; by default the one that ``OPTGAP_DATA`` names.
@@ -244,7 +242,6 @@ def over_time(
             gang=gang,
             contention=contention,
             waiting=waiting,
-            wake_s=wake_s,
             migration=migration,
         ),
         period_s=60.0,

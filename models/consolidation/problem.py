@@ -63,8 +63,6 @@ class Rules:
     gang: ``server``: a task's GPUs are in one server; ``free``: anywhere, each once.
     contention: q of the slowdown s(U) = max(1, (U/100)^q) of tasks on one GPU (energy only).
     waiting: whether a task may start later than it is submitted (energy only).
-    wake_s: how long a GPU that slept takes to wake (energy only): it draws what it draws awake,
-        and nothing on it makes progress. Emptied and filled at one instant it has not slept.
     migration: whether a task may go on elsewhere, for nothing, once it runs (energy only).
     """
 
@@ -73,7 +71,6 @@ class Rules:
     gang: Gang = "server"
     contention: float = 1.0
     waiting: bool = True
-    wake_s: float = 0.0
     migration: bool = True
 
     def validate(self, source: str, goal: str) -> None:
@@ -88,8 +85,6 @@ class Rules:
             raise InputError(source, "field limit_percent", self.limit_percent, "a percentage")
         if not 0 <= self.contention <= 10:
             raise InputError(source, "field contention", self.contention, "a number from 0 to 10")
-        if not 0 <= self.wake_s < 1e6:
-            raise InputError(source, "field wake_s", self.wake_s, "0 to below 1e6 s")
         if goal == "energy" and self.capacity == "slot":
             why = "none, mean or peak: over time, residents are not aligned"
             raise InputError(source, "field capacity", "slot", why)

@@ -209,7 +209,6 @@ def _given(problem: ConsolidationProblem, stays: IntArray, who: IntArray) -> Giv
         period=float(problem.period_s),
         exponent=float(problem.rules.contention),
         same_s=slack_s(problem.epoch_s),
-        wake_s=float(problem.rules.wake_s),
     )
 
 

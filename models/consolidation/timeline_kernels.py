@@ -28,8 +28,7 @@ class Given(NamedTuple):
     f_max, beta, static, slope: by kind, the last three by task too.
     server_w: W of an awake server.
     period, exponent: s per sample, and q of the slowdown.
-    same_s: s by which equal times may differ: a GPU empty for less has not slept.
-    wake_s: latency of a GPU that slept.
+    same_s: s by which equal times may differ.
     """
 
     stays: IntArray
@@ -47,7 +46,6 @@ class Given(NamedTuple):
     period: float
     exponent: float
     same_s: float
-    wake_s: float
 
 
 class Held(NamedTuple):
@@ -56,8 +54,8 @@ class Held(NamedTuple):
     Parameters
     ----------
     stay, at: (L,) the stay of each task, −1 for none, and its present sample.
-    progress, rate, left: (L,) s, s per s, and s until its sample ends or its GPUs are awake.
-    many, clock, ready, emptied: (G,) residents, MHz, and when each GPU is awake and was left, s.
+    progress, rate, left: (L,) s, s per s, and s until its sample ends. many, clock: (G,) residents
+        and MHz.
     busy: (N,) GPUs in use of each server. util: (G,) %, and watts: (G,) W, for now.
     """
 
@@ -68,8 +66,6 @@ class Held(NamedTuple):
     left: FloatArray
     many: IntArray
     clock: FloatArray
-    ready: FloatArray
-    emptied: FloatArray
     busy: IntArray
     util: FloatArray
     watts: FloatArray
@@ -80,13 +76,13 @@ def empty(tasks: int, gpus: int, servers: int) -> Held:
     none: IntArray = np.full(tasks, -1)
     return Held(
         none, np.zeros_like(none), np.zeros(tasks), np.zeros(tasks), np.zeros(tasks),
-        np.zeros(gpus, dtype=np.int64), np.zeros(gpus), np.zeros(gpus), np.full(gpus, -np.inf),
-        np.zeros(servers, dtype=np.int64), np.zeros(gpus), np.zeros(gpus),
+        np.zeros(gpus, dtype=np.int64), np.zeros(gpus), np.zeros(servers, dtype=np.int64),
+        np.zeros(gpus), np.zeros(gpus),
     )  # fmt: skip
 
 
 @compiled
-def look(given: Given, held: Held, active: IntArray, now: float) -> float:
+def look(given: Given, held: Held, active: IntArray) -> float:
     """Return how fast the tasks that run are from now on; s until one is to be looked at again."""
     widest = given.stays.shape[1]
     held.util[:], held.watts[:] = 0.0, 0.0
@@ -101,7 +97,7 @@ def look(given: Given, held: Held, active: IntArray, now: float) -> float:
                 held.watts[g] = max(held.watts[g], own)
     soon = np.inf
     for task in active:
-        speed, wakes = np.inf, 0.0
+        speed = np.inf
         for m in range(widest):
             g = given.stays[held.stay[task], m]
             if g < 0:
@@ -112,12 +108,8 @@ def look(given: Given, held: Held, active: IntArray, now: float) -> float:
             if held.util[g] > 100.0:
                 own /= (held.util[g] / 100.0) ** given.exponent
             speed = min(speed, own if held.clock[g] > 0 else 0.0)
-            if held.ready[g] > now:
-                wakes = max(wakes, held.ready[g])
         left = np.inf
-        if wakes > 0:
-            speed, left = 0.0, wakes - now
-        elif speed > 0:
+        if speed > 0:
             left = max(0.0, sample_end(given, held, task) - held.progress[task]) / speed
         held.rate[task], held.left[task] = speed, left
         soon = min(soon, left)
@@ -133,19 +125,15 @@ def sample_end(given: Given, held: Held, task: int) -> float:
 
 
 @compiled
-def sit(given: Given, held: Held, task: int, now: float, slack: float, sign: int) -> None:
-    """Put a task onto the GPUs of its stay (sign 1), which wakes those asleep, or take it away."""
+def sit(given: Given, held: Held, task: int, sign: int) -> None:
+    """Put a task onto the GPUs of its stay (sign 1), or take it away."""
     for m in range(given.stays.shape[1]):
         g = given.stays[held.stay[task], m]
         if g < 0:
             break
-        if sign > 0 and held.many[g] == 0 and now - held.emptied[g] > slack:
-            held.ready[g] = now + given.wake_s
         held.many[g] += sign
         if held.many[g] == max(sign, 0):
             held.busy[given.gpu_server[g]] += sign
-        if held.many[g] == 0:
-            held.emptied[g] = now
     samples = given.offset[task + 1] - given.offset[task]
     held.at[task] = min(samples - 1, int(held.progress[task] / given.period + NEAR))
 
@@ -176,10 +164,8 @@ def run(
         upcoming = event_time[event] - base if event < len(event_time) else np.inf
         if count == 0 and upcoming < np.inf:
             base += upcoming
-            held.emptied[:] -= upcoming
-            held.ready[:] -= upcoming
             now, upcoming = 0.0, 0.0
-        soon = look(given, held, active[:count], now)
+        soon = look(given, held, active[:count])
         if min(soon, upcoming) == np.inf:
             return end, totals
         # what ends when a clock changes has ended: its last bit is not run at the new clock
@@ -204,17 +190,11 @@ def run(
             kept += 1
             if held.left[task] > step:
                 continue
-            if held.rate[task] == 0.0:  # what it waited for is awake
-                for m in range(given.stays.shape[1]):
-                    g = given.stays[held.stay[task], m]
-                    if g >= 0:
-                        held.ready[g] = min(held.ready[g], now)
-                continue
             # by what it was due for, not by the clock: late in a run short samples round away
             held.progress[task] = sample_end(given, held, task)
             held.at[task] += 1
             if held.progress[task] >= given.duration[task]:
-                sit(given, held, task, now, slack, -1)
+                sit(given, held, task, -1)
                 end[task] = base + now
                 kept -= 1
         count = kept
@@ -226,10 +206,10 @@ def run(
         elif end[given.who[stay]] == np.inf:
             task = given.who[stay]
             if held.stay[task] >= 0:
-                sit(given, held, task, now, slack, -1)
+                sit(given, held, task, -1)
             else:
                 active[count] = task
                 count += 1
             held.stay[task] = stay
-            sit(given, held, task, now, slack, 1)
+            sit(given, held, task, 1)
         event += 1

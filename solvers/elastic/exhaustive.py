@@ -123,8 +123,8 @@ class OrderSearch:
         self,
         problem: ElasticProblem,
         limits: Limits,
-        *,
         charged: bool = False,
+        *,
         found: float = math.inf,
         most: float = math.inf,
     ) -> None:
@@ -235,14 +235,14 @@ def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int, **given: A
     if chargeable(problem):
         prices = bounded(problem, limits.within(TUNING.prices_share * limits.remaining))
         most = round(options.programs * limits.effort)
-        return searched(problem, limits, found=math.inf, prices=prices, most=most)
+        return searched(problem, limits, prices, found=math.inf, most=most)
     search = OrderSearch(problem, limits)
     search.run()
     return _outcome(problem, search)
 
 
 def searched(
-    problem: ElasticProblem, limits: Limits, *, found: float, prices: Bounded, most: int
+    problem: ElasticProblem, limits: Limits, prices: Bounded, *, found: float, most: int
 ) -> Outcome:
     """Return what a search with starts charged proves, and prices where these prove more.
 
@@ -255,7 +255,7 @@ def searched(
     bound, by, message = prices.bound, prices.by, ""
     stopped, programs = prices.stopped, 0
     if len(problem) <= TUNING.most_charged:
-        search = OrderSearch(problem, limits, charged=True, found=found, most=most)
+        search = OrderSearch(problem, limits, True, found=found, most=most)
         search.run()
         stopped, programs = search.stopped, search.orders.programs
         proven = outwards([search.proven]) / len(problem) * (1 - ROUNDING)

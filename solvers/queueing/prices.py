@@ -20,11 +20,11 @@ from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem
 from optgap.models.queueing.arrays import FloatArray
-from optgap.models.result import Outcome, Status, Termination
+from optgap.models.result import Outcome, Termination
 from optgap.models.work import WORK
 from optgap.solvers.backends.safe import EPS
 from optgap.solvers.engines.ascent import Priced, ascend
-from optgap.solvers.queueing.areas import in_unit, makespan, sum_of_waits
+from optgap.solvers.queueing.areas import in_unit, makespan, outcome, sum_of_waits
 from optgap.solvers.queueing.widths import Width, widths
 
 
@@ -44,7 +44,7 @@ class PricesTuning:
 
     steps: int = 400
     cells: tuple[int, ...] = (512, 2048, 8192)
-    per_job: int = 9
+    per_job: int = 50
     work: float = 12.0
     safe: float = 1e-9
 
@@ -70,13 +70,7 @@ def bound_prices(
     if steps < 1:
         raise InputError("bound-prices", "steps", steps, "at least 1")
     value, by = best_bound(problem, limits, steps)
-    return Outcome(
-        None,
-        Status.BOUND_ONLY,
-        limits.stop or Termination.COMPLETED,
-        bound=in_unit(problem, value),
-        bound_by=by,
-    )
+    return outcome(problem, value, by, limits.stop or Termination.COMPLETED)
 
 
 def best_bound(

@@ -85,7 +85,7 @@ class Case(NamedTuple):
 
 COSCHEDULING = coscheduling_problems(max_jobs=4)
 CONSOLIDATION = consolidation_problems()
-TIMES = ("submit_s", "duration_s", "period_s", "wake_s")
+TIMES = ("submit_s", "duration_s", "period_s")
 ELASTIC = elastic_problems(max_jobs=2, max_clocks=2, free=True)
 """Few jobs, whose restarts are free: what every order can be tried of."""
 QUEUEING = queueing_problems()

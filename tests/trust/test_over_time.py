@@ -58,7 +58,6 @@ def drawn(seed: int) -> ConsolidationProblem:
         str(rng.choice(["none", "mean", "peak"])),  # type: ignore[arg-type]
         contention=float(rng.choice([1.0, 0.6])),
         waiting=False,
-        wake_s=float(rng.choice([0.0, 0.0, 4.0])),
         migration=False,
     )
     return ConsolidationProblem.of(
@@ -136,15 +135,14 @@ def test_no_clocks_of_a_grid_reach_below_the_bound(part: int) -> None:
 def following(seed: int) -> ConsolidationProblem:
     """Two or three tasks of one GPU, each of which arrives around the end of the one before."""
     rng = np.random.default_rng(seed)
-    wakes = float(rng.choice([0.0, 0.0, 4.0]))
     tasks, at = [], 0.0
     for k in range(2 + seed % 2):
         length = float(rng.uniform(20.0, 60.0))
         series = rng.choice([20.0, 45.0, 60.0, 80.0, 95.0], int(rng.integers(1, 4)))
         tasks.append(Task(f"t{k}", 1.0, 1, 1.2, at, length, series))
         late = length * float(rng.uniform(0.9, 1.25))
-        at += late if rng.random() < 0.7 else length + (wakes if k == 0 else 0.0)
-    rules = Rules(contention=1.0, waiting=False, wake_s=wakes, migration=False)
+        at += late if rng.random() < 0.7 else length
+    rules = Rules(contention=1.0, waiting=False, migration=False)
     return ConsolidationProblem.of(
         [GpuKind(power=PowerLine(40.0, 0.1))], [Server((0,), float(rng.choice([0.0, 30.0])))],
         tasks, goal="energy", rules=rules, period_s=20.0, name=f"seed {seed}",

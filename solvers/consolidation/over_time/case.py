@@ -21,7 +21,6 @@ class TaskStream(NamedTuple):
     gpu_kind, gpu_server: (G,). server_start: (N+1,) the first GPU of each server.
     server_w: (N,) W of an awake server.
     f_max: (K,) MHz. beta, static, slope, floor: (K, L) exponent, W, W/MHz, least clock in MHz.
-    wake_s: s that waking takes.
     waiting, one_server: the rules ``waiting`` and ``gang=server``.
     """
 
@@ -39,7 +38,6 @@ class TaskStream(NamedTuple):
     static: FloatArray
     slope: FloatArray
     floor: FloatArray
-    wake_s: float
     waiting: bool
     one_server: bool
 
@@ -67,7 +65,6 @@ def case_of(problem: ConsolidationProblem) -> TaskStream:
         static=floats([[line.static_w for line in row] for row in lines]),
         slope=floats([[line.slope_w_per_mhz for line in row] for row in lines]),
         floor=floats(problem.floors_mhz),
-        wake_s=float(rules.wake_s),
         waiting=rules.waiting,
         one_server=rules.gang == "server",
     )

@@ -21,7 +21,6 @@ class Tables(NamedTuple):
     Parameters
     ----------
     held, many: (G, most) and (G,) the residents of each GPU. slowdown: (G,) by their contention.
-    ready: (G,) when each GPU is awake, s.
     start, place, speed: (L+1,) the first entry of each task; (entries,) its GPU and what the clock
         there lets it do.
     series, offset, length: samples of all tasks, where each begins, and how many it has.
@@ -34,7 +33,6 @@ class Tables(NamedTuple):
     held: IntArray
     many: IntArray
     slowdown: FloatArray
-    ready: FloatArray
     start: IntArray
     place: IntArray
     speed: FloatArray
@@ -63,7 +61,6 @@ def tables_of(problem: ConsolidationProblem, most: int) -> Tables:
         held=np.zeros((gpus, most), dtype=np.int64),
         many=np.zeros(gpus, dtype=np.int64),
         slowdown=np.ones(gpus),
-        ready=np.zeros(gpus),
         start=start,
         place=np.zeros(int(start[-1]), dtype=np.int64),
         speed=np.ones(int(start[-1])),
@@ -92,18 +89,10 @@ def sample_end(tables: Tables, task: int) -> float:
 
 @compiled
 def update_rate(tables: Tables, task: int, now: float) -> None:
-    """Set a task's rate, the slowest of its GPUs', and when its sample or itself ends.
-
-    While one of its GPUs wakes the rate is 0, and what it is due for is that GPU.
-    """
-    slowest, awake = 1e300, now
+    """Set a task's rate, the slowest of its GPUs', and when its sample or itself ends."""
+    slowest = 1e300
     for m in range(tables.start[task], tables.start[task + 1]):
-        g = tables.place[m]
-        slowest = min(slowest, tables.speed[m] / tables.slowdown[g])
-        awake = max(awake, tables.ready[g])
-    if awake > now:
-        tables.rate[task], tables.due[task] = 0.0, awake
-        return
+        slowest = min(slowest, tables.speed[m] / tables.slowdown[tables.place[m]])
     tables.rate[task] = slowest
     # of samples that end together some are still to begin: what counts is where each is
     left = sample_end(tables, task) - tables.progress[task]
@@ -154,10 +143,6 @@ def advance(
             first += 1
         task = running[first]
         when = max(when, tables.due[task])
-        if tables.rate[task] == 0.0:  # what it waited for is awake
-            tables.since[task] = when
-            update_rate(tables, task, when)
-            continue
         # by what it was due for, not by the clock: late in a run short samples round away
         tables.progress[task] = sample_end(tables, task)
         tables.since[task] = when

@@ -29,7 +29,7 @@ class PackedRun(NamedTuple):
     ----------
     packed, trial: who is where now, and room for another packing. tables: how far each task is.
     active: (L,) tasks that run, then those that wait. counts: how many run, wait and have come.
-    clock, emptied: (G,) MHz, 0 asleep; and when each GPU was left, s.
+    clock: (G,) MHz, 0 asleep.
     meter: now, s, power, W, and energy so far, J.
     """
 
@@ -39,7 +39,6 @@ class PackedRun(NamedTuple):
     active: IntArray
     counts: IntArray
     clock: FloatArray
-    emptied: FloatArray
     meter: FloatArray
 
 
@@ -49,7 +48,7 @@ def fresh_run(case: TaskStream, problem: ConsolidationProblem) -> PackedRun:
     return PackedRun(
         empty_packing(case), empty_packing(case), tables_of(problem, len(problem)),
         np.empty(len(problem), dtype=np.int64), np.zeros(3, dtype=np.int64), np.zeros(gpus),
-        np.full(gpus, -np.inf), np.zeros(3),
+        np.zeros(3),
     )  # fmt: skip
 
 
@@ -78,9 +77,8 @@ def place_all(case: TaskStream, rule: Rule, run: PackedRun, tasks: IntArray, run
     p, t, now = run.packed, run.tables, run.meter[0]
     rest = case.duration.copy()
     for task in tasks[:running]:
-        if t.rate[task] > 0.0:
-            done = t.progress[task] + t.rate[task] * (now - t.since[task])
-            rest[task] = (case.duration[task] - done) / t.rate[task]
+        done = t.progress[task] + t.rate[task] * (now - t.since[task])
+        rest[task] = (case.duration[task] - done) / t.rate[task]
     p.most[:], p.rest[:] = np.inf, 0.0
     for task in tasks[:running]:
         for m in range(case.width[task]):
@@ -117,15 +115,8 @@ def settle(case: TaskStream, rule: Rule, run: PackedRun, tasks: IntArray) -> flo
             t.many[g] += 1
             least[g] = max(least[g], case.floor[case.gpu_kind[g], task])
     for g in range(len(run.clock)):
-        if t.many[g] == 0:
-            if run.clock[g] > 0.0:
-                run.emptied[g] = now
-            run.clock[g] = 0.0
-            continue
-        if run.clock[g] == 0.0 and now - run.emptied[g] > TOLERANCE_S + ROUNDING * now:
-            t.ready[g] = now + case.wake_s  # it has slept
-        kind = case.gpu_kind[g]
-        run.clock[g] = case.f_max[kind] if rule.fast else least[g]
+        fast = rule.fast and t.many[g] > 0
+        run.clock[g] = case.f_max[case.gpu_kind[g]] if fast else least[g]
     for task in tasks:
         for m in range(case.width[task]):
             g = p.place[task, m]

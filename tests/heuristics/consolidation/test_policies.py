@@ -193,11 +193,10 @@ def test_the_long_share_a_gpu_where_best_fit_has_one_stay_awake_for_each() -> No
 
 
 def played(
-    problem: ConsolidationProblem, kind: int, progress: dict[int, float], wait: float
+    problem: ConsolidationProblem, kind: int, progress: dict[int, float]
 ) -> tuple[float, float]:
-    """J and s until the last has ended, on one such GPU that wakes first for so long."""
-    rules = replace(problem.rules, wake_s=wait)
-    alone = replace(problem, servers=(Server((kind,), 0.0),), rules=rules)
+    """J and s until the last has ended, on one such GPU."""
+    alone = replace(problem, servers=(Server((kind,), 0.0),))
     there = [Assignment(task, (0,)) for task in progress]
     clock = Clock(0, problem.kinds[kind].f_max_mhz)
     return stepwise(alone, ConsolidationSolution.of(there, [clock]), progress)
@@ -222,11 +221,8 @@ def test_every_score_is_that_of_a_plain_transcription(problem: ConsolidationProb
         ends = rests.copy()
         for g, kind in enumerate(problem.gpu_kind.tolist()):
             own = {ell: state.progress_of(ell) for ell in state.residents(g)}
-            wait = max(0.0, float(state.ready[g]) - state.time_s)
-            if not own:
-                wait = problem.rules.wake_s * (state.time_s - state.emptied[g] > 1e-6)
-            before, rests[g] = played(problem, kind, own, wait)
-            after, ends[g] = played(problem, kind, {**own, task: 0.0}, wait)
+            before, rests[g] = played(problem, kind, own)
+            after, ends[g] = played(problem, kind, {**own, task: 0.0})
             added.append(after - before)
         for g, i in enumerate(problem.gpu_server.tolist()):
             awake = max(rests[problem.gpu_server == i])
@@ -239,7 +235,7 @@ def test_every_score_is_that_of_a_plain_transcription(problem: ConsolidationProb
             assert theirs[where] == pytest.approx(np.array(ours)[where], rel=1e-6, abs=1e-3), name
         cost = np.where(room, np.array(added) + longer, np.inf)
         if chosen is not None and len(chosen) == 1:
-            own_j = played(problem, 0, {task: 0.0}, 0.0)[0]
+            own_j = played(problem, 0, {task: 0.0})[0]
             assert cost[chosen[0]] <= cost.min() + 2e-5 * max(own_j, 1.0)
         elif chosen is None:
             assert np.isfinite(cost).sum() < len(cost)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +20,6 @@ from optgap.models.consolidation import (
     Server,
     Task,
 )
-from optgap.models.consolidation.problem import Rules
 from optgap.models.consolidation.timeline import replay
 from optgap.models.limits import Limits
 
@@ -59,31 +57,18 @@ def test_a_run_comes_to_what_a_plain_loop_over_time_makes_of_it(
         assert max(t for t in found.end_s.tolist() if t < math.inf) == pytest.approx(last, rel=1e-6)
 
 
-def lonely(wake_s: float) -> ConsolidationProblem:
-    """Two tasks of 100 s, the second 130 s after the first; full load, then none."""
-    series = np.array([100.0, 0.0])
+def test_a_task_that_moves_goes_on_where_it_was() -> None:
+    """Full load, then none; the second task arrives 130 s after the first."""
     tasks = [
-        Task(f"t{k}", 20.0, submit_s=130.0 * k, duration_s=100.0, util_percent=series)
+        Task(f"t{k}", 20.0, submit_s=130.0 * k, duration_s=100.0, util_percent=np.array([100.0, 0]))
         for k in range(2)
     ]
-    return ConsolidationProblem.of(
-        [GpuKind()], [Server((0,), 50.0)] * 2, tasks, goal="energy", period_s=50.0,
-        rules=Rules(wake_s=wake_s),
-    )  # fmt: skip
-
-
-def test_a_gpu_whose_next_task_comes_as_the_last_one_ends_has_not_slept() -> None:
-    problem = lonely(30.0)
-    problem = replace(problem, servers=problem.servers[:1])
-    outcome = POLICIES["default"].load()(problem, limits=Limits(), seed=0)
-    assert problem.evaluate(outcome.solution).metrics["makespan_s"] == pytest.approx(230)
-
-
-def test_a_task_that_moves_waits_for_the_gpu_that_it_wakes() -> None:
-    problem = lonely(10.0)
+    problem = ConsolidationProblem.of(
+        [GpuKind()], [Server((0,), 50.0)] * 2, tasks, goal="energy", period_s=50.0
+    )
     moved = ConsolidationSolution.of(
         [Assignment(0, (0,)), Assignment(0, (1,), 60.0), Assignment(1, (1,), 130.0)],
         [Clock(0, 1350), Clock(1, 1350)],
     )
     assert problem.check(moved) == []
-    assert replay(problem, moved).end_s.tolist() == pytest.approx([120.0, 240.0])
+    assert replay(problem, moved).end_s.tolist() == pytest.approx([100.0, 230.0])

@@ -256,7 +256,7 @@ Held = tuple[int, int] | None
 
 def proven(problem: ElasticProblem, found: float = np.inf) -> float:
     """Mean completion − submission, s."""
-    search = OrderSearch(problem, Limits(), charged=True, found=found, most=400)
+    search = OrderSearch(problem, Limits(), True, found=found, most=400)
     search.run()
     assert search.orders.trouble == ""
     return search.proven / len(problem)
