@@ -115,7 +115,7 @@ class Exact:
         """Grow a tree; undecided nodes are opened again with higher limits until none is left."""
         tree = Tree(
             self.instance, self.levels, self.bound.counts, self.incumbent,
-            Diving(), self.seed
+            heuristic=Diving(), seed=self.seed,
         )  # fmt: skip
         more = True
         while more:

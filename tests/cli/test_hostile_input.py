@@ -140,6 +140,9 @@ MEANINGLESS = [
     ("explain problem.json --policy fgd --json a/b.json", "no such folder"),
     ("report nothing.json -o r.html", "nothing.json: no such file"),
     ("report problem.json -o r.html", "problems only"),
+    ("report problem.json", "--output"),
+    ("report problem.json -o no/r.html", "no such folder"),
+    ("report problem.json -o x --json x", "two outputs"),
     ("nonsense", "nonsense"),
     ("--nonsense", "--nonsense"),
 ]
