@@ -140,7 +140,6 @@ class Solved:
     ----------
     chosen: (A,) index into the choices, −1 to wait; None when nothing was found.
     objective, bound: s; equal up to the tolerance when `proven`.
-    states: the most that were kept at a time.
     prices: λ in s per GPU and μ in s per W of the Lagrangian bound that it started from.
     """
 
@@ -148,7 +147,6 @@ class Solved:
     objective: float
     bound: float
     proven: bool
-    states: int = 0
     prices: tuple[float, float] = (0.0, 0.0)
 
 
@@ -207,7 +205,6 @@ class _Decision:
         paid = float(self.prices[0]) * self.there[0] + float(self.prices[1]) * self.there[1]
         self.start = start - 1e-12 * (abs(start) + paid)
         self.bound = self.start
-        self.states = 0
 
     def run(self) -> Solved:
         """Rounds of growing room that keep few states, then one with all."""
@@ -239,11 +236,10 @@ class _Decision:
         """Return one dynamic program: whether it found a choice, and whether it looked at all."""
         size = len(self.snapshot.remaining)
         slack = self.gap * abs(self.start) / (4 * size)
-        chosen, found, complete, wide = knapsack.core(
+        chosen, found, complete = knapsack.core(
             *self.jobs, prices, least, self.start, room, slack, *self.there,
             TUNING.few_states if narrow else self.most_states, narrow,
         )  # fmt: skip
-        self.states = max(self.states, wide)
         if found:
             value = self.snapshot.objective(chosen)
             if value < self.value:
@@ -264,5 +260,5 @@ class _Decision:
         pair = (float(self.prices[0]), float(self.prices[1]))
         if not math.isfinite(self.value):
             bound = math.inf if proven else self.bound
-            return Solved(None, math.inf, bound, proven, self.states, pair)
-        return Solved(self.best, self.value, min(self.bound, self.value), proven, self.states, pair)
+            return Solved(None, math.inf, bound, proven, pair)
+        return Solved(self.best, self.value, min(self.bound, self.value), proven, pair)
