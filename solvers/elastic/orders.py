@@ -24,6 +24,7 @@ from optgap.solvers.backends.growing import Growing
 from optgap.solvers.backends.linear import LinearModel
 from optgap.solvers.backends.safe import EPS, outwards, safe_bound, usable
 from optgap.solvers.elastic.joint import Joint, Step, Tables
+from optgap.solvers.engines.column_generation import Pricing, Solved, generate
 
 TOLERANCE = 1e-9
 """The linear programs' own, with the longest job alone, or start, as the unit of time."""
@@ -99,14 +100,12 @@ class Known:
     Parameters
     ----------
     value: proven: no schedule whose events begin so has a smaller Σ (completion − submission), s.
-    worth: (J,) what a job's work is worth at the optimum, s.
     steps: of an order with free starts the schedule found, every job's work done; None where only
         the value was wanted.
     use: of an order whose start is paid for least, to be decided next; None where all are paid for.
     """
 
     value: float
-    worth: Floats
     steps: tuple[Step, ...] | None = None
     use: Use | None = None
 
@@ -138,7 +137,7 @@ class Program:
 
 
 class Orders:
-    """Columns by set of active jobs, and the linear programs over them.
+    """Columns by set of active jobs, and the linear programs over them, for `generate`.
 
     Attributes
     ----------
@@ -152,7 +151,10 @@ class Orders:
         self.size = tables.size
         self.unit = max(float(tables.fastest_s.max()), tables.longest_start_s)
         self.gap = np.diff(tables.submit_s) / self.unit
-        self.last = latest_s(tables) * (1 + ROUNDING) / self.unit
+        last, waited = one_by_one(tables)
+        if tables.charged:  # nobody waits longer than all do together in that schedule
+            last = float(tables.submit_s[-1]) + waited
+        self.last = last * (1 + ROUNDING) / self.unit
         alone = tables.fastest_s + tables.longest_start_s
         self.undone = UNDONE * float(alone.sum()) / self.unit
         self.pool: dict[tuple[int, ...], dict[Joint, None]] = {}
@@ -174,11 +176,8 @@ class Orders:
     def columns(self, active: tuple[int, ...]) -> dict[Joint, None]:
         """Return the configurations so far for a set of jobs; at first none and each job alone."""
         if active not in self.pool:
-            tables, others = self.tables, {j for j in range(self.size) if j not in active}
-            alone = [tables.only(j, z) for j in active for z in tables.fastest(j)]
-            known = [q for pool in self.pool.values() for q in pool]
-            there = [q for q in known if all(q[j] < 0 for j in others)]
-            self.pool[active] = dict.fromkeys([(-1,) * self.size, *alone, *there])
+            alone = [self.tables.only(j, z) for j in active for z in self.tables.fastest(j)]
+            self.pool[active] = dict.fromkeys([(-1,) * self.size, *alone])
         return self.pool[active]
 
     def solve(self, events: Events, cut: float, uses: Uses = ()) -> Known | None:
@@ -187,35 +186,49 @@ class Orders:
         Not much more is asked than whether it is at least `cut`, s. None where it is not known:
         `trouble` and `stopped` say why.
         """
-        parts = intervals(events, self.tables.submit_s)
-        gone = [event for event in events if event >= 0]
-        value, more = -math.inf, True
-        while more and value < cut:
-            self.stopped = self.limits.stop
-            if self.stopped is not None:
-                return None
-            program = self._program(parts, gone, dict(uses))
-            self.programs += 1
-            self.limits.spend(ELASTIC.program + ELASTIC.entry * len(program.model.values))
-            solver = Growing(**SIMPLEX)
-            solver.load(program.model)
-            if not solver.run(self.limits):  # all work may be left undone
-                self.stopped = self.limits.stop
-                if self.stopped is None:
-                    self.trouble = "a linear program that has a solution was not solved"
-                return None
-            proven, more = self.proven(program, parts, gone, solver.duals)
-            value = max(value, proven * self.unit)
-        worth = solver.duals[: self.size] * self.unit
-        if value >= cut or len(gone) < self.size:
-            return Known(value, worth)
+        self.parts = intervals(events, self.tables.submit_s)
+        self.gone = [event for event in events if event >= 0]
+        self.used, self.cut = dict(uses), cut
+        found = generate(self, self.limits)
+        self.stopped = found.stopped
+        if self.stopped is not None or self.trouble:
+            return None
+        value, used = found.bound, self.values
+        if value >= cut or len(self.gone) < self.size:
+            return Known(value)
         if self.tables.charged:
-            return Known(value, worth, None, self._unpaid(program, solver.values))
-        return Known(value, worth, tuple(self._schedule(events, program, solver.values)))
+            return Known(value, None, self._unpaid(used))
+        return Known(value, tuple(self._schedule(events, used)))
 
-    def proven(
-        self, program: Program, parts: Sequence[Interval], gone: Sequence[int], duals: Floats
-    ) -> tuple[float, bool]:
+    def solve_master(self, limits: Limits) -> Solved[Floats] | None:
+        """Solve the program over the columns so far; all work may be left undone."""
+        self.program = self._program()
+        self.programs += 1
+        limits.spend(ELASTIC.program + ELASTIC.entry * len(self.program.model.values))
+        solver = Growing(**SIMPLEX)
+        solver.load(self.program.model)
+        if solver.run(limits):
+            self.values, self.duals = solver.values, solver.duals
+            return Solved(solver.objective * self.unit, self.duals)
+        if limits.stop is None:
+            self.trouble = "a linear program that has a solution was not solved"
+        return None
+
+    def price(self, duals: Floats, limits: Limits) -> Pricing[Floats]:
+        """Bound the program over all columns; none is added where that suffices."""
+        proven, added = self.proven(duals)
+        bound = proven * self.unit
+        return Pricing(bound, duals, 0 if bound >= self.cut else int(added))
+
+    def closed(self, value: float, bound: float) -> bool:
+        """Tell whether nothing more is asked."""
+        return bound >= self.cut
+
+    def escalate(self, closed: bool, limits: Limits) -> bool:
+        """Leave it at that: pricing leaves no column out."""
+        return False
+
+    def proven(self, duals: Floats) -> tuple[float, bool]:
         """Return the bound of the prices for *all* columns, and whether a column was added.
 
         Prices of rows bound the program over the columns made so far whatever the solver's
@@ -223,27 +236,24 @@ class Orders:
         cost of all, and some optimal schedule is no longer than `last`: so much of the bound
         is lost at most.
         """
-        duals = usable(program.model, duals)
-        most = np.full(program.model.variables, self.last)
-        bound = safe_bound(program.model, duals, most)
-        values = self._values(program, parts, gone, duals)
-        lost, added = self._priced(program, parts, duals, values, False)
-        if not added:  # good columns are found long before it is proven that there are none
-            lost, added = self._priced(program, parts, duals, values, True)
+        model = self.program.model
+        duals = usable(model, duals)
+        bound = safe_bound(model, duals, np.full(model.variables, self.last))
+        values = self._values(duals)
+        lost, added = self._priced(duals, values)
         return outwards([bound, lost * self.last]), added
 
-    def _values(
-        self, program: Program, parts: Sequence[Interval], gone: Sequence[int], duals: Floats
-    ) -> list[list[Floats]]:
+    def _values(self, duals: Floats) -> list[list[Floats]]:
         """Return, by interval and job, the worth of time by configuration, rounded up, (Z,)."""
-        charged = self.tables.charged
-        ends = np.arange(len(gone) + 1, self.size)  # so many completed, by each of the last rows
-        open_ = ~np.isin(self.job, gone)
+        program, charged = self.program, self.tables.charged
+        # so many completed, by each of the last rows
+        ends = np.arange(len(self.gone) + 1, self.size)
+        open_ = ~np.isin(self.job, self.gone)
         terms = [duals[self.job] * self.rate]
         if charged:
             terms.append(duals[program.started + self.count] * program.pay)
         found = {}
-        for completed in {part.completed for part in parts}:
+        for completed in {part.completed for part in self.parts}:
             later = ends > completed  # the rows that count the interval
             done = float(duals[program.done : program.started][later].sum())
             own = [*terms, np.where(open_, done * self.rate, 0.0)]
@@ -253,24 +263,17 @@ class Orders:
             value = sum(own) + (8 + self.size) * EPS * sum(map(np.abs, own))
             value = np.where(program.never, 0.0, value)
             found[completed] = np.split(value, self.begin[1:-1])
-        return [found[part.completed] for part in parts]
+        return [found[part.completed] for part in self.parts]
 
-    def _priced(
-        self,
-        program: Program,
-        parts: Sequence[Interval],
-        duals: Floats,
-        values: Sequence[Sequence[Floats]],
-        proof: bool,
-    ) -> tuple[float, bool]:
+    def _priced(self, duals: Floats, values: Sequence[Sequence[Floats]]) -> tuple[float, bool]:
         """Return the least reduced cost of all columns at most, and whether any was added."""
         lost, added = 0.0, False
-        for part, worth in zip(parts, values, strict=True):
+        for part, worth in zip(self.parts, values, strict=True):
             terms = [float(part.cost)]
             if part.gap < self.size - 1:
-                terms.append(-float(duals[program.gap + part.gap]))
+                terms.append(-float(duals[self.program.gap + part.gap]))
             self.limits.spend(ELASTIC.column)
-            value, joint = self.tables.price(part.active, worth, proof)
+            value, joint = self.tables.price(part.active, worth)
             lost = min(lost, outwards([*terms, -value]))
             there = sum(float(worth[j][z]) for j, z in enumerate(joint) if z >= 0)
             known = self.columns(part.active)
@@ -280,10 +283,9 @@ class Orders:
                 added = True
         return lost, added
 
-    def _program(
-        self, parts: Sequence[Interval], gone: Sequence[int], used: dict[Use, bool]
-    ) -> Program:
+    def _program(self) -> Program:
         """Build min Σ cost·time + work undone: rows on work by job, submissions and completions."""
+        parts, gone, used = self.parts, self.gone, self.used
         size, charged = self.size, self.tables.charged
         never, whole = (
             np.isin(self.count, [self.first[j] + n for (j, n), so in used.items() if so == is_used])
@@ -339,11 +341,12 @@ class Orders:
         upper[:at_done] = lower[:at_done]
         cost = np.append(cost, np.full(size, self.undone))
         most = np.append(np.full(len(joint), math.inf), np.ones(size))
-        model = linear_model(blocks, cost, most, lower, upper)
+        model = linear_model(blocks, cost, most, lower=lower, upper=upper)
         return Program(model, interval, joint, at_gap, at_done, at_started, at_begun, pay, never)
 
-    def _unpaid(self, program: Program, values: Floats) -> Use | None:
+    def _unpaid(self, values: Floats) -> Use | None:
         """Return the job and the count whose start is paid for least by the program's solution."""
+        program = self.program
         x, job = np.nonzero(program.joint >= 0)
         z = self.begin[job] + program.joint[x, job]
         held, paid = (
@@ -360,7 +363,7 @@ class Orders:
         job_of = int(np.searchsorted(self.first, row, side="right")) - 1
         return job_of, row - int(self.first[job_of])
 
-    def _schedule(self, events: Events, program: Program, values: Floats) -> list[Step]:
+    def _schedule(self, events: Events, values: Floats) -> list[Step]:
         """Return the solution as a schedule that keeps submissions and finishes every job.
 
         What the solver's tolerance left undone is done when the job should have completed, and
@@ -385,8 +388,8 @@ class Orders:
                 now, span = now + part, span - part
 
         for i, event in enumerate(events):
-            for x in np.flatnonzero(program.interval == i).tolist():
-                spend(tuple(program.joint[x].tolist()), float(values[x]) * self.unit)
+            for x in np.flatnonzero(self.program.interval == i).tolist():
+                spend(tuple(self.program.joint[x].tolist()), float(values[x]) * self.unit)
             if event < 0:
                 now = max(now, float(tables.submit_s[arrived]))
                 arrived += 1
@@ -400,6 +403,7 @@ def linear_model(
     blocks: Sequence[tuple[Ints, Ints, Floats]],
     cost: Floats,
     most: Floats,
+    *,
     lower: Floats,
     upper: Floats,
 ) -> LinearModel:
@@ -426,33 +430,18 @@ def following(events: Events, submit_s: Floats, first: Sequence[set[int]]) -> li
     return [*found, (*events, -1)] if coming else found
 
 
-def one_by_one(tables: Tables) -> list[float]:
-    """Return completions, (J,), s, if jobs run alone, one after another, as soon as possible.
+def one_by_one(tables: Tables) -> tuple[float, float]:
+    """Return the last completion and Σ (completion − submission), s, if jobs run one by one.
 
-    Each after its start where starts are charged: a schedule. Where they are free, some optimal
-    schedule is done by the last of these: where the jobs there are do less work in a second than
-    one alone at its fastest, the same work one by one takes less time, and what comes after can be
-    done earlier.
+    Each runs alone at its fastest, after its start where starts are charged: a schedule. Where they
+    are free, some optimal schedule is done by then: where the jobs there are do less work in a
+    second than one alone at its fastest, the same work one by one takes less time, and what comes
+    after can be done earlier.
     """
-    now, found = 0.0, []
+    now, ends = 0.0, []
     for j, (submit, alone) in enumerate(zip(tables.submit_s, tables.fastest_s, strict=True)):
         count = int(tables.gpus[j][tables.fastest(j)[0]])
         start = tables.problem.overhead.seconds(count) if tables.charged else 0.0
         now = max(now, float(submit)) + start + float(alone)
-        found.append(now)
-    return found
-
-
-def serial(tables: Tables) -> float:
-    """Return Σ (completion − submission) of that, s."""
-    return math.fsum([*one_by_one(tables), *(-tables.submit_s).tolist()])
-
-
-def latest_s(tables: Tables) -> float:
-    """Return an end that some optimal schedule keeps, s.
-
-    Where starts are charged: nobody's Σ (completion − submission) is above that of a schedule.
-    """
-    if not tables.charged:
-        return one_by_one(tables)[-1]
-    return float(tables.submit_s[-1]) + serial(tables)
+        ends.append(now)
+    return now, math.fsum([*ends, *(-tables.submit_s).tolist()])

@@ -7,7 +7,7 @@ from optgap.solvers.formulation import BACKEND
 
 PARAMETERS = {
     "backend": BACKEND,
-    "rounds": Parameter("rounds of the ascent; 0: by the number of jobs"),
+    "rounds": Parameter("rounds of the ascent; 0: 240, fewer for many jobs"),
     "at_s": Parameter("when all start; -1 for the last submission", "s", "PowerFlow, Eq. 18"),
 }
 
@@ -31,5 +31,7 @@ class OfflineParams:
         0, "schedules made at most; 0: by the number of jobs", within=(0, 1_000_000)
     )
     rounds: int = parameter(
-        0, "rounds of the bound's ascent; 0: by the number of jobs", within=(0, 1_000_000)
+        0,
+        "rounds of the bound's ascent; 0: 240, fewer for many jobs",
+        within=(0, 1_000_000),
     )

@@ -8,8 +8,8 @@ than there is.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -32,8 +32,8 @@ class PricesTuning:
     ----------
     values: of an iteration, tried per class; fine: how many times as many in the end.
     pieces: of constant prices per job, from `fewest_pieces` to `most_pieces` in all.
-    rounds: of an ascent, and units of work that one may take; `rounds_charged` with restarts
-        charged, after that, for `few`.
+    rounds: of an ascent, fewer where they take more than `work` units; `rounds_charged` with
+        restarts charged, after that, for `few`.
     free_share: of a budget, for prices with free restarts where these are charged after that.
     floor: of the dearest price at first: what none is less than.
     few: jobs whose restarts are charged even when time is up, and which begin with the prices of
@@ -100,10 +100,9 @@ class Market:
         slope = np.concatenate([taken / offered - 1 for taken, offered in bought])
         return Priced(seen.bound, slope, seen.worth)
 
-    def best(self, prices: Floats, rounds: int, tell: Callable[[float], None]) -> Ascended:
+    def best(self, prices: Floats, rounds: int, **given: Any) -> Ascended:
         """Return the best prices of an ascent, evaluated with many values of an iteration."""
-        work = TUNING.work * self.limits.effort
-        found = ascend(self.evaluate, prices, self.limits, rounds=rounds, work=work, tell=tell)
+        found = ascend(self.evaluate, prices, self.limits, rounds=rounds, **given)
         fine = self.evaluate(found.prices, TUNING.fine * TUNING.values)
         if fine.bound <= found.bound:
             return found
@@ -134,6 +133,7 @@ def bounded(
     tuned = TUNING
     many = pieces or min(tuned.most_pieces, max(tuned.fewest_pieces, tuned.pieces * size))
     turns = max(1, round((rounds or tuned.rounds) * limits.effort))
+    work = math.inf if rounds else tuned.work * limits.effort
     submitted = math.fsum(problem.jobs.submit_s.tolist())
 
     def tell(bound: float) -> None:
@@ -144,12 +144,12 @@ def bounded(
         edges, prices = first_prices(problem, many, ends_s)
         charged, few = not problem.overhead.free, size <= tuned.few
         part = limits.within((tuned.free_share if charged else 1.0) * limits.remaining)
-        found = Market(Setting.of(problem, edges), part).best(prices, turns, tell)
+        found = Market(Setting.of(problem, edges), part).best(prices, turns, work=work, tell=tell)
         stopped = found.stopped
         if charged and (few or limits.stop is None):  # few are charged even when time is up
             market = Market(Setting.of(problem, edges, charged=True), limits)
             most = max(1, round(tuned.rounds_charged * limits.effort)) if few else 0
-            more = market.best(found.prices, min(turns, most), tell)
+            more = market.best(found.prices, min(turns, most), work=work, tell=tell)
             found = max(found, more, key=lambda ascended: ascended.bound)
         stopped = stopped or limits.stop
         best, worth = outwards([found.bound, -submitted]) / size, found.kept
@@ -165,7 +165,7 @@ def bound_prices(
     Parameters
     ----------
     pieces: pieces of constant prices; 0: by the number of jobs.
-    rounds: rounds of the ascent; 0: by the number of jobs.
+    rounds: rounds of the ascent; 0: 240, or fewer for thousands of jobs.
     """
     for name, value in (("pieces", pieces), ("rounds", rounds)):
         if value < 0 or value > 100_000:

@@ -114,13 +114,17 @@ def generate(
     solved = program.solve_master(limits)
     done = slow = 0
     stuck = misled = False
-    while solved is not None and done < rounds and limits.stop is None:
+    stopped = None
+    while solved is not None and done < rounds:
         closed = program.closed(solved.value, bound)
         if closed or stuck:
             if not program.escalate(closed, limits):
                 break
             solved, stuck, misled = program.solve_master(limits), False, True
             continue
+        stopped = limits.stop
+        if stopped is not None:
+            break
         own, before = solved.duals, bound
         asked = own if misled or duals is None else smooth(duals, own)
         priced = program.price(asked, limits)
@@ -136,4 +140,4 @@ def generate(
         slow = slow + 1 if bound < before + LITTLE * abs(bound) else 0
         if slow >= patience > 0:
             break
-    return Generated(bound, duals, done, limits.stop)
+    return Generated(bound, duals, done, limits.stop if solved is None else stopped)

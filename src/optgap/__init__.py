@@ -125,16 +125,7 @@ _HOME = {
 """Module of each name in `__all__`."""
 
 
-_GONE = {
-    "plot_gaps": "comparison.plot(…)",
-    "plot_explanation": "explanation.plot(…)",
-    "compare_uncertain": "compare(generate(…, models=…), uncertainty=N)",
-}
-
-
 def __getattr__(name: str) -> Any:
-    if name in _GONE:
-        raise AttributeError(f"optgap.{name} is gone; use {_GONE[name]}")
     if name not in _HOME:
         raise AttributeError(f"module 'optgap' has no attribute {name!r}")
     value = getattr(import_module(f"optgap.{_HOME[name]}"), name)

@@ -35,10 +35,6 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-class ProcessDied(RuntimeError):
-    """Process that ended before its work did, for example because memory ran out."""
-
-
 @dataclass(frozen=True)
 class Outcome(Generic[Answer]):
     """Outcome of one piece of work: an answer, or the error that ended it.
@@ -102,7 +98,7 @@ def _outcome(work: Callable[[], Answer]) -> Outcome[Answer]:
         return Outcome(work())
     except BrokenProcessPool as error:
         words = " ".join(str(error).split())
-        return Outcome(error=ProcessDied(f"its worker process died: {words}"[:300]))
+        return Outcome(error=RuntimeError(f"its worker process died: {words}"[:300]))
     except Exception as error:
         return Outcome(error=error)
 

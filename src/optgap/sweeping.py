@@ -19,13 +19,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from optgap import fitting, heuristics, models, solvers
 from optgap.comparing.gaps import compare, method_names, policy_names
 from optgap.documents import load_problem
-from optgap.extras import require
 from optgap.making import generate, preset_entry
 from optgap.models.errors import PLACE, InputError, NoQuote, Said, one_of, said
 from optgap.models.jsonio import Fields, finite, write_bytes
@@ -529,3 +529,19 @@ def _on_cluster(
         # its back end returns whole lists alone: a few cells of each process at a time
         while some := list(itertools.islice(going, 4 * count)):
             yield from joblib.Parallel(count, batch_size=1)(map(work, some))
+
+
+def require(module: str, extra: str) -> Any:
+    """Import a module that comes with an extra of this package.
+
+    Raises
+    ------
+    InputError: if the package is missing; the error names the command that installs it.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] != module.split(".")[0]:
+            raise
+        found = NoQuote(f"no package {module.split('.')[0]}")
+        raise InputError("installation", "", found, f"it: pip install 'optgap[{extra}]'") from None

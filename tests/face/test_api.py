@@ -170,9 +170,3 @@ def test_public_names_are_there_and_others_are_not() -> None:
         assert name in dir(optgap)
     with pytest.raises(AttributeError, match="nonsense"):
         optgap.nonsense  # noqa: B018
-
-
-@pytest.mark.parametrize("name", ["plot_gaps", "plot_explanation", "compare_uncertain"])
-def test_what_has_gone_names_what_to_use(name: str) -> None:
-    with pytest.raises(AttributeError, match=f"optgap.{name} is gone; use "):
-        getattr(optgap, name)

@@ -3,9 +3,7 @@
 The bound of `columns`, idle cost + Σ_c π_c d_c − K(π) with K(π) = Σ_t n_t·max(0, V_t(π)), holds for
 any demand d: the prices need not be the best for it. So every price vector bounds the cost of every
 moment by one product with the tasks that run then; the largest at each moment, integrated over
-time, bounds every schedule, migrating or not. Prices are made at some moments, first at equal
-distances and then where the program over the patterns found so far gives most beyond what is
-proven.
+time, bounds every schedule, migrating or not. Prices are made at moments at equal distances.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ import numpy as np
 
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
-from optgap.models.placement.arrays import FloatArray, IntArray
+from optgap.models.placement.arrays import IntArray
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import shown, slack_s
 from optgap.solvers.placement.aggregate import UNITS, Aggregate
@@ -43,20 +41,15 @@ class MomentEffort:
 
     Parameters
     ----------
-    moments: at equal distances that prices are made at first; most: in all.
-    looks: moments at equal distances that all are chosen from.
+    moments: at equal distances that prices are made at.
     units: of CPU per node that prices are proven with at most.
     """
 
-    moments: int = 8
-    most: int = 64
-    looks: int = 128
+    moments: int = 64
     units: int = 15_000
 
 
 EFFORT = MomentEffort()
-LESS = 1e-6
-"""Relative: what a program's value has to fall by to count as lower."""
 
 
 def bound_over_time(
@@ -72,17 +65,15 @@ def bound_over_time(
     Parameters
     ----------
     tolerance: relative; prices at a moment are improved until they prove so much of what the
-        patterns found so far give, and moments are added while they are expected to raise the whole
-        bound by more.
-    found: the patterns and prices of an earlier call for the same nodes and a superset of the
-        tasks; those of this one where there is none.
+        patterns found so far give.
+    found: the prices of an earlier call for the same nodes and a superset of the tasks, which prove
+        the bound without others; those of this call where there is none.
     """
     lost = "" if optional(problem) else never_fits(problem)
     if lost:
         return Outcome(None, Status.INFEASIBLE, message=lost)
     assert problem.over_time is not None
     refinement = refinement_for(problem, tolerance, limits, {} if found is None else found)
-    refinement.run()
     if refinement.short is not None:
         return refinement.short
     info: dict[str, float | int | str] = {
@@ -129,7 +120,7 @@ def counts(problem: PlacementProblem) -> bool:
 def refinement_for(
     problem: PlacementProblem, tolerance: float, limits: Limits, found: dict[str, Any]
 ) -> Refinement:
-    """Prices from those that were found for more tasks on the same nodes, where there are any.
+    """Return prices that were found for more tasks on the same nodes; without any, make them.
 
     They prove as much for any demand: what they say does not depend on it.
     """
@@ -137,7 +128,9 @@ def refinement_for(
     if known is None or not known.knows(problem):
         aggregate = Aggregate(problem, counting=counts(problem))
         made = Refinement(problem, tolerance, limits, generation_for(aggregate))
-        found["refinement"] = made
+        made.run()
+        if made.short is None and limits.stop is None:
+            found["refinement"] = made
         return made
     made = Refinement(problem, tolerance, limits, known.generation)
     if made.counting is not None and known.counting is not None:
@@ -149,7 +142,7 @@ def refinement_for(
 
 
 class Refinement:
-    """Prices at more and more moments.
+    """Prices at moments of a horizon, and what they prove at every moment.
 
     Parameters
     ----------
@@ -158,7 +151,6 @@ class Refinement:
     Attributes
     ----------
     short: the proof that some moment's tasks cannot run together, where that came out.
-    seen: the events after which prices were made, with how much was in use at least, (2,).
     """
 
     def __init__(
@@ -181,7 +173,6 @@ class Refinement:
         if generation.aggregate.counting:
             self.counting = Counting(generation.aggregate, self.demand, class_of)
         self.short: Outcome | None = None
-        self.seen: dict[int, FloatArray] = {}
 
     def knows(self, problem: PlacementProblem) -> bool:
         """Tell whether the problem differs in nothing but tasks, and has none of another class."""
@@ -191,45 +182,13 @@ class Refinement:
         return same and set(problem.tasks.classes) <= set(self.generation.aggregate.classes)
 
     def run(self) -> None:
-        """Make prices, and again where more is known to be in use than when they were made."""
-        self._spread()
-        for event, least in list(self.seen.items()):
-            if self.short is not None or self.limits.stop is not None:
-                return
-            if (self.pool.least[:, event] > least).any():
-                self.prices_at(event)
-
-    def _spread(self) -> None:
-        """Until the patterns so far leave little more to be proven, or the limits say stop."""
+        """Make prices at moments at equal distances, until the limits say stop."""
         times = self.demand.time_s
-        width_s = float(times[-1] - times[0]) / EFFORT.looks
-        looks = [self.demand.at(times[0] + width_s * (k + 0.5)) for k in range(EFFORT.looks)]
-        found, counts = np.unique(looks, return_counts=True)
-        events: list[int] = found.tolist()
-        for event in events[:: math.ceil(len(events) / EFFORT.moments)]:
+        moments = np.linspace(times[0], times[-1], 2 * EFFORT.moments + 1)[1::2]
+        for event in np.unique([self.demand.at(time_s) for time_s in moments.tolist()]).tolist():
             self.prices_at(event)
             if self.short is not None or self.limits.stop is not None:
                 return
-        could = np.array([self.could_prove(event) for event in events])
-        while len(self.seen) < EFFORT.most and self.limits.stop is None:
-            gain = width_s * counts * np.maximum(could - self.pool.value[found], 0.0)
-            gain[np.isin(found, list(self.seen))] = 0.0
-            if gain.sum() * self.problem.per_second <= self.tolerance * max(self.bound, 0.0):
-                return
-            k = int(gain.argmax())
-            before, could[k] = could[k], self.could_prove(events[k])
-            if could[k] < before * (1 - LESS):  # patterns have come since: others may promise more
-                continue
-            self.prices_at(events[k])
-            if self.short is not None:
-                return
-
-    def could_prove(self, event: int) -> float:
-        """Return the most that prices can prove beyond the idle cluster, by the patterns so far."""
-        self.generation.change_demand(
-            self.running(event), self.limits, (), self.pool.least[:, event]
-        )
-        return self.generation.last.value
 
     def running(self, event: int) -> IntArray:
         """Return (classes,) how many tasks of each run after an event."""
@@ -249,7 +208,7 @@ class Refinement:
         demand = self.running(event)
         if self.counting is not None:
             self._count(event, demand)
-        least = self.seen[event] = self.pool.least[:, event].copy()
+        least = self.pool.least[:, event]
         self.generation.change_demand(demand, self.limits, self.pool.prices, least)
         generate(self.generation, self.limits, self.tolerance, EFFORT.units)
         if self.generation.short and self.limits.stop is None:

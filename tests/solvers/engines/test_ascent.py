@@ -59,19 +59,13 @@ def test_no_price_of_a_generalised_assignment_proves_more_than_its_optimum(seed:
     assert found.prices.tolist() == [0.5] * 3
 
 
-@pytest.mark.parametrize(
-    ("limits", "work", "calls"), [(Limits(), 20.0, 21), (Limits(work=40.0), 60.0, 40)]
-)
-def test_the_rounds_of_every_length_fit_into_the_work(
-    limits: Limits, work: float, calls: int
-) -> None:
-    made: list[float] = []
+def test_the_rounds_of_every_length_fit_into_the_work() -> None:
+    for limits, work, calls in ((Limits(), 20.0, 21), (Limits(work=40.0), 60.0, 40)):
 
-    def evaluate(prices: Prices) -> Priced:
-        limits.spend(1.0)
-        made.append(float(prices[0]))
-        return Priced(-abs(float(prices[0]) - 0.3), np.sign(0.3 - prices))
+        def evaluate(prices: Prices, limits: Limits = limits) -> Priced:
+            limits.spend(1.0)
+            return Priced(-abs(float(prices[0]) - 0.3), np.sign(0.3 - prices))
 
-    found = ascend(evaluate, np.ones(1), limits, rounds=400, work=work)
-    assert calls - 4 <= len(made) <= calls
-    assert found.bound > -0.4
+        found = ascend(evaluate, np.ones(1), limits, rounds=400, work=work)
+        assert calls - 4 <= limits.spent <= calls
+        assert found.bound > -0.4

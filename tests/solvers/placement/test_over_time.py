@@ -125,7 +125,7 @@ def test_more_moments_are_looked_at_where_demand_changes() -> None:
     still = replace(still, power=replace(still.power, cpu_rule="eq1"))  # nothing counted whole
     count = len(still.tasks)
     submit = np.arange(count) * 60.0
-    tasks = replace(still.tasks, submit_s=submit, duration_s=np.full(count, 600.0))
+    tasks = replace(still.tasks, submit_s=submit, duration_s=np.full(count, 300.0))
     timed = PlacementProblem.of(
         still.cluster, tasks, still.workload, still.ranks, still.power, over_time=OverTime()
     )
@@ -261,7 +261,6 @@ def test_what_is_whole_is_counted_whole_and_the_bound_is_the_optimum(
 def test_a_task_more_changes_the_bound_by_no_more_than_is_taken_off_for_it() -> None:
     problem = alike(3, 2, 5, milli=500)
     made = bounding.refinement_for(problem, 5e-4, Limits(), {})
-    made.run()
     most = made.pool.largest + made.counting.rises(made.pool.dearest)
     assert made.pool.dearest[0] > 0
     for prices in made.pool.prices:
