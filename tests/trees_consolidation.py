@@ -37,7 +37,7 @@ def grown(problem: ConsolidationProblem, *, heuristics: bool = False) -> Tree | 
         return None
     given = Diving() if heuristics else None
     counts = level_counts(instance, levels)
-    return Tree(instance, levels, counts, incumbent, given, 0)
+    return Tree(instance, levels, counts, incumbent, heuristic=given)
 
 
 def tree_of(problem: ConsolidationProblem, **more: bool) -> Tree:

@@ -46,6 +46,7 @@ def most_probable(
     curve: Curve,
     target: Floats,
     noise: float,
+    *,
     mean: Floats,
     spread: Floats,
     start: Floats,
@@ -218,7 +219,9 @@ class OnlineModel:
             return _log_time(z, *parts)
 
         target = log_time_s[rows] - self.scale_s
-        self.z_time = most_probable(time, target, self.noise[0], MEAN, SPREAD, self.z_time)
+        self.z_time = most_probable(
+            time, target, self.noise[0], mean=MEAN, spread=SPREAD, start=self.z_time
+        )
         design = self._power_design(rows)
         target = log_power_w[rows] - self.scale_w
 
@@ -226,7 +229,7 @@ class OnlineModel:
             return _log_power(z, design)
 
         self.z_power = most_probable(
-            power, target, self.noise[1], POWER_MEAN, POWER_SPREAD, self.z_power
+            power, target, self.noise[1], mean=POWER_MEAN, spread=POWER_SPREAD, start=self.z_power
         )
 
     def predict(self) -> tuple[Floats, Floats]:

@@ -15,7 +15,7 @@ from optgap.models.elastic.simulation.protocol import ElasticState
 
 
 def steps_of(
-    time_s: Floats, energy_j: Floats, counted_w: Floats, clock_policy: str, counts: Ints
+    time_s: Floats, energy_j: Floats, counted_w: Floats, *, clock_policy: str, counts: Ints
 ) -> Steps:
     """Return every step's kind and value.
 
@@ -86,8 +86,9 @@ class Known:
         """Return the steps, and each active job's row in them, (A,)."""
         if self._steps is None:
             self._steps = steps_of(
-                self.time_s, self.energy_j, self.counted_w, clock_policy, self.problem.counts
-            )
+                self.time_s, self.energy_j, self.counted_w, clock_policy=clock_policy,
+                counts=self.problem.counts,
+            )  # fmt: skip
         return self._steps, state.of_class
 
 
@@ -142,7 +143,7 @@ class Online(Known):
             counted = np.maximum(power_w, self.problem.idle_w * counts[:, None])
             with np.errstate(invalid="ignore"):
                 energy_j = np.where(np.isfinite(time_s), power_w * time_s, np.inf)
-            made = steps_of(time_s, energy_j, counted, clock_policy, counts)
+            made = steps_of(time_s, energy_j, counted, clock_policy=clock_policy, counts=counts)
             self.time_s[learning], self.energy_j[learning] = time_s, energy_j
             if self._steps is None:
                 rows = (len(self.problem),)

@@ -3,7 +3,7 @@
 "The paper" is that of PowerFlow, an energy-aware scheduler for GPU clusters.
 """
 
-from optgap.models.elastic.jobs import JobClass, Jobs, Kind, Overhead
+from optgap.models.elastic.jobs import JobClass, Jobs, Kind, Overhead, Segment
 from optgap.models.elastic.problem import ElasticObjective, ElasticProblem
 from optgap.models.elastic.solution import ElasticSolution
 
@@ -15,4 +15,5 @@ __all__ = [
     "Jobs",
     "Kind",
     "Overhead",
+    "Segment",
 ]

@@ -46,7 +46,7 @@ def clocks_of(source: str, values: Sequence[float]) -> Floats:
     return clocks
 
 
-def class_of(source: str, k: int, item: JobClass, gpus: int, clocks: Floats) -> JobClass:
+def class_of(source: str, k: int, item: JobClass, *, gpus: int, clocks: Floats) -> JobClass:
     """Return the class without counts above G; every entry must be a positive time and power."""
     where = f"field classes[{k}] ({item.label})"
     if not item.counts or list(item.counts) != sorted(set(item.counts)) or item.counts[0] < 1:

@@ -10,7 +10,7 @@ import numpy as np
 from optgap.models.elastic.arrays import Floats
 from optgap.models.elastic.jobs import JobClass, Jobs
 from optgap.models.elastic.problem import ElasticProblem
-from optgap.models.elastic.tables import Maker, Trained, counts_up_to, maker_of
+from optgap.models.elastic.tables import Maker, counts_up_to, maker_of
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.performance.fitted import (
     BY_BATCH,
@@ -82,7 +82,7 @@ def _energy(fit: FittedParameters) -> Fitted:
     times, powers = iterations(fit), energies(fit)
     clocks = shared_clocks([fit], list(times), MOST_CLOCKS)
 
-    makers = {name: _told(item, maker_of(Trained(name, item.model, powers[name])))
+    makers = {name: _told(item, maker_of(name, item.model, powers[name]))
               for name, item in times.items()}  # fmt: skip
     found = np.array([ONE_CLOCK_MHZ]) if clocks is None else clocks
     return Fitted(makers, times, found, ("T_iter and E_iter of Eq. 1-15",))

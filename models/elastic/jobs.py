@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 from optgap.models.elastic.arrays import Floats, Ints
 
@@ -113,3 +114,15 @@ class Kind(IntEnum):
     that of the mean power, and a power limit counts the clock that draws most."""
     PRERUN = 3
     """The same on one GPU outside the cluster, before the job may run, without progress."""
+
+
+class Segment(NamedTuple):
+    """Activity of a job from `start_s` to `end_s`; `frequency` and `place` as in a solution."""
+
+    job: int
+    start_s: float
+    end_s: float
+    kind: int
+    gpus: int
+    frequency: int = -1
+    place: int = -1

@@ -16,7 +16,7 @@ import numpy as np
 
 from optgap.models.elastic.arrays import Floats
 from optgap.models.elastic.jobs import JobClass
-from optgap.models.elastic.tables import Maker, Trained, maker_of
+from optgap.models.elastic.tables import Maker, maker_of
 from optgap.models.errors import InputError, one_of
 from optgap.models.packaged import packaged_json
 from optgap.models.performance.energy import EnergyModel
@@ -90,7 +90,7 @@ BATCHES: Mapping[str, Mapping[str, Sequence[int]]] = packaged_json(__package__, 
 
 
 def energy_model(
-    board: Board, static: float, top: float, knee: float = KNEE, voltage: float = VOLTAGE
+    board: Board, static: float, top: float, *, knee: float = KNEE, voltage: float = VOLTAGE
 ) -> EnergyModel:
     """Eq. 12-15 from the shares of full power, form ``physical``; grows a little with bs.
 
@@ -116,33 +116,26 @@ def energy_model(
     )
 
 
-def _fitted(name: str, terms: Terms, board: Board) -> Trained:
-    slope = terms.get("b_grad_s", 0.0)
-    clocked = {**terms, "b_grad_s": slope * (1 - CLOCKED)}
-    clocked["k_grad_s_mhz"] = slope * CLOCKED * board.high_mhz
-    kind = {"imagenet": "resnet50"}.get(name, name)
-    kind = kind if kind in TOP else "other"
-    return Trained(name, ThroughputModel(clocked), energy_model(board, STATIC[kind], TOP[kind]))
-
-
-def trained(pool: str) -> dict[str, Trained]:
-    """Return the models of a pool by name.
+def makers(pool: str) -> dict[str, Maker]:
+    """Return how the classes of each model of the pool are made.
 
     Raises
     ------
     InputError: for an unknown pool.
     """
-    board = board_of(pool)
-    if pool == "v100":  # the least energy at 1,020 MHz, as PowerFlow has it
-        energy = energy_model(board, 0.28, 0.82, knee=0.75, voltage=1.0)
-        found = fitted_terms(pool).items()
-        return {name: Trained(name, ThroughputModel(terms), energy) for name, terms in found}
-    return {name: _fitted(name, terms, board) for name, terms in fitted_terms(pool).items()}
-
-
-def makers(pool: str) -> dict[str, Maker]:
-    """Return how the classes of each model of the pool are made."""
-    return {name: maker_of(model) for name, model in trained(pool).items()}
+    board, found = board_of(pool), {}
+    for name, terms in fitted_terms(pool).items():
+        kind = {"imagenet": "resnet50"}.get(name, name)
+        kind = kind if kind in TOP else "other"
+        time, energy = terms, energy_model(board, STATIC[kind], TOP[kind])
+        if pool == "v100":  # the least energy at 1,020 MHz, as PowerFlow has it
+            energy = energy_model(board, 0.28, 0.82, knee=0.75, voltage=1.0)
+        else:
+            slope = terms.get("b_grad_s", 0.0)
+            clocked = {"k_grad_s_mhz": slope * CLOCKED * board.high_mhz}
+            time = {**terms, "b_grad_s": slope * (1 - CLOCKED), **clocked}
+        found[name] = maker_of(name, ThroughputModel(time), energy)
+    return found
 
 
 def classes(

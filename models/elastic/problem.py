@@ -121,7 +121,9 @@ class ElasticProblem(Shown):
             raise InputError(source, "field cap", cap, one_of(get_args(Cap)))
         if not classes:
             raise InputError(source, "field classes", NoQuote("nothing"), "at least one")
-        kept = tuple(class_of(source, k, c, gpus, clocks) for k, c in enumerate(classes))
+        kept = tuple(
+            class_of(source, k, c, gpus=gpus, clocks=clocks) for k, c in enumerate(classes)
+        )
         if p_max_w is None:
             p_max_w = float(np.mean([c.power_w[0, -1] / c.counts[0] for c in kept]))
         if idle_w is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from optgap.models.elastic.jobs import Kind
+from optgap.models.elastic.jobs import Kind, Segment
 from optgap.models.elastic.referee import finished, powers, step_function
 from optgap.models.errors import NoQuote, one_of
 from optgap.models.shown import Brief
@@ -54,12 +54,12 @@ class ElasticSolution(Brief):
     @classmethod
     def of(
         cls,
-        segments: Sequence[tuple[int, float, float, int, int, int, int]],
+        segments: Sequence[Segment],
         places: Sequence[tuple[int, ...]] = (),
         switch_off: bool = False,
         power_limit_w: float | None = None,
     ) -> ElasticSolution:
-        """Make a solution of (job, start, end, kind, gpus, frequency index, place) in any order."""
+        """Make a solution of segments in any order."""
         rows = np.array(segments, dtype=np.float64).reshape(-1, 7)
         rows = rows[np.lexsort((rows[:, 0], rows[:, 1]))]
         job, kind, gpus, frequency, place = rows[:, [0, 3, 4, 5, 6]].T.astype(np.int64)
@@ -194,7 +194,7 @@ class ElasticSolution(Brief):
         columns["frequency_mhz"] = [clocks[mhz] for mhz in columns["frequency_mhz"]]
         limit = fields.document.get("power_limit_w")
         return cls.of(
-            list(zip(*columns.values(), strict=True)),
+            [Segment(*row) for row in zip(*columns.values(), strict=True)],
             places,
             bool(fields.get("switch_off", bool, "true or false")),
             None if limit is None else fields.number("power_limit_w"),

@@ -12,10 +12,10 @@
         master            the restricted linear program, kept in one HiGHS object
         pricing, kernels  WHERE A COLUMN IS PRICED: a knapsack for each dearest task
         dual_bound        WHERE THE DUAL BOUND IS COMPUTED: Lagrange's or Farley's, for any duals
-        generation        the loop of master, pricing and dual bound; every column within the gap
+        generation        the linear program of a node, for `engines.column_generation`
     branch_and_price/
         branching         WHERE A NODE BRANCHES: on a count, on a server, around a vector of counts
-        tree              best-first search, and the base class of a primal heuristic
+        tree              what `engines.best_first` expands; the base class of a primal heuristic
         feasibility       whether counts are feasible, by an integer program; columns to placements
     primal/               WHERE THE INCUMBENT COMES FROM, called by `exact`
         construction      greedy, in orders by power and size

@@ -60,6 +60,6 @@ def column_bound(instance: Instance, contents: list[list[int]], limits: Limits) 
         levels, static_w = cost_levels(instance, DEFAULT.bounds.column_levels, watts), 0.0
         low = (0,) * (len(levels.quanta) + 1)
     box = CountBox(low, (int(instance.width.sum()),) * len(low))
-    generation = ColumnGeneration(instance, levels, box, 0, static_w)
+    generation = ColumnGeneration(instance, levels, box, 0, static_w=static_w)
     generation.master.add(contents)
     return generation.solve(limits).bound

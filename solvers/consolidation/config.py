@@ -105,46 +105,15 @@ class TreeParams:
         Work of one turn of the heuristic, per 100 tasks. Default 2.5.
     heuristic_share
         Share of the tree's work that the heuristic has. Default 0.5.
+    dives
+        Number of dives to a vector of integer counts that the tree has come to. Default 3.
     """
 
     tasks: int = 600
     patience_growth: float = 3.0
     heuristic_units: float = 2.5
     heuristic_share: float = 0.5
-
-
-@dataclass(frozen=True)
-class GreedyParams:
-    """Parameters of iterated greedy.
-
-    Parameters
-    ----------
-    steps
-        Steps for each task. Default 50.
-    temperature
-        Of a step that makes a placement worse, as a multiple of the first placement's power.
-        Default 0.001.
-    """
-
-    steps: int = 50
-    temperature: float = 1e-3
-
-
-@dataclass(frozen=True)
-class DivingParams:
-    """Parameters of diving on columns, and on the servers of tasks of several GPUs first.
-
-    Parameters
-    ----------
-    dives_per_counts
-        Number of dives to a vector of integer counts that the tree has come to. Default 3.
-    lp_gap
-        Relative gap at which a linear program is solved well enough to read the shares of tasks
-        in servers off it. Default 0.0001.
-    """
-
-    dives_per_counts: int = 3
-    lp_gap: float = 1e-4
+    dives: int = 3
 
 
 @dataclass(frozen=True)
@@ -185,9 +154,12 @@ class ExactParams:
         Placements that are filled GPU by GPU to begin with. Default 20.
     cover_columns
         Number of columns beyond which the set covering program is not built. Default 40,000.
+    steps
+        Steps of iterated greedy for each task, where it is not built. Default 50.
     """
 
     fillings: int = 20
+    steps: int = 50
     cover_columns: int = 40_000
 
 
@@ -199,8 +171,6 @@ class Params:
     pricing: PricingParams = field(default_factory=PricingParams)
     feasibility: FeasibilityParams = field(default_factory=FeasibilityParams)
     tree: TreeParams = field(default_factory=TreeParams)
-    greedy: GreedyParams = field(default_factory=GreedyParams)
-    diving: DivingParams = field(default_factory=DivingParams)
     large_scale: LargeScaleParams = field(default_factory=LargeScaleParams)
     exact: ExactParams = field(default_factory=ExactParams)
 

@@ -132,12 +132,11 @@ def _sets(instance: Instance, kind: int, most: int) -> list[Column]:
     stack: list[tuple[Column, np.ndarray]] = [((), instance.capacity[kind])]
     while stack and len(found) <= most:
         tasks, left = stack.pop()
-        if tasks:
-            found.append(tasks)
         first = tasks[-1] + 1 if tasks else 0
         fits = (instance.demand[:, first:] <= left[:, None]).all(axis=0)
         for ell in (first + np.flatnonzero(fits)).tolist():
-            stack.append(((*tasks, ell), left - instance.demand[:, ell]))
+            found.append((*tasks, ell))
+            stack.append((found[-1], left - instance.demand[:, ell]))
     return found
 
 

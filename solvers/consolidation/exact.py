@@ -4,8 +4,8 @@
 2. better placements, filled GPU by GPU (`large_scale`);
 3. where GPUs and servers are identical and tasks have one power line, branch-and-price to the end
    (`branch_and_price.tree`);
-4. elsewhere the integer program over all sets of tasks that fit a GPU (`covering`) or, where there
-   are too many, iterated greedy and the bound by `bounding.column_bound`.
+4. elsewhere the integer program over all sets of tasks that fit a GPU (`covering`), then iterated
+   greedy; where there are too many sets, the bound by `bounding.column_bound`.
 """
 
 from __future__ import annotations
@@ -96,13 +96,14 @@ class Exact:
         if self.by_counts and self.incumbent.placement is not None:
             self._branch()
             return self._outcome()
-        answer = solve_covering(self.incumbent, self.bound, self.limits, self.seed)
-        if answer is None:
-            return self._too_large()
-        if answer.infeasible:
-            return Outcome(None, Status.INFEASIBLE, Termination.COMPLETED)
-        self.bound = answer.bound
-        return self._outcome(answer.termination)
+        answer = solve_covering(self.incumbent, self.bound, self._part(0.75), self.seed)
+        if answer is not None:
+            if answer.infeasible:
+                return Outcome(None, Status.INFEASIBLE, Termination.COMPLETED)
+            self.bound = answer.bound
+        if not self.done:
+            improve(self.incumbent, self._part(0.5), self.bound.watts, self.rng)
+        return self._outcome(answer.termination) if answer else self._too_large()
 
     def _outcome(self, termination: Termination = Termination.COMPLETED) -> Outcome:
         return outcome(self.incumbent, self.bound, self.limits.stop or termination)
@@ -115,7 +116,7 @@ class Exact:
         """Grow a tree; undecided nodes are opened again with higher limits until none is left."""
         tree = Tree(
             self.instance, self.levels, self.bound.counts, self.incumbent,
-            Diving(), self.seed
+            heuristic=Diving(), seed=self.seed,
         )  # fmt: skip
         more = True
         while more:
@@ -124,8 +125,7 @@ class Exact:
             more = not self.done and (tree.open or tree.reopen())
 
     def _too_large(self) -> Outcome:
-        """Better the placement and the bound without a proof."""
-        improve(self.incumbent, self._part(0.5), self.bound.watts, self.rng)
+        """Bound the power without a proof."""
         if not self.done and self.instance.tasks <= DEFAULT.bounds.column_tasks:
             contents = self.incumbent.contents if self.instance.identical_servers else []
             watts = column_bound(self.instance, contents, self.limits)

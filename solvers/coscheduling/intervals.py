@@ -98,11 +98,6 @@ class Intervals:
             used = sum((g if weigh else 1) * data.ticks[a, g] * x for a, g, x in terms)
             self.model.add(used <= capacity * self.makespan)
 
-    @property
-    def unit(self) -> float:
-        """Unit of the objective's integers."""
-        return self.data.unit(self.problem.objective.goal)
-
     def hint(self, starts: list[Start]) -> None:
         """Begin with this schedule."""
         for job, count, start in starts:

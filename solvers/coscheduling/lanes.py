@@ -80,11 +80,6 @@ class Lanes:
             ]
             self.model.add(sum(terms) <= self.makespan)
 
-    @property
-    def unit(self) -> float:
-        """Unit of the objective's integers."""
-        return self.data.unit(self.problem.objective.goal)
-
     def hint(self, starts: list[Start]) -> None:
         """Begin with this schedule: each job in the lane that has been free for longer."""
         number: Counter[tuple[int, int, int]] = Counter()

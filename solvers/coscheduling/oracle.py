@@ -167,6 +167,7 @@ def _searched(
     from ortools.sat.python import cp_model
 
     problem, value = program.problem, value_of(program.problem, best)
+    goal, unit = problem.objective.goal, program.data.unit(problem.objective.goal)
     program.hint(best)
 
     def enough(solution: Any) -> bool:
@@ -182,12 +183,12 @@ def _searched(
         limits,
         workers=workers,
         seed=seed,
-        scale=lambda number: number * program.unit,
+        scale=lambda number: number * unit,
         enough=enough,
     )
     if answer.bound is not None:
-        proved = answer.bound * program.unit
-        proved -= program.data.error(problem.objective.goal, value)
+        proved = answer.bound * unit
+        proved -= program.data.error(goal, value)
         if proved > led.bound:
             led = Bounded(proved, f"{program.name}, {cpsat.solver_name()}")
     proven = value <= led.bound * (1 + CLOSE)

@@ -26,7 +26,7 @@ from optgap.models.shown import counted
 from optgap.models.spec import chosen
 from optgap.solvers.backends.safe import outwards
 from optgap.solvers.elastic.area import SAFE, closed_form
-from optgap.solvers.elastic.joint import Step, Tables, by_worth, ends, order_of, waited
+from optgap.solvers.elastic.joint import Step, Tables, by_worth, waited
 from optgap.solvers.elastic.lagrangian import starts_s
 from optgap.solvers.elastic.orders import (
     ROUNDING,
@@ -35,7 +35,7 @@ from optgap.solvers.elastic.orders import (
     Use,
     Uses,
     following,
-    serial,
+    one_by_one,
 )
 from optgap.solvers.elastic.parameters import ExhaustiveParams
 from optgap.solvers.elastic.prices import Bounded, bounded
@@ -124,6 +124,7 @@ class OrderSearch:
         problem: ElasticProblem,
         limits: Limits,
         charged: bool = False,
+        *,
         found: float = math.inf,
         most: float = math.inf,
     ) -> None:
@@ -133,7 +134,7 @@ class OrderSearch:
         self.first = dominated(problem, charged)
         self.best = [] if charged else by_worth(tables, tables.fastest_s)
         if charged:
-            self.found = min(found, serial(tables) * (1 + ROUNDING))
+            self.found = min(found, one_by_one(tables)[1] * (1 + ROUNDING))
         else:
             self.found = waited(tables, self.best)
         self.left_out = math.inf  # the least value of orders that are not divided further
@@ -154,27 +155,8 @@ class OrderSearch:
 
     def run(self) -> None:
         """Until nothing better is left, or the limits say stop."""
-        if not self.tables.charged:
-            self._improve()
         stopped = self.search.run(self.limits)
         self.stopped = self.stopped or stopped
-
-    def _improve(self) -> None:
-        """Improve the best order by an order of the worth of work there, as long as that helps."""
-        seen: set[Events] = set()
-        steps = self.best
-        while self.limits.stop is None:
-            events = order_of(self.tables, ends(self.tables, steps))
-            if events in seen:
-                return
-            seen.add(events)
-            known = self.orders.solve(events, math.inf)
-            if known is None or known.steps is None:
-                self.orders.trouble = ""  # it is only left out here
-                return
-            self._offer(list(known.steps))
-            steps = by_worth(self.tables, known.worth)
-            self._offer(steps)
 
     def _expand(self, node: Node) -> list[Node] | None:
         """Solve a node's program, or divide the node if that is done.
@@ -252,14 +234,15 @@ def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int, **given: A
         raise InputError("exhaustive", "", found, expected)
     if chargeable(problem):
         prices = bounded(problem, limits.within(TUNING.prices_share * limits.remaining))
-        return searched(problem, limits, math.inf, prices, round(options.programs * limits.effort))
+        most = round(options.programs * limits.effort)
+        return searched(problem, limits, prices, found=math.inf, most=most)
     search = OrderSearch(problem, limits)
     search.run()
     return _outcome(problem, search)
 
 
 def searched(
-    problem: ElasticProblem, limits: Limits, found: float, prices: Bounded, most: int
+    problem: ElasticProblem, limits: Limits, prices: Bounded, *, found: float, most: int
 ) -> Outcome:
     """Return what a search with starts charged proves, and prices where these prove more.
 
@@ -272,7 +255,7 @@ def searched(
     bound, by, message = prices.bound, prices.by, ""
     stopped, programs = prices.stopped, 0
     if len(problem) <= TUNING.most_charged:
-        search = OrderSearch(problem, limits, True, found, most)
+        search = OrderSearch(problem, limits, True, found=found, most=most)
         search.run()
         stopped, programs = search.stopped, search.orders.programs
         proven = outwards([search.proven]) / len(problem) * (1 - ROUNDING)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind
+from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind, Segment
 from optgap.models.elastic.arrays import Floats
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
@@ -61,8 +61,8 @@ def formulation(
         for j, n, f in chosen(values, x):
             begins = moment + problem.overhead.seconds(n)
             if begins > moment:
-                segments.append((j, moment, begins, int(Kind.RESTART), n, -1, -1))
-            segments.append((j, begins, begins + run[j, n, f], int(Kind.RUN), n, f, -1))
+                segments.append(Segment(j, moment, begins, Kind.RESTART, n))
+            segments.append(Segment(j, begins, begins + run[j, n, f], Kind.RUN, n, f))
         return ElasticSolution.of(segments)
 
     return Formulation(program, decode)

@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 
-from optgap.models.elastic import ElasticProblem, Kind
+from optgap.models.elastic import ElasticProblem, Kind, Segment
 from optgap.models.elastic.arrays import Floats, Ints
 from optgap.solvers.backends.safe import EPS
 from optgap.solvers.elastic.snapshot import Snapshot, solve, undominated
@@ -19,9 +20,6 @@ Joint = tuple[int, ...]
 
 Values = Mapping[int, Floats] | Sequence[Floats]
 """Worth per second of each configuration, (Z,), by job."""
-
-Kept = tuple[Ints, Ints, Floats, Floats, Floats]
-"""Counts, clocks, s per iteration, W and starts per second of configurations."""
 
 DEARER = 1e-12
 """The relative gap up to which a joint configuration is proven the best."""
@@ -34,6 +32,16 @@ class Step:
     joint: Joint
     start_s: float
     end_s: float
+
+
+class Kept(NamedTuple):
+    """Counts, clocks, s per iteration, W and starts per second of configurations."""
+
+    k: Ints
+    f: Ints
+    time_s: Floats
+    watts: Floats
+    starts: Floats
 
 
 class Tables:
@@ -73,12 +81,12 @@ class Tables:
         # a class without jobs may have none that keeps the limit
         kept = {c: _kept(problem, c, start_s) for c in np.unique(problem.jobs.of_class).tolist()}
         for iterations, c in zip(problem.jobs.iterations, problem.jobs.of_class, strict=True):
-            k, f, time_s, watts, starts = kept[c]
-            self.rate.append(1 / (time_s * iterations))
-            self.starts.append(starts)
-            self.gpus.append(problem.counts[k].astype(np.int64))
-            self.watts.append(watts)
-            self.index.append(list(zip(k.tolist(), f.tolist(), strict=True)))
+            own = kept[c]
+            self.rate.append(1 / (own.time_s * iterations))
+            self.starts.append(own.starts)
+            self.gpus.append(problem.counts[own.k].astype(np.int64))
+            self.watts.append(own.watts)
+            self.index.append(list(zip(own.k.tolist(), own.f.tolist(), strict=True)))
         self.fastest_s = np.array([1 / r.max() for r in self.rate])
 
     def fastest(self, job: int) -> list[int]:
@@ -93,12 +101,10 @@ class Tables:
         pick[job] = configuration
         return tuple(pick)
 
-    def price(
-        self, active: Iterable[int], values: Values, proof: bool = True
-    ) -> tuple[float, Joint]:
+    def price(self, active: Iterable[int], values: Values) -> tuple[float, Joint]:
         """Return the joint configuration of most value per second, and how much that is at most.
 
-        values: by job, (Z,) of each configuration; without `proof` a good one, and more at most.
+        values: by job, (Z,) of each configuration.
         """
         pick = [-1] * self.size
         kept = {j: np.flatnonzero(values[j] > 0) for j in sorted(active)}
@@ -112,7 +118,7 @@ class Tables:
         )
         values_ = np.concatenate(worth)
         together = Snapshot.of_worth(self.problem, sizes, values_, gpus=gpus, watts=watts)
-        solved = solve(together, DEARER, proof=proof)
+        solved = solve(together, DEARER)
         assert solved.chosen is not None  # all may wait
         begins = accumulate(sizes, initial=0)
         for j, begin, z in zip(jobs, begins, solved.chosen.tolist(), strict=False):
@@ -121,8 +127,8 @@ class Tables:
         off = (4 * len(jobs) + 8) * EPS * len(jobs) * most
         return len(jobs) * most - solved.bound + off, tuple(pick)
 
-    def segments(self, steps: Sequence[Step]) -> list[tuple[int, float, float, int, int, int, int]]:
-        """Return rows of an `ElasticSolution`; steps in direct sequence are one."""
+    def segments(self, steps: Sequence[Step]) -> list[Segment]:
+        """Return the segments of an `ElasticSolution`; steps in direct sequence are one."""
         rows = []
         zero = float(self.problem.jobs.submit_s[0])
         for j in range(self.size):
@@ -133,7 +139,7 @@ class Tables:
                 if held >= 0 and (z != held or step.start_s != last):
                     k, f = self.index[j][held]
                     n = int(self.problem.counts[k])
-                    rows.append((j, zero + begun, zero + last, int(Kind.RUN), n, f, -1))
+                    rows.append(Segment(j, zero + begun, zero + last, Kind.RUN, n, f))
                     held = -1
                 if z >= 0 and held < 0:
                     begun, held = step.start_s, z
@@ -161,7 +167,7 @@ def _kept(problem: ElasticProblem, c: int, start_s: Floats | None) -> Kept:
             n = k[own[0]]
             rows.append(np.array([[n], [-1.0], [np.inf], [idle_w[n]], [1 / start_s[n]]]))
     k, f, t, watts, starts = np.concatenate(rows, axis=1)
-    return k.astype(np.int64), f.astype(np.int64), t, watts, starts
+    return Kept(k.astype(np.int64), f.astype(np.int64), t, watts, starts)
 
 
 def waited(tables: Tables, steps: Sequence[Step]) -> float:
@@ -177,13 +183,6 @@ def ends(tables: Tables, steps: Sequence[Step]) -> list[float]:
             if z >= 0:
                 found[j] = max(found[j], step.end_s)
     return found
-
-
-def order_of(tables: Tables, ends_s: Iterable[float]) -> tuple[int, ...]:
-    """Return the events after the first submission: −1 for another one, else who completes."""
-    completed = [(end, 1, j) for j, end in enumerate(ends_s)]
-    submissions = [(float(submit), 0, -1) for submit in tables.submit_s[1:]]
-    return tuple(event for _, _, event in sorted([*completed, *submissions]))
 
 
 def by_worth(tables: Tables, worth: Floats) -> list[Step]:

@@ -395,7 +395,7 @@ def core(
 
     Returns
     -------
-    The best choice, whether there is one, whether all were looked at, the most states at a time.
+    The best choice, whether there is one, and whether all were looked at.
     """
     size = len(of_class)
     gpu_price, power_price = prices[0, 0], prices[0, 1]
@@ -424,14 +424,14 @@ def core(
     used, power, extra = np.zeros(1, np.int64), np.zeros(1), np.zeros(1)
     parents = []
     picks = []
-    widest, complete, test = 1, True, 0
+    complete, test = True, 0
     best = np.full(size, -1, np.int64)
     for i in range(size):
         j = order[i]
         passed += least[0, j]
         total = len(used) * options[j]
         if total > 8 * most and not narrow:
-            return best, False, False, widest
+            return best, False, False
         begin = first[of_class[j]]
         costs = np.empty(first[of_class[j] + 1] - begin)
         for x in range(len(costs)):
@@ -443,14 +443,14 @@ def core(
         )  # fmt: skip
         new_used, new_power, new_extra, parent, pick, promise = states
         if len(new_used) == 0:
-            return best, False, complete, widest
+            return best, False, complete
         cost = np.empty(len(new_used))
         for s in range(len(cost)):
             cost[s] = new_extra[s] - gpu_price * new_used[s] - power_price * new_power[s]
         keep = pareto(new_used, new_power, cost, starts, slack)
         if len(keep) > most:
             if not narrow:
-                return best, False, False, widest
+                return best, False, False
             complete = False
             keep = _promising(keep, promise, most)
         used, power, extra = np.empty(len(keep), np.int64), np.empty(len(keep)), np.empty(len(keep))
@@ -461,7 +461,6 @@ def core(
             came[x], took[x] = parent[s], pick[s]
         parents.append(came)
         picks.append(took)
-        widest = max(widest, len(used))
     where, lowest = 0, np.inf
     for s in range(len(used)):
         full = extra[s] + gpu_price * (capacity - used[s])  # with the price of what is left unused
@@ -470,8 +469,8 @@ def core(
         if full < lowest:
             where, lowest = s, full
     if lowest > room:
-        return best, False, complete, widest
+        return best, False, complete
     for i in range(size - 1, -1, -1):
         best[order[i]] = picks[i][where]
         where = parents[i][where]
-    return best, True, complete, widest
+    return best, True, complete

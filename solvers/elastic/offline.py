@@ -209,7 +209,7 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
         ends_s = completions(problem, search.best.solution)
         found = math.fsum((ends_s - problem.jobs.submit_s).tolist())
         most = round(ExhaustiveParams.programs * limits.effort)
-        known = searched(problem, limits, found, proof, most)
+        known = searched(problem, limits, proof, found=found, most=most)
         proof, ended = best_of(proof, known), known.message
     return search.outcome(proof, ended)
 

@@ -100,14 +100,12 @@ class Known:
     Parameters
     ----------
     value: proven: no schedule whose events begin so has a smaller Σ (completion − submission), s.
-    worth: (J,) what a job's work is worth at the optimum, s.
     steps: of an order with free starts the schedule found, every job's work done; None where only
         the value was wanted.
     use: of an order whose start is paid for least, to be decided next; None where all are paid for.
     """
 
     value: float
-    worth: Floats
     steps: tuple[Step, ...] | None = None
     use: Use | None = None
 
@@ -153,7 +151,10 @@ class Orders:
         self.size = tables.size
         self.unit = max(float(tables.fastest_s.max()), tables.longest_start_s)
         self.gap = np.diff(tables.submit_s) / self.unit
-        self.last = latest_s(tables) * (1 + ROUNDING) / self.unit
+        last, waited = one_by_one(tables)
+        if tables.charged:  # nobody waits longer than all do together in that schedule
+            last = float(tables.submit_s[-1]) + waited
+        self.last = last * (1 + ROUNDING) / self.unit
         alone = tables.fastest_s + tables.longest_start_s
         self.undone = UNDONE * float(alone.sum()) / self.unit
         self.pool: dict[tuple[int, ...], dict[Joint, None]] = {}
@@ -175,11 +176,8 @@ class Orders:
     def columns(self, active: tuple[int, ...]) -> dict[Joint, None]:
         """Return the configurations so far for a set of jobs; at first none and each job alone."""
         if active not in self.pool:
-            tables, others = self.tables, {j for j in range(self.size) if j not in active}
-            alone = [tables.only(j, z) for j in active for z in tables.fastest(j)]
-            known = [q for pool in self.pool.values() for q in pool]
-            there = [q for q in known if all(q[j] < 0 for j in others)]
-            self.pool[active] = dict.fromkeys([(-1,) * self.size, *alone, *there])
+            alone = [self.tables.only(j, z) for j in active for z in self.tables.fastest(j)]
+            self.pool[active] = dict.fromkeys([(-1,) * self.size, *alone])
         return self.pool[active]
 
     def solve(self, events: Events, cut: float, uses: Uses = ()) -> Known | None:
@@ -195,12 +193,12 @@ class Orders:
         self.stopped = found.stopped
         if self.stopped is not None or self.trouble:
             return None
-        value, worth, used = found.bound, self.duals[: self.size] * self.unit, self.values
+        value, used = found.bound, self.values
         if value >= cut or len(self.gone) < self.size:
-            return Known(value, worth)
+            return Known(value)
         if self.tables.charged:
-            return Known(value, worth, None, self._unpaid(used))
-        return Known(value, worth, tuple(self._schedule(events, used)))
+            return Known(value, None, self._unpaid(used))
+        return Known(value, tuple(self._schedule(events, used)))
 
     def solve_master(self, limits: Limits) -> Solved[Floats] | None:
         """Solve the program over the columns so far; all work may be left undone."""
@@ -242,9 +240,7 @@ class Orders:
         duals = usable(model, duals)
         bound = safe_bound(model, duals, np.full(model.variables, self.last))
         values = self._values(duals)
-        lost, added = self._priced(duals, values, False)
-        if not added:  # good columns are found long before it is proven that there are none
-            lost, added = self._priced(duals, values, True)
+        lost, added = self._priced(duals, values)
         return outwards([bound, lost * self.last]), added
 
     def _values(self, duals: Floats) -> list[list[Floats]]:
@@ -269,9 +265,7 @@ class Orders:
             found[completed] = np.split(value, self.begin[1:-1])
         return [found[part.completed] for part in self.parts]
 
-    def _priced(
-        self, duals: Floats, values: Sequence[Sequence[Floats]], proof: bool
-    ) -> tuple[float, bool]:
+    def _priced(self, duals: Floats, values: Sequence[Sequence[Floats]]) -> tuple[float, bool]:
         """Return the least reduced cost of all columns at most, and whether any was added."""
         lost, added = 0.0, False
         for part, worth in zip(self.parts, values, strict=True):
@@ -279,7 +273,7 @@ class Orders:
             if part.gap < self.size - 1:
                 terms.append(-float(duals[self.program.gap + part.gap]))
             self.limits.spend(ELASTIC.column)
-            value, joint = self.tables.price(part.active, worth, proof)
+            value, joint = self.tables.price(part.active, worth)
             lost = min(lost, outwards([*terms, -value]))
             there = sum(float(worth[j][z]) for j, z in enumerate(joint) if z >= 0)
             known = self.columns(part.active)
@@ -347,7 +341,7 @@ class Orders:
         upper[:at_done] = lower[:at_done]
         cost = np.append(cost, np.full(size, self.undone))
         most = np.append(np.full(len(joint), math.inf), np.ones(size))
-        model = linear_model(blocks, cost, most, lower, upper)
+        model = linear_model(blocks, cost, most, lower=lower, upper=upper)
         return Program(model, interval, joint, at_gap, at_done, at_started, at_begun, pay, never)
 
     def _unpaid(self, values: Floats) -> Use | None:
@@ -409,6 +403,7 @@ def linear_model(
     blocks: Sequence[tuple[Ints, Ints, Floats]],
     cost: Floats,
     most: Floats,
+    *,
     lower: Floats,
     upper: Floats,
 ) -> LinearModel:
@@ -435,33 +430,18 @@ def following(events: Events, submit_s: Floats, first: Sequence[set[int]]) -> li
     return [*found, (*events, -1)] if coming else found
 
 
-def one_by_one(tables: Tables) -> list[float]:
-    """Return completions, (J,), s, if jobs run alone, one after another, as soon as possible.
+def one_by_one(tables: Tables) -> tuple[float, float]:
+    """Return the last completion and Σ (completion − submission), s, if jobs run one by one.
 
-    Each after its start where starts are charged: a schedule. Where they are free, some optimal
-    schedule is done by the last of these: where the jobs there are do less work in a second than
-    one alone at its fastest, the same work one by one takes less time, and what comes after can be
-    done earlier.
+    Each runs alone at its fastest, after its start where starts are charged: a schedule. Where they
+    are free, some optimal schedule is done by then: where the jobs there are do less work in a
+    second than one alone at its fastest, the same work one by one takes less time, and what comes
+    after can be done earlier.
     """
-    now, found = 0.0, []
+    now, ends = 0.0, []
     for j, (submit, alone) in enumerate(zip(tables.submit_s, tables.fastest_s, strict=True)):
         count = int(tables.gpus[j][tables.fastest(j)[0]])
         start = tables.problem.overhead.seconds(count) if tables.charged else 0.0
         now = max(now, float(submit)) + start + float(alone)
-        found.append(now)
-    return found
-
-
-def serial(tables: Tables) -> float:
-    """Return Σ (completion − submission) of that, s."""
-    return math.fsum([*one_by_one(tables), *(-tables.submit_s).tolist()])
-
-
-def latest_s(tables: Tables) -> float:
-    """Return an end that some optimal schedule keeps, s.
-
-    Where starts are charged: nobody's Σ (completion − submission) is above that of a schedule.
-    """
-    if not tables.charged:
-        return one_by_one(tables)[-1]
-    return float(tables.submit_s[-1]) + serial(tables)
+        ends.append(now)
+    return now, math.fsum([*ends, *(-tables.submit_s).tolist()])

@@ -140,7 +140,6 @@ class Solved:
     ----------
     chosen: (A,) index into the choices, −1 to wait; None when nothing was found.
     objective, bound: s; equal up to the tolerance when `proven`.
-    states: the most that were kept at a time.
     prices: λ in s per GPU and μ in s per W of the Lagrangian bound that it started from.
     """
 
@@ -148,7 +147,6 @@ class Solved:
     objective: float
     bound: float
     proven: bool
-    states: int = 0
     prices: tuple[float, float] = (0.0, 0.0)
 
 
@@ -183,20 +181,17 @@ TUNING = DecisionTuning()
 
 
 @interpreted(False)
-def solve(
-    snapshot: Snapshot, gap: float = 1e-9, most_states: int = TUNING.most_states, proof: bool = True
-) -> Solved:
-    """Return the optimum with proof, up to a relative gap, or soon a good choice and a bound."""
-    return _Decision(snapshot, gap, most_states, proof).run()
+def solve(snapshot: Snapshot, gap: float = 1e-9, most_states: int = TUNING.most_states) -> Solved:
+    """Return the optimum with proof, up to a relative gap."""
+    return _Decision(snapshot, gap, most_states).run()
 
 
 class _Decision:
     """The state of `solve`: the best choice so far, and what is proven."""
 
-    def __init__(self, snapshot: Snapshot, gap: float, most_states: int, proof: bool) -> None:
+    def __init__(self, snapshot: Snapshot, gap: float, most_states: int) -> None:
         c = snapshot.choices
         self.snapshot, self.gap, self.most_states = snapshot, gap, most_states
-        self.proof = proof
         self.jobs = (snapshot.of_class, snapshot.remaining, c.first, c.time_s, c.gpus, c.watts)
         self.there = (snapshot.gpus, min(snapshot.limit_w, knapsack.NO_LIMIT), snapshot.wait_s)
         self.prices, start, self.best, value = knapsack.best_prices(*self.jobs, *self.there, gap)
@@ -207,7 +202,6 @@ class _Decision:
         paid = float(self.prices[0]) * self.there[0] + float(self.prices[1]) * self.there[1]
         self.start = start - 1e-12 * (abs(start) + paid)
         self.bound = self.start
-        self.states = 0
 
     def run(self) -> Solved:
         """Rounds of growing room that keep few states, then one with all."""
@@ -229,8 +223,6 @@ class _Decision:
             room *= TUNING.growth
             known = self.value * (1 - self.gap / 4) - self.start
             if found or room >= known:
-                if not self.proof:
-                    return self.solved(False)
                 narrow, room = False, known
             elif room > 1e3 * (size + 1.0):
                 narrow = False
@@ -239,11 +231,10 @@ class _Decision:
         """Return one dynamic program: whether it found a choice, and whether it looked at all."""
         size = len(self.snapshot.remaining)
         slack = self.gap * abs(self.start) / (4 * size)
-        chosen, found, complete, wide = knapsack.core(
+        chosen, found, complete = knapsack.core(
             *self.jobs, prices, least, self.start, room, slack, *self.there,
             TUNING.few_states if narrow else self.most_states, narrow,
         )  # fmt: skip
-        self.states = max(self.states, wide)
         if found:
             value = self.snapshot.objective(chosen)
             if value < self.value:
@@ -264,5 +255,5 @@ class _Decision:
         pair = (float(self.prices[0]), float(self.prices[1]))
         if not math.isfinite(self.value):
             bound = math.inf if proven else self.bound
-            return Solved(None, math.inf, bound, proven, self.states, pair)
-        return Solved(self.best, self.value, min(self.bound, self.value), proven, self.states, pair)
+            return Solved(None, math.inf, bound, proven, pair)
+        return Solved(self.best, self.value, min(self.bound, self.value), proven, pair)

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,8 +38,6 @@ from optgap.solvers.queueing.list_annealing import (
 from optgap.solvers.queueing.list_schedule import held_gpus, machine_of, stream_of
 from optgap.solvers.queueing.parameters import RESERVE_AFTER_S
 from optgap.solvers.queueing.replanning import planner_of, serve
-
-T = TypeVar("T")
 
 TELL_EVERY_S = 0.1
 SEEDS = 1000
@@ -194,8 +192,8 @@ def _take_served(problem: QueueingProblem, search: ListSearch, seed: int, limits
 
 
 def _side_by_side(
-    tasks: Sequence[Callable[[Limits], T]], limits: Limits, tell: Callable[[], None]
-) -> list[T]:
+    tasks: Sequence[Callable[[Limits], Annealed]], limits: Limits, tell: Callable[[], None]
+) -> list[Annealed]:
     """Return what tasks come to, as many at once as there are cores; `tell` is called meanwhile.
 
     Each has a meter of its own, so that neither's work depends on how far the other is.

@@ -11,7 +11,7 @@ arrival, or where the start or the end of the job meets a boundary: it is exact,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -80,16 +80,16 @@ def best_bound(
     if problem.objective.goal == "makespan":
         return makespan(problem)
     value, by = sum_of_waits(problem)
-    settings = replace(TUNING, steps=max(1, round(steps * limits.effort)))
+    steps = max(1, round(steps * limits.effort))
     for width in widths(problem):
-        found = _best_prices(problem, width, settings, limits, known=value)
+        found = _best_prices(problem, width, limits, steps=steps, known=value)
         if found > value:
             value, by = found, "prices on GPU time"
     return value, by
 
 
 def _best_prices(
-    problem: QueueingProblem, width: Width, settings: PricesTuning, limits: Limits, *, known: float
+    problem: QueueingProblem, width: Width, limits: Limits, *, steps: int, known: float
 ) -> float:
     """Return the best bound on Σ wait of ascents on ever more intervals, s."""
     jobs, (demand, capacity) = problem.jobs, width
@@ -108,15 +108,15 @@ def _best_prices(
         paid = float((price * lengths).sum())
         # times late in a long stream have few digits left for waits
         late = 4 * EPS * len(release) * float(edges[-1])
-        safe = settings.safe * (abs(total) + paid) + late
+        safe = TUNING.safe * (abs(total) + paid) + late
         return Priced(total - paid - safe, usage / lengths - 1)
 
     def tell(bound: float) -> None:
         limits.progress("prices on GPU time", None, in_unit(problem, max(bound, known)))
 
-    best, prices = 0.0, np.zeros(settings.cells[0])
-    for k, cells in enumerate(settings.cells):
-        if k > 1 and cells > settings.per_job * len(jobs):
+    best, prices = 0.0, np.zeros(TUNING.cells[0])
+    for k, cells in enumerate(TUNING.cells):
+        if k > 1 and cells > TUNING.per_job * len(jobs):
             break
         edges = np.linspace(first, last, cells + 1)
         lengths = np.diff(edges)
@@ -124,9 +124,9 @@ def _best_prices(
             evaluate,
             np.repeat(prices, cells // len(prices)),
             limits,
-            rounds=settings.steps,
+            rounds=steps,
             scale=float(prices.max()) or float(duration.mean() / 10),
-            work=settings.work,
+            work=TUNING.work,
             tell=tell,
         )
         best, prices = max(best, found.bound), found.prices

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from conftest import Cli, refused, two_nodes_problem
+from conftest import Cli, two_nodes_problem
 
 import optgap
 from optgap.comparing.overview import Overview
@@ -236,18 +236,3 @@ def test_a_page_on_standard_output_comes_alone(cli: Cli, comparison: str) -> Non
     answer = cli("report", comparison, "-o", "-")
     assert answer.out.startswith("<!DOCTYPE html>")
     assert answer.out.rstrip().endswith("</html>")
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ("", "--output"),
-        ("-o no/r.html", "no such folder"),
-        ("-o x --json x", "two outputs"),
-    ],
-)
-def test_an_output_that_cannot_be_used_is_one_line(
-    cli: Cli, comparison: str, given: str, words: str
-) -> None:
-    refused(cli("report", comparison, *given.split()), words)
-    assert list(Path().iterdir()) == []

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from optgap.models.compiled import UP_TO, interpreted
-from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind
+from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind, Segment
 from optgap.models.elastic.arrays import Ints
 from optgap.models.elastic.referee import profile_of_power, within_limit
 from optgap.models.elastic.simulation.cluster import Cluster
@@ -60,7 +60,7 @@ class Simulation:
         self.sweep_speed = (1.0 / problem.time_s).mean(axis=2)
         self.sweep_w = problem.counted_w.max(axis=2)
         self.cluster = Cluster(problem)
-        self.segments: list[tuple[int, float, float, int, int, int, int]] = []
+        self.segments: list[Segment] = []
         self.events = self.migrations = self.unplaced = self.windows = 0
         self.idle_events = 0
 
@@ -139,9 +139,8 @@ class Simulation:
             least = int(self.problem.classes[self.problem.jobs.of_class[job]].counts[0])
             self.seen[job, np.searchsorted(self.problem.counts, least)] = True
             if self.settings.prerun_s > 0:
-                start = float(self.problem.jobs.submit_s[job])
-                segment = (job, start, float(self.release_s[job]), int(Kind.PRERUN))
-                self.segments.append((*segment, least, -1, -1))
+                span = float(self.problem.jobs.submit_s[job]), float(self.release_s[job])
+                self.segments.append(Segment(job, *span, Kind.PRERUN, least))
             self.upcoming += 1
         if self.upcoming > first:
             self.active = np.append(self.active, np.arange(first, self.upcoming))
@@ -168,7 +167,6 @@ class Simulation:
             self.clock[jobs].copy(),
             np.where(keep, count, -1),
             np.where(keep, self.sweep_w[of_class, count], 0.0),
-            self.profiled,
             self.seen,
             total,
         )
@@ -194,12 +192,12 @@ class Simulation:
         if start < ready:
             stop = min(ready, end)
             if stop > start:
-                self.segments.append((job, start, stop, int(Kind.RESTART), n, -1, place))
+                self.segments.append(Segment(job, start, stop, Kind.RESTART, n, -1, place))
             start = stop
         if end > start:
             window = math.isfinite(self.window_end[job])
             kind, clock = (Kind.PROFILE, -1) if window else (Kind.RUN, int(self.clock[job]))
-            self.segments.append((job, start, end, int(kind), n, clock, place))
+            self.segments.append(Segment(job, start, end, kind, n, clock, place))
         self.begun[job] = end
 
     def _pause(self, job: int) -> None:
@@ -339,7 +337,6 @@ class Simulation:
         jobs = self.active
         running = jobs[self.count[jobs] >= 0]
         if self.settings.profile_s <= 0:  # a window without length: known from now on
-            self.profiled[running, self.count[running]] = True
             self.seen[running, self.count[running]] = True
             return
         fresh = running[

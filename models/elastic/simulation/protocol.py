@@ -55,7 +55,6 @@ class ElasticState:
     clock: (A,) index into the clocks.
     locked: (A,) the count index of a job in a profiling window, −1 for the others.
     locked_w: (A,) its power in the window, W.
-    profiled: (J, K) GPU counts that each job has been profiled on.
     seen: (J, K, F) configurations in which each job has run, before it started or since.
     held_s: (J,) seconds that each job has held GPUs.
     """
@@ -69,7 +68,6 @@ class ElasticState:
     clock: Ints
     locked: Ints
     locked_w: Floats
-    profiled: np.ndarray
     seen: np.ndarray
     held_s: Floats
 

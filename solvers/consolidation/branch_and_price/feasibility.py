@@ -66,8 +66,8 @@ def solve_cover(
     columns: Sequence[Column],
     box: CountBox,
     watts: float,
-    limits: Limits,
     *,
+    limits: Limits,
     assignment: IntArray | None = None,
 ) -> Verdict:
     """Return min Σ c_S·λ_S + P·Z with every task covered and counts in a box, λ and Z integer.
@@ -177,11 +177,13 @@ class CountFeasibility:
             self.proven_infeasible.append(counts)
             return Verdict(infeasible=True)
         most = int(min(effort * most_columns, MOST_COLUMNS))
-        columns = enumerate_columns(self.generation, relaxed.duals, watts, most, limits, effort)
+        columns = enumerate_columns(
+            self.generation, relaxed.duals, watts, most, limits=limits, effort=effort
+        )
         if not columns:
             return OPEN
         box = CountBox.up_to(counts)
-        verdict = solve_cover(master, columns, box, watts, limits, assignment=assignment)
+        verdict = solve_cover(master, columns, box, watts, limits=limits, assignment=assignment)
         if verdict.infeasible and assignment is None:
             self.proven_infeasible.append(counts)
         return verdict

@@ -72,6 +72,7 @@ class Tree:
         levels: CostLevels,
         counts: Counts,
         incumbent: Incumbent,
+        *,
         heuristic: PrimalHeuristic | None = None,
         seed: int = 0,
     ) -> None:

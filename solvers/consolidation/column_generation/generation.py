@@ -15,9 +15,13 @@ import numpy as np
 from optgap.models.limits import Limits
 from optgap.models.work import CONSOLIDATION
 from optgap.solvers.consolidation.bounds import CostLevels
-from optgap.solvers.consolidation.column_generation.dual_bound import Duals, dual_bound
+from optgap.solvers.consolidation.column_generation.dual_bound import dual_bound
 from optgap.solvers.consolidation.column_generation.kernels import DEEPEST, all_columns
-from optgap.solvers.consolidation.column_generation.master import LpSolution, RestrictedMaster
+from optgap.solvers.consolidation.column_generation.master import (
+    Duals,
+    LpSolution,
+    RestrictedMaster,
+)
 from optgap.solvers.consolidation.column_generation.pricing import Priced, Pricer
 from optgap.solvers.consolidation.config import DEFAULT
 from optgap.solvers.consolidation.instance import Instance
@@ -69,13 +73,13 @@ class ColumnGeneration:
         levels: CostLevels,
         box: CountBox,
         servers: int,
+        *,
         static_w: float | None = None,
     ) -> None:
         self.instance, self.levels = instance, levels
-        self.master = RestrictedMaster(instance, levels, box, servers, static_w)
+        self.master = RestrictedMaster(instance, levels, box, servers, static_w=static_w)
         self.pricer = Pricer(instance, levels)
         self.effort = 1.0
-        self._width = instance.width.astype(np.float64)
 
     def solve(
         self,
@@ -123,7 +127,7 @@ class ColumnGeneration:
         """Search for columns of negative reduced cost; none is added where the bound suffices."""
         priced = self.pricer.price(duals, self.master.assignment, self._nodes)
         limits.spend(priced.work)
-        self._priced, self._proven = priced, self.bound(duals, priced)
+        self._priced, self._proven = priced, dual_bound(duals, self.master, priced)
         done = self.closed(self._last.value, self._proven)
         return Pricing(self._proven, duals, 0 if done else self.master.add(priced.columns))
 
@@ -141,20 +145,13 @@ class ColumnGeneration:
         self._nodes = min(self._most, growth * self._nodes)
         return affordable(limits, growth * self._priced.work)
 
-    def bound(self, duals: Duals, priced: Priced) -> float:
-        """Return the lower bound that the duals prove for the master's box and assignment, W."""
-        master = self.master
-        return dual_bound(
-            duals, self._width, master.prices, master.server_gpus, master.box, priced.gpu_prices,
-            priced.upper
-        )  # fmt: skip
-
 
 def enumerate_columns(
     generation: ColumnGeneration,
     duals: Duals,
     watts: float,
     most: int,
+    *,
     limits: Limits,
     effort: float = 1.0,
 ) -> list[Column] | None:
@@ -169,7 +166,7 @@ def enumerate_columns(
     """
     master, pricer = generation.master, generation.pricer
     gpu_prices = duals.gpu_prices[pricer.task_levels]
-    bound = generation.bound(duals, Priced(gpu_prices, gpu_prices, [], True))
+    bound = dual_bound(duals, master, Priced(gpu_prices, gpu_prices, [], True))
     slip = 2 * pricer.tolerance  # how negative a reduced cost may be where pricing has ended
     gap = watts - bound + slip * master.box.high[0]
     knapsack = pricer.knapsack(duals, master.assignment)

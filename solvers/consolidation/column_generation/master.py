@@ -25,7 +25,6 @@ import numpy as np
 from optgap.models.limits import Limits
 from optgap.solvers.backends.growing import AGAIN, is_optimal, quiet_highs, solve_within
 from optgap.solvers.consolidation.bounds import CostLevels
-from optgap.solvers.consolidation.column_generation.dual_bound import Duals
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import Column, CountBox, FloatArray, IntArray
 from optgap.solvers.engines.column_generation import Solved
@@ -38,6 +37,39 @@ POSITIVE = 1e-7
 """A λ that is more than the linear program's tolerance."""
 FREE, EXCLUDED = -1, -2
 """In place of a column's server: it may be in any, or the assignment allows it in none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Duals:
+    """Dual values of the restricted master's rows, W for each unit of the right-hand side; ≥ 0.
+
+    Parameters
+    ----------
+    tasks: (L,) π of the covering rows. levels: (Q,) μ of the counts by level.
+    server_count: ω of W·Z ≥ N_0. servers: (N,) τ of the servers' rows, or one 0 without such rows.
+    """
+
+    tasks: FloatArray
+    levels: FloatArray
+    server_count: float
+    servers: FloatArray
+
+    @classmethod
+    def of_rows(cls, values: FloatArray, tasks: int, levels: int) -> Duals:
+        """Return the duals in the order of the rows of `RestrictedMaster`."""
+        values = np.maximum(values, 0.0)
+        servers = values[tasks + levels + 1 :]
+        return cls(
+            values[:tasks],
+            values[tasks : tasks + levels],
+            float(values[tasks + levels]),
+            servers if servers.size else np.zeros(1),
+        )
+
+    @property
+    def gpu_prices(self) -> FloatArray:
+        """(Q,) the dual price of a GPU of each level, Σ_{q ≤ level} μ_q."""
+        return np.cumsum(self.levels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +107,7 @@ class RestrictedMaster:
         levels: CostLevels,
         box: CountBox,
         servers: int,
+        *,
         static_w: float | None = None,
     ) -> None:
         self.instance, self.levels, self.servers = instance, levels, servers

@@ -13,12 +13,12 @@ import numpy as np
 
 from optgap.models.work import CONSOLIDATION
 from optgap.solvers.consolidation.bounds import CostLevels
-from optgap.solvers.consolidation.column_generation.dual_bound import Duals
 from optgap.solvers.consolidation.column_generation.kernels import (
     Knapsack,
     best_columns,
     fill_tables,
 )
+from optgap.solvers.consolidation.column_generation.master import Duals
 from optgap.solvers.consolidation.config import DEFAULT
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import Column, FloatArray, IntArray

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +18,14 @@ from optgap.solvers.consolidation.over_time.pricing_kernels import cheapest_cour
 from optgap.solvers.consolidation.over_time.relaxation import Relaxation
 from optgap.solvers.engines.column_generation import Pricing, Solved
 
-Course = tuple[int, FloatArray, FloatArray, FloatArray]
-"""A task, and its presence, its progress beyond the base pace, and its work over the buckets, s."""
+
+class Course(NamedTuple):
+    """A task's presence, progress beyond the base pace, and work over the buckets, (K,), s."""
+
+    task: int
+    presence: FloatArray
+    progress: FloatArray
+    work: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +78,7 @@ def priced(relaxed: Relaxation, prices: Prices) -> tuple[float, list[Course]]:
         there[whole] = relaxed.cover[whole]
     bound = float(cost.sum() + (prices.counted * relaxed.counted).sum())
     above = pace - relaxed.base * there
-    return bound, list(zip(range(relaxed.tasks), there, above, pace * rate, strict=True))
+    return bound, list(map(Course, range(relaxed.tasks), there, above, pace * rate))
 
 
 @dataclass(eq=False)
@@ -199,19 +206,14 @@ class Master:
         self.weights = np.array(solution.col_value)[self.first :]
         return Solved(float(self.highs.getObjectiveValue()) * self.unit, prices)
 
-    def totals(self) -> tuple[FloatArray, FloatArray]:
-        """Return presence and progress in the last solution, (L, K), s."""
-        there, pace = np.zeros(self.relaxed.cover.shape), np.zeros(self.relaxed.cover.shape)
-        for (ell, own, made, _), weight in zip(self.courses, self.weights.tolist(), strict=True):
-            if weight > 1e-9:
-                there[ell] += weight * own
-                pace[ell] += weight * made
-        return there, pace
-
     def escalate(self, closed: bool, limits: Limits) -> bool:
         """Add the rows of shares that the last solution violates most; False if none does."""
         relaxed = self.relaxed
-        there, pace = self.totals()
+        there, pace = np.zeros(relaxed.cover.shape), np.zeros(relaxed.cover.shape)
+        for course, weight in zip(self.courses, self.weights.tolist(), strict=True):
+            if weight > 1e-9:
+                there[course.task] += weight * course.presence
+                pace[course.task] += weight * course.progress
         gpus = np.array(self.highs.getSolution().col_value)[: relaxed.buckets * self.levels]
         gpus = gpus.reshape(relaxed.buckets, self.levels) * relaxed.span
         known = set(self.rows)

@@ -25,6 +25,8 @@ from optgap.solvers.consolidation.numerics import (
     IntArray,
 )
 
+NEAR = 1e-4
+"""Relative gap at which a linear program is solved well enough to read shares of servers off it."""
 WHOLE = 1e-5
 """Distance at which a λ counts as integer, looser than `INTEGRALITY`: these are sums of columns."""
 CLEAR = 0.95
@@ -42,7 +44,7 @@ class Diving(PrimalHeuristic):
     def realise(self, tree: Tree, node: Node, counts: Counts, limits: Limits) -> None:
         """Dive to the counts a few times, randomised after the first dive."""
         box, most = CountBox.up_to(counts), tree.generation.master.watts(counts) + SLACK_W
-        for _ in range(DEFAULT.diving.dives_per_counts):
+        for _ in range(DEFAULT.tree.dives):
             if not tree.realised(counts) and limits.stop is None:
                 self._place(tree, box, node.assignment, most=most, limits=limits)
                 self.dives += 1
@@ -78,11 +80,11 @@ class Diving(PrimalHeuristic):
         None where its value exceeds the cutoff.
         """
         generation, master = tree.generation, tree.generation.master
-        gap, cutoff = DEFAULT.diving.lp_gap, tree.incumbent.cutoff
+        cutoff = tree.incumbent.cutoff
         master.set_box(box)
         while limits.stop is None:
             master.set_servers(assignment)
-            relaxed = generation.solve(limits, stop_bound=cutoff, gap=gap, quick=True)
+            relaxed = generation.solve(limits, stop_bound=cutoff, gap=NEAR, quick=True)
             if relaxed.value > cutoff:
                 return None
             rest = unassigned(generation.instance, assignment)

@@ -22,6 +22,8 @@ from optgap.solvers.consolidation.primal.construction import (
 )
 from optgap.solvers.engines.annealing import walk
 
+TEMPERATURE = 1e-3
+"""Of a step that makes a placement worse, as a multiple of the first placement's power."""
 TASKS_ALONE = 0.3
 """Share of the steps that take out tasks wherever they are."""
 WIDEST_FIRST = 0.7
@@ -30,10 +32,10 @@ WIDEST_FIRST = 0.7
 
 def improve(incumbent: Incumbent, limits: Limits, target: float, rng: np.random.Generator) -> None:
     """Better the incumbent, to `target` W or until the limits or the steps end."""
-    instance, own, place = incumbent.instance, DEFAULT.greedy, incumbent.flat
+    instance, place = incumbent.instance, incumbent.flat
     if instance.tasks < 2 or not place.size or np.bincount(place).max() >= MOST_RESIDENTS - 1:
         return
-    cluster, heat = cluster_of(instance), own.temperature * incumbent.watts
+    cluster, heat = cluster_of(instance), TEMPERATURE * incumbent.watts
 
     def neighbour(place: IntArray) -> tuple[IntArray, float] | None:
         gone = _taken_out(instance, place, rng)
@@ -44,7 +46,7 @@ def improve(incumbent: Incumbent, limits: Limits, target: float, rng: np.random.
             return None
         return trial, instance.total_flat(trial)
 
-    steps = round(limits.effort * own.steps * instance.tasks)
+    steps = round(limits.effort * DEFAULT.exact.steps * instance.tasks)
     best, _ = walk(
         place, incumbent.watts, neighbour, limits,
         tries=steps, heats=(heat, heat), rng=rng, enough=target + 1e-9,

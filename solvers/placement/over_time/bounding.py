@@ -66,15 +66,14 @@ def bound_over_time(
     ----------
     tolerance: relative; prices at a moment are improved until they prove so much of what the
         patterns found so far give.
-    found: the patterns and prices of an earlier call for the same nodes and a superset of the
-        tasks; those of this one where there is none.
+    found: the prices of an earlier call for the same nodes and a superset of the tasks, which prove
+        the bound without others; those of this call where there is none.
     """
     lost = "" if optional(problem) else never_fits(problem)
     if lost:
         return Outcome(None, Status.INFEASIBLE, message=lost)
     assert problem.over_time is not None
     refinement = refinement_for(problem, tolerance, limits, {} if found is None else found)
-    refinement.run()
     if refinement.short is not None:
         return refinement.short
     info: dict[str, float | int | str] = {
@@ -121,7 +120,7 @@ def counts(problem: PlacementProblem) -> bool:
 def refinement_for(
     problem: PlacementProblem, tolerance: float, limits: Limits, found: dict[str, Any]
 ) -> Refinement:
-    """Prices from those that were found for more tasks on the same nodes, where there are any.
+    """Return prices that were found for more tasks on the same nodes; without any, make them.
 
     They prove as much for any demand: what they say does not depend on it.
     """
@@ -129,7 +128,9 @@ def refinement_for(
     if known is None or not known.knows(problem):
         aggregate = Aggregate(problem, counting=counts(problem))
         made = Refinement(problem, tolerance, limits, generation_for(aggregate))
-        found["refinement"] = made
+        made.run()
+        if made.short is None and limits.stop is None:
+            found["refinement"] = made
         return made
     made = Refinement(problem, tolerance, limits, known.generation)
     if made.counting is not None and known.counting is not None:
@@ -141,7 +142,7 @@ def refinement_for(
 
 
 class Refinement:
-    """Prices at more and more moments.
+    """Prices at moments of a horizon, and what they prove at every moment.
 
     Parameters
     ----------

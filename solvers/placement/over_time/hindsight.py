@@ -100,7 +100,7 @@ class HindsightSearch:
             self.limits.progress("annealing", self.objective, None)
 
         heats = TUNING.hot * mean_j, TUNING.cold * mean_j
-        chunk = min(TUNING.moves_at_once, max(1, moves // TUNING.chunks))
+        chunk = max(1, moves // TUNING.chunks)
         return anneal(batch, moves, heats, self.limits, chunk=chunk)
 
     @property

@@ -13,8 +13,7 @@ class HindsightTuning:
     ----------
     proof: of a budget of work, for the bound, at most.
     placed_at_once: tasks that are put between two looks at the limits.
-    moves_at_once, chunks: moves between two, at most; and how many looks there are at least, where
-        there are so many moves.
+    chunks: looks while moves are made, where there are so many.
     hot, cold: first and last temperature, in what a task adds on average.
     nodes, tasks: whose tasks are taken off at once, and how many of them, at most.
     blinks: share of the nodes that are passed over when a task is put back.
@@ -32,7 +31,6 @@ class HindsightTuning:
 
     proof: float = 0.4
     placed_at_once: int = 100
-    moves_at_once: int = 500
     chunks: int = 40
     hot: float = 1.0
     cold: float = 1e-2

@@ -108,8 +108,7 @@ class Counting:
             self.pools.append(Pool(demand, class_of, start, none))
 
     def know(self, other: Counting) -> None:
-        """Take over the patterns and prices for another demand."""
-        self.generations, self.given = other.generations, other.given
+        """Take over the prices for another demand."""
         for counted, known in enumerate(other.pools):
             for prices in known.prices:
                 self._add(counted, prices)

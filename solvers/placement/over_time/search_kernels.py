@@ -22,45 +22,6 @@ from optgap.solvers.placement.over_time.book_kernels import (
 
 
 @inner
-def take_off(
-    case: TimedTasks,
-    book: Book,
-    moves: Moves,
-    n: int,
-    time_s: float,
-    taken: int,
-    first: int,
-    share: float,
-    random: Random,
-) -> tuple[int, float]:
-    """Take off a share of what runs on node `n` then, with task `first` if that is there.
-
-    Returns
-    -------
-    How many are off by now, and what these added, J.
-    """
-    joules = 0.0
-    moves.opened[n] = True
-    row = row_at(book, n, time_s)
-    left = book.tasks[row]
-    while left > 0 and taken < len(moves.tasks):
-        event = book.event[row]
-        k = event // 2
-        row -= 1
-        if event % 2 == 0 and case.freed_s[k] > time_s:
-            left -= 1
-            if k != first and draw(random) > share:
-                continue
-            moves.tasks[taken] = k
-            moves.node[taken] = n
-            moves.mask[taken] = book.mask[k]
-            taken += 1
-            joules += saved_j(case, book, k)
-            remove(case, book, k)
-    return taken, joules
-
-
-@inner
 def renew(
     case: TimedTasks, book: Book, moves: Moves, most_j: float, random: Random
 ) -> tuple[float, int]:
@@ -81,18 +42,29 @@ def renew(
     taken, before, missing = 0, 0.0, 0
     share = min(1.0, 2.0 * draw(random))
     time_s = case.start_s[k] + draw(random) * (case.freed_s[k] - case.start_s[k])
-    if book.node[k] < 0:
+    first, n, more = k, book.node[k], 1 + int(moves.nodes * draw(random))
+    if n < 0:
         moves.tasks[0], moves.node[0] = k, -1
         missing = taken = 1
-    else:
-        taken, before = take_off(case, book, moves, book.node[k], time_s, 0, k, share, random)
-    others = int(moves.nodes * draw(random))
-    for _ in range(4 * others):
+        more, n = more - 1, int(draw(random) * len(book.rows))
+    for _ in range(4 * more):  # a share of what some nodes run then
+        row = row_at(book, n, time_s)
+        left = book.tasks[row] if more > 0 else 0
+        if left > 0:
+            more -= 1
+            moves.opened[n] = True
+        while left > 0 and taken < len(moves.tasks):
+            k = book.event[row] // 2
+            if book.event[row] % 2 == 0 and case.freed_s[k] > time_s:
+                left -= 1
+                if k == first or draw(random) <= share:
+                    moves.tasks[taken], moves.node[taken] = k, n
+                    moves.mask[taken] = book.mask[k]
+                    taken += 1
+                    before += saved_j(case, book, k)
+                    remove(case, book, k)
+            row -= 1
         n = int(draw(random) * len(book.rows))
-        if others > 0 and book.tasks[row_at(book, n, time_s)] > 0:
-            others -= 1
-            taken, joules = take_off(case, book, moves, n, time_s, taken, k, share, random)
-            before += joules
     rule = draw(random)
     for i in range(taken):  # the longest, the largest or the first comes first, or any
         k, node, mask, at = moves.tasks[i], moves.node[i], moves.mask[i], i

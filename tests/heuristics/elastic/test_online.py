@@ -217,7 +217,7 @@ def test_every_job_has_its_own_row_while_others_come_and_go(problem: ElasticProb
         jobs = names[first : first + 2]
         state = ElasticState(
             problem, 0.0, jobs, problem.jobs.of_class[jobs], np.ones(2), -np.ones(2, int),
-            np.zeros(2, int), -np.ones(2, int), np.zeros(2), np.zeros((10, 4), bool), seen,
+            np.zeros(2, int), -np.ones(2, int), np.zeros(2), seen,
             np.zeros(10),
         )  # fmt: skip
         steps, row = online.steps(state, "fixed")

@@ -190,7 +190,7 @@ def test_what_an_iteration_is_worth_follows_from_the_formula() -> None:
     problem = two_jobs(480.0)
     none = np.zeros(0)
     jobs, left = np.array([0, 1]), np.array([1000.0, 500.0])
-    state = ElasticState(problem, 0.0, jobs, jobs, left, jobs, jobs, jobs, none, none, none, none)
+    state = ElasticState(problem, 0.0, jobs, jobs, left, jobs, jobs, jobs, none, none, none)
     made = EstimatedWorth(problem, Choices.of(problem), 0.5)(state)
     costs = [
         min(t * (1 + 2 * (n / 4 + w / 480.0) / 2) for n, _, t, w in options(problem, job))

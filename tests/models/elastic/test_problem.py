@@ -12,7 +12,7 @@ from strategies_elastic import CLOCKS, JOB_A, jobs_of, table, two_jobs
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind, presets
 from optgap.models.elastic.modelfile import read_models
 from optgap.models.elastic.pools import BATCHES, classes
-from optgap.models.elastic.tables import Trained, job_class
+from optgap.models.elastic.tables import maker_of
 from optgap.models.elastic.traces import Trace, read_trace
 from optgap.models.errors import InputError
 from optgap.models.performance import EnergyModel, ThroughputModel
@@ -29,11 +29,11 @@ def solution(*segments: tuple[Any, ...], **more: Any) -> ElasticSolution:
 
 # -- formulas ------------------------------------------------------------------------------
 
-EXAMPLE = Trained("example", ThroughputModel(TIME), EnergyModel(ENERGY, "printed"))
+EXAMPLE = maker_of("example", ThroughputModel(TIME), EnergyModel(ENERGY, "printed"))
 
 
 def test_tables_hold_the_times_and_energies_worked_out_by_hand() -> None:
-    item = job_class(EXAMPLE, 64, [600.0, 1200.0], gpus=8, gpus_per_node=4)
+    item = EXAMPLE(64, np.array([600.0, 1200.0]), 8, 4)
     assert item.counts == (1, 2, 4, 8)
     assert item.time_s[:, 1] == pytest.approx([0.095746, 0.053562, 0.036031, 0.067737], rel=2e-5)
     energy = item.time_s * item.power_w

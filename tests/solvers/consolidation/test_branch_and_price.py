@@ -180,7 +180,7 @@ def test_a_cover_is_found_that_costs_less_than_it_may_and_no_other() -> None:
     columns: list[Column] = [one for n in (1, 2, 3) for one in itertools.combinations(range(4), n)]
     least = master.watts((3, 2, 1))  # seven in threes; a task of two GPUs is on two
     for watts, found in ((least + 1e-4, True), (least - 1e-2, False)):
-        cover = solve_cover(master, columns, box, watts, Limits(60))
+        cover = solve_cover(master, columns, box, watts, limits=Limits(60))
         assert (cover.placement is not None, cover.infeasible) == (found, not found)
         if cover.placement is not None:
             counts = counts_of_placement(instance, levels, cover.placement)
@@ -195,7 +195,7 @@ def test_a_program_that_is_interrupted_proves_nothing() -> None:
     demand, limit = tree.instance.demand, tree.instance.max_capacity
     fit: list[Column] = [p for p in pairs if (demand[:, p].sum(axis=1) <= limit).all()]
     watts = 2 * tree.incumbent.watts
-    assert solve_cover(tree.generation.master, fit, tree.root.box, watts, gone) == OPEN
+    assert solve_cover(tree.generation.master, fit, tree.root.box, watts, limits=gone) == OPEN
 
 
 def test_columns_are_packed_into_their_servers_and_no_others() -> None:

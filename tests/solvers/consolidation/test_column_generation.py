@@ -19,7 +19,7 @@ from optgap.models.consolidation.presets import mixed
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.bounding import column_bound
 from optgap.solvers.consolidation.bounds import cost_levels, counts_fix_power, level_counts
-from optgap.solvers.consolidation.column_generation.dual_bound import Duals
+from optgap.solvers.consolidation.column_generation.dual_bound import dual_bound
 from optgap.solvers.consolidation.column_generation.generation import (
     ColumnGeneration,
     enumerate_columns,
@@ -29,7 +29,7 @@ from optgap.solvers.consolidation.column_generation.kernels import (
     best_columns,
     fill_tables,
 )
-from optgap.solvers.consolidation.column_generation.master import PENALTY
+from optgap.solvers.consolidation.column_generation.master import PENALTY, Duals
 from optgap.solvers.consolidation.column_generation.pricing import coarse_sizes
 from optgap.solvers.consolidation.config import DEFAULT
 from optgap.solvers.consolidation.instance import instance_of
@@ -55,9 +55,8 @@ def proven(generation: ColumnGeneration, values: list[float], nodes: int = NODES
     """The bound of dual values of all rows, once they are priced."""
     rows, levels = np.array(values, dtype=float), len(generation.levels.quanta)
     duals = Duals.of_rows(rows, generation.instance.tasks, levels)
-    return generation.bound(
-        duals, generation.pricer.price(duals, generation.master.assignment, nodes)
-    )
+    priced = generation.pricer.price(duals, generation.master.assignment, nodes)
+    return dual_bound(duals, generation.master, priced)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +268,7 @@ def test_every_column_of_a_cheap_enough_placement_is_enumerated(
     generation = ColumnGeneration(instance, levels, box, 0)
     relaxed = generation.solve(Limits(), certified=True)
     watts = relaxed.bound + share * float(instance.watts.max())
-    found = enumerate_columns(generation, relaxed.duals, watts, 10_000, Limits())
+    found = enumerate_columns(generation, relaxed.duals, watts, 10_000, limits=Limits())
     assert found is not None
     duals, listed = relaxed.duals, [set(column) for column in found]
     for n in range(1, instance.tasks + 1):
@@ -281,7 +280,7 @@ def test_every_column_of_a_cheap_enough_placement_is_enumerated(
             reduced = rent - float(duals.tasks[column].sum())
             if reduced <= watts - relaxed.bound - 1e-6:
                 assert set(inside) in listed
-    few = enumerate_columns(generation, relaxed.duals, watts, 1, Limits())
+    few = enumerate_columns(generation, relaxed.duals, watts, 1, limits=Limits())
     assert (few is None) == (len(found) > 1)
 
 

@@ -25,7 +25,7 @@ from optgap.solvers.backends.growing import Growing
 from optgap.solvers.elastic import METHODS, auto, auto_bound
 from optgap.solvers.elastic.area import shortest_first
 from optgap.solvers.elastic.exhaustive import OrderSearch, dominated, exhaustive
-from optgap.solvers.elastic.joint import Tables, by_worth, ends, order_of
+from optgap.solvers.elastic.joint import Tables, by_worth, ends
 from optgap.solvers.elastic.offline import offline
 from optgap.solvers.elastic.orders import Orders
 from optgap.solvers.elastic.relaxation import relaxed
@@ -221,7 +221,10 @@ def test_no_prefix_is_bounded_above_the_optimum_of_an_order_that_begins_with_it(
     problem: ElasticProblem, data: st.DataObject
 ) -> None:
     tables = Tables(problem)
-    events = order_of(tables, ends(tables, by_worth(tables, tables.fastest_s)))
+    completed = enumerate(ends(tables, by_worth(tables, tables.fastest_s)))
+    submitted = [(submit_s, 0, -1) for submit_s in tables.submit_s[1:]]
+    both = sorted([*submitted, *((end, 1, j) for j, end in completed)])
+    events = tuple(event for _, _, event in both)
     programs = Orders(tables, Limits())
     whole = programs.solve(events, np.inf)
     begun = programs.solve(events[: data.draw(st.integers(0, len(events)))], np.inf)
@@ -253,7 +256,7 @@ Held = tuple[int, int] | None
 
 def proven(problem: ElasticProblem, found: float = np.inf) -> float:
     """Mean completion − submission, s."""
-    search = OrderSearch(problem, Limits(), True, found, 400)
+    search = OrderSearch(problem, Limits(), True, found=found, most=400)
     search.run()
     assert search.orders.trouble == ""
     return search.proven / len(problem)

@@ -122,7 +122,7 @@ def test_whatever_the_prices_the_best_is_among_the_states(seed: int) -> None:
     paid = prices[0, 0] * made.gpus + (prices[0, 1] * limit if limit < NO_LIMIT else 0.0)
     start, truth = float(least[0].sum() - paid), brute(made)
     for room in (1e4 * unit, truth - start + 1e-6 * unit, truth - start - 1e-6 * unit):
-        best, found, complete, widest = knapsack.core(
+        best, found, complete = knapsack.core(
             *made_of, prices, least, start, room, 0.0, made.gpus, limit, made.wait_s, 1000, False
         )
         assert complete
@@ -130,7 +130,6 @@ def test_whatever_the_prices_the_best_is_among_the_states(seed: int) -> None:
         if found:
             assert feasible(made, best)
             assert made.objective(best) == pytest.approx(truth, rel=1e-12)
-        assert widest >= 1
 
 
 @pytest.mark.parametrize("wait", [True, False])

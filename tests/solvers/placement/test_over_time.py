@@ -261,7 +261,6 @@ def test_what_is_whole_is_counted_whole_and_the_bound_is_the_optimum(
 def test_a_task_more_changes_the_bound_by_no_more_than_is_taken_off_for_it() -> None:
     problem = alike(3, 2, 5, milli=500)
     made = bounding.refinement_for(problem, 5e-4, Limits(), {})
-    made.run()
     most = made.pool.largest + made.counting.rises(made.pool.dearest)
     assert made.pool.dearest[0] > 0
     for prices in made.pool.prices:
