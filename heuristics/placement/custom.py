@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,8 @@ import numpy.typing as npt
 
 from optgap.heuristics.custom import Own
 from optgap.heuristics.placement.engine import arrived, outcome_of, set_up, set_up_flow
-from optgap.heuristics.placement.events import ARRIVED, decide, next_task
+from optgap.heuristics.placement.events import ARRIVED, decide, next_event
+from optgap.heuristics.placement.loop import hold
 from optgap.heuristics.placement.rule import NONE, Rule
 from optgap.models.compiled import python_of
 from optgap.models.errors import NoQuote
@@ -44,8 +45,8 @@ from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.result import Outcome, Termination
 
-NEXT_TASK, DECIDE = python_of(next_task), python_of(decide)
-"""Event loop of the built-in policies, interpreted by Python as the policy is."""
+HOLD = python_of(hold)
+"""Last step of the built-in policies' event loop, interpreted by Python as the policy is."""
 
 Decision = tuple[int, tuple[int, ...]]
 Answer = int | str | tuple[int | str, Iterable[int]] | None
@@ -91,7 +92,7 @@ class PlacementState:
         self._by_rank = np.argsort(problem.ranks)
         nodes = np.arange(len(cluster))
         self._run = set_up(problem, Rule(NONE), nodes, seed=0, scored=False)
-        self._flow = set_up_flow(problem, self._run)
+        self._flow = set_up_flow(problem)
         now = self._run.state
         self._cpu, self._memory, self._tasks = now["free_cpu"], now["free_memory"], now["tasks"]
         self._gpus, self._most_free, self._idle = self._run.gpu_free, now["most_free"], now["whole"]
@@ -102,17 +103,8 @@ class PlacementState:
     def problem(self) -> PlacementProblem:
         """Problem with its power model, workload and objective; tasks are the arrivals so far."""
         tasks, k = self._whole.tasks, int(self._flow.counts[ARRIVED])
-        so_far = Tasks(
-            tasks.names[:k],
-            tasks.cpu_milli[:k],
-            tasks.memory_mib[:k],
-            tasks.num_gpu[:k],
-            tasks.gpu_milli[:k],
-            tasks.gpu_specs[:k],
-            tasks.submit_s[:k],
-            np.full(k, np.inf),
-        )
-        return replace(self._whole, tasks=so_far)
+        so_far = Tasks(*(getattr(tasks, column.name)[:k] for column in fields(tasks)))
+        return replace(self._whole, tasks=replace(so_far, duration_s=np.full(k, np.inf)))
 
     @property
     def cluster(self) -> Cluster:
@@ -217,12 +209,19 @@ def run(
     state = PlacementState(deepcopy(problem), np.random.default_rng(seed))
     run, flow, tasks = state._run, state._flow, list(_tasks(problem))
     due = 0
-    while (ended := limits.stop) is None and (k := NEXT_TASK(run, flow)) >= 0:
-        if k >= due:
-            limits.progress(arrived(own.name, flow), None, None)
-            due = k + 500
-        node, gpus = _asked(own, tasks[k], state, k) or (-1, ())
-        DECIDE(run, flow, node, sum(1 << g for g in gpus))
+    while (ended := limits.stop) is None:
+        k, sign = next_event(flow)
+        if sign == 0:
+            break
+        if sign > 0:
+            if k >= due:
+                limits.progress(arrived(own.name, flow), None, None)
+                due = k + 500
+            decided = _asked(own, tasks[k], state, k)
+            if decided is None:
+                continue
+            decide(flow, decided[0], sum(1 << g for g in decided[1]))
+        HOLD(run, k, flow.node[k], flow.mask[k], sign)
     ended = ended or Termination.COMPLETED
     return outcome_of(problem, flow, np.arange(len(problem.cluster)), ended)
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from optgap.heuristics.placement.events import ARRIVED, Flow, follow
-from optgap.heuristics.placement.loop import refresh
+from optgap.heuristics.placement.loop import renew
 from optgap.heuristics.placement.rule import NONE, Rule
 from optgap.heuristics.placement.tables import (
     ARRIVAL,
@@ -17,7 +17,7 @@ from optgap.heuristics.placement.tables import (
     STATE,
     PlacementRun,
 )
-from optgap.models.compiled import UP_TO, interpreted
+from optgap.models.compiled import UP_TO, interpreted, python_of
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.arrays import IntArray
@@ -38,6 +38,9 @@ LOOK_CELLS = 5_000_000
 CACHE_CELLS = 8_000_000
 """Largest number of cached scores (20 bytes each); other requests are scored at each arrival."""
 
+RENEW = python_of(renew)
+"""For the few kinds of idle nodes, which is no reason to compile it."""
+
 
 def simulate(
     problem: PlacementProblem, rule: Rule, *, limits: Limits, seed: int, label: str
@@ -49,7 +52,7 @@ def simulate(
     with interpreted(len(problem.cluster) * len(problem.tasks) <= UP_TO.placement_cells):
         order = np.argsort(problem.ranks)
         run = set_up(problem, rule, order, seed)
-        flow = set_up_flow(problem, run)
+        flow = set_up_flow(problem)
         # a look at the limits from the first task on, and soon after few only
         most = max(1, LOOK_CELLS // (len(problem.cluster) * len(problem.workload)))
         tasks, ended = 1, limits.stop
@@ -117,21 +120,24 @@ def set_up(
         cache,
         np.zeros(workload.shape[1], dtype=PROFILE),
         np.zeros(len(nodes), dtype=CANDIDATE),
+        np.zeros((len(nodes), max(1, int(nodes["gpus"].max()) + 1)), dtype=np.int64),
     )
-    refresh(run, 0, len(nodes))
+    _, some, alike = np.unique(nodes, return_index=True, return_inverse=True)
+    for n in some:
+        RENEW(nodes[n], state[n], run.gpu_free[n], workload[state[n]["model"]], run.profile)
+    state[:] = state[some][alike]
     return run
 
 
-def set_up_flow(problem: PlacementProblem, run: PlacementRun) -> Flow:
-    """Return the state before the first arrival; nodes are ordered as in `run`."""
+def set_up_flow(problem: PlacementProblem) -> Flow:
+    """Return the state before the first arrival."""
     rules, tasks = problem.over_time, problem.tasks
-    total, nodes = len(tasks), len(run.nodes)
+    total = len(tasks)
     never = np.zeros(total, dtype=np.bool_)
     submit, lasting = np.zeros(total), np.full(total, math.inf)
     if rules is not None:
         never[list(problem.never_fits)] = True
         submit, lasting = np.array(tasks.submit_s), np.array(problem.lasting_s)
-    bits = max(1, int(problem.cluster.gpus.max()) + 1)
     whole = np.zeros(total, dtype=np.int64)
     return Flow(
         submit_s=submit,
@@ -141,7 +147,6 @@ def set_up_flow(problem: PlacementProblem, run: PlacementRun) -> Flow:
         mask=whole,
         freed_s=np.zeros(total),
         leaving=whole.copy(),
-        kinds=np.zeros((nodes, bits), dtype=np.int64),
         counts=np.zeros(2, dtype=np.int64),
     )
 

@@ -1,9 +1,9 @@
 """Event loop of every policy: tasks arrive, run, and leave.
 
-`next_task` lets tasks leave until the next one arrives, and `decide` carries out the answer about
-it. The answer comes from `loop` for a built-in policy (`follow`), and from the user for a policy of
-`custom`. At one time, departures come before arrivals. If tasks have no times, all arrive at 0 and
-none leaves.
+`next_event` says which task arrives or leaves, and `decide` notes the answer about one that
+arrives. The answer comes from `loop` for a built-in policy (`follow`), and from the user for a
+policy of `custom`. At one time, departures come before arrivals. If tasks have no times, all arrive
+at 0 and none leaves.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ class Flow(NamedTuple):
     node, mask: (T,) decisions: the node by rank, -1 for none, and GPUs as bits.
     freed_s, leaving: (T,) when the running tasks free their nodes, descending, and the numbers of
         these tasks.
-    kinds: (N, bits) running tasks of each kind on each node.
     counts: (2,) position of the loop.
     """
 
@@ -43,49 +42,34 @@ class Flow(NamedTuple):
     mask: IntArray
     freed_s: FloatArray
     leaving: IntArray
-    kinds: IntArray
     counts: IntArray
 
 
 @inner
-def settle(run: PlacementRun, flow: Flow, k: int, n: int, mask: int, sign: int) -> None:
-    """Place task `k` on node `n`, or remove it with a `sign` of -1."""
-    request = run.requests[run.arrivals[k]["request"]]
-    hold(run, k, n, mask, sign)
-    bit = request["bit"]
-    if bit >= 0:
-        flow.kinds[n, bit] += sign
-        if flow.kinds[n, bit] == 0:
-            run.state[n]["kinds"] -= request["kind"]
+def next_event(flow: Flow) -> tuple[int, int]:
+    """Return the task that the next event is about: 1 if it arrives, -1 if it ends, 0 for no more.
 
-
-@inner
-def next_task(run: PlacementRun, flow: Flow) -> int:
-    """Pass events until a task needs a node, and return the task; -1 after the last event."""
+    A task that fits no empty node arrives unnoticed.
+    """
     counts, total = flow.counts, len(flow.submit_s)
     while True:
         k, last = counts[ARRIVED], counts[RUNNING] - 1
         if last >= 0 and (k == total or flow.freed_s[last] <= flow.submit_s[k]):
-            gone = flow.leaving[last]
             counts[RUNNING] = last
-            settle(run, flow, gone, flow.node[gone], flow.mask[gone], -1)
-        elif k == total:
-            return -1
-        else:
-            counts[ARRIVED] += 1
-            if not flow.never[k]:
-                return int(k)
+            return flow.leaving[last], -1
+        if k == total:
+            return 0, 0
+        counts[ARRIVED] += 1
+        if not flow.never[k]:
+            return k, 1
 
 
 @inner
-def decide(run: PlacementRun, flow: Flow, n: int, mask: int) -> None:
-    """Give the last arrival node `n`, -1 to reject it, and the GPUs that `mask` has as bits."""
+def decide(flow: Flow, n: int, mask: int) -> None:
+    """Give the last arrival node `n` and the GPUs that `mask` has as bits."""
     counts = flow.counts
     k = counts[ARRIVED] - 1
-    if n < 0:
-        return
     flow.node[k], flow.mask[k] = n, mask
-    settle(run, flow, k, n, mask, 1)
     if flow.lasting_s[k] < math.inf:
         end = flow.submit_s[k] + flow.lasting_s[k]
         freed = end - min(TOLERANCE_S + ROUNDING * abs(end), flow.lasting_s[k] / 2)
@@ -101,12 +85,18 @@ def decide(run: PlacementRun, flow: Flow, n: int, mask: int) -> None:
 def follow(run: PlacementRun, flow: Flow, tasks: int) -> bool:
     """Let the rule of a run decide about up to so many tasks; return whether any is left.
 
-    Only this function calls the large functions, because each caller compiles them once more.
+    Only this function calls the large functions, and each at one place, because each call
+    compiles them once more.
     """
-    for _ in range(tasks):
-        k = next_task(run, flow)
-        if k < 0:
+    while tasks > 0:
+        k, sign = next_event(flow)
+        if sign == 0:
             return False
-        n = choose_node(run, k)
-        decide(run, flow, n, choose_gpus(run, k, n) if n >= 0 else 0)
+        if sign > 0:
+            tasks -= 1
+            n = choose_node(run, k)
+            if n < 0:
+                continue
+            decide(flow, n, choose_gpus(run, k, n))
+        hold(run, k, flow.node[k], flow.mask[k], sign)
     return True

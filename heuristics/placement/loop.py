@@ -8,31 +8,29 @@ from __future__ import annotations
 import math
 
 from optgap.heuristics.placement.rule import BEST, NONE, RANDOM, VALUE
-from optgap.heuristics.placement.scores import best_fit_gpu, best_move, score
+from optgap.heuristics.placement.scores import baseline_score, best_fit_gpu, best_move
 from optgap.heuristics.placement.tables import PlacementRun
-from optgap.models.compiled import compiled, inner
+from optgap.models.compiled import inner
+from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.cluster import TASKS_PER_NODE
-from optgap.models.placement.kernels import Row, buckets, cpu_w, fragment, gpu_profile, gpu_w
+from optgap.models.placement.kernels import Row, Table, buckets, cpu_w, fragment, gpu_profile, gpu_w
 
 
-@compiled
-def refresh(run: PlacementRun, first: int, stop: int) -> None:
-    """Recompute the fields that follow from the free amounts of nodes `first` to `stop` - 1."""
-    for n in range(first, stop):
-        node, now, gpu_free = run.nodes[n], run.state[n], run.gpu_free[n]
-        most = -1
-        whole = 0
-        for g in range(node["gpus"]):
-            most = max(most, gpu_free[g])
-            if gpu_free[g] == 1000:
-                whole += 1
-        workload = run.workload[node["model"]]
-        free = gpu_profile(workload, gpu_free, node["gpus"], run.profile)
-        now["most_free"] = most
-        now["whole"] = whole
-        now["free_gpu"] = free
-        now["fragment"] = fragment(buckets(workload, now["free_cpu"], free, run.profile, 0, 0, 0))
-        now["power"] = gpu_w(node, node["gpus"] - whole) + cpu_w(node, now["free_cpu"])
+@inner
+def renew(node: Row, now: Row, gpu_free: IntArray, workload: Table, profile: Table) -> None:
+    """Recompute the fields of a node that follow from its free amounts."""
+    most = -1
+    whole = 0
+    for g in range(node["gpus"]):
+        most = max(most, gpu_free[g])
+        if gpu_free[g] == 1000:
+            whole += 1
+    free = gpu_profile(workload, gpu_free, node["gpus"], profile)
+    now["most_free"] = most
+    now["whole"] = whole
+    now["free_gpu"] = free
+    now["fragment"] = fragment(buckets(workload, now["free_cpu"], free, profile, 0, 0, 0))
+    now["power"] = gpu_w(node, node["gpus"] - whole) + cpu_w(node, now["free_cpu"])
 
 
 @inner
@@ -50,42 +48,38 @@ def feasible(request: Row, memory_mib: int, now: Row) -> bool:
 
 
 @inner
-def candidates(run: PlacementRun, k: int) -> int:
-    """List the feasible nodes of arrival `k` with their scores; return their number.
+def choose_node(run: PlacementRun, k: int) -> int:
+    """Return the node for arrival `k`: the highest total, then the lowest rank; -1 for none.
 
-    Without scores the search ends at the first feasible node, unless one is to be drawn.
+    The feasible nodes are listed with their scores first. Without scores the search ends at the
+    first one, unless one is to be drawn.
     """
-    # Taken out of `run` once: handing all of it to a function costs more than that does.
-    first, second = run.rule.first, run.rule.second
-    state, cache, found = run.state, run.cache, run.found
-    any_will_do = first == NONE and not run.rule.random_node
+    rule, state, found = run.rule, run.state, run.found
+    any_will_do = rule.first == NONE and not rule.random_node
     r, memory = run.arrivals[k]["request"], run.arrivals[k]["memory_mib"]
     request, accepts = run.requests[r], run.accepts[r]
-    row = request["cached"]
     size = 0
     for n in range(len(state)):
-        if not (feasible(request, memory, state[n]) and accepts[state[n]["model"]]):
+        now = state[n]
+        if not (feasible(request, memory, now) and accepts[now["model"]]):
             continue
-        found[size]["node"] = n
         if any_will_do:
-            return 1
-        if first != NONE:
-            known = cache[row, n]
-            if row == 0 or known["stamp"] != state[n]["changes"]:
-                known["stamp"] = state[n]["changes"]
-                known["first"] = score(run, first, r, n)
-                known["second"] = score(run, second, r, n)
-            found[size]["first"] = known["first"]
-            found[size]["second"] = known["second"]
+            return n
+        known = run.cache[request["cached"], n]
+        if rule.first != NONE and (request["cached"] == 0 or known["stamp"] != now["changes"]):
+            known["stamp"], gpus = now["changes"], run.nodes[n]["gpus"]
+            for by in range(2):  # each score once in the machine code
+                kind, value = rule.second if by == 0 else rule.first, 0.0
+                if kind > VALUE:
+                    value = baseline_score(kind, request, now, run.gpu_free[n], gpus)
+                elif kind != NONE:
+                    value = best_move(run, kind, r, n)[0]
+                known["second"] = known["first"]
+                known["first"] = value
+        found[size]["node"] = n
+        found[size]["first"] = known["first"]
+        found[size]["second"] = known["second"]
         size += 1
-    return size
-
-
-@inner
-def choose_node(run: PlacementRun, k: int) -> int:
-    """Return the node for arrival `k`: the highest total, then the lowest rank; -1 for none."""
-    rule, found = run.rule, run.found
-    size = candidates(run, k)
     if size == 0:
         return -1
     if rule.random_node:
@@ -140,16 +134,21 @@ def choose_gpus(run: PlacementRun, k: int, n: int) -> int:
 
 @inner
 def hold(run: PlacementRun, k: int, n: int, mask: int, sign: int) -> None:
-    """Give arrival `k` its resources; take these back with a `sign` of -1."""
-    now = run.state[n]
+    """Give arrival `k` its resources of node `n`; take these back with a `sign` of -1."""
+    node, now, gpu_free = run.nodes[n], run.state[n], run.gpu_free[n]
     request = run.requests[run.arrivals[k]["request"]]
     now["free_cpu"] -= sign * request["cpu_milli"]
     now["free_memory"] -= sign * run.arrivals[k]["memory_mib"]
-    if sign > 0:
-        now["kinds"] |= request["kind"]
     now["tasks"] += sign
     now["changes"] += 1
-    for g in range(run.nodes[n]["gpus"]):
+    for g in range(node["gpus"]):
         if mask >> g & 1:
-            run.gpu_free[n, g] -= sign * request["gpu_milli"]
-    refresh(run, n, n + 1)
+            gpu_free[g] -= sign * request["gpu_milli"]
+    bit = request["bit"]
+    if bit >= 0:
+        run.kinds[n, bit] += sign
+        if run.kinds[n, bit] == 0:
+            now["kinds"] -= request["kind"]
+        else:
+            now["kinds"] |= request["kind"]
+    renew(node, now, gpu_free, run.workload[now["model"]], run.profile)

@@ -112,21 +112,21 @@ def best_move(run: PlacementRun, kind: int, r: int, n: int) -> tuple[float, int]
     free = 0
     if kind != PWR:
         free = gpu_profile(run.workload[node["model"]], gpu_free, node["gpus"], run.profile)
-    if count == 0 or wanted == 1000:
-        old = 1000 if count > 0 else 0
-        return move_value(run, kind, r, n, free, count, old, 0), -1
+    share = count > 0 and wanted < 1000
     best = -math.inf
     chosen = -1
-    for g in range(node["gpus"]):
-        old = gpu_free[g]
-        fresh = old >= wanted
-        for h in range(g):  # a GPU like an earlier one cannot score higher
-            fresh = fresh and gpu_free[h] != old
+    for g in range(node["gpus"] if share else 1):
+        moved, old, new, fresh = count, 1000 if count > 0 else 0, 0, True
+        if share:
+            moved, old, new = 1, gpu_free[g], gpu_free[g] - wanted
+            fresh = new >= 0
+            for h in range(g):  # a GPU like an earlier one cannot score higher
+                fresh = fresh and gpu_free[h] != old
         if fresh:
-            value = move_value(run, kind, r, n, free, 1, old, old - wanted)
+            value = move_value(run, kind, r, n, free, moved, old, new)
             if value > best:
                 best = value
-                chosen = g
+                chosen = g if share else -1
     return best, chosen
 
 
@@ -167,14 +167,3 @@ def baseline_score(kind: int, request: Row, now: Row, gpu_free: IntArray, gpus: 
     if now["kinds"] & request["kind"]:
         return base + 50
     return base + 25 if now["kinds"] == 0 else base
-
-
-@inner
-def score(run: PlacementRun, kind: int, r: int, n: int) -> float:
-    """Return the score of request `r` on node `n` before any normalisation; higher is better."""
-    if kind == 0:
-        return 0.0
-    if kind <= VALUE:
-        return best_move(run, kind, r, n)[0]
-    gpus = run.nodes[n]["gpus"]
-    return baseline_score(kind, run.requests[r], run.state[n], run.gpu_free[n], gpus)

@@ -57,7 +57,7 @@ class PlacementRun(NamedTuple):
     """Tables of a run in the dtypes above, with work space.
 
     `accepts` is (requests, models), `workload` (models, M), `gpu_free` (N, most GPUs),
-    `cache` (rows, N), `profile` (M,), `found` (N,).
+    `cache` (rows, N), `profile` (M,), `found` (N,); `kinds` (N, bits) counts tasks.
     """
 
     rule: Rule
@@ -71,3 +71,4 @@ class PlacementRun(NamedTuple):
     cache: Table
     profile: Table
     found: Table
+    kinds: IntArray

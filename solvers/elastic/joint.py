@@ -101,12 +101,10 @@ class Tables:
         pick[job] = configuration
         return tuple(pick)
 
-    def price(
-        self, active: Iterable[int], values: Values, proof: bool = True
-    ) -> tuple[float, Joint]:
+    def price(self, active: Iterable[int], values: Values) -> tuple[float, Joint]:
         """Return the joint configuration of most value per second, and how much that is at most.
 
-        values: by job, (Z,) of each configuration; without `proof` a good one, and more at most.
+        values: by job, (Z,) of each configuration.
         """
         pick = [-1] * self.size
         kept = {j: np.flatnonzero(values[j] > 0) for j in sorted(active)}
@@ -120,7 +118,7 @@ class Tables:
         )
         values_ = np.concatenate(worth)
         together = Snapshot.of_worth(self.problem, sizes, values_, gpus=gpus, watts=watts)
-        solved = solve(together, DEARER, proof=proof)
+        solved = solve(together, DEARER)
         assert solved.chosen is not None  # all may wait
         begins = accumulate(sizes, initial=0)
         for j, begin, z in zip(jobs, begins, solved.chosen.tolist(), strict=False):

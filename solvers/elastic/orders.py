@@ -176,11 +176,8 @@ class Orders:
     def columns(self, active: tuple[int, ...]) -> dict[Joint, None]:
         """Return the configurations so far for a set of jobs; at first none and each job alone."""
         if active not in self.pool:
-            tables, others = self.tables, {j for j in range(self.size) if j not in active}
-            alone = [tables.only(j, z) for j in active for z in tables.fastest(j)]
-            known = [q for pool in self.pool.values() for q in pool]
-            there = [q for q in known if all(q[j] < 0 for j in others)]
-            self.pool[active] = dict.fromkeys([(-1,) * self.size, *alone, *there])
+            alone = [self.tables.only(j, z) for j in active for z in self.tables.fastest(j)]
+            self.pool[active] = dict.fromkeys([(-1,) * self.size, *alone])
         return self.pool[active]
 
     def solve(self, events: Events, cut: float, uses: Uses = ()) -> Known | None:
@@ -243,9 +240,7 @@ class Orders:
         duals = usable(model, duals)
         bound = safe_bound(model, duals, np.full(model.variables, self.last))
         values = self._values(duals)
-        lost, added = self._priced(duals, values, False)
-        if not added:  # good columns are found long before it is proven that there are none
-            lost, added = self._priced(duals, values, True)
+        lost, added = self._priced(duals, values)
         return outwards([bound, lost * self.last]), added
 
     def _values(self, duals: Floats) -> list[list[Floats]]:
@@ -270,9 +265,7 @@ class Orders:
             found[completed] = np.split(value, self.begin[1:-1])
         return [found[part.completed] for part in self.parts]
 
-    def _priced(
-        self, duals: Floats, values: Sequence[Sequence[Floats]], proof: bool
-    ) -> tuple[float, bool]:
+    def _priced(self, duals: Floats, values: Sequence[Sequence[Floats]]) -> tuple[float, bool]:
         """Return the least reduced cost of all columns at most, and whether any was added."""
         lost, added = 0.0, False
         for part, worth in zip(self.parts, values, strict=True):
@@ -280,7 +273,7 @@ class Orders:
             if part.gap < self.size - 1:
                 terms.append(-float(duals[self.program.gap + part.gap]))
             self.limits.spend(ELASTIC.column)
-            value, joint = self.tables.price(part.active, worth, proof)
+            value, joint = self.tables.price(part.active, worth)
             lost = min(lost, outwards([*terms, -value]))
             there = sum(float(worth[j][z]) for j, z in enumerate(joint) if z >= 0)
             known = self.columns(part.active)

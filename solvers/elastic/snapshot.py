@@ -181,20 +181,17 @@ TUNING = DecisionTuning()
 
 
 @interpreted(False)
-def solve(
-    snapshot: Snapshot, gap: float = 1e-9, most_states: int = TUNING.most_states, proof: bool = True
-) -> Solved:
-    """Return the optimum with proof, up to a relative gap, or soon a good choice and a bound."""
-    return _Decision(snapshot, gap, most_states, proof).run()
+def solve(snapshot: Snapshot, gap: float = 1e-9, most_states: int = TUNING.most_states) -> Solved:
+    """Return the optimum with proof, up to a relative gap."""
+    return _Decision(snapshot, gap, most_states).run()
 
 
 class _Decision:
     """The state of `solve`: the best choice so far, and what is proven."""
 
-    def __init__(self, snapshot: Snapshot, gap: float, most_states: int, proof: bool) -> None:
+    def __init__(self, snapshot: Snapshot, gap: float, most_states: int) -> None:
         c = snapshot.choices
         self.snapshot, self.gap, self.most_states = snapshot, gap, most_states
-        self.proof = proof
         self.jobs = (snapshot.of_class, snapshot.remaining, c.first, c.time_s, c.gpus, c.watts)
         self.there = (snapshot.gpus, min(snapshot.limit_w, knapsack.NO_LIMIT), snapshot.wait_s)
         self.prices, start, self.best, value = knapsack.best_prices(*self.jobs, *self.there, gap)
@@ -226,8 +223,6 @@ class _Decision:
             room *= TUNING.growth
             known = self.value * (1 - self.gap / 4) - self.start
             if found or room >= known:
-                if not self.proof:
-                    return self.solved(False)
                 narrow, room = False, known
             elif room > 1e3 * (size + 1.0):
                 narrow = False

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Cli, refused
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -250,20 +249,6 @@ def test_pending_pods_that_may_take_the_room_of_a_plan_are_counted() -> None:
     )  # fmt: skip
     assert (audit.now.objective, audit.best_known) == (3870, 3765)
     assert "1 pending pod may take the room that a plan makes first." in audit.warnings
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("apiVersion: v1\nitems:\n- kind: Node\n", "found YAML, expected JSON: kubectl get"),
-        ("Name:         n1\nRoles:        <none>\n", "found output of kubectl describe"),
-    ],
-)
-def test_what_kubectl_prints_otherwise_is_named(
-    text: str, said: str, tmp_path: Path, cli: Cli
-) -> None:
-    (tmp_path / "c.txt").write_text(text)
-    refused(cli("audit", "kubernetes", str(tmp_path / "c.txt")), said, "c.txt")
 
 
 # -- every move of small clusters, from the JSON alone -----------------------------------------

@@ -283,6 +283,11 @@ def test_the_audit_drains_a_node_and_its_moves_can_be_applied(
         (lambda text: text.replace('"Running"', '"Succeeded"'), "no running pods"),
         (lambda text: text + "{", "nothing behind the end of the document"),
         (
+            lambda text: "apiVersion: v1\nitems:\n- kind: Node\n",
+            "found YAML, expected JSON: kubectl get",
+        ),
+        (lambda text: "Name:  n1\nRoles:  <none>\n", "found output of kubectl describe"),
+        (
             lambda text: json.dumps(
                 {
                     "items": [

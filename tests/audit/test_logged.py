@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Cli, refused, two_nodes_problem
+from conftest import Cli, two_nodes_problem
 
 import optgap
 from optgap.auditing.tables import UNTOLD, read_log
@@ -104,28 +104,6 @@ def test_tables_that_are_no_logs_are_refused(text: str, expected: str, tmp_path:
     (tmp_path / "log.csv").write_text(text)
     with pytest.raises(InputError, match=expected):
         optgap.audit("placement", two_nodes_problem(), tmp_path / "log.csv", policies="fgd")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (("kubernets", "x.json"), "did you mean 'kubernetes'"),
-        (("placement", "x.json"), "a log beside the problem"),
-        (("slurm", "x", "y"), "one file"),
-        (("slurm", "missing.txt"), "missing.txt"),
-        (("kubernetes", "x.json", "--set", "pool=a"), "expected one of plain"),
-        (("slurm", "x", "--column", "Queued=Submit"), "not for slurm"),
-        (("slurm", "x", "--set", "gpus=two"), "an integer"),
-        (("slurm", "x", "--set", "gpus=0"), "at least 1"),
-        (("slurm", "x", "--set", "seed=3"), "gpus, pool, wait, zone"),
-    ],
-)
-def test_wrong_words_are_one_line(
-    arguments: tuple[str, ...], expected: str, cli: Cli, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    monkeypatch.chdir(tmp_path)
-    refused(cli("audit", *arguments), expected)
 
 
 def test_an_audit_in_python_has_a_table_a_picture_and_moves() -> None:

@@ -349,6 +349,7 @@ def test_every_policy_and_method_stands_in_one_table(family: str, cli: Cli) -> N
     assert all(row["gap_to_bound"] >= 0 for row in policies)
 
 
+NODES, TASKS = (TABLES["placement"][0][name].partition("\n")[0] for name in ("nodes", "tasks"))
 NO_EDIT = ("", "", "")
 """Of no table; one that names a table and nothing in it gives all of its text."""
 
@@ -419,6 +420,36 @@ BAD: list[tuple[str, tuple[str, str, str], tuple[str, ...], str]] = [
     ("queueing", ("jobs", "b,5", "a,5"), (), "row 3, job: found job a again, as in row 2"),
     ("queueing", ("jobs", ",train,1,20", ""), (), "4 cells"),
 ]
+LISTS = [
+    ("nodes", "", NODES, "found no nodes below the header, expected at least one"),
+    ("nodes", "n1", "n0", "row 3, column sn: found 'n0' … in row 2 too"),
+    ("nodes", "8000", "100000001", "row 3, column cpu_milli: found 100000001 … at m"),
+    ("nodes", ",2,G2", ",63,G2", "row 2, column gpu: found 63, expected at most 62"),
+    ("nodes", "G2", "G9", "row 2, column model: found 'G9' … figures: … G2"),
+    ("tasks", "", TASKS, "found no tasks below the header"),
+    ("tasks", "p2", "p1", "row 4, column name: found 'p1', expected every name"),
+    ("tasks", "1,500", "1,1001", "row 2, column gpu_milli: found 1001"),
+    ("tasks", "2,1000", "2,900", "row 3, column gpu_milli: found 900"),
+    ("tasks", "G2", "G2|G9", "row 3, column gpu_spec: found 'G2|G9' … among … G2"),
+    ("tasks", "2000", "16001", "row 3, column cpu_milli: found 16001 … most 16000"),
+    ("tasks", ",20,", ",4097,", "row 3, column memory_mib: found 4097"),
+    ("tasks", "2,1000", "3,1000", "row 3, column num_gpu: found 3 … at most 2"),
+    ("order", "", "seq,task\n", "found no arrivals below the header"),
+    ("order", "1,p0", "2,p0", "row 3, column seq: found 2, expected 1, the next"),
+    ("order", "p2", "p9", "row 2, column task: found 'p9', expected a task of the trace"),
+    ("ranks", "1,n0", "0,n0", "row 3, column rank: found 0, expected every rank once"),
+    ("ranks", "n0", "n1", "row 3, column node: found 'n1', expected every node"),
+    ("ranks", "n1", "n9", "row 2, column node: found 'n9', expected a node of"),
+    ("ranks", "0,", "2,", "row 2, column rank: found 2, expected a rank below 2"),
+    ("ranks", "1,n0\n", "", "found no rank for node n0, expected one for every node"),
+    ("devices", "150", "29", "row 2, column full_w: found 29 … idle_w, 30"),
+    ("devices", "G2", "X,1,2\nX", "row 3, column model: found 'X'"),
+]
+"""Of placement: a file, what is replaced in it by what, and what is said."""
+BAD += [
+    ("placement", (name, old, new), ("strict=false",), f"{name}.csv: … {said}")
+    for name, old, new, said in LISTS
+]
 
 
 @pytest.mark.parametrize(("family", "edit", "settings", "said"), BAD)
@@ -430,5 +461,5 @@ def test_bad_input_ends_in_one_line(
     if name:
         tables = {**tables, name: tables[name].replace(old, new, 1) if old else new}
     asked = options(Path(), tables, given | dict(setting.split("=") for setting in settings))
-    refused(cli("generate", family, *asked, "-o", "problem.json"), said)
+    refused(cli("generate", family, *asked, "-o", "problem.json"), *said.split(" … "))
     assert not Path("problem.json").exists()

@@ -87,23 +87,6 @@ def test_jobs_that_wait_for_ever_are_never_in_conflict() -> None:
     assert conflict(optgap.generate("elastic", "tiny", size=3)) is None
 
 
-@pytest.mark.parametrize(
-    ("row", "words"),
-    [
-        ((99_000, 0, 0, 0, ""), "short by 83000 milli-CPU"),
-        ((0, 0, 3, 1000, ""), "short by 1 GPUs"),
-        ((0, 0, 1, 1000, "T4"), "not of T4"),
-    ],
-)
-def test_a_task_that_fits_no_node_is_told_what_each_lacks(
-    row: tuple[int, int, int, int, str], words: str
-) -> None:
-    problem = replace(two_nodes_problem(), tasks=tasks_of([row]))
-    found = conflict(problem)
-    assert found is not None
-    assert words in str(found)
-
-
 def test_thousands_of_tasks_are_told_what_is_short() -> None:
     found = conflict(two_nodes_problem(extra=500))
     assert found is not None

@@ -186,15 +186,14 @@ def test_a_maximising_table_compares_partial_solutions() -> None:
     assert table.row("bestfit").bound_scope == "all"
 
 
-@pytest.mark.parametrize(("name", "said"), [("liar", "no solution"), ("loose(scale=1.1)", "wrong")])
-def test_a_proof_against_a_known_solution_is_an_error(name: str, said: str) -> None:
+@pytest.mark.parametrize(
+    ("extra", "name", "said"),
+    [(0, "liar", "no solution"), (0, "loose(scale=1.1)", "wrong"), (2, "loose(scale=2)", "wrong")],
+)
+def test_a_proof_against_a_known_solution_is_an_error(extra: int, name: str, said: str) -> None:
+    """Also one for the part that a policy served."""
     with pytest.raises(RefereeError, match=said):
-        compare(TWO_NODES, policies="pwr", methods=name, parts=True)
-
-
-def test_a_bound_for_the_part_that_a_policy_served_is_held_against_it() -> None:
-    with pytest.raises(RefereeError, match="wrong"):
-        compare(two_nodes_problem(extra=2), policies="pwr", methods="loose(scale=2)")
+        compare(two_nodes_problem(extra=extra), policies="pwr", methods=name, parts=not extra)
 
 
 def test_one_failure_leaves_the_other_rows_alone() -> None:

@@ -93,6 +93,7 @@ def test_other_arguments_of_a_wrong_type_are_told_what_is_expected() -> None:
         (lambda: optgap.solve("problem.json", 3), "found 3, expected a name"),
         (lambda: optgap.run("problem.json", None), "a function, or a class"),
         (lambda: optgap.generate(["placement"]), "expected one of placement"),
+        (lambda: optgap.generate("queueing", "small", jobs="jobs.csv"), "conflicts with tables"),
         (lambda: optgap.save(3, "x.json"), "save: found an int, expected a problem, a solution"),
         (lambda: optgap.save(optgap.load("solution.json", "problem.json"), "x.json"), "problem="),
         (lambda: optgap.plot_solution(3), "no problem"),
@@ -188,11 +189,6 @@ def test_tables_that_make_no_problem_are_told_what_is_expected(
 ) -> None:
     with pytest.raises(InputError, match=said):
         optgap.problem("queueing", **arguments)
-
-
-def test_a_preset_beside_tables_is_refused() -> None:
-    with pytest.raises(InputError, match="conflicts with tables"):
-        optgap.generate("queueing", "small", jobs="jobs.csv")
 
 
 def test_a_column_may_be_told_to_be_of_one_table() -> None:

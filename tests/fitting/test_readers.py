@@ -157,16 +157,3 @@ def test_every_profile_of_the_collection_is_read(data_dir: Path) -> None:
     ):
         kinds[read_profile(folder / name).kind] = folder / name
     assert len(kinds) == 7
-
-
-def test_a_column_can_be_asked_for_by_the_name_it_has_in_the_file(tmp_path: Path) -> None:
-    rows = [
-        f"{name},0,k,{f},877,{9000 / f},{40 + f / 10},0.2" for name in "ab" for f in (900, 1200)
-    ]
-    file = tmp_path / "sweep.csv"
-    header = "benchmark,argNo,kernel,core_frequency,memory_frequency,time,average_power,DRAMA"
-    file.write_text("\n".join([header, *rows]))
-    profile = read_profile(file)
-    assert list(profile["benchmark"]) == ["a", "a", "b", "b"]
-    assert [label for label, _rows in profile.groups("benchmark")] == ["a", "b"]
-    assert list(profile.take(np.array([3]))["benchmark"]) == ["b"]

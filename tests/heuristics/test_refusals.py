@@ -41,6 +41,8 @@ REFUSED: list[tuple[Any, str, dict[str, Any], str]] = [
     (PLACEMENT, "pwr+fgd", {"alpha": True}, "alpha"),
     (PLACEMENT, "pwr", {"score": "precise"}, "score"),
     (PLACEMENT, "fgd", {"score": 1}, "score"),
+    (PLACEMENT, "milp", {"backend": "cpsat"}, "cpsat.*highs, cbc"),  # takes no linear program
+    (PLACEMENT, "milp", {"backend": "gurobi"}, "gurobi.*highs, cbc"),
     (PLACEMENT, "node-value", {"q": -0.1}, "q"),
     (PLACEMENT, "node-value", {"rent_w": -1.0}, "rent_w"),
     (QUEUEING, "hps", {"max_wait_time": 100.0}, "more than the threshold"),

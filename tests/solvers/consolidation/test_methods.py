@@ -226,7 +226,7 @@ def test_a_problem_in_whole_numbers_compiles_nothing_once_more() -> None:
 
 def test_hindsight_beats_every_policy_on_a_trace_and_its_claim_holds() -> None:
     problem = pai(seed=5, size=20, present=12)
-    best = optgap.solve(problem, "hindsight", schedules=200)
+    best = optgap.solve(problem, "hindsight", schedules=60)
     assert best.status is Status.FEASIBLE
     for policy in ("cats", "bestfit", "opt_nomig"):
         assert optgap.run(problem, policy).objective > best.objective  # type: ignore[operator]

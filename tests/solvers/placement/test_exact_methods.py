@@ -142,12 +142,6 @@ def test_problems_too_large_are_refused_with_a_way_out(method: Any, nodes: int, 
         method(problem, limits=Limits(), seed=0)
 
 
-@pytest.mark.parametrize("backend", ["cpsat", "gurobi"])
-def test_the_textbook_formulation_refuses_what_takes_no_linear_program(backend: str) -> None:
-    with pytest.raises(InputError, match=f"{backend}.*highs, cbc"):
-        milp(small(seed=0, size=5, goal="fragmentation"), limits=Limits(), seed=0, backend=backend)
-
-
 def test_more_tasks_than_a_node_may_carry() -> None:
     cluster = Cluster.of(["a", "b"], [9000, 9000], [0, 0], [0, 1], ["", "T4"])
     problem = PlacementProblem.of(
