@@ -68,7 +68,7 @@ def bound_prices(
     if steps < 1:
         raise InputError("bound-prices", "steps", steps, "at least 1")
     value, by = best_bound(problem, limits, steps)
-    return outcome(problem, value, by, limits.stop or Termination.COMPLETED)
+    return outcome(problem, value, by, limits.stop or limits.cut or Termination.COMPLETED)
 
 
 def best_bound(
@@ -128,7 +128,7 @@ def _best_prices(
             tell=tell,
         )
         best, prices = max(best, found.bound), found.prices
-        if limits.stop is not None:
+        if found.stopped is not None:
             break
     return best
 
